@@ -1,0 +1,36 @@
+"""From raw logs of LLM agents to tables one can trust, pictures and HTML reports.
+
+The public door: the names in ``__all__`` are imported when they are first used, so that ``import evalkit`` and
+``evalkit --help`` stay quick.
+"""
+
+from importlib import import_module
+from typing import Any
+
+from evalkit._version import __version__
+
+_WHERE = {
+    "mindcraft": "evalkit.mindcraft",
+    "crafter": "evalkit.crafter",
+    "steps": "evalkit.steps",
+    "stats": "evalkit.stats",
+    "show_figure": "evalkit.display",
+    "show_table": "evalkit.display",
+    "show_text": "evalkit.display",
+    "publish": "evalkit.display",
+    "headline": "evalkit.display",
+    "provenance": "evalkit.display",
+}
+
+__all__ = ["__version__", *_WHERE]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'evalkit' has no attribute {name!r}")
+    module = import_module(_WHERE[name])
+    return module if _WHERE[name] == f"evalkit.{name}" else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

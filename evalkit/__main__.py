@@ -1,0 +1,6 @@
+"""Run the command line as ``python -m evalkit``."""
+
+from evalkit.cli import main
+
+if __name__ == "__main__":
+    main(prog_name="evalkit")

@@ -1,0 +1,38 @@
+"""The command line: a thin layer, every command calls one public function.
+
+Heavy imports stand inside the commands, so that ``evalkit --help`` stays quick.
+"""
+
+import sys
+
+import click
+
+from evalkit._version import __version__
+
+
+class _Group(click.Group):
+    """A group whose commands answer a source that can't be used with one line and exit code 2."""
+
+    def invoke(self, ctx: click.Context):
+        from evalkit.io.files import SourceError
+
+        try:
+            return super().invoke(ctx)
+        except SourceError as error:
+            from evalkit.io.text import plain
+
+            click.echo(f"evalkit: {plain(error)}", err=True)
+            ctx.exit(2)
+        except BrokenPipeError:  # the reader of a pipe has left, as in `evalkit … | head`
+            sys.stderr.close()
+            ctx.exit(0)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="evalkit")
+def main() -> None:
+    """Turn raw logs of LLM agents into tables, pictures and HTML reports."""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""One call for each thing a notebook shows; what comes from logs is escaped on its way."""
+
+import html
+import io
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import matplotlib as mpl
+import pandas as pd
+from IPython.display import display
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from evalkit.display.style import THEME
+from evalkit.io import plain
+
+HEADLINE = "application/vnd.evalkit.headline+json"  # what the index of reports shows beside a link
+TABLE = "application/vnd.evalkit.table+json"  # what becomes a CSV file beside the page
+DPI = 144
+
+
+def show_figure(figure: Figure | Axes, alt: str, caption: str = "") -> None:
+    """Show a figure as PNG with alt text.
+
+    Parameters
+    ----------
+    figure : Figure or Axes
+    alt : str
+        What the figure shows, in words, for those who can't see it. Required.
+    caption : str
+        A line below the figure.
+
+    Raises
+    ------
+    ValueError
+        Where `alt` is empty.
+    """
+    if not alt.strip():
+        raise ValueError("a figure needs alt text")
+    figure = figure.figure if isinstance(figure, Axes) else figure
+    buffer = io.BytesIO()
+    with mpl.rc_context(THEME):
+        figure.savefig(buffer, format="png", dpi=DPI)
+    size = {"width": round(figure.get_figwidth() * 100), "height": round(figure.get_figheight() * 100)}
+    words = {"alt": plain(alt), "caption": plain(caption)}
+    data = {"image/png": buffer.getvalue(), "text/plain": f"Figure: {plain(alt)}"}
+    display(data, raw=True, metadata={"image/png": {**size, **words}})
+
+
+def show_table(
+    table: pd.DataFrame, caption: str = "", *, digits: int = 3, percent: bool = True, rows: int = 200
+) -> None:
+    """Show a frame as a table; columns estimate, low and high become one.
+
+    Parameters
+    ----------
+    table : DataFrame
+    caption : str
+    digits : int
+        Decimals of other floats.
+    percent : bool
+        Show estimates as percentages; False for scores that are not shares.
+    rows : int
+        At most so many rows; a line below says how many were left out.
+    """
+    shown = _readable(table.head(rows), digits, percent)
+    right = [' class="number"' if c in table and pd.api.types.is_numeric_dtype(table[c]) else "" for c in shown]
+    head = "".join(f'<th scope="col"{r}>{_escape(_title(c))}</th>' for c, r in zip(shown, right, strict=True))
+    body = "".join(_row(values, right) for values in shown.itertuples(index=False, name=None))
+    more = f"<p>{len(table) - rows} more rows are not shown.</p>" if len(table) > rows else ""
+    top = f"<caption>{_escape(caption)}</caption>" if caption else ""
+    page = (
+        f'<div class="evalkit-table" tabindex="0" role="region" aria-label="{_escape(caption or "table")}">'
+        f"<table>{top}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{more}"
+    )
+    text = shown.to_string(index=False) if len(shown) else "(no rows)"
+    display({"text/html": page, "text/plain": text}, raw=True)
+
+
+def show_text(text: str) -> None:
+    """Show a sentence or a preformatted text, escaped."""
+    safe = plain(text, keep_lines=True)
+    display({"text/html": f'<p class="evalkit-text">{html.escape(safe)}</p>', "text/plain": safe}, raw=True)
+
+
+def show_details(title: str, text: str) -> None:
+    """Show a text folded under its title, escaped: for conversations and other long things from logs."""
+    title, text = plain(title), plain(text, keep_lines=True)
+    body = f"<summary>{html.escape(title)}</summary><pre>{html.escape(text)}</pre>"
+    page = f'<details class="evalkit-details">{body}</details>'
+    display({"text/html": page, "text/plain": f"{title}\n{text}"}, raw=True)
+
+
+def publish(table: pd.DataFrame, name: str) -> None:
+    """Hand a table over to the report: it becomes ``NAME.csv`` beside the page.
+
+    Parameters
+    ----------
+    table : DataFrame
+    name : str
+        Letters, digits, ``_`` and ``-`` only.
+    """
+    if not name.replace("_", "").replace("-", "").isalnum() or not name.isascii():
+        raise ValueError(f"{name!r} can't be a table's name: letters, digits, _ and - only")
+    data = {"name": name, "csv": table.to_csv(index=False), "rows": len(table)}
+    display({TABLE: data, "text/plain": f"{name}.csv: {len(table)} rows"}, raw=True)
+
+
+def headline(estimate: Any, label: str = "", *, percent: bool = True) -> None:
+    """Hand the report's main figure over to the index, and show it.
+
+    Parameters
+    ----------
+    estimate : a named result (estimate, low, high, n, ...) or a mapping or row with these keys
+    label : str
+        What the figure is, such as ``success rate``.
+    percent : bool
+        Show it as a percentage.
+    """
+    values = estimate._asdict() if hasattr(estimate, "_asdict") else dict(estimate)
+    numbers = {key: _number(values.get(key)) for key in ("estimate", "low", "high", "n")}
+    text = format_interval(numbers["estimate"], numbers["low"], numbers["high"], percent=percent)
+    data = {"label": plain(label), **numbers, "method": values.get("method"), "percent": percent, "text": text}
+    n = "" if numbers["n"] is None else f"n = {numbers['n']:,.0f}"
+    body = f"<strong>{_escape(text)}</strong> <span>{_escape(label)}</span> <span>{n}</span>"
+    page = f'<p class="evalkit-headline">{body}</p>'
+    display({HEADLINE: data, "text/html": page, "text/plain": f"{plain(label)}: {text}, {n}"}, raw=True)
+
+
+def format_interval(estimate: Any, low: Any, high: Any, *, percent: bool = True, digits: int = 2) -> str:
+    """Write an estimate with its interval: ``63 % [52, 73]``, ``1.25 [0.80, 1.70]``, ``–`` where there is none."""
+    estimate, low, high = (_number(v) for v in (estimate, low, high))
+    if estimate is None:
+        return "–"
+    scale, digits = (100, 0 if abs(estimate) >= 0.0995 or estimate == 0 else 1) if percent else (1, digits)
+    unit = " %" if percent else ""
+    bounds = "" if low is None or high is None else f" [{low * scale:.{digits}f}, {high * scale:.{digits}f}]"
+    return f"{estimate * scale:.{digits}f}{unit}{bounds}"
+
+
+def _readable(table: pd.DataFrame, digits: int, percent: bool) -> pd.DataFrame:
+    out: dict[str, list[str]] = {}
+    whole = {"estimate", "low", "high"} <= set(table.columns)
+    for name in table.columns:
+        if whole and name in ("low", "high"):
+            continue
+        if whole and name == "estimate":
+            triples = zip(table["estimate"], table["low"], table["high"], strict=True)
+            out["estimate [95 %]"] = [format_interval(*t, percent=percent) for t in triples]
+        else:
+            out[name] = [_cell(value, digits) for value in table[name]]
+    return pd.DataFrame(out, index=table.index)
+
+
+def _cell(value: Any, digits: int) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (list, tuple, set)):
+        return plain(", ".join(str(v) for v in value))
+    if isinstance(value, Mapping):
+        return plain(dict(value))
+    if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.{digits}f}"
+    return plain(value)
+
+
+def _number(value: Any) -> float | None:
+    if value is None or pd.isna(value):
+        return None
+    return int(value) if float(value).is_integer() and not isinstance(value, float) else float(value)
+
+
+def _escape(text: object) -> str:
+    return html.escape(plain(text))
+
+
+def _title(column: str) -> str:
+    return str(column).replace("_", " ")
+
+
+def _row(values: tuple, right: list[str]) -> str:
+    return "<tr>" + "".join(f"<td{r}>{_escape(v)}</td>" for v, r in zip(values, right, strict=True)) + "</tr>"

@@ -1,0 +1,65 @@
+"""Provenance: what a report was made from and with what."""
+
+import hashlib
+import os
+import platform
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import pandas as pd
+
+from evalkit._version import __version__
+from evalkit.display.show import show_table
+
+PACKAGES = ("pandas", "numpy", "scipy", "statsmodels", "matplotlib", "seaborn", "msgspec", "papermill", "nbconvert")
+
+
+def fingerprint(sources: Iterable[str]) -> str:
+    """Hash the names and bytes of files, in sorted order, to 16 hexadecimal digits.
+
+    Names count relative to the files' common folder, so that the same data elsewhere give the same fingerprint.
+    A file that can't be read counts with its name only.
+    """
+    paths = sorted(set(sources))
+    digest = hashlib.blake2b(digest_size=8)
+    root = os.path.commonpath([os.path.dirname(os.path.abspath(p)) for p in paths]) if paths else ""
+    for path in paths:
+        digest.update(os.path.relpath(path, root).encode("utf-8", "surrogateescape") + b"\0")
+        try:
+            with open(path, "rb") as file:
+                digest.update(hashlib.file_digest(file, "blake2b").digest())
+        except OSError:
+            digest.update(b"unreadable")
+    return digest.hexdigest()
+
+
+def provenance(ledger: pd.DataFrame, **parameters: Any) -> None:
+    """Show what the report was made from: versions, parameters, fingerprint of the input files, time.
+
+    Parameters
+    ----------
+    ledger : DataFrame
+        The ledger of the files that were read, with the column `source`.
+    **parameters
+        The notebook's parameters.
+    """
+    used = ledger.loc[ledger["status"] != "skipped", "source"].tolist()
+    rows = [
+        ("made", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")),
+        ("evalkit", __version__),
+        ("Python", platform.python_version()),
+        *((name, _version(name)) for name in PACKAGES),
+        *((f"parameter {name}", repr(value)) for name, value in parameters.items()),
+        ("input files", f"{len(used)} read, {len(ledger)} seen"),
+        ("fingerprint of the input", fingerprint(used)),
+    ]
+    show_table(pd.DataFrame(rows, columns=["what", "value"]), caption="Provenance")
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,55 @@
+"""Frames from rows: typed columns that are written down once, as data."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Column(NamedTuple):
+    """A column of a frame.
+
+    `dtype` is one of ``str`` (missing: NA), ``int`` (never missing), ``int?`` (nullable), ``float`` (missing: NaN),
+    ``bool`` (missing: False), ``bool?`` (nullable) and ``object`` (lists, dicts).
+    """
+
+    name: str
+    dtype: str
+    meaning: str
+    unit: str = ""
+
+
+_PANDAS = {"str": "str", "int": "int64", "int?": "Int64", "float": "float64", "bool": "bool", "bool?": "boolean"}
+
+
+def frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column]) -> "pd.DataFrame":
+    """Build a frame column by column, with the same dtypes also when there are no rows.
+
+    Parameters
+    ----------
+    rows : iterable of mappings
+        Keys that are no column are left out; a missing key is a missing value.
+    columns : sequence of Column
+
+    Returns
+    -------
+    pandas.DataFrame
+        With the columns in the order given.
+    """
+    import pandas as pd
+
+    rows = list(rows)
+    return pd.DataFrame({c.name: _series([row.get(c.name) for row in rows], c.dtype) for c in columns})
+
+
+def _series(values: list, dtype: str) -> "pd.Series":
+    import pandas as pd
+
+    if dtype == "object":
+        out = pd.Series([None] * len(values), dtype="object")
+        out[:] = values
+        return out
+    if dtype == "bool":
+        values = [bool(value) for value in values]
+    return pd.Series(values, dtype=_PANDAS[dtype])

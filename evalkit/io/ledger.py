@@ -1,0 +1,55 @@
+"""The ledger: every file that was seen, whether it was used, skipped or failed, and why."""
+
+import os
+from collections import Counter
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from evalkit.io.frames import Column, frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Status = Literal["used", "skipped", "failed"]
+
+COLUMNS = (
+    Column("source", "str", "path of the file"),
+    Column("status", "str", "used, skipped (not a log of this kind) or failed (a log that can't be read)"),
+    Column("reason", "str", "why it was skipped or failed; for a used file, what was recovered, or empty"),
+)
+
+
+class Entry(NamedTuple):
+    """One file of the ledger."""
+
+    source: str
+    status: Status
+    reason: str = ""
+
+
+class Ledger:
+    """A list of entries, one per file; nothing that was seen is lost in silence."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+
+    def used(self, source: str | os.PathLike, reason: str = "") -> None:
+        """Note a file that was read and counts."""
+        self.entries.append(Entry(os.fspath(source), "used", reason))
+
+    def skipped(self, source: str | os.PathLike, reason: str) -> None:
+        """Note a file that is not a log of this kind."""
+        self.entries.append(Entry(os.fspath(source), "skipped", reason))
+
+    def failed(self, source: str | os.PathLike, reason: str) -> None:
+        """Note a log that could not be read."""
+        self.entries.append(Entry(os.fspath(source), "failed", reason))
+
+    def frame(self) -> "pd.DataFrame":
+        """Return the ledger as a frame with the columns of `COLUMNS`."""
+        return frame([entry._asdict() for entry in self.entries], COLUMNS)
+
+    def summary(self) -> str:
+        """Return one line: how many files were used, skipped and failed."""
+        counts = Counter(entry.status for entry in self.entries)
+        noun = "file" if len(self.entries) == 1 else "files"
+        return f"{len(self.entries)} {noun}: " + ", ".join(f"{counts[s]} {s}" for s in ("used", "skipped", "failed"))

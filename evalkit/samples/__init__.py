@@ -1,0 +1,1 @@
+"""Small data the notebooks run on by default, and the scripts that made them."""

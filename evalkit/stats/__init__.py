@@ -1,0 +1,1 @@
+"""Estimates with intervals and honest comparisons; knows nothing of logs."""
