@@ -34,5 +34,44 @@ def main() -> None:
     """Turn raw logs of LLM agents into tables, pictures and HTML reports."""
 
 
+@main.command()
+@click.argument("runs")
+@click.option("--tasks", multiple=True, help="Task definitions: a file, a folder or a quoted glob. Repeatable.")
+@click.option("--by", multiple=True, help="Column to group by. Repeatable. [default: model_name]")
+@click.option("--layout", help="What the folders mean, such as '{model_name}/{task_id}'.")
+@click.option(
+    "--scale",
+    type=click.Choice(["auto", "percent", "fraction"]),
+    default="auto",
+    show_default=True,
+    help="What construction scores are logged in.",
+)
+@click.option("--output", help="Write the runs to FILE.csv, FILE.json or FILE.parquet.", metavar="FILE")
+def mindcraft(runs, tasks, by, layout, scale, output) -> None:
+    """Show success rates of the Mindcraft task runs in the folder RUNS."""
+    from evalkit.io.output import check_output, write_frame
+
+    if output:
+        check_output(output)
+    from evalkit.mindcraft import load
+    from evalkit.mindcraft.terminal import overview_text
+
+    logs = load(runs, tasks, layout=layout, scale=scale)
+    click.echo(overview_text(logs, by))
+    if output:
+        write_frame(logs.runs, output)
+
+
+@main.command()
+@click.argument("file")
+@click.option("--last", type=click.IntRange(1), help="Only so many turns, from the end.")
+def show(file, last) -> None:
+    """Print the agent log FILE as a conversation."""
+    from evalkit.mindcraft import conversation
+
+    text = conversation(file, last, width=None)
+    click.echo_via_pager(text) if sys.stdout.isatty() else click.echo(text, nl=False)
+
+
 if __name__ == "__main__":
     main()

@@ -205,7 +205,10 @@ def _clean(values: Iterable[Any], clusters: Iterable[Any] | None) -> tuple[np.nd
     labels = pd.Series(list(clusters), dtype="object")
     if len(labels) != len(numbers):
         raise ValueError(f"{len(numbers)} values, but {len(labels)} cluster labels")
-    return numbers[kept], pd.factorize(labels[kept], use_na_sentinel=False)[0], left_out
+    codes = pd.factorize(labels[kept], use_na_sentinel=False)[0]
+    if len(codes) and codes.max() + 1 == len(codes):
+        return numbers[kept], None, left_out  # no label repeats: the values are as independent as without labels
+    return numbers[kept], codes, left_out
 
 
 def _floats(values: Iterable[Any]) -> np.ndarray:
