@@ -34,5 +34,18 @@ def main() -> None:
     """Turn raw logs of LLM agents into tables, pictures and HTML reports."""
 
 
+@main.command()
+@click.argument("traces")
+@click.option("-v", "--verbose", is_flag=True, help="Print every trace, not only the summary.")
+@click.option("--pattern", default="*.json", show_default=True, help="Which files of the folder.")
+@click.option("--by-difficulty", is_flag=True, help="Also break the scores down by difficulty.")
+@click.option("--output", type=click.Path(dir_okay=False), help="Write results and ledger to this file, as JSON.")
+def crafter(traces: str, verbose: bool, pattern: str, by_difficulty: bool, output: str | None) -> None:
+    """Score Crafter session traces: TRACES is a folder or one file."""
+    from evalkit.crafter.printing import report_traces
+
+    report_traces(traces, pattern=pattern, verbose=verbose, by_difficulty=by_difficulty, output=output)
+
+
 if __name__ == "__main__":
     main()
