@@ -71,6 +71,16 @@ def show(file, last) -> None:
 
     text = conversation(file, last, width=None)
     click.echo_via_pager(text) if sys.stdout.isatty() else click.echo(text, nl=False)
+@click.argument("traces")
+@click.option("-v", "--verbose", is_flag=True, help="Print every trace, not only the summary.")
+@click.option("--pattern", default="*.json", show_default=True, help="Which files of the folder.")
+@click.option("--by-difficulty", is_flag=True, help="Also break the scores down by difficulty.")
+@click.option("--output", type=click.Path(dir_okay=False), help="Write results and ledger to this file, as JSON.")
+def crafter(traces: str, verbose: bool, pattern: str, by_difficulty: bool, output: str | None) -> None:
+    """Score Crafter session traces: TRACES is a folder or one file."""
+    from evalkit.crafter.printing import report_traces
+
+    report_traces(traces, pattern=pattern, verbose=verbose, by_difficulty=by_difficulty, output=output)
 
 
 if __name__ == "__main__":
