@@ -81,6 +81,32 @@ def crafter(traces: str, verbose: bool, pattern: str, by_difficulty: bool, outpu
     from evalkit.crafter.printing import report_traces
 
     report_traces(traces, pattern=pattern, verbose=verbose, by_difficulty=by_difficulty, output=output)
+@click.argument("targets", nargs=-1, metavar="[NOTEBOOK | FILE]...")
+@click.option("--params", default="params", show_default=True, help="Folder of NOTEBOOK/REPORT.yaml.")
+@click.option("--notebooks", default="notebooks", show_default=True, help="Folder of the notebooks.")
+@click.option("--output", "-o", default="reports", show_default=True, help="Folder for pages, index and manifest.")
+@click.option("--parameter", "-p", "texts", nargs=2, multiple=True, metavar="NAME VALUE", help="Set a parameter.")
+@click.option("--file", "-f", "files", multiple=True, metavar="FILE", help="YAML file of parameters.")
+@click.option("--yaml", "-y", "yamls", multiple=True, metavar="TEXT", help="Parameters as YAML text.")
+@click.option("--jobs", "-j", type=click.IntRange(1), help="Reports at a time.  [default: number of cores]")
+@click.option("--timeout", type=click.FloatRange(0, min_open=True), default=600, show_default=True, help="Seconds.")
+@click.option("--force", is_flag=True, help="Also make reports that have not changed.")
+@click.option("--no-code", is_flag=True, help="Leave the notebook's code out of the pages.")
+@click.option("--no-fork", is_flag=True, help="Execute every notebook in a Jupyter kernel of its own.")
+def report(targets, params, notebooks, output, texts, files, yamls, jobs, timeout, force, no_code, no_fork) -> None:
+    """Make reports: execute notebooks with parameters, and write HTML pages with an index.
+
+    Without arguments every file of params/ becomes a report. NOTEBOOK (a name in notebooks/, or a path) stands for
+    the files of params/NOTEBOOK/; given with parameters it is executed once, with these. FILE is one params file.
+    """
+    from evalkit.reports import cli
+
+    sys.exit(
+        cli.report(
+            targets, params=params, notebooks=notebooks, output=output, texts=texts, files=files, yamls=yamls,
+            jobs=jobs, timeout=timeout, force=force, code=not no_code, fork=not no_fork,
+        )
+    )  # fmt: skip
 
 
 if __name__ == "__main__":
