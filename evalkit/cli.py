@@ -71,6 +71,9 @@ def show(file, last) -> None:
 
     text = conversation(file, last, width=None)
     click.echo_via_pager(text) if sys.stdout.isatty() else click.echo(text, nl=False)
+
+
+@main.command()
 @click.argument("traces")
 @click.option("-v", "--verbose", is_flag=True, help="Print every trace, not only the summary.")
 @click.option("--pattern", default="*.json", show_default=True, help="Which files of the folder.")
@@ -81,6 +84,9 @@ def crafter(traces: str, verbose: bool, pattern: str, by_difficulty: bool, outpu
     from evalkit.crafter.printing import report_traces
 
     report_traces(traces, pattern=pattern, verbose=verbose, by_difficulty=by_difficulty, output=output)
+
+
+@main.command()
 @click.argument("targets", nargs=-1, metavar="[NOTEBOOK | FILE]...")
 @click.option("--params", default="params", show_default=True, help="Folder of NOTEBOOK/REPORT.yaml.")
 @click.option("--notebooks", default="notebooks", show_default=True, help="Folder of the notebooks.")

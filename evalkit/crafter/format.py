@@ -92,9 +92,9 @@ class Call(Struct, gc=False):
 class Event(Struct, gc=False):
     """An event; it has no type field, its keys tell what it is."""
 
-    llm_call_records: list[Call] | None | UnsetType = UNSET
-    call_records: list[Call] | None | UnsetType = UNSET
-    actions: list[Any] | None | UnsetType = UNSET
+    llm_call_records: list[Call] | UnsetType | None = UNSET
+    call_records: list[Call] | UnsetType | None = UNSET
+    actions: list[Any] | UnsetType | None = UNSET
     reward: Any | UnsetType = UNSET
     metadata: Metadata | None = None
     event_metadata: list[Hook] | None = None
@@ -112,7 +112,7 @@ class Event(Struct, gc=False):
 class Trace(Struct, gc=False):
     """A session trace. ``session_time_steps`` holds the events again, and is not read."""
 
-    session_id: str | None | UnsetType = UNSET
+    session_id: str | UnsetType | None = UNSET
     session_metadata: list[SessionMetadata] | None = None
     metadata: Metadata | None = None
-    event_history: list[Event] | None | UnsetType = UNSET
+    event_history: list[Event] | UnsetType | None = UNSET
