@@ -272,16 +272,16 @@ def construction_scores(runs: pd.DataFrame, by: str | Sequence[str] = "model_nam
     -------
     DataFrame
         The columns of `by`, the columns of `score_by` (all runs with a score, zeros included), then
-        estimate_completed, low_completed, high_completed, n_completed (mean score of runs above 0), and
-        completion_rate, completion_low, completion_high.
+        completed_estimate, completed_low, completed_high, completed_n (mean score of runs above 0), and
+        completion_estimate, completion_low, completion_high (share of runs above 0).
     """
     by = [by] if isinstance(by, str) else list(by)
     building = runs[runs["task_type"] == "construction"]
     out = score_by(building, by)
     done = score_by(building[building["overall_is_completed"]], by)
     rate = completion_by(building, by)[["estimate", "low", "high"]]
-    done = done[[*by, "estimate", "low", "high", "n"]].rename(columns={c: f"{c}_completed" for c in ESTIMATES})
-    rate.columns = ["completion_rate", "completion_low", "completion_high"]
+    done = done[[*by, "estimate", "low", "high", "n"]].rename(columns={c: f"completed_{c}" for c in ESTIMATES})
+    rate.columns = ["completion_estimate", "completion_low", "completion_high"]
     out = pd.concat([out, rate], axis=1)
     out = out.merge(done, on=by, how="left") if by else pd.concat([out, done], axis=1)
-    return out.assign(n_completed=out["n_completed"].fillna(0).astype("int64"))
+    return out.assign(completed_n=out["completed_n"].fillna(0).astype("int64"))
