@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatch
-from importlib.resources import files as package_files
 from itertools import islice
 from pathlib import Path
 
@@ -35,6 +34,8 @@ def resolve(source: str | os.PathLike) -> str:
     if not text:
         raise SourceError("no path was given (the path is empty)")
     if text.startswith("samples:"):
+        from importlib.resources import files as package_files  # as slow to import as the rest of this module
+
         root = Path(str(package_files("evalkit"))) / "samples"
         path = root / text.removeprefix("samples:")
         if not path.exists() or path.resolve() == root.resolve():

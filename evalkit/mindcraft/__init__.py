@@ -14,13 +14,16 @@ _WHERE = {
     "aggregate_results_to_dataframe": "table",
     "analysis": "analysis",
     "analyze_agent_log": "parse",
+    "conversation": "reading",
     "extract_task_outcome": "outcome",
     "extract_task_outcomes": "outcome",
     "figures": "figures",
+    "legacy_summary": "legacy",
     "load": "logs",
     "load_task_definitions": "definitions",
     "models": "logs",
     "runs_df": "logs",
+    "show_conversations": "reading",
 }
 
 __all__ = list(_WHERE)

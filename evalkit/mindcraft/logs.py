@@ -24,12 +24,13 @@ _BESIDE = ("results.txt", "results.json", "last_profile.json", "profile.json")
 
 
 class MindcraftLogs(NamedTuple):
-    """What `load` returns: a row per run, a row per agent log, a row per file, and the task definitions."""
+    """What `load` returns: a row per run, a row per agent log, a row per file, the definitions, and what was loaded."""
 
     runs: "pd.DataFrame"
     agents: "pd.DataFrame"
     ledger: "pd.DataFrame"
     definitions: TaskDefinitions
+    source: str
 
 
 class _Planned(NamedTuple):
@@ -88,7 +89,7 @@ def load(
     naming = Naming(root if os.path.isdir(root) else os.path.dirname(root), layout)
     outcomes, ledger, definitions = _collect(files, folders, naming, tasks, scale, missing, original_mtimes)
     frames = aggregate_results_to_dataframe(outcomes), agents_frame(outcomes), ledger.frame()
-    return MindcraftLogs(*frames, definitions)
+    return MindcraftLogs(*frames, definitions, os.fspath(path))
 
 
 def runs_df(path: str | os.PathLike, tasks: Tasks = (), **options: Any) -> "pd.DataFrame":
