@@ -69,6 +69,7 @@ def show_table(
     right = [' class="number"' if c in table and pd.api.types.is_numeric_dtype(table[c]) else "" for c in shown]
     head = "".join(f'<th scope="col"{r}>{_escape(_title(c))}</th>' for c, r in zip(shown, right, strict=True))
     body = "".join(_row(values, right) for values in shown.itertuples(index=False, name=None))
+    body = body or f'<tr><td colspan="{max(len(right), 1)}">nothing of this kind</td></tr>'
     more = f"<p>{len(table) - rows} more rows are not shown.</p>" if len(table) > rows else ""
     top = f"<caption>{_escape(caption)}</caption>" if caption else ""
     page = (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from evalkit.io import Column, frame
-from evalkit.stats import estimate_by
+from evalkit.stats import Estimate, estimate_by, proportion_interval
 from evalkit.steps.contents import IDS, each_record, ids_of
 from evalkit.steps.format import DEFAULTS, Options
 from evalkit.steps.legacy import old_flat
@@ -54,6 +54,12 @@ def success_rates(steps: pd.DataFrame, by: str | Sequence[str] = "history") -> p
     )
     several = "history" not in by and counted["history"].nunique() > 1
     return estimate_by(both, [*by, "success"], "value", clusters="history" if several else None)
+
+
+def confirmed_success(steps: pd.DataFrame) -> Estimate:
+    """Estimate the share of steps that succeeded without silent failures; see `success_rates`."""
+    judged = steps[~steps["verdict"].isin(("skipped", "unknown")).to_numpy()]
+    return proportion_interval(int(judged["verdict"].eq("success").sum()), len(judged))
 
 
 def verdict_counts(steps: pd.DataFrame) -> pd.DataFrame:

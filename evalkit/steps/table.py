@@ -86,7 +86,8 @@ def load(source: Any, options: Options = DEFAULTS) -> StepHistories:
     Parameters
     ----------
     source : str, path, or a list of them
-        Files (JSON, JSONL, LangGraph's SQLite checkpoints), folders, or ``samples:steps``.
+        Files (JSON, JSONL, LangGraph's SQLite checkpoints), folders, or ``samples:steps``; empty names in a list are
+        left out.
     options : Options
 
     Returns
