@@ -8,6 +8,20 @@ from matplotlib.patches import Patch
 
 from evalkit.display import colours, label, new_axes, percent_axis
 from evalkit.mindcraft.format import CompletionStatus
+from evalkit.mindcraft.panels import by_blocked, describe_differences, differences, heatmap, item_by_blocked
+
+__all__ = [
+    "by_blocked",
+    "describe_differences",
+    "describe_estimates",
+    "describe_statuses",
+    "differences",
+    "estimates",
+    "heatmap",
+    "item_by_blocked",
+    "scores",
+    "statuses",
+]
 
 # from best to worst; the last two are faults of the record, not of the model
 STATUS_COLOURS = {
@@ -27,6 +41,7 @@ def estimates(
     *,
     highlight: str | None = None,
     xlabel: str = "success rate",
+    references: pd.DataFrame | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw estimates with their intervals, one line per category, one colour and marker per hue.
@@ -42,6 +57,8 @@ def estimates(
     highlight : str, optional
         The hue (or category) that is drawn strong; the others are drawn pale.
     xlabel : str
+    references : DataFrame, optional
+        Published means to draw as lines: model_name, mean.
     ax : Axes, optional
         Made to fit where none is given.
     """
@@ -73,6 +90,10 @@ def estimates(
     ax.set_xlabel(f"{xlabel} with 95 % interval")
     ax.set_ylabel(category.replace("_", " "))
     ax.grid(False, axis="y")
+    for row in () if references is None else references.to_dict("records"):
+        ax.axvline(row["mean"], color="#5b616b", lw=1, ls=(0, (4, 3)), zorder=0)
+        ax.annotate(label(row["model_name"]), (row["mean"], 1.0), (1, 3), ("data", "axes fraction"), "offset points",
+                    rotation=35, size=8, color="#5b616b")  # fmt: skip
     if hue:
         handles = [Line2D([], [], color=styles[h][0], marker=styles[h][1], label=label(h)) for h in hues]
         _legend_below(ax, handles)

@@ -50,6 +50,7 @@ IDS = (
 RUN_COLUMNS = (
     *IDS,
     Column("model_source", "str", "where the model's name comes from"),
+    Column("experiment_total", "int?", "tasks of the experiment, as its results file says"),
     Column("suite", "str", "name of the task file, where the path says it"),
     Column("task_type", "str", "cooking, techtree, construction, …"),
     Column("agent_count", "int", "agents of the task; those that logged, where no definition says"),

@@ -175,7 +175,7 @@ def _outlook(row: dict, show, points: str) -> str:
     n = row["n_tasks"]
     shown, needed = row["minimal_detectable"], row["tasks_needed"]
     if math.isnan(shown):
-        now = f"so few tasks can't decide it, whatever their outcome"
+        now = "so few tasks can't decide it, whatever their outcome"
     else:
         now = f"{n} tasks show a difference of {show(shown)}{points} at 80 % power"
     if math.isnan(needed) or math.isinf(needed):
