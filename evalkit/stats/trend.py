@@ -1,6 +1,7 @@
 """Does success rise or fall along an ordered factor, such as the number of blocked agents?"""
 
 import math
+import warnings
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -163,9 +164,12 @@ def _odds_ratio(rows: _Rows, effect: float, confidence: float) -> tuple[float, f
         return math.nan, math.nan, math.nan, "the levels separate successes from failures: no odds ratio"
     from statsmodels.genmod.families import Binomial
     from statsmodels.genmod.generalized_linear_model import GLM
+    from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
 
     counts = np.column_stack([rows.successes, rows.n - rows.successes])
-    fit = GLM(counts, np.column_stack([np.ones(len(rows.n)), _centred(rows)]), family=Binomial()).fit()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PerfectSeparationWarning)  # also said of rates that lie on the curve exactly
+        fit = GLM(counts, np.column_stack([np.ones(len(rows.n)), _centred(rows)]), family=Binomial()).fit()
     slope, half = fit.params[1], formulas.normal(confidence) * fit.bse[1] * math.sqrt(effect)
     with np.errstate(over="ignore"):
         return float(np.exp(slope)), float(np.exp(slope - half)), float(np.exp(slope + half)), ""
