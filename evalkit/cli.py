@@ -35,6 +35,58 @@ def main() -> None:
 
 
 @main.command()
+@click.argument("runs")
+@click.option("--tasks", multiple=True, help="Task definitions: a file, a folder or a quoted glob. Repeatable.")
+@click.option("--by", multiple=True, help="Column to group by. Repeatable. [default: model_name]")
+@click.option("--layout", help="What the folders mean, such as '{model_name}/{task_id}'.")
+@click.option(
+    "--scale",
+    type=click.Choice(["auto", "percent", "fraction"]),
+    default="auto",
+    show_default=True,
+    help="What construction scores are logged in.",
+)
+@click.option("--output", help="Write the runs to FILE.csv, FILE.json or FILE.parquet.", metavar="FILE")
+def mindcraft(runs, tasks, by, layout, scale, output) -> None:
+    """Show success rates of the Mindcraft task runs in the folder RUNS."""
+    from evalkit.io.output import check_output, write_frame
+
+    if output:
+        check_output(output)
+    from evalkit.mindcraft import load
+    from evalkit.mindcraft.terminal import overview_text
+
+    logs = load(runs, tasks, layout=layout, scale=scale)
+    click.echo(overview_text(logs, by))
+    if output:
+        write_frame(logs.runs, output)
+
+
+@main.command()
+@click.argument("file")
+@click.option("--last", type=click.IntRange(1), help="Only so many turns, from the end.")
+def show(file, last) -> None:
+    """Print the agent log FILE as a conversation."""
+    from evalkit.mindcraft import conversation
+
+    text = conversation(file, last, width=None)
+    click.echo_via_pager(text) if sys.stdout.isatty() else click.echo(text, nl=False)
+
+
+@main.command()
+@click.argument("traces")
+@click.option("-v", "--verbose", is_flag=True, help="Print every trace, not only the summary.")
+@click.option("--pattern", default="*.json", show_default=True, help="Which files of the folder.")
+@click.option("--by-difficulty", is_flag=True, help="Also break the scores down by difficulty.")
+@click.option("--output", type=click.Path(dir_okay=False), help="Write results and ledger to this file, as JSON.")
+def crafter(traces: str, verbose: bool, pattern: str, by_difficulty: bool, output: str | None) -> None:
+    """Score Crafter session traces: TRACES is a folder or one file."""
+    from evalkit.crafter.printing import report_traces
+
+    report_traces(traces, pattern=pattern, verbose=verbose, by_difficulty=by_difficulty, output=output)
+
+
+@main.command()
 @click.argument("targets", nargs=-1, metavar="[NOTEBOOK | FILE]...")
 @click.option("--params", default="params", show_default=True, help="Folder of NOTEBOOK/REPORT.yaml.")
 @click.option("--notebooks", default="notebooks", show_default=True, help="Folder of the notebooks.")

@@ -1,1 +1,39 @@
-"""crafter"""
+"""Crafter: session traces, scores, trajectories and the benchmark score.
+
+The names in ``__all__`` are imported when they are first used: scoring in a terminal needs no pandas.
+"""
+
+from importlib import import_module
+from typing import Any
+
+_WHERE = {
+    "WEIGHTS": "scoring",
+    "BANDS": "scoring",
+    "ACHIEVEMENTS": "game",
+    "ACTIONS": "game",
+    "TIERS": "game",
+    "evaluate_event": "evaluate",
+    "evaluate_trace": "evaluate",
+    "evaluate_all_traces": "evaluate",
+    "TraceScore": "evaluate",
+    "print_trace_evaluation": "printing",
+    "print_evaluation_summary": "printing",
+    "print_breakdown": "printing",
+    "report_traces": "printing",
+    "band": "scoring",
+}
+_MODULES = ()
+
+__all__ = [*_WHERE, *_MODULES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"evalkit.crafter.{name}")
+    if name not in _WHERE:
+        raise AttributeError(f"module 'evalkit.crafter' has no attribute {name!r}")
+    return getattr(import_module(f"evalkit.crafter.{_WHERE[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

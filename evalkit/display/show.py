@@ -3,6 +3,7 @@
 import html
 import io
 import math
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -149,8 +150,18 @@ def _readable(table: pd.DataFrame, digits: int, percent: bool) -> pd.DataFrame:
             triples = zip(table["estimate"], table["low"], table["high"], strict=True)
             out["estimate [95 %]"] = [format_interval(*t, percent=percent) for t in triples]
         else:
-            out[name] = [_cell(value, digits) for value in table[name]]
+            values = _below_common_folder(table[name]) if name == "source" else table[name]
+            out[name] = [_cell(value, digits) for value in values]
     return pd.DataFrame(out, index=table.index)
+
+
+def _below_common_folder(paths: pd.Series) -> list:
+    """Shorten paths to what differs: the folder they all lie in stands in the parameters anyway."""
+    try:
+        root = os.path.commonpath([os.path.dirname(path) for path in paths])
+    except (ValueError, TypeError):  # no paths, or some that have no folder in common
+        return list(paths)
+    return [os.path.relpath(path, root) if root else path for path in paths]
 
 
 def _cell(value: Any, digits: int) -> str:

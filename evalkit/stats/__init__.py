@@ -1,1 +1,24 @@
 """Estimates with intervals and honest comparisons; knows nothing of logs."""
+
+from importlib import import_module
+from typing import Any
+
+_WHERE = {
+    "Estimate": "intervals",
+    "proportion_interval": "intervals",
+    "rate_interval": "intervals",
+    "mean_interval": "intervals",
+    "estimate_by": "grouped",
+}
+
+__all__ = list(_WHERE)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'evalkit.stats' has no attribute {name!r}")
+    return getattr(import_module(f"evalkit.stats.{_WHERE[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

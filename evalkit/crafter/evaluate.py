@@ -1,0 +1,192 @@
+"""Scoring of events, files and folders: what users call."""
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, TypedDict
+
+from evalkit.crafter.format import Event, Trace
+from evalkit.crafter.parse import UNKNOWN, OtherShapeError, fit, read_trace
+from evalkit.crafter.scoring import (
+    NO_SCORED_EVENTS,
+    WEIGHTS,
+    Counting,
+    EventScore,
+    check_rules,
+    read_hooks,
+    score_counts,
+    score_trace,
+)
+from evalkit.io import BrokenFileError, Ledger, list_files, read_file, read_files
+
+
+class TraceScore(TypedDict, total=False):
+    """Result of one trace; `total_score` is None and `error` is there where the file can't be read."""
+
+    total_score: float | None
+    counts: dict[str, int]
+    trajectory: str
+    num_events: int
+    trace_file: str
+    model_name: str
+    difficulty: str
+    suspect_invalid_actions: int
+    flags: list[str]
+    weights: dict[str, float]
+    error: str
+
+
+class TraceScores(list[TraceScore]):
+    """Results of a folder, sorted by score from high to low; `ledger` names every file that was seen."""
+
+    def __init__(self, results: Iterable[TraceScore], ledger: Ledger) -> None:
+        super().__init__(results)
+        self.ledger = ledger
+
+
+def evaluate_event(
+    event: Mapping[str, Any] | Event, weights: Mapping[str, float] = WEIGHTS, counting: Counting = "achievement"
+) -> EventScore:
+    """Score one event by its hooks.
+
+    Parameters
+    ----------
+    event : mapping
+        An event as it stands in ``event_history``.
+    weights : mapping
+        Points per hook; names left out keep those of `WEIGHTS`.
+    counting : {"achievement", "hook"}
+        Count every achievement a hook names (a hook without names counts once), or every hook once.
+
+    Returns
+    -------
+    EventScore
+        (score, symbol). The symbol is empty where the event has no scored hook.
+
+    Raises
+    ------
+    ValueError
+        For a weight or a counting that is not known.
+    """
+    weights = check_rules(weights, counting)
+    if not isinstance(event, Event):
+        event = fit(event, Event)
+    return score_counts(read_hooks(event, counting).counts, weights)
+
+
+def evaluate_trace(
+    path: str | os.PathLike, weights: Mapping[str, float] = WEIGHTS, counting: Counting = "achievement"
+) -> TraceScore:
+    """Score one session trace. Never raises for what stands in the file.
+
+    Parameters
+    ----------
+    path : str or path
+    weights, counting
+        As for `evaluate_event`.
+
+    Returns
+    -------
+    TraceScore
+        total_score (Σ count × weight), counts (those that are not zero), trajectory (a symbol per event with a scored
+        hook, or ``(no scored events)``), num_events (all of them), trace_file (the file's name); beside these
+        model_name, difficulty, suspect_invalid_actions, flags and weights. With `total_score` None and `error` for a
+        file that can't be read.
+    """
+    weights = check_rules(weights, counting)
+    try:
+        trace, notes = read_trace(read_file(path))
+    except OSError as error:
+        return _broken(path, f"{type(error).__name__}: {error.strerror or error}", weights)
+    except BrokenFileError as error:
+        return _broken(path, str(error), weights)
+    return _result(path, trace, notes, weights, counting)
+
+
+def evaluate_all_traces(
+    trace_dir: str | os.PathLike,
+    pattern: str = "*.json",
+    weights: Mapping[str, float] = WEIGHTS,
+    counting: Counting = "achievement",
+) -> TraceScores:
+    """Score the traces of a folder (its own files, not those of folders below), one after the other.
+
+    Memory does not grow with the number of traces, beside their results of about 1 kB each.
+
+    Parameters
+    ----------
+    trace_dir : str or path
+        A folder, or one file; ``samples:crafter`` for the samples.
+    pattern : str
+        Glob for file names.
+    weights, counting
+        As for `evaluate_event`.
+
+    Returns
+    -------
+    TraceScores
+        A list sorted by total_score, from high to low; files that can't be read, and files that are no traces, are in
+        its `ledger` only.
+
+    Raises
+    ------
+    evalkit.io.SourceError
+        Where `trace_dir` is not there or can't be listed.
+    """
+    weights = check_rules(weights, counting)
+    ledger, results = Ledger(), []
+    for path, data in read_files(list_files(trace_dir, pattern, recursive=False)):
+        if (read := note_trace(path, data, ledger)) is not None:
+            results.append(_result(path, *read, weights, counting))
+    results.sort(key=lambda result: -result["total_score"])
+    return TraceScores(results, ledger)
+
+
+def note_trace(path: str, data: bytes | OSError, ledger: Ledger) -> tuple[Trace, list[str]] | None:
+    """Decode a trace and note the file in the ledger; None where there is nothing to score."""
+    if isinstance(data, OSError):
+        ledger.failed(path, f"{type(data).__name__}: {data.strerror or data}")
+        return None
+    try:
+        trace, notes = read_trace(data)
+    except OtherShapeError as error:
+        ledger.skipped(path, str(error))
+        return None
+    except BrokenFileError as error:
+        ledger.failed(path, str(error))
+        return None
+    ledger.used(path, ", ".join(notes))
+    return trace, notes
+
+
+def _result(
+    path: str | os.PathLike, trace: Trace, notes: list[str], weights: dict[str, float], counting: Counting
+) -> TraceScore:
+    scored = score_trace(trace, weights, counting)
+    return TraceScore(
+        total_score=scored.score,
+        counts=scored.counts,
+        trajectory=scored.trajectory,
+        num_events=len(scored.verdicts),
+        trace_file=os.path.basename(path),
+        model_name=scored.session.model_name,
+        difficulty=scored.session.difficulty,
+        suspect_invalid_actions=scored.suspect,
+        flags=scored.flags + notes,
+        weights=weights,
+    )
+
+
+def _broken(path: str | os.PathLike, error: str, weights: dict[str, float]) -> TraceScore:
+    return TraceScore(
+        total_score=None,
+        counts={},
+        trajectory=NO_SCORED_EVENTS,
+        num_events=0,
+        trace_file=os.path.basename(path),
+        model_name=UNKNOWN,
+        difficulty=UNKNOWN,
+        suspect_invalid_actions=0,
+        flags=[],
+        weights=weights,
+        error=error,
+    )

@@ -1,0 +1,191 @@
+"""Scores in a terminal. Names and texts from traces are made plain before they are printed."""
+
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from evalkit.crafter.evaluate import TraceScore, TraceScores, evaluate_all_traces
+from evalkit.crafter.scoring import BANDS, WEIGHTS, band
+from evalkit.io import Ledger, SourceError, plain
+
+Group = Literal["model_name", "difficulty"]
+
+_NAMES = {name: name.replace("_", " ").capitalize() + "s" for name in WEIGHTS}
+_STRIP = 40  # characters of a trajectory in the summary
+
+
+def report_traces(
+    traces: str | os.PathLike,
+    *,
+    pattern: str = "*.json",
+    verbose: bool = False,
+    by_difficulty: bool = False,
+    output: str | os.PathLike | None = None,
+) -> TraceScores:
+    """Score a folder or one file and print it: what ``evalkit crafter`` does.
+
+    Parameters
+    ----------
+    traces : str or path
+    pattern : str
+        Glob for the names of the folder's files.
+    verbose : bool
+        Print every trace before the summary. One file is always printed so.
+    by_difficulty : bool
+        Break the scores down by difficulty too; by model they are where there are several.
+    output : str or path, optional
+        Write ``{"results": [...], "ledger": [...]}`` to this file, as JSON.
+
+    Returns
+    -------
+    TraceScores
+
+    Raises
+    ------
+    evalkit.io.SourceError
+        Where there is no trace, or `output` can't be written.
+    """
+    results = evaluate_all_traces(traces, pattern)
+    if not results.ledger.entries:
+        raise SourceError(f"{traces}: no files match {pattern}")
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")  # a terminal that can't show an emoji shows a question mark
+    single = len(results.ledger.entries) == 1 and not os.path.isdir(traces)
+    if verbose or single:
+        for result in results:
+            print_trace_evaluation(result)
+            print()
+    if not single:
+        several_models = len({result["model_name"] for result in results}) > 1
+        print_evaluation_summary(results, by=["model_name"] * several_models + ["difficulty"] * by_difficulty)
+    if output is not None:
+        _write(results, output)
+    if not results:
+        causes = "; ".join(sorted({entry.reason for entry in results.ledger.entries})[:3])
+        raise SourceError(f"{traces}: no session trace could be read ({causes})")
+    return results
+
+
+def print_trace_evaluation(result: TraceScore) -> None:
+    """Print one trace: score, events, breakdown, trajectory, and notes where something needs a second look.
+
+    Parameters
+    ----------
+    result : TraceScore
+        As `evaluate_trace` returns it.
+    """
+    print(f"📊 Trace: {plain(result['trace_file'])}")
+    if result["total_score"] is None:
+        print(f"   Error: {plain(result['error'])}")
+        return
+    print(f"   Score: {result['total_score']:.2f}")
+    print(f"   Events: {result['num_events']}")
+    print("   Breakdown:")
+    for name, count in result["counts"].items():
+        weight = result["weights"][name]
+        print(f"     {_NAMES[name]}: {count} × {weight} = {count * weight:.2f}")
+    print(f"   Trajectory: {result['trajectory']}")
+    if suspect := result["suspect_invalid_actions"]:
+        invalid = result["counts"]["invalid_action"]
+        print(f"   Suspect: {suspect} of {invalid} invalid actions, judged over turns of several actions")
+    if others := [flag.replace("_", " ") for flag in result["flags"] if flag != "suspect_invalid_actions"]:
+        print(f"   Flags: {', '.join(others)}")
+
+
+def print_evaluation_summary(results: Sequence[TraceScore], by: Sequence[Group] = ()) -> None:
+    """Print a folder: the ranking, then n, mean, best, worst, the counts and the bands.
+
+    Parameters
+    ----------
+    results : sequence of TraceScore
+        As `evaluate_all_traces` returns it; what its ledger could not use is named at the end.
+    by : sequence of {"model_name", "difficulty"}
+        Break the scores down too.
+    """
+    scored = [result for result in results if result["total_score"] is not None]
+    scored.sort(key=lambda result: -result["total_score"])
+    print("🏆 Traces by score")
+    if not scored:
+        print("   no traces")
+    else:
+        _print_ranking(scored)
+        print()
+        _print_totals(scored)
+        for group in by:
+            print()
+            print_breakdown(scored, group)
+    for result in results:
+        if result["total_score"] is None:
+            print(f"   not read: {plain(result['trace_file'])}: {plain(result['error'])}")
+    print_ledger(getattr(results, "ledger", None))
+
+
+def print_breakdown(results: Iterable[TraceScore], by: Group) -> None:
+    """Print one line per model or per difficulty: n, mean score with its standard error, mean counts."""
+    groups: dict[str, list[TraceScore]] = {}
+    for result in results:
+        if result["total_score"] is not None:
+            groups.setdefault(plain(result[by], 40), []).append(result)
+    width = max(map(len, [*groups, "difficulty"]))
+    print(f"📈 By {by.removesuffix('_name')} (mean score ± standard error; mean count per trace)")
+    print(f"   {'':{width}} {'n':>5} {'score':>15} {'easy':>7} {'medium':>7} {'hard':>7} {'invalid':>8}")
+    for name, group in sorted(groups.items()):
+        means = [sum(r["counts"].get(hook, 0) for r in group) / len(group) for hook in WEIGHTS]
+        counts = " ".join(f"{mean:>{w}.2f}" for mean, w in zip(means, (7, 7, 7, 8), strict=True))
+        print(f"   {name:{width}} {len(group):>5} {_mean([r['total_score'] for r in group]):>15} {counts}")
+
+
+def print_ledger(ledger: Ledger | None) -> None:
+    """Print how many files were used, skipped and failed, and why those that were not used were not."""
+    if ledger is None:
+        return
+    print()
+    print(f"📁 {ledger.summary()}")
+    for entry in ledger.entries:
+        if entry.status != "used":
+            print(f"   {entry.status}: {plain(entry.source)}: {plain(entry.reason)}")
+
+
+def _write(results: TraceScores, output: str | os.PathLike) -> None:
+    content = {"results": list(results), "ledger": [entry._asdict() for entry in results.ledger.entries]}
+    try:
+        with open(output, "w", encoding="utf-8") as file:
+            json.dump(content, file, indent=2)
+    except OSError as error:
+        raise SourceError(f"{output}: {error.strerror or error}") from error
+
+
+def _print_ranking(scored: list[TraceScore]) -> None:
+    strips = [plain(result["trajectory"], _STRIP) for result in scored]
+    width = max(map(len, [*strips, "trajectory"]))
+    print(f"   {'rank':>4} {'score':>8}  {'trajectory':{width}}  file")
+    for rank, (result, strip) in enumerate(zip(scored, strips, strict=True), start=1):
+        print(f"   {rank:>4} {result['total_score']:>8.2f}  {strip:{width}}  {plain(result['trace_file'])}")
+
+
+def _print_totals(scored: list[TraceScore]) -> None:
+    scores = [result["total_score"] for result in scored]
+    print(f"   Traces: {len(scores)}")
+    print(f"   Mean score: {_mean(scores)} (standard error, n = {len(scores)})")
+    if aborted := sum("aborted" in result["flags"] for result in scored):
+        rest = [result["total_score"] for result in scored if "aborted" not in result["flags"]]
+        print(f"   Aborted: {aborted}, counted as 0.00; mean score without: {_mean(rest) if rest else 'none'}")
+    print(f"   Best: {scores[0]:.2f}")
+    print(f"   Worst: {scores[-1]:.2f}")
+    for name in WEIGHTS:
+        print(f"   {_NAMES[name]}: {sum(result['counts'].get(name, 0) for result in scored)}")
+    print("   Bands:")
+    for name, _, meaning in BANDS:
+        print(f"     {name}: {sum(band(score) == name for score in scores)} ({meaning})")
+
+
+def _mean(scores: list[float]) -> str:
+    """Write a mean with its standard error; one value has none."""
+    n, mean = len(scores), math.fsum(scores) / len(scores)
+    if n < 2:
+        return f"{mean:.2f}"
+    error = math.sqrt(math.fsum((score - mean) ** 2 for score in scores) / (n - 1) / n)
+    return f"{mean:.2f} ± {error:.2f}"
