@@ -157,9 +157,7 @@ def _check(
     return _Draft(choice, notebook, fixed, sweeps), faults
 
 
-def _from_texts(
-    texts: list[tuple[str, str]], parameters: Mapping[str, Parameter], faults: list[str]
-) -> dict[str, Any]:
+def _from_texts(texts: list[tuple[str, str]], parameters: Mapping[str, Parameter], faults: list[str]) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for name, text in texts:
         if name not in parameters:
