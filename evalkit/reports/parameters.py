@@ -126,9 +126,10 @@ class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
         names: set[str] = set()
         for key, _ in node.value:
-            if key.value in names:
-                raise yaml.constructor.ConstructorError(None, None, f"{key.value} is given twice", key.start_mark)
-            names.add(str(key.value))
+            name = str(key.value)
+            if name in names:
+                raise yaml.constructor.ConstructorError(None, None, f"{name} is given twice", key.start_mark)
+            names.add(name)
         return super().construct_mapping(node, deep)
 
 

@@ -175,7 +175,7 @@ def _from_texts(texts: list[tuple[str, str]], parameters: Mapping[str, Parameter
 
 
 def _missing_sources(value: Any, parameter: Parameter) -> list[str]:
-    """Name what is not there among values that must be paths: paths by their look, and where the default is a sample."""
+    """Name what is not there of a value that must be a path: by its look, or as the default is a sample."""
     default = parameter.default if isinstance(parameter.default, list) else [parameter.default]
     is_source = any(isinstance(d, str) and d.startswith("samples:") for d in default)
     faults = []

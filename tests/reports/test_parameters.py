@@ -138,7 +138,7 @@ def test_unknown_names_come_with_the_nearest_one():
     ],
 )
 def test_broken_params_files_are_explained(text, fault):
-    with pytest.raises(ValueError, match="^not ") as raised:
+    with pytest.raises(ValueError, match=r"^not ") as raised:
         parse_values(text)
     assert fault in str(raised.value)
 
