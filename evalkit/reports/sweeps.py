@@ -15,6 +15,8 @@ from typing import Any
 from evalkit.io.files import SourceError
 from evalkit.reports.parameters import Notebook
 
+ALL = "all"
+
 
 def start_method() -> str:
     """Return how processes are started: forked where that is safe, else spawned."""
