@@ -31,7 +31,6 @@ class AgentLog(msgspec.Struct):
     """A copy of an agent's memory, of any era; `turns` is a window on its last messages."""
 
     turns: list[Turn]
-    name: Any = None
     taskStart: Any = None  # epoch milliseconds
 
 
