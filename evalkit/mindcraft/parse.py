@@ -20,6 +20,7 @@ from evalkit.mindcraft.format import (
     CompletionStatus,
     Turn,
     other_kind,
+    positive_number,
 )
 
 
@@ -218,7 +219,7 @@ def _read_log(source: str, log: AgentLog, recovered: list[str], data: bytes) -> 
         skipped_turns=skipped,
         events=dict(events),
         flags=flags,
-        task_start=_milliseconds(log.taskStart),
+        task_start=positive_number(log.taskStart),
         digest=hashlib.blake2b(data, digest_size=8).hexdigest() if talked else "",
         source=source,
     )
@@ -272,10 +273,3 @@ def status_of(raw: float | None, fraction: float | None, timed_out: bool) -> Com
     if fraction == 1:
         return CompletionStatus.SUCCESS
     return CompletionStatus.FAILED_PARTIAL_SCORE if raw > 0 else CompletionStatus.FAILED_SCORE_ZERO
-
-
-def _milliseconds(value: Any) -> float | None:
-    try:
-        return float(value) if not isinstance(value, bool) and float(value) > 0 else None
-    except (TypeError, ValueError, OverflowError):
-        return None
