@@ -208,6 +208,8 @@ def _read(files: list[str], naming: Naming, ledger: Ledger) -> Iterable[AgentOut
         parsed = parse_file(path, data)
         if parsed.outcome is not None:
             yield parsed.outcome
+        elif parsed.error:
+            ledger.failed(path, parsed.error)
         else:
             ledger.skipped(path, f"not an agent log: {parsed.kind}")
             _name_from(parsed, naming)
