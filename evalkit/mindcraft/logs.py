@@ -243,13 +243,15 @@ def _empty_runs(
     folders: list[str], runs: list[RunFolder], definitions: TaskDefinitions, all_folders: bool
 ) -> list[RunFolder]:
     """Find task folders without any log: runs that broke before one was written."""
-    taken = [os.path.abspath(run.folder) + os.sep for run in runs]
+    taken = set()
+    for folder in {os.path.abspath(run.folder) for run in runs}:
+        while folder not in taken:
+            taken.add(folder)
+            folder = os.path.dirname(folder)
     empty = []
     for folder in folders:
         name = os.path.basename(os.path.abspath(folder))
-        if (all_folders or name in definitions) and not any(
-            t.startswith(os.path.abspath(folder) + os.sep) for t in taken
-        ):
+        if (all_folders or name in definitions) and os.path.abspath(folder) not in taken:
             empty.append(RunFolder(folder, name, False, []))
     return empty
 
