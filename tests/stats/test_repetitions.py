@@ -40,7 +40,13 @@ def test_a_task_with_fewer_attempts_than_k_or_missing_counts_is_nan():
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [((5, 6, 1), "0 <= c <= n"), ((5, -1, 1), "0 <= c"), ((5, 1, 0), "from 1"), ((5.5, 1, 1), "whole"), ((5, 1, 1.5), "k")],
+    [
+        ((5, 6, 1), "0 <= c <= n"),
+        ((5, -1, 1), "0 <= c"),
+        ((5, 1, 0), "from 1"),
+        ((5.5, 1, 1), "whole"),
+        ((5, 1, 1.5), "k"),
+    ],
 )
 def test_counts_that_cannot_be_are_misuse(arguments, message):
     with pytest.raises(ValueError, match=message):
