@@ -71,7 +71,7 @@ def cluster_coverage(sizes: np.ndarray, correlation: float, rate: float, samples
 
 
 def proportions(samples: int, rng: np.random.Generator) -> list[dict]:
-    """Independent trials: Wilson and Clopper-Pearson, exact."""
+    """Wilson and Clopper-Pearson; exact, summed over all outcomes."""
     rows = []
     for n in SIZES:
         for method in ("wilson", "exact"):
@@ -93,7 +93,7 @@ def proportions(samples: int, rng: np.random.Generator) -> list[dict]:
 
 
 def clustered(samples: int, rng: np.random.Generator) -> list[dict]:
-    """Rates of clusters: Wilson on the effective n, beta-binomial samples."""
+    """Wilson on the effective n; beta-binomial samples with correlations of 0, .1, .3, .6 and .9 within clusters."""
     rows = []
     for count in CLUSTERS:
         for size in (1, 2, 4, 10, "1, 2, 3, 6"):
@@ -120,7 +120,7 @@ def clustered(samples: int, rng: np.random.Generator) -> list[dict]:
 
 
 def means(samples: int, rng: np.random.Generator) -> list[dict]:
-    """Means: t over values, and over clusters of four with half of the variance between clusters."""
+    """Student's t over values, and over clusters of four with half of the variance between clusters."""
     rows = []
     for n in SIZES:
         for name, (draw, mean) in SCORES.items():
@@ -138,11 +138,11 @@ def means(samples: int, rng: np.random.Generator) -> list[dict]:
     return rows
 
 
-def differences(samples: int, rng: np.random.Generator) -> list[dict]:
-    """Paired differences of tasks that share their difficulty: intervals, and how often the tests err."""
+def differences(samples: int, rng: np.random.Generator, sizes: tuple[int, ...] = SIZES) -> list[dict]:
+    """Two models on tasks that share their difficulty: the interval, and how often the test errs where both are equal."""
     rows = []
     pairs = [(a, b) for a in (0.05, 0.2, 0.5, 0.8, 0.95) for b in (0.05, 0.2, 0.5, 0.8, 0.95) if a >= b]
-    for n in SIZES:
+    for n in sizes:
         for runs in (1, 3):
             held, errors = [], []
             for a, b in pairs:
@@ -168,7 +168,7 @@ def differences(samples: int, rng: np.random.Generator) -> list[dict]:
 
 
 def trends(samples: int, rng: np.random.Generator) -> list[dict]:
-    """Trends over three levels: errors without a trend, and power for rates .8, .5, .2."""
+    """Three levels, clusters of one level each: errors without a trend, and power for rates .8, .5 and .2."""
     rows = []
     for count in (6, 9, 15, 30, 60):
         for size, correlation in ((1, 0), (4, 0), (4, 0.3), (4, 0.7)):
@@ -181,7 +181,7 @@ def trends(samples: int, rng: np.random.Generator) -> list[dict]:
 
 
 def bootstraps(samples: int, rng: np.random.Generator) -> list[dict]:
-    """Bootstrap (BCa, 1000 resamples) of the mean and the median of skewed values."""
+    """BCa, 1000 resamples; exponential values."""
     rows = []
     for n in (10, 20, 50, 100):
         for name, statistic, truth in (("mean", np.mean, 1.0), ("median", np.median, np.log(2))):
@@ -189,12 +189,12 @@ def bootstraps(samples: int, rng: np.random.Generator) -> list[dict]:
             for _ in range(samples // 10):
                 found = bootstrap_interval(rng.exponential(size=n), statistic, rng=rng, n_resamples=1_000)
                 held.append(found.low <= truth <= found.high)
-            rows.append({"n": n, "statistic of exponential values": name, "coverage": _percent(np.mean(held))})
+            rows.append({"n": n, "statistic": name, "coverage": _percent(np.mean(held))})
     return rows
 
 
 def powers(samples: int, rng: np.random.Generator) -> list[dict]:
-    """Power of McNemar's exact test with as many tasks as `pairs_needed` says; 80 % is meant. Exact."""
+    """McNemar's exact test on as many tasks as `pairs_needed` says for 80 % power; exact, summed over all outcomes."""
     rows = []
     for comparisons in (1, 6, 66):
         for only_a, only_b in ((0.9, 0), (0.6, 0.05), (0.4, 0.1), (0.3, 0.1), (0.2, 0.05), (0.15, 0), (0.3, 0.2)):
@@ -206,9 +206,9 @@ def powers(samples: int, rng: np.random.Generator) -> list[dict]:
                     "comparisons": comparisons,
                     "only A, only B solves": f"{only_a}, {only_b}",
                     "tasks by t": by_t,
-                    "power": _percent(_mcnemar_power(int(by_t), only_a, only_b, 0.05 / comparisons)),
+                    "their power": _percent(_mcnemar_power(int(by_t), only_a, only_b, 0.05 / comparisons)),
                     "tasks, binary=True": binary,
-                    "power ": _percent(_mcnemar_power(int(binary), only_a, only_b, 0.05 / comparisons)),
+                    "power": _percent(_mcnemar_power(int(binary), only_a, only_b, 0.05 / comparisons)),
                 }
             )
     return rows
@@ -286,7 +286,8 @@ def main(quick: bool, seed: int, output: Path | None) -> None:
         parts.append(f"## {title}\n\n{study.__doc__}\n\n{table}")
     minutes = (time.perf_counter() - start) / 60
     parts.append(
-        f"{samples} samples in each cell of the clusters, fewer where said; seed {seed}; {minutes:.1f} minutes on one "
+        f"{samples} samples per rate and correlation (a fifth for the paired tests, a quarter for trends, a tenth for the "
+        f"bootstrap); seed {seed}; {minutes:.1f} minutes on one "
         f"core; Python {sys.version.split()[0]}, numpy {version('numpy')}, scipy {version('scipy')}.\n"
     )
     text = "\n\n".join(parts)

@@ -70,6 +70,11 @@ def test_a_statistic_that_fails_on_resamples_has_no_interval():
     assert math.isnan(found.low)
 
 
+@pytest.mark.parametrize(("n", "doubtful"), [(19, True), (20, False)])
+def test_few_values_carry_a_warning(n, doubtful):
+    assert ("may be too narrow" in bootstrap_interval(values(n), np.mean, n_resamples=200).warning) == doubtful
+
+
 def test_confidence_is_checked():
     with pytest.raises(ValueError, match="between 0 and 1"):
         bootstrap_interval([1, 2], np.mean, confidence=95)
