@@ -35,6 +35,48 @@ def main() -> None:
 
 
 @main.command()
+@click.argument("runs")
+@click.option("--tasks", multiple=True, help="Task definitions: a file, a folder or a quoted glob. Repeatable.")
+@click.option("--by", multiple=True, help="Column to group by. Repeatable. [default: model_name]")
+@click.option("--layout", help="What the folders mean, such as '{model_name}/{task_id}'.")
+@click.option(
+    "--scale",
+    type=click.Choice(["auto", "percent", "fraction"]),
+    default="auto",
+    show_default=True,
+    help="What construction scores are logged in.",
+)
+@click.option("--legacy", is_flag=True, help="Also what the original MineCollab scripts would have said, and why.")
+@click.option("--output", help="Write the runs to FILE.csv, FILE.json or FILE.parquet.", metavar="FILE")
+def mindcraft(runs, tasks, by, layout, scale, legacy, output) -> None:
+    """Show success rates of the Mindcraft task runs in the folder RUNS."""
+    from evalkit.io.output import check_output, write_frame
+
+    if output:
+        check_output(output)
+    from evalkit.mindcraft import load
+    from evalkit.mindcraft.terminal import legacy_text, overview_text
+
+    logs = load(runs, tasks, layout=layout, scale=scale)
+    click.echo(overview_text(logs, by))
+    if legacy:
+        click.echo("\n" + legacy_text(logs))
+    if output:
+        write_frame(logs.runs, output)
+
+
+@main.command()
+@click.argument("file")
+@click.option("--last", type=click.IntRange(1), help="Only so many turns, from the end.")
+def show(file, last) -> None:
+    """Print the agent log FILE as a conversation."""
+    from evalkit.mindcraft import conversation
+
+    text = conversation(file, last, width=None)
+    click.echo_via_pager(text) if sys.stdout.isatty() else click.echo(text, nl=False)
+
+
+@main.command()
 @click.argument("traces")
 @click.option("-v", "--verbose", is_flag=True, help="Print every trace, not only the summary.")
 @click.option("--pattern", default="*.json", show_default=True, help="Which files of the folder.")
@@ -45,6 +87,35 @@ def crafter(traces: str, verbose: bool, pattern: str, by_difficulty: bool, outpu
     from evalkit.crafter.printing import report_traces
 
     report_traces(traces, pattern=pattern, verbose=verbose, by_difficulty=by_difficulty, output=output)
+
+
+@main.command()
+@click.argument("targets", nargs=-1, metavar="[NOTEBOOK | FILE]...")
+@click.option("--params", default="params", show_default=True, help="Folder of NOTEBOOK/REPORT.yaml.")
+@click.option("--notebooks", default="notebooks", show_default=True, help="Folder of the notebooks.")
+@click.option("--output", "-o", default="reports", show_default=True, help="Folder for pages, index and manifest.")
+@click.option("--parameter", "-p", "texts", nargs=2, multiple=True, metavar="NAME VALUE", help="Set a parameter.")
+@click.option("--file", "-f", "files", multiple=True, metavar="FILE", help="YAML file of parameters.")
+@click.option("--yaml", "-y", "yamls", multiple=True, metavar="TEXT", help="Parameters as YAML text.")
+@click.option("--jobs", "-j", type=click.IntRange(1), help="Reports at a time.  [default: number of cores]")
+@click.option("--timeout", type=click.FloatRange(0, min_open=True), default=600, show_default=True, help="Seconds.")
+@click.option("--force", is_flag=True, help="Also make reports that have not changed.")
+@click.option("--no-code", is_flag=True, help="Leave the notebook's code out of the pages.")
+@click.option("--no-fork", is_flag=True, help="Execute every notebook in a Jupyter kernel of its own.")
+def report(targets, params, notebooks, output, texts, files, yamls, jobs, timeout, force, no_code, no_fork) -> None:
+    """Make reports: execute notebooks with parameters, and write HTML pages with an index.
+
+    Without arguments every file of params/ becomes a report. NOTEBOOK (a name in notebooks/, or a path) stands for
+    the files of params/NOTEBOOK/; given with parameters it is executed once, with these. FILE is one params file.
+    """
+    from evalkit.reports import cli
+
+    sys.exit(
+        cli.report(
+            targets, params=params, notebooks=notebooks, output=output, texts=texts, files=files, yamls=yamls,
+            jobs=jobs, timeout=timeout, force=force, code=not no_code, fork=not no_fork,
+        )
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

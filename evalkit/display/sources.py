@@ -2,18 +2,14 @@
 
 import hashlib
 import os
-import platform
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import pandas as pd
 
-from evalkit._version import __version__
 from evalkit.display.show import show_table
-
-PACKAGES = ("pandas", "numpy", "scipy", "statsmodels", "matplotlib", "seaborn", "msgspec", "papermill", "nbconvert")
+from evalkit.io.versions import package_versions
 
 
 def fingerprint(sources: Iterable[str]) -> str:
@@ -48,18 +44,9 @@ def provenance(ledger: pd.DataFrame, **parameters: Any) -> None:
     used = ledger.loc[ledger["status"] != "skipped", "source"].tolist()
     rows = [
         ("made", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")),
-        ("evalkit", __version__),
-        ("Python", platform.python_version()),
-        *((name, _version(name)) for name in PACKAGES),
+        *package_versions().items(),
         *((f"parameter {name}", repr(value)) for name, value in parameters.items()),
         ("input files", f"{len(used)} read, {len(ledger)} seen"),
         ("fingerprint of the input", fingerprint(used)),
     ]
     show_table(pd.DataFrame(rows, columns=["what", "value"]), caption="Provenance")
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"

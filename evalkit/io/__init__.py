@@ -1,7 +1,7 @@
 """Where logs live: listing and reading files, decoding JSON, the ledger of files, frames from columns."""
 
 from evalkit.io.decode import BrokenFileError, decode_json
-from evalkit.io.files import SourceError, list_files, read_file, read_files, resolve
+from evalkit.io.files import SourceError, list_files, list_tree, read_file, read_files, resolve
 from evalkit.io.frames import Column, frame
 from evalkit.io.ledger import Ledger
 from evalkit.io.text import plain
@@ -14,6 +14,7 @@ __all__ = [
     "decode_json",
     "frame",
     "list_files",
+    "list_tree",
     "plain",
     "read_file",
     "read_files",

@@ -80,30 +80,42 @@ def list_files(source: str | os.PathLike, pattern: str = "*", *, recursive: bool
     root = resolve(source)
     if not os.path.isdir(root):
         return [root]
-    found: list[str] = []
-    seen: set[tuple[int, int]] = set()
-    folders = [root]
-    while folders:
-        folder = folders.pop()
+    files = list_tree(root, recursive=recursive)[0]
+    return files if pattern == "*" else [path for path in files if fnmatch(os.path.basename(path), pattern)]
+
+
+def list_tree(source: str | os.PathLike, *, recursive: bool = True) -> tuple[list[str], list[str]]:
+    """List the files of a folder, and the folders that were looked into; see `list_files`.
+
+    Returns
+    -------
+    files, folders : list of str
+        Both sorted. A folder that can't be listed stands among the files: reading it fails, and the ledger says why.
+    """
+    root = resolve(source)
+    files: list[str] = []
+    visited: dict[tuple[int, int], str] = {}
+    waiting = [root]
+    while waiting:
+        folder = waiting.pop()
         try:
             status = os.stat(folder)
-            if (status.st_dev, status.st_ino) in seen:
+            if (status.st_dev, status.st_ino) in visited:
                 continue
-            seen.add((status.st_dev, status.st_ino))
+            visited[status.st_dev, status.st_ino] = folder
             with os.scandir(folder) as entries:
                 for entry in entries:
                     if entry.name.startswith("."):
                         continue
-                    if entry.is_dir():
-                        if recursive:
-                            folders.append(entry.path)
-                    elif fnmatch(entry.name, pattern):
-                        found.append(entry.path)
+                    if not entry.is_dir():
+                        files.append(entry.path)
+                    elif recursive:
+                        waiting.append(entry.path)
         except OSError as error:
             if folder == root:
                 raise SourceError(f"{root}: {error.strerror or error}") from error
-            found.append(folder)  # reading it fails too, and the ledger then says why
-    return sorted(found)
+            files.append(folder)
+    return sorted(files), sorted(visited.values())
 
 
 def read_file(path: str | os.PathLike) -> bytes:

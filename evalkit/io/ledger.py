@@ -32,6 +32,10 @@ class Ledger:
     def __init__(self) -> None:
         self.entries: list[Entry] = []
 
+    def add(self, source: str | os.PathLike, status: Status, reason: str = "") -> None:
+        """Note a file with the status a reader found."""
+        self.entries.append(Entry(os.fspath(source), status, reason))
+
     def used(self, source: str | os.PathLike, reason: str = "") -> None:
         """Note a file that was read and counts."""
         self.entries.append(Entry(os.fspath(source), "used", reason))

@@ -1,0 +1,69 @@
+"""Writing frames: the suffix says how, and nobody ever sees half a file."""
+
+import os
+import tempfile
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from evalkit.io.files import SourceError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_WRITERS: dict[str, Callable[["pd.DataFrame", str], object]] = {
+    ".csv": lambda table, path: table.to_csv(path, index=False),
+    ".json": lambda table, path: table.to_json(path, orient="records", indent=1, force_ascii=False),
+    ".parquet": lambda table, path: table.to_parquet(path, index=False),
+}
+
+
+def check_output(path: str) -> None:
+    """Refuse an output file before any work is done for it.
+
+    Raises
+    ------
+    SourceError
+        For another suffix than .csv, .json or .parquet, or a folder that is not there.
+    """
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix not in _WRITERS:
+        raise SourceError(f"{path}: the output's name must end in {', '.join(_WRITERS)}")
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise SourceError(f"{path}: no folder {folder}")
+
+
+def write_frame(table: "pd.DataFrame", path: str) -> None:
+    """Write a frame as CSV, JSON (a list of records) or Parquet.
+
+    Parameters
+    ----------
+    table : DataFrame
+    path : str
+        Ends in .csv, .json or .parquet. The file is written aside and then renamed.
+
+    Raises
+    ------
+    SourceError
+        As `check_output`, and where the file can't be written.
+    """
+    check_output(path)
+    suffix = os.path.splitext(path)[1].lower()
+    try:
+        handle, aside = tempfile.mkstemp(suffix, ".evalkit-", os.path.dirname(os.path.abspath(path)))
+        os.close(handle)
+        try:
+            _WRITERS[suffix](table, aside)
+            os.chmod(aside, 0o666 & ~_umask())
+            os.replace(aside, path)
+        finally:
+            if os.path.exists(aside):
+                os.unlink(aside)
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror or error}") from error
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

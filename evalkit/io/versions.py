@@ -1,0 +1,36 @@
+"""What results depend on beside the data: the versions of packages, and evalkit's own code."""
+
+import hashlib
+import platform
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from evalkit._version import __version__
+
+PACKAGES = ("pandas", "numpy", "scipy", "statsmodels", "matplotlib", "seaborn", "msgspec", "papermill", "nbconvert")
+
+_CODE = {".py", ".j2", ".css"}
+
+
+@cache
+def package_versions() -> dict[str, str]:
+    """Return the versions of evalkit, Python and the packages that decide what a report shows."""
+    return {"evalkit": __version__, "Python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
+
+
+@cache
+def code_version() -> str:
+    """Return evalkit's version and a hash of its code, so that a change in a checkout counts too."""
+    root = Path(__file__).parents[1]
+    digest = hashlib.blake2b(digest_size=8)
+    for path in sorted(p for p in root.rglob("*") if p.suffix in _CODE):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return f"{__version__}+{digest.hexdigest()}"
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,168 @@
+"""Task definitions: many files, and ids that mean different things in different files."""
+
+import glob
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from evalkit.io import BrokenFileError, Ledger, SourceError, decode_json, list_files, read_files
+from evalkit.mindcraft.facts import agent_count_of
+from evalkit.mindcraft.format import ANYTHING, is_task_definition, other_kind
+from evalkit.mindcraft.parse import describe
+
+Definition = dict[str, Any]
+
+
+class Resolved(NamedTuple):
+    """The definition of a run; `ambiguous` where the id alone, or the number of logs, had to decide."""
+
+    definition: Definition | None
+    ambiguous: bool = False
+
+
+class TaskDefinitions(Mapping[str, Definition]):
+    """All definitions that were loaded, by task id.
+
+    As a mapping it gives for each id the first definition loaded. Each definition is a dictionary as on disk, with
+    ``task_id`` and ``definition_file`` added.
+
+    Attributes
+    ----------
+    ledger : Ledger
+        The files that were read.
+    """
+
+    def __init__(self, definitions: Mapping[str, Definition] | None = None) -> None:
+        self.ledger = Ledger()
+        self._by_id: dict[str, list[Definition]] = {}
+        for task_id, definition in (definitions or {}).items():
+            self.add(task_id, definition, "")
+
+    def add(self, task_id: str, definition: Definition, file: str) -> None:
+        """Add one definition; the same content under the same id from a second file changes nothing but the files."""
+        known = self._by_id.setdefault(task_id, [])
+        content = {key: value for key, value in definition.items() if key not in ("task_id", "definition_file")}
+        for other in known:
+            if all(other.get(key) == value for key, value in content.items()) and len(other) == len(content) + 2:
+                other["definition_file"] += f"{os.pathsep}{file}"
+                return
+        known.append({**content, "task_id": task_id, "definition_file": file})
+
+    def __getitem__(self, task_id: str) -> Definition:
+        return self._by_id[task_id][0]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_id)
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    @property
+    def ambiguous(self) -> dict[str, list[str]]:
+        """The ids with differing definitions, and the files they stand in (several of one content are one entry)."""
+        return {i: [d["definition_file"] for d in ds] for i, ds in sorted(self._by_id.items()) if len(ds) > 1}
+
+    def candidates(self, task_id: str) -> list[Definition]:
+        """All differing definitions of an id."""
+        return self._by_id.get(task_id, [])
+
+    def resolve(self, task_id: str, task_path: str | None = None, logs: int | None = None) -> Resolved:
+        """Find the definition of a run.
+
+        Parameters
+        ----------
+        task_id : str
+        task_path : str, optional
+            The definition file named by ``results.txt``; the candidate whose path ends alike is taken.
+        logs : int, optional
+            How many agents logged. The only candidate with that `agent_count` is taken, flagged: a lost log would
+            pick the wrong one.
+
+        Returns
+        -------
+        Resolved
+        """
+        candidates = self.candidates(task_id)
+        if len(candidates) < 2:
+            return Resolved(candidates[0] if candidates else None)
+        if task_path:
+            shared = [_shared_parts(c["definition_file"], task_path) for c in candidates]
+            if max(shared) > 0 and shared.count(max(shared)) == 1:
+                return Resolved(candidates[shared.index(max(shared))])
+        fitting = [c for c in candidates if logs is not None and agent_count_of(c) == logs]
+        return Resolved(fitting[0] if fitting else candidates[0], ambiguous=True)
+
+    def longest_id(self, stem: str) -> str | None:
+        """Find the longest known id that a flat log's name begins with, followed by ``_``."""
+        parts = stem.split("_")
+        return next((i for n in range(len(parts) - 1, 0, -1) if (i := "_".join(parts[:n])) in self._by_id), None)
+
+
+def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
+    """Load task definitions from one or many files.
+
+    Parameters
+    ----------
+    *paths : str or path
+        Files, folders (read recursively) or globs such as ``tasks/**/*.json``.
+
+    Returns
+    -------
+    TaskDefinitions
+        Files that hold none are in its `ledger`, and entries that are no objects too.
+
+    Raises
+    ------
+    SourceError
+        Where a path is not there, or a glob matches nothing.
+    """
+    definitions = TaskDefinitions()
+    files = list(dict.fromkeys(file for path in paths for file in _files(path)))
+    for file, data in read_files(files):
+        try:
+            if isinstance(data, OSError):
+                raise BrokenFileError(describe(data))
+            value, _ = decode_json(data, ANYTHING)
+        except BrokenFileError as error:
+            definitions.ledger.failed(file, str(error))
+            continue
+        _take(definitions, file, value)
+    return definitions
+
+
+def _take(definitions: TaskDefinitions, file: str, value: Any) -> None:
+    if is_task_definition(value):
+        value = {str(value.get("task_id") or os.path.basename(file).removesuffix(".json")): value}
+    kind = other_kind(value)
+    if not isinstance(value, dict) or kind not in ("task definitions", None) or "turns" in value:
+        definitions.ledger.skipped(file, f"holds no task definitions ({kind or 'another shape'})")
+        return
+    good = {task_id: d for task_id, d in value.items() if isinstance(d, dict)}
+    for task_id, definition in good.items():
+        definitions.add(task_id, definition, file)
+    if not good:
+        definitions.ledger.skipped(file, "holds no task definitions")
+    else:
+        bad = [task_id for task_id in value if task_id not in good]
+        definitions.ledger.used(file, f"entries that are no objects: {', '.join(bad)}" if bad else "")
+
+
+def _files(path: str | os.PathLike) -> list[str]:
+    text = os.path.expanduser(os.fspath(path))
+    if glob.has_magic(text) and not os.path.exists(text):
+        found = sorted(glob.glob(text, recursive=True))
+        if not found:
+            raise SourceError(f"{text}: no file matches")
+        return [file for match in found for file in list_files(match, "*.json")]
+    return list_files(text, "*.json")
+
+
+def _shared_parts(files: str, task_path: str) -> int:
+    """Count the path parts that two paths share at their ends, the file's name being the first."""
+    wanted = task_path.replace("\\", "/").split("/")[::-1]
+    best = 0
+    for file in files.split(os.pathsep):
+        have = file.replace("\\", "/").split("/")[::-1]
+        pairs = zip(have, wanted, strict=False)
+        best = max(best, next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(have), len(wanted))))
+    return best

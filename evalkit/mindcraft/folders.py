@@ -1,0 +1,119 @@
+"""Which logs belong to one run: nested and flat layouts, repetitions and agents."""
+
+import os
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from evalkit.mindcraft.definitions import TaskDefinitions
+from evalkit.mindcraft.facts import agent_count_of
+from evalkit.mindcraft.parse import AgentOutcome, name_and_number
+
+# a flat log's name where its task is not among the definitions: task, agent with its server number, repetition
+_FLAT = re.compile(r"(?P<task>.+)_(?P<agent>[A-Za-z][A-Za-z-]*_\d+)_(?P<repetition>\d+)")
+_EXPERIMENT = re.compile(r"exp(?:eriment)?[_-].*|.*[_-]\d\d-\d\d[_-]\d\d-\d\d(?:-\d\d)?")
+_GENERIC = re.compile(r"(?:experiment|log|run|result|output)s?|data|te?mp|samples?")
+
+
+class RunFolder(NamedTuple):
+    """The logs of one task in one folder: one repetition or several."""
+
+    folder: str
+    task_id: str
+    flat: bool
+    logs: list[AgentOutcome]
+    prefix: str = ""  # of the file names, in the flat layout
+
+
+class Trial(NamedTuple):
+    """The logs of one run: one repetition of a task."""
+
+    repetition: int
+    logs: list[AgentOutcome]
+    rule: str
+
+
+def is_experiment_name(name: str) -> bool:
+    """Tell whether a folder's name says nothing of a model: an experiment's name with a date, or a generic word."""
+    lower = name.lower()
+    return not lower or bool(_GENERIC.fullmatch(lower) or _EXPERIMENT.fullmatch(lower))
+
+
+def group_by_task(logs: Iterable[AgentOutcome], definitions: TaskDefinitions) -> list[RunFolder]:
+    """Put logs together that belong to one task in one folder.
+
+    A folder named like a known task is nested, whatever its files are called. Else a file whose name begins with a
+    known task id (the longest one counts) is flat; so is a file named ``task_agent_0_1.json`` in a folder that is
+    named like an experiment. What remains is nested: the folder's name is the task id.
+    """
+    groups: dict[tuple[str, str, bool], list[AgentOutcome]] = defaultdict(list)
+    for log in logs:
+        folder, file = os.path.split(log["source"])
+        name = os.path.basename(os.path.abspath(folder))
+        task_id = None if name in definitions else _flat_task(file.removesuffix(".json"), name, definitions)
+        groups[folder, task_id or name, task_id is not None].append(log)
+    return [
+        RunFolder(folder, task_id, flat, members, f"{task_id}_" if flat else "")
+        for (folder, task_id, flat), members in groups.items()
+    ]
+
+
+def _flat_task(stem: str, folder: str, definitions: TaskDefinitions) -> str | None:
+    if task_id := definitions.longest_id(stem):
+        return task_id
+    match = _FLAT.fullmatch(stem)
+    return match["task"] if match and is_experiment_name(folder) else None
+
+
+def split_trials(logs: list[AgentOutcome], agent_count: int | None, prefix: str = "") -> list[Trial]:
+    """Tell repetitions from agents by the names of the files.
+
+    Parameters
+    ----------
+    logs : list of AgentOutcome
+        Of one task in one folder.
+    agent_count : int or None
+        As the definition says.
+    prefix : str
+        What the file names begin with in the flat layout.
+
+    Returns
+    -------
+    list of Trial
+        By repetition. `rule` says how they were told apart:
+
+        ``single`` : one log
+        ``number_is_agent`` : one name without a server number, as many files as agents (or the count unknown), as in
+        ``agent_0.json``, ``agent_1.json``
+        ``name_is_agent`` : every name stands once and the numbers differ: they belong to the names
+        ``last_number_is_repetition`` : the rest, as in ``Andy_0_1.json``
+    """
+    stems = [os.path.basename(log["source"]).removesuffix(".json").removeprefix(prefix) for log in logs]
+    parsed = [name_and_number(stem) for stem in stems]
+    rule = _rule(parsed, agent_count)
+    trials: dict[int, list[AgentOutcome]] = defaultdict(list)
+    for log, stem, (name, number) in zip(logs, stems, parsed, strict=True):
+        by_number = rule in ("last_number_is_repetition", "single")
+        named = {"agent_name": name if by_number else stem, "repetition": (number or 0) if by_number else 0}
+        trials[named["repetition"]].append({**log, **named})  # type: ignore[typeddict-item]
+    return [Trial(repetition, members, rule) for repetition, members in sorted(trials.items())]
+
+
+def _rule(parsed: list[tuple[str, int | None]], agent_count: int | None) -> str:
+    names = Counter(name for name, _ in parsed)
+    numbers = {number for _, number in parsed}
+    if len(names) == 1:
+        has_server_number = name_and_number(next(iter(names)))[1] is not None
+        if not has_server_number and agent_count != 1 and (len(parsed) > 1 or (numbers - {0, None} and agent_count)):
+            return "number_is_agent"
+        return "single" if len(parsed) == 1 else "last_number_is_repetition"
+    if max(names.values()) == 1 and len(numbers) > 1 and agent_count in (None, len(names)):
+        return "name_is_agent"
+    return "last_number_is_repetition"
+
+
+def expected_agents(candidates: list[dict]) -> int | None:
+    """Give the number of agents that all definitions of an id agree on, else None."""
+    counts = {agent_count_of(definition) for definition in candidates}
+    return counts.pop() if len(counts) == 1 else None

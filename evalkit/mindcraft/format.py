@@ -1,0 +1,117 @@
+"""What is on disk: agent logs of all eras, the wordings of their final message, and the other files beside them."""
+
+import re
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import msgspec
+
+DEFAULT_TIMEOUT = 300.0  # seconds, where a definition names none
+
+
+class CompletionStatus(StrEnum):
+    """How a log or a run ended."""
+
+    SUCCESS = "SUCCESS"
+    FAILED_SCORE_ZERO = "FAILED_SCORE_ZERO"
+    FAILED_PARTIAL_SCORE = "FAILED_PARTIAL_SCORE"
+    TIMED_OUT = "TIMED_OUT"
+    NO_SCORE_LOGGED = "NO_SCORE_LOGGED"
+    LOG_FILE_ERROR = "LOG_FILE_ERROR"
+
+
+class Turn(msgspec.Struct):
+    """One message; both fields may hold anything in a damaged log."""
+
+    role: Any = None
+    content: Any = None
+
+
+class AgentLog(msgspec.Struct):
+    """A copy of an agent's memory, of any era; `turns` is a window on its last messages."""
+
+    turns: list[Turn]
+    name: Any = None
+    taskStart: Any = None  # epoch milliseconds
+
+
+LOG = msgspec.json.Decoder(AgentLog | list[Turn])
+ANYTHING = msgspec.json.Decoder()
+
+
+class Wording(NamedTuple):
+    """A final message: its whole text, whether it means a time-out, and the score it implies where it names none."""
+
+    text: str
+    timed_out: bool = False
+    implied_score: float | None = None
+
+
+_CODE = r"(?: ended with code : (?:\d+|undefined))?"
+WORDINGS = (
+    Wording(r"Task ended with score : (?P<score>\S+)"),
+    Wording(r"Task completed(?:, exiting)?", implied_score=1.0),
+    Wording(r"Task successful" + _CODE, implied_score=1.0),
+    Wording(r"Task unsuccessful: Timeout reached", timed_out=True),
+    Wording(r"Task timeout reached" + _CODE, timed_out=True),
+    Wording(r"(?:Task unsuccessful: )?Agent ended (?:goal|conversation)" + _CODE),
+    Wording(r"No other agents found" + _CODE),
+)
+FINAL = re.compile("|".join(f"(?P<w{i}>{wording.text})" for i, wording in enumerate(WORDINGS)))
+NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+
+# lines of a system turn that tell of trouble, and what is counted of them
+EVENTS = {
+    "restarts": r"Agent process restarted\.",
+    "disconnects": r"Bot (?:disconnected|kicked)!",
+    "missing_players": r"Not all required players/bots are present in the world\.",
+    "code_timeouts": r"Code execution timed out after",
+    "deaths": r"You died at position",
+    "unknown_commands": r"Command !\S+ does not exist\.",
+}
+EVENT = re.compile("|".join(f"^(?P<{name}>{text})" for name, text in EVENTS.items()), re.MULTILINE)
+COMMAND = re.compile(r"(?<![\w!])![A-Za-z]\w*")
+
+# the keys that tell the other JSON files of an experiment from agent logs
+TASK_KEYS = frozenset(("goal", "type", "task_type", "agent_count", "conversation", "initial_inventory", "blueprint"))
+NOT_LOGS_BY_NAME = frozenset(("last_profile.json", "profile.json", "hells_kitchen_progress.json", "results.json"))
+
+
+def other_kind(value: Any) -> str | None:
+    """Tell what a decoded JSON file is that is no agent log.
+
+    Returns
+    -------
+    str or None
+        ``agent profile``, ``results``, ``task definitions``, ``Hell's Kitchen progress``; None for anything else,
+        which then counts as a damaged log.
+    """
+    if not isinstance(value, dict) or "turns" in value:
+        return None
+    if {"total", "successful"} & value.keys() and {"model", "exp_name", "task_path"} & value.keys():
+        return "results"
+    if "model" in value:
+        return "agent profile"
+    if value and all(isinstance(v, dict) and TASK_KEYS & v.keys() for v in value.values()):
+        return "task definitions"
+    if is_task_definition(value):
+        return "task definitions"
+    if "taskId" in value or any(str(key).endswith("Complete") or "hells_kitchen" in str(key) for key in value):
+        return "Hell's Kitchen progress"
+    return None
+
+
+def is_task_definition(value: Any) -> bool:
+    """Tell whether a JSON object is one definition by itself: it has a goal and one more key of a definition."""
+    return isinstance(value, dict) and "goal" in value and len(TASK_KEYS & value.keys()) >= 2
+
+
+def model_of(value: Any) -> str | None:
+    """Read the model's name from `model` of a profile or of results: a string or ``{api, model, ...}``."""
+    if isinstance(value, dict):
+        value = value.get("model")
+        if isinstance(value, dict):
+            value = value.get("model")
+    if not isinstance(value, str) or not value.strip():
+        return None
+    return value.strip()

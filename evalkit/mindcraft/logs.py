@@ -1,0 +1,308 @@
+"""The short way: a folder of experiments in, frames of runs and agents out, every file in the ledger."""
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from evalkit.io import BrokenFileError, Ledger, SourceError, list_files, list_tree, read_files, resolve
+from evalkit.mindcraft.definitions import TaskDefinitions, load_task_definitions
+from evalkit.mindcraft.facts import task_facts
+from evalkit.mindcraft.folders import RunFolder, expected_agents, group_by_task, split_trials
+from evalkit.mindcraft.format import CompletionStatus, model_of
+from evalkit.mindcraft.naming import Naming, read_results, results_of
+from evalkit.mindcraft.outcome import NO_TRIAL, Scale, TaskOutcome, check_scale, folder_scale, run_outcome
+from evalkit.mindcraft.parse import AgentOutcome, ParsedFile, parse_file
+from evalkit.mindcraft.table import agents_frame, aggregate_results_to_dataframe
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Missing = Literal["keep", "skip", "raise"]
+Tasks = str | os.PathLike | Iterable[str | os.PathLike] | Mapping[str, dict] | TaskDefinitions
+_BESIDE = ("results.txt", "results.json", "last_profile.json", "profile.json")
+
+
+class MindcraftLogs(NamedTuple):
+    """What `load` returns: a row per run, a row per agent log, a row per file, the definitions, and what was loaded."""
+
+    runs: "pd.DataFrame"
+    agents: "pd.DataFrame"
+    ledger: "pd.DataFrame"
+    definitions: TaskDefinitions
+    source: str
+
+
+class _Planned(NamedTuple):
+    """A run folder with all that is known of it before its scores are read."""
+
+    run: RunFolder
+    definition: dict[str, Any] | None
+    facts: Any
+    named: Any
+    total: int | None
+    flags: list[str]
+
+
+def load(
+    path: str | os.PathLike,
+    tasks: Tasks = (),
+    *,
+    layout: str | None = None,
+    scale: Scale = "auto",
+    missing: Missing = "keep",
+    original_mtimes: bool = False,
+) -> MindcraftLogs:
+    """Read a folder of task runs.
+
+    Parameters
+    ----------
+    path : str or path
+        A folder at any level (experiments, one experiment, one task), or one log.
+    tasks : path, paths, mapping of task id to definition, or TaskDefinitions
+        Task definition files; none: what can be is read from the ids.
+    layout : str, optional
+        What the folders' names mean, where they are not found out: a pattern of the run folder's path, such as
+        ``{model_name}/{task_id}``.
+    scale : {"auto", "percent", "fraction"}
+        What construction scores are logged in; ``auto`` decides per experiment.
+    missing : {"keep", "skip", "raise"}
+        What becomes of runs without a definition.
+    original_mtimes : bool
+        The files' times are those of the experiment (not of a copy): gives durations, and time-outs inferred from
+        them.
+
+    Returns
+    -------
+    MindcraftLogs
+        runs : one row per run, a repetition being a run of its own; `table.RUN_COLUMNS`
+        agents : one row per agent log; `table.AGENT_COLUMNS`
+        ledger : every file seen
+        definitions : TaskDefinitions, with the ids that are ambiguous
+
+    Raises
+    ------
+    SourceError
+        Where a path is not there, or a definition is missing and `missing` is ``raise``.
+    """
+    root = resolve(path)
+    files, folders = list_tree(root) if os.path.isdir(root) else ([root], [])
+    naming = Naming(root if os.path.isdir(root) else os.path.dirname(root), layout)
+    outcomes, ledger, definitions = _collect(files, folders, naming, tasks, scale, missing, original_mtimes)
+    frames = aggregate_results_to_dataframe(outcomes), agents_frame(outcomes), ledger.frame()
+    return MindcraftLogs(*frames, definitions, os.fspath(path))
+
+
+def runs_df(path: str | os.PathLike, tasks: Tasks = (), **options: Any) -> "pd.DataFrame":
+    """Read a folder of task runs as a frame of runs; see `load`."""
+    return load(path, tasks, **options).runs
+
+
+def agents_df(path: str | os.PathLike, tasks: Tasks = (), **options: Any) -> "pd.DataFrame":
+    """Read a folder of task runs as a frame of agent logs; see `load`."""
+    return load(path, tasks, **options).agents
+
+
+def models(runs: str, tasks: str = "", **options: Any) -> list[str]:
+    """List the models of a folder of task runs, sorted."""
+    return sorted(load(runs, tasks, **options).runs["model_name"].unique())
+
+
+def aggregate_results(
+    local_folders: Iterable[str | os.PathLike],
+    task_definitions: Tasks | None = None,
+    *,
+    layout: str | None = None,
+    scale: Scale = "auto",
+    missing: Missing = "keep",
+) -> "pd.DataFrame":
+    """Read task-run folders (one task each) as one frame with model names.
+
+    Parameters
+    ----------
+    local_folders : iterable of paths
+    task_definitions : as `tasks` of `load`
+    layout, scale, missing
+        As for `load`.
+
+    Returns
+    -------
+    DataFrame
+        One row per run; repetitions in a folder are runs of their own.
+
+    Raises
+    ------
+    SourceError
+        As `load`.
+    """
+    folders = [resolve(folder) for folder in local_folders]
+    files = [file for folder in folders for file in list_files(folder, recursive=False)]
+    naming = Naming(os.path.commonpath([os.path.abspath(f) for f in folders]) if folders else ".", layout)
+    outcomes, _, _ = _collect(files, folders, naming, task_definitions or (), scale, missing, False, all_folders=True)
+    return aggregate_results_to_dataframe(outcomes)
+
+
+def _collect(
+    files: list[str],
+    folders: list[str],
+    naming: Naming,
+    tasks: Tasks,
+    scale: Scale,
+    missing: Missing,
+    original_mtimes: bool,
+    all_folders: bool = False,
+) -> tuple[list[TaskOutcome], Ledger, TaskDefinitions]:
+    check_scale(scale)
+    if missing not in ("keep", "skip", "raise"):
+        raise ValueError(f"missing {missing!r}: one of keep, skip, raise")
+    definitions = _definitions(tasks)
+    ledger = Ledger()
+    logs = list(_read(files, naming, ledger))
+    _look_beside(files, naming)
+    runs = group_by_task(logs, definitions)
+    runs += _empty_runs(folders, runs, definitions, all_folders)
+    planned = []
+    for run in runs:
+        plan = _plan(run, definitions, naming)
+        if plan.definition is None and missing == "raise":
+            raise SourceError(f"{run.folder}: no definition of task {run.task_id!r}")
+        reason = f"no definition of task {run.task_id}"
+        for log in run.logs:
+            if plan.definition is None and missing == "skip":
+                ledger.skipped(log["source"], reason)
+            elif log["agent_log_processed"]:
+                ledger.used(log["source"], ", ".join(flag for flag in log["flags"] if flag.startswith("recovered")))
+            else:
+                ledger.failed(log["source"], "; ".join(log["parsing_errors"]))
+        if plan.definition is not None or missing == "keep":
+            planned.append(plan)
+    outcomes = _outcomes(planned, scale)
+    _flag_stale(outcomes)
+    if original_mtimes:
+        _add_durations(outcomes)
+    ledger.entries.sort()
+    return outcomes, ledger, definitions
+
+
+def _definitions(tasks: Tasks) -> TaskDefinitions:
+    if isinstance(tasks, TaskDefinitions):
+        return tasks
+    if isinstance(tasks, Mapping):
+        return TaskDefinitions(tasks)
+    paths = [tasks] if isinstance(tasks, (str, os.PathLike)) else list(tasks)
+    return load_task_definitions(*(path for path in paths if os.fspath(path)))
+
+
+def _read(files: list[str], naming: Naming, ledger: Ledger) -> Iterable[AgentOutcome]:
+    """Read every file once; yield the logs, give the rest to the naming and the ledger."""
+    for path in files:
+        if os.path.basename(path) == "results.txt":
+            try:
+                naming.add_results(path, read_results(path))
+                ledger.used(path, "names the model")
+            except BrokenFileError as error:
+                ledger.failed(path, str(error))
+        elif not path.endswith(".json") and not os.path.isdir(path):
+            ledger.skipped(path, "no JSON file by its name")
+    for path, data in read_files(p for p in files if p.endswith(".json") or os.path.isdir(p)):
+        parsed = parse_file(path, data)
+        if parsed.outcome is not None:
+            yield parsed.outcome
+        else:
+            ledger.skipped(path, f"not an agent log: {parsed.kind}")
+            _name_from(parsed, naming)
+
+
+def _name_from(parsed: ParsedFile, naming: Naming) -> None:
+    if parsed.kind == "results":
+        naming.add_results(parsed.source, results_of(parsed.value))
+    elif parsed.kind == "agent profile" and (model := model_of(parsed.value)):
+        naming.add_profile(parsed.source, model)
+
+
+def _look_beside(files: list[str], naming: Naming) -> None:
+    """Ask the folder above what was listed too: one task folder's results file lies there."""
+    listed = {os.path.dirname(os.path.abspath(file)) for file in files}
+    for folder in {os.path.dirname(folder) for folder in listed} - listed:
+        for path in (os.path.join(folder, name) for name in _BESIDE):
+            if not os.path.isfile(path):
+                continue
+            try:
+                if path.endswith(".txt"):
+                    naming.add_results(path, read_results(path))
+                else:
+                    ((_, data),) = read_files([path])
+                    _name_from(parse_file(path, data), naming)
+            except BrokenFileError:
+                continue  # it lies outside of what was asked for, and only a name is lost
+
+
+def _empty_runs(
+    folders: list[str], runs: list[RunFolder], definitions: TaskDefinitions, all_folders: bool
+) -> list[RunFolder]:
+    """Find task folders without any log: runs that broke before one was written."""
+    taken = [os.path.abspath(run.folder) + os.sep for run in runs]
+    empty = []
+    for folder in folders:
+        name = os.path.basename(os.path.abspath(folder))
+        if (all_folders or name in definitions) and not any(
+            t.startswith(os.path.abspath(folder) + os.sep) for t in taken
+        ):
+            empty.append(RunFolder(folder, name, False, []))
+    return empty
+
+
+def _plan(run: RunFolder, definitions: TaskDefinitions, naming: Naming) -> _Planned:
+    named = naming.name(run)
+    results = naming.results_for(run)
+    candidates = definitions.candidates(run.task_id)
+    trials = split_trials(run.logs, expected_agents(candidates), run.prefix)
+    logs = max((len(trial.logs) for trial in trials), default=0)
+    resolved = definitions.resolve(run.task_id, results.task_path if results else None, logs)
+    facts = task_facts(run.task_id, resolved.definition)
+    flags = ["ambiguous_definition"] * resolved.ambiguous + ["layout_mismatch"] * (not naming.fits_layout(run))
+    return _Planned(run, resolved.definition, facts, named, results.total if results else None, flags)
+
+
+def _outcomes(planned: list[_Planned], scale: Scale) -> list[TaskOutcome]:
+    scores = defaultdict(list)
+    for plan in planned:
+        if plan.facts["task_type"] == "construction":
+            scores[plan.named.experiment] += [log["raw_score"] for log in plan.run.logs]
+    outcomes = []
+    for plan in sorted(planned, key=lambda p: (p.run.folder, p.run.task_id)):
+        used = folder_scale(plan.facts["task_type"], scores[plan.named.experiment], scale)
+        for trial in split_trials(plan.run.logs, plan.facts["agent_count"], plan.run.prefix) or NO_TRIAL:
+            args = (plan.run.task_id, trial, plan.definition, plan.facts, used, plan.run.folder)
+            outcome = run_outcome(*args)
+            outcome["flags"] += plan.flags
+            outcome["model_name"] = plan.named.model_name
+            outcome["model_source"] = plan.named.model_source
+            outcome["experiment"] = plan.named.fields.get("experiment") or os.path.basename(plan.named.experiment)
+            outcome["experiment_total"] = plan.total
+            outcome["suite"] = plan.named.fields.get("suite")
+            outcomes.append(outcome)
+    return outcomes
+
+
+def _flag_stale(outcomes: list[TaskOutcome]) -> None:
+    """Flag runs that share a log: equal content, or an equal start, in two runs."""
+    seen = defaultdict(set)
+    for i, outcome in enumerate(outcomes):
+        for log in outcome["agent_outcomes"]:
+            for mark in (log["digest"], log["task_start"]):
+                if mark:
+                    seen[mark].add(i)
+    for i in {i for runs in seen.values() if len(runs) > 1 for i in runs}:
+        outcomes[i]["flags"].append("stale_copy")
+
+
+def _add_durations(outcomes: list[TaskOutcome]) -> None:
+    for outcome in outcomes:
+        starts = {log["source"]: log["task_start"] for log in outcome["agent_outcomes"] if log["task_start"]}
+        spans = [os.stat(source).st_mtime - start / 1000 for source, start in starts.items()]
+        outcome["duration"] = max(spans, default=None)
+        late = bool(spans) and max(spans) >= outcome["facts"]["timeout"]
+        if late and not outcome["overall_is_successful"] and outcome["overall_completion_status"] != "TIMED_OUT":
+            outcome["overall_completion_status"] = CompletionStatus.TIMED_OUT
+            outcome["flags"].append("inferred_timeout")

@@ -1,0 +1,174 @@
+"""Which model ran: it stands in neither log nor folder name, so several places are asked, best first."""
+
+import ast
+import os
+import re
+from typing import Any, NamedTuple
+
+from evalkit.io import BrokenFileError, SourceError, decode_json, read_file
+from evalkit.mindcraft.folders import RunFolder, is_experiment_name
+from evalkit.mindcraft.format import ANYTHING, model_of
+from evalkit.mindcraft.parse import describe
+
+UNKNOWN = "unknown"
+MAX_RESULTS = 1_000_000  # bytes; a results file is a few lines, a bigger one is something else
+_TYPE_FOLDERS = ("cooking", "crafting", "construction", "techtree")
+_FIELDS = ("model_name", "task_id", "task_type", "suite", "experiment")
+
+
+class Results(NamedTuple):
+    """What ``results.txt`` or ``results.json`` of an experiment says of itself."""
+
+    model_name: str | None
+    task_path: str | None
+    total: int | None
+
+
+class Named(NamedTuple):
+    """A run's model, where the name comes from, its experiment's folder, and what else the path says."""
+
+    model_name: str
+    model_source: str  # layout, results, s3_path, profile, parent_folder or unknown
+    experiment: str
+    fields: dict[str, str]
+
+
+def read_results(path: str) -> Results:
+    """Read an experiment's results file: JSON, or the repr of a Python dictionary (literals only, ``nan`` allowed).
+
+    Raises
+    ------
+    BrokenFileError
+        Where it can't be read.
+    """
+    try:
+        data = read_file(path)
+    except OSError as error:
+        raise BrokenFileError(describe(error)) from error
+    if len(data) > MAX_RESULTS:
+        raise BrokenFileError(f"ValueError: {len(data)} bytes are too many for a results file")
+    if path.endswith(".json"):
+        return results_of(decode_json(data, ANYTHING)[0])
+    try:
+        tree = ast.parse(data.decode("utf-8").strip(), mode="eval")
+        return results_of(ast.literal_eval(_NoNan().visit(tree)))
+    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError) as error:
+        raise BrokenFileError(f"{type(error).__name__}: no Python dictionary in it") from error
+
+
+def results_of(value: Any) -> Results:
+    """Take what is used of a decoded results file."""
+    if not isinstance(value, dict):
+        raise BrokenFileError("TypeError: no dictionary in it")
+    path, total = value.get("task_path"), value.get("total")
+    return Results(
+        model_of(value),
+        path if isinstance(path, str) else None,
+        total if isinstance(total, int) and not isinstance(total, bool) else None,
+    )
+
+
+class _NoNan(ast.NodeTransformer):
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.Constant(None) if node.id in ("nan", "inf") else node
+
+
+class Naming:
+    """Names the model of every run of a source.
+
+    Parameters
+    ----------
+    root : str
+        The folder that was loaded; layouts are matched below it.
+    layout : str, optional
+        As in `load`.
+    """
+
+    def __init__(self, root: str, layout: str | None = None) -> None:
+        self._root = os.path.abspath(root)
+        self._results: dict[str, Results] = {}
+        self._profiles: dict[str, set[str]] = {}
+        self._layouts = compile_layout(layout) if layout else []
+
+    def add_results(self, source: str, results: Results) -> None:
+        """Take what a results file says; it speaks of the runs in its folder and in the folders just below."""
+        self._results.setdefault(os.path.dirname(os.path.abspath(source)), results)
+
+    def add_profile(self, source: str, model: str) -> None:
+        """Take the model that an agent profile names; it speaks of the same runs as a results file."""
+        self._profiles.setdefault(os.path.dirname(os.path.abspath(source)), set()).add(model)
+
+    def results_for(self, run: RunFolder) -> Results | None:
+        """Give the results file that speaks of a run."""
+        return next((self._results[p] for p in _places(run) if p in self._results), None)
+
+    def name(self, run: RunFolder) -> Named:
+        """Name a run's model: stated layout, results file, S3-like path, profiles, parent folder, else unknown."""
+        fields = self._match_layout(run)
+        s3 = s3_fields(run)
+        results = self.results_for(run)
+        profiles = next((self._profiles[p] for p in _places(run) if p in self._profiles), set())
+        parent = os.path.basename(_places(run)[-1])
+        sources = {
+            "layout": fields.get("model_name"),
+            "results": results and results.model_name,
+            "s3_path": s3.get("model_name"),
+            "profile": " + ".join(sorted(profiles)),
+            "parent_folder": None if run.flat or is_experiment_name(parent) else parent,
+            UNKNOWN: UNKNOWN,
+        }
+        source, model = next((source, model) for source, model in sources.items() if model)
+        experiment = _places(run)[-1]
+        if parent == model:  # arranged by hand: the models of an experiment lie side by side
+            experiment = os.path.dirname(experiment)
+        return Named(model, source, experiment, {**s3, **fields})
+
+    def fits_layout(self, run: RunFolder) -> bool:
+        """Tell whether a run's path fits the layout that was stated, if one was."""
+        return not self._layouts or bool(self._match_layout(run))
+
+    def _match_layout(self, run: RunFolder) -> dict[str, str]:
+        path = os.path.relpath(os.path.abspath(run.folder), self._root).replace(os.sep, "/")
+        path = f"{path}/{run.task_id}" if run.flat else path
+        return next((m.groupdict() for pattern in self._layouts if (m := pattern.search(path))), {})
+
+
+def _places(run: RunFolder) -> tuple[str, ...]:
+    """Give a run's own folder and its experiment's, the same one in the flat layout."""
+    folder = os.path.abspath(run.folder)
+    return (folder,) if run.flat else (folder, os.path.dirname(folder))
+
+
+def compile_layout(layout: str) -> list[re.Pattern]:
+    """Compile a layout such as ``{model_name}/{task_id}`` to patterns for a run's path.
+
+    The whole path below the loaded folder is tried first, where a model's name may hold ``/``; then its last parts.
+
+    Raises
+    ------
+    SourceError
+        For unknown or repeated fields, or a layout without any.
+    """
+    parts = re.split(r"\{(\w*)\}", layout.strip("/"))
+    fields = parts[1::2]
+    wrong = [field for field in fields if field not in _FIELDS] or [f for f in fields if fields.count(f) > 1]
+    if wrong or not fields:
+        known = ", ".join(f"{{{field}}}" for field in _FIELDS)
+        raise SourceError(f"layout {layout!r}: use each of {known} at most once, and at least one")
+
+    def pattern(model: str) -> str:
+        named = [f"(?P<{p}>{model if p == 'model_name' else '[^/]+'})" for p in fields]
+        return "".join(re.escape(text) + (named[i] if i < len(named) else "") for i, text in enumerate(parts[::2]))
+
+    return [re.compile(rf"\A{pattern('.+?')}\Z"), re.compile(rf"(?:\A|/){pattern('[^/]+')}\Z")]
+
+
+def s3_fields(run: RunFolder) -> dict[str, str]:
+    """Read ``{task_type}/{model}/{suite}/{experiment}/{task_id}`` from a run's path; empty where it is another."""
+    parts = os.path.abspath(run.folder).split(os.sep)
+    parts = [*parts, run.task_id] if run.flat else parts
+    for i in range(len(parts) - 5, -1, -1):
+        if parts[i] in _TYPE_FOLDERS and "experiments" not in parts[i:]:
+            model, (suite, experiment) = "/".join(parts[i + 1 : -3]), parts[-3:-1]
+            return {"task_type": parts[i], "model_name": model, "suite": suite, "experiment": experiment}
+    return {}

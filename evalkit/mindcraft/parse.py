@@ -1,0 +1,275 @@
+"""One agent log in, one outcome out; bad input never raises."""
+
+import hashlib
+import math
+import os
+from collections import Counter
+from typing import Any, NamedTuple, TypedDict
+
+from evalkit.io import BrokenFileError, decode_json, read_file
+from evalkit.mindcraft.format import (
+    ANYTHING,
+    COMMAND,
+    EVENT,
+    FINAL,
+    LOG,
+    NOT_LOGS_BY_NAME,
+    NUMBER,
+    WORDINGS,
+    AgentLog,
+    CompletionStatus,
+    Turn,
+    other_kind,
+)
+
+
+class AgentOutcome(TypedDict):
+    """What one agent's log says; see `analyze_agent_log`."""
+
+    raw_score: float | None
+    completion_status: str
+    final_system_message: str | None
+    agent_log_processed: bool
+    parsing_errors: list[str]
+    timed_out: bool
+    agent_name: str
+    repetition: int
+    message_count: int
+    command_count: int
+    skipped_turns: int
+    events: dict[str, int]
+    flags: list[str]
+    task_start: float | None
+    digest: str
+    source: str
+
+
+class ParsedFile(NamedTuple):
+    """A JSON file of an experiment: a log with its outcome, or something else (`kind` says what)."""
+
+    source: str
+    kind: str  # "log", or what `format.other_kind` answers
+    outcome: AgentOutcome | None = None
+    value: Any = None
+
+
+class Final(NamedTuple):
+    """One final message found in a system turn."""
+
+    text: str
+    timed_out: bool
+    score: float | None
+    implied: bool
+    not_a_number: bool
+
+
+def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
+    """Read one agent's log.
+
+    Only turns of the role ``system`` decide, and only where the whole message is one of the known final wordings. The
+    first message with a score gives `raw_score`; a time-out message anywhere overrides the status.
+
+    Parameters
+    ----------
+    file_path : str or path
+
+    Returns
+    -------
+    AgentOutcome
+        raw_score : float or None
+            As logged; 1.0 with the flag ``score_implied`` for the old success wordings; None where no score stands.
+        completion_status : str
+            A `CompletionStatus`. One log does not know its task type: a score above 1 is read as a percentage.
+        final_system_message : str or None
+            The message that decided the status.
+        agent_log_processed, parsing_errors, timed_out
+            Whether the file could be read, what was wrong (``ErrorName: cause``), whether a time-out was logged.
+        agent_name, repetition
+            From the file's name, its last number being the repetition (a folder may tell better).
+        message_count, command_count, events
+            Turns with text, commands (``!name``) in the agent's own turns, lines that tell of trouble. Logs keep only
+            the last messages, so all are lower bounds.
+        flags : list of str
+            score_implied, score_not_a_number, score_out_of_range, conflicting, quoted_only, restarted, turns_skipped,
+            recovered_… (what the JSON decoder had to mend).
+    """
+    source = os.fspath(file_path)
+    try:
+        data: bytes | OSError = read_file(source)
+    except OSError as error:
+        data = error
+    except ValueError as error:  # a path with a NUL byte
+        return failed_log(source, describe(error))
+    return parse_file(source, data, as_log=True).outcome  # type: ignore[return-value]
+
+
+def parse_file(source: str, data: bytes | OSError, *, as_log: bool = False) -> ParsedFile:
+    """Tell by its shape what a JSON file is, and read it if it is a log (or taken for one with `as_log`)."""
+    if isinstance(data, OSError):
+        return ParsedFile(source, "log", failed_log(source, describe(data)))
+    try:
+        value, recovered = decode_json(data, LOG)
+    except BrokenFileError as error:
+        if not str(error).startswith("TypeError"):
+            if not as_log and os.path.basename(source) in NOT_LOGS_BY_NAME:
+                return ParsedFile(source, f"no log by its name, and unreadable ({error})")
+            return ParsedFile(source, "log", failed_log(source, str(error)))
+        value, recovered = decode_json(data, ANYTHING)
+        kind = None if as_log else other_kind(value)
+        if kind:
+            return ParsedFile(source, kind, value=value)
+        try:
+            value = _salvage(value)
+        except TypeError as shape:
+            return ParsedFile(source, "log", failed_log(source, f"TypeError: {shape}"))
+    log = value if isinstance(value, AgentLog) else AgentLog(turns=value)
+    return ParsedFile(source, "log", _read_log(source, log, recovered, data))
+
+
+def describe(error: Exception) -> str:
+    """Write an exception as ``ErrorName: cause``, without the path (it stands beside)."""
+    return f"{type(error).__name__}: {getattr(error, 'strerror', None) or error}"
+
+
+def failed_log(source: str, error: str) -> AgentOutcome:
+    """Make the outcome of a log that could not be read."""
+    name, repetition = name_and_number(source)
+    return AgentOutcome(
+        raw_score=None,
+        completion_status=CompletionStatus.LOG_FILE_ERROR,
+        final_system_message=None,
+        agent_log_processed=False,
+        parsing_errors=[error],
+        timed_out=False,
+        agent_name=name,
+        repetition=repetition or 0,
+        message_count=0,
+        command_count=0,
+        skipped_turns=0,
+        events={},
+        flags=[],
+        task_start=None,
+        digest="",
+        source=source,
+    )
+
+
+def name_and_number(source: str) -> tuple[str, int | None]:
+    """Split a log's file name: ``Andy_0_1.json`` gives ``("Andy_0", 1)``, ``andy.json`` gives ``("andy", None)``."""
+    stem = os.path.basename(source).removesuffix(".json")
+    name, _, number = stem.rpartition("_")
+    if name and number.isascii() and number.isdigit() and len(number) < 10:
+        return name, int(number)
+    return stem, None
+
+
+def _salvage(value: Any) -> AgentLog:
+    """Take what can be used of a log in which not every turn has the right shape."""
+    turns = value.get("turns") if isinstance(value, dict) else value
+    if not isinstance(turns, list) or (turns is value and not any(isinstance(turn, dict) for turn in turns)):
+        raise TypeError("no list of turns in it")
+    good = [Turn(t.get("role"), t.get("content")) if isinstance(t, dict) else Turn() for t in turns]
+    extra = value if isinstance(value, dict) else {}
+    return AgentLog(turns=good, name=extra.get("name"), taskStart=extra.get("taskStart"))
+
+
+def _read_log(source: str, log: AgentLog, recovered: list[str], data: bytes) -> AgentOutcome:
+    finals: list[Final] = []
+    events: Counter[str] = Counter()
+    messages = commands = 0
+    quoted = talked = False
+    for turn in log.turns:
+        content = turn.content
+        if not isinstance(content, str):
+            continue
+        messages += 1
+        if turn.role == "system":
+            if final := read_final(content):
+                finals.append(final)
+            else:
+                events.update(match.lastgroup for match in EVENT.finditer(content))
+            continue
+        talked = True
+        if turn.role == "assistant" and "!" in content:
+            commands += sum(1 for _ in COMMAND.finditer(content))
+        quoted = quoted or FINAL.search(content) is not None
+    name, repetition = name_and_number(source)
+    skipped = len(log.turns) - messages
+    score, timed_out, flags = _judge(finals)
+    flags += ["quoted_only"] * (quoted and not finals) + ["restarted"] * bool(events["restarts"])
+    flags += ["turns_skipped"] * bool(skipped) + [f"recovered_{what}" for what in recovered]
+    return AgentOutcome(
+        raw_score=score,
+        completion_status=status_of(score, as_fraction(score), timed_out),
+        final_system_message=_deciding(finals),
+        agent_log_processed=True,
+        parsing_errors=[],
+        timed_out=timed_out,
+        agent_name=name,
+        repetition=repetition or 0,
+        message_count=messages,
+        command_count=commands,
+        skipped_turns=skipped,
+        events=dict(events),
+        flags=flags,
+        task_start=_milliseconds(log.taskStart),
+        digest=hashlib.blake2b(data, digest_size=8).hexdigest() if talked else "",
+        source=source,
+    )
+
+
+def read_final(content: str) -> Final | None:
+    """Read a system message as a final one; None where its whole text is none of the wordings."""
+    text = content.strip()
+    match = FINAL.fullmatch(text)
+    if match is None:
+        return None
+    wording = next(w for i, w in enumerate(WORDINGS) if match[f"w{i}"] is not None)
+    if match["score"] is None:
+        return Final(text, wording.timed_out, wording.implied_score, wording.implied_score is not None, False)
+    number = float(match["score"]) if NUMBER.fullmatch(match["score"]) else math.nan
+    score = number if math.isfinite(number) else None
+    return Final(text, False, score, False, score is None)
+
+
+def _judge(finals: list[Final]) -> tuple[float | None, bool, list[str]]:
+    """Give the score, whether the log timed out, and the flags: the first message with a score decides."""
+    scored = [final for final in finals if final.score is not None or final.not_a_number]
+    timed_out = any(final.timed_out for final in finals)
+    score = scored[0].score if scored else None
+    conflicting = len({final.score for final in scored}) > 1 or (timed_out and any(f.score for f in scored))
+    flags = ["score_implied"] * (score is not None and scored[0].implied)
+    flags += ["score_not_a_number"] * (bool(scored) and scored[0].not_a_number)
+    flags += ["score_out_of_range"] * (score is not None and not 0 <= score <= 100)
+    return score, timed_out, flags + ["conflicting"] * conflicting
+
+
+def _deciding(finals: list[Final]) -> str | None:
+    first_timeout = next((final.text for final in finals if final.timed_out), None)
+    scored = next((final.text for final in finals if final.score is not None or final.not_a_number), None)
+    return first_timeout or scored or (finals[0].text if finals else None)
+
+
+def as_fraction(score: float | None) -> float | None:
+    """Read a score of unknown scale: above 1 it is a percentage; None out of 0..100."""
+    if score is None or not 0 <= score <= 100:
+        return None
+    return score / 100 if score > 1 else score
+
+
+def status_of(raw: float | None, fraction: float | None, timed_out: bool) -> CompletionStatus:
+    """Name the status of a score; `fraction` is None where the raw score is out of range."""
+    if timed_out:
+        return CompletionStatus.TIMED_OUT
+    if raw is None:
+        return CompletionStatus.NO_SCORE_LOGGED
+    if fraction == 1:
+        return CompletionStatus.SUCCESS
+    return CompletionStatus.FAILED_PARTIAL_SCORE if raw > 0 else CompletionStatus.FAILED_SCORE_ZERO
+
+
+def _milliseconds(value: Any) -> float | None:
+    try:
+        return float(value) if not isinstance(value, bool) and float(value) > 0 else None
+    except (TypeError, ValueError, OverflowError):
+        return None

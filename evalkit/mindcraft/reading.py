@@ -1,0 +1,121 @@
+"""One agent log as a conversation, for reading why a run failed."""
+
+import os
+from typing import TYPE_CHECKING
+
+from evalkit.io import BrokenFileError, SourceError, decode_json, plain, read_file
+from evalkit.mindcraft.format import ANYTHING, EVENT
+from evalkit.mindcraft.parse import analyze_agent_log, describe, read_final
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MARKS = {"system": "·", "assistant": "»", "user": "«"}
+
+
+def read_turns(path: str | os.PathLike) -> list[tuple[str, str]]:
+    """Read the turns of a log as (role, content); content that is no text is shown as JSON-like text.
+
+    Raises
+    ------
+    SourceError
+        Where the file is missing, can't be read or holds no list of turns.
+    """
+    try:
+        value, _ = decode_json(read_file(path), ANYTHING)
+    except (OSError, BrokenFileError) as error:
+        cause = str(error) if isinstance(error, BrokenFileError) else describe(error)
+        raise SourceError(f"{os.fspath(path)}: {cause}") from error
+    turns = value.get("turns") if isinstance(value, dict) else value
+    if not isinstance(turns, list):
+        raise SourceError(f"{os.fspath(path)}: no agent log: no list of turns in it")
+    return [_turn(turn) for turn in turns]
+
+
+def _turn(turn: object) -> tuple[str, str]:
+    if not isinstance(turn, dict):
+        return "(no turn)", repr(turn)
+    content = turn.get("content")
+    return str(turn.get("role")), content if isinstance(content, str) else f"(no text: {content!r})"
+
+
+def conversation(path: str | os.PathLike, last: int | None = None, width: int | None = 2000) -> str:
+    """Write a log as plain text: outcome, flags, then its turns, the final message marked.
+
+    Parameters
+    ----------
+    path : str or path
+    last : int, optional
+        Only so many turns, from the end.
+    width : int, optional
+        Characters kept of each turn; None for all.
+
+    Returns
+    -------
+    str
+        Free of control characters.
+
+    Raises
+    ------
+    SourceError
+        As `read_turns`.
+    """
+    turns = read_turns(path)
+    outcome = analyze_agent_log(path)
+    score = "none" if outcome["raw_score"] is None else f"{outcome['raw_score']:g}"
+    lines = [
+        f"{os.fspath(path)}",
+        f"status {outcome['completion_status']}, score {score}, {len(turns)} turns"
+        + (f", flags: {', '.join(outcome['flags'])}" if outcome["flags"] else ""),
+        "",
+    ]
+    shown = turns if last is None else turns[-last:]
+    if len(shown) < len(turns):
+        lines.append(f"… {len(turns) - len(shown)} earlier turns")
+    for role, content in shown:
+        lines.append(f"{MARKS.get(role, '?')} {role}: {plain(content, width, keep_lines=True)}{_note(role, content)}")
+    return "\n".join(plain(line, keep_lines=True) for line in lines) + "\n"
+
+
+def _note(role: str, content: str) -> str:
+    if role != "system":
+        return ""
+    if read_final(content):
+        return "   ◀ final message"
+    match = EVENT.search(content)
+    return f"   ◀ {match.lastgroup}" if match else ""
+
+
+def show_conversations(runs: "pd.DataFrame", agents: "pd.DataFrame", last: int = 15, limit: int = 60) -> None:
+    """Show the end of every run's conversations in a notebook, each run folded under its title.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        The runs to show, as `failed_runs` gives them.
+    agents : DataFrame
+        All agent logs, as `agents_df` gives them.
+    last : int
+        Turns of each agent.
+    limit : int
+        At most so many runs; a line says how many were left out.
+    """
+    from evalkit.display import show_details, show_text
+
+    keys = ["model_name", "task_id", "repetition"]
+    logs = agents.groupby(keys)["source"].apply(list).to_dict()
+    for run in runs.head(limit).to_dict("records"):
+        files = logs.get(tuple(run[key] for key in keys), [])
+        title = f"{run['task_id']}, repetition {run['repetition']}: {run['overall_completion_status']}"
+        show_details(title, "\n".join(_or_reason(file, last) for file in files) or "No agent log in this folder.")
+    if len(runs) > limit:
+        show_text(f"{len(runs) - limit} more runs are not shown.")
+    if not len(runs):
+        show_text("No runs of this kind.")
+
+
+def _or_reason(path: str, last: int) -> str:
+    try:
+        return conversation(path, last)
+    except SourceError as error:
+        return f"{error}\n"

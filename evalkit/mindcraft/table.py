@@ -1,0 +1,170 @@
+"""Frames of runs and agents; every column's name, type and unit stands here once."""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from evalkit.io import Column, frame
+from evalkit.mindcraft.facts import Facts
+from evalkit.mindcraft.format import EVENTS
+from evalkit.mindcraft.outcome import TaskOutcome
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FLAGS = {
+    "ambiguous_definition": "the task id has differing definitions, and only the number of logs, or nothing, decided",
+    "conflicting": "final messages contradict each other, in one log or between agents",
+    "extra_agent_logs": "more agents logged than the definition names",
+    "inferred_timeout": "the duration reached the timeout; the log itself does not say so",
+    "layout_mismatch": "the path does not fit the layout that was stated",
+    "missing_agent_logs": "fewer agents logged than the definition names",
+    "quoted_only": "a final wording stands in turns of agents or users only, which never counts",
+    "recovered_byte_order_mark": "the file began with a byte order mark",
+    "recovered_lone_surrogate": "the file held half a character, replaced",
+    "recovered_nan_literal": "the file held a bare NaN or Infinity, read as null",
+    "repetitions_merged": "several repetitions were read as one run: best-of-n",
+    "restarted": "the agent's process was restarted during the run",
+    "scale_assumed": "no construction score above 1: taken for fractions, could be percentages",
+    "score_implied": "an old success wording names no score and stands for 1",
+    "score_not_a_number": "the score logged is NaN, undefined or no number",
+    "score_out_of_range": "the score does not fit the task's type",
+    "stale_copy": "the same log, or one with the same start, stands in another run too: one of them is a left-over",
+    "turns_skipped": "some turns hold no text and were left out",
+    "unreadable_logs": "at least one agent's log could not be read",
+}
+FLAG_COLUMNS = tuple(Column(f"flag_{name}", "bool", meaning) for name, meaning in FLAGS.items())
+EVENT_COLUMNS = tuple(Column(name, "int", f"lines of this kind in the logs: {name}; a lower bound") for name in EVENTS)
+COUNT_COLUMNS = (
+    Column("message_count", "int", "turns with text; logs keep only the last, so a lower bound"),
+    Column("command_count", "int", "commands in the agents' own turns; a lower bound"),
+    *EVENT_COLUMNS,
+)
+IDS = (
+    Column("source", "str", "path of the run's folder (runs) or of the log (agents)"),
+    Column("model_name", "str", "the model that ran; unknown where nothing tells"),
+    Column("task_id", "str", "id of the task"),
+    Column("repetition", "int", "number of the repetition, from 0"),
+    Column("experiment", "str", "name of the experiment's folder"),
+)
+RUN_COLUMNS = (
+    *IDS,
+    Column("model_source", "str", "where the model's name comes from"),
+    Column("experiment_total", "int?", "tasks of the experiment, as its results file says"),
+    Column("suite", "str", "name of the task file, where the path says it"),
+    Column("task_type", "str", "cooking, techtree, construction, …"),
+    Column("agent_count", "int", "agents of the task; those that logged, where no definition says"),
+    Column("total_agent_logs_found", "int", "agent logs in the folder"),
+    Column("overall_raw_score", "float", "highest score of the agents, as logged"),
+    Column("overall_score", "float", "the same from 0 to 1", "share"),
+    Column("overall_is_successful", "bool", "score = 1"),
+    Column("overall_is_completed", "bool", "score > 0"),
+    Column("overall_completion_status", "str", "how the run ended"),
+    Column("score_scale", "str", "percent or fraction (construction), binary, unknown"),
+    Column("final_system_message", "str", "the message that decided the status"),
+    Column("parsing_errors", "str", "what was wrong with logs that could not be read"),
+    Column("repetition_rule", "str", "how repetitions were told from agents"),
+    Column("has_definition", "bool", "a task definition was at hand"),
+    Column("definition_file", "str", "where the definition stands"),
+    Column("facts_source", "str", "definition, or id where none was at hand"),
+    Column("difficulty", "str", "easy, medium, hard"),
+    Column("n_blocked_agents", "int?", "agents without access to the recipe (cooking)"),
+    Column("target_items", "object", "items to make"),
+    Column("hells_kitchen", "bool", "each agent holds the other's recipe (cooking)"),
+    Column("plan_availability", "str", "full, partial or none (techtree)"),
+    Column("depth", "int?", "depth of the recipe tree (techtree)"),
+    Column("max_depth", "int?", "largest depth of the recipe tree (techtree)"),
+    Column("missing_items", "object", "items no agent starts with (techtree)"),
+    Column("requires_crafting_table", "bool?", "a crafting table is needed (techtree)"),
+    Column("materials", "int?", "number of materials (construction)"),
+    Column("rooms", "int?", "number of rooms (construction)"),
+    Column("timeout", "float", "time given to the task", "seconds"),
+    Column("duration", "float", "last change of a log since the task's start; only from original mtimes", "seconds"),
+    *COUNT_COLUMNS,
+    *FLAG_COLUMNS,
+)
+AGENT_COLUMNS = (
+    *IDS,
+    Column("agent_name", "str", "name of the agent"),
+    Column("raw_score", "float", "score as logged"),
+    Column("completion_status", "str", "how this log ended"),
+    Column("timed_out", "bool", "a time-out was logged"),
+    Column("final_system_message", "str", "the message that decided the status"),
+    Column("agent_log_processed", "bool", "the file could be read"),
+    Column("parsing_errors", "str", "what was wrong with it"),
+    Column("skipped_turns", "int", "turns without text"),
+    Column("task_start", "float", "start of the task", "epoch milliseconds"),
+    *COUNT_COLUMNS,
+    *FLAG_COLUMNS,
+)
+_FACTS = tuple(name for name in Facts.__annotations__ if name not in ("agent_count", "task_type"))
+
+
+def aggregate_results_to_dataframe(task_outcomes: Iterable[TaskOutcome]) -> "pd.DataFrame":
+    """Make a frame of task outcomes: one row per run.
+
+    Parameters
+    ----------
+    task_outcomes : iterable of TaskOutcome
+
+    Returns
+    -------
+    DataFrame
+        The columns of `RUN_COLUMNS`, then one column ``metric_NAME`` for every metric of the definitions.
+    """
+    outcomes = list(task_outcomes)
+    table = frame([_run_row(outcome) for outcome in outcomes], RUN_COLUMNS)
+    metrics = [_flat(outcome["task_definition_metrics"], "metric") for outcome in outcomes]
+    names = dict.fromkeys(name for row in metrics for name in row)
+    columns = [Column(n, _dtype([row.get(n) for row in metrics]), "metric of the definition") for n in names]
+    return table.join(frame(metrics, columns)) if columns else table
+
+
+def agents_frame(task_outcomes: Iterable[TaskOutcome]) -> "pd.DataFrame":
+    """Make a frame of all agents of task outcomes: one row per log, with the columns of `AGENT_COLUMNS`."""
+    rows = []
+    for outcome in task_outcomes:
+        ids = {name: outcome.get(name) for name in ("model_name", "task_id", "repetition", "experiment")}
+        for log in outcome["agent_outcomes"]:
+            errors = "; ".join(log["parsing_errors"])
+            rows.append({**log, **_counts([log]), **_flags(log["flags"]), **ids, "parsing_errors": errors})
+    return frame(rows, AGENT_COLUMNS)
+
+
+def _run_row(outcome: TaskOutcome) -> dict[str, Any]:
+    logs = outcome["agent_outcomes"]
+    status = outcome["overall_completion_status"]
+    finals = sorted(
+        (log["completion_status"] != status, i) for i, log in enumerate(logs) if log["final_system_message"]
+    )
+    facts = outcome["facts"]
+    return {
+        **outcome,
+        **{name: facts[name] for name in _FACTS},  # type: ignore[literal-required]
+        **_counts(logs),
+        **_flags(outcome["flags"]),
+        "final_system_message": logs[finals[0][1]]["final_system_message"] if finals else None,
+        "parsing_errors": "; ".join(error for log in logs for error in log["parsing_errors"]),
+    }
+
+
+def _counts(logs: list) -> dict[str, int]:
+    counts = {name: sum(log["events"].get(name, 0) for log in logs) for name in EVENTS}
+    return counts | {name: sum(log[name] for log in logs) for name in ("message_count", "command_count")}
+
+
+def _flags(flags: Iterable[str]) -> dict[str, bool]:
+    return {f"flag_{name}": True for name in flags}
+
+
+def _flat(value: Any, name: str) -> dict[str, Any]:
+    if isinstance(value, Mapping):
+        return {k: v for key, inner in value.items() for k, v in _flat(inner, f"{name}_{key}").items()}
+    return {name: value}
+
+
+def _dtype(values: list) -> str:
+    known = [value for value in values if value is not None]
+    if all(isinstance(v, (int, float)) and not isinstance(v, bool) and math.isfinite(v) for v in known):
+        return "float"
+    return "str" if all(isinstance(v, str) for v in known) else "object"

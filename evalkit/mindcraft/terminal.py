@@ -1,0 +1,118 @@
+"""What the command line prints of task runs."""
+
+import difflib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tabulate import tabulate
+
+from evalkit.io import SourceError, plain
+from evalkit.mindcraft.format import CompletionStatus
+from evalkit.mindcraft.logs import MindcraftLogs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SHORT = {
+    CompletionStatus.SUCCESS: "success",
+    CompletionStatus.FAILED_PARTIAL_SCORE: "partial",
+    CompletionStatus.FAILED_SCORE_ZERO: "zero",
+    CompletionStatus.TIMED_OUT: "timed out",
+    CompletionStatus.NO_SCORE_LOGGED: "no score",
+    CompletionStatus.LOG_FILE_ERROR: "broken",
+}
+
+
+def overview_text(logs: MindcraftLogs, by: Sequence[str] = ()) -> str:
+    """Write the success rates and statuses of groups of runs as a table, and the ledger's summary below.
+
+    Parameters
+    ----------
+    logs : MindcraftLogs
+    by : sequence of str
+        Columns of the runs to group by; model_name where none is given.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    SourceError
+        Where there is no run, or no such column.
+    """
+    from evalkit.mindcraft.analysis import overview
+
+    counts = logs.ledger["status"].value_counts()
+    seen = ", ".join(f"{counts.get(status, 0)} {status}" for status in ("used", "skipped", "failed"))
+    if logs.runs.empty:
+        raise SourceError(f"{logs.source}: no task run in it ({len(logs.ledger)} files: {seen})")
+    by = list(by) or ["model_name"]
+    check_columns(logs.runs, by)
+    table = overview(logs.runs.assign(**{c: logs.runs[c].map(_joined) for c in by if logs.runs[c].dtype == object}), by)
+    rows = [
+        [*(plain(row[column], 48) for column in by), row["n"], *_rate(row), *(row[str(status)] for status in _SHORT)]
+        for row in table.to_dict("records")
+    ]
+    headers = [*by, "n", "success rate", "95 % interval", *_SHORT.values()]
+    align = ["left"] * len(by) + ["right"] * (len(headers) - len(by))
+    lines = [tabulate(rows, headers, tablefmt="simple", colalign=align, disable_numparse=True)]
+    lines.append(f"\n{len(logs.runs)} runs; {len(logs.ledger)} files: {seen}")
+    lines += [f"  {row.status}: {plain(row.source)}: {plain(row.reason)}" for row in _failed(logs.ledger)]
+    unknown = int((logs.runs["model_name"] == "unknown").sum())
+    if unknown:
+        lines.append(
+            f"{unknown} runs name no model; --layout tells what the folders mean, e.g. '{{model_name}}/{{task_id}}'"
+        )
+    return "\n".join(lines)
+
+
+def legacy_text(logs: MindcraftLogs, limit: int = 60) -> str:
+    """Write what the original scripts would have said, beside ours, and a line for each difference.
+
+    Parameters
+    ----------
+    logs : MindcraftLogs
+    limit : int
+        At most so many differences of one cause and script; a line says how many more there are.
+    """
+    from evalkit.mindcraft.legacy import legacy_summary
+
+    totals, differences = legacy_summary(logs.runs)
+    rates = totals.assign(their_rate=totals["their_rate"].map(_percent), our_rate=totals["our_rate"].map(_percent))
+    align = ["left", "left", "right", "right", "right", "right"]
+    lines = ["What the original scripts would have said, and ours:", ""]
+    lines.append(
+        tabulate(rates.to_numpy().tolist(), list(rates), tablefmt="simple", colalign=align, disable_numparse=True)
+    )
+    for (script, cause), found in differences.groupby(["script", "cause"], sort=False):
+        lines.append(f"\n{script}: {cause}: {len(found)}")
+        lines += [f"  {plain(d.source)}: {d.theirs}, ours {d.ours}" for d in found.head(limit).itertuples()]
+        if len(found) > limit:
+            lines.append(f"  … {len(found) - limit} more")
+    return "\n".join(lines)
+
+
+def _percent(rate: float) -> str:
+    return "–" if rate != rate else f"{rate * 100:.1f} %"
+
+
+def check_columns(table: "pd.DataFrame", columns: Sequence[str]) -> None:
+    """Refuse columns a frame does not have, with the nearest name."""
+    for name in columns:
+        if name not in table.columns:
+            near = difflib.get_close_matches(name, table.columns, 1, 0.4)
+            raise SourceError(f"no column {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+
+
+def _rate(row: dict) -> list[str]:
+    interval = "–" if row["low"] != row["low"] else f"{row['low'] * 100:.0f} – {row['high'] * 100:.0f} %"
+    return [f"{row['estimate'] * 100:.1f} %", interval]
+
+
+def _joined(value: object) -> object:
+    return ", ".join(map(str, value)) if isinstance(value, list) else value
+
+
+def _failed(ledger: "pd.DataFrame", limit: int = 10) -> list:
+    return list(ledger[ledger["status"] == "failed"].head(limit).itertuples())

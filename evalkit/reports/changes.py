@@ -1,0 +1,114 @@
+"""What a report was made from, and whether that has changed since."""
+
+import glob
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from evalkit.io.files import SourceError, list_files, resolve
+from evalkit.io.versions import code_version, package_versions
+from evalkit.reports.plan import Report
+from evalkit.reports.records import Record
+
+REMOTE = "remote"  # inputs of which no fingerprint is taken: such a report is always made again
+
+
+def stamp(report: Report, *, code: bool = True, fingerprint: Callable[[str], str] | None = None) -> dict[str, Any]:
+    """Describe what a report is made from.
+
+    Parameters
+    ----------
+    report : Report
+    code : bool
+        Whether the page holds the notebook's code.
+    fingerprint : function, optional
+        What `input_fingerprint` does; give `cached_fingerprint()` to list each source once per batch.
+
+    Returns
+    -------
+    dict
+        notebook, parameters, inputs, evalkit, packages and page; plain JSON.
+    """
+    fingerprint = fingerprint or input_fingerprint
+    inputs = {}
+    for name, value in report.all_parameters.items():
+        texts = [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str) and item]
+        found = {text: mark for text in texts if (mark := fingerprint(text))}
+        if found:
+            inputs[name] = found
+    return {
+        "notebook": _digest([(cell.get("cell_type"), cell["source"]) for cell in report.notebook.cells]),
+        "parameters": json.loads(json.dumps(report.parameters, default=str)),
+        "inputs": inputs,
+        "evalkit": code_version(),
+        "packages": package_versions(),
+        "page": {"code": code},
+    }
+
+
+def input_fingerprint(text: str) -> str:
+    """Hash names, sizes and times of the files a parameter's value stands for; empty where it stands for none."""
+    if "://" in text:
+        return REMOTE
+    try:
+        if glob.has_magic(text):
+            files = sorted(glob.glob(os.path.expanduser(text), recursive=True))
+        else:
+            files = list_files(resolve(text))
+    except SourceError:
+        return ""
+    return _digest([(path, *_size_and_time(path)) for path in files]) if files else ""
+
+
+def cached_fingerprint() -> Callable[[str], str]:
+    """Return `input_fingerprint` with a memory of its own, for one batch."""
+    return cache(input_fingerprint)
+
+
+def why(record: Record | None, stamp: dict[str, Any], output: Path) -> str:
+    """Say why a report must be made; an empty text where it is up to date."""
+    if record is None:
+        return "new"
+    if record["status"] == "failed":
+        return "failed last time"
+    old = record["stamp"]
+    files = [record["page"], record["executed"]]
+    folder = output / record["notebook"]
+    if not all((output / file).is_file() for file in files) or not all(
+        (folder / table["file"]).is_file() for table in record["tables"]
+    ):
+        return "a file of it is missing"
+    if old["notebook"] != stamp["notebook"]:
+        return "the notebook changed"
+    if old["parameters"] != stamp["parameters"]:
+        return f"changed parameters: {_differing(old['parameters'], stamp['parameters'])}"
+    if old["inputs"] != stamp["inputs"]:
+        return f"changed input: {_differing(old['inputs'], stamp['inputs'])}"
+    if any(REMOTE in found.values() for found in stamp["inputs"].values()):
+        return "remote input"
+    if old["packages"] != stamp["packages"]:
+        return f"changed packages: {_differing(old['packages'], stamp['packages'])}"
+    if old["evalkit"] != stamp["evalkit"]:
+        return "evalkit changed"
+    return "" if old["page"] == stamp["page"] else "other page options"
+
+
+def _differing(old: dict, new: dict) -> str:
+    return ", ".join(sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name)))
+
+
+def _size_and_time(path: str) -> tuple[int, int]:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return -1, -1
+    return status.st_size, status.st_mtime_ns
+
+
+def _digest(value: Any) -> str:
+    text = json.dumps(value, default=str, ensure_ascii=True)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

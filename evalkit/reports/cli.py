@@ -1,0 +1,64 @@
+"""What ``evalkit report`` prints, and its exit code."""
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import click
+
+from evalkit.io.text import plain
+from evalkit.reports.parameters import parse_values, read_values
+from evalkit.reports.plan import PlanError, plan
+from evalkit.reports.runner import Summary, run
+
+
+def report(
+    targets: Iterable[str],
+    *,
+    params: str,
+    notebooks: str,
+    texts: Iterable[tuple[str, str]],
+    files: Iterable[str],
+    yamls: Iterable[str],
+    **options: Any,
+) -> int:
+    """Plan and run a batch as the command line says.
+
+    Returns
+    -------
+    int
+        0 where all is well, 1 where a report failed, 2 where the batch is at fault, 130 where it was stopped.
+    """
+    started = time.monotonic()
+    try:
+        values = _values(files, yamls)
+        reports = plan(targets, params=params, notebooks=notebooks, values=values, texts=texts)
+    except PlanError as error:
+        for fault in error.faults:
+            click.echo(f"evalkit: {plain(fault)}", err=True)
+        return 2
+    summary = run(reports, say=click.echo, **options)
+    click.echo(_closing(summary, time.monotonic() - started))
+    if summary.stopped:
+        return 130
+    return 1 if summary.failed else 0
+
+
+def _values(files: Iterable[str], yamls: Iterable[str]) -> dict[str, Any]:
+    values, faults = {}, []
+    sources = [(file, read_values, file) for file in files] + [("-y", parse_values, text) for text in yamls]
+    for name, read, source in sources:
+        try:
+            values |= read(source)
+        except ValueError as error:
+            faults.append(f"{name}: {error}")
+    if faults:
+        raise PlanError(faults)
+    return values
+
+
+def _closing(summary: Summary, seconds: float) -> str:
+    counts = [(summary.made, "made"), (summary.failed, "failed"), (summary.unchanged, "unchanged")]
+    said = ", ".join(f"{len(keys)} {word}" for keys, word in counts if keys) or "nothing to do"
+    stopped = "Stopped; run it again to go on. " if summary.stopped else ""
+    return f"{stopped}{said} in {seconds:.1f} s\n{plain(summary.index)}"

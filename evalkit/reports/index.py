@@ -1,0 +1,82 @@
+"""The index of an output folder: one page for people, one JSON file for programs, both from the records."""
+
+import itertools
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, FileSystemLoader
+
+from evalkit._version import __version__
+from evalkit.reports.records import Record, read_records, write_aside
+
+TEMPLATES = Path(__file__).parent / "templates"
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'"
+
+
+def write_index(output: Path, aside: Path) -> tuple[Path, Path]:
+    """Write ``index.html`` and ``manifest.json`` from the records of an output folder.
+
+    Parameters
+    ----------
+    output : Path
+    aside : Path
+        A folder on the same disk, where files are written before they are moved into place.
+
+    Returns
+    -------
+    index, manifest : Path
+    """
+    records = read_records(output)
+    now = datetime.now(UTC)
+    index, manifest = output / "index.html", output / "manifest.json"
+    environment = Environment(loader=FileSystemLoader([TEMPLATES, TEMPLATES / "evalkit"]), autoescape=True)
+    environment.filters["link"] = quote
+    groups = [list(group) for _, group in itertools.groupby(records, key=lambda record: record["notebook"])]
+    page = environment.get_template("reports.html.j2").render(
+        groups=[(group[0]["title"], group[0]["notebook"], [_row(record) for record in group]) for group in groups],
+        failed=sum(record["status"] == "failed" for record in records),
+        total=len(records),
+        made=f"{now:%Y-%m-%d %H:%M} UTC",
+        version=__version__,
+        policy=POLICY,
+    )
+    content = {"evalkit": __version__, "made": now.isoformat(timespec="seconds"), "reports": records}
+    write_aside(manifest, json.dumps(content, indent=1), aside)
+    write_aside(index, page, aside)
+    return index, manifest
+
+
+def change(record: Record) -> str:
+    """Say how the headline differs from the one of the page it replaced; empty where there is nothing to compare."""
+    new, old = record["headline"], (record["previous"] or {}).get("headline")
+    if not new or not old or new.get("label") != old.get("label"):
+        return ""
+    if new.get("estimate") is None or old.get("estimate") is None:
+        return f"was {old['text']}" if new["text"] != old["text"] else ""
+    difference = new["estimate"] - old["estimate"]
+    if new.get("percent"):
+        shown = f"{difference * 100:+.1f} points" if difference else "no change"
+    else:
+        shown = f"{difference:+.2f}" if difference else "no change"
+    return f"was {old['text']}, n = {_count(old)}: {shown}"
+
+
+def _row(record: Record) -> dict[str, Any]:
+    headline = record["headline"] or {}
+    folder = record["notebook"]
+    return {
+        **record,
+        "headline_text": headline.get("text", ""),
+        "headline_label": headline.get("label", ""),
+        "n": _count(headline),
+        "change": change(record),
+        "when": record["made"].replace("T", " ").replace("+00:00", " UTC"),
+        "files": [(f"{folder}/{table['file']}", f"{table['name']}.csv") for table in record["tables"]],
+    }
+
+
+def _count(headline: dict[str, Any]) -> str:
+    return "" if headline.get("n") is None else f"{headline['n']:,.0f}"

@@ -1,0 +1,163 @@
+"""One report, from notebook to files: execute, take out what it hands over, render, put in place."""
+
+import json
+import logging
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+import nbformat
+import papermill
+from nbformat import NotebookNode
+from papermill.exceptions import PapermillExecutionError
+
+from evalkit._version import __version__
+from evalkit.io.text import plain
+from evalkit.reports import kernels
+from evalkit.reports.html import Failure, render, title_of
+from evalkit.reports.records import Record, read_record, record_path, write_aside
+from evalkit.reports.worker import Job
+
+HEADLINE = "application/vnd.evalkit.headline+json"  # as evalkit.display.HEADLINE, which would import pandas
+TABLE = "application/vnd.evalkit.table+json"
+
+
+def make(job: Job) -> None:
+    """Make a report: its page, executed notebook, tables and, last, its record."""
+    started = time.monotonic()
+    nb, failure = execute(job)
+    finish(job, nb, failure, time.monotonic() - started)
+
+
+def make_failed(job: Job, error: str, seconds: float) -> None:
+    """Put in place what is left of a report whose process was ended: the cells it finished, and the error."""
+    nb, last = kernels.read_journal(job.journal)
+    nb = nb or nbformat.read(job.report.notebook.path, as_version=4)
+    finish(job, nb, Failure(error, last), seconds)
+
+
+def execute(job: Job) -> tuple[NotebookNode, Failure | None]:
+    """Execute a report's notebook with papermill.
+
+    Returns
+    -------
+    nb : NotebookNode
+        With the outputs; after a failure, as far as it came.
+    failure : Failure or None
+    """
+    logging.getLogger("papermill").setLevel(logging.ERROR)
+    try:
+        nb = papermill.execute_notebook(
+            str(job.report.notebook.path),
+            None,
+            job.report.parameters,
+            engine_name=kernels.NORMAL,
+            journal=str(job.journal),
+            kernel_name=None if "kernelspec" in job.report.notebook.metadata else "python3",
+            request_save_on_cell_execute=False,
+            progress_bar=False,
+            shutdown_kernel="immediate",
+        )
+    except PapermillExecutionError as error:
+        nb, _ = kernels.read_journal(job.journal)
+        return nb, Failure(f"{error.ename}: {error.evalue}", error.cell_index)
+    except Exception as error:
+        nb, last = kernels.read_journal(job.journal)
+        if nb is None:
+            raise
+        return nb, Failure(f"{type(error).__name__}: {error}", last)
+    return nb, _missing_figure(nb)
+
+
+def finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float) -> None:
+    """Write a report's files, the record last."""
+    report, output = job.report, job.output
+    headline, tables = harvest(nb, report.name)
+    nb.metadata.pop("papermill", None)
+    page, executed = output / f"{report.key}.html", output / f"{report.key}.ipynb"
+    made = datetime.now(UTC)
+    before = read_record(output, report.key)
+    text = render(
+        nb,
+        key=report.key,
+        facts=_facts(job, made, seconds),
+        files=[executed.name, *(table["file"] for table in tables)],
+        failure=failure,
+        code=job.code,
+        path=str(report.notebook.path.parent),
+    )
+    record = Record(
+        key=report.key,
+        notebook=report.notebook.name,
+        name=report.name,
+        title=title_of(nb) or report.notebook.name,
+        params_file=report.params_file,
+        parameters=report.parameters,
+        status="failed" if failure else "made",
+        why=job.why,
+        error=plain(failure.error, keep_lines=True) if failure else "",
+        cell=failure.cell if failure else None,
+        made=made.isoformat(timespec="seconds"),
+        seconds=round(seconds, 3),
+        kernel="quick" if job.quick else "normal",
+        headline=headline,
+        tables=[{key: table[key] for key in ("name", "file", "rows")} for table in tables],
+        page=page.relative_to(output).as_posix(),
+        page_bytes=len(text.encode(errors="replace")),
+        executed=executed.relative_to(output).as_posix(),
+        stamp=job.stamp,
+        previous=_previous(before),
+    )
+    for table in tables:
+        write_aside(page.with_name(table["file"]), table["csv"], job.work)
+    write_aside(executed, nbformat.writes(nb), job.work)
+    write_aside(page, text, job.work)
+    write_aside(record_path(output, report.key), json.dumps(record, indent=1, default=str), job.work)
+    kept = {table["file"] for table in tables}
+    for table in (before or {}).get("tables", []):
+        if table["file"] not in kept:
+            page.with_name(table["file"]).unlink(missing_ok=True)
+
+
+def harvest(nb: NotebookNode, name: str) -> tuple[dict | None, list[dict]]:
+    """Take headline and published tables out of a notebook's outputs; a link to the table's file takes its place."""
+    headline, tables = None, {}
+    for cell in nb.cells:
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            headline = data.get(HEADLINE, headline)
+            if TABLE in data:
+                table = dict(data.pop(TABLE))
+                file = f"{name}.{table['name']}.csv"
+                tables[file] = {**table, "file": file}
+                rows = f"{table['rows']:,} row{'' if table['rows'] == 1 else 's'}"
+                data["text/markdown"] = f"[{table['name']}.csv](<{file}>): {rows}"
+    return headline, list(tables.values())
+
+
+def _missing_figure(nb: NotebookNode) -> Failure | None:
+    for index, cell in enumerate(nb.cells):
+        if "figure" in cell.metadata.get("tags", []) and cell.cell_type == "code":
+            kinds = [kind for output in cell.outputs for kind in output.get("data", {})]
+            if not any(kind.startswith("image/") for kind in kinds):
+                return Failure("a cell tagged figure shows no figure", index)
+    return None
+
+
+def _facts(job: Job, made: datetime, seconds: float) -> list[tuple[str, str]]:
+    report = job.report
+    given = ", ".join(f"{name} = {json.dumps(value, default=str)}" for name, value in report.all_parameters.items())
+    return [
+        ("Report", report.key),
+        ("Notebook", str(report.notebook.path)),
+        ("Parameters", plain(given) or "none"),
+        ("Made", f"{made:%Y-%m-%d %H:%M} UTC, in {seconds:.1f} s, with evalkit {__version__}"),
+    ]
+
+
+def _previous(before: Record | None) -> dict[str, Any] | None:
+    if before is None:
+        return None
+    if before["status"] == "failed":
+        return before["previous"]
+    return {"headline": before["headline"], "made": before["made"]}

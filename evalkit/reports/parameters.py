@@ -1,0 +1,241 @@
+"""Parameters of notebooks: the annotated parameters cell is the schema, and values are checked against it.
+
+Nothing here starts a kernel or imports papermill: a whole batch is checked in the time it takes to read its files.
+"""
+
+import ast
+import difflib
+import json
+import math
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+REQUIRED = object()  # the default of a parameter that has none
+
+_TYPES: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool, "list": list, "dict": dict}
+
+
+class Parameter(NamedTuple):
+    """One line of a parameters cell: ``name: type = default``."""
+
+    name: str
+    type: str  # as annotated, such as "str" or "list[int]"; "" where there is none to go by
+    default: Any  # REQUIRED where the cell gives no value; None where it is no literal
+
+
+class Notebook(NamedTuple):
+    """What the batch needs to know of a notebook."""
+
+    path: Path
+    title: str
+    parameters: dict[str, Parameter]
+    metadata: dict[str, Any]
+    cells: list[dict]
+
+    @property
+    def name(self) -> str:
+        """The notebook's file name without its ending."""
+        return self.path.stem
+
+
+def read_notebook(path: str | os.PathLike) -> Notebook:
+    """Read a notebook's parameters, title and metadata.
+
+    Raises
+    ------
+    ValueError
+        Where the file is no notebook, or its parameters cell is no Python.
+    OSError
+        As ``open`` does.
+    """
+    path = Path(path)
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        cells = [{**cell, "source": _text(cell["source"])} for cell in content["cells"]]
+        metadata = dict(content.get("metadata", {}))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path}: not a notebook (nbformat 4): {type(error).__name__}: {error}") from error
+    tagged = [cell for cell in cells if "parameters" in cell.get("metadata", {}).get("tags", [])]
+    try:
+        parameters = read_parameters(tagged[0]["source"]) if tagged else {}
+    except SyntaxError as error:
+        raise ValueError(f"{path}: the parameters cell is not Python: {error.msg} (line {error.lineno})") from error
+    return Notebook(path, _title(cells) or path.stem, parameters, metadata, cells)
+
+
+def read_parameters(source: str) -> dict[str, Parameter]:
+    """Read the parameters of a cell: annotated assignments, and plain ones whose default tells the type."""
+    found = {}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            annotation = node.annotation
+            is_text = isinstance(annotation, ast.Constant)
+            kind = str(annotation.value) if is_text else ast.unparse(annotation)
+            default = REQUIRED if node.value is None else _literal(node.value)
+            found[node.target.id] = Parameter(node.target.id, kind, default)
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            name, default = node.targets[0].id, _literal(node.value)
+            found[name] = Parameter(name, "" if default is None else type(default).__name__, default)
+    return found
+
+
+def read_values(path: str | os.PathLike) -> dict[str, Any]:
+    """Read a params file as papermill does: YAML, dates left as texts; an empty file means no values.
+
+    Raises
+    ------
+    ValueError
+        Where the file can't be read or holds no mapping of names to values.
+    """
+    try:
+        return parse_values(Path(path).read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8 at byte {error.start}") from error
+    except OSError as error:
+        raise ValueError(error.strerror or str(error)) from error
+
+
+def parse_values(text: str) -> dict[str, Any]:
+    """Read values from YAML text; raises ValueError as `read_values` does."""
+    try:
+        values = yaml.load(text, Loader=_Loader)
+    except yaml.YAMLError as error:
+        where = getattr(error, "problem_mark", None)
+        line = f" (line {where.line + 1})" if where else ""
+        raise ValueError(f"not YAML: {getattr(error, 'problem', None) or error}{line}") from error
+    if values is None:
+        return {}
+    if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
+        raise ValueError("not a mapping of parameter names to values")
+    return values
+
+
+class _Loader(yaml.SafeLoader):
+    """As papermill's loader: dates stay texts; beside that, a name given twice is an error."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
+        names: set[str] = set()
+        for key, _ in node.value:
+            name = str(key.value)
+            if name in names:
+                raise yaml.constructor.ConstructorError(None, None, f"{name} is given twice", key.start_mark)
+            names.add(name)
+        return super().construct_mapping(node, deep)
+
+
+def check_names(values: Iterable[str], parameters: Mapping[str, Parameter]) -> list[str]:
+    """List a fault for each name that is no parameter, with the nearest one there is."""
+    faults = []
+    for name in values:
+        if name not in parameters:
+            near = difflib.get_close_matches(name, parameters, n=1)
+            known = ", ".join(parameters) or "none"
+            hint = f"did you mean {near[0]}?" if near else f"there are: {known}"
+            faults.append(f"unknown parameter {name}; {hint}")
+    return faults
+
+
+def check_value(value: Any, parameter: Parameter) -> tuple[Any, str]:
+    """Check one value against its parameter's type.
+
+    Returns
+    -------
+    value : Any
+        As the notebook gets it; a whole number given for a float becomes one.
+    fault : str
+        Empty where there is none.
+    """
+    if value is None:
+        return value, f"{parameter.name} has no value (null); its type is {parameter.type or 'not annotated'}"
+    outer, inner = _split(parameter.type)
+    if outer not in _TYPES:
+        return value, ""
+    if outer == "float" and type(value) is int:
+        value = float(value)
+    if type(value) is not _TYPES[outer]:
+        return value, f"{parameter.name} must be {parameter.type}, not {_describe(value)}{_hint(value, outer)}"
+    items = {"list": value, "dict": value.values() if outer == "dict" else ()}.get(outer, ())
+    kind = inner[-1] if inner else ""
+    for i, item in enumerate(items):
+        item, fault = check_value(item, Parameter(f"{parameter.name}[{i + 1}]", kind, None))
+        if fault:
+            return value, fault
+    if kind == "float":
+        value = [float(v) for v in value] if outer == "list" else {k: float(v) for k, v in value.items()}
+    return value, ""
+
+
+def from_text(text: str, parameter: Parameter) -> tuple[Any, str]:
+    """Read a value given on the command line, by its parameter's type.
+
+    A list is written as in YAML, ``[a, b]``, or as a single item. Returns value and fault as `check_value`.
+    """
+    outer, inner = _split(parameter.type)
+    wrong = f"{parameter.name} must be {parameter.type}, not {text!r}"
+    try:
+        if outer == "int":
+            return int(text), ""
+        if outer == "float":
+            return float(text), ""
+        if outer == "bool":
+            return {"true": True, "false": False}[text.lower()], ""
+        if outer == "list" and not text.startswith("["):
+            item, fault = from_text(text, Parameter(parameter.name, inner[0] if inner else "str", None))
+            return [item], fault
+        if outer in ("list", "dict"):
+            return check_value(yaml.load(text, Loader=_Loader), parameter)
+    except (ValueError, KeyError, yaml.YAMLError):
+        return text, wrong
+    return text, ""
+
+
+def _split(annotation: str) -> tuple[str, list[str]]:
+    """Split ``dict[str, int]`` into ``dict`` and its inner types."""
+    match = re.fullmatch(r"(\w+)(?:\[(.*)\])?", annotation.strip())
+    if not match:
+        return annotation, []
+    return match[1], [part.strip() for part in (match[2] or "").split(",") if part.strip()]
+
+
+def _describe(value: Any) -> str:
+    return f"{type(value).__name__} ({json.dumps(value, default=str, ensure_ascii=False)})"
+
+
+def _hint(value: Any, wanted: str) -> str:
+    """Say what usually lies behind a value of the wrong type in YAML."""
+    if wanted == "str" and isinstance(value, (int, float)):
+        return '; put it in quotes: "…"'
+    if wanted == "float" and isinstance(value, str):
+        try:
+            return f"; write {float(value)!r} without quotes" if math.isfinite(float(value)) else ""
+        except ValueError:
+            return ""
+    return ""
+
+
+def _literal(node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return None
+
+
+def _text(source: Any) -> str:
+    return source if isinstance(source, str) else "".join(source)
+
+
+def _title(cells: list[dict]) -> str:
+    for cell in cells:
+        if cell.get("cell_type") == "markdown" and (match := re.search(r"^# +(.+?)\s*$", cell["source"], re.MULTILINE)):
+            return match[1]
+    return ""

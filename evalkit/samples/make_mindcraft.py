@@ -1,0 +1,299 @@
+"""Make the Mindcraft samples: made-up models, tasks and runs, in the real shapes and wordings.
+
+No score in here was ever reached by a model: outcomes are drawn from the chances below. Run as
+``python -m evalkit.samples.make_mindcraft``; the result is the same every time.
+"""
+
+import json
+import random
+import shutil
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parent / "mindcraft"
+START = 1_757_845_200_000  # 14 September 2025, epoch milliseconds
+
+
+class Model(NamedTuple):
+    """A made-up model: its chance of success by task type, and how its runs lie on disk."""
+
+    name: str
+    cooking: float
+    techtree: float
+    construction: float
+    layout: str  # local, s3, profile or by_hand
+
+
+MODELS = (
+    Model("alder-large", 0.75, 0.62, 0.60, "local"),
+    Model("birch-lab/birch-70b", 0.58, 0.45, 0.40, "s3"),
+    Model("cedar-8b-sft", 0.35, 0.40, 0.25, "profile"),
+    Model("dogwood-8b", 0.12, 0.10, 0.10, "by_hand"),
+)
+NAMES = ("Andy", "Jill", "Bob", "Maya", "Omar")
+ITEMS = ("bread", "cake", "cookie", "pumpkin_pie", "rabbit_stew", "golden_apple", "baked_potato")
+CHAT = (
+    "Let's split the work. I will look for {item} first.",
+    "I have {n} of what we need for {item}. !inventory",
+    'On my way. !goToPlayer("{mate}", 3)',
+    'Here is what I can give you. !givePlayer("{mate}", "{item}", 1)',
+    "Checking what is near. !nearbyBlocks",
+    'I will craft it now. !craftRecipe("{item}", 1)',
+    "Good teamwork 🎉, nearly done with {item}.",
+)
+REPLIES = (
+    "Code output:\nYou have reached {mate}.\n",
+    "INVENTORY\n- {item}: {n}\n",
+    "NEARBY_BLOCKS\n- grass_block\n- oak_log\n",
+)
+
+
+def cooking_tasks() -> dict[str, dict[str, Any]]:
+    """Cooking with 0, 1 and 2 blocked agents, some ids without the suffix, and Hell's Kitchen."""
+    tasks = {}
+    pairs = [(ITEMS[i], ITEMS[(i + step) % len(ITEMS)]) for step, i in product((1, 2), range(7))]
+    for number, (first, second) in enumerate(pairs[:13]):
+        first, second = sorted((first, second))
+        agents = (2, 2, 3, 2, 4)[number % 5]
+        blocked = [str(agent) for agent in range(min(number % 3, agents))]
+        suffix = "_blocked_access_" + "_".join(blocked) if blocked and number % 4 else ""
+        task_id = f"multiagent_cooking_1_{first}_1_{second}{suffix}"
+        tasks[task_id] = {
+            "conversation": f"Let's collaborate to make {first} and {second}.",
+            "agent_count": agents,
+            "target": {first: 1, second: 1},
+            "type": "cooking",
+            "timeout": 500,
+            "blocked_access_to_recipe": blocked,
+            "goal": f"Collaborate with other agents to make {first} and {second}.",
+            "difficulty_metrics": {"total_recipe_steps": 4 + number % 5, "unique_target_items": 2},
+            "difficulty": ("easy", "medium", "hard")[number % 3],
+        }
+    for first, second in (("bread", "cake"), ("cookie", "rabbit_stew"), ("baked_potato", "golden_apple")):
+        tasks[f"multiagent_cooking_{first}_{second}_hells_kitchen"] = {
+            "conversation": "I only have your recipe, and you only have mine.",
+            "agent_count": 2,
+            "target": [first, second],
+            "type": "cooking",
+            "task_type": "cooking",
+            "timeout": 300,
+            "blocked_access_to_recipe": [],
+            "goal": {"0": f"Make {first}.", "1": f"Make {second}."},
+            "difficulty": "hard",
+        }
+    return tasks
+
+
+def crafting_tasks() -> dict[str, dict[str, Any]]:
+    """Crafting with full, partial and no plan, at depths 0 to 2."""
+    tasks = {}
+    targets = (
+        "pink_wool",
+        "lime_wool",
+        "activator_rail",
+        "crossbow",
+        "purple_bed",
+        "cyan_banner",
+        "shears",
+        "bookshelf",
+    )
+    for number, target in enumerate(targets):
+        agents = (2, 2, 2, 3, 2, 5, 2, 1)[number]
+        without = (0, 1, 2, 0, 1, 5, 0, 0)[number]
+        plan = "full" if not without else "none" if without == agents else "partial"
+        table = number % 2 == 1
+        word = {"full": "full_plan", "partial": "partial_plan", "none": "no_plan"}[plan]
+        tasks[f"multiagent_crafting_{target}_{word}{'_requires_ctable' if table else ''}__depth_{number % 3}"] = {
+            "goal": f"Collaborate with other agents to craft a {target}",
+            "conversation": f"Let's work together to craft a {target}.",
+            "agent_count": agents,
+            "target": target,
+            "number_of_target": 1,
+            "type": "techtree",
+            "max_depth": number % 3 + 1,
+            "depth": number % 3,
+            "timeout": 300,
+            "blocked_actions": {str(a): ["!getCraftingPlan"] * (a < without) for a in range(agents)},
+            "missing_items": [],
+            "requires_ctable": table,
+            "difficulty": ("easy", "medium", "hard")[number % 3],
+        }
+    return tasks
+
+
+def construction_tasks() -> dict[str, dict[str, Any]]:
+    """Construction by number of materials and rooms; scores are percentages."""
+    return {
+        f"materials_{m}_rooms_{r}_window_0_carpet_0_variant_{v}": {
+            "type": "construction",
+            "goal": "Make a structure with the blueprint below",
+            "conversation": "Let's share materials and make a structure with the blueprint",
+            "agent_count": 2 + (m == 3),
+            "blueprint": {"materials": {}, "levels": []},
+            "timeout": 900,
+        }
+        for m, r, v in ((1, 1, 0), (1, 2, 1), (2, 1, 0), (2, 2, 1), (3, 1, 0), (3, 2, 1))
+    }
+
+
+def conversation(rng: random.Random, names: list[str], agent: int, task: dict[str, Any], turns: int) -> list[dict]:
+    """Make the turns of one agent, without the final message."""
+    targets = task.get("target") or "stone_bricks"
+    item = rng.choice(sorted(targets)) if isinstance(targets, (dict, list)) else targets
+    mate = names[(agent + 1) % len(names)]
+    words = {"item": item, "mate": mate, "n": rng.randint(1, 4)}
+    goal = task["goal"] if isinstance(task["goal"], str) else task["goal"][str(min(agent, 1))]
+    out = [{"role": "system", "content": f"You are self-prompting with the goal: '{goal}'. Respond:"}]
+    for _ in range(turns):
+        out.append({"role": "assistant", "content": rng.choice(CHAT).format(**words)})
+        out.append({"role": "system", "content": rng.choice(REPLIES).format(**words)})
+        if len(names) > 1:
+            out.append({"role": "user", "content": f"{mate}: (FROM OTHER BOT)Working on {item}, how about you?"})
+    return out
+
+
+def log(turns: list[dict], start: int | None) -> dict[str, Any]:
+    """Wrap turns in the shape of an agent's memory file."""
+    return {"memory": "", "turns": turns, "self_prompting_state": 0, "taskStart": start, "last_sender": None}
+
+
+def score_of(rng: random.Random, model: Model, task: dict[str, Any]) -> str:
+    """Draw a run's score, as its final message writes it."""
+    if task["type"] == "construction":
+        blocks = round(min(max(rng.gauss(model.construction, 0.3), 0), 1) * 52)
+        return f"{blocks / 52 * 100:.15g}"
+    chance = getattr(model, task["type"])
+    blocked = len(task.get("blocked_access_to_recipe", ()))
+    chance *= (1, 0.75, 0.45)[blocked] * (0.7 if isinstance(task.get("target"), list) else 1)
+    return str(int(rng.random() < chance))
+
+
+def run_folder(model: Model, task_type: str, task_id: str) -> Path:
+    """Where a run lies, in the layout of its model."""
+    kind = {"cooking": "cooking", "techtree": "crafting", "construction": "construction"}[task_type]
+    return {
+        "local": ROOT / "runs" / f"alder_{kind}_09-14_10-20" / task_id,
+        "s3": ROOT / "runs" / kind / model.name / f"{kind}_tasks" / f"birch_{kind}" / task_id,
+        "profile": ROOT / "runs" / f"exp_{kind}_09-16_08-05" / task_id,
+        "by_hand": ROOT / "runs" / "small-models" / model.name / task_id,
+    }[model.layout]
+
+
+def write_run(
+    rng: random.Random, model: Model, task_id: str, task: dict[str, Any], repetition: int, start: int
+) -> None:
+    """Write the logs of one run."""
+    folder = run_folder(model, task["type"], task_id)
+    folder.mkdir(parents=True, exist_ok=True)
+    names = [f"{name}_{i}" for i, name in enumerate(NAMES[: task["agent_count"]])]
+    score = score_of(rng, model, task)
+    final = {"role": "system", "content": f"Task ended with score : {score}"}
+    silent = rng.random() < 0.04  # the run was cut before anything was scored
+    for agent, name in enumerate(names):
+        turns = conversation(rng, names, agent, task, rng.randint(1, 2))
+        if score == "0" and rng.random() < 0.15:
+            turns.append(
+                {"role": "system", "content": "You died at position x: 12.0, y: 64.0, z: -7.5 in the overworld."}
+            )
+        if not silent and (agent == 0 or rng.random() < 0.7):
+            turns.append(final)
+        by_hand = model.layout == "by_hand"
+        file = folder / (f"agent_{agent}.json" if by_hand else f"{name}_{repetition}.json")
+        write_json(file, log(turns, None if by_hand else start + agent))
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON as the agents do."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value, indent=None, ensure_ascii=False), encoding="utf-8")
+
+
+def write_results(tasks: dict[str, dict[str, dict]]) -> None:
+    """Write the results files and profiles that name models."""
+    for kind, task_type in (("cooking", "cooking"), ("crafting", "techtree"), ("construction", "construction")):
+        text = {
+            "total": len(tasks[task_type]),
+            "successful": 0,
+            "exp_name": f"alder_{kind}",
+            "model": "alder-large",
+            "api": "made",
+            "task_path": f"tasks/{kind}_tasks.json",
+            "task_type": task_type,
+        }
+        (ROOT / "runs" / f"alder_{kind}_09-14_10-20" / "results.txt").write_text(repr(text), encoding="utf-8")
+        profile = {"name": "Andy", "model": {"api": "made", "model": "cedar-8b-sft"}, "modes": {}}
+        write_json(ROOT / "runs" / f"exp_{kind}_09-16_08-05" / "last_profile.json", profile)
+
+
+def write_special_cases(tasks: dict[str, dict[str, dict]]) -> None:
+    """Spoil some runs as real ones are spoilt."""
+    cooking, crafting = list(tasks["cooking"]), list(tasks["techtree"])
+    alder, birch, cedar, dogwood = MODELS
+    # a truncated log, an empty one, and a run whose logs are all unreadable
+    broken = run_folder(alder, "cooking", cooking[3])
+    (broken / "Jill_1_0.json").write_bytes((broken / "Jill_1_0.json").read_bytes()[:200])
+    (run_folder(cedar, "cooking", cooking[4]) / "Andy_0_0.json").write_bytes(b"")
+    for file in run_folder(dogwood, "techtree", crafting[1]).glob("*.json"):
+        file.write_bytes(file.read_bytes()[:90])
+    # a stale copy: the crashed run's folder holds the log of the task before
+    stale = run_folder(birch, "cooking", cooking[6]) / "Andy_0_0.json"
+    stale.write_bytes((run_folder(birch, "cooking", cooking[5]) / "Andy_0_0.json").read_bytes())
+    add_turns(
+        run_folder(cedar, "cooking", cooking[0]) / "Andy_0_0.json",
+        "Task ended with score : 1",
+        "Task ended with score : 0",
+    )
+    add_turns(run_folder(birch, "techtree", crafting[2]) / "Andy_0_0.json", "Task timeout reached ended with code : 4")
+    add_turns(run_folder(dogwood, "cooking", cooking[1]) / "agent_0.json", "Task timeout reached")
+    add_turns(run_folder(alder, "techtree", crafting[0]) / "Andy_0_0.json", "Task successful ended with code : 2")
+    add_turns(run_folder(cedar, "techtree", crafting[3]) / "Andy_0_0.json", "Task ended with score : 0.85")
+    add_turns(run_folder(dogwood, "techtree", crafting[4]) / "agent_0.json", "Task ended with score : undefined")
+    add_turns(run_folder(dogwood, "cooking", cooking[2]) / "agent_0.json", "Agent process restarted.", first=False)
+    # a task no definition file knows, and a half-arranged run with one agent's log lost
+    extra = run_folder(alder, "cooking", "multiagent_cooking_1_apple_pie_1_bread")
+    write_json(extra / "Andy_0_0.json", log([{"role": "system", "content": "Task ended with score : 1"}], START - 1))
+    (run_folder(birch, "cooking", cooking[7]) / "Jill_1_0.json").unlink()
+    # a chat that quotes the final wording, which never counts
+    quoted = [{"role": "user", "content": "Jill_1: (FROM OTHER BOT)It says Task ended with score : 1, we are done!"}]
+    for file in run_folder(cedar, "cooking", cooking[8]).glob("*.json"):
+        write_json(file, log(quoted, START + 77))
+
+
+def add_turns(path: Path, *finals: str, first: bool = True) -> None:
+    """Replace the final messages of a log (or put a line before them, with `first` False)."""
+    data = json.loads(path.read_text(encoding="utf-8"))
+    lines = [{"role": "system", "content": text} for text in finals]
+    kept = [t for t in data["turns"] if not (first and t["content"].startswith("Task "))]
+    data["turns"] = kept + lines if first else lines + kept
+    for other in path.parent.glob("*.json") if first else ():
+        mate = json.loads(other.read_text(encoding="utf-8"))
+        mate["turns"] = [t for t in mate["turns"] if not t["content"].startswith("Task ")]
+        write_json(other, mate)
+    write_json(path, data)
+
+
+def main() -> None:
+    """Write all samples anew."""
+    rng = random.Random(20250914)
+    tasks = {"cooking": cooking_tasks(), "techtree": crafting_tasks(), "construction": construction_tasks()}
+    shutil.rmtree(ROOT, ignore_errors=True)
+    for task_type, kind in (("cooking", "cooking"), ("techtree", "crafting"), ("construction", "construction")):
+        write_json(ROOT / "tasks" / f"{kind}_tasks.json", tasks[task_type])
+    start = START
+    for model in MODELS:
+        for task_type, named in tasks.items():
+            for number, (task_id, task) in enumerate(named.items()):
+                twice = task_type == "cooking" and model.layout in ("local", "s3") and number % 3 == 0
+                for repetition in range(1 + twice):
+                    start += 600_000
+                    write_run(rng, model, task_id, task, repetition, start)
+    write_results(tasks)
+    write_special_cases(tasks)
+    # one id with another definition in a second file: only the path in results.txt tells them apart
+    first = next(iter(tasks["cooking"]))
+    write_json(ROOT / "tasks" / "three_agents.json", {first: {**tasks["cooking"][first], "agent_count": 3}})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,190 @@
+"""Judging one step and a whole history: checks only, nothing is ever changed."""
+
+import logging
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from evalkit.io import plain
+from evalkit.steps import functions  # noqa: F401  (its evaluators are registered on import)
+from evalkit.steps.format import DEFAULTS, Options, StepRecord
+from evalkit.steps.functions import LEGACY
+from evalkit.steps.jsonable import to_jsonable
+from evalkit.steps.records import function_of, normalise_history, normalise_record, same_call
+from evalkit.steps.registry import Check, check, evaluator_for
+from evalkit.steps.silent import silent_failure
+from evalkit.steps.structure import UNEXPECTED, judge_structure
+
+EVALUATION_VERSION = "v1_checking_only"
+_log = logging.getLogger(__name__)
+
+
+def evaluate_step(execution: Any, state: Mapping[str, Any] | None = None, options: Options = DEFAULTS) -> dict:
+    """Judge one executed step; never raises for what a record holds.
+
+    Parameters
+    ----------
+    execution : object
+        A record of shape A, B or C.
+    state : mapping, optional
+        The workflow's state; where its ``execution_history`` ends with `execution`, repeated attempts are counted.
+    options : Options
+
+    Returns
+    -------
+    dict
+        JSON-able. Always step_index, function_name, success, result_type, timestamp (the record's, where it has
+        one, else now), evaluation_version, critical_failure, silent_failure (with silent_failure_reason), truncated,
+        attempt and checks. A failure adds failure_evaluation; a success what its kind of result and its function's
+        evaluator give. The keys are listed in the kit's documentation.
+    """
+    state = state if isinstance(state, Mapping) else {}
+    record = normalise_record(execution, options)
+    history = state.get("execution_history")
+    attempt = 1
+    if isinstance(history, list) and history and (history[-1] is execution or history[-1] == execution):
+        attempt = attempts(normalise_history(history, options))[-1]
+    if record["step_index"] is None and isinstance(state.get("current_step_index"), int):
+        record["step_index"] = state["current_step_index"]
+    return evaluate_record(record, attempt, options)
+
+
+def evaluate_history(records: Any, options: Options = DEFAULTS) -> list[dict]:
+    """Judge every step of a history; as `evaluate_step`, one evaluation per record, in order."""
+    history = normalise_history(records, options)
+    pairs = zip(history, attempts(history), strict=True)
+    return [evaluate_record(record, attempt, options) for record, attempt in pairs]
+
+
+def evaluate_record(record: StepRecord, attempt: int = 1, options: Options = DEFAULTS) -> dict:
+    """Judge a normalised record, the `attempt`-th at its step."""
+    silent = silent_failure(record, options)
+    evaluation: dict[str, Any] = {
+        "step_index": record["step_index"],
+        "function_name": function_of(record),
+        "success": record["success"],
+        "result_type": record["result_type"],
+        "timestamp": _timestamp(record["timestamp"]),
+        "evaluation_version": EVALUATION_VERSION,
+        "critical_failure": False,
+        "silent_failure": silent is not None,
+        "silent_failure_reason": silent,
+        "truncated": bool(record["result_metadata"].get("truncated")),
+        "attempt": attempt,
+        "checks": [],
+    }
+    if record["result_type"] == "skipped":
+        reason = str(record["step"].get("skip_reason") or "")
+        _add(evaluation, {"skipped_evaluation": {"skip_reason": reason, "status": "skipped"}})
+    elif record["success"] is True:
+        _add(evaluation, _of_success(record, options))
+    else:
+        evaluation |= _of_failure(record, options)
+    common = [_outcome(evaluation), *_repeats(record, attempt, options)]
+    evaluation["checks"] = [*common, *evaluation["checks"]]
+    return to_jsonable(evaluation)
+
+
+def attempts(history: list[StepRecord]) -> list[int]:
+    """Count for each record how often its call was made in a row up to it, while each one before had failed."""
+    counts: list[int] = []
+    for i, record in enumerate(history):
+        before = history[i - 1] if i else None
+        repeated = before is not None and before["success"] is False and same_call(before, record)
+        counts.append(counts[-1] + 1 if repeated else 1)
+    return counts
+
+
+def _of_failure(record: StepRecord, options: Options) -> dict[str, Any]:
+    unknown = record["success"] is None
+    message = record["error"] or ("The record does not say whether the step succeeded" if unknown else "Unknown error")
+    critical = options.is_critical(record["error_type"], record["error"])
+    return {
+        "critical_failure": critical,
+        "failure_evaluation": {
+            "error_message": message,
+            "error_type": record["error_type"],
+            "error_category": "system_error" if critical else "analysis_error",
+            "suggested_action": "abort_workflow" if critical else "continue_with_caution",
+        },
+    }
+
+
+def _of_success(record: StepRecord, options: Options) -> dict[str, Any]:
+    """Judge the result by its type, then by its function."""
+    found = _by_type(record)
+    evaluator = evaluator_for(function_of(record))
+    if evaluator is None:
+        return found | {"function_evaluation": "generic_success"}
+    try:
+        own = dict(evaluator(record, options))
+        own["checks"] = [dict(made) for made in own.get("checks", [])]
+    except Exception as error:  # a user's evaluator may do anything, the workflow goes on
+        _log.warning("the evaluator of %s failed: %s", plain(function_of(record)), plain(error))
+        text = f"{type(error).__name__}: {error}"
+        own = {"evaluator_error": text, "checks": [check("evaluator", None, "failed", text, "error")]}
+    return found | own | {"checks": [*found["checks"], *own["checks"]]}
+
+
+def _by_type(record: StepRecord) -> dict[str, Any]:
+    kind, cut = record["result_type"], record["result_metadata"].get("truncated")
+    if kind == "structured":
+        judged = judge_structure(record)
+        issues = judged["parsing_issues"]
+        severity = "error" if judged["data_quality"] == UNEXPECTED else "warning" if issues else "info"
+        score = 0.0 if severity == "error" else float(not issues)
+        return judged | {
+            "checks": [check("structure", score, judged["data_completeness"], "; ".join(issues), severity)]
+        }
+    if kind == "text":
+        text = "only the beginning of the result was kept" if cut else ""
+        completeness = "limited" if cut else "complete"
+        return {
+            "data_quality": LEGACY,
+            "data_completeness": completeness,
+            "parsing_issues": ["truncation_likely"] if cut else [],
+            "checks": [check("text_kept", not cut, completeness, text, "warning" if cut else "info")],
+        }
+    if kind == "validation":
+        result = record["result"]
+        status = result.get("status") if isinstance(result, Mapping) else None
+        return {"validation_evaluation": {"status": status, "result": result}, "checks": []}
+    return {"checks": []}
+
+
+def _outcome(evaluation: dict[str, Any]) -> Check:
+    """Make the check every step has: did it do what it was to do?"""
+    if evaluation["result_type"] == "skipped":
+        return check("outcome", None, "skipped", evaluation["skipped_evaluation"]["skip_reason"])
+    if evaluation["silent_failure"]:
+        return check("outcome", 0, "silent failure", evaluation["silent_failure_reason"], "error")
+    if evaluation["success"] is True:
+        return check("outcome", 1, "success")
+    message = evaluation["failure_evaluation"]["error_message"]
+    if evaluation["critical_failure"]:
+        return check("outcome", 0, "critical failure", message, "critical")
+    if evaluation["success"] is None:
+        return check("outcome", None, "unknown", message, "warning")
+    return check("outcome", 0, "failure", message, "error")
+
+
+def _repeats(record: StepRecord, attempt: int, options: Options) -> list[Check]:
+    if attempt == 1:
+        return []
+    looping = record["success"] is False and attempt >= options.loop_length
+    text = f"attempt {attempt} with the same parameters"
+    return [check("attempts", not looping, "loop" if looping else "retry", text, "error" if looping else "info")]
+
+
+def _add(evaluation: dict[str, Any], found: Mapping[str, Any]) -> None:
+    """Add keys; an evaluator can't change what every evaluation says."""
+    evaluation["checks"] = found.get("checks", [])
+    for key, value in found.items():
+        evaluation.setdefault(key, value)
+
+
+def _timestamp(recorded: str | None) -> str:
+    try:
+        return datetime.fromisoformat(recorded or "").isoformat()
+    except ValueError:
+        return datetime.now(UTC).isoformat(timespec="seconds")

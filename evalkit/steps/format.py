@@ -1,0 +1,114 @@
+"""What a step's record looks like on disk, and the options of storing and judging it.
+
+Three shapes are read: A (nested, untyped), B (nested, typed; what this package writes) and C (flat, on disk).
+All become one `StepRecord`, which is shape B with two more keys.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict
+
+Shape = Literal["A", "B", "C"]
+ResultType = Literal["structured", "visualization", "text", "skipped", "validation"]
+
+RESULT_TYPES = ("structured", "visualization", "text", "skipped", "validation")
+METHODS = ("go", "kegg", "reactome", "gsea")
+PSEUDO_STEPS = frozenset({"conversational_response", "final_question"})  # talk, not analysis
+HISTORY_KEY = "execution_history"  # of a dumped state and of a checkpoint
+PLAN_KEY = "execution_plan"
+
+
+class Step(TypedDict, total=False):
+    """What was to be done; a planner may add keys of its own, which are kept."""
+
+    step_type: str | None
+    function_name: str | None
+    parameters: dict[str, Any]
+    description: str
+    expected_outcome: str
+    target_cell_type: str
+    expected_children: list[str]
+    skip_reason: str
+
+
+class StepRecord(TypedDict):
+    """One executed step, whatever shape it was stored in.
+
+    Keys of shape B: `step_index` (None where unknown), `step`, `success` (None where the record does not say),
+    `result`, `result_type`, `result_summary`, `result_metadata`, `error`, `error_type`. Beside these `timestamp`
+    (as recorded, else None) and `shape`. ``result_metadata["truncated"]`` is ``[original length or None, kept]``
+    where the stored text is cut or likely to be.
+    """
+
+    step_index: int | None
+    step: Step
+    success: bool | None
+    result: Any
+    result_type: ResultType
+    result_summary: str
+    result_metadata: dict[str, Any]
+    error: str | None
+    error_type: str | None
+    timestamp: str | None
+    shape: Shape
+
+
+@dataclass(frozen=True)
+class Options:
+    """Limits, thresholds and patterns of storage and evaluation; the defaults are those of the kit's documentation.
+
+    Attributes
+    ----------
+    structured_functions : frozenset of str
+        Functions whose results are kept as they are.
+    visualization_prefixes : tuple of str
+        Functions that make plots, by the start of their names.
+    text_limit, summary_limit : int
+        Characters kept of other results and of summaries.
+    critical_errors : frozenset of str
+        Exception classes after which nothing that follows can work.
+    critical_patterns : tuple of str
+        Regular expressions of their messages, for records that hold the message without the class.
+    rich_pathways : int
+        More significant pathways than this are called rich.
+    loop_length : int
+        So many failures in a row of the same function with the same parameters are a loop.
+    retry_cap : int
+        So many attempts at one step that does not advance end the workflow.
+    """
+
+    structured_functions: frozenset[str] = frozenset(
+        {"perform_enrichment_analyses", "dea_split_by_condition", "process_cells", "compare_cell_counts"}
+    )
+    visualization_prefixes: tuple[str, ...] = ("display_",)
+    text_limit: int = 500
+    summary_limit: int = 100
+    critical_errors: frozenset[str] = frozenset(
+        {"ImportError", "ModuleNotFoundError", "AttributeError", "FileNotFoundError", "PermissionError"}
+    )
+    critical_patterns: tuple[str, ...] = (
+        r"\[(?:Errno|WinError) (?:2|13)\]",
+        r"No such file or directory",
+        r"No module named",
+        r"cannot import name",
+        r"has no attribute",
+        r"Permission denied",
+    )
+    rich_pathways: int = 100
+    loop_length: int = 3
+    retry_cap: int = 3
+
+    def is_plot(self, function_name: str | None) -> bool:
+        """Say whether a function of this name makes plots."""
+        return bool(function_name) and function_name.startswith(self.visualization_prefixes)
+
+    def is_critical(self, error_type: str | None, message: str | None) -> bool:
+        """Say whether an error is critical, by its class name or by the text of its message."""
+        if error_type and error_type.rpartition(".")[2] in self.critical_errors:
+            return True
+        named = "|".join(map(re.escape, sorted(self.critical_errors)))
+        patterns = (*self.critical_patterns, rf"\b(?:{named})\b") if named else self.critical_patterns
+        return any(re.search(pattern, message or "") for pattern in patterns)
+
+
+DEFAULTS = Options()

@@ -1,0 +1,175 @@
+"""Reading Python reprs and JSON out of text, also where the text was cut in the middle; nothing is ever evaluated."""
+
+import ast
+import json
+import re
+import warnings
+from typing import Any, NamedTuple
+
+MAX_LENGTH = 2_000_000  # characters; a longer text is not taken apart
+MAX_DEPTH = 80  # brackets within brackets
+
+_CLOSING = {"{": "}", "[": "]", "(": ")"}
+# a whole string, else the rest of a string that was cut, a bracket, a comma, white space, or anything up to these
+_TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|['"].*|[{}\[\]()]|,|\s+|[^'"{}\[\](),\s]+""", re.DOTALL)
+_REWRITES = (  # what `str()` writes outside of strings and `ast.literal_eval` does not know
+    (re.compile(r"\b(?:np|numpy)\.(?:float|int|uint|str|bool|array)\d*_?$|\barray$"), ""),  # np.float64(0.5) is (0.5)
+    (re.compile(r"-?\b(?:nan|NaN|inf|Infinity|NaT|null)\b"), "None"),
+    (re.compile(r"\btrue\b"), "True"),
+    (re.compile(r"\bfalse\b"), "False"),
+)
+_CELL_TYPES = re.compile(r"group_to_cell_type['\"]?\s*[=:]\s*(?=\{)")
+_JSON = json.JSONDecoder(parse_constant=lambda _: None)
+
+
+class CutList(list):
+    """A list whose text was cut: these are its first items, how many there were is unknown."""
+
+
+class CutDict(dict):
+    """A dict whose text was cut: these are its first pairs, how many there were is unknown."""
+
+
+class Literal(NamedTuple):
+    """What a text holds: the value (None where nothing could be read), and whether the text was cut inside it."""
+
+    value: Any
+    cut: bool
+
+
+NOTHING = Literal(None, False)
+
+
+def is_cut(value: Any) -> bool:
+    """Say whether a list or dict is only the beginning of what it was."""
+    return isinstance(value, (CutList, CutDict))
+
+
+def read_literal(text: str, start: int = 0) -> Literal:
+    """Read the list, tuple or dict that begins at `start`, complete or cut.
+
+    Of a cut one the complete elements are kept; lists and dicts that were still open at the cut come back as
+    `CutList` and `CutDict`. The element at the cut is dropped: half a number is not a number.
+
+    Parameters
+    ----------
+    text : str
+        A Python repr or JSON. What follows the closing bracket is left alone.
+    start : int
+        Where the opening bracket is expected; white space before it is skipped.
+
+    Returns
+    -------
+    Literal
+        ``Literal(None, False)`` where no bracket stands there or the text is neither.
+    """
+    begin = re.compile(r"\s*(?=[\[{(])").match(text, start)
+    if begin is None or len(text) > MAX_LENGTH:
+        return NOTHING
+    tokens, ends = _scan(text, begin.end())
+    if ends and not ends[-1][1]:
+        value = _as_json(text, begin.end())
+        if value is not None:
+            return Literal(value, False)
+    for n, closing in reversed(ends):  # the longest beginning that can be read
+        value = _evaluate("".join(tokens[:n]) + closing)
+        if value is not None:
+            return Literal(_mark(value), bool(closing))
+    return NOTHING
+
+
+def read_cell_types(text: str) -> Literal:
+    """Read ``group_to_cell_type = {...}`` out of a text; of a cut one the complete pairs.
+
+    Returns
+    -------
+    Literal
+        `value` maps groups to cell types, both as text; None where the text holds no such mapping.
+    """
+    match = _CELL_TYPES.search(text)
+    if match is None:
+        return NOTHING
+    value, cut = read_literal(text, match.end())
+    if not isinstance(value, dict):
+        return Literal({}, True)  # the mapping began, but no pair of it can be read
+    return Literal({str(k): str(v) for k, v in value.items() if isinstance(v, (str, int))}, cut)
+
+
+def _scan(text: str, start: int) -> tuple[list[str], list[tuple[int, str]]]:
+    """Cut the bracketed value at `start` into tokens.
+
+    Returns
+    -------
+    tokens : list of str
+    ends : list of (int, str)
+        Up to three places where the value may end, as the number of tokens and what has to be added to close it:
+        nothing for a complete value; else ``...`` in each open bracket, as mark of the cut. Empty where the
+        brackets don't match.
+    """
+    tokens: list[str] = []
+    stack: list[str] = []
+    ends: list[tuple[int, str]] = []
+    for match in _TOKEN.finditer(text, start):
+        token = match.group()
+        if token == ",":
+            ends.append((len(tokens), _close(stack)))
+        called = token == "(" and bool(tokens) and tokens[-1] == ""
+        tokens.append(_rewrite(token))
+        if token in _CLOSING:
+            stack.append(token)
+            if len(stack) > MAX_DEPTH:
+                return [], []
+            if not called:
+                ends.append((len(tokens), _close(stack, empty=True)))
+        elif token in ("}", "]", ")"):
+            if _CLOSING[stack.pop()] != token:
+                return [], []
+            ends.append((len(tokens), _close(stack)))
+            if not stack:
+                return tokens, ends[-1:]
+        elif token[0] in "'\"" and len(token) > 1 and token[-1] == token[0]:
+            ends.append((len(tokens), _close(stack)))  # after a key this can't be read, and the end before counts
+        del ends[:-3]
+    return tokens, ends
+
+
+def _rewrite(token: str) -> str:
+    if token[0] not in "'\"":
+        for pattern, replacement in _REWRITES:
+            token = pattern.sub(replacement, token)
+    return token
+
+
+def _close(stack: list[str], *, empty: bool = False) -> str:
+    marks = []
+    for bracket in reversed(stack):
+        marks.append(("" if empty else ",") + ("...:..." if bracket == "{" else "...,") + _CLOSING[bracket])
+        empty = False
+    return "".join(marks)
+
+
+def _as_json(text: str, start: int) -> Any:
+    try:
+        return _JSON.raw_decode(text, start)[0]
+    except (ValueError, RecursionError):
+        return None
+
+
+def _evaluate(text: str) -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of escapes Python does not know, as in '\d'
+            return ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
+
+
+def _mark(value: Any) -> Any:
+    """Turn containers that hold the mark of the cut into `CutList` and `CutDict`, tuples and sets into lists."""
+    if isinstance(value, dict):
+        kind = CutDict if ... in value else dict
+        return kind((k, _mark(v)) for k, v in value.items() if k is not ...)
+    if isinstance(value, (list, tuple, set)):
+        kind = CutList if any(v is ... for v in value) else list
+        return kind(_mark(v) for v in value if v is not ...)
+    return str(value) if isinstance(value, (complex, bytes)) else value

@@ -1,0 +1,174 @@
+"""From files to histories: JSON, JSONL and SQLite checkpoints; never raises for what a file holds."""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from evalkit.io import BrokenFileError, Ledger, SourceError, decode_json, list_files, read_file
+from evalkit.io.ledger import Status
+from evalkit.steps.checkpoint import SQLITE_MAGIC, CheckpointError, read_checkpoints
+from evalkit.steps.format import DEFAULTS, HISTORY_KEY, PLAN_KEY, Options, StepRecord
+from evalkit.steps.records import is_record, normalise_history
+
+LINES = (".jsonl", ".ndjson")
+SUFFIXES = (".json", *LINES, ".sqlite", ".sqlite3", ".db")
+_DECODER = msgspec.json.Decoder()
+_NONE = "not an execution history"
+
+
+class History(NamedTuple):
+    """One history: the file it stands in, the thread (of a checkpoint; else empty), its records, the plan if kept."""
+
+    source: str
+    thread: str
+    records: list[StepRecord]
+    plan: Any = None
+
+    @property
+    def label(self) -> str:
+        """A short name: the file's, with the thread where there is one."""
+        file = os.path.basename(self.source)
+        return f"{file} · {self.thread}" if self.thread else file
+
+
+class Found(NamedTuple):
+    """What one file held: its histories, and the status and reason its entry in the ledger gets."""
+
+    histories: list[History]
+    status: Status
+    reason: str
+
+
+def read_histories(
+    source: str | os.PathLike | Iterable[str | os.PathLike], options: Options = DEFAULTS
+) -> tuple[list[History], Ledger]:
+    """Read every history of files and folders.
+
+    Parameters
+    ----------
+    source : str, path, or several of them
+        Files, folders (also what is below them), or ``samples:steps``.
+    options : Options
+
+    Returns
+    -------
+    histories : list of History
+        In the order of the files.
+    ledger : Ledger
+        Every file seen: used, skipped (not an execution history) or failed (can't be read).
+
+    Raises
+    ------
+    SourceError
+        Where a source is not there.
+    """
+    sources = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    histories, ledger = [], Ledger()
+    for path in dict.fromkeys(path for one in sources for path in list_files(one)):
+        found = read_history_file(path, options)
+        histories += found.histories
+        ledger.add(path, found.status, found.reason)
+    return histories, ledger
+
+
+def load_history(path: str | os.PathLike, options: Options = DEFAULTS) -> list[StepRecord]:
+    """Read one history of any shape from a JSON or JSONL file, or the one written last of a SQLite checkpoint.
+
+    Raises
+    ------
+    SourceError
+        Where the file is not there or holds no history; the message names file and cause.
+    """
+    histories, ledger = read_histories(path, options)
+    if not histories:
+        raise SourceError(f"{path}: {ledger.entries[0].reason if ledger.entries else 'an empty folder'}")
+    return histories[-1].records
+
+
+def read_history_file(path: str, options: Options = DEFAULTS) -> Found:
+    """Read the histories of one file; the kind is told by the first bytes and the suffix."""
+    try:
+        data = read_file(path)
+        if data.startswith(SQLITE_MAGIC):
+            return _from_checkpoints(path, options)
+        if Path(path).suffix.lower() in LINES:
+            return _from_lines(path, data, options)
+        return _from_json(path, data, options)
+    except OSError as error:
+        return Found([], "failed", f"{type(error).__name__}: {error.strerror or error}")
+    except (BrokenFileError, CheckpointError) as error:
+        other = Path(path).suffix.lower() not in SUFFIXES
+        return Found([], "skipped", _NONE) if other else Found([], "failed", str(error))
+
+
+def _from_json(path: str, data: bytes, options: Options) -> Found:
+    try:
+        value, recovered = decode_json(data, _DECODER)
+    except BrokenFileError:
+        if data.lstrip()[:1] == b"{" and b"\n" in data.strip():  # records line by line under another suffix
+            found = _from_lines(path, data, options)
+            if found.histories:
+                return found
+        raise
+    return _from_value(path, value, options, [f"recovered: {', '.join(recovered)}"] if recovered else [])
+
+
+def _from_lines(path: str, data: bytes, options: Options) -> Found:
+    values, broken, notes = [], [], set()
+    for i, line in enumerate(data.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            value, recovered = decode_json(line, _DECODER)
+            values.append(value)
+            notes.update(recovered)
+        except BrokenFileError as error:
+            broken.append(f"line {i}: {error}")
+    reasons = [f"recovered: {', '.join(sorted(notes))}"] if notes else []
+    if broken:
+        more = f" and {len(broken) - 1} more broken lines" if len(broken) > 1 else ""
+        reasons.append(f"{broken[0]}{more}")
+    if not values:
+        raise BrokenFileError(broken[0] if broken else "JSONDecodeError: the file is empty")
+    return _from_value(path, values, options, reasons)
+
+
+def _from_value(path: str, value: Any, options: Options, reasons: list[str]) -> Found:
+    state = _state_in(value)
+    plan = state.get(PLAN_KEY) if state else None
+    entries = state[HISTORY_KEY] if state else [value] if is_record(value) else value
+    if not isinstance(entries, list):
+        return Found([], "skipped", _NONE)
+    records = [entry for entry in entries if is_record(entry)]
+    if entries and not records:
+        return Found([], "skipped", _NONE)
+    if len(records) < len(entries):
+        reasons = [*reasons, f"{len(entries) - len(records)} of {len(entries)} entries are no records of steps"]
+    if not entries:
+        reasons = [*reasons, "no steps"]
+    history = History(path, "", normalise_history(records, options), plan)
+    return Found([history], "used", "; ".join(reasons))
+
+
+def _state_in(value: Any) -> Mapping | None:
+    """Find the state that holds a history, also one level below, as in a dumped snapshot."""
+    if not isinstance(value, Mapping):
+        return None
+    inner = [value[key] for key in ("values", "channel_values", "state") if isinstance(value.get(key), Mapping)]
+    return next((state for state in (value, *inner) if isinstance(state.get(HISTORY_KEY), list)), None)
+
+
+def _from_checkpoints(path: str, options: Options) -> Found:
+    histories, without = [], 0
+    for thread, values in read_checkpoints(path):
+        records = values.get(HISTORY_KEY)
+        if not isinstance(records, list):
+            without += 1
+            continue
+        histories.append(History(path, thread, normalise_history(records, options), values.get(PLAN_KEY)))
+    if not histories:
+        return Found([], "skipped", f"checkpoints without {HISTORY_KEY}")
+    return Found(histories, "used", f"{without} threads without {HISTORY_KEY}" if without else "")

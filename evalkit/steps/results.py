@@ -1,0 +1,229 @@
+"""What a stored result truly holds, per function: from structures and from legacy text, complete or cut.
+
+A count that was cut away or never stored is None. Evaluators and key findings both read through here.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from evalkit.steps.format import METHODS, StepRecord
+from evalkit.steps.jsonable import unique_key
+from evalkit.steps.literal import is_cut, read_cell_types, read_literal
+from evalkit.steps.records import number, whole
+
+_NO_CELL_TYPES = re.compile(r"no new cell types", re.IGNORECASE)
+_FAILED = re.compile(r"^\s*process cells failed", re.IGNORECASE)
+_HTML = re.compile(r"<\s*(?:!doctype|!--|[a-z][a-z0-9]*[\s/>])", re.IGNORECASE)
+_CUT_PLOTS = re.compile(r"^\s*\{['\"]multiple_plots['\"]\s*:\s*true", re.IGNORECASE)
+
+
+class Method(NamedTuple):
+    """One enrichment method: its listed terms and p-values, and the number of significant terms (None: unknown)."""
+
+    terms: list[str]
+    p_values: list[float | None]
+    total: int | None
+
+
+class Enrichment(NamedTuple):
+    """Enrichment by method in lower case; `status` where there is one, `partial` where the text was cut."""
+
+    methods: dict[str, Method]
+    status: str | None
+    partial: bool
+
+    @property
+    def total(self) -> int | None:
+        """Significant terms of all methods together, for orientation; None where one of them is unknown."""
+        totals = [method.total for method in self.methods.values()]
+        return None if self.partial or not totals or None in totals else sum(totals)
+
+
+class Expression(NamedTuple):
+    """Differential expression: significant genes per condition, how many (None where that list was cut), conditions."""
+
+    genes: dict[str, list[str]]
+    counts: dict[str, int | None]
+    conditions: int | None
+
+
+class CellTypes(NamedTuple):
+    """Annotation: `status`, group to cell type, the types in order of appearance, `partial` where the text was cut."""
+
+    status: str
+    groups: dict[str, str]
+    types: list[str]
+    partial: bool
+
+
+class Counts(NamedTuple):
+    """Cells per category (None: unknown), and the number of categories."""
+
+    cells: dict[str, int | None]
+    categories: int | None
+
+
+class Search(NamedTuple):
+    """Semantic search: number of matches (None: unknown), first results as text, message."""
+
+    total: int | None
+    results: list[str]
+    message: str | None
+
+
+class Plots(NamedTuple):
+    """Plots: `type` is html, multiple_plots, file_ref, image, text or none; `plots` and `html_length` None: unknown."""
+
+    type: str
+    plots: int | None
+    html_length: int | None
+    path: str | None
+
+
+def content(record: StepRecord) -> Any:
+    """Give the result as a structure where it is one or its text can be read as one, else as it is."""
+    result = record["result"]
+    if isinstance(result, str):
+        value = read_literal(result).value
+        return result if value is None else value
+    return result
+
+
+def read_enrichment(record: StepRecord) -> Enrichment:
+    """Read terms, p-values and counts per method; a ``top_terms`` at the top level is no method."""
+    value = content(record)
+    if not isinstance(value, Mapping):
+        return Enrichment({}, None, partial=False)
+    methods = {}
+    for key, entry in value.items():
+        known = str(key).lower() in METHODS
+        if isinstance(entry, Mapping) and (known or "total_significant" in entry):
+            methods[str(key).lower()] = Method(
+                terms=[str(term) for term in _list(entry.get("top_terms"))],
+                p_values=[number(p) for p in _list(entry.get("top_pvalues"))],
+                total=whole(entry.get("total_significant")),
+            )
+    return Enrichment(methods, status_of(value), is_cut(value))
+
+
+def read_expression(record: StepRecord) -> Expression:
+    """Read significant genes per condition, from the dict or the bare list; two of one category are kept apart."""
+    genes: dict[str, list[str]] = {}
+    counts: dict[str, int | None] = {}
+    entries, n = _entries(content(record), "dea_results")
+    for entry in entries:
+        key = unique_key(genes, str(entry.get("category", "unknown")))
+        listed = entry.get("significant_genes")
+        genes[key] = [str(gene) for gene in _list(listed)]
+        counts[key] = len(listed) if isinstance(listed, list) and not is_cut(listed) else whole(listed)
+    return Expression(genes, counts, n)
+
+
+def read_annotation(record: StepRecord) -> CellTypes:
+    """Read the discovered cell types and how the discovery ended."""
+    value = record["result"]
+    mapping, partial = read_cell_types(value) if isinstance(value, str) else (None, False)
+    if mapping is None:
+        value = content(record)
+        if isinstance(value, Mapping) and isinstance(value.get("group_to_cell_type"), Mapping):
+            inner = value["group_to_cell_type"]
+            mapping, partial = {str(k): str(v) for k, v in inner.items()}, is_cut(inner)
+    if mapping is not None:
+        types = list(dict.fromkeys(mapping.values()))
+        status = "discovered" if types else "unknown" if partial else "no_new_cell_types"
+        return CellTypes(status, mapping, types, partial)
+    if isinstance(value, Mapping):
+        return CellTypes(status_of(value) or "unknown", {}, [], False)
+    text = value if isinstance(value, str) else ""
+    status = "failed" if _FAILED.match(text) else "no_new_cell_types" if _NO_CELL_TYPES.search(text) else "unknown"
+    return CellTypes(status, {}, [], False)
+
+
+def read_counts(record: StepRecord) -> Counts:
+    """Read the number of cells per category; two entries of one category are kept apart."""
+    cells: dict[str, int | None] = {}
+    entries, n = _entries(content(record), "count_results")
+    for entry in entries:
+        cells[unique_key(cells, str(entry.get("category", "unknown")))] = whole(entry.get("cell_count"))
+    return Counts(cells, n)
+
+
+def read_search(record: StepRecord) -> Search:
+    """Read the matches of a semantic search; the number of a cut list is unknown."""
+    value = content(record)
+    if not isinstance(value, Mapping):
+        return Search(None, [], value if isinstance(value, str) else None)
+    inner = value.get("search_results") if isinstance(value.get("search_results"), Mapping) else value
+    listed = inner.get("results")
+    total = whole(inner.get("total_matches", value.get("total_matches")))
+    if total is None and isinstance(listed, list) and not is_cut(listed):
+        total = len(listed)
+    message = inner.get("message") or value.get("message") or error_in(value)
+    return Search(total, [_label(item) for item in _list(listed)], str(message) if message else None)
+
+
+def read_plots(record: StepRecord) -> Plots:
+    """Read what kind of plot a display function left; the length of cut HTML is unknown."""
+    result = record["result"]
+    cut = bool(record["result_metadata"].get("truncated"))
+    if isinstance(result, str) and _CUT_PLOTS.match(result) and cut:
+        return Plots("multiple_plots", None, None, None)
+    value = content(record)
+    if isinstance(value, Mapping):
+        if value.get("type") == "file_ref" or isinstance(value.get("path"), str):
+            return Plots("file_ref", 1, 0, str(value.get("path") or "") or None)
+        plots = value.get("plots")
+        if isinstance(plots, list):
+            pages = [p.get("html") if isinstance(p, Mapping) else p for p in plots]
+            length = sum(len(page) for page in pages if isinstance(page, str))
+            whole_list = not is_cut(plots)
+            return Plots("multiple_plots", len(plots) if whole_list else None, length if whole_list else None, None)
+        if isinstance(value.get("html"), str):
+            value = value["html"]
+    if isinstance(value, str) and value.strip():
+        if _HTML.search(value):
+            return Plots("html", 1, None if cut else len(value), None)
+        image = value.startswith(("data:image/", "iVBORw0KGgo"))
+        return Plots("image", 1, 0, None) if image else Plots("text", 0, 0, None)
+    return Plots("none", 0, 0, None)
+
+
+def status_of(value: Any) -> str | None:
+    """Read the ``status`` of a result that is only a status."""
+    status = value.get("status") if isinstance(value, Mapping) else None
+    return status if isinstance(status, str) and status else None
+
+
+def error_in(value: Any) -> str | None:
+    """Read the ``error`` a result holds, where it holds one."""
+    error = value.get("error") if isinstance(value, Mapping) else None
+    return str(error) if error else None
+
+
+def numbers_in(value: Any) -> int:
+    """Count the numbers in a structure, also those written as text."""
+    if isinstance(value, Mapping):
+        return sum(numbers_in(item) for item in value.values())
+    if isinstance(value, list):
+        return sum(numbers_in(item) for item in value)
+    return int(number(value) is not None)
+
+
+def _list(value: Any) -> list:
+    return value if isinstance(value, list) else []
+
+
+def _entries(value: Any, key: str) -> tuple[list[Mapping], int | None]:
+    """Give the entries listed under `key`, or in the bare list, and their number (None: no list, or a cut one)."""
+    listed = value.get(key) if isinstance(value, Mapping) else value
+    entries = [entry for entry in _list(listed) if isinstance(entry, Mapping)]
+    return entries, None if is_cut(listed) or not isinstance(listed, list) else len(entries)
+
+
+def _label(item: Any) -> str:
+    if isinstance(item, Mapping):
+        for key in ("term", "name", "pathway", "title"):
+            if isinstance(item.get(key), str):
+                return item[key]
+    return str(item)

@@ -1,0 +1,63 @@
+"""Silent failures: steps that report success while their result says otherwise."""
+
+import re
+
+from evalkit.steps.format import DEFAULTS, PSEUDO_STEPS, Options, StepRecord
+from evalkit.steps.records import function_of
+from evalkit.steps.results import content, error_in, read_annotation, read_plots
+
+_SHOWN = 200  # characters of a message
+
+# functions that always leave something: without a result they have done nothing
+_NEEDS_RESULT = frozenset(
+    {"perform_enrichment_analyses", "dea_split_by_condition", "process_cells", "compare_cell_counts"}
+)
+_NO_RESULT = (None, "", [], {}, "Success")  # "Success" is what shape A made of a result that counts as false
+_ERROR = re.compile(r"^\W*(?:error|exception|traceback|failed)\b", re.IGNORECASE)
+_NO_PLOT = re.compile(
+    r"\b(?:not available|not found|unavailable|error|exception|failed|could not|cannot|can't|unable)\b"
+    r"|\bno\b.*\bfound\b",
+    re.IGNORECASE | re.DOTALL,
+)
+# the beginning of an error dict whose text can't be read whole
+_ERROR_DICT = re.compile(r"^\s*\{\s*(['\"])error\1\s*:\s*(?!None|null|''|\"\")")
+
+
+def silent_failure(record: StepRecord, options: Options = DEFAULTS) -> str | None:
+    """Say why a step that reports success has failed, or None.
+
+    The reasons: an error is recorded beside the success; the result is an error dict or a text that begins with
+    "Error"; cells were not processed ("Process cells failed"); an analysis or a plot left nothing; the text in a
+    plot's place speaks of an error. What the assistant says (pseudo-steps) and skipped steps never count.
+
+    Returns
+    -------
+    str or None
+        The reason, in words.
+    """
+    function = function_of(record)
+    if record["success"] is not True or record["result_type"] == "skipped" or function in PSEUDO_STEPS or not function:
+        return None
+    if record["error"]:
+        return f"an error is recorded: {record['error'][:_SHOWN]}"
+    result = record["result"]
+    if error := error_in(content(record)):
+        return f"the result is an error: {error[:_SHOWN]}"
+    if isinstance(result, str) and (_ERROR.match(result) or _ERROR_DICT.match(result)):
+        return f"the result is an error: {result[:_SHOWN]}"
+    if function == "process_cells" and read_annotation(record).status == "failed":
+        return f"cells were not processed: {str(result)[:_SHOWN]}"
+    if function in _NEEDS_RESULT and result in _NO_RESULT:
+        return "the step left no result"
+    if options.is_plot(function):
+        return _no_plot(record)
+    return None
+
+
+def _no_plot(record: StepRecord) -> str | None:
+    plots, text = read_plots(record), str(record["result"])
+    if plots.plots == 0 and plots.type != "text":
+        return "no plot was made"
+    if plots.type == "text" and _NO_PLOT.search(text):
+        return f"a message stands in place of the plot: {text[:_SHOWN]}"
+    return None

@@ -1,0 +1,187 @@
+"""Keeping what a step returned: structures whole, plots whole, texts with their length, failures as failures."""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from evalkit.steps.format import DEFAULTS, Options
+from evalkit.steps.jsonable import to_jsonable
+from evalkit.steps.records import function_of, name, normalise_history, normalise_record, truth
+from evalkit.steps.results import read_enrichment, read_plots
+from evalkit.steps.silent import silent_failure
+
+RECORD_KEYS = (
+    "step_index",
+    "step",
+    "success",
+    "result",
+    "result_type",
+    "result_summary",
+    "result_metadata",
+    "error",
+    "error_type",
+    "timestamp",
+)
+
+
+def store_execution_result(
+    step: Mapping[str, Any] | None, result: Any, success: bool, options: Options = DEFAULTS
+) -> dict[str, Any]:
+    """Bring what a step returned into the form in which it is kept.
+
+    Parameters
+    ----------
+    step : mapping
+        With ``function_name``; a step with a ``skip_reason`` is stored as skipped.
+    result : object
+        What the function returned; see `to_jsonable` for how it becomes JSON.
+    success : bool
+        Whether the step succeeded. Of a failure no result is kept: what was returned with it is named in the
+        summary, the error belongs into the record (`record_execution`).
+    options : Options
+
+    Returns
+    -------
+    dict
+        Always `result_type`, `result`, `result_summary` and `result_metadata`, all JSON-able. A text result longer
+        than ``options.text_limit`` is cut, with ``{"truncated": [its length, kept]}``; of any other text
+        ``{"length": n}`` is noted. Numbers and empty results are kept as they are, None stays None.
+    """
+    step = step if isinstance(step, Mapping) else {}
+    result = to_jsonable(result)
+    function = name(step.get("function_name"))
+    metadata: dict[str, Any] = {}
+    if reason := name(step.get("skip_reason")):
+        return _stored("skipped", result, f"Skipped: {reason}", {"skip_reason": reason}, options)
+    if truth(success) is not True:
+        shown = f"Failed: {result}" if result not in (None, "") else "Failed"
+        return _stored("text", None, shown, metadata, options)
+    summary = create_result_summary(function, result, options)
+    if function in options.structured_functions:
+        return _stored("structured", result, summary, metadata, options)
+    if options.is_plot(function):
+        record = normalise_record({"step": {**step}, "success": True, "result": result}, options)
+        plots = read_plots(record)
+        metadata = {"type": plots.type, "html_length": plots.html_length, "plots": plots.plots}
+        return _stored("visualization", result, summary, metadata, options)
+    if result and not isinstance(result, (bool, int, float)):
+        text = result if isinstance(result, str) else str(result)
+        cut = len(text) > options.text_limit
+        metadata = {"truncated": [len(text), options.text_limit]} if cut else {"length": len(text)}
+        result = text[: options.text_limit]
+    return _stored("text", result, summary, metadata, options)
+
+
+def create_result_summary(function_name: str | None, result: Any, options: Options = DEFAULTS) -> str:
+    """Summarise the result of a successful step in one line.
+
+    ``Enrichment: GO: 12 terms, KEGG: 3 terms``, ``Process cells: Discovery completed``, ``DEA: Analysis completed``;
+    ``Success`` where there is no result; else, and for a result that speaks of a failure, its first 100 characters.
+    """
+    result = to_jsonable(result)
+    if result is None:
+        return "Success"
+    record = normalise_record({"step": {"function_name": function_name}, "success": True, "result": result}, options)
+    function = function_of(record)
+    if silent_failure(record, options) is None:
+        if function == "perform_enrichment_analyses" and (methods := read_enrichment(record).methods):
+            counts = ("unknown number of" if m.total is None else m.total for m in methods.values())
+            return "Enrichment: " + ", ".join(f"{m.upper()}: {n} terms" for m, n in zip(methods, counts, strict=True))
+        if function == "process_cells":
+            return "Process cells: Discovery completed"
+        if function == "dea_split_by_condition":
+            return "DEA: Analysis completed"
+    return str(result)[: options.summary_limit]
+
+
+def record_execution(
+    state: Mapping[str, Any],
+    step: Mapping[str, Any] | None,
+    result: Any,
+    success: bool,
+    error: BaseException | str | None = None,
+    options: Options = DEFAULTS,
+) -> list[dict[str, Any]]:
+    """Append one executed step to the history of a state, without changing the state.
+
+    Parameters
+    ----------
+    state : mapping
+        Its ``current_step_index`` becomes the record's index, else the number of records so far.
+    step, result, success
+        As for `store_execution_result`.
+    error : exception or str, optional
+        Kept as text; of an exception the class name too, as ``error_type``.
+
+    Returns
+    -------
+    list of dict
+        A new list: the records so far and one of shape B (with a UTC ``timestamp``).
+    """
+    history = list(state.get("execution_history") or [])
+    index = state.get("current_step_index")
+    stored = store_execution_result(step, result, success, options)
+    text = None if error is None else str(error) or type(error).__name__
+    if stored["result_summary"] == "Failed" and text:
+        stored["result_summary"] = f"Failed: {text}"[: options.summary_limit]
+    record = {
+        "step_index": index if isinstance(index, int) else len(history),
+        "step": step if isinstance(step, Mapping) else {},
+        "success": truth(success) is True,
+        **stored,
+        "error": text,
+        "error_type": type(error).__name__ if isinstance(error, BaseException) else None,
+        "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds"),
+    }
+    return [*history, to_jsonable(record)]
+
+
+def save_history(history: Iterable[Mapping[str, Any]], path: str | os.PathLike) -> None:
+    """Write a history in shape B: one JSON list, or one record per line where the name ends in ``.jsonl``.
+
+    The file is written aside and renamed: a reader sees the old one or the new one, never half of it.
+
+    Parameters
+    ----------
+    history : iterable of records
+        In any shape; records of other shapes become shape B.
+    path : str or path
+    """
+    records = [{key: record[key] for key in RECORD_KEYS} for record in normalise_history(list(history))]
+    lines = [json.dumps(to_jsonable(record), ensure_ascii=False, allow_nan=False) for record in records]
+    target = Path(path)
+    text = "".join(f"{line}\n" for line in lines) if target.suffix in (".jsonl", ".ndjson") else _as_list(lines)
+    descriptor, aside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(aside, 0o666 & ~_umask())  # mkstemp gives the owner alone the right to read
+        os.replace(aside, target)
+    except BaseException:
+        Path(aside).unlink(missing_ok=True)
+        raise
+
+
+def _stored(kind: str, result: Any, summary: str, metadata: dict, options: Options) -> dict[str, Any]:
+    return {
+        "result_type": kind,
+        "result": result,
+        "result_summary": summary[: options.summary_limit] if kind in ("text", "skipped") else summary,
+        "result_metadata": metadata,
+    }
+
+
+def _as_list(lines: list[str]) -> str:
+    return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
