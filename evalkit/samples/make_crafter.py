@@ -53,11 +53,9 @@ GOALS = {
 }
 
 EPISODES = (  # policy, seed, turns, observations
-    *(("random", seed, 12, "none") for seed in range(1, 6)),
+    *(("random", seed, 12, "no images" if seed == 5 else "none") for seed in range(1, 6)),
     *(("scripted-forager", seed, 30, "none") for seed in range(1, 6)),
     *(("scripted-miner", seed, 50, "none") for seed in range(1, 6)),
-    ("random", 6, 5, "no images"),
-    ("scripted-forager", 6, 1, "images"),
 )
 
 _SOURCES = {"wood": "tree", "drink": "water", "sapling": "grass"}  # what is collected from what; others are their own
