@@ -210,6 +210,19 @@ def numbers_in(value: Any) -> int:
     return int(number(value) is not None)
 
 
+def items_in(record: StepRecord) -> int:
+    """Count what a result lists: named groups of an annotation, else the texts in lists (terms, genes)."""
+    if groups := read_annotation(record).groups:
+        return len(groups)
+    return _texts_in(content(record))
+
+
+def _texts_in(value: Any) -> int:
+    if isinstance(value, Mapping):
+        return sum(_texts_in(item) for item in value.values())
+    return sum(1 if isinstance(item, str) else _texts_in(item) for item in _list(value))
+
+
 def _list(value: Any) -> list:
     return value if isinstance(value, list) else []
 
