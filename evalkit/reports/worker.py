@@ -1,5 +1,6 @@
 """What runs in the process of one report."""
 
+import faulthandler
 import os
 import signal
 import sys
@@ -50,6 +51,7 @@ def _detach(job: Job) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, lambda *_: None)  # a handler of Python's own is not passed on to kernels
     _die_with_parent()
+    faulthandler.disable()  # it would write to the batch's own standard error
     sys.stdout.flush()
     sys.stderr.flush()
     for descriptor in (1, 2):
