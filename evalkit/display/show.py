@@ -52,7 +52,7 @@ def show_figure(figure: Figure | Axes, alt: str, caption: str = "") -> None:
 def show_table(
     table: pd.DataFrame, caption: str = "", *, digits: int = 3, percent: bool = True, rows: int = 200
 ) -> None:
-    """Show a frame as a table; columns estimate, low and high become one.
+    """Show a frame as a table; columns estimate, low and high (or scored_estimate, …) become one.
 
     Parameters
     ----------
@@ -141,18 +141,22 @@ def format_interval(estimate: Any, low: Any, high: Any, *, percent: bool = True,
 
 
 def _readable(table: pd.DataFrame, digits: int, percent: bool) -> pd.DataFrame:
+    """Make texts of a frame: intervals in one column, empty columns left out."""
     out: dict[str, list[str]] = {}
-    whole = {"estimate", "low", "high"} <= set(table.columns)
+    bounds = set()
     for name in table.columns:
-        if whole and name in ("low", "high"):
-            continue
-        if whole and name == "estimate":
-            triples = zip(table["estimate"], table["low"], table["high"], strict=True)
-            out["estimate [95 %]"] = [format_interval(*t, percent=percent) for t in triples]
+        low, high = (str(name).replace("estimate", bound) for bound in ("low", "high"))
+        if "estimate" in str(name) and low in table and high in table:
+            triples = zip(table[name], table[low], table[high], strict=True)
+            out[f"{name} [95 %]"] = [format_interval(*triple, percent=percent) for triple in triples]
+            bounds |= {low, high}
         else:
             values = _below_common_folder(table[name]) if name == "source" else table[name]
-            out[name] = [_cell(value, digits) for value in values]
-    return pd.DataFrame(out, index=table.index)
+            whole = pd.api.types.is_float_dtype(table[name]) and (table[name].dropna() % 1 == 0).all()
+            show = _p_value if str(name).startswith("p_") else _cell
+            out[name] = [show(value, 0 if whole else digits) for value in values]
+    kept = {name: texts for name, texts in out.items() if name not in bounds and (any(texts) or not texts)}
+    return pd.DataFrame(kept, index=table.index)
 
 
 def _below_common_folder(paths: pd.Series) -> list:
@@ -176,6 +180,10 @@ def _cell(value: Any, digits: int) -> str:
     if isinstance(value, float):
         return f"{value:.{digits}f}"
     return plain(value)
+
+
+def _p_value(value: Any, digits: int) -> str:
+    return "< 0.001" if value < 0.001 else _cell(value, 3)
 
 
 def _number(value: Any) -> float | None:

@@ -18,6 +18,7 @@ _WHERE = {
     "extract_task_outcome": "outcome",
     "extract_task_outcomes": "outcome",
     "figures": "figures",
+    "legacy_summary": "legacy",
     "load": "logs",
     "load_task_definitions": "definitions",
     "models": "logs",

@@ -40,6 +40,7 @@ class _Planned(NamedTuple):
     definition: dict[str, Any] | None
     facts: Any
     named: Any
+    total: int | None
     flags: list[str]
 
 
@@ -207,6 +208,8 @@ def _read(files: list[str], naming: Naming, ledger: Ledger) -> Iterable[AgentOut
         parsed = parse_file(path, data)
         if parsed.outcome is not None:
             yield parsed.outcome
+        elif parsed.error:
+            ledger.failed(path, parsed.error)
         else:
             ledger.skipped(path, f"not an agent log: {parsed.kind}")
             _name_from(parsed, naming)
@@ -260,7 +263,7 @@ def _plan(run: RunFolder, definitions: TaskDefinitions, naming: Naming) -> _Plan
     resolved = definitions.resolve(run.task_id, results.task_path if results else None, logs)
     facts = task_facts(run.task_id, resolved.definition)
     flags = ["ambiguous_definition"] * resolved.ambiguous + ["layout_mismatch"] * (not naming.fits_layout(run))
-    return _Planned(run, resolved.definition, facts, named, flags)
+    return _Planned(run, resolved.definition, facts, named, results.total if results else None, flags)
 
 
 def _outcomes(planned: list[_Planned], scale: Scale) -> list[TaskOutcome]:
@@ -278,6 +281,7 @@ def _outcomes(planned: list[_Planned], scale: Scale) -> list[TaskOutcome]:
             outcome["model_name"] = plan.named.model_name
             outcome["model_source"] = plan.named.model_source
             outcome["experiment"] = plan.named.fields.get("experiment") or os.path.basename(plan.named.experiment)
+            outcome["experiment_total"] = plan.total
             outcome["suite"] = plan.named.fields.get("suite")
             outcomes.append(outcome)
     return outcomes

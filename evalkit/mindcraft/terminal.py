@@ -67,6 +67,36 @@ def overview_text(logs: MindcraftLogs, by: Sequence[str] = ()) -> str:
     return "\n".join(lines)
 
 
+def legacy_text(logs: MindcraftLogs, limit: int = 60) -> str:
+    """Write what the original scripts would have said, beside ours, and a line for each difference.
+
+    Parameters
+    ----------
+    logs : MindcraftLogs
+    limit : int
+        At most so many differences of one cause and script; a line says how many more there are.
+    """
+    from evalkit.mindcraft.legacy import legacy_summary
+
+    totals, differences = legacy_summary(logs.runs)
+    rates = totals.assign(their_rate=totals["their_rate"].map(_percent), our_rate=totals["our_rate"].map(_percent))
+    align = ["left", "left", "right", "right", "right", "right"]
+    lines = ["What the original scripts would have said, and ours:", ""]
+    lines.append(
+        tabulate(rates.to_numpy().tolist(), list(rates), tablefmt="simple", colalign=align, disable_numparse=True)
+    )
+    for (script, cause), found in differences.groupby(["script", "cause"], sort=False):
+        lines.append(f"\n{script}: {cause}: {len(found)}")
+        lines += [f"  {plain(d.source)}: {d.theirs}, ours {d.ours}" for d in found.head(limit).itertuples()]
+        if len(found) > limit:
+            lines.append(f"  … {len(found) - limit} more")
+    return "\n".join(lines)
+
+
+def _percent(rate: float) -> str:
+    return "–" if rate != rate else f"{rate * 100:.1f} %"
+
+
 def check_columns(table: "pd.DataFrame", columns: Sequence[str]) -> None:
     """Refuse columns a frame does not have, with the nearest name."""
     for name in columns:

@@ -9,6 +9,18 @@ _WHERE = {
     "rate_interval": "intervals",
     "mean_interval": "intervals",
     "estimate_by": "grouped",
+    "bootstrap_interval": "bootstrap",
+    "PairedTest": "comparison",
+    "paired_difference": "comparison",
+    "mcnemar_exact": "comparison",
+    "sign_flip_test": "comparison",
+    "holm": "comparison",
+    "minimal_detectable_difference": "power",
+    "pairs_needed": "power",
+    "Trend": "trend",
+    "trend_test": "trend",
+    "pass_at_k": "repetitions",
+    "compare_all": "pairwise",
 }
 
 __all__ = list(_WHERE)

@@ -63,7 +63,7 @@ def estimate_by(
         keys = groups.size().reset_index()[by]
         parts = [part for _, part in groups]
     else:
-        keys, parts = pd.DataFrame(index=range(min(len(frame), 1))), [frame][: len(frame)]
+        keys, parts = pd.DataFrame(), [frame] if len(frame) else []
     rows = [interval(part[value], None if clusters is None else part[clusters], confidence) for part in parts]
     estimates = pd.DataFrame(rows, columns=list(Estimate._fields)).astype(_DTYPES)
     return pd.concat([keys, estimates[list(_DTYPES)]], axis=1)

@@ -35,10 +35,11 @@ def normalise_record(raw: Any, options: Options = DEFAULTS) -> StepRecord:
     """
     raw = raw if isinstance(raw, Mapping) else {}
     shape = _shape(raw)
-    step = _step(raw, shape)
+    flat = shape == "C" and "step" not in raw  # where it is there, the record was normalised before
+    step = _step(raw)
     success = truth(raw.get("success"))
     # on disk (shape C) what is called summary is the cut result itself
-    result = raw.get("result_summary") if shape == "C" else raw.get("result")
+    result = raw.get("result_summary") if flat else raw.get("result")
     metadata = dict(raw["result_metadata"]) if isinstance(raw.get("result_metadata"), Mapping) else {}
     kind = raw.get("result_type") if raw.get("result_type") in RESULT_TYPES else None
     kind = kind or _result_type(step, success, result, options)
@@ -50,7 +51,7 @@ def normalise_record(raw: Any, options: Options = DEFAULTS) -> StepRecord:
         success=success,
         result=result,
         result_type=kind,
-        result_summary=str(raw.get("result_summary") or "") if shape != "C" else "",
+        result_summary="" if flat else str(raw.get("result_summary") or ""),
         result_metadata=metadata,
         error=_error(raw.get("error")),
         error_type=name(raw.get("error_type")),
@@ -148,14 +149,14 @@ def name(value: Any) -> str | None:
 
 
 def _shape(raw: Mapping) -> Shape:
-    if raw.get("shape") in ("A", "B", "C") and "result_metadata" in raw:
-        return raw["shape"]  # normalised before
+    if raw.get("shape") in ("A", "B", "C") and "step" in raw:
+        return raw["shape"]
     if "step" not in raw and "result" not in raw:
         return "C"
     return "B" if raw.get("result_type") is not None else "A"
 
 
-def _step(raw: Mapping, shape: Shape) -> Step:
+def _step(raw: Mapping) -> Step:
     given = raw.get("step")
     if isinstance(given, str):
         given = {"function_name": given}

@@ -12,6 +12,7 @@ _SHOWN = 200  # characters of a message
 _NEEDS_RESULT = frozenset(
     {"perform_enrichment_analyses", "dea_split_by_condition", "process_cells", "compare_cell_counts"}
 )
+_NO_RESULT = (None, "", [], {}, "Success")  # "Success" is what shape A made of a result that counts as false
 _ERROR = re.compile(r"^\W*(?:error|exception|traceback|failed)\b", re.IGNORECASE)
 _NO_PLOT = re.compile(
     r"\b(?:not available|not found|unavailable|error|exception|failed|could not|cannot|can't|unable)\b"
@@ -46,7 +47,7 @@ def silent_failure(record: StepRecord, options: Options = DEFAULTS) -> str | Non
         return f"the result is an error: {result[:_SHOWN]}"
     if function == "process_cells" and read_annotation(record).status == "failed":
         return f"cells were not processed: {str(result)[:_SHOWN]}"
-    if function in _NEEDS_RESULT and result in (None, "", [], {}):
+    if function in _NEEDS_RESULT and result in _NO_RESULT:
         return "the step left no result"
     if options.is_plot(function):
         return _no_plot(record)

@@ -1,0 +1,49 @@
+"""What users hand in, made into clean arrays."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+
+def check_confidence(confidence: float) -> None:
+    """Raise ValueError for a confidence that is not between 0 and 1."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence is between 0 and 1, not {confidence}")
+
+
+def numbers(values: Iterable[Any]) -> np.ndarray:
+    """Return floats in one dimension; what is missing is NaN."""
+    series = values if isinstance(values, pd.Series) else pd.Series(values if np.ndim(values) else list(values))
+    return series.to_numpy(dtype="float64", na_value=np.nan)
+
+
+def labels(clusters: Iterable[Any], n: int) -> np.ndarray:
+    """Return codes 0, 1, ... of n labels in the order of their first values; all missing labels have one code."""
+    series = pd.Series(list(clusters), dtype="object")
+    if len(series) != n:
+        raise ValueError(f"{n} values, but {len(series)} cluster labels")
+    return pd.factorize(series, use_na_sentinel=False)[0]
+
+
+def clean(values: Iterable[Any], clusters: Iterable[Any] | None) -> tuple[np.ndarray, np.ndarray, str]:
+    """Return the finite values, the codes of their clusters and what was left out.
+
+    Without clusters each value has a code of its own.
+    """
+    values = numbers(values)
+    kept = np.isfinite(values)
+    codes = np.arange(len(values)) if clusters is None else labels(clusters, len(values))
+    codes = np.unique(codes[kept], return_inverse=True)[1]
+    return values[kept], codes, left_out(len(values) - int(kept.sum()), "value")
+
+
+def left_out(count: int, noun: str) -> str:
+    """Say how many were left out, or nothing."""
+    return f"{count} {noun}{'s' if count > 1 else ''} left out as missing" if count else ""
+
+
+def join(*parts: str) -> str:
+    """Join those sentences that say something."""
+    return "; ".join(part for part in parts if part)
