@@ -188,7 +188,9 @@ def _readable(table: pd.DataFrame, digits: int, percent: bool) -> pd.DataFrame:
             bounds |= {low, high}
         else:
             values = _below_common_folder(table[name]) if name == "source" else table[name]
-            out[name] = [_cell(value, digits) for value in values]
+            whole = pd.api.types.is_float_dtype(table[name]) and (table[name].dropna() % 1 == 0).all()
+            show = _p_value if str(name).startswith("p_") else _cell
+            out[name] = [show(value, 0 if whole else digits) for value in values]
     kept = {name: texts for name, texts in out.items() if name not in bounds and (any(texts) or not texts)}
     return pd.DataFrame(kept, index=table.index)
 
@@ -214,6 +216,10 @@ def _cell(value: Any, digits: int) -> str:
     if isinstance(value, float):
         return f"{value:.{digits}f}"
     return plain(value)
+
+
+def _p_value(value: Any, digits: int) -> str:
+    return "< 0.001" if value < 0.001 else _cell(value, 3)
 
 
 def _number(value: Any) -> float | None:

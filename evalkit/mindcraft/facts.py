@@ -3,9 +3,10 @@
 import re
 from typing import Any, TypedDict
 
-from evalkit.mindcraft.format import DEFAULT_TIMEOUT
+from evalkit.mindcraft.format import DEFAULT_TIMEOUT, positive_number
 
 PLAN_COMMAND = "!getCraftingPlan"
+MAX_INT = 2**53  # above it, floats skip whole numbers
 _ROOMS = re.compile(r"materials?_(\d+)_rooms?_(\d+)")
 _BLOCKED = re.compile(r"_blocked_access_(\d+(?:_\d+)*)")
 _DEPTH = re.compile(r"_depth_(\d+)")
@@ -68,7 +69,7 @@ def task_facts(task_id: str, definition: dict[str, Any] | None) -> Facts:
     return Facts(
         task_type=task_type,
         agent_count=agent_count_of(task) if definition is not None else _number(_AGENTS.search(task_id)),
-        timeout=_seconds(task.get("timeout")),
+        timeout=positive_number(task.get("timeout")) or DEFAULT_TIMEOUT,
         difficulty=difficulty if isinstance(difficulty, str) else None,
         n_blocked_agents=_blocked_agents(task_id, definition) if task_type == "cooking" else None,
         target_items=_items(task.get("target") if definition is not None else _items_of_id(task_id, task_type)),
@@ -78,8 +79,8 @@ def task_facts(task_id: str, definition: dict[str, Any] | None) -> Facts:
         max_depth=as_int(task.get("max_depth")),
         missing_items=_items(task.get("missing_items")),
         requires_crafting_table=table if isinstance(table, bool) else None,
-        materials=int(construction[1]) if construction else None,
-        rooms=int(construction[2]) if construction else None,
+        materials=as_int(construction[1]) if construction else None,
+        rooms=as_int(construction[2]) if construction else None,
         facts_source="id" if definition is None else "definition",
     )
 
@@ -100,13 +101,12 @@ def agent_count_of(definition: dict[str, Any]) -> int | None:
 
 
 def as_int(value: Any) -> int | None:
-    """Read a whole number, also from a string of one."""
-    if isinstance(value, bool):
-        return None
+    """Read a whole number, also from a string of one; None for one too large to be exact in a frame."""
     try:
-        return int(value) if float(value) == int(value) else None
+        whole = not isinstance(value, bool) and abs(float(value)) < MAX_INT and float(value) == int(value)
     except (TypeError, ValueError, OverflowError):
         return None
+    return int(value) if whole else None
 
 
 def _blocked_agents(task_id: str, definition: dict[str, Any] | None) -> int | None:
@@ -154,10 +154,5 @@ def _mapping(value: Any) -> dict:
     return value if isinstance(value, dict) else {}
 
 
-def _seconds(value: Any) -> float:
-    seconds = value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-    return float(seconds) if seconds and seconds > 0 else DEFAULT_TIMEOUT
-
-
 def _number(match: re.Match | None) -> int | None:
-    return int(match[1]) if match else None
+    return as_int(match[1]) if match else None

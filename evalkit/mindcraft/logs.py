@@ -40,6 +40,7 @@ class _Planned(NamedTuple):
     definition: dict[str, Any] | None
     facts: Any
     named: Any
+    total: int | None
     flags: list[str]
 
 
@@ -207,6 +208,8 @@ def _read(files: list[str], naming: Naming, ledger: Ledger) -> Iterable[AgentOut
         parsed = parse_file(path, data)
         if parsed.outcome is not None:
             yield parsed.outcome
+        elif parsed.error:
+            ledger.failed(path, parsed.error)
         else:
             ledger.skipped(path, f"not an agent log: {parsed.kind}")
             _name_from(parsed, naming)
@@ -240,13 +243,15 @@ def _empty_runs(
     folders: list[str], runs: list[RunFolder], definitions: TaskDefinitions, all_folders: bool
 ) -> list[RunFolder]:
     """Find task folders without any log: runs that broke before one was written."""
-    taken = [os.path.abspath(run.folder) + os.sep for run in runs]
+    taken = set()
+    for folder in {os.path.abspath(run.folder) for run in runs}:
+        while folder not in taken:
+            taken.add(folder)
+            folder = os.path.dirname(folder)
     empty = []
     for folder in folders:
         name = os.path.basename(os.path.abspath(folder))
-        if (all_folders or name in definitions) and not any(
-            t.startswith(os.path.abspath(folder) + os.sep) for t in taken
-        ):
+        if (all_folders or name in definitions) and os.path.abspath(folder) not in taken:
             empty.append(RunFolder(folder, name, False, []))
     return empty
 
@@ -260,7 +265,7 @@ def _plan(run: RunFolder, definitions: TaskDefinitions, naming: Naming) -> _Plan
     resolved = definitions.resolve(run.task_id, results.task_path if results else None, logs)
     facts = task_facts(run.task_id, resolved.definition)
     flags = ["ambiguous_definition"] * resolved.ambiguous + ["layout_mismatch"] * (not naming.fits_layout(run))
-    return _Planned(run, resolved.definition, facts, named, flags)
+    return _Planned(run, resolved.definition, facts, named, results.total if results else None, flags)
 
 
 def _outcomes(planned: list[_Planned], scale: Scale) -> list[TaskOutcome]:
@@ -278,6 +283,7 @@ def _outcomes(planned: list[_Planned], scale: Scale) -> list[TaskOutcome]:
             outcome["model_name"] = plan.named.model_name
             outcome["model_source"] = plan.named.model_source
             outcome["experiment"] = plan.named.fields.get("experiment") or os.path.basename(plan.named.experiment)
+            outcome["experiment_total"] = plan.total
             outcome["suite"] = plan.named.fields.get("suite")
             outcomes.append(outcome)
     return outcomes

@@ -5,13 +5,13 @@ import os
 import re
 from typing import Any, NamedTuple
 
-from evalkit.io import BrokenFileError, SourceError, decode_json, read_file
+from evalkit.io import BrokenFileError, SourceError, read_files
 from evalkit.mindcraft.folders import RunFolder, is_experiment_name
-from evalkit.mindcraft.format import ANYTHING, model_of
+from evalkit.mindcraft.format import model_of
 from evalkit.mindcraft.parse import describe
 
 UNKNOWN = "unknown"
-MAX_RESULTS = 1_000_000  # bytes; a results file is a few lines, a bigger one is something else
+MAX_RESULTS = 100_000  # bytes; a results file is a few lines, a bigger one is something else
 _TYPE_FOLDERS = ("cooking", "crafting", "construction", "techtree")
 _FIELDS = ("model_name", "task_id", "task_type", "suite", "experiment")
 
@@ -34,26 +34,24 @@ class Named(NamedTuple):
 
 
 def read_results(path: str) -> Results:
-    """Read an experiment's results file: JSON, or the repr of a Python dictionary (literals only, ``nan`` allowed).
+    """Read an experiment's ``results.txt``: the repr of a Python dictionary (literals only, ``nan`` allowed).
 
     Raises
     ------
     BrokenFileError
         Where it can't be read.
     """
-    try:
-        data = read_file(path)
-    except OSError as error:
-        raise BrokenFileError(describe(error)) from error
+    ((_, data),) = read_files([path])
+    if isinstance(data, OSError):
+        raise BrokenFileError(describe(data)) from data
     if len(data) > MAX_RESULTS:
         raise BrokenFileError(f"ValueError: {len(data)} bytes are too many for a results file")
-    if path.endswith(".json"):
-        return results_of(decode_json(data, ANYTHING)[0])
     try:
-        tree = ast.parse(data.decode("utf-8").strip(), mode="eval")
-        return results_of(ast.literal_eval(_NoNan().visit(tree)))
+        tree = ast.parse(data.decode("utf-8-sig").strip(), mode="eval")
+        value = ast.literal_eval(_NoNan().visit(tree))
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError) as error:
         raise BrokenFileError(f"{type(error).__name__}: no Python dictionary in it") from error
+    return results_of(value)
 
 
 def results_of(value: Any) -> Results:

@@ -41,6 +41,7 @@ class TaskOutcome(TypedDict):
     source: str
     model_source: NotRequired[str]
     experiment: NotRequired[str]
+    experiment_total: NotRequired[int | None]
     suite: NotRequired[str | None]
     duration: NotRequired[float | None]
 
