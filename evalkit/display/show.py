@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 import pandas as pd
 from IPython.display import display
 from matplotlib.axes import Axes
@@ -205,7 +206,7 @@ def _below_common_folder(paths: pd.Series) -> list:
 
 
 def _cell(value: Any, digits: int) -> str:
-    if isinstance(value, bool):
+    if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
     if isinstance(value, (list, tuple, set)):
         return plain(", ".join(str(v) for v in value))

@@ -210,14 +210,17 @@ def steps_of(steps: pd.DataFrame, histories: Sequence[History]) -> pd.DataFrame:
 def short_steps(steps: pd.DataFrame) -> pd.DataFrame:
     """Give the columns of a frame of steps that a page has room for, with what went wrong in one of them."""
     wrong = steps["silent_failure_reason"].fillna(steps["error"]).fillna(steps["skip_reason"])
-    wanted = ["position", "step_index", "attempt", "function_name", "cell_type", "verdict", "result_type", "truncated"]
-    return steps[wanted].assign(remark=wrong)
+    first, last = (
+        ["position", "step_index", "attempt", "function_name", "verdict"],
+        ["result_type", "truncated", "cell_type"],
+    )
+    return steps[first].assign(remark=wrong).join(steps[last])
 
 
 def open_checks(checks: pd.DataFrame) -> pd.DataFrame:
     """Give the checks that did not pass or could not be made."""
     kept = checks[checks["severity"].isin(("warning", "error", "critical")).to_numpy()]
-    return kept.drop(columns=["source", "thread", "step_index"])
+    return kept[["position", "function_name", "name", "severity", "label", "score", "explanation"]]
 
 
 def each_record(histories: Sequence[History]) -> Iterator[tuple[History, int, StepRecord]]:

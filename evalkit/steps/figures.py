@@ -136,6 +136,7 @@ def survival(table: pd.DataFrame, what: str = "numbers", ax: Axes | None = None)
     ax.set_yticks(y, [label(_result_name(row), 44) for row in shown.to_dict("records")])
     ax.set_ylim(len(shown) - 0.5, -0.5)
     ax.margins(x=0.12)
+    ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_xlabel(f"{what} in the result")
     kept, lost = Patch(color="#0072B2", label="kept by the old storage"), Patch(fc="#EEF0F3", ec="#8A8F98", hatch="//")
     lost.set_label("lost by it, kept by the new one")
@@ -176,6 +177,7 @@ def enrichment(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     ax.set_yticks(range(len(groups)), [label(f"{cell_type} (record {at})", 40) for at, cell_type in groups])
     ax.set_ylim(len(groups) - 0.5, -0.5)
     ax.margins(x=0.1)
+    ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_xlabel("significant terms; each method by its own p-values")
     _legend(ax, [Patch(fc=c, hatch=h, ec="white", label=label(m)) for m, (c, h) in palette.items()])
     return ax
@@ -237,7 +239,7 @@ def _nothing(ax: Axes | None) -> Axes:
 
 def _marker(verdict: str) -> Line2D:
     colour, marker, _ = LOOKS[verdict]
-    return Line2D([], [], color=colour, marker=marker, ls="", ms=8, mec="white", label=verdict)
+    return Line2D([], [], color=colour, marker=marker, ls="", ms=13 if marker == "*" else 8, mec="white", label=verdict)
 
 
 def _result_name(row: dict) -> str:
