@@ -195,9 +195,9 @@ def normalise(raw: float | None, task_type: str, scale: Scale) -> tuple[str, flo
 def _run_flags(logs: list[AgentOutcome], agent_count: int | None) -> list[str]:
     own = dict.fromkeys(flag for log in logs for flag in log["flags"] if flag != "score_out_of_range")
     scores = {log["raw_score"] for log in logs if log["raw_score"] is not None}
-    if any(log["raw_score"] for log in logs) and len(scores) > 1:
+    if len(scores) > 1 or (any(scores) and any(log["timed_out"] for log in logs)):
         own["conflicting"] = None
-    if any(log["raw_score"] is not None or log["timed_out"] for log in logs):
+    if any(log["final_system_message"] for log in logs):
         own.pop("quoted_only", None)
     found = len({log["agent_name"] for log in logs})
     flags = list(own) + ["unreadable_logs"] * any(not log["agent_log_processed"] for log in logs)
