@@ -20,6 +20,11 @@ _WHERE = {
     "print_evaluation_summary": "printing",
     "print_breakdown": "printing",
     "report_traces": "printing",
+    "load": "table",
+    "CrafterTraces": "table",
+    "episodes_df": "table",
+    "events_df": "table",
+    "achievements_df": "table",
     "band": "scoring",
 }
 _MODULES = ()

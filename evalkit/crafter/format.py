@@ -1,12 +1,12 @@
 """What session traces look like on disk: only the fields that are used; the rest is checked, but never built.
 
 Every field may be missing or null. Where a trace is written so oddly that these types don't fit, `parse` reads it
-piece by piece and leaves out what can't be used.
+piece by piece and leaves out what can't be used. What few traces need stays `Raw` until `parse.peek` decodes it.
 """
 
 from typing import Annotated, Any
 
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 Count = Annotated[int, Meta(ge=-(2**40), le=2**40)]  # what is beyond is no count of anything, and overflows columns
 
@@ -92,15 +92,15 @@ class Call(Struct, gc=False):
 class Event(Struct, gc=False):
     """An event; it has no type field, its keys tell what it is."""
 
-    llm_call_records: list[Call] | UnsetType | None = UNSET
-    call_records: list[Call] | UnsetType | None = UNSET
+    llm_call_records: Raw | UnsetType = UNSET  # list[Call]
+    call_records: Raw | UnsetType = UNSET  # list[Call]
     actions: list[Any] | UnsetType | None = UNSET
-    reward: Any | UnsetType = UNSET
+    reward: Raw | UnsetType = UNSET
     metadata: Metadata | None = None
     event_metadata: list[Hook] | None = None
     hooks_triggered: list[str] | None = None
-    system_state_before: State | None = None
-    system_state_after: State | None = None
+    system_state_before: Raw | UnsetType = UNSET  # State
+    system_state_after: Raw | UnsetType = UNSET  # State
     model_name: str | None = None
     prompt_tokens: Count | None = None
     completion_tokens: Count | None = None

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from evalkit.crafter.format import Count, Event, Metadata, Trace
+from evalkit.crafter.format import Call, Count, Event, Metadata, State, Trace
 from evalkit.io import BrokenFileError, decode_json
 
 UNKNOWN = "unknown"
@@ -14,8 +14,11 @@ MALFORMED = "malformed_fields"
 
 _TRACE = msgspec.json.Decoder(Trace)
 _ANY = msgspec.json.Decoder()
-_IMAGE_KEY = b'_base64"'  # the end of the keys of images, as in "observation_image_base64"
-_FIRST_IMAGE = 1 << 18  # bytes in which the first image is looked for; it stands in the second event of a trace
+_NO_METADATA = Metadata()
+_IMAGE = b'observation_image_base64"'  # a long needle is found quicker than the end that all keys of images share
+_ANY_IMAGE = b'_base64"'
+_NEAR = 256  # bytes between the image and the map of one observation
+_FIRST = 1 << 17  # bytes in which the first image is looked for: it stands in the second event, or in no event
 _EPISODE = re.compile(r"(?:^|_)episode_\d+_")
 _ID_TAIL = re.compile(r"_?(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{8}_\d{6}|\d{9,})$", re.IGNORECASE)
 
@@ -37,7 +40,6 @@ class Session(NamedTuple):
     claimed: frozenset[str] | None  # achievements that episode_results says were unlocked
     n_claimed: int | None
     error: str | None  # message of an error entry, perhaps empty; None where there is no such entry
-    tokens: dict[str, int | None]
 
 
 def read_trace(data: bytes) -> tuple[Trace, list[str]]:
@@ -86,18 +88,20 @@ def without_images(data: bytes) -> bytes:
     Sound for well-formed JSON: an unescaped quote after ``_base64`` ends a string, a colon behind it makes that
     string a key, and the value ends at the next quote that no backslash stands before. Anything else stays as it is.
     """
-    at = data.find(_IMAGE_KEY, 0, _FIRST_IMAGE)
-    if at < 0 or not data.isascii():
+    at = data.find(_IMAGE, 0, _FIRST)
+    if at < 0:
         return data
     view, parts, kept = memoryview(data), [], 0
     while at >= 0:
-        start = at + len(_IMAGE_KEY)
+        start = data.find(b'"', at) + 1  # behind the key
         opened = data.startswith(b': "', start) * 3 or data.startswith(b':"', start) * 2
         end = data.find(b'"', start + opened) if opened else -1
         if end > 0 and data[end - 1] != 0x5C:
             parts.append(view[kept : start + opened])
             kept = start = end
-        at = data.find(_IMAGE_KEY, start)
+        at = data.find(_ANY_IMAGE, start, start + _NEAR)
+        if at < 0:
+            at = data.find(_IMAGE, start)
     parts.append(view[kept:])
     return b"".join(parts)
 
@@ -107,17 +111,31 @@ def fit(value: Any, kind: Any) -> Any:
 
     Parameters
     ----------
-    value : dict
+    value : dict or list
     kind : type
-        A Struct of `evalkit.crafter.format`.
+        A Struct of `evalkit.crafter.format`, or a list of it.
 
     Returns
     -------
-    An instance of `kind`. Entries of lists of Structs that are no objects become empty Structs, so that lengths stay.
+    An instance of `kind`, or None for a list that is none. Entries of lists of Structs that are no objects become empty
+    Structs, so that lengths stay.
     """
     from msgspec.inspect import type_info
 
-    return _fit(value, type_info(kind))
+    try:
+        return _fit(value, type_info(kind))
+    except _UnfitError:
+        return None
+
+
+def peek(raw: Any, kind: Any) -> Any:
+    """Decode a `Raw` field, leaving out what is not of the declared type; None where nothing is left."""
+    if not isinstance(raw, msgspec.Raw):
+        return None
+    try:
+        return msgspec.json.decode(raw, type=kind | None)
+    except msgspec.ValidationError:
+        return fit(msgspec.json.decode(raw), kind)
 
 
 class _UnfitError(Exception):
@@ -136,6 +154,8 @@ def _fit(value: Any, kind: Any) -> Any:
         return kind.cls(**dict(_fit_fields(found, kind)))
     if isinstance(kind, inspect.ListType) and isinstance(value, list):
         return list(_fit_items(value, kind.item_type))
+    if isinstance(kind, inspect.RawType):
+        return msgspec.Raw(msgspec.json.encode(value))
     if isinstance(kind, inspect.AnyType) or (isinstance(kind, inspect.DictType) and isinstance(value, dict)):
         return value
     leaf = {inspect.IntType: Count, inspect.StrType: str, inspect.BoolType: bool}.get(type(kind))
@@ -195,7 +215,6 @@ def describe(trace: Trace) -> Session:
         claimed=None if results is None else frozenset(name for name, got in results.items() if got),
         n_claimed=next((m.num_achievements for m in config if m.num_achievements is not None), None),
         error=next((message or "" for message in errors), None),
-        tokens=_tokens(events),
     )
 
 
@@ -221,20 +240,21 @@ def turn_of(event: Event) -> int | None:
     return metadata.step if metadata.turn is None else metadata.turn
 
 
-def tokens_of(event: Event) -> dict[str, int | None]:
-    """Return the tokens of a call of a language model: prompt, completion and total."""
-    inner = event.metadata or Metadata()
-    return {
-        "prompt_tokens": _first((inner.prompt_tokens, event.prompt_tokens, event.input_tokens)),
-        "completion_tokens": _first((inner.completion_tokens, event.completion_tokens, event.output_tokens)),
-        "total_tokens": _first((inner.total_tokens, event.total_tokens)),
-    }
+def tokens_of(event: Event) -> tuple[int | None, int | None, int | None]:
+    """Return the tokens of a call of a language model: prompt, completion, total."""
+    inner = event.metadata or _NO_METADATA
+    return (
+        _first((inner.prompt_tokens, event.prompt_tokens, event.input_tokens)),
+        _first((inner.completion_tokens, event.completion_tokens, event.output_tokens)),
+        _first((inner.total_tokens, event.total_tokens)),
+    )
 
 
-def _tokens(events: list[Event]) -> dict[str, int | None]:
-    found = [tokens_of(event) for event in events]
-    columns = {name: [row[name] for row in found if row[name] is not None] for name in tokens_of(Event())}
-    return {name: sum(values) if values else None for name, values in columns.items()}
+def sum_tokens(events: list[Event]) -> tuple[int | None, ...]:
+    """Add up the tokens of all calls: prompt, completion, total; None where no call tells."""
+    found = [tokens_of(event) for event in events if kind_of(event) == "language_model"]
+    columns = ([n for n in column if n is not None] for column in zip(*found, strict=True))
+    return tuple(sum(column) if column else None for column in columns) or (None, None, None)
 
 
 def _models(config: list[Metadata], events: list[Event]) -> Iterator[str | None]:
@@ -244,10 +264,11 @@ def _models(config: list[Metadata], events: list[Event]) -> Iterator[str | None]
         if event.metadata:
             yield event.metadata.model_name or event.metadata.model
         yield event.model_name
-        for call in (event.llm_call_records or []) + (event.call_records or []):
-            yield call.model
-        if event.system_state_before:
-            yield event.system_state_before.request_model
+        for records in (event.llm_call_records, event.call_records):
+            for call in peek(records, list[Call]) or []:
+                yield call.model
+        if (state := peek(event.system_state_before, State)) is not None:
+            yield state.request_model
 
 
 def _difficulties(config: list[Metadata], events: list[Event]) -> Iterator[str | None]:

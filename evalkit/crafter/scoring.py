@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
-from evalkit.crafter.format import Event, Hook, Observation, Trace
+from evalkit.crafter.format import Event, Hook, State, Trace
 from evalkit.crafter.game import TIER_OF
-from evalkit.crafter.parse import Session, describe, events_of, kind_of
+from evalkit.crafter.parse import Session, describe, events_of, kind_of, peek
 
 Counting = Literal["achievement", "hook"]
 
@@ -42,6 +42,9 @@ class Verdict(NamedTuple):
     unknown: tuple[str, ...] = ()  # achievements of new_achievement that the game does not have
 
 
+_NOTHING = Verdict({}, (), 0, ())
+
+
 class Scored(NamedTuple):
     """A scored trace, event by event."""
 
@@ -65,8 +68,9 @@ def score_trace(trace: Trace, weights: Mapping[str, float] = WEIGHTS, counting: 
     session, events = describe(trace), events_of(trace)
     derived = not any(event.event_metadata or event.hooks_triggered for event in events)
     verdicts = derive(events, counting) if derived else [read_hooks(event, counting) for event in events]
-    counts = {name: n for name in WEIGHTS if (n := sum(v.counts.get(name, 0) for v in verdicts))}
-    trajectory = "".join(score_counts(v.counts, weights).symbol for v in verdicts) or NO_SCORED_EVENTS
+    scored = [v.counts for v in verdicts if v.counts]
+    counts = {name: n for name in WEIGHTS if (n := sum(c.get(name, 0) for c in scored))}
+    trajectory = "".join(score_counts(c, weights).symbol for c in scored) or NO_SCORED_EVENTS
     named = frozenset(name for v in verdicts for name in v.achievements)
     suspect = sum(v.suspect for v in verdicts)
     found = {
@@ -106,6 +110,8 @@ def read_hooks(event: Event, counting: Counting = "achievement") -> Verdict:
     ``new_achievement`` says no difficulty: each name it has counts by its own, and not at all where hooks with a
     difficulty stand on the same event. ``hooks_triggered`` is read where ``event_metadata`` is missing.
     """
+    if not event.event_metadata and not event.hooks_triggered:
+        return _NOTHING
     hooks = event.event_metadata or [Hook(hook_name=name) for name in event.hooks_triggered or []]
     named = [(_singular(hook.hook_name), hook) for hook in hooks if hook.hook_name]
     tiered = any(name in WEIGHTS and name != "invalid_action" for name, _ in named)
@@ -149,8 +155,9 @@ def derive(events: list[Event], counting: Counting = "achievement") -> list[Verd
     verdicts = []
     for event in events:
         new: list[str] = []
-        for state in (event.system_state_before, event.system_state_after):
-            shown: Observation | None = (state.public_state or state.observation) if state else None
+        for raw in (event.system_state_before, event.system_state_after):
+            state = peek(raw, State)
+            shown = (state.public_state or state.observation) if state else None
             if shown is None or shown.achievements_status is None:
                 continue
             now = {name for name, got in shown.achievements_status.items() if got and name in TIER_OF}
@@ -186,7 +193,7 @@ def _mismatch(session: Session, unlocked: frozenset[str]) -> bool:
 
 def score_counts(counts: Mapping[str, int], weights: Mapping[str, float]) -> EventScore:
     """Return Σ count × weight, and its symbol; ``counts`` is empty where nothing is scored."""
-    score = round(sum(counts.get(name, 0) * weight for name, weight in weights.items()), _DIGITS) + 0.0
+    score = round(sum([n * weights[name] for name, n in counts.items()]), _DIGITS) + 0.0
     return EventScore(score, ("+" if score > 0 else "-" if score < 0 else "0") if counts else "")
 
 

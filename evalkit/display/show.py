@@ -93,6 +93,41 @@ def show_details(title: str, text: str) -> None:
     display({"text/html": page, "text/plain": f"{title}\n{text}"}, raw=True)
 
 
+def show_sandboxed(page: str, title: str, height: int = 320) -> None:
+    """Show HTML from a log in a frame where it can neither run scripts nor load anything.
+
+    The frame is sandboxed with no permissions (no scripts, forms, pop-ups, nor access to the page around it), and a
+    content security policy in front of the HTML forbids every request; styles and images inside it show. A plot that
+    draws itself with a script stays empty.
+
+    Parameters
+    ----------
+    page : str
+        HTML, hostile until shown otherwise.
+    title : str
+        What the frame shows, for those who can't see it. Required.
+    height : int
+        Of the frame, in pixels.
+
+    Raises
+    ------
+    ValueError
+        Where `title` is empty.
+    """
+    if not title.strip():
+        raise ValueError("a frame needs a title")
+    whole = page.encode("utf-8", "replace").decode("utf-8")  # lone surrogates can't be written
+    inner = html.escape(f'<!DOCTYPE html><meta http-equiv="Content-Security-Policy" content="{_POLICY}">{whole}')
+    frame = (
+        f'<iframe class="evalkit-sandbox" sandbox="" referrerpolicy="no-referrer" loading="lazy" width="100%" '
+        f'height="{int(height)}" title="{_escape(title)}" srcdoc="{inner}"></iframe>'
+    )
+    display({"text/html": frame, "text/plain": f"{plain(title)}: HTML, {len(page)} characters"}, raw=True)
+
+
+_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:"
+
+
 def publish(table: pd.DataFrame, name: str) -> None:
     """Hand a table over to the report: it becomes ``NAME.csv`` beside the page.
 
@@ -152,7 +187,9 @@ def _readable(table: pd.DataFrame, digits: int, percent: bool) -> pd.DataFrame:
             bounds |= {low, high}
         else:
             values = _below_common_folder(table[name]) if name == "source" else table[name]
-            out[name] = [_cell(value, digits) for value in values]
+            whole = pd.api.types.is_float_dtype(table[name]) and (table[name].dropna() % 1 == 0).all()
+            show = _p_value if str(name).startswith("p_") else _cell
+            out[name] = [show(value, 0 if whole else digits) for value in values]
     kept = {name: texts for name, texts in out.items() if name not in bounds and (any(texts) or not texts)}
     return pd.DataFrame(kept, index=table.index)
 
@@ -178,6 +215,10 @@ def _cell(value: Any, digits: int) -> str:
     if isinstance(value, float):
         return f"{value:.{digits}f}"
     return plain(value)
+
+
+def _p_value(value: Any, digits: int) -> str:
+    return "< 0.001" if value < 0.001 else _cell(value, 3)
 
 
 def _number(value: Any) -> float | None:

@@ -48,7 +48,7 @@ def decode_json(data: bytes, decoder: msgspec.json.Decoder) -> tuple[Any, list[s
     if data.startswith(codecs.BOM_UTF8):
         data = data[len(codecs.BOM_UTF8) :]
         recovered.append(BOM)
-    if not data.strip():
+    if not data or data.isspace():
         raise BrokenFileError("JSONDecodeError: the file is empty")
     try:
         if not data.isascii():

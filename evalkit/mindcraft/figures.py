@@ -90,10 +90,8 @@ def estimates(
     ax.set_xlabel(f"{xlabel} with 95 % interval")
     ax.set_ylabel(category.replace("_", " "))
     ax.grid(False, axis="y")
-    for row in () if references is None else references.to_dict("records"):
-        ax.axvline(row["mean"], color="#5b616b", lw=1, ls=(0, (4, 3)), zorder=0)
-        ax.annotate(label(row["model_name"]), (row["mean"], 1.0), (1, 3), ("data", "axes fraction"), "offset points",
-                    rotation=35, size=8, color="#5b616b")  # fmt: skip
+    if references is not None:
+        _draw_references(ax, references)
     if hue:
         handles = [Line2D([], [], color=styles[h][0], marker=styles[h][1], label=label(h)) for h in hues]
         _legend_below(ax, handles)
@@ -168,6 +166,21 @@ def describe_statuses(table: pd.DataFrame, category: str = "model_name") -> str:
         counts = [f"{row[str(s)]} {_words(s)}" for s in STATUS_COLOURS if row[str(s)]]
         parts.append(f"{_text(row[category])}: {', '.join(counts)}")
     return "; ".join(parts) + "." if parts else "No runs of this kind."
+
+
+def _draw_references(ax: Axes, references: pd.DataFrame) -> None:
+    """Draw published means as dashed lines; those closer than 5 points share a label."""
+    groups: list[list[dict]] = []
+    for row in references.sort_values("mean").to_dict("records"):
+        ax.axvline(row["mean"], color="#5b616b", lw=1, ls=(0, (4, 3)), zorder=0)
+        if groups and row["mean"] - groups[-1][0]["mean"] < 0.05:
+            groups[-1].append(row)
+        else:
+            groups.append([row])
+    look = {"rotation": 30, "size": 8, "color": "#5b616b", "textcoords": "offset points"}
+    for group in groups:
+        names = ", ".join(f"{label(row['model_name'])} {row['mean'] * 100:.0f}" for row in group)
+        ax.annotate(names, (group[0]["mean"], 1.0), (1, 3), xycoords=("data", "axes fraction"), **look)
 
 
 def _text(value: object) -> str:

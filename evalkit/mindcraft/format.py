@@ -58,6 +58,7 @@ WORDINGS = (
     Wording(r"No other agents found" + _CODE),
 )
 FINAL = re.compile("|".join(f"(?P<w{i}>{wording.text})" for i, wording in enumerate(WORDINGS)))
+FINAL_STEMS = ("Task ", "Agent ended ", "No other agents found")  # cheap to look for before the patterns
 NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 # lines of a system turn that tell of trouble, and what is counted of them
@@ -70,7 +71,8 @@ EVENTS = {
     "unknown_commands": r"Command !\S+ does not exist\.",
 }
 EVENT = re.compile("|".join(f"^(?P<{name}>{text})" for name, text in EVENTS.items()), re.MULTILINE)
-COMMAND = re.compile(r"(?<![\w!])![A-Za-z]\w*")
+EVENT_STEMS = ("Agent process", "Bot ", "Not all", "Code execution", "You died", "Command !")
+COMMAND = re.compile(r"![A-Za-z]")
 
 # the keys that tell the other JSON files of an experiment from agent logs
 TASK_KEYS = frozenset((

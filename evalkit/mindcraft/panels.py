@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from evalkit.display import PALETTE, label, new_axes, new_figure, percent_axis
+from evalkit.display import PALETTE, label, new_axes, percent_axis
 
 COLUMNS = 4  # panels side by side
 
@@ -25,8 +25,8 @@ def by_blocked(table: pd.DataFrame) -> Figure:
     models = list(table["model_name"].unique())
     rows = math.ceil(len(models) / COLUMNS) or 1
     columns = min(len(models), COLUMNS) or 1
-    figure = new_figure(max(2.3 * columns, 3.5), 0.7 + 2.1 * rows)
-    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+    grid = {"nrows": rows, "ncols": columns, "squeeze": False, "sharex": True, "sharey": True}
+    panels = new_axes(max(2.3 * columns, 3.5), 0.7 + 2.1 * rows, **grid).ravel()
     for panel in panels[len(models) :]:
         panel.set_visible(False)
     for panel, model in zip(panels, models, strict=False):
@@ -44,6 +44,7 @@ def by_blocked(table: pd.DataFrame) -> Figure:
         panel.xaxis.set_major_formatter("{x:.0f}")
         panel.margins(x=0.15)
         percent_axis(panel, "y")
+    figure = panels[0].figure
     figure.supxlabel("agents without access to the recipe", size=10)
     figure.supylabel("success rate, 95 % interval", size=10)
     return figure
@@ -88,8 +89,9 @@ def item_by_blocked(table: pd.DataFrame) -> Figure:
     rows = math.ceil(len(models) / COLUMNS) or 1
     columns = min(len(models), COLUMNS) or 1
     counts = sorted(table["n_blocked_agents"].unique())
-    figure = new_figure(2.0 + 0.75 * len(counts) * columns, 0.9 + rows * (0.6 + 0.26 * max(len(items), 2)))
-    panels = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
+    height = 0.9 + rows * (0.6 + 0.26 * max(len(items), 2))
+    grid = {"nrows": rows, "ncols": columns, "squeeze": False, "sharey": True}
+    panels = new_axes(2.0 + 0.75 * len(counts) * columns, height, **grid).ravel()
     whole = pd.MultiIndex.from_product([items, counts], names=["item", "n_blocked_agents"])
     for panel in panels[len(models) :]:
         panel.set_visible(False)
@@ -100,6 +102,7 @@ def item_by_blocked(table: pd.DataFrame) -> Figure:
         panel.set_title(label(model, 22), size=9.5)
         panel.set_xlabel("")
         panel.tick_params(axis="x", rotation=0)
+    figure = panels[0].figure
     figure.supxlabel("agents without access to the recipe; cells: success rate (n)", size=10)
     return figure
 
@@ -139,7 +142,7 @@ def differences(pairs: pd.DataFrame, ax: Axes | None = None) -> Axes:
     ax.set_yticks(range(len(models)), [label(name, 26) for name in models])
     ax.set_xlim(-0.5, len(models) - 0.5)
     ax.set_ylim(len(models) - 0.5, -0.5)
-    ax.set_xlabel("row minus column, percentage points; framed and bold: decided")
+    ax.set_xlabel("row minus column, in percentage points\nframed and bold: decided")
     ax.grid(False)
     return ax
 

@@ -11,7 +11,9 @@ from evalkit.mindcraft.format import (
     ANYTHING,
     COMMAND,
     EVENT,
+    EVENT_STEMS,
     FINAL,
+    FINAL_STEMS,
     LOG,
     NOT_LOGS_BY_NAME,
     NUMBER,
@@ -193,13 +195,13 @@ def _read_log(source: str, log: AgentLog, recovered: list[str], data: bytes) -> 
         if turn.role == "system":
             if final := read_final(content):
                 finals.append(final)
-            else:
+            elif _has(content, EVENT_STEMS):
                 events.update(match.lastgroup for match in EVENT.finditer(content))
             continue
         talked = True
         if turn.role == "assistant" and "!" in content:
-            commands += sum(1 for _ in COMMAND.finditer(content))
-        quoted = quoted or FINAL.search(content) is not None
+            commands += count_commands(content)
+        quoted = quoted or (_has(content, FINAL_STEMS) and FINAL.search(content) is not None)
     name, repetition = name_and_number(source)
     skipped = len(log.turns) - messages
     score, timed_out, flags = _judge(finals)
@@ -225,8 +227,26 @@ def _read_log(source: str, log: AgentLog, recovered: list[str], data: bytes) -> 
     )
 
 
+def _has(content: str, stems: tuple[str, ...]) -> bool:
+    for stem in stems:  # noqa: SIM110 (several times quicker than any() of a generator)
+        if stem in content:
+            return True
+    return False
+
+
+def count_commands(content: str) -> int:
+    """Count the commands in a message: ``!name``, not within a word."""
+    count = 0
+    for match in COMMAND.finditer(content):
+        before = content[match.start() - 1 : match.start()]
+        count += not (before.isalnum() or before in ("_", "!"))
+    return count
+
+
 def read_final(content: str) -> Final | None:
     """Read a system message as a final one; None where its whole text is none of the wordings."""
+    if not content.lstrip().startswith(FINAL_STEMS):
+        return None
     text = content.strip()
     match = FINAL.fullmatch(text)
     if match is None:

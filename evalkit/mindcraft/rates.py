@@ -76,11 +76,16 @@ def _columns(by: str | Sequence[str]) -> list[str]:
 
 
 def both_ways(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
-    """Give success rates with runs without a score as failures (estimate) and left out (scored_…), side by side."""
+    """Give success rates with runs without a score as failures (estimate) and left out (scored_…), side by side.
+
+    Groups of one column stand with the best first, others in the order of their keys.
+    """
     out = success_by(runs, by).drop(columns=["method"])
     scored = success_by(runs, by, missing="exclude")
     columns = {f"scored_{name}": scored[name] for name in ("n", "estimate", "low", "high")}
-    return out.assign(**columns).sort_values("estimate", ascending=False, kind="stable", ignore_index=True)
+    out = out.assign(**columns)
+    single = isinstance(by, str) or len(by) == 1
+    return out.sort_values("estimate", ascending=False, kind="stable", ignore_index=True) if single else out
 
 
 def status_counts(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:

@@ -15,8 +15,8 @@ from evalkit._version import __version__
 from evalkit.io.text import plain
 from evalkit.reports import kernels
 from evalkit.reports.html import Failure, render, title_of
+from evalkit.reports.job import Job
 from evalkit.reports.records import Record, read_record, record_path, write_aside
-from evalkit.reports.worker import Job
 
 HEADLINE = "application/vnd.evalkit.headline+json"  # as evalkit.display.HEADLINE, which would import pandas
 TABLE = "application/vnd.evalkit.table+json"
@@ -46,26 +46,30 @@ def execute(job: Job) -> tuple[NotebookNode, Failure | None]:
     failure : Failure or None
     """
     logging.getLogger("papermill").setLevel(logging.ERROR)
+    engine = kernels.NORMAL
+    if job.quick:
+        from evalkit.reports.quick import QUICK as engine
     try:
         nb = papermill.execute_notebook(
             str(job.report.notebook.path),
             None,
             job.report.parameters,
-            engine_name=kernels.NORMAL,
+            engine_name=engine,
             journal=str(job.journal),
             kernel_name=None if "kernelspec" in job.report.notebook.metadata else "python3",
             request_save_on_cell_execute=False,
             progress_bar=False,
             shutdown_kernel="immediate",
         )
-    except PapermillExecutionError as error:
-        nb, _ = kernels.read_journal(job.journal)
-        return nb, Failure(f"{error.ename}: {error.evalue}", error.cell_index)
     except Exception as error:
         nb, last = kernels.read_journal(job.journal)
-        if nb is None:
+        if last is None:
             raise
-        return nb, Failure(f"{type(error).__name__}: {error}", last)
+        if isinstance(error, PapermillExecutionError):
+            last, cause = error.cell_index, f"{error.ename}: {error.evalue}"
+        else:
+            cause = f"{type(error).__name__}: {error}"
+        return nb, Failure(job.overdue.read_text() if job.overdue.exists() else cause, last)
     return nb, _missing_figure(nb)
 
 
@@ -86,26 +90,18 @@ def finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float) 
         code=job.code,
         path=str(report.notebook.path.parent),
     )
-    record = Record(
-        key=report.key,
-        notebook=report.notebook.name,
-        name=report.name,
+    record = job.record(
         title=title_of(nb) or report.notebook.name,
-        params_file=report.params_file,
-        parameters=report.parameters,
         status="failed" if failure else "made",
-        why=job.why,
         error=plain(failure.error, keep_lines=True) if failure else "",
         cell=failure.cell if failure else None,
         made=made.isoformat(timespec="seconds"),
         seconds=round(seconds, 3),
-        kernel="quick" if job.quick else "normal",
         headline=headline,
         tables=[{key: table[key] for key in ("name", "file", "rows")} for table in tables],
         page=page.relative_to(output).as_posix(),
         page_bytes=len(text.encode(errors="replace")),
         executed=executed.relative_to(output).as_posix(),
-        stamp=job.stamp,
         previous=_previous(before),
     )
     for table in tables:

@@ -124,10 +124,12 @@ class _Loader(yaml.SafeLoader):
     }
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
-        names = [key.value for key, _ in node.value]
-        for (key, _), name in zip(node.value, names, strict=True):
-            if names.count(name) > 1:
+        names: set[str] = set()
+        for key, _ in node.value:
+            name = str(key.value)
+            if name in names:
                 raise yaml.constructor.ConstructorError(None, None, f"{name} is given twice", key.start_mark)
+            names.add(name)
         return super().construct_mapping(node, deep)
 
 
@@ -165,7 +167,7 @@ def check_value(value: Any, parameter: Parameter) -> tuple[Any, str]:
     items = {"list": value, "dict": value.values() if outer == "dict" else ()}.get(outer, ())
     kind = inner[-1] if inner else ""
     for i, item in enumerate(items):
-        item, fault = check_value(item, Parameter(f"{parameter.name}, item {i + 1},", kind, None))
+        item, fault = check_value(item, Parameter(f"{parameter.name}[{i + 1}]", kind, None))
         if fault:
             return value, fault
     if kind == "float":

@@ -1,18 +1,16 @@
 """What a batch consists of: every report with its notebook and checked parameters, before any kernel starts."""
 
-import difflib
 import glob
-import hashlib
 import itertools
 import os
-import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from evalkit.io.files import SourceError, resolve
+from evalkit.reports.choose import Choice, choose
+from evalkit.reports.names import file_name, mark
 from evalkit.reports.parameters import (
     REQUIRED,
     Notebook,
@@ -23,9 +21,7 @@ from evalkit.reports.parameters import (
     read_notebook,
     read_values,
 )
-from evalkit.reports.sweeps import expand, hooks_of
-
-PARAMS_FILES = (".yaml", ".yml")
+from evalkit.reports.sweeps import ALL, expand, hooks_of
 
 
 class PlanError(SourceError):
@@ -33,7 +29,7 @@ class PlanError(SourceError):
 
     def __init__(self, faults: Sequence[str]) -> None:
         super().__init__("; ".join(faults))
-        self.faults = list(faults)
+        self.faults = list(dict.fromkeys(faults))
 
 
 @dataclass(frozen=True)
@@ -42,7 +38,7 @@ class Report:
 
     notebook: Notebook
     name: str
-    parameters: dict[str, Any]  # what differs from the notebook's defaults
+    parameters: dict[str, Any]  # those that are given; the others have the notebook's defaults
     params_file: str = ""
 
     @property
@@ -56,13 +52,13 @@ class Report:
         return {name: p.default for name, p in self.notebook.parameters.items()} | self.parameters
 
 
-@dataclass
-class _Chosen:
-    """One thing the user chose, not yet checked: a notebook and where its values come from."""
+class _Draft(NamedTuple):
+    """A choice that was checked: its fixed parameters, and the values of its sweeps."""
 
-    notebook: Path
-    params_file: Path | None = None
-    values: dict[str, Any] = field(default_factory=dict)
+    choice: Choice
+    notebook: Notebook
+    fixed: dict[str, Any]
+    sweeps: dict[str, list | None]  # None: all there are in the data
 
 
 def plan(
@@ -97,123 +93,68 @@ def plan(
         With every fault of every file.
     """
     values, texts = dict(values or {}), list(texts)
-    faults: list[str] = []
-    chosen = _choose(list(targets), Path(params), Path(notebooks), bool(values or texts), faults)
-    read: dict[Path, Notebook] = {}
-    for path in dict.fromkeys(choice.notebook for choice in chosen):
-        try:
-            read[path] = read_notebook(path)
-        except (OSError, ValueError) as error:
-            faults.append(str(error) if isinstance(error, ValueError) else f"{path}: {error.strerror}")
-    faults += _same_names(read)
+    choices, faults = choose(targets, Path(params), Path(notebooks), once=bool(values or texts))
+    read = _read([choice.notebook for choice in choices], faults)
     known = {name: p for notebook in read.values() for name, p in notebook.parameters.items()}
     if read:
         faults += [f"command line: {fault}" for fault in check_names([*values, *(n for n, _ in texts)], known)]
-    found = []
-    for choice in chosen:
+    drafts = []
+    for choice in choices:
         if choice.notebook in read:
-            found += _check(choice, read[choice.notebook], values, texts, faults)
+            draft, found = _check(choice, read[choice.notebook], values, texts)
+            drafts.append(draft)
+            faults += [f"{choice.where}: {fault}" for fault in found]
     if faults:
-        raise PlanError(list(dict.fromkeys(faults)))
-    return _distinct([report for one in found for report in _expand(one)])
+        raise PlanError(faults)
+    return _distinct([report for draft in drafts for report in _expand(draft)])
 
 
-def _choose(targets: list[str], params: Path, notebooks: Path, has_values: bool, faults: list[str]) -> list[_Chosen]:
-    if not targets:
-        files = _params_files(params) if params.is_dir() else []
-        if not files:
-            cause = "holds no NOTEBOOK/REPORT.yaml" if params.is_dir() else "is not there"
-            faults.append(
-                f"{params}: the folder {cause}; name a notebook, or say --params DIR (each file of that folder "
-                "is a report, and the folder it lies in names the notebook)"
-            )
-        targets = [str(file) for file in files]
-    chosen = []
-    for target in targets:
-        path = Path(target)
-        if path.suffix in PARAMS_FILES:
-            if not path.is_file():
-                faults.append(f"{path}: no such params file")
-                continue
-            name = path.resolve().parent.name
-            notebook = _find_notebook(name, notebooks, faults, f"{path}: ")
-            chosen += [_Chosen(notebook, path)] if notebook else []
-            continue
-        notebook = path if path.suffix == ".ipynb" else _find_notebook(target, notebooks, faults)
-        files = [] if has_values or not notebook else _params_files(params, notebook.stem)
-        chosen += [_Chosen(notebook, file) for file in files or [None]] if notebook else []
-    return chosen
-
-
-def _params_files(params: Path, notebook: str = "*") -> list[Path]:
-    return sorted(p for p in params.glob(f"{notebook}/*") if p.suffix in PARAMS_FILES and not p.name.startswith("."))
-
-
-def _find_notebook(name: str, notebooks: Path, faults: list[str], where: str = "") -> Path | None:
-    path = notebooks / f"{name}.ipynb"
-    if path.is_file():
-        return path
-    if not notebooks.is_dir():
-        faults.append(
-            f"{where}{notebooks}: no such folder; the notebooks come with a checkout of evalkit: "
-            "run this in the checkout, or say --notebooks DIR, or name a notebook by its path"
-        )
-        return None
-    there = sorted(p.stem for p in notebooks.glob("*.ipynb"))
-    near = difflib.get_close_matches(name, there, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(there) or 'none'}"
-    faults.append(f"{where}{path}: no such notebook; {hint}")
-    return None
-
-
-def _same_names(read: Mapping[Path, Notebook]) -> list[str]:
-    first: dict[str, Path] = {}
-    return [
-        f"{path}: has the same name as {first[path.stem]}, and their reports would share a folder"
-        for path in read
-        if first.setdefault(path.stem, path).resolve() != path.resolve()
-    ]
+def _read(paths: list[Path], faults: list[str]) -> dict[Path, Notebook]:
+    read: dict[Path, Notebook] = {}
+    names: dict[str, Path] = {}
+    for path in dict.fromkeys(paths):
+        if names.setdefault(path.stem, path).resolve() != path.resolve():
+            faults.append(f"{path}: has the name of {names[path.stem]}; their reports would share a folder")
+        try:
+            read[path] = read_notebook(path)
+        except OSError as error:
+            faults.append(f"{path}: {error.strerror or error}")
+        except ValueError as error:
+            faults.append(str(error))
+    return read
 
 
 def _check(
-    choice: _Chosen, notebook: Notebook, values: dict[str, Any], texts: list[tuple[str, str]], faults: list[str]
-) -> list[Report]:
-    """Check one choice; returns the report, its sweeps not yet expanded, or adds to the faults."""
-    where = str(choice.params_file or notebook.path)
+    choice: Choice, notebook: Notebook, values: dict[str, Any], texts: list[tuple[str, str]]
+) -> tuple[_Draft, list[str]]:
+    """Check the values of one choice against its notebook's parameters."""
+    parameters = notebook.parameters
+    hooks, faults = hooks_of(notebook)
+    given: dict[str, Any] = {}
     try:
         given = read_values(choice.params_file) if choice.params_file else {}
     except ValueError as error:
-        faults.append(f"{where}: {error}")
-        return []
-    found = check_names(given, notebook.parameters)
-    given = {name: value for name, value in given.items() if name in notebook.parameters}
-    given |= {name: value for name, value in values.items() if name in notebook.parameters}
-    given |= _from_texts(texts, notebook.parameters, found)
-    hooks, hook_faults = hooks_of(notebook)
-    found += hook_faults
+        faults.append(str(error))
+    faults += check_names(given, parameters)
+    given = {name: value for name, value in (given | values).items() if name in parameters}
+    given |= _from_texts(texts, parameters, faults)
+    fixed, sweeps = {}, {}
     for name, value in given.items():
-        parameter = notebook.parameters[name]
-        if is_sweep(value, parameter) or (name in hooks and value == "all"):
-            items = value if isinstance(value, list) else []
-            found += [fault for item in items if (fault := check_value(item, parameter)[1])]
-            found += [f"{name} is an empty list"] if value == [] else []
-            continue
-        given[name], fault = check_value(value, parameter)
-        found += [fault] if fault else []
-    for name, parameter in notebook.parameters.items():
+        if name in hooks and value == ALL:
+            sweeps[name] = None
+        elif isinstance(value, list) and parameters[name].type in ("str", "int", "float", "bool"):
+            checked = [check_value(item, parameters[name]) for item in value]
+            sweeps[name] = list(dict.fromkeys(item for item, fault in checked if not fault))
+            faults += [fault for _, fault in checked if fault] or ([] if value else [f"{name} is an empty list"])
+        else:
+            fixed[name], fault = check_value(value, parameters[name])
+            faults += [fault] if fault else []
+    for name, parameter in parameters.items():
         if parameter.default is REQUIRED and name not in given:
-            found.append(f"{name} has no value, and the notebook no default for it")
-    found += _missing_sources(given, notebook.parameters)
-    faults += [f"{where}: {fault}" for fault in found]
-    stem = choice.params_file.stem if choice.params_file else ""
-    fixed = [v for n, v in given.items() if not is_sweep(v, notebook.parameters[n]) and not (n in hooks and v == "all")]
-    name = file_name([stem]) if choice.params_file else file_name(fixed)
-    return [Report(notebook, name, given, str(choice.params_file or ""))]
-
-
-def is_sweep(value: Any, parameter: Parameter) -> bool:
-    """Tell whether a list was given where the notebook takes one value."""
-    return isinstance(value, list) and parameter.type.split("[")[0] in ("str", "int", "float", "bool")
+            faults.append(f"{name} has no value, and the notebook no default for it")
+    for name, value in given.items():
+        faults += _missing_sources(value, parameters[name])
+    return _Draft(choice, notebook, fixed, sweeps), faults
 
 
 def _from_texts(texts: list[tuple[str, str]], parameters: Mapping[str, Parameter], faults: list[str]) -> dict[str, Any]:
@@ -227,99 +168,63 @@ def _from_texts(texts: list[tuple[str, str]], parameters: Mapping[str, Parameter
         elif name not in given:
             given[name] = value
         elif isinstance(value, list):
-            given[name] += value
+            given[name] = given[name] + value
         else:
             faults.append(f"{name} is given twice, and takes one value")
     return given
 
 
-def _missing_sources(given: Mapping[str, Any], parameters: Mapping[str, Parameter]) -> list[str]:
-    """Name what is not there among values that must be paths: those of a parameter whose default is a sample."""
+def _missing_sources(value: Any, parameter: Parameter) -> list[str]:
+    """Name what is not there of a value that must be a path: by its look, or as the default is a sample."""
+    default = parameter.default if isinstance(parameter.default, list) else [parameter.default]
+    is_source = any(isinstance(d, str) and d.startswith("samples:") for d in default)
     faults = []
-    for name, value in given.items():
-        default = parameters[name].default
-        defaults = default if isinstance(default, list) else [default]
-        is_source = any(isinstance(d, str) and d.startswith("samples:") for d in defaults)
-        for item in value if isinstance(value, list) else [value]:
-            if not isinstance(item, str) or not item or "://" in item:
+    for item in value if isinstance(value, list) else [value]:
+        if not isinstance(item, str) or not item or "://" in item:
+            continue
+        if is_source or item.startswith(("samples:", "/", "./", "../", "~/")):
+            if glob.has_magic(item) and glob.glob(os.path.expanduser(item), recursive=True):
                 continue
-            if is_source or item.startswith(("samples:", "/", "./", "../", "~/")):
-                faults += _missing(name, item)
+            try:
+                resolve(item)
+            except SourceError as error:
+                faults.append(f"{parameter.name}: {error}")
     return faults
 
 
-def _missing(name: str, item: str) -> list[str]:
-    if glob.has_magic(item) and glob.glob(os.path.expanduser(item), recursive=True):
-        return []
-    try:
-        resolve(item)
-    except SourceError as error:
-        return [f"{name}: {error}"]
-    return []
-
-
-def _expand(report: Report) -> list[Report]:
+def _expand(draft: _Draft) -> list[Report]:
     """Make one report per item of the sweeps, each with a name of its own."""
-    hooks, _ = hooks_of(report.notebook)
-    axes: dict[str, list] = {}
-    for name, value in report.parameters.items():
-        if is_sweep(value, report.notebook.parameters[name]):
-            axes[name] = list(dict.fromkeys(check_value(item, report.notebook.parameters[name])[0] for item in value))
-        elif name in hooks and value == "all":
-            try:
-                axes[name] = expand(hooks[name], report.all_parameters)
-            except Exception as error:
-                where = report.params_file or report.notebook.path
-                cause = str(error) if isinstance(error, SourceError) else f"{type(error).__name__}: {error}"
-                raise PlanError([f"{where}: {name}: all: {hooks[name]}: {cause}"]) from error
-    if not axes:
-        return [report]
-    stem = [] if report.name == "defaults" else [report.name]
-    return [
-        replace(
-            report,
-            name="-".join([*stem, *(file_name([value]) for value in values)]),
-            parameters=report.parameters | dict(zip(axes, values, strict=True)),
-        )
-        for values in itertools.product(*axes.values())
-    ]
+    choice, notebook, fixed, _ = draft
+    sweeps = {name: _items(draft, name) if items is None else items for name, items in draft.sweeps.items()}
+    stem = [choice.params_file.stem] if choice.params_file else list(fixed.values())
+    reports = []
+    for items in itertools.product(*sweeps.values()):
+        name = file_name([*stem, *items])
+        parameters = fixed | dict(zip(sweeps, items, strict=True))
+        reports.append(Report(notebook, name, parameters, str(choice.params_file or "")))
+    return reports
+
+
+def _items(draft: _Draft, name: str) -> list:
+    """Ask a notebook's sweep function what there is in the data."""
+    hook = hooks_of(draft.notebook)[0][name]
+    others = {other: p.default for other, p in draft.notebook.parameters.items()} | draft.fixed
+    try:
+        return expand(hook, others)
+    except Exception as error:
+        cause = str(error) if isinstance(error, SourceError) else f"{type(error).__name__}: {error}"
+        raise PlanError([f"{draft.choice.where}: {name}: {ALL}: {hook}: {cause}"]) from error
 
 
 def _distinct(reports: list[Report]) -> list[Report]:
-    """Leave out what is there twice; names that differ by case only, or not at all, get a mark."""
+    """Leave out what is there twice; names that are the same, or differ by case only, get a mark."""
     seen: dict[str, list[Report]] = {}
     for report in reports:
         same = seen.setdefault(report.key.casefold(), [])
         if not any(report.parameters == other.parameters for other in same):
             same.append(report)
     return [
-        replace(report, name=f"{report.name}-{_mark(repr(report.parameters))}") if len(same) > 1 else report
+        replace(report, name=f"{report.name}-{mark(repr(report.parameters))}") if len(same) > 1 else report
         for same in seen.values()
         for report in same
     ]
-
-
-def file_name(values: Iterable[Any]) -> str:
-    """Make a readable file name of values, safe on every system.
-
-    A value that can't stand in a file name as it is, such as ``meta-llama/Llama-3-8B``, gets a mark of six hexadecimal
-    digits, so that different values keep different names. Of a path only the last part is shown.
-    """
-    return "-".join(part for value in values if (part := _part(value))) or "defaults"
-
-
-_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
-
-
-def _part(value: Any) -> str:
-    text = unicodedata.normalize("NFC", str(value))
-    shown = text.rstrip("/").rsplit("/", 1)[-1] if text.startswith(("/", "./", "../", "~/")) else text
-    safe = "".join(c if c.isalnum() or c in "-_.+" else "_" for c in shown).strip("._-")
-    safe = safe.encode()[:80].decode(errors="ignore")
-    if safe == text and not _RESERVED.fullmatch(text):
-        return safe
-    return f"{safe}-{_mark(text)}".lstrip("-") if text else ""
-
-
-def _mark(text: str) -> str:
-    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=3).hexdigest()

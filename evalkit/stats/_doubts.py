@@ -6,17 +6,15 @@ study there applies them to many samples at once.
 
 import numpy as np
 
-from evalkit.stats._inputs import join
-
 FEW_VALUES = 15
 RARE = 2  # successes, failures, or clusters that hold any
 FEW_CLUSTERS = 5
 COCHRAN = 25
 
-FEW_VALUES_SAID = f"fewer than {FEW_VALUES} values: coverage may be 6 points short at some rates"
-RARE_SAID = f"{RARE} or fewer successes or failures: coverage may be 11 points short, the exact interval is safer"
-FEW_CLUSTERS_SAID = f"fewer than {FEW_CLUSTERS} independent values or clusters: too few to judge their spread"
-UNMIXED_SAID = f"{RARE} or fewer clusters hold a success, or a failure: may be too narrow"
+FEW_VALUES_SAID = f"fewer than {FEW_VALUES} values: a rough interval"
+RARE_SAID = f"{RARE} or fewer successes or failures: may be too narrow, the exact interval is safer"
+FEW_CLUSTERS_SAID = f"fewer than {FEW_CLUSTERS} independent values: a rough interval"
+UNMIXED_SAID = f"{RARE} or fewer clusters with a success, or with a failure: may be too narrow"
 SKEWED_SAID = "few values for how skewed they are: may be too narrow"
 
 
@@ -45,16 +43,14 @@ def skewed(totals: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 def of_wilson(successes: int, n: int) -> str:
     """Say what is doubtful about Wilson's interval."""
-    return join(FEW_VALUES_SAID if n < FEW_VALUES else "", RARE_SAID if rare(successes, n) else "")
+    return FEW_VALUES_SAID if n < FEW_VALUES else RARE_SAID if rare(successes, n) else ""
 
 
 def of_cluster_wilson(successes: np.ndarray, sizes: np.ndarray) -> str:
     """Say what is doubtful about the rate of clusters."""
-    few = FEW_CLUSTERS_SAID if len(sizes) < FEW_CLUSTERS else ""
-    return join(few, UNMIXED_SAID if unmixed(successes, sizes) else "")
+    return FEW_CLUSTERS_SAID if len(sizes) < FEW_CLUSTERS else UNMIXED_SAID if unmixed(successes, sizes) else ""
 
 
 def of_t(totals: np.ndarray, sizes: np.ndarray) -> str:
     """Say what is doubtful about the mean of values or clusters."""
-    few = FEW_CLUSTERS_SAID if len(sizes) < FEW_CLUSTERS else ""
-    return join(few, SKEWED_SAID if skewed(totals, sizes) else "")
+    return FEW_CLUSTERS_SAID if len(sizes) < FEW_CLUSTERS else SKEWED_SAID if skewed(totals, sizes) else ""

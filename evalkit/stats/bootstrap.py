@@ -10,6 +10,8 @@ import numpy as np
 from evalkit.stats._inputs import check_confidence, join, labels, left_out
 from evalkit.stats.intervals import NO_VALUES, ONE_CLUSTER, ONE_VALUE, Estimate
 
+FEW = 20
+FEW_SAID = f"bootstrap of fewer than {FEW} independent values: may be too narrow"
 DEGENERATE = "the statistic is the same, or can't be computed, in resamples: no interval"
 
 
@@ -70,8 +72,9 @@ def bootstrap_interval(
         return float(statistic(values[np.concatenate([members[i] for i in chosen])]))
 
     low, high = _bca(of_resample, len(members), n_resamples, confidence, rng or np.random.default_rng(0))
-    reason = "" if math.isfinite(low) and math.isfinite(high) and low < high else DEGENERATE
-    low, high = (math.nan, math.nan) if reason else (low, high)
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        return Estimate(estimate, math.nan, math.nan, n, len(members), method, join(DEGENERATE, lost))
+    reason = FEW_SAID if len(members) < FEW else ""
     return Estimate(estimate, low, high, n, len(members), method, join(reason, lost))
 
 

@@ -46,8 +46,8 @@ def paired_difference(
     """Estimate the mean of a − b over pairs.
 
     0/1 outcomes without clusters: the interval of Bonett and Price. Others: t over pairs, or over clusters with C − 1
-    degrees of freedom. Where that has no width because all differences are equal, and the values are shares (between 0
-    and 1), Bonett and Price's interval of the means of clusters, which is a cautious one.
+    degrees of freedom. Values between 0 and 1 are taken as shares: their interval ends at −1 and 1, and where t has no
+    width because all differences are equal, it is Bonett and Price's for as many 0/1 pairs, which is a cautious one.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def paired_difference(
     elif math.isnan(plain.low):
         units, note = np.full(plain.n_clusters, plain.estimate), CAUTIOUS
     else:
-        return plain
+        return plain._replace(low=max(plain.low, -1.0), high=min(plain.high, 1.0))
     low, high = formulas.bonett_price(units, confidence)
     return plain._replace(low=float(low), high=float(high), method="Bonett-Price", warning=join(note, lost))
 

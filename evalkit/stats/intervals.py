@@ -122,14 +122,13 @@ def rate_interval(values: Iterable[Any], clusters: Iterable[Any] | None = None, 
     values, codes, lost = clean(values, clusters)
     if not np.isin(values, (0.0, 1.0)).all():
         raise ValueError("a rate needs 0/1 values; use mean_interval for others")
-    n = len(values)
-    if clusters is None:
-        plain = proportion_interval(int(values.sum()), n, confidence=confidence)
-        return plain._replace(warning=join(plain.warning, lost))
-    successes, sizes = np.bincount(codes, weights=values), np.bincount(codes)
-    if len(sizes) < 2:
+    n, sizes, successes = len(values), np.bincount(codes), np.bincount(codes, weights=values)
+    if clusters is not None and len(sizes) < 2:
         rate, reason = (float(values.mean()), ONE_CLUSTER) if n else (math.nan, NO_VALUES)
         return _without_bounds(rate, n, len(sizes), "cluster wilson", join(reason, lost))
+    if len(sizes) == n:
+        plain = proportion_interval(int(values.sum()), n, confidence=confidence)
+        return plain._replace(warning=join(plain.warning, lost))
     low, high = formulas.cluster_wilson(successes, sizes, confidence)
     warning = join(doubts.of_cluster_wilson(successes, sizes), lost)
     return Estimate(float(values.mean()), float(low), float(high), n, len(sizes), "cluster wilson", warning)

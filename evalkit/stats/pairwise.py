@@ -47,8 +47,8 @@ def compare_all(
     """Compare every pair of models, paired on the tasks both have runs of.
 
     Runs of one model on one task are averaged first, so that each task counts once. A pair is decided where the p value
-    (McNemar's exact test for 0/1 outcomes, else sign flips), after Holm's correction over all pairs, is at most
-    1 − confidence. The intervals are of single pairs, not corrected.
+    (McNemar's exact test for 0/1 outcomes, else sign flips) is at most 1 − confidence after Holm's correction over all
+    pairs that share tasks. The intervals are of single pairs, not corrected.
 
     Parameters
     ----------
@@ -94,9 +94,9 @@ def compare_all(
     unnamed = left_out(len(frame) - len(named), "run without a model")
     for row, (a, b) in zip(rows, pairs, strict=True):
         row["warning"] = join(row["warning"], left_out(int(lost[a] + lost[b]), "run"), unnamed)
-    _decide(rows, confidence, power)
+    tested = _decide(rows, confidence, power)
     for row in rows:
-        row["sentence"] = _sentence(row, len(rows), percent)
+        row["sentence"] = _sentence(row, tested, power, percent)
     return pd.DataFrame(rows, columns=list(_DTYPES)).astype(_DTYPES)
 
 
@@ -136,48 +136,53 @@ def _deviation(differences: np.ndarray, binary: bool) -> float:
     return float(differences.std(ddof=1))
 
 
-def _decide(rows: list[dict], confidence: float, power: float) -> None:
-    for row, p_holm in zip(rows, holm([row["p_value"] for row in rows]), strict=True):
-        options = {"power": power, "confidence": confidence, "comparisons": len(rows), "binary": row["binary"]}
-        fewest = fewest_pairs((1 - confidence) / len(rows))
+def _decide(rows: list[dict], confidence: float, power: float) -> int:
+    """Fill in what depends on the number of pairs that can be tested, and return it."""
+    adjusted = holm([row["p_value"] for row in rows])
+    tested = int(np.isfinite(adjusted).sum())
+    fewest = fewest_pairs((1 - confidence) / max(tested, 1))
+    for row, p_holm in zip(rows, adjusted, strict=True):
+        options = {"power": power, "confidence": confidence, "comparisons": max(tested, 1), "binary": row["binary"]}
         shown = minimal_detectable_difference(row["n_tasks"], row["deviation"], **options)
         needed = pairs_needed(row["estimate"], row["deviation"], **options)
         row["p_holm"] = p_holm
         row["decided"] = bool(p_holm <= 1 - confidence)
         row["minimal_detectable"] = shown if row["n_tasks"] >= fewest else math.nan
-        row["tasks_needed"] = max(needed, fewest) if needed > 0 else math.nan
+        row["tasks_needed"] = math.nan if math.isnan(needed) else max(needed, fewest)
+    return tested
 
 
-def _sentence(row: dict, pairs: int, percent: bool) -> str:
-    a, b, n = row["model_a"], row["model_b"], row["n_tasks"]
-    if n == 0:
-        return f"Not decided: {a} and {b} share no tasks."
-    scale, points, unit = (100, " points", " %") if percent else (1, "", "")
-
-    def show(value: float) -> str:
-        return f"{value * scale:.0f}" if percent else f"{value:.3g}"
-
-    first, second = ("mean_a", "mean_b") if row["estimate"] >= 0 else ("mean_b", "mean_a")
-    names = (a, b) if row["estimate"] >= 0 else (b, a)
-    sign = 1 if row["estimate"] >= 0 else -1
-    low, high = sorted((sign * row["low"], sign * row["high"]))
-    tasks = f"{n} shared task{'s' if n > 1 else ''}"
-    means = f"{show(row[first])}{unit} against {show(row[second])}{unit} on {tasks}"
-    interval = "" if math.isnan(low) else f" [{show(low)}, {show(high)}]"
-    corrected = f" after Holm's correction for {pairs} pairs" if pairs > 1 else ""
-    found = f"difference {show(abs(row['estimate']))}{points}{interval}, p = {row['p_holm']:.2g}{corrected}"
+def _sentence(row: dict, tested: int, power: float, percent: bool) -> str:
+    if row["n_tasks"] == 0:
+        return f"Not decided: {row['model_a']} and {row['model_b']} share no tasks."
+    unit, points = (" %", " points") if percent else ("", "")
+    ahead, behind = ("a", "b") if row["estimate"] >= 0 else ("b", "a")
+    low, high = (row["low"], row["high"]) if ahead == "a" else (-row["high"], -row["low"])
+    means = [f"{_show(row[f'mean_{side}'], percent)}{unit}" for side in (ahead, behind)]
+    interval = "" if math.isnan(low) else f" [{_show(low, percent)}, {_show(high, percent)}]"
+    chance = "p < 0.0001" if row["p_holm"] < 1e-4 else f"p = {row['p_holm']:.2g}"
+    found = (
+        f"{means[0]} against {means[1]} on {row['n_tasks']} shared task{'s' if row['n_tasks'] > 1 else ''}, "
+        f"difference {_show(abs(row['estimate']), percent)}{points}{interval}, {chance}"
+        + (f" after Holm's correction for {tested} pairs" if tested > 1 else "")
+    )
+    names = row[f"model_{ahead}"], row[f"model_{behind}"]
     if row["decided"]:
-        return f"{names[0]} is better than {names[1]}: {means}, {found}."
-    return f"Not decided between {names[0]} and {names[1]}: {means}, {found}; {_outlook(row, show, points)}."
+        return f"{names[0]} is better than {names[1]}: {found}."
+    return f"Not decided between {names[0]} and {names[1]}: {found}. {_outlook(row, power, percent)}"
 
 
-def _outlook(row: dict, show, points: str) -> str:
-    n = row["n_tasks"]
-    shown, needed = row["minimal_detectable"], row["tasks_needed"]
-    if math.isnan(shown):
-        now = "so few tasks can't decide it, whatever their outcome"
+def _outlook(row: dict, power: float, percent: bool) -> str:
+    tasks = f"{row['n_tasks']} task{'s' if row['n_tasks'] > 1 else ''}"
+    points, needed = " points" if percent else "", row["tasks_needed"]
+    if math.isnan(row["minimal_detectable"]):
+        now = f"{tasks} can't decide it, whatever the outcome"
     else:
-        now = f"{n} tasks show a difference of {show(shown)}{points} at 80 % power"
+        now = f"{tasks} would show {_show(row['minimal_detectable'], percent)}{points} with {power * 100:.0f} % power"
     if math.isnan(needed) or math.isinf(needed):
-        return now
-    return f"{now}, about {needed:,.0f} tasks the one seen"
+        return f"{now}."
+    return f"{now}; {_show(abs(row['estimate']), percent)}{points} would need about {needed:,.0f} tasks."
+
+
+def _show(value: float, percent: bool) -> str:
+    return f"{value * 100:.0f}" if percent else f"{value:.3g}"

@@ -33,8 +33,8 @@ def minimal_detectable_difference(
     comparisons : int
         The level is divided by it: the strictest step of Holm's correction.
     binary : bool
-        0/1 outcomes that `mcnemar_exact` decides: it needs about 2 / difference pairs more than a t test (docs/coverage.md),
-        and enough pairs that differ to reach the level at all.
+        0/1 outcomes that `mcnemar_exact` decides: it needs about 2 / difference pairs more than a t test
+        (docs/coverage.md), and enough pairs that differ to reach the level at all.
 
     Returns
     -------

@@ -21,7 +21,7 @@ LEGACY = "legacy_text_parsing"
 @evaluates("perform_enrichment_analyses")
 def enrichment(record: StepRecord, options: Options) -> dict[str, Any]:
     """Judge an enrichment: pathways per method, top terms; the total over methods is for orientation only."""
-    methods, status, _ = facts = read_enrichment(record)
+    methods, status, partial = facts = read_enrichment(record)
     successful = [name.upper() for name, method in methods.items() if method.total]
     concerns, highlights = [], []
     if not methods:
@@ -32,13 +32,10 @@ def enrichment(record: StepRecord, options: Options) -> dict[str, Any]:
     elif facts.total is not None and facts.total > options.rich_pathways:
         highlights.append(f"Rich pathway enrichment found ({facts.total} total)")
         highlights.append(f"Successful methods: {', '.join(successful)}")
-    requested = requested_methods(record)
-    answered = [name for name in requested if name in methods]
     checks = [_pathways_found(facts.total)]
-    if requested:
+    if requested := requested_methods(record):
         missing = [name for name in requested if name not in methods]
-        text = f"missing: {', '.join(missing)}" if missing else f"all of {', '.join(requested)}"
-        checks.append(_share("requested_methods", len(answered), len(requested), text))
+        checks.append(_share("requested_methods", requested, missing, partial))
     return {
         "enrichment_evaluation": {
             "pathway_counts": {name: method.total for name, method in methods.items()},
@@ -58,19 +55,19 @@ def enrichment(record: StepRecord, options: Options) -> dict[str, Any]:
 @evaluates("dea_split_by_condition")
 def expression(record: StepRecord, options: Options) -> dict[str, Any]:
     """Judge a differential expression: significant genes per condition, conditions without any."""
-    _, counts, partial = read_expression(record)
+    _, counts, conditions = read_expression(record)
     empty = [condition for condition, n in counts.items() if n == 0]
-    filled = len(counts) - len(empty)
-    checks = [] if partial or not counts else [_share("conditions_with_genes", filled, len(counts), _names(empty))]
+    with_genes = check("conditions_with_genes", None, "unknown", "the list of conditions is not known", "warning")
+    if conditions:
+        with_genes = _share("conditions_with_genes", list(counts), empty)
     return {
         "dea_evaluation": {
             "genes_per_condition": counts,
-            "condition_count": None if partial else len(counts),
+            "condition_count": conditions,
             "empty_conditions": empty,
-            "partial": partial,
             "data_quality": _access(record),
         },
-        "checks": checks,
+        "checks": [with_genes],
     }
 
 
@@ -78,11 +75,12 @@ def expression(record: StepRecord, options: Options) -> dict[str, Any]:
 def annotation(record: StepRecord, options: Options) -> dict[str, Any]:
     """Judge an annotation: how the discovery ended, which cell types, and which of the expected ones are missing."""
     status, groups, types, partial = read_annotation(record)
+    unknown = partial or status == "unknown"
     evaluation = {
         "discovery_status": status,
         "discovered_cell_types": types,
-        "cell_type_count": None if partial else len(types),
-        "group_count": None if partial else len(groups),
+        "cell_type_count": None if unknown else len(types),
+        "group_count": None if unknown else len(groups),
         "partial": partial,
         "cell_type": cell_type_of(record),
     }
@@ -90,33 +88,27 @@ def annotation(record: StepRecord, options: Options) -> dict[str, Any]:
     expected = record["step"].get("expected_children")
     expected = [str(name) for name in expected] if isinstance(expected, list) else []
     if expected:
-        found = {_plain_name(name) for name in types}
-        wanted = {_plain_name(name) for name in expected}
-        missing = [name for name in expected if _plain_name(name) not in found]
+        missing, unexpected = compare_names(types, expected)
         evaluation |= {
             "expected_children": expected,
             "missing_children": missing,
-            "unexpected_children": [name for name in types if _plain_name(name) not in wanted],
+            "unexpected_children": unexpected,
         }
-        if partial and missing:  # they may stand in the part that was cut away
-            checks.append(check("expected_cell_types", None, "unknown", "the list of cell types was cut", "warning"))
-        else:
-            checks.append(_share("expected_cell_types", len(expected) - len(missing), len(expected), _names(missing)))
+        checks.append(_share("expected_cell_types", expected, missing, partial))
     return {"process_cells_evaluation": evaluation, "checks": checks}
 
 
 @evaluates("compare_cell_counts")
 def counts(record: StepRecord, options: Options) -> dict[str, Any]:
     """Judge a comparison of cell counts: cells per category, their sum where all are known."""
-    cells, partial = read_counts(record)
-    known = bool(cells) and not partial and None not in cells.values()
+    cells, categories = read_counts(record)
+    known = bool(categories) and None not in cells.values()
     return {
         "cell_counts_evaluation": {
             "cells_per_category": cells,
-            "category_count": None if partial else len(cells),
+            "category_count": categories,
             "total_cells": sum(cells.values()) if known else None,
             "empty_categories": [name for name, n in cells.items() if n == 0],
-            "partial": partial,
             "data_quality": _access(record),
         }
     }
@@ -156,18 +148,26 @@ def plot(record: StepRecord, options: Options) -> dict[str, Any]:
     }
 
 
+def compare_names(found: list[str], expected: list[str]) -> tuple[list[str], list[str]]:
+    """Give the expected names that were not found, and the found ones not expected; case and plural don't count."""
+    have, want = {_plain_name(name) for name in found}, {_plain_name(name) for name in expected}
+    missing = [name for name in expected if _plain_name(name) not in have]
+    return missing, [name for name in found if _plain_name(name) not in want]
+
+
 def _pathways_found(total: int | None) -> Check:
     if total is None:
         return check("pathways_found", None, "unknown", "the number of significant pathways is not known", "warning")
     return check("pathways_found", total > 0, str(total), "", "info" if total else "warning")
 
 
-def _share(name: str, k: int, n: int, explanation: str) -> Check:
-    return check(name, k / n, f"{k} of {n}", explanation, "info" if k == n else "warning")
-
-
-def _names(names: list[str]) -> str:
-    return f"without: {', '.join(names)}" if names else ""
+def _share(name: str, wanted: list[str], missing: list[str], partial: bool = False) -> Check:
+    """Make a check of how many are there; those missing from a cut list may stand in the part cut away."""
+    without = f"without: {', '.join(missing)}" if missing else ""
+    if partial and missing:
+        return check(name, None, "unknown", f"the result was cut; {without}", "warning")
+    k, n = len(wanted) - len(missing), len(wanted)
+    return check(name, k / n, f"{k} of {n}", without, "warning" if missing else "info")
 
 
 def _access(record: StepRecord) -> str:

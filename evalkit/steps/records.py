@@ -35,10 +35,11 @@ def normalise_record(raw: Any, options: Options = DEFAULTS) -> StepRecord:
     """
     raw = raw if isinstance(raw, Mapping) else {}
     shape = _shape(raw)
-    step = _step(raw, shape)
+    flat = shape == "C" and "step" not in raw  # where it is there, the record was normalised before
+    step = _step(raw)
     success = truth(raw.get("success"))
     # on disk (shape C) what is called summary is the cut result itself
-    result = raw.get("result_summary") if shape == "C" else raw.get("result")
+    result = raw.get("result_summary") if flat else raw.get("result")
     metadata = dict(raw["result_metadata"]) if isinstance(raw.get("result_metadata"), Mapping) else {}
     kind = raw.get("result_type") if raw.get("result_type") in RESULT_TYPES else None
     kind = kind or _result_type(step, success, result, options)
@@ -50,7 +51,7 @@ def normalise_record(raw: Any, options: Options = DEFAULTS) -> StepRecord:
         success=success,
         result=result,
         result_type=kind,
-        result_summary=str(raw.get("result_summary") or "") if shape != "C" else "",
+        result_summary="" if flat else str(raw.get("result_summary") or ""),
         result_metadata=metadata,
         error=_error(raw.get("error")),
         error_type=name(raw.get("error_type")),
@@ -96,16 +97,20 @@ def function_of(record: StepRecord) -> str | None:
     return record["step"].get("function_name")
 
 
-def cell_type_of(record: StepRecord) -> str | None:
-    """Name the cell type a step is about: `target_cell_type`, else a parameter that names one."""
+def cell_types_of(record: StepRecord) -> list[str]:
+    """Name the cell types a step is about: `target_cell_type`, else what its parameters name."""
     step = record["step"]
     parameters = step.get("parameters", {})
     for value in (step.get("target_cell_type"), *(parameters.get(k) for k in ("cell_type", "cell_types", "celltype"))):
-        if isinstance(value, str) and value.strip():
-            return value
-        if isinstance(value, list) and value and all(isinstance(v, str) for v in value):
-            return ", ".join(value)
-    return None
+        names = value if isinstance(value, list) else [value]
+        if found := [one for one in names if isinstance(one, str) and one.strip()]:
+            return found
+    return []
+
+
+def cell_type_of(record: StepRecord) -> str | None:
+    """Name the cell types a step is about in one text; None where it names none."""
+    return ", ".join(cell_types_of(record)) or None
 
 
 def same_call(a: StepRecord, b: StepRecord) -> bool:
@@ -148,14 +153,14 @@ def name(value: Any) -> str | None:
 
 
 def _shape(raw: Mapping) -> Shape:
-    if raw.get("shape") in ("A", "B", "C") and "result_metadata" in raw:
-        return raw["shape"]  # normalised before
+    if raw.get("shape") in ("A", "B", "C") and "step" in raw:
+        return raw["shape"]
     if "step" not in raw and "result" not in raw:
         return "C"
     return "B" if raw.get("result_type") is not None else "A"
 
 
-def _step(raw: Mapping, shape: Shape) -> Step:
+def _step(raw: Mapping) -> Step:
     given = raw.get("step")
     if isinstance(given, str):
         given = {"function_name": given}

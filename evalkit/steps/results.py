@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from evalkit.steps.format import METHODS, StepRecord
 from evalkit.steps.jsonable import unique_key
-from evalkit.steps.literal import CutList, is_cut, read_cell_types, read_literal
+from evalkit.steps.literal import is_cut, read_cell_types, read_literal
 from evalkit.steps.records import number, whole
 
 _NO_CELL_TYPES = re.compile(r"no new cell types", re.IGNORECASE)
@@ -41,11 +41,11 @@ class Enrichment(NamedTuple):
 
 
 class Expression(NamedTuple):
-    """Differential expression: significant genes per condition, and how many (None where that list was cut)."""
+    """Differential expression: significant genes per condition, how many (None where that list was cut), conditions."""
 
     genes: dict[str, list[str]]
     counts: dict[str, int | None]
-    partial: bool
+    conditions: int | None
 
 
 class CellTypes(NamedTuple):
@@ -58,10 +58,10 @@ class CellTypes(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """Cells per category (None: unknown), `partial` where the text was cut."""
+    """Cells per category (None: unknown), and the number of categories."""
 
     cells: dict[str, int | None]
-    partial: bool
+    categories: int | None
 
 
 class Search(NamedTuple):
@@ -111,13 +111,13 @@ def read_expression(record: StepRecord) -> Expression:
     """Read significant genes per condition, from the dict or the bare list; two of one category are kept apart."""
     genes: dict[str, list[str]] = {}
     counts: dict[str, int | None] = {}
-    entries, partial = _entries(content(record), "dea_results")
+    entries, n = _entries(content(record), "dea_results")
     for entry in entries:
         key = unique_key(genes, str(entry.get("category", "unknown")))
         listed = entry.get("significant_genes")
         genes[key] = [str(gene) for gene in _list(listed)]
         counts[key] = len(listed) if isinstance(listed, list) and not is_cut(listed) else whole(listed)
-    return Expression(genes, counts, partial)
+    return Expression(genes, counts, n)
 
 
 def read_annotation(record: StepRecord) -> CellTypes:
@@ -143,10 +143,10 @@ def read_annotation(record: StepRecord) -> CellTypes:
 def read_counts(record: StepRecord) -> Counts:
     """Read the number of cells per category; two entries of one category are kept apart."""
     cells: dict[str, int | None] = {}
-    entries, partial = _entries(content(record), "count_results")
+    entries, n = _entries(content(record), "count_results")
     for entry in entries:
         cells[unique_key(cells, str(entry.get("category", "unknown")))] = whole(entry.get("cell_count"))
-    return Counts(cells, partial)
+    return Counts(cells, n)
 
 
 def read_search(record: StepRecord) -> Search:
@@ -210,14 +210,28 @@ def numbers_in(value: Any) -> int:
     return int(number(value) is not None)
 
 
+def items_in(record: StepRecord) -> int:
+    """Count what a result lists: named groups of an annotation, else the texts in lists (terms, genes)."""
+    if groups := read_annotation(record).groups:
+        return len(groups)
+    return _texts_in(content(record))
+
+
+def _texts_in(value: Any) -> int:
+    if isinstance(value, Mapping):
+        return sum(_texts_in(item) for item in value.values())
+    return sum(1 if isinstance(item, str) else _texts_in(item) for item in _list(value))
+
+
 def _list(value: Any) -> list:
     return value if isinstance(value, list) else []
 
 
-def _entries(value: Any, key: str) -> tuple[list[Mapping], bool]:
-    """Give the entries listed under `key`, or in the bare list, and whether the list was cut."""
-    listed = value.get(key, CutList() if is_cut(value) else None) if isinstance(value, Mapping) else value
-    return [entry for entry in _list(listed) if isinstance(entry, Mapping)], is_cut(listed)
+def _entries(value: Any, key: str) -> tuple[list[Mapping], int | None]:
+    """Give the entries listed under `key`, or in the bare list, and their number (None: no list, or a cut one)."""
+    listed = value.get(key) if isinstance(value, Mapping) else value
+    entries = [entry for entry in _list(listed) if isinstance(entry, Mapping)]
+    return entries, None if is_cut(listed) or not isinstance(listed, list) else len(entries)
 
 
 def _label(item: Any) -> str:

@@ -1,0 +1,246 @@
+"""Hooks that produce the metadata of events: what was unlocked, and which actions had no effect.
+
+A hook looks at one step of the game, (state before, action, state after), and answers with an entry for
+``event_metadata`` or with None. States are observations as they stand in traces; of these ``inventory``,
+``achievements_status`` and ``player_position`` are looked at, and what a state does not have gives no verdict.
+
+Attach them to an agent of your own in one of two ways::
+
+    from evalkit.crafter import hooks
+
+    entries = hooks.judge(before, "move_up", after)          # one action, its states known
+
+    event["event_metadata"] = hooks.annotate(event)          # an event as it stands in event_history
+    event["event_metadata"] = hooks.annotate(event, steps)   # with the states of every action of the turn
+
+A turn of several actions without `steps` is judged by its first action against the change of the whole turn. Such a
+verdict can be false, so it carries ``"suspect": true``, and is counted apart.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple, Protocol
+
+from evalkit.crafter.game import ACTIONS, TIER_OF, TIERS
+
+State = Mapping[str, Any]
+Entry = dict[str, Any]
+
+MOVES = {"move_left": (-1, 0), "move_right": (1, 0), "move_up": (0, -1), "move_down": (0, 1)}
+
+_FULL_ENERGY = 9
+_NOT_COLLECTED = ("health", "energy")  # they rise by themselves
+_PLACED = {"place_stone": "stone", "place_table": "wood", "place_furnace": "stone", "place_plant": "sapling"}
+_CODES = {"easy": "E", "medium": "M", "hard": "H"}
+_PRIORITIES = {"easy": 3, "medium": 4, "hard": 5}
+
+
+class Step(NamedTuple):
+    """One action and the states around it."""
+
+    before: State
+    action: str | int
+    after: State
+
+
+class HookFunction(Protocol):
+    """Anything that looks at a step and answers with an entry for ``event_metadata``, or with None."""
+
+    name: str
+    on: str  # the events whose states it looks at: "environment" (a turn's outcome) or "runtime" (its actions)
+
+    def __call__(self, before: State, action: str | int | None, after: State) -> Entry | None:
+        """Judge one step."""
+
+
+class AchievementHook:
+    """Tells which achievements of one difficulty are unlocked after a step and were not before.
+
+    Parameters
+    ----------
+    tier : {"easy", "medium", "hard"}
+    """
+
+    on = "environment"
+
+    def __init__(self, tier: str) -> None:
+        if tier not in TIERS:
+            raise ValueError(f"unknown difficulty {tier!r}: {', '.join(TIERS)}")
+        self.tier = tier
+        self.name = f"{tier}_achievement"
+
+    def __call__(self, before: State, action: str | int | None, after: State) -> Entry | None:
+        """Return an entry whose ``data.achievements`` names what was unlocked, or None."""
+        was, now = before.get("achievements_status"), after.get("achievements_status")
+        if not isinstance(was, Mapping) or not isinstance(now, Mapping):
+            return None
+        names = sorted(n for n, got in now.items() if got and not was.get(n) and TIER_OF.get(n) == self.tier)
+        if not names:
+            return None
+        text = f"{self.tier.capitalize()} achievement(s) unlocked: {', '.join(names)}"
+        data = {"achievements": names, "difficulty": self.tier}
+        return _entry(self.name, text, data, _CODES[self.tier], _PRIORITIES[self.tier])
+
+
+class InvalidActionHook:
+    """Tells whether an action had none of the effects it is meant to have.
+
+    A move must change the position by one step in its direction; a blocked move that only turns the player is
+    invalid, as in the traces this hook's name comes from. ``do`` must raise something in the inventory (health and
+    energy rise by themselves and don't count) or unlock something; ``place_*`` must use up its material or unlock
+    something; ``make_*`` must make the item. ``sleep`` is invalid at full energy, where the game ignores it. ``noop``
+    is always valid, an unknown action never.
+    """
+
+    name = "invalid_action"
+    on = "runtime"
+
+    def __call__(self, before: State, action: str | int | None, after: State) -> Entry | None:
+        """Return an entry with ``data.action`` and ``data.reason``, or None."""
+        name = action_name(action)
+        if name is None:
+            return None
+        reason = _why_invalid(before, name, after)
+        if reason is None:
+            return None
+        return _entry(self.name, f"Invalid {name}: {reason}", {"action": name, "reason": reason}, "X", 2)
+
+
+EASY, MEDIUM, HARD = AchievementHook("easy"), AchievementHook("medium"), AchievementHook("hard")
+INVALID = InvalidActionHook()
+HOOKS: tuple[HookFunction, ...] = (EASY, MEDIUM, HARD, INVALID)
+
+
+def judge(before: State, action: str | int | None, after: State, hooks: Sequence[HookFunction] = HOOKS) -> list[Entry]:
+    """Run hooks on one step.
+
+    Parameters
+    ----------
+    before, after : mapping
+        Observations.
+    action : str, int or None
+        Name or index of the action; None where it is not known, then only achievements are judged.
+    hooks : sequence
+        Those of this module by default; a hook of your own is any callable with a `name` and `on`.
+
+    Returns
+    -------
+    list of dict
+        Entries for ``event_metadata``.
+    """
+    return [entry for hook in hooks if (entry := hook(before, action, after)) is not None]
+
+
+def annotate(
+    event: Mapping[str, Any], steps: Iterable[Step] | None = None, hooks: Sequence[HookFunction] = HOOKS
+) -> list[Entry]:
+    """Run hooks on an event: achievements on environment events, invalid actions on runtime events.
+
+    Parameters
+    ----------
+    event : mapping
+        An event as it stands in ``event_history``; its keys tell its type.
+    steps : iterable of Step, optional
+        Every action of the turn with its states. Each action is then judged by itself; an entry of an invalid action
+        has ``data.action_index``, and no entry is suspect.
+    hooks : sequence
+        As for `judge`.
+
+    Returns
+    -------
+    list of dict
+        Entries for the event's ``event_metadata``.
+    """
+    if "llm_call_records" in event or "call_records" in event:
+        return []
+    kind = "runtime" if "actions" in event else "environment"
+    hooks = [hook for hook in hooks if hook.on == kind]
+    before, after = _observation(event, "before"), _observation(event, "after")
+    if kind == "environment":
+        return judge(before, None, after, hooks)
+    if steps is not None:
+        return [
+            {**entry, "data": {**entry["data"], "action_index": index, "suspect": False}}
+            for index, step in enumerate(steps)
+            for entry in judge(*step, hooks)
+        ]
+    actions = event["actions"] if isinstance(event["actions"], list) else []
+    entries = judge(before, actions[0] if actions else None, after, hooks)
+    return [{**entry, "data": {**entry["data"], "suspect": len(actions) > 1}} for entry in entries]
+
+
+def action_name(action: str | int | None) -> str | None:
+    """Return the name of an action that is given by name or by index; other values as text, None as None."""
+    if isinstance(action, int) and not isinstance(action, bool) and 0 <= action < len(ACTIONS):
+        return ACTIONS[action]
+    return None if action is None else str(action)
+
+
+def _why_invalid(before: State, action: str, after: State) -> str | None:
+    if action == "noop":
+        return None
+    if action not in ACTIONS:
+        return "Unknown action"
+    if action in MOVES:
+        return _why_not_moved(before, action, after)
+    was, now = _inventory(before), _inventory(after)
+    if was is None or now is None:
+        return None
+    if action == "sleep":
+        energy = was.get("energy")
+        return None if energy is None or energy < _FULL_ENERGY else f"Energy is full ({energy})"
+    if _unlocked_any(before, after):
+        return None
+    if action == "do":
+        rose = any(now[item] > was.get(item, 0) for item in now if item not in _NOT_COLLECTED)
+        return None if rose else "No resource collected or achievement unlocked"
+    if action in _PLACED:
+        item = _PLACED[action]
+        return None if now.get(item, 0) < was.get(item, 0) else f"No {item} used"
+    item = action.removeprefix("make_")
+    return None if now.get(item, 0) > was.get(item, 0) else f"No {item} made"
+
+
+def _why_not_moved(before: State, action: str, after: State) -> str | None:
+    start, end = before.get("player_position"), after.get("player_position")
+    if not (_is_point(start) and _is_point(end)):
+        return None
+    moved, expected = [end[0] - start[0], end[1] - start[1]], list(MOVES[action])
+    return None if moved == expected else f"Expected position change {expected}, got {moved}"
+
+
+def _unlocked_any(before: State, after: State) -> bool:
+    was, now = before.get("achievements_status"), after.get("achievements_status")
+    if not isinstance(was, Mapping) or not isinstance(now, Mapping):
+        return False
+    return any(got and not was.get(name) for name, got in now.items())
+
+
+def _inventory(state: State) -> dict[str, float] | None:
+    found = state.get("inventory")
+    if not isinstance(found, Mapping) or not found:
+        return None
+    return {name: n for name, n in found.items() if isinstance(n, int | float)}
+
+
+def _is_point(value: Any) -> bool:
+    return isinstance(value, Sequence) and len(value) == 2 and all(isinstance(n, int | float) for n in value)
+
+
+def _observation(event: Mapping[str, Any], when: str) -> State:
+    state = event.get(f"system_state_{when}")
+    if not isinstance(state, Mapping):
+        return {}
+    shown = state.get("public_state") or state.get("observation") or state
+    return shown if isinstance(shown, Mapping) else {}
+
+
+def _entry(name: str, description: str, data: dict[str, Any], code: str, priority: int) -> Entry:
+    return {
+        "hook_name": name,
+        "description": description,
+        "data": data,
+        "timestamp": datetime.now().isoformat(),
+        "code": code,
+        "priority": priority,
+    }

@@ -1,0 +1,245 @@
+"""Session traces as tables: episodes, events, achievements and the ledger of files."""
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from evalkit.crafter.evaluate import note_trace
+from evalkit.crafter.format import Event
+from evalkit.crafter.game import ACHIEVEMENTS, TIER_OF
+from evalkit.crafter.parse import events_of, kind_of, sum_tokens, tokens_of, turn_of
+from evalkit.crafter.scoring import (
+    WEIGHTS,
+    Counting,
+    Scored,
+    Verdict,
+    band,
+    check_rules,
+    score_counts,
+    score_trace,
+)
+from evalkit.io import Column, Ledger, SourceError, frame, list_files, read_files
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_IDS = (
+    Column("source", "str", "path of the trace"),
+    Column("model_name", "str", "the model, or unknown"),
+    Column("task_id", "str", "the task instance (the game's world), where the trace names one"),
+    Column("difficulty", "str", "of the task, or unknown"),
+)
+
+FLAGS = {
+    "aborted": "no events; score and all that follows from events is missing",
+    "error_entry": "the session says that it met an error; its events count",
+    "derived": "no hooks: achievements come from the changes of achievements_status",
+    "unnamed_achievements": "an achievement hook names nothing: what is unlocked can't be told",
+    "unknown_achievements": "an achievement without difficulty is none of the game's, and does not count",
+    "no_environment_events": "nothing that could show an achievement: what is unlocked can't be told",
+    "suspect_invalid_actions": "invalid actions were judged over turns of several actions",
+    "verdicts_disagree": "metadata.invalid_action says other than the hook",
+    "results_mismatch": "episode_results names other achievements than the events",
+    "malformed_fields": "values of unexpected types were left out",
+    "duplicate_session": "another file has the same session_id",
+}
+
+EPISODES = (
+    *_IDS,
+    Column("session_id", "str", "id of the session"),
+    Column("agent_type", "str", "kind of agent"),
+    Column("score", "float", "Σ count × weight; missing for aborted traces", "points"),
+    Column("band", "str", "Excellent (> 2), Good [1, 2], Limited [0, 1), Poor (< 0)"),
+    Column("easy_achievements", "int?", "easy achievements that hooks name", "count"),
+    Column("medium_achievements", "int?", "medium achievements that hooks name", "count"),
+    Column("hard_achievements", "int?", "hard achievements that hooks name", "count"),
+    Column("invalid_actions", "int?", "verdicts of invalid action", "count"),
+    Column("suspect_invalid_actions", "int?", "of these, judged over a turn of several actions", "count"),
+    Column("trajectory", "str", "a symbol per event with a scored hook"),
+    Column("events", "int", "all of event_history", "count"),
+    Column("turns", "int?", "turns that have an event", "count"),
+    Column("actions", "int?", "actions in runtime events", "count"),
+    Column("unlocked", "int?", "different achievements of the 22", "count"),
+    Column("progression", "float", "unlocked / 22", "share"),
+    Column("prompt_tokens", "int?", "of all calls that tell", "tokens"),
+    Column("completion_tokens", "int?", "of all calls that tell", "tokens"),
+    Column("total_tokens", "int?", "of all calls that tell", "tokens"),
+    *(Column(f"flag_{name}", "bool", meaning) for name, meaning in FLAGS.items()),
+)
+
+EVENTS = (
+    *_IDS,
+    Column("event", "int", "position in event_history, from 0"),
+    Column("turn", "int?", "turn (or step) of the event, from 0"),
+    Column("kind", "str", "language_model, runtime, environment or other"),
+    Column("actions", "int?", "actions of a runtime event", "count"),
+    Column("score", "float", "of this event; missing where it has no scored hook", "points"),
+    Column("symbol", "str", "+, - or 0 in the trajectory; missing where the event has no scored hook"),
+    *(Column(f"{name}s", "int", "counts of the event's hooks", "count") for name in WEIGHTS),
+    Column("suspect_invalid_actions", "int", "judged over a turn of several actions", "count"),
+    Column("achievements", "str", "names, separated by spaces"),
+    Column("reason", "str", "why actions were judged invalid; missing where none was"),
+    Column("total_tokens", "int?", "of a call of a language model", "tokens"),
+)
+
+ACHIEVEMENT_ROWS = (
+    *_IDS,
+    Column("achievement", "str", "one of the 22"),
+    Column("tier", "str", "easy, medium or hard"),
+    Column("unlocked", "bool?", "unlocked in this episode; missing where the trace can't tell"),
+    Column("turn", "int?", "turn of the first unlock, from 0"),
+)
+
+
+class CrafterTraces(NamedTuple):
+    """Session traces as frames; columns are those of `EPISODES`, `EVENTS` and `ACHIEVEMENT_ROWS`."""
+
+    episodes: "pd.DataFrame"
+    events: "pd.DataFrame"
+    achievements: "pd.DataFrame"
+    ledger: "pd.DataFrame"
+
+
+def load(
+    path: str | os.PathLike,
+    pattern: str = "*.json",
+    models: Sequence[str] = (),
+    difficulty: str = "",
+    weights: Mapping[str, float] = WEIGHTS,
+    counting: Counting = "achievement",
+) -> CrafterTraces:
+    """Read the session traces of a folder, also those of folders below, once and into all tables.
+
+    Parameters
+    ----------
+    path : str or path
+        A folder or one trace; ``samples:crafter`` for the samples.
+    pattern : str
+        Glob for file names.
+    models : sequence of str
+        Only these models; none means all.
+    difficulty : str
+        Only this difficulty; ``""`` means all.
+    weights, counting
+        As for `evaluate_event`.
+
+    Returns
+    -------
+    CrafterTraces
+
+    Raises
+    ------
+    evalkit.io.SourceError
+        Where `path` is not there, or no trace is of the models or the difficulty asked for.
+    """
+    weights = check_rules(weights, counting)
+    ledger, episodes, events, achievements = Ledger(), [], [], []
+    seen: dict[str, set[str]] = {"model": set(), "difficulty": set()}
+    for source, data in read_files(list_files(path, pattern)):
+        if (read := note_trace(source, data, ledger)) is None:
+            continue
+        trace, notes = read
+        scored = score_trace(trace, weights, counting)
+        session = scored.session
+        seen["model"].add(session.model_name)
+        seen["difficulty"].add(session.difficulty)
+        if (models and session.model_name not in models) or difficulty not in ("", session.difficulty):
+            ledger.entries.pop()
+            ledger.skipped(source, f"not asked for: {session.model_name}, {session.difficulty}")
+            continue
+        ids = {"source": source, **{name: getattr(session, name) for name in ("model_name", "task_id", "difficulty")}}
+        trace_events = events_of(trace)
+        episodes.append({**ids, **_episode(trace_events, scored, notes)})
+        events += [{**ids, **row} for row in _event_rows(trace_events, scored.verdicts, weights)]
+        achievements += [{**ids, **row} for row in _achievement_rows(trace_events, scored)]
+    _check_choice("model", models, seen)
+    _check_choice("difficulty", [difficulty] if difficulty else [], seen)
+    _mark_duplicates(episodes)
+    return CrafterTraces(
+        frame(episodes, EPISODES), frame(events, EVENTS), frame(achievements, ACHIEVEMENT_ROWS), ledger.frame()
+    )
+
+
+def episodes_df(path: str | os.PathLike, **options: Any) -> "pd.DataFrame":
+    """Return one row per trace; options as for `load`, columns in `EPISODES`."""
+    return load(path, **options).episodes
+
+
+def events_df(path: str | os.PathLike, **options: Any) -> "pd.DataFrame":
+    """Return one row per event; options as for `load`, columns in `EVENTS`."""
+    return load(path, **options).events
+
+
+def achievements_df(path: str | os.PathLike, **options: Any) -> "pd.DataFrame":
+    """Return one row per trace and achievement; options as for `load`, columns in `ACHIEVEMENT_ROWS`."""
+    return load(path, **options).achievements
+
+
+def _episode(events: list[Event], scored: Scored, notes: list[str]) -> dict[str, Any]:
+    session = scored.session
+    flags = {f"flag_{name}": name in scored.flags or name in notes for name in FLAGS}
+    row = {"session_id": session.session_id, "agent_type": session.agent_type, "events": len(events), **flags}
+    if not events:
+        return row
+    tokens = sum_tokens(events)
+    actions = [len(event.actions) for event in events if isinstance(event.actions, list)]
+    turns = {turn for event in events if (turn := turn_of(event)) is not None}
+    unlocked = None if scored.unlocked is None else len(scored.unlocked.intersection(ACHIEVEMENTS))
+    return {
+        **row,
+        "score": scored.score,
+        "band": band(scored.score),
+        **{f"{name}s": scored.counts.get(name, 0) for name in WEIGHTS},
+        "suspect_invalid_actions": scored.suspect,
+        "trajectory": scored.trajectory,
+        "turns": len(turns) if turns else None,
+        "actions": sum(actions) if actions else None,
+        "unlocked": unlocked,
+        "progression": math.nan if unlocked is None else unlocked / len(ACHIEVEMENTS),
+        "prompt_tokens": tokens[0],
+        "completion_tokens": tokens[1],
+        "total_tokens": tokens[2],
+    }
+
+
+def _event_rows(events: list[Event], verdicts: list[Verdict], weights: Mapping[str, float]) -> Iterator[dict[str, Any]]:
+    for position, (event, verdict) in enumerate(zip(events, verdicts, strict=True)):
+        kind = kind_of(event)
+        score, symbol = score_counts(verdict.counts, weights)
+        yield {
+            "event": position,
+            "turn": turn_of(event),
+            "kind": kind,
+            "actions": len(event.actions) if isinstance(event.actions, list) else None,
+            "score": score if symbol else None,
+            "symbol": symbol or None,
+            **{f"{name}s": verdict.counts.get(name, 0) for name in WEIGHTS},
+            "suspect_invalid_actions": verdict.suspect,
+            "achievements": " ".join(verdict.achievements) or None,
+            "reason": "; ".join(verdict.reasons) or None,
+            "total_tokens": tokens_of(event)[2] if kind == "language_model" else None,
+        }
+
+
+def _achievement_rows(events: list[Event], scored: Scored) -> Iterator[dict[str, Any]]:
+    turns: dict[str, int | None] = {}
+    for event, verdict in zip(events, scored.verdicts, strict=True):
+        for name in verdict.achievements:
+            turns.setdefault(name, turn_of(event))
+    for name in ACHIEVEMENTS:
+        unlocked = None if scored.unlocked is None and name not in turns else name in turns
+        yield {"achievement": name, "tier": TIER_OF[name], "unlocked": unlocked, "turn": turns.get(name)}
+
+
+def _check_choice(what: str, chosen: Sequence[str], seen: dict[str, set[str]]) -> None:
+    if missing := [name for name in chosen if name not in seen[what]]:
+        known = ", ".join(sorted(seen[what])) or "none"
+        raise SourceError(f"no trace has the {what} {missing[0]!r}; there are {known}")
+
+
+def _mark_duplicates(episodes: list[dict[str, Any]]) -> None:
+    times = Counter(row["session_id"] for row in episodes)
+    for row in episodes:
+        row["flag_duplicate_session"] = row["session_id"] is not None and times[row["session_id"]] > 1

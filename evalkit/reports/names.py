@@ -1,0 +1,53 @@
+"""File names of reports: readable, and safe on every system."""
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Any
+
+LONGEST = 120  # bytes; endings such as ".by_task.csv" come on top of it, and file systems allow 255
+
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+
+
+def file_name(values: Iterable[Any]) -> str:
+    """Make a file name of values, without an ending.
+
+    A value that can't stand in a file name as it is, such as ``meta-llama/Llama-3-8B``, gets a mark of six hexadecimal
+    digits, so that different values keep different names. Of a path only the last part is shown.
+
+    Parameters
+    ----------
+    values : iterable
+        Texts, numbers, lists; empty texts are left out.
+
+    Returns
+    -------
+    str
+        ``defaults`` where there are no values.
+    """
+    values = [value for value in values if value != ""]
+    name = "-".join(_part(value) for value in values)
+    if len(name.encode()) > LONGEST:
+        name = f"{_cut(name, LONGEST - 7)}-{mark(repr(values))}"
+    return name or "defaults"
+
+
+def mark(text: str) -> str:
+    """Return six hexadecimal digits that stand for a text."""
+    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=3).hexdigest()
+
+
+def _part(value: Any) -> str:
+    text = str(value)
+    shown = text.rstrip("/").rsplit("/", 1)[-1] if text.startswith(("/", "./", "../", "~/")) else text
+    shown = unicodedata.normalize("NFC", shown)
+    safe = "".join(c if c.isalnum() or c in "-_.+" else "_" for c in shown).strip("._-")
+    if safe == text and not _RESERVED.fullmatch(text):
+        return safe
+    return f"{safe}-{mark(text)}".lstrip("-")
+
+
+def _cut(text: str, size: int) -> str:
+    return text.encode()[:size].decode(errors="ignore")

@@ -1,0 +1,263 @@
+"""Frames of steps and checks; every column's name, type and unit stands here once."""
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from evalkit.io import Column, frame
+from evalkit.steps.evaluators import evaluate_history
+from evalkit.steps.format import DEFAULTS, Options, StepRecord
+from evalkit.steps.jsonable import to_jsonable
+from evalkit.steps.parse import History, read_histories
+from evalkit.steps.records import cell_type_of, function_of, normalise_history, whole
+from evalkit.steps.verdicts import VERDICTS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+IDS = (
+    Column("source", "str", "path of the history's file"),
+    Column("thread", "str", "thread of a checkpoint; empty for other files"),
+    Column("position", "int", "place of the record in its history, from 0"),
+    Column("step_index", "int?", "index of the step; where none was recorded, counted: a retry keeps its step's"),
+    Column("function_name", "str", "function of the step"),
+)
+STEP_COLUMNS = (
+    *IDS,
+    Column("attempt", "int", "how often the call was made in a row, each time before having failed, from 1"),
+    Column("step_type", "str", "as planned: analysis, visualization, …"),
+    Column("cell_type", "str", "cell type the step is about"),
+    Column("success", "bool?", "as recorded; missing where the record does not say"),
+    Column("verdict", "str", ", ".join(VERDICTS)),
+    Column("silent_failure", "bool", "success was reported, but the result says otherwise"),
+    Column("silent_failure_reason", "str", "what the result says"),
+    Column("critical_failure", "bool", "an error after which nothing that follows can work"),
+    Column("error_category", "str", "system_error or analysis_error, of failures"),
+    Column("error_type", "str", "class of the error, where it was recorded"),
+    Column("error", "str", "message of the error"),
+    Column("result_type", "str", "structured, visualization, text, skipped, validation"),
+    Column("truncated", "bool", "the stored text is cut, or of exactly the length at which it would be cut"),
+    Column("stored_length", "int?", "length of the stored text or HTML", "characters"),
+    Column("original_length", "int?", "its length before it was cut; missing where that is not known", "characters"),
+    Column("data_completeness", "str", "complete, partial, limited (cut text) or none"),
+    Column("discovery_status", "str", "how the discovery of cell types ended (process_cells)"),
+    Column("total_significant", "int?", "significant terms over all methods, for orientation (enrichment)"),
+    Column("result_summary", "str", "the stored summary"),
+    Column("description", "str", "what the step was to do"),
+    Column("skip_reason", "str", "why the step was skipped"),
+    Column("parameters", "str", "parameters of the call, as JSON"),
+    Column("timestamp", "str", "as recorded"),
+    Column("shape", "str", "shape of the record: A, B or C"),
+)
+CHECK_COLUMNS = (
+    *IDS,
+    Column("name", "str", "name of the check"),
+    Column("score", "float", "from 0 to 1; NaN where it can't be computed", "share"),
+    Column("label", "str", "the judgement in a word"),
+    Column("explanation", "str", "why"),
+    Column("severity", "str", "info, warning, error or critical"),
+)
+
+
+class StepHistories(NamedTuple):
+    """Everything read from one or more sources.
+
+    Attributes
+    ----------
+    steps : DataFrame
+        One row per step (`STEP_COLUMNS`).
+    checks : DataFrame
+        One row per step and check (`CHECK_COLUMNS`).
+    ledger : DataFrame
+        One row per file seen.
+    histories : list of History
+        The records themselves.
+    """
+
+    steps: "pd.DataFrame"
+    checks: "pd.DataFrame"
+    ledger: "pd.DataFrame"
+    histories: list[History]
+
+
+def load(source: Any, options: Options = DEFAULTS) -> StepHistories:
+    """Read and judge histories.
+
+    Parameters
+    ----------
+    source : str, path, or a list of them
+        Files (JSON, JSONL, LangGraph's SQLite checkpoints), folders, or ``samples:steps``.
+    options : Options
+
+    Returns
+    -------
+    StepHistories
+
+    Raises
+    ------
+    SourceError
+        Where a source is not there.
+    """
+    histories, ledger = read_histories(source, options)
+    rows = [evaluated_rows(history, options) for history in histories]
+    steps = frame([row for step_rows, _ in rows for row in step_rows], STEP_COLUMNS)
+    checks = frame([row for _, check_rows in rows for row in check_rows], CHECK_COLUMNS)
+    return StepHistories(steps, checks, ledger.frame(), histories)
+
+
+def steps_df(source: Any, options: Options = DEFAULTS) -> "pd.DataFrame":
+    """Give the frame of steps of a source, or of a list of records; see `load` and `STEP_COLUMNS`."""
+    return _rows_of(source, 0, options)
+
+
+def checks_df(source: Any, options: Options = DEFAULTS) -> "pd.DataFrame":
+    """Give the frame of checks of a source, or of a list of records; see `load` and `CHECK_COLUMNS`."""
+    return _rows_of(source, 1, options)
+
+
+def evaluated_rows(history: History, options: Options = DEFAULTS) -> tuple[list[dict], list[dict]]:
+    """Judge a history and make the rows of its steps and of its checks, as dictionaries."""
+    steps, checks = [], []
+    evaluations = evaluate_history(history.records, options)
+    for position, (record, evaluation) in enumerate(zip(history.records, evaluations, strict=True)):
+        ids = {
+            "source": history.source,
+            "thread": history.thread,
+            "position": position,
+            "step_index": record["step_index"],
+            "function_name": function_of(record),
+        }
+        steps.append(ids | _step_row(record, evaluation))
+        checks += [ids | {column: check.get(column) for column in _CHECK} for check in evaluation["checks"]]
+    return steps, checks
+
+
+def compare_histories(a: Any, b: Any, options: Options = DEFAULTS) -> "pd.DataFrame":
+    """Put the steps of two histories side by side.
+
+    Steps are paired by function and parameters; of repeated ones the last attempt of each run counts, and the n-th of
+    one history is paired with the n-th of the other.
+
+    Parameters
+    ----------
+    a, b : str, path, frame of steps, or list of records
+        With one history each, or several taken together.
+
+    Returns
+    -------
+    DataFrame
+        function_name, cell_type, run (1 for the first of its kind), verdict_a, verdict_b, change (same, fixed,
+        broken, changed, only in a, only in b), attempts, truncated, total_significant of both. In the order of a,
+        then what only b has.
+    """
+    rows = [_by_call(_steps_of(x, options)) for x in (a, b)]
+    keys = list(dict.fromkeys([*rows[0], *rows[1]]))
+    return frame([_pair(key, rows[0].get(key), rows[1].get(key)) for key in keys], COMPARISON_COLUMNS)
+
+
+COMPARISON_COLUMNS = (
+    Column("function_name", "str", "function of the step"),
+    Column("cell_type", "str", "cell type the step is about"),
+    Column("run", "int", "1 for the first run of the call, 2 for the second"),
+    Column("change", "str", "same, fixed, broken, changed, only in a, only in b"),
+    *(
+        Column(f"{name}_{side}", dtype, f"{meaning} in {side}")
+        for name, dtype, meaning in (
+            ("verdict", "str", "how the step ended"),
+            ("attempts", "int?", "attempts"),
+            ("truncated", "bool?", "stored text is cut"),
+            ("total_significant", "int?", "significant terms"),
+        )
+        for side in "ab"
+    ),
+)
+_CHECK = tuple(column.name for column in CHECK_COLUMNS[len(IDS) :])
+
+
+def _step_row(record: StepRecord, evaluation: Mapping[str, Any]) -> dict[str, Any]:
+    step, metadata = record["step"], record["result_metadata"]
+    failure = evaluation.get("failure_evaluation", {})
+    cut = metadata.get("truncated")
+    original = whole(cut[0]) if isinstance(cut, (list, tuple)) and cut else None
+    stored = len(record["result"]) if isinstance(record["result"], str) else None
+    return {
+        **{key: evaluation.get(key) for key in _FROM_EVALUATION},
+        "step_type": _text(step.get("step_type")),
+        "cell_type": cell_type_of(record),
+        "error_category": failure.get("error_category"),
+        "error_type": record["error_type"],
+        "error": record["error"],
+        "stored_length": stored,
+        "original_length": original if cut else stored,
+        "discovery_status": evaluation.get("process_cells_evaluation", {}).get("discovery_status"),
+        "total_significant": whole(evaluation.get("enrichment_evaluation", {}).get("total_significant_pathways")),
+        "result_summary": record["result_summary"] or None,
+        "description": _text(step.get("description")),
+        "skip_reason": _text(step.get("skip_reason")),
+        "parameters": json.dumps(to_jsonable(step["parameters"]), sort_keys=True, ensure_ascii=False),
+        "timestamp": record["timestamp"],
+        "shape": record["shape"],
+    }
+
+
+_FROM_EVALUATION = (
+    "attempt",
+    "success",
+    "verdict",
+    "silent_failure",
+    "silent_failure_reason",
+    "critical_failure",
+    "result_type",
+    "truncated",
+    "data_completeness",
+)
+
+
+def _rows_of(source: Any, which: int, options: Options) -> "pd.DataFrame":
+    columns = (STEP_COLUMNS, CHECK_COLUMNS)[which]
+    if _is_records(source):
+        return frame(evaluated_rows(History("", "", normalise_history(source, options)), options)[which], columns)
+    return load(source, options)[which]
+
+
+def _is_records(source: Any) -> bool:
+    return isinstance(source, Mapping) or (isinstance(source, list) and any(isinstance(x, Mapping) for x in source))
+
+
+def _steps_of(source: Any, options: Options) -> "pd.DataFrame":
+    return source if hasattr(source, "columns") else steps_df(source, options)
+
+
+def _by_call(steps: "pd.DataFrame") -> dict[tuple, dict[str, Any]]:
+    """Index the last attempt of each run of a call by function, parameters and number of the run."""
+    out: dict[tuple, dict[str, Any]] = {}
+    runs: dict[tuple, int] = {}
+    for row in to_jsonable(steps):
+        call = (row["function_name"], row["parameters"])
+        runs[call] = runs.get(call, 0) + (1 if row["attempt"] == 1 else 0)
+        out[(*call, runs[call])] = row
+    return out
+
+
+def _pair(key: tuple, a: dict | None, b: dict | None) -> dict[str, Any]:
+    one = a or b or {}
+    row = {"function_name": key[0], "cell_type": one["cell_type"], "run": key[2], "change": _change(a, b)}
+    for side, step in (("a", a), ("b", b)):
+        if step is not None:
+            shown = {"attempts": step["attempt"], **{k: step[k] for k in ("verdict", "truncated", "total_significant")}}
+            row |= {f"{name}_{side}": value for name, value in shown.items()}
+    return row
+
+
+def _change(a: dict | None, b: dict | None) -> str:
+    if a is None or b is None:
+        return "only in b" if a is None else "only in a"
+    if a["verdict"] == b["verdict"]:
+        return "same"
+    if b["verdict"] == "success":
+        return "fixed"
+    return "broken" if a["verdict"] == "success" else "changed"
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)

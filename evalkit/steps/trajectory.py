@@ -1,0 +1,255 @@
+"""Judging a history as a whole: tool calls against an expected list, the plan, loops."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from evalkit.steps.format import DEFAULTS, PLAN_KEY, PSEUDO_STEPS, Options, StepRecord
+from evalkit.steps.jsonable import to_jsonable
+from evalkit.steps.records import function_of, name, normalise_history, same_call
+from evalkit.steps.verdicts import verdict
+
+Mode = Literal["strict", "unordered", "subset", "superset"]
+NOT_RUN = "not run"
+MODES = ("strict", "unordered", "subset", "superset")
+
+
+class Call(NamedTuple):
+    """A tool call; parameters None stand for any."""
+
+    function_name: str
+    parameters: dict[str, Any] | None = None
+
+
+class ToolCallScore(NamedTuple):
+    """How the calls made compare with those expected.
+
+    Attributes
+    ----------
+    match : bool
+        Whether the mode's condition holds.
+    precision, recall, f1 : float
+        Share of the calls made that were expected, of the expected that were made, their harmonic mean; NaN where
+        there are none to divide by.
+    matched, made, expected : int
+    extra, missing : list of Call
+        Calls made but not expected, and the reverse.
+    """
+
+    mode: str
+    match: bool
+    precision: float
+    recall: float
+    f1: float
+    matched: int
+    made: int
+    expected: int
+    extra: list[Call]
+    missing: list[Call]
+
+
+class Loop(NamedTuple):
+    """Failures in a row of one call: position of the first, how many, the call and its last error."""
+
+    position: int
+    length: int
+    function_name: str | None
+    parameters: dict[str, Any]
+    error: str | None
+
+
+class PlannedStep(NamedTuple):
+    """What became of one planned step: `status` is the verdict of its last attempt, or ``not run``."""
+
+    position: int
+    call: Call
+    status: str
+    attempts: int
+    in_order: bool | None
+
+
+def calls_made(records: Any, *, retries: bool = False, options: Options = DEFAULTS) -> list[Call]:
+    """List the tool calls of a history, in order; skipped and pseudo-steps are none.
+
+    Parameters
+    ----------
+    records : list of records
+    retries : bool
+        Count each attempt at a call that failed; otherwise a call and its retries in a row are one.
+    """
+    calls, before = [], None
+    for record in normalise_history(records, options):
+        if not _is_call(record):
+            continue
+        repeated = before is not None and before["success"] is False and same_call(before, record)
+        if retries or not repeated:
+            calls.append(Call(function_of(record), record["step"]["parameters"]))
+        before = record
+    return calls
+
+
+def score_tool_calls(
+    records: Any,
+    expected: Iterable[str | Mapping[str, Any] | Sequence],
+    mode: Mode = "unordered",
+    *,
+    retries: bool = False,
+    options: Options = DEFAULTS,
+) -> ToolCallScore:
+    """Compare the tool calls of a history with an expected list.
+
+    Parameters
+    ----------
+    records : list of records
+        Any shape.
+    expected : iterable
+        Function names, ``(name, parameters)``, or steps with function_name and parameters. Parameters count only
+        where they are given, and then must be equal.
+    mode : {"strict", "unordered", "subset", "superset"}
+        What matches: the same calls in the same order; the same calls in any order; the calls made are among those
+        expected; the calls made include those expected. Calls are counted: one expected twice must be made twice.
+        Precision and recall rest on the longest common subsequence in strict mode, else on the largest set of pairs.
+    retries : bool
+        As for `calls_made`.
+
+    Returns
+    -------
+    ToolCallScore
+
+    Raises
+    ------
+    ValueError
+        For an unknown mode, or an expected call without a name.
+    """
+    if mode not in MODES:
+        raise ValueError(f"unknown mode {mode!r}: one of {', '.join(MODES)}")
+    made, wanted = calls_made(records, retries=retries, options=options), [_call(item) for item in expected]
+    pairs = _in_order(made, wanted) if mode == "strict" else _in_any_order(made, wanted)
+    extra = [call for i, call in enumerate(made) if i not in {i for i, _ in pairs}]
+    missing = [call for j, call in enumerate(wanted) if j not in {j for _, j in pairs}]
+    holds = {"subset": not extra, "superset": not missing}.get(mode, not extra and not missing)
+    k, precision, recall = len(pairs), _ratio(len(pairs), len(made)), _ratio(len(pairs), len(wanted))
+    f1 = _ratio(2 * k, len(made) + len(wanted))
+    return ToolCallScore(mode, holds, precision, recall, f1, k, len(made), len(wanted), extra, missing)
+
+
+def plan_adherence(records: Any, plan: Any, options: Options = DEFAULTS) -> list[PlannedStep]:
+    """Tell what became of every planned step; the share that ended in success is the adherence.
+
+    A planned step takes the first run of records of its call that no earlier planned step has taken, with its
+    retries; the last of them decides the status. Parameters of the plan count where they are given. `in_order` says
+    whether the step ran after the planned steps before it (None where it did not run).
+
+    Parameters
+    ----------
+    records : list of records
+    plan : list of steps (as for `score_tool_calls`), or a mapping with ``steps``
+    options : Options
+    """
+    history = normalise_history(records, options)
+    free, out, latest = set(range(len(history))), [], -1
+    for position, wanted in enumerate(planned_calls(plan)):
+        runs = [i for i in sorted(free) if _fits(_made(history[i]), wanted)]
+        taken = runs[:1]
+        for i in runs[1:]:  # retries of what failed
+            if history[taken[-1]]["success"] is not False or not same_call(history[i], history[taken[-1]]):
+                break
+            taken.append(i)
+        free -= set(taken)
+        if not taken:
+            out.append(PlannedStep(position, wanted, NOT_RUN, 0, None))
+            continue
+        ended = verdict(history[taken[-1]], options)
+        out.append(PlannedStep(position, wanted, ended, len(taken), taken[0] > latest))
+        latest = max(latest, taken[0])
+    return out
+
+
+def planned_calls(plan: Any) -> list[Call]:
+    """List the calls of a plan: a list of steps, or a mapping that holds one under ``steps``; the rest is left out."""
+    if isinstance(plan, Mapping):
+        plan = plan.get("steps", plan.get(PLAN_KEY))
+    steps = plan if isinstance(plan, (list, tuple)) else []
+    named = [step for step in steps if isinstance(step, str) or (isinstance(step, Mapping) and _name_in(step))]
+    return [call for call in map(_call, named) if call.function_name not in PSEUDO_STEPS]
+
+
+def find_loops(records: Any, options: Options = DEFAULTS) -> list[Loop]:
+    """Find runs of at least ``options.loop_length`` failures of the same function with the same parameters."""
+    loops: list[Loop] = []
+    run: list[StepRecord] = []
+    position = 0
+    for i, record in enumerate([*normalise_history(records, options), None]):
+        if run and record is not None and record["success"] is False and same_call(run[-1], record):
+            run.append(record)
+            continue
+        if len(run) >= options.loop_length:
+            step = run[-1]["step"]
+            loops.append(Loop(position, len(run), function_of(run[-1]), step["parameters"], run[-1]["error"]))
+        run, position = ([record] if record is not None and record["success"] is False else []), i
+    return loops
+
+
+def _is_call(record: StepRecord) -> bool:
+    function = function_of(record)
+    return function is not None and function not in PSEUDO_STEPS and record["result_type"] != "skipped"
+
+
+def _made(record: StepRecord) -> Call:
+    return Call(function_of(record) or "", record["step"]["parameters"])
+
+
+def _call(item: Any) -> Call:
+    if isinstance(item, str):
+        return Call(item)
+    if isinstance(item, Mapping):
+        parameters = item.get("parameters")
+        item = (_name_in(item), to_jsonable(parameters) if isinstance(parameters, Mapping) else None)
+    call = Call(*item)
+    if not isinstance(call.function_name, str) or not call.function_name:
+        raise ValueError(f"an expected call needs a function name, {item!r} has none")
+    return call
+
+
+def _name_in(step: Mapping[str, Any]) -> str | None:
+    return name(step.get("function_name") or step.get("name"))
+
+
+def _fits(made: Call, wanted: Call) -> bool:
+    return made.function_name == wanted.function_name and wanted.parameters in (None, made.parameters)
+
+
+def _in_any_order(made: list[Call], wanted: list[Call]) -> set[tuple[int, int]]:
+    """Pair calls, those with stated parameters first: what they fit is a part of what names alone fit."""
+    pairs: set[tuple[int, int]] = set()
+    free = list(range(len(made)))
+    for j in sorted(range(len(wanted)), key=lambda j: wanted[j].parameters is None):
+        i = next((i for i in free if _fits(made[i], wanted[j])), None)
+        if i is not None:
+            free.remove(i)
+            pairs.add((i, j))
+    return pairs
+
+
+def _in_order(made: list[Call], wanted: list[Call]) -> set[tuple[int, int]]:
+    """Pair the calls of a longest common subsequence."""
+    n, m = len(made), len(wanted)
+    length = [[0] * (m + 1) for _ in range(n + 1)]
+    for i in range(n - 1, -1, -1):
+        for j in range(m - 1, -1, -1):
+            fits = _fits(made[i], wanted[j])
+            length[i][j] = 1 + length[i + 1][j + 1] if fits else max(length[i + 1][j], length[i][j + 1])
+    pairs, i, j = set(), 0, 0
+    while i < n and j < m:
+        if _fits(made[i], wanted[j]):
+            pairs.add((i, j))
+            i, j = i + 1, j + 1
+        elif length[i + 1][j] >= length[i][j + 1]:
+            i += 1
+        else:
+            j += 1
+    return pairs
+
+
+def _ratio(k: int, n: int) -> float:
+    return k / n if n else math.nan

@@ -1,0 +1,7 @@
+"""Settings of all tests."""
+
+from hypothesis import HealthCheck, settings
+
+# time limits of single examples say more about a busy machine than about the code
+settings.register_profile("evalkit", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("evalkit")

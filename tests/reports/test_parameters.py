@@ -1,0 +1,182 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from papermill.iorw import NoDatesSafeLoader, yaml
+from papermill.translators import PythonTranslator
+
+from evalkit.reports.parameters import (
+    REQUIRED,
+    Parameter,
+    check_names,
+    check_value,
+    from_text,
+    parse_values,
+    read_notebook,
+    read_parameters,
+    read_values,
+)
+
+CELL = """
+# what the report is about
+runs: str = "samples:mindcraft"  # folder, or URL (s3://…)
+n: int = 3
+share: float = 0.5
+quick: bool = True
+tasks: list[str] = ["a", "b"]
+weights: dict[str, float] = {"a": 1.0}
+plain = "x"
+must: str
+"""
+
+
+def test_the_parameters_cell_is_the_schema():
+    found = read_parameters(CELL)
+    types = {name: p.type for name, p in found.items()}
+    assert types == {
+        "runs": "str",
+        "n": "int",
+        "share": "float",
+        "quick": "bool",
+        "tasks": "list[str]",
+        "weights": "dict[str, float]",
+        "plain": "str",
+        "must": "str",
+    }
+    assert found["tasks"].default == ["a", "b"]
+    assert found["must"].default is REQUIRED
+
+
+def test_papermill_sees_the_same_parameters():
+    lines = [line for line in CELL.strip().splitlines() if not line.startswith("must")]
+    theirs = PythonTranslator.inspect({"source": "\n".join(lines)})
+    ours = read_parameters("\n".join(lines))
+    assert {p.name: p.inferred_type_name.replace("None", "") for p in theirs} == {
+        name: "" if name == "plain" else p.type for name, p in ours.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "fault"),
+    [
+        ("str", "a", ""),
+        ("str", 4, 'p must be str, not int (4); put it in quotes: "…"'),
+        ("str", 0.1, 'p must be str, not float (0.1); put it in quotes: "…"'),
+        ("str", True, 'p must be str, not bool (true); put it in quotes: "…"'),
+        ("str", None, "p has no value (null); its type is str"),
+        ("int", 4, ""),
+        ("int", True, "p must be int, not bool (true)"),
+        ("int", 4.0, "p must be int, not float (4.0)"),
+        ("int", "4", 'p must be int, not str ("4")'),
+        ("float", 0.5, ""),
+        ("float", "1e-3", 'p must be float, not str ("1e-3"); write 0.001 without quotes'),
+        ("float", "much", 'p must be float, not str ("much")'),
+        ("bool", "yes", 'p must be bool, not str ("yes")'),
+        ("list[str]", ["a"], ""),
+        ("list[str]", [], ""),
+        ("list[str]", "a", 'p must be list[str], not str ("a")'),
+        ("list[str]", ["a", 1], 'p[2] must be str, not int (1); put it in quotes: "…"'),
+        ("list", ["a", 1], ""),
+        ("list[list[int]]", [[1], ["a"]], 'p[2][1] must be int, not str ("a")'),
+        ("dict[str, float]", {"a": 1}, ""),
+        ("dict[str, float]", {"a": "b"}, 'p[1] must be float, not str ("b")'),
+        ("", 7, ""),
+        ("Path", 7, ""),
+    ],
+)
+def test_values_are_checked_against_their_type(kind, value, fault):
+    assert check_value(value, Parameter("p", kind, None))[1] == fault
+
+
+def test_whole_numbers_given_for_floats_become_floats():
+    assert repr(check_value(1, Parameter("p", "float", 0.0))[0]) == "1.0"
+    assert repr(check_value([1, 2.5], Parameter("p", "list[float]", []))[0]) == "[1.0, 2.5]"
+    assert repr(check_value({"a": 1}, Parameter("p", "dict[str, float]", {}))[0]) == "{'a': 1.0}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        ("str", "4", "4"),
+        ("str", "[a]", "[a]"),
+        ("int", "4", 4),
+        ("float", "1e-3", 0.001),
+        ("bool", "False", False),
+        ("bool", "true", True),
+        ("list[str]", "a/b", ["a/b"]),
+        ("list[str]", "[a, b]", ["a", "b"]),
+        ("list[int]", "4", [4]),
+        ("dict[str, int]", "{a: 1}", {"a": 1}),
+        ("", "4", "4"),
+    ],
+)
+def test_typed_texts_are_read_by_the_parameters_type(kind, text, value):
+    assert from_text(text, Parameter("p", kind, None)) == (value, "")
+
+
+@pytest.mark.parametrize(("kind", "text"), [("int", "4.5"), ("float", "x"), ("bool", "1"), ("list[int]", "[a")])
+def test_typed_texts_of_the_wrong_type_are_faults(kind, text):
+    fault = from_text(text, Parameter("p", kind, None))[1]
+    assert fault.startswith(f"p must be {kind}, not ")
+
+
+def test_unknown_names_come_with_the_nearest_one():
+    known = read_parameters(CELL)
+    assert check_names(["run"], known) == ["unknown parameter run; did you mean runs?"]
+    assert check_names(["zzz"], {}) == ["unknown parameter zzz; there are: none"]
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("a: [1", "not YAML"),
+        ("- 1", "not a mapping of parameter names to values"),
+        ("1: a", "not a mapping of parameter names to values"),
+        ("a: 1\na: 2", "a is given twice (line 2)"),
+        ("a: !!python/object:os.system 1", "not YAML"),
+    ],
+)
+def test_broken_params_files_are_explained(text, fault):
+    with pytest.raises(ValueError, match=r"^not ") as raised:
+        parse_values(text)
+    assert fault in str(raised.value)
+
+
+def test_an_empty_params_file_means_the_defaults(tmp_path):
+    path = tmp_path / "empty.yaml"
+    path.write_text("# nothing\n")
+    assert read_values(path) == {}
+
+
+def test_params_files_that_cannot_be_read_are_explained(tmp_path):
+    (tmp_path / "latin.yaml").write_bytes(b"a: \xff\n")
+    with pytest.raises(ValueError, match="not UTF-8 at byte 3"):
+        read_values(tmp_path / "latin.yaml")
+    with pytest.raises(ValueError, match="No such file"):
+        read_values(tmp_path / "none.yaml")
+
+
+@given(
+    st.dictionaries(
+        st.text("abc_", min_size=1),
+        st.one_of(st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(), st.dates().map(str)),
+    )
+)
+def test_values_are_read_as_papermill_reads_them(values):
+    text = yaml.safe_dump(values)
+    assert parse_values(text) == yaml.load(text, Loader=NoDatesSafeLoader)
+
+
+def test_dates_stay_texts_and_nan_is_a_float():
+    values = parse_values("a: 2025-01-02\nb: .nan")
+    assert values["a"] == "2025-01-02"
+    assert math.isnan(values["b"])
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"cells": 1}', b'{"cells": [{}]}', b"\xff\xfe"])
+def test_what_is_no_notebook_is_explained(tmp_path, content):
+    path = tmp_path / "x.ipynb"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="not a notebook"):
+        read_notebook(path)
