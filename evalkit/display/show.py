@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 import pandas as pd
 from IPython.display import display
 from matplotlib.axes import Axes
@@ -69,6 +70,7 @@ def show_table(
     right = [' class="number"' if c in table and pd.api.types.is_numeric_dtype(table[c]) else "" for c in shown]
     head = "".join(f'<th scope="col"{r}>{_escape(_title(c))}</th>' for c, r in zip(shown, right, strict=True))
     body = "".join(_row(values, right) for values in shown.itertuples(index=False, name=None))
+    body = body or f'<tr><td colspan="{max(len(right), 1)}">nothing of this kind</td></tr>'
     more = f"<p>{len(table) - rows} more rows are not shown.</p>" if len(table) > rows else ""
     top = f"<caption>{_escape(caption)}</caption>" if caption else ""
     page = (
@@ -204,7 +206,7 @@ def _below_common_folder(paths: pd.Series) -> list:
 
 
 def _cell(value: Any, digits: int) -> str:
-    if isinstance(value, bool):
+    if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
     if isinstance(value, (list, tuple, set)):
         return plain(", ".join(str(v) for v in value))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from evalkit.io import Column, frame
-from evalkit.stats import estimate_by
+from evalkit.stats import Estimate, estimate_by, proportion_interval
 from evalkit.steps.contents import IDS, each_record, ids_of
 from evalkit.steps.format import DEFAULTS, Options
 from evalkit.steps.legacy import old_flat
@@ -56,6 +56,12 @@ def success_rates(steps: pd.DataFrame, by: str | Sequence[str] = "history") -> p
     return estimate_by(both, [*by, "success"], "value", clusters="history" if several else None)
 
 
+def confirmed_success(steps: pd.DataFrame) -> Estimate:
+    """Estimate the share of steps that succeeded without silent failures; see `success_rates`."""
+    judged = steps[~steps["verdict"].isin(("skipped", "unknown")).to_numpy()]
+    return proportion_interval(int(judged["verdict"].eq("success").sum()), len(judged))
+
+
 def verdict_counts(steps: pd.DataFrame) -> pd.DataFrame:
     """Count the verdicts of each history: one row per history, one column per verdict."""
     table = named(steps)
@@ -72,7 +78,7 @@ def failure_kinds(steps: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        verdict, kind, error_category, steps, functions, message (of the first), most frequent first.
+        verdict, steps, kind, message (of the first), functions, error_category; most frequent first.
     """
     failed = named(steps)[steps["verdict"].isin(("failure", "critical failure", "silent failure")).to_numpy()]
     messages = failed["error"].where(failed["verdict"] != "silent failure", failed["silent_failure_reason"])
@@ -101,8 +107,8 @@ def storage_comparison(histories: Sequence[History], options: Options = DEFAULTS
     Returns
     -------
     DataFrame
-        history, position, function_name, cell_type, result_type, cut; then characters, numbers and items (terms,
-        genes, named groups) in the new storage, and what can be read of them from the old one.
+        history, position, function_name; then numbers, items (terms, genes, named groups) and characters in the new
+        storage, and what can be read of them from the old one; cut, result_type, cell_type.
     """
     rows = []
     for history, position, record in each_record(histories):
@@ -128,26 +134,28 @@ def storage_comparison(histories: Sequence[History], options: Options = DEFAULTS
 def truncation(steps: pd.DataFrame) -> pd.DataFrame:
     """Estimate, for each history and type of result, the share of successful steps whose stored text is cut."""
     kept = named(steps)[steps["verdict"].isin(("success", "silent failure")).to_numpy()]
-    return estimate_by(kept.assign(value=kept["truncated"].astype("float64")), ["history", "result_type"], "value")
+    shares = estimate_by(kept.assign(value=kept["truncated"].astype("float64")), ["history", "result_type"], "value")
+    return shares.drop(columns="n_clusters")
 
 
 _KIND_COLUMNS = (
     Column("verdict", "str", "failure, critical failure or silent failure"),
-    Column("kind", "str", "class of the error, or its message without names and numbers"),
-    Column("error_category", "str", "system_error or analysis_error"),
     Column("steps", "int", "steps that ended so"),
-    Column("functions", "object", "their functions"),
+    Column("kind", "str", "class of the error, or its message without names and numbers"),
     Column("message", "str", "message of the first"),
+    Column("functions", "object", "functions of the steps"),
+    Column("error_category", "str", "system_error or analysis_error"),
 )
 _STORAGE_COLUMNS = (
-    *IDS,
-    Column("result_type", "str", "how the new storage keeps it"),
-    Column("cut", "bool", "the old storage cuts this result"),
+    *IDS[:3],
     *(
         Column(f"{what}_{which}", "int", f"{what} in the {which} storage")
-        for what in ("characters", "numbers", "items")
+        for what in ("numbers", "items", "characters")
         for which in ("new", "old")
     ),
+    Column("cut", "bool", "the old storage cuts this result"),
+    Column("result_type", "str", "how the new storage keeps it"),
+    IDS[3],
 )
 
 

@@ -1,6 +1,7 @@
 """What the steps of histories hold, as frames: enrichments, cell types, coverage, loops, plan, routing."""
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import pandas as pd
@@ -11,7 +12,7 @@ from evalkit.steps.functions import compare_names
 from evalkit.steps.parse import History
 from evalkit.steps.records import cell_type_of, cell_types_of, function_of
 from evalkit.steps.results import read_annotation, read_enrichment
-from evalkit.steps.trajectory import NOT_RUN, find_loops, plan_adherence, planned_calls
+from evalkit.steps.trajectory import NOT_RUN, find_loops, plan_adherence
 from evalkit.steps.verdicts import VERDICTS, verdict
 from evalkit.steps.workflow import simulate_routing
 
@@ -28,8 +29,7 @@ _ENRICHMENT_COLUMNS = (
     Column("method", "str", "enrichment method"),
     Column("total_significant", "int?", "significant terms; missing where the count was cut away"),
     Column("listed", "int", "terms listed"),
-    Column("top_terms", "object", "first three of them"),
-    Column("top_p_values", "object", "their p-values"),
+    Column("top_terms", "object", "first three of them, with p-values where known"),
 )
 _ANNOTATION_COLUMNS = (
     *IDS,
@@ -83,8 +83,7 @@ def enrichments(histories: Sequence[History]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        history, position, function_name, cell_type, method, total_significant (missing: unknown), listed, top_terms,
-        top_p_values.
+        history, position, function_name, cell_type, method, total_significant (missing: unknown), listed, top_terms.
     """
     rows = [
         {
@@ -92,8 +91,7 @@ def enrichments(histories: Sequence[History]) -> pd.DataFrame:
             "method": method.upper(),
             "total_significant": found.total,
             "listed": len(found.terms),
-            "top_terms": found.terms[:3],
-            "top_p_values": found.p_values[:3],
+            "top_terms": [_with_p(*pair) for pair in zip_longest(found.terms[:3], found.p_values[:3])],
         }
         for history, position, record in each_record(histories)
         if function_of(record) == "perform_enrichment_analyses" and record["success"] is True
@@ -182,7 +180,7 @@ def routing(histories: Sequence[History], options: Options = DEFAULTS) -> pd.Dat
     rows = [
         {"history": history.label, **row}
         for history in histories
-        for row in simulate_routing(history.records, history.plan if planned_calls(history.plan) else None, options)
+        for row in simulate_routing(history.records, history.plan, options)
     ]
     return frame(rows, _ROUTING_COLUMNS)
 
@@ -197,9 +195,41 @@ def adherence(histories: Sequence[History], options: Options = DEFAULTS) -> pd.D
     return frame(rows, _ADHERENCE_COLUMNS)
 
 
+def focus(histories: Sequence[History]) -> list[History]:
+    """Choose the history a page looks at in detail: the one with the most records; none of none."""
+    return [max(histories, key=lambda history: len(history.records))] if histories else []
+
+
+def steps_of(steps: pd.DataFrame, histories: Sequence[History]) -> pd.DataFrame:
+    """Give the rows of a frame that belong to the histories named."""
+    wanted = {(history.source, history.thread) for history in histories}
+    keep = [pair in wanted for pair in zip(steps["source"], steps["thread"], strict=True)]
+    return steps[pd.Series(keep, index=steps.index, dtype=bool)]
+
+
+def short_steps(steps: pd.DataFrame) -> pd.DataFrame:
+    """Give the columns of a frame of steps that a page has room for, with what went wrong in one of them."""
+    wrong = steps["silent_failure_reason"].fillna(steps["error"]).fillna(steps["skip_reason"])
+    first, last = (
+        ["position", "step_index", "attempt", "function_name", "verdict"],
+        ["result_type", "truncated", "cell_type"],
+    )
+    return steps[first].assign(remark=wrong).join(steps[last])
+
+
+def open_checks(checks: pd.DataFrame) -> pd.DataFrame:
+    """Give the checks that did not pass or could not be made."""
+    kept = checks[checks["severity"].isin(("warning", "error", "critical")).to_numpy()]
+    return kept[["position", "function_name", "name", "severity", "label", "score", "explanation"]]
+
+
 def each_record(histories: Sequence[History]) -> Iterator[tuple[History, int, StepRecord]]:
     """Go through the records of histories, each with its history and place."""
     return ((history, i, record) for history in histories for i, record in enumerate(history.records))
+
+
+def _with_p(term: str | None, p: float | None) -> str:
+    return f"{term or '?'} (p = {p:.2g})" if p is not None else str(term)
 
 
 def ids_of(history: History, position: int, record: StepRecord) -> dict[str, Any]:

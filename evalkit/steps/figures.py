@@ -37,9 +37,11 @@ def timeline(steps: pd.DataFrame, ax: Axes | None = None) -> Axes:
         Rows of `steps_df` of one history.
     ax : Axes, optional
     """
+    if steps.empty:
+        return _nothing(ax)
     names = steps["function_name"].fillna("(no function)")
     lanes = list(dict.fromkeys(names))
-    ax = ax or new_axes(8, 1.6 + 0.32 * max(len(lanes), 1))
+    ax = ax or new_axes(8, 1.6 + 0.32 * len(lanes))
     y = names.map({name: i for i, name in enumerate(lanes)}).astype("float64")
     ax.plot(steps["position"], y, color="#C9CDD3", lw=1, zorder=1)
     present = [verdict for verdict in VERDICTS if steps["verdict"].eq(verdict).any()]
@@ -78,8 +80,10 @@ def rates(table: pd.DataFrame, category: str = "history", ax: Axes | None = None
     category : str
     ax : Axes, optional
     """
+    if table.empty:
+        return _nothing(ax)
     names = list(dict.fromkeys(table[category].fillna("(none)")))
-    ax = ax or new_axes(7, 1.5 + 0.42 * max(len(names), 1))
+    ax = ax or new_axes(7, 1.5 + 0.42 * len(names))
     styles = {REPORTED: ("#8A8F98", "o", -0.16), CONFIRMED: ("#0072B2", "s", 0.16)}
     for row in table.fillna({category: "(none)"}).to_dict("records"):
         colour, marker, shift = styles[row["success"]]
@@ -120,7 +124,9 @@ def survival(table: pd.DataFrame, what: str = "numbers", ax: Axes | None = None)
     ax : Axes, optional
     """
     shown = table[table[f"{what}_new"] > 0]
-    ax = ax or new_axes(8, 1.4 + 0.34 * max(len(shown), 1))
+    if shown.empty:
+        return _nothing(ax)
+    ax = ax or new_axes(8, 1.4 + 0.34 * len(shown))
     y = np.arange(len(shown))
     ax.barh(y, shown[f"{what}_new"], color="#EEF0F3", ec="#8A8F98", lw=0.8, hatch="//", height=0.72)
     ax.barh(y, shown[f"{what}_old"], color="#0072B2", height=0.72)
@@ -130,6 +136,7 @@ def survival(table: pd.DataFrame, what: str = "numbers", ax: Axes | None = None)
     ax.set_yticks(y, [label(_result_name(row), 44) for row in shown.to_dict("records")])
     ax.set_ylim(len(shown) - 0.5, -0.5)
     ax.margins(x=0.12)
+    ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_xlabel(f"{what} in the result")
     kept, lost = Patch(color="#0072B2", label="kept by the old storage"), Patch(fc="#EEF0F3", ec="#8A8F98", hatch="//")
     lost.set_label("lost by it, kept by the new one")
@@ -152,10 +159,12 @@ def enrichment(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
         As `enrichments` returns it, of one history.
     ax : Axes, optional
     """
+    if table.empty:
+        return _nothing(ax)
     groups = list(dict.fromkeys(zip(table["position"], table["cell_type"].fillna("unknown"), strict=True)))
     methods = list(dict.fromkeys(table["method"]))
-    ax = ax or new_axes(7, 1.6 + 0.55 * max(len(groups), 1))
-    width = 0.8 / max(len(methods), 1)
+    ax = ax or new_axes(7, 1.6 + 0.55 * len(groups))
+    width = 0.8 / len(methods)
     palette = dict(zip(methods, cycle(_METHOD_LOOKS), strict=False))
     for row in table.fillna({"cell_type": "unknown"}).to_dict("records"):
         i = groups.index((row["position"], row["cell_type"]))
@@ -168,6 +177,7 @@ def enrichment(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     ax.set_yticks(range(len(groups)), [label(f"{cell_type} (record {at})", 40) for at, cell_type in groups])
     ax.set_ylim(len(groups) - 0.5, -0.5)
     ax.margins(x=0.1)
+    ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_xlabel("significant terms; each method by its own p-values")
     _legend(ax, [Patch(fc=c, hatch=h, ec="white", label=label(m)) for m, (c, h) in palette.items()])
     return ax
@@ -193,8 +203,10 @@ def coverage(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
         As `coverage` of `evalkit.steps.contents` returns it, of one history.
     ax : Axes, optional
     """
+    if table.empty:
+        return _nothing(ax)
     types, analyses = (list(dict.fromkeys(table[column])) for column in ("cell_type", "analysis"))
-    ax = ax or new_axes(max(5.5, 2.6 + 1.15 * len(analyses)), 1.8 + 0.36 * max(len(types), 1))
+    ax = ax or new_axes(max(5.5, 2.6 + 1.15 * len(analyses)), 1.8 + 0.36 * len(types))
     for row in table.to_dict("records"):
         x, y = analyses.index(row["analysis"]), types.index(row["cell_type"])
         ax.barh(y, 0.94, 0.9, left=x - 0.47, color=LOOKS[row["status"]][0])
@@ -202,8 +214,8 @@ def coverage(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
         ax.text(x, y, LOOKS[row["status"]][2], ha="center", va="center", color="white" if dark else "#30343b", size=9)
     ax.set_xticks(range(len(analyses)), [label(name, 22) for name in analyses], rotation=20, ha="right")
     ax.set_yticks(range(len(types)), [label(name) for name in types])
-    ax.set_xlim(-0.5, max(len(analyses), 1) - 0.5)
-    ax.set_ylim(max(len(types), 1) - 0.5, -0.5)
+    ax.set_xlim(-0.5, len(analyses) - 0.5)
+    ax.set_ylim(len(types) - 0.5, -0.5)
     ax.grid(False)
     present = [status for status in STATUSES if table["status"].eq(status).any()]
     _legend(ax, [Patch(fc=LOOKS[s][0], ec="#C9CDD3", label=f"{LOOKS[s][2]} {s}") for s in present])
@@ -218,9 +230,16 @@ def describe_coverage(table: pd.DataFrame) -> str:
     return f"Coverage of {size}: {parts or 'nothing'}."
 
 
+def _nothing(ax: Axes | None) -> Axes:
+    ax = ax or new_axes(7, 1.2)
+    ax.set_axis_off()
+    ax.text(0.5, 0.5, "nothing of this kind", ha="center", va="center", transform=ax.transAxes, color="#5b616b")
+    return ax
+
+
 def _marker(verdict: str) -> Line2D:
     colour, marker, _ = LOOKS[verdict]
-    return Line2D([], [], color=colour, marker=marker, ls="", ms=8, mec="white", label=verdict)
+    return Line2D([], [], color=colour, marker=marker, ls="", ms=13 if marker == "*" else 8, mec="white", label=verdict)
 
 
 def _result_name(row: dict) -> str:
@@ -230,4 +249,6 @@ def _result_name(row: dict) -> str:
 
 def _legend(ax: Axes, handles: list) -> None:
     if handles:
-        ax.figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 4), fontsize=9)
+        ax.figure.legend(
+            handles=handles, loc="outside lower center", ncols=min(len(handles), 4), fontsize=9, frameon=False
+        )

@@ -1,5 +1,6 @@
 """What notebooks show of stored plots and of the report of a step."""
 
+import json
 from collections.abc import Sequence
 
 import pandas as pd
@@ -8,6 +9,7 @@ from evalkit.display import show_details, show_sandboxed, show_table, show_text
 from evalkit.io import Column, frame
 from evalkit.steps.contents import IDS, each_record, ids_of
 from evalkit.steps.evaluators import evaluate_history
+from evalkit.steps.findings import extract_key_findings_from_execution
 from evalkit.steps.format import DEFAULTS, Options
 from evalkit.steps.parse import History
 from evalkit.steps.report import format_step_evaluation
@@ -57,11 +59,20 @@ def show_plots(histories: Sequence[History], limit: int = 6, options: Options = 
                 shown += 1
 
 
-def show_step_reports(history: History, options: Options = DEFAULTS) -> None:
-    """Show the report of every step of a history, folded."""
-    for position, evaluation in enumerate(evaluate_history(history.records, options)):
-        title = f"{position}: {evaluation['function_name']} – {evaluation['verdict']}"
-        show_details(title, format_step_evaluation(evaluation))
+def show_step_reports(histories: Sequence[History], options: Options = DEFAULTS) -> None:
+    """Show the report of every step of histories, folded."""
+    for history in histories:
+        for position, evaluation in enumerate(evaluate_history(history.records, options)):
+            title = f"{position}: {evaluation['function_name']} – {evaluation['verdict']}"
+            show_details(title, format_step_evaluation(evaluation))
+
+
+def show_findings(histories: Sequence[History], options: Options = DEFAULTS) -> None:
+    """Show the key findings of histories, folded by kind."""
+    for history in histories:
+        for kind, found in extract_key_findings_from_execution(history.records, options).items():
+            text = json.dumps(found, indent=2, ensure_ascii=False)
+            show_details(f"{history.label}: {kind.replace('_', ' ')}, {len(found)}", text)
 
 
 _PLOT_COLUMNS = (

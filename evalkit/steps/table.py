@@ -86,7 +86,8 @@ def load(source: Any, options: Options = DEFAULTS) -> StepHistories:
     Parameters
     ----------
     source : str, path, or a list of them
-        Files (JSON, JSONL, LangGraph's SQLite checkpoints), folders, or ``samples:steps``.
+        Files (JSON, JSONL, LangGraph's SQLite checkpoints), folders, or ``samples:steps``; empty names in a list are
+        left out.
     options : Options
 
     Returns
@@ -146,9 +147,8 @@ def compare_histories(a: Any, b: Any, options: Options = DEFAULTS) -> "pd.DataFr
     Returns
     -------
     DataFrame
-        function_name, cell_type, run (1 for the first of its kind), verdict_a, verdict_b, change (same, fixed,
-        broken, changed, only in a, only in b), attempts, truncated, total_significant of both. In the order of a,
-        then what only b has.
+        The columns of `COMPARISON_COLUMNS`: change (same, fixed, broken, changed, only in a, only in b), then verdict,
+        attempts, truncated and total_significant of both. In the order of a, then what only b has.
     """
     rows = [_by_call(_steps_of(x, options)) for x in (a, b)]
     keys = list(dict.fromkeys([*rows[0], *rows[1]]))
@@ -156,10 +156,8 @@ def compare_histories(a: Any, b: Any, options: Options = DEFAULTS) -> "pd.DataFr
 
 
 COMPARISON_COLUMNS = (
-    Column("function_name", "str", "function of the step"),
-    Column("cell_type", "str", "cell type the step is about"),
-    Column("run", "int", "1 for the first run of the call, 2 for the second"),
     Column("change", "str", "same, fixed, broken, changed, only in a, only in b"),
+    Column("function_name", "str", "function of the step"),
     *(
         Column(f"{name}_{side}", dtype, f"{meaning} in {side}")
         for name, dtype, meaning in (
@@ -170,6 +168,8 @@ COMPARISON_COLUMNS = (
         )
         for side in "ab"
     ),
+    Column("run", "int", "1 for the first run of the call, 2 for the second"),
+    Column("cell_type", "str", "cell type the step is about"),
 )
 _CHECK = tuple(column.name for column in CHECK_COLUMNS[len(IDS) :])
 

@@ -108,7 +108,8 @@ def _rate(k: int, n: int) -> str:
 
 
 def _step_cells(row: dict[str, Any]) -> list[str]:
-    note = row["silent_failure_reason"] or row["error"] or row["skip_reason"] or row["result_summary"]
+    summary = "" if row["result_type"] == "visualization" else row["result_summary"]
+    note = row["silent_failure_reason"] or row["error"] or row["skip_reason"] or summary
     step = f"{row['step_index']}" + (f" (attempt {row['attempt']})" if row["attempt"] > 1 else "")
     return [
         str(row["position"]),
