@@ -66,19 +66,22 @@ def show_table(
     rows : int
         At most so many rows; a line below says how many were left out.
     """
-    shown = _readable(table.head(rows), digits, percent)
+    folder = _common_folder(table["source"].head(rows)) if "source" in table else ""
+    shown = _readable(table.head(rows), digits, percent, folder)
     right = [' class="number"' if c in table and pd.api.types.is_numeric_dtype(table[c]) else "" for c in shown]
     head = "".join(f'<th scope="col"{r}>{_escape(_title(c))}</th>' for c, r in zip(shown, right, strict=True))
     body = "".join(_row(values, right) for values in shown.itertuples(index=False, name=None))
     body = body or f'<tr><td colspan="{max(len(right), 1)}">nothing of this kind</td></tr>'
-    more = f"<p>{len(table) - rows} more rows are not shown.</p>" if len(table) > rows else ""
+    notes = [f"{len(table) - rows} more rows are not shown."] * (len(table) > rows)
+    notes += [f"Sources lie in {folder}"] * bool(folder)
+    below = "".join(f"<p>{_escape(note)}</p>" for note in notes)
     top = f"<caption>{_escape(caption)}</caption>" if caption else ""
     page = (
         f'<div class="evalkit-table" tabindex="0" role="region" aria-label="{_escape(caption or "table")}">'
-        f"<table>{top}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{more}"
+        f"<table>{top}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{below}"
     )
     text = shown.to_string(index=False) if len(shown) else "(no rows)"
-    display({"text/html": page, "text/plain": text}, raw=True)
+    display({"text/html": page, "text/plain": "\n".join([text, *map(plain, notes)])}, raw=True)
 
 
 def show_text(text: str) -> None:
@@ -177,8 +180,8 @@ def format_interval(estimate: Any, low: Any, high: Any, *, percent: bool = True,
     return f"{estimate * scale:.{digits}f}{unit}{bounds}"
 
 
-def _readable(table: pd.DataFrame, digits: int, percent: bool) -> pd.DataFrame:
-    """Make texts of a frame: intervals in one column, empty columns left out."""
+def _readable(table: pd.DataFrame, digits: int, percent: bool, folder: str) -> pd.DataFrame:
+    """Make texts of a frame: intervals in one column, sources relative to `folder`, empty columns left out."""
     out: dict[str, list[str]] = {}
     bounds = set()
     for name in table.columns:
@@ -188,21 +191,22 @@ def _readable(table: pd.DataFrame, digits: int, percent: bool) -> pd.DataFrame:
             out[f"{name} [95 %]"] = [format_interval(*triple, percent=percent) for triple in triples]
             bounds |= {low, high}
         else:
-            values = _below_common_folder(table[name]) if name == "source" else table[name]
+            values = table[name]
+            if name == "source" and folder:
+                values = [os.path.relpath(path, folder) for path in values]
             whole = pd.api.types.is_float_dtype(table[name]) and (table[name].dropna() % 1 == 0).all()
-            show = _p_value if str(name).startswith("p_") else _cell
+            show = _p_value if str(name).startswith("p_") and pd.api.types.is_float_dtype(table[name]) else _cell
             out[name] = [show(value, 0 if whole else digits) for value in values]
     kept = {name: texts for name, texts in out.items() if name not in bounds and (any(texts) or not texts)}
     return pd.DataFrame(kept, index=table.index)
 
 
-def _below_common_folder(paths: pd.Series) -> list:
-    """Shorten paths to what differs: the folder they all lie in stands in the parameters anyway."""
+def _common_folder(sources: pd.Series) -> str:
+    """Give the folder all sources lie in; empty where there is none."""
     try:
-        root = os.path.commonpath([os.path.dirname(path) for path in paths])
-    except (ValueError, TypeError):  # no paths, or some that have no folder in common
-        return list(paths)
-    return [os.path.relpath(path, root) if root else path for path in paths]
+        return os.path.commonpath([os.path.dirname(path) for path in sources])
+    except (ValueError, TypeError):  # no paths, missing ones, or some relative and some not
+        return ""
 
 
 def _cell(value: Any, digits: int) -> str:
