@@ -46,7 +46,7 @@ def execute(job: Job) -> tuple[NotebookNode, Failure | None]:
     failure : Failure or None
     """
     logging.getLogger("papermill").setLevel(logging.ERROR)
-    engine = kernels.NORMAL
+    engine, spec = kernels.NORMAL, job.report.notebook.metadata.get("kernelspec", {})
     if job.quick:
         from evalkit.reports.quick import QUICK as engine
     try:
@@ -56,7 +56,8 @@ def execute(job: Job) -> tuple[NotebookNode, Failure | None]:
             job.report.parameters,
             engine_name=engine,
             journal=str(job.journal),
-            kernel_name=None if "kernelspec" in job.report.notebook.metadata else "python3",
+            kernel_name=spec.get("name") or "python3",
+            language=spec.get("language") or "python",
             request_save_on_cell_execute=False,
             progress_bar=False,
             shutdown_kernel="immediate",
@@ -76,6 +77,7 @@ def execute(job: Job) -> tuple[NotebookNode, Failure | None]:
 def finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float) -> None:
     """Write a report's files, the record last."""
     report, output = job.report, job.output
+    failure = failure and failure._replace(error=plain(failure.error, keep_lines=True))
     headline, tables = harvest(nb, report.name)
     nb.metadata.pop("papermill", None)
     page, executed = output / f"{report.key}.html", output / f"{report.key}.ipynb"
@@ -93,7 +95,7 @@ def finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float) 
     record = job.record(
         title=title_of(nb) or report.notebook.name,
         status="failed" if failure else "made",
-        error=plain(failure.error, keep_lines=True) if failure else "",
+        error=failure.error if failure else "",
         cell=failure.cell if failure else None,
         made=made.isoformat(timespec="seconds"),
         seconds=round(seconds, 3),
