@@ -66,11 +66,13 @@ def execute(job: Job) -> tuple[NotebookNode, Failure | None]:
         nb, last = kernels.read_journal(job.journal)
         if last is None:
             raise
+        failure = Failure(f"{type(error).__name__}: {error}", last)
         if isinstance(error, PapermillExecutionError):
-            last, cause = error.cell_index, f"{error.ename}: {error.evalue}"
-        else:
-            cause = f"{type(error).__name__}: {error}"
-        return nb, Failure(job.overdue.read_text() if job.overdue.exists() else cause, last)
+            failure = _first_error(nb)  # papermill also takes errors for failures that a cell's tag allows
+        if job.overdue.exists():
+            failure = Failure(job.overdue.read_text(), last)
+        if failure:
+            return nb, failure
     return nb, _missing_figure(nb)
 
 
@@ -131,6 +133,15 @@ def harvest(nb: NotebookNode, name: str) -> tuple[dict | None, list[dict]]:
                 rows = f"{table['rows']:,} row{'' if table['rows'] == 1 else 's'}"
                 data["text/markdown"] = f"[{table['name']}.csv](<{file}>): {rows}"
     return headline, list(tables.values())
+
+
+def _first_error(nb: NotebookNode) -> Failure | None:
+    for index, cell in enumerate(nb.cells):
+        if "raises-exception" not in cell.metadata.get("tags", []):
+            for output in cell.get("outputs", []):
+                if output.output_type == "error":
+                    return Failure(f"{output.ename}: {output.evalue}", index)
+    return None
 
 
 def _missing_figure(nb: NotebookNode) -> Failure | None:
