@@ -230,7 +230,8 @@ def _list(value: Any) -> list:
 def _entries(value: Any, key: str) -> tuple[list[Mapping], int | None]:
     """Give the entries listed under `key`, or in the bare list, and their number (None: no list, or a cut one)."""
     listed = value.get(key) if isinstance(value, Mapping) else value
-    entries = [entry for entry in _list(listed) if isinstance(entry, Mapping)]
+    known = (entry for entry in _list(listed) if isinstance(entry, Mapping))
+    entries = [entry for entry in known if not (is_cut(entry) and "category" not in entry)]
     return entries, None if is_cut(listed) or not isinstance(listed, list) else len(entries)
 
 
