@@ -8,14 +8,14 @@ import html5lib
 import nbformat
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from compare import outputs_of
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-from pages import ACTIVE, RUNS_OFF, Visit
 from playwright.sync_api import sync_playwright
 
 from evalkit.reports import plan, run
 from evalkit.reports.progress import SIZE_BUDGET
 from evalkit.reports.records import read_record, read_records
+from tests.reports.compare import outputs_of
+from tests.reports.pages import ACTIVE, RUNS_OFF, Visit
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from compare import outputs_of
 
 from evalkit.reports.forking import can_be_quick
 from evalkit.reports.parameters import Notebook
+from tests.reports.compare import outputs_of
 
 CELLS = {
     "pyplot": "import matplotlib.pyplot as plt\nplt.plot([1, 2]); plt.title('$x$')\nplt.show()",
