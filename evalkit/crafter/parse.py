@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
@@ -272,10 +273,11 @@ def _models(config: list[Metadata], events: list[Event]) -> Iterator[str | None]
 
 
 def _difficulties(config: list[Metadata], events: list[Event]) -> Iterator[str | None]:
-    for metadata in config + [event.metadata for event in events if event.metadata]:
-        yield metadata.difficulty
-        if metadata.task_instance and metadata.task_instance.metadata:
-            yield metadata.task_instance.metadata.difficulty
+    for metadata in chain(config, (event.metadata for event in events)):
+        if metadata is not None:
+            yield metadata.difficulty
+            if metadata.task_instance and metadata.task_instance.metadata:
+                yield metadata.task_instance.metadata.difficulty
 
 
 def _model_in_id(session_id: str | None) -> str | None:
