@@ -118,5 +118,23 @@ def report(targets, params, notebooks, output, texts, files, yamls, jobs, timeou
     )  # fmt: skip
 
 
+@main.command()
+@click.argument("histories", nargs=-1, required=True, metavar="HISTORY...")
+@click.option("--checks", is_flag=True, help="Show every check of every step.")
+@click.option(
+    "--step", type=click.IntRange(0), metavar="N", help="Print the report of record N (from 0) of each history."
+)
+@click.option(
+    "--output",
+    metavar="FILE",
+    help="Write steps (with --checks: checks) to FILE.csv, .json or .parquet; .otlp.json: spans.",
+)
+def steps(histories: tuple[str, ...], checks: bool, step: int | None, output: str | None) -> None:
+    """Judge the steps of an analysis agent: HISTORY is a file (JSON, JSONL, SQLite checkpoint) or a folder."""
+    from evalkit.steps.terminal import report_histories
+
+    report_histories(list(histories), checks=checks, step=step, output=output)
+
+
 if __name__ == "__main__":
     main()

@@ -7,6 +7,7 @@ from evalkit.display.show import (
     publish,
     show_details,
     show_figure,
+    show_sandboxed,
     show_table,
     show_text,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "publish",
     "show_details",
     "show_figure",
+    "show_sandboxed",
     "show_table",
     "show_text",
 ]

@@ -71,8 +71,13 @@ def colours(names: Iterable[str]) -> dict[str, tuple[str, str]]:
 
 
 def label(text: object, width: int = 32) -> str:
-    """Make a name from a log fit to be drawn: one line of plain text, cut to `width` characters."""
-    return plain(text, width)
+    """Make a name from a log fit to be drawn: one line of plain text of at most `width` characters.
+
+    A longer one is cut in the middle: the names of models differ at both ends.
+    """
+    name = plain(text)
+    half = (width - 1) // 2
+    return name if len(name) <= width else f"{name[: width - 1 - half]}…{name[-half:]}"
 
 
 def percent_axis(ax: Axes, which: Literal["x", "y"] = "x") -> Axes:

@@ -1,9 +1,10 @@
 """Where logs live: listing and reading files, decoding JSON, the ledger of files, frames from columns."""
 
-from evalkit.io.decode import BrokenFileError, decode_json
+from evalkit.io.decode import BrokenFileError, WrongShapeError, decode_json
 from evalkit.io.files import SourceError, list_files, list_tree, read_file, read_files, resolve
 from evalkit.io.frames import Column, frame
 from evalkit.io.ledger import Ledger
+from evalkit.io.store import cached_frames
 from evalkit.io.text import plain
 
 __all__ = [
@@ -11,6 +12,8 @@ __all__ = [
     "Column",
     "Ledger",
     "SourceError",
+    "WrongShapeError",
+    "cached_frames",
     "decode_json",
     "frame",
     "list_files",

@@ -16,6 +16,10 @@ class BrokenFileError(ValueError):
     """A file whose bytes are not what they should be; the text is ``ErrorName: cause`` with a name users know."""
 
 
+class WrongShapeError(BrokenFileError):
+    """Well-formed JSON of another shape than the decoder's."""
+
+
 def decode_json(data: bytes, decoder: msgspec.json.Decoder) -> tuple[Any, list[str]]:
     """Decode one JSON file.
 
@@ -36,8 +40,9 @@ def decode_json(data: bytes, decoder: msgspec.json.Decoder) -> tuple[Any, list[s
     Raises
     ------
     BrokenFileError
-        ``JSONDecodeError: …`` (empty, truncated, malformed), ``UnicodeDecodeError: …``, ``RecursionError: …`` or
-        ``TypeError: …`` (well-formed, but of another shape than the decoder's).
+        ``JSONDecodeError: …`` (empty, truncated, malformed), ``UnicodeDecodeError: …`` or ``RecursionError: …``.
+    WrongShapeError
+        ``TypeError: …``, as soon as the shape is known to be wrong: what follows is not checked any more.
     """
     recovered = []
     if data.startswith(codecs.BOM_UTF8):
@@ -50,7 +55,7 @@ def decode_json(data: bytes, decoder: msgspec.json.Decoder) -> tuple[Any, list[s
             data.decode("utf-8")
         return decoder.decode(data), recovered
     except msgspec.ValidationError as error:
-        raise BrokenFileError(f"TypeError: {error}") from error
+        raise WrongShapeError(f"TypeError: {error}") from error
     except UnicodeDecodeError as error:
         raise BrokenFileError(f"UnicodeDecodeError: not UTF-8 at byte {error.start}: {error.reason}") from error
     except RecursionError as error:
@@ -70,7 +75,8 @@ def _decode_leniently(
         return number if math.isfinite(number) else not_finite.append(text)
 
     try:
-        value = json.loads(data, parse_constant=not_finite.append, parse_float=finite)  # append returns None: null
+        # decoded here, since json would also take UTF-16; append returns None, which becomes null
+        value = json.loads(data.decode("utf-8"), parse_constant=not_finite.append, parse_float=finite)
         text = json.dumps(value, ensure_ascii=False)
         if not_finite:
             recovered.append(NAN)
@@ -83,6 +89,6 @@ def _decode_leniently(
     except RecursionError as error:
         raise BrokenFileError("RecursionError: nested too deep") from error
     except msgspec.ValidationError as error:
-        raise BrokenFileError(f"TypeError: {error}") from error
+        raise WrongShapeError(f"TypeError: {error}") from error
     except (ValueError, msgspec.DecodeError) as error:
         raise BrokenFileError(f"JSONDecodeError: {strict_error}") from error

@@ -1,6 +1,8 @@
 """Listing a folder and reading files: each file is listed once, and its bytes are read once."""
 
+import errno
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatch
 from itertools import islice
@@ -42,10 +44,10 @@ def resolve(source: str | os.PathLike) -> str:
             known = ", ".join(f"samples:{p.name}" for p in sorted(root.iterdir()) if _is_sample(p))
             raise SourceError(f"{text}: no such samples; there are {known}")
         return str(path)
-    path = Path(text).expanduser()
     try:
+        path = Path(text).expanduser()
         there = path.exists()
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:  # too long, a NUL byte, the home of an unknown user
         raise SourceError(f"{text}: {error}") from error
     if not there:
         raise SourceError(f"{text}: no such file or folder")
@@ -95,9 +97,10 @@ def list_tree(source: str | os.PathLike, *, recursive: bool = True) -> tuple[lis
     root = resolve(source)
     files: list[str] = []
     visited: dict[tuple[int, int], str] = {}
-    waiting = [root]
-    while waiting:
-        folder = waiting.pop()
+    waiting, links = [root], []
+    while waiting or links:
+        # links last: a folder that is there under its own name keeps it
+        folder = waiting.pop() if waiting else links.pop()
         try:
             status = os.stat(folder)
             if (status.st_dev, status.st_ino) in visited:
@@ -107,15 +110,24 @@ def list_tree(source: str | os.PathLike, *, recursive: bool = True) -> tuple[lis
                 for entry in entries:
                     if entry.name.startswith("."):
                         continue
-                    if not entry.is_dir():
+                    if not _is_folder(entry):
                         files.append(entry.path)
                     elif recursive:
-                        waiting.append(entry.path)
+                        (links if entry.is_symlink() else waiting).append(entry.path)
         except OSError as error:
             if folder == root:
                 raise SourceError(f"{root}: {error.strerror or error}") from error
             files.append(folder)
+        if not waiting:
+            links.sort(reverse=True)
     return sorted(files), sorted(visited.values())
+
+
+def _is_folder(entry: os.DirEntry) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link in a circle: reading it will say so
+        return False
 
 
 def read_file(path: str | os.PathLike) -> bytes:
@@ -141,6 +153,7 @@ def read_files(paths: Iterable[str]) -> Iterator[tuple[str, bytes | OSError]]:
     ------
     path : str
     data : bytes, or the OSError met
+        A pipe or device in a folder is not waited for; it counts as an error.
     """
     coming = iter(paths)
     waiting = list(islice(coming, READ_AHEAD))
@@ -154,10 +167,17 @@ def read_files(paths: Iterable[str]) -> Iterator[tuple[str, bytes | OSError]]:
                 _ask(ahead)
                 following.append(ahead)
             try:
-                yield path, read_file(path)
+                yield path, _read_of_folder(path)
             except OSError as error:
                 yield path, error
         queue = iter(following)
+
+
+def _read_of_folder(path: str) -> bytes:
+    mode = os.stat(path).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise OSError(errno.EINVAL, "not a regular file")
+    return read_file(path)
 
 
 def _ask(path: str) -> None:

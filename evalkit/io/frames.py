@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 class Column(NamedTuple):
     """A column of a frame.
 
-    `dtype` is one of ``str`` (missing: NA), ``int`` (never missing), ``int?`` (nullable), ``float`` (missing: NaN),
+    `dtype` is one of ``str`` (missing: NaN), ``int`` (never missing), ``int?`` (nullable), ``float`` (missing: NaN),
     ``bool`` (missing: False), ``bool?`` (nullable) and ``object`` (lists, dicts).
     """
 
@@ -24,7 +24,7 @@ _PANDAS = {"str": "str", "int": "int64", "int?": "Int64", "float": "float64", "b
 
 
 def frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column]) -> "pd.DataFrame":
-    """Build a frame column by column, with the same dtypes also when there are no rows.
+    r"""Build a frame column by column, with the same dtypes also when there are no rows.
 
     Parameters
     ----------
@@ -35,7 +35,8 @@ def frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column]) -> "pd.D
     Returns
     -------
     pandas.DataFrame
-        With the columns in the order given.
+        With the columns in the order given. Half characters (lone surrogates, as in file names that are not UTF-8),
+        which no text column can hold, are written out as ``\udcff``.
     """
     import pandas as pd
 
@@ -52,4 +53,11 @@ def _series(values: list, dtype: str) -> "pd.Series":
         return out
     if dtype == "bool":
         values = [bool(value) for value in values]
-    return pd.Series(values, dtype=_PANDAS[dtype])
+    try:
+        return pd.Series(values, dtype=_PANDAS[dtype])
+    except UnicodeEncodeError:
+        return pd.Series([_whole(v) if isinstance(v, str) else v for v in values], dtype=_PANDAS[dtype])
+
+
+def _whole(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()

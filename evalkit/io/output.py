@@ -1,4 +1,4 @@
-"""Writing frames: the suffix says how, and nobody ever sees half a file."""
+"""Writing frames and texts: the suffix says how a frame is written, and nobody ever sees half a file."""
 
 import os
 import tempfile
@@ -49,11 +49,35 @@ def write_frame(table: "pd.DataFrame", path: str) -> None:
     """
     check_output(path)
     suffix = os.path.splitext(path)[1].lower()
+    _replace(path, lambda aside: _WRITERS[suffix](table, aside))
+
+
+def write_text(text: str, path: str | os.PathLike) -> None:
+    """Write a text file in UTF-8; it is written aside and then renamed.
+
+    Raises
+    ------
+    SourceError
+        Where the file can't be written.
+    """
+
+    def write(aside: str) -> None:
+        with open(aside, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+
+    _replace(os.fspath(path), write)
+
+
+def _replace(path: str, write: Callable[[str], object]) -> None:
+    """Let `write` fill a file beside `path`, and put it in its place when it is whole."""
     try:
+        suffix = os.path.splitext(path)[1].lower()
         handle, aside = tempfile.mkstemp(suffix, ".evalkit-", os.path.dirname(os.path.abspath(path)))
         os.close(handle)
         try:
-            _WRITERS[suffix](table, aside)
+            write(aside)
             os.chmod(aside, 0o666 & ~_umask())
             os.replace(aside, path)
         finally:

@@ -3,9 +3,10 @@
 import re
 from typing import Any, TypedDict
 
-from evalkit.mindcraft.format import DEFAULT_TIMEOUT
+from evalkit.mindcraft.format import DEFAULT_TIMEOUT, positive_number
 
 PLAN_COMMAND = "!getCraftingPlan"
+MAX_INT = 2**53  # above it, floats skip whole numbers
 _ROOMS = re.compile(r"materials?_(\d+)_rooms?_(\d+)")
 _BLOCKED = re.compile(r"_blocked_access_(\d+(?:_\d+)*)")
 _DEPTH = re.compile(r"_depth_(\d+)")
@@ -41,7 +42,7 @@ class Facts(TypedDict):
     facts_source: str
 
 
-def task_facts(task_id: str, definition: dict[str, Any] | None) -> Facts:
+def task_facts(task_id: str, definition: dict[str, Any] | None, type_of_path: str = "") -> Facts:
     """Collect what a task asks for.
 
     Parameters
@@ -49,6 +50,8 @@ def task_facts(task_id: str, definition: dict[str, Any] | None) -> Facts:
     task_id : str
     definition : dict or None
         None: the facts are read from the id, and `facts_source` says so.
+    type_of_path : str
+        The task type that the run's path names, taken where neither definition nor id tells.
 
     Returns
     -------
@@ -59,7 +62,7 @@ def task_facts(task_id: str, definition: dict[str, Any] | None) -> Facts:
         materials, rooms : levels of a construction, from its id (the definition does not name them)
     """
     task = definition or {}
-    task_type = type_of(task_id, definition)
+    task_type = type_of(task_id, definition, type_of_path)
     construction = _ROOMS.search(task_id)
     table = task.get("requires_ctable", task.get("requires_crafting_table"))
     if definition is None and task_type == "techtree":
@@ -68,7 +71,7 @@ def task_facts(task_id: str, definition: dict[str, Any] | None) -> Facts:
     return Facts(
         task_type=task_type,
         agent_count=agent_count_of(task) if definition is not None else _number(_AGENTS.search(task_id)),
-        timeout=_seconds(task.get("timeout")),
+        timeout=positive_number(task.get("timeout")) or DEFAULT_TIMEOUT,
         difficulty=difficulty if isinstance(difficulty, str) else None,
         n_blocked_agents=_blocked_agents(task_id, definition) if task_type == "cooking" else None,
         target_items=_items(task.get("target") if definition is not None else _items_of_id(task_id, task_type)),
@@ -78,19 +81,18 @@ def task_facts(task_id: str, definition: dict[str, Any] | None) -> Facts:
         max_depth=as_int(task.get("max_depth")),
         missing_items=_items(task.get("missing_items")),
         requires_crafting_table=table if isinstance(table, bool) else None,
-        materials=int(construction[1]) if construction else None,
-        rooms=int(construction[2]) if construction else None,
+        materials=as_int(construction[1]) if construction else None,
+        rooms=as_int(construction[2]) if construction else None,
         facts_source="id" if definition is None else "definition",
     )
 
 
-def type_of(task_id: str, definition: dict[str, Any] | None) -> str:
+def type_of(task_id: str, definition: dict[str, Any] | None, type_of_path: str = "") -> str:
     """Name the task type as definitions do (``cooking``, ``techtree``, ``construction``, …), else ``unknown``."""
-    for key in ("type", "task_type"):
-        value = (definition or {}).get(key)
-        if isinstance(value, str) and value:
-            return "techtree" if value == "crafting" else value
-    return next((name for name, pattern in _TYPES if pattern.search(task_id)), "unknown")
+    stated = [(definition or {}).get(key) for key in ("type", "task_type")]
+    by_id = [name for name, pattern in _TYPES if pattern.search(task_id)]
+    value = next((v for v in (*stated, *by_id, type_of_path) if isinstance(v, str) and v), "unknown")
+    return "techtree" if value == "crafting" else value
 
 
 def agent_count_of(definition: dict[str, Any]) -> int | None:
@@ -100,13 +102,12 @@ def agent_count_of(definition: dict[str, Any]) -> int | None:
 
 
 def as_int(value: Any) -> int | None:
-    """Read a whole number, also from a string of one."""
-    if isinstance(value, bool):
-        return None
+    """Read a whole number, also from a string of one; None for one too large to be exact in a frame."""
     try:
-        return int(value) if float(value) == int(value) else None
+        whole = not isinstance(value, bool) and abs(float(value)) < MAX_INT and float(value) == int(value)
     except (TypeError, ValueError, OverflowError):
         return None
+    return int(value) if whole else None
 
 
 def _blocked_agents(task_id: str, definition: dict[str, Any] | None) -> int | None:
@@ -154,10 +155,5 @@ def _mapping(value: Any) -> dict:
     return value if isinstance(value, dict) else {}
 
 
-def _seconds(value: Any) -> float:
-    seconds = value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-    return float(seconds) if seconds and seconds > 0 else DEFAULT_TIMEOUT
-
-
 def _number(match: re.Match | None) -> int | None:
-    return int(match[1]) if match else None
+    return as_int(match[1]) if match else None

@@ -169,11 +169,11 @@ def describe_statuses(table: pd.DataFrame, category: str = "model_name") -> str:
 
 
 def _draw_references(ax: Axes, references: pd.DataFrame) -> None:
-    """Draw published means as dashed lines; those closer than 3 points share a label."""
+    """Draw published means as dashed lines; those closer than 5 points share a label."""
     groups: list[list[dict]] = []
     for row in references.sort_values("mean").to_dict("records"):
         ax.axvline(row["mean"], color="#5b616b", lw=1, ls=(0, (4, 3)), zorder=0)
-        if groups and row["mean"] - groups[-1][0]["mean"] < 0.03:
+        if groups and row["mean"] - groups[-1][0]["mean"] < 0.05:
             groups[-1].append(row)
         else:
             groups.append([row])

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -81,12 +81,13 @@ def split_trials(logs: list[AgentOutcome], agent_count: int | None, prefix: str 
     Returns
     -------
     list of Trial
-        By repetition. `rule` says how they were told apart:
+        By repetition; none without logs. `rule` says how they were told apart:
 
-        ``single`` : one log
-        ``number_is_agent`` : one name without a server number, as many files as agents (or the count unknown), as in
-        ``agent_0.json``, ``agent_1.json``
-        ``name_is_agent`` : every name stands once and the numbers differ: they belong to the names
+        ``number_is_agent`` : one name without a server number, several agents (or the count unknown and several
+        files), and no more files than agents, as in ``agent_0.json``, ``agent_1.json``
+        ``name_is_agent`` : the same, but each file with a name and a number of its own, as in ``andy_0.json``,
+        ``jill_1.json``
+        ``single`` : else, one log
         ``last_number_is_repetition`` : the rest, as in ``Andy_0_1.json``
     """
     stems = [os.path.basename(log["source"]).removesuffix(".json").removeprefix(prefix) for log in logs]
@@ -101,16 +102,14 @@ def split_trials(logs: list[AgentOutcome], agent_count: int | None, prefix: str 
 
 
 def _rule(parsed: list[tuple[str, int | None]], agent_count: int | None) -> str:
-    names = Counter(name for name, _ in parsed)
-    numbers = {number for _, number in parsed}
-    if len(names) == 1:
-        has_server_number = name_and_number(next(iter(names)))[1] is not None
-        if not has_server_number and agent_count != 1 and (len(parsed) > 1 or (numbers - {0, None} and agent_count)):
+    names = {name for name, _ in parsed}
+    server_numbers = any(name_and_number(name)[1] is not None for name in names)
+    if not server_numbers and 1 < (agent_count or len(parsed)) >= len(parsed):
+        if len(names) == 1:
             return "number_is_agent"
-        return "single" if len(parsed) == 1 else "last_number_is_repetition"
-    if max(names.values()) == 1 and len(numbers) > 1 and agent_count in (None, len(names)):
-        return "name_is_agent"
-    return "last_number_is_repetition"
+        if len(names) == len(parsed) and len({number for _, number in parsed}) > 1:
+            return "name_is_agent"
+    return "single" if len(parsed) == 1 else "last_number_is_repetition"
 
 
 def expected_agents(candidates: list[dict]) -> int | None:

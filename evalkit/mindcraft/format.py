@@ -1,5 +1,6 @@
 """What is on disk: agent logs of all eras, the wordings of their final message, and the other files beside them."""
 
+import math
 import re
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -31,7 +32,6 @@ class AgentLog(msgspec.Struct):
     """A copy of an agent's memory, of any era; `turns` is a window on its last messages."""
 
     turns: list[Turn]
-    name: Any = None
     taskStart: Any = None  # epoch milliseconds
 
 
@@ -47,7 +47,7 @@ class Wording(NamedTuple):
     implied_score: float | None = None
 
 
-_CODE = r"(?: ended with code : (?:\d+|undefined))?"
+_CODE = r"(?: ended with code : (?:[0-9]+|undefined))?"
 WORDINGS = (
     Wording(r"Task ended with score : (?P<score>\S+)"),
     Wording(r"Task completed(?:, exiting)?", implied_score=1.0),
@@ -58,7 +58,8 @@ WORDINGS = (
     Wording(r"No other agents found" + _CODE),
 )
 FINAL = re.compile("|".join(f"(?P<w{i}>{wording.text})" for i, wording in enumerate(WORDINGS)))
-NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+FINAL_STEMS = ("Task ", "Agent ended ", "No other agents found")  # cheap to look for before the patterns
+NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 # lines of a system turn that tell of trouble, and what is counted of them
 EVENTS = {
@@ -70,10 +71,15 @@ EVENTS = {
     "unknown_commands": r"Command !\S+ does not exist\.",
 }
 EVENT = re.compile("|".join(f"^(?P<{name}>{text})" for name, text in EVENTS.items()), re.MULTILINE)
-COMMAND = re.compile(r"(?<![\w!])![A-Za-z]\w*")
+EVENT_STEMS = ("Agent process", "Bot ", "Not all", "Code execution", "You died", "Command !")
+COMMAND = re.compile(r"![A-Za-z]")
 
 # the keys that tell the other JSON files of an experiment from agent logs
-TASK_KEYS = frozenset(("goal", "type", "task_type", "agent_count", "conversation", "initial_inventory", "blueprint"))
+TASK_KEYS = frozenset((
+    "goal", "type", "task_type", "agent_count", "timeout", "conversation", "initial_inventory", "target",
+    "number_of_target", "blueprint", "difficulty", "difficulty_metrics", "blocked_actions", "blocked_access_to_recipe",
+    "depth", "max_depth", "missing_items", "requires_ctable", "requires_crafting_table", "human_count", "usernames",
+))  # fmt: skip
 NOT_LOGS_BY_NAME = frozenset(("last_profile.json", "profile.json", "hells_kitchen_progress.json", "results.json"))
 
 
@@ -92,13 +98,16 @@ def other_kind(value: Any) -> str | None:
         return "results"
     if "model" in value:
         return "agent profile"
-    if value and all(isinstance(v, dict) and TASK_KEYS & v.keys() for v in value.values()):
-        return "task definitions"
-    if is_task_definition(value):
+    if is_task_definition(value) or any(map(is_task_definition, value.values())):
         return "task definitions"
     if "taskId" in value or any(str(key).endswith("Complete") or "hells_kitchen" in str(key) for key in value):
         return "Hell's Kitchen progress"
     return None
+
+
+def has_task_keys(value: Any) -> bool:
+    """Tell whether a JSON object has any key of a definition."""
+    return isinstance(value, dict) and not TASK_KEYS.isdisjoint(value)
 
 
 def is_task_definition(value: Any) -> bool:
@@ -115,3 +124,12 @@ def model_of(value: Any) -> str | None:
     if not isinstance(value, str) or not value.strip():
         return None
     return value.strip()
+
+
+def positive_number(value: Any) -> float | None:
+    """Read a finite number above 0, also from a string of one; None for anything else."""
+    try:
+        number = float(value) if not isinstance(value, bool) else 0.0
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if 0 < number < math.inf else None

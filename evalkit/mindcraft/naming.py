@@ -5,13 +5,14 @@ import os
 import re
 from typing import Any, NamedTuple
 
-from evalkit.io import BrokenFileError, SourceError, decode_json, read_file
+from evalkit.io import BrokenFileError, SourceError, read_files
+from evalkit.mindcraft.facts import as_int
 from evalkit.mindcraft.folders import RunFolder, is_experiment_name
-from evalkit.mindcraft.format import ANYTHING, model_of
+from evalkit.mindcraft.format import model_of
 from evalkit.mindcraft.parse import describe
 
 UNKNOWN = "unknown"
-MAX_RESULTS = 1_000_000  # bytes; a results file is a few lines, a bigger one is something else
+MAX_RESULTS = 100_000  # bytes; a results file is a few lines, a bigger one is something else
 _TYPE_FOLDERS = ("cooking", "crafting", "construction", "techtree")
 _FIELDS = ("model_name", "task_id", "task_type", "suite", "experiment")
 
@@ -34,38 +35,32 @@ class Named(NamedTuple):
 
 
 def read_results(path: str) -> Results:
-    """Read an experiment's results file: JSON, or the repr of a Python dictionary (literals only, ``nan`` allowed).
+    """Read an experiment's ``results.txt``: the repr of a Python dictionary (literals only, ``nan`` allowed).
 
     Raises
     ------
     BrokenFileError
         Where it can't be read.
     """
-    try:
-        data = read_file(path)
-    except OSError as error:
-        raise BrokenFileError(describe(error)) from error
+    ((_, data),) = read_files([path])
+    if isinstance(data, OSError):
+        raise BrokenFileError(describe(data)) from data
     if len(data) > MAX_RESULTS:
         raise BrokenFileError(f"ValueError: {len(data)} bytes are too many for a results file")
-    if path.endswith(".json"):
-        return results_of(decode_json(data, ANYTHING)[0])
     try:
-        tree = ast.parse(data.decode("utf-8").strip(), mode="eval")
-        return results_of(ast.literal_eval(_NoNan().visit(tree)))
+        tree = ast.parse(data.decode("utf-8-sig").strip(), mode="eval")
+        value = ast.literal_eval(_NoNan().visit(tree))
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError) as error:
         raise BrokenFileError(f"{type(error).__name__}: no Python dictionary in it") from error
+    return results_of(value)
 
 
 def results_of(value: Any) -> Results:
     """Take what is used of a decoded results file."""
     if not isinstance(value, dict):
         raise BrokenFileError("TypeError: no dictionary in it")
-    path, total = value.get("task_path"), value.get("total")
-    return Results(
-        model_of(value),
-        path if isinstance(path, str) else None,
-        total if isinstance(total, int) and not isinstance(total, bool) else None,
-    )
+    path = value.get("task_path")
+    return Results(model_of(value), path if isinstance(path, str) else None, as_int(value.get("total")))
 
 
 class _NoNan(ast.NodeTransformer):
@@ -88,7 +83,7 @@ class Naming:
         self._root = os.path.abspath(root)
         self._results: dict[str, Results] = {}
         self._profiles: dict[str, set[str]] = {}
-        self._layouts = compile_layout(layout) if layout else []
+        self._layout = compile_layout(layout) if layout else None
 
     def add_results(self, source: str, results: Results) -> None:
         """Take what a results file says; it speaks of the runs in its folder and in the folders just below."""
@@ -104,7 +99,8 @@ class Naming:
 
     def name(self, run: RunFolder) -> Named:
         """Name a run's model: stated layout, results file, S3-like path, profiles, parent folder, else unknown."""
-        fields = self._match_layout(run)
+        match = self._match_layout(run)
+        fields = match.groupdict() if match else {}
         s3 = s3_fields(run)
         results = self.results_for(run)
         profiles = next((self._profiles[p] for p in _places(run) if p in self._profiles), set())
@@ -119,18 +115,23 @@ class Naming:
         }
         source, model = next((source, model) for source, model in sources.items() if model)
         experiment = _places(run)[-1]
-        if parent == model:  # arranged by hand: the models of an experiment lie side by side
+        if "experiment" in fields:
+            experiment = match.string[: match.end("experiment")]
+        elif parent == model:  # arranged by hand: the models of an experiment lie side by side
             experiment = os.path.dirname(experiment)
         return Named(model, source, experiment, {**s3, **fields})
 
     def fits_layout(self, run: RunFolder) -> bool:
         """Tell whether a run's path fits the layout that was stated, if one was."""
-        return not self._layouts or bool(self._match_layout(run))
+        return self._layout is None or self._match_layout(run) is not None
 
-    def _match_layout(self, run: RunFolder) -> dict[str, str]:
-        path = os.path.relpath(os.path.abspath(run.folder), self._root).replace(os.sep, "/")
-        path = f"{path}/{run.task_id}" if run.flat else path
-        return next((m.groupdict() for pattern in self._layouts if (m := pattern.search(path))), {})
+    def _match_layout(self, run: RunFolder) -> re.Match | None:
+        if self._layout is None:
+            return None
+        whole, last = self._layout
+        path = os.path.join(os.path.abspath(run.folder), run.task_id if run.flat else "")
+        path = path.replace(os.sep, "/").rstrip("/")
+        return whole.match(path, len(self._root.rstrip(os.sep)) + 1) or last.search(path)
 
 
 def _places(run: RunFolder) -> tuple[str, ...]:
@@ -139,10 +140,11 @@ def _places(run: RunFolder) -> tuple[str, ...]:
     return (folder,) if run.flat else (folder, os.path.dirname(folder))
 
 
-def compile_layout(layout: str) -> list[re.Pattern]:
+def compile_layout(layout: str) -> tuple[re.Pattern, re.Pattern]:
     """Compile a layout such as ``{model_name}/{task_id}`` to patterns for a run's path.
 
-    The whole path below the loaded folder is tried first, where a model's name may hold ``/``; then its last parts.
+    The first is for the whole path below the loaded folder, where a model's name may hold ``/``; the second for the
+    last parts of a path, also where they lie above the loaded folder.
 
     Raises
     ------
@@ -160,7 +162,7 @@ def compile_layout(layout: str) -> list[re.Pattern]:
         named = [f"(?P<{p}>{model if p == 'model_name' else '[^/]+'})" for p in fields]
         return "".join(re.escape(text) + (named[i] if i < len(named) else "") for i, text in enumerate(parts[::2]))
 
-    return [re.compile(rf"\A{pattern('.+?')}\Z"), re.compile(rf"(?:\A|/){pattern('[^/]+')}\Z")]
+    return re.compile(rf"{pattern('.+?')}\Z"), re.compile(rf"/{pattern('[^/]+')}\Z")
 
 
 def s3_fields(run: RunFolder) -> dict[str, str]:

@@ -6,12 +6,14 @@ import os
 from collections import Counter
 from typing import Any, NamedTuple, TypedDict
 
-from evalkit.io import BrokenFileError, decode_json, read_file
+from evalkit.io import BrokenFileError, WrongShapeError, decode_json, read_file
 from evalkit.mindcraft.format import (
     ANYTHING,
     COMMAND,
     EVENT,
+    EVENT_STEMS,
     FINAL,
+    FINAL_STEMS,
     LOG,
     NOT_LOGS_BY_NAME,
     NUMBER,
@@ -20,6 +22,7 @@ from evalkit.mindcraft.format import (
     CompletionStatus,
     Turn,
     other_kind,
+    positive_number,
 )
 
 
@@ -51,6 +54,7 @@ class ParsedFile(NamedTuple):
     kind: str  # "log", or what `format.other_kind` answers
     outcome: AgentOutcome | None = None
     value: Any = None
+    error: str = ""  # why a file that is no log by its name could not be read
 
 
 class Final(NamedTuple):
@@ -104,26 +108,31 @@ def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
 
 
 def parse_file(source: str, data: bytes | OSError, *, as_log: bool = False) -> ParsedFile:
-    """Tell by its shape what a JSON file is, and read it if it is a log (or taken for one with `as_log`)."""
-    if isinstance(data, OSError):
-        return ParsedFile(source, "log", failed_log(source, describe(data)))
+    """Tell by its name and shape what a JSON file is, and read it if it is a log (or taken for one with `as_log`)."""
+    no_log = not as_log and os.path.basename(source) in NOT_LOGS_BY_NAME
+    try:
+        if isinstance(data, OSError):
+            raise BrokenFileError(describe(data))
+        value, recovered = decode_json(data, ANYTHING) if no_log else _decode_log(data)
+        if not isinstance(value, AgentLog):
+            kind = None if as_log else other_kind(value) or ("another kind of file, by its name" if no_log else None)
+            if kind:
+                return ParsedFile(source, kind, value=value)
+            value = _salvage(value)
+    except BrokenFileError as error:
+        if no_log:
+            return ParsedFile(source, "another kind of file, by its name", error=str(error))
+        return ParsedFile(source, "log", failed_log(source, str(error)))
+    return ParsedFile(source, "log", _read_log(source, value, recovered, data))
+
+
+def _decode_log(data: bytes) -> tuple[Any, list[str]]:
+    """Decode a log or, where it has another shape, whatever it is."""
     try:
         value, recovered = decode_json(data, LOG)
-    except BrokenFileError as error:
-        if not str(error).startswith("TypeError"):
-            if not as_log and os.path.basename(source) in NOT_LOGS_BY_NAME:
-                return ParsedFile(source, f"no log by its name, and unreadable ({error})")
-            return ParsedFile(source, "log", failed_log(source, str(error)))
-        value, recovered = decode_json(data, ANYTHING)
-        kind = None if as_log else other_kind(value)
-        if kind:
-            return ParsedFile(source, kind, value=value)
-        try:
-            value = _salvage(value)
-        except TypeError as shape:
-            return ParsedFile(source, "log", failed_log(source, f"TypeError: {shape}"))
-    log = value if isinstance(value, AgentLog) else AgentLog(turns=value)
-    return ParsedFile(source, "log", _read_log(source, log, recovered, data))
+    except WrongShapeError:
+        return decode_json(data, ANYTHING)
+    return AgentLog(turns=value) if isinstance(value, list) else value, recovered
 
 
 def describe(error: Exception) -> str:
@@ -165,12 +174,12 @@ def name_and_number(source: str) -> tuple[str, int | None]:
 
 def _salvage(value: Any) -> AgentLog:
     """Take what can be used of a log in which not every turn has the right shape."""
-    turns = value.get("turns") if isinstance(value, dict) else value
+    fields = value if isinstance(value, dict) else {"turns": value}
+    turns = fields.get("turns")
     if not isinstance(turns, list) or (turns is value and not any(isinstance(turn, dict) for turn in turns)):
-        raise TypeError("no list of turns in it")
-    good = [Turn(t.get("role"), t.get("content")) if isinstance(t, dict) else Turn() for t in turns]
-    extra = value if isinstance(value, dict) else {}
-    return AgentLog(turns=good, name=extra.get("name"), taskStart=extra.get("taskStart"))
+        raise WrongShapeError("TypeError: no list of turns in it")
+    good = [Turn(turn.get("role"), turn.get("content")) if isinstance(turn, dict) else Turn() for turn in turns]
+    return AgentLog(turns=good, taskStart=fields.get("taskStart"))
 
 
 def _read_log(source: str, log: AgentLog, recovered: list[str], data: bytes) -> AgentOutcome:
@@ -186,13 +195,13 @@ def _read_log(source: str, log: AgentLog, recovered: list[str], data: bytes) -> 
         if turn.role == "system":
             if final := read_final(content):
                 finals.append(final)
-            else:
+            elif _has(content, EVENT_STEMS):
                 events.update(match.lastgroup for match in EVENT.finditer(content))
             continue
         talked = True
         if turn.role == "assistant" and "!" in content:
-            commands += sum(1 for _ in COMMAND.finditer(content))
-        quoted = quoted or FINAL.search(content) is not None
+            commands += count_commands(content)
+        quoted = quoted or (_has(content, FINAL_STEMS) and FINAL.search(content) is not None)
     name, repetition = name_and_number(source)
     skipped = len(log.turns) - messages
     score, timed_out, flags = _judge(finals)
@@ -212,14 +221,32 @@ def _read_log(source: str, log: AgentLog, recovered: list[str], data: bytes) -> 
         skipped_turns=skipped,
         events=dict(events),
         flags=flags,
-        task_start=_milliseconds(log.taskStart),
+        task_start=positive_number(log.taskStart),
         digest=hashlib.blake2b(data, digest_size=8).hexdigest() if talked else "",
         source=source,
     )
 
 
+def _has(content: str, stems: tuple[str, ...]) -> bool:
+    for stem in stems:  # noqa: SIM110 (several times quicker than any() of a generator)
+        if stem in content:
+            return True
+    return False
+
+
+def count_commands(content: str) -> int:
+    """Count the commands in a message: ``!name``, not within a word."""
+    count = 0
+    for match in COMMAND.finditer(content):
+        before = content[match.start() - 1 : match.start()]
+        count += not (before.isalnum() or before in ("_", "!"))
+    return count
+
+
 def read_final(content: str) -> Final | None:
     """Read a system message as a final one; None where its whole text is none of the wordings."""
+    if not content.lstrip().startswith(FINAL_STEMS):
+        return None
     text = content.strip()
     match = FINAL.fullmatch(text)
     if match is None:
@@ -266,10 +293,3 @@ def status_of(raw: float | None, fraction: float | None, timed_out: bool) -> Com
     if fraction == 1:
         return CompletionStatus.SUCCESS
     return CompletionStatus.FAILED_PARTIAL_SCORE if raw > 0 else CompletionStatus.FAILED_SCORE_ZERO
-
-
-def _milliseconds(value: Any) -> float | None:
-    try:
-        return float(value) if not isinstance(value, bool) and float(value) > 0 else None
-    except (TypeError, ValueError, OverflowError):
-        return None

@@ -1,6 +1,5 @@
 """Frames of runs and agents; every column's name, type and unit stands here once."""
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -110,7 +109,8 @@ def aggregate_results_to_dataframe(task_outcomes: Iterable[TaskOutcome]) -> "pd.
     Returns
     -------
     DataFrame
-        The columns of `RUN_COLUMNS`, then one column ``metric_NAME`` for every metric of the definitions.
+        The columns of `RUN_COLUMNS`, then one column ``metric_NAME`` for every metric of the definitions: numbers,
+        truth values, or text where they are neither (or of several kinds).
     """
     outcomes = list(task_outcomes)
     table = frame([_run_row(outcome) for outcome in outcomes], RUN_COLUMNS)
@@ -165,6 +165,7 @@ def _flat(value: Any, name: str) -> dict[str, Any]:
 
 def _dtype(values: list) -> str:
     known = [value for value in values if value is not None]
-    if all(isinstance(v, (int, float)) and not isinstance(v, bool) and math.isfinite(v) for v in known):
-        return "float"
-    return "str" if all(isinstance(v, str) for v in known) else "object"
+    if known and all(isinstance(v, bool) for v in known):
+        return "bool?"
+    numbers = (isinstance(v, (int, float)) and not isinstance(v, bool) and not abs(v) > 1e300 for v in known)
+    return "float" if all(numbers) else "str"

@@ -1,5 +1,6 @@
 """What ``evalkit report`` prints, and its exit code."""
 
+import sys
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -37,7 +38,7 @@ def report(
         for fault in error.faults:
             click.echo(f"evalkit: {plain(fault)}", err=True)
         return 2
-    summary = run(reports, say=click.echo, **options)
+    summary = run(reports, say=click.echo, terminal=sys.stdout, **options)
     click.echo(_closing(summary, time.monotonic() - started))
     if summary.stopped:
         return 130

@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -9,6 +10,7 @@ from nbformat import NotebookNode
 from papermill.engines import Engine, NBClientEngine, NotebookExecutionManager, papermill_engines
 
 NORMAL = "evalkit-kernel"
+INJECTED = "injected-parameters"  # tag of the cell in which papermill puts parameters
 
 
 class JournalManager(NotebookExecutionManager):
@@ -16,7 +18,7 @@ class JournalManager(NotebookExecutionManager):
 
     def __init__(self, nb: NotebookNode, journal: str) -> None:
         super().__init__(nb, progress_bar=False, autosave_cell_every=0)
-        self.journal = journal
+        self.journal, self.begun = journal, Path(journal).with_name("begun")
 
     def save(self, **kwargs: Any) -> None:
         """Leave the notebook unwritten; the batch writes it once, at the end."""
@@ -24,23 +26,46 @@ class JournalManager(NotebookExecutionManager):
     def notebook_start(self, **kwargs: Any) -> None:
         """Note the notebook with its parameters, nothing executed yet."""
         super().notebook_start(**kwargs)
+        for cell in self.nb.cells:
+            if INJECTED in cell.metadata.get("tags", []):
+                cell.id = INJECTED  # papermill draws one anew every time
         self._note({"notebook": self.nb})
 
     def cell_start(self, cell: NotebookNode, cell_index: int | None = None, **kwargs: Any) -> None:
         """Note that a cell was begun."""
         super().cell_start(cell, cell_index, **kwargs)
         self._note({"begun": cell_index})
+        if cell_index == 0:
+            self.begun.touch()
 
     def cell_complete(self, cell: NotebookNode, cell_index: int | None = None, **kwargs: Any) -> None:
         """Note a finished cell with its outputs."""
         super().cell_complete(cell, cell_index, **kwargs)
         if cell.cell_type == "code":
+            cell.outputs = joined(cell.outputs)
             self._note({"index": cell_index, "cell": cell})
+
+    def notebook_complete(self, **kwargs: Any) -> None:
+        """Note what the notebook says of itself."""
+        super().notebook_complete(**kwargs)
+        self._note({"metadata": self.nb.metadata})
 
     def _note(self, entry: dict) -> None:
         line = json.dumps(entry) + "\n"
         with open(self.journal, "a", encoding="utf-8") as file:
             file.write(line)
+
+
+def joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Join texts that follow each other on the same stream: a kernel sends them in pieces, as time falls."""
+    out: list[NotebookNode] = []
+    for output in outputs:
+        last = out[-1] if out else None
+        if last and output.output_type == last.output_type == "stream" and output.name == last.name:
+            last.text += output.text
+        else:
+            out.append(output)
+    return out
 
 
 def read_journal(journal: str | os.PathLike) -> tuple[NotebookNode | None, int | None]:
@@ -68,14 +93,19 @@ def read_journal(journal: str | os.PathLike) -> tuple[NotebookNode | None, int |
             nb = entry.notebook
         elif "begun" in entry:
             last = entry.begun
+        elif "metadata" in entry:
+            nb.metadata = entry.metadata
         else:
             nb.cells[entry["index"]] = entry.cell
     return nb, last
 
 
-class _JournalEngine(Engine):
+class JournalEngine(Engine):
+    """An engine that keeps a journal; papermill hands `journal`, its path, through to it."""
+
     @classmethod
     def execute_notebook(cls, nb: NotebookNode, kernel_name: str, journal: str, **kwargs: Any) -> NotebookNode:
+        """Execute a notebook as `Engine` does, with a journal in the place of saves."""
         manager = JournalManager(nb, journal)
         for name in ("output_path", "progress_bar", "autosave_cell_every"):
             kwargs.pop(name, None)
@@ -87,7 +117,7 @@ class _JournalEngine(Engine):
         return manager.nb
 
 
-class KernelEngine(_JournalEngine, NBClientEngine):
+class KernelEngine(JournalEngine, NBClientEngine):
     """Executes a notebook in a Jupyter kernel of its own, as papermill does."""
 
 

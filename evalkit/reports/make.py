@@ -15,8 +15,8 @@ from evalkit._version import __version__
 from evalkit.io.text import plain
 from evalkit.reports import kernels
 from evalkit.reports.html import Failure, render, title_of
+from evalkit.reports.job import Job
 from evalkit.reports.records import Record, read_record, record_path, write_aside
-from evalkit.reports.worker import Job
 
 HEADLINE = "application/vnd.evalkit.headline+json"  # as evalkit.display.HEADLINE, which would import pandas
 TABLE = "application/vnd.evalkit.table+json"
@@ -46,32 +46,40 @@ def execute(job: Job) -> tuple[NotebookNode, Failure | None]:
     failure : Failure or None
     """
     logging.getLogger("papermill").setLevel(logging.ERROR)
+    engine, spec = kernels.NORMAL, job.report.notebook.metadata.get("kernelspec", {})
+    if job.quick:
+        from evalkit.reports.quick import QUICK as engine
     try:
         nb = papermill.execute_notebook(
             str(job.report.notebook.path),
             None,
             job.report.parameters,
-            engine_name=kernels.NORMAL,
+            engine_name=engine,
             journal=str(job.journal),
-            kernel_name=None if "kernelspec" in job.report.notebook.metadata else "python3",
+            kernel_name=spec.get("name") or "python3",
+            language=spec.get("language") or "python",
             request_save_on_cell_execute=False,
             progress_bar=False,
             shutdown_kernel="immediate",
         )
-    except PapermillExecutionError as error:
-        nb, _ = kernels.read_journal(job.journal)
-        return nb, Failure(f"{error.ename}: {error.evalue}", error.cell_index)
     except Exception as error:
         nb, last = kernels.read_journal(job.journal)
-        if nb is None:
+        if last is None:
             raise
-        return nb, Failure(f"{type(error).__name__}: {error}", last)
+        failure = Failure(f"{type(error).__name__}: {error}", last)
+        if isinstance(error, PapermillExecutionError):
+            failure = _first_error(nb)  # papermill also takes errors for failures that a cell's tag allows
+        if job.overdue.exists():
+            failure = Failure(job.overdue.read_text(), last)
+        if failure:
+            return nb, failure
     return nb, _missing_figure(nb)
 
 
 def finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float) -> None:
     """Write a report's files, the record last."""
     report, output = job.report, job.output
+    failure = failure and failure._replace(error=plain(failure.error, keep_lines=True))
     headline, tables = harvest(nb, report.name)
     nb.metadata.pop("papermill", None)
     page, executed = output / f"{report.key}.html", output / f"{report.key}.ipynb"
@@ -86,26 +94,18 @@ def finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float) 
         code=job.code,
         path=str(report.notebook.path.parent),
     )
-    record = Record(
-        key=report.key,
-        notebook=report.notebook.name,
-        name=report.name,
+    record = job.record(
         title=title_of(nb) or report.notebook.name,
-        params_file=report.params_file,
-        parameters=report.parameters,
         status="failed" if failure else "made",
-        why=job.why,
-        error=plain(failure.error, keep_lines=True) if failure else "",
+        error=failure.error if failure else "",
         cell=failure.cell if failure else None,
         made=made.isoformat(timespec="seconds"),
         seconds=round(seconds, 3),
-        kernel="quick" if job.quick else "normal",
         headline=headline,
         tables=[{key: table[key] for key in ("name", "file", "rows")} for table in tables],
         page=page.relative_to(output).as_posix(),
         page_bytes=len(text.encode(errors="replace")),
         executed=executed.relative_to(output).as_posix(),
-        stamp=job.stamp,
         previous=_previous(before),
     )
     for table in tables:
@@ -133,6 +133,15 @@ def harvest(nb: NotebookNode, name: str) -> tuple[dict | None, list[dict]]:
                 rows = f"{table['rows']:,} row{'' if table['rows'] == 1 else 's'}"
                 data["text/markdown"] = f"[{table['name']}.csv](<{file}>): {rows}"
     return headline, list(tables.values())
+
+
+def _first_error(nb: NotebookNode) -> Failure | None:
+    for index, cell in enumerate(nb.cells):
+        if "raises-exception" not in cell.metadata.get("tags", []):
+            for output in cell.get("outputs", []):
+                if output.output_type == "error":
+                    return Failure(f"{output.ename}: {output.evalue}", index)
+    return None
 
 
 def _missing_figure(nb: NotebookNode) -> Failure | None:

@@ -6,21 +6,16 @@ gets those of the notebook's other parameters that its signature names, and retu
 
 import inspect
 import multiprocessing
-import sys
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
 from typing import Any
 
 from evalkit.io.files import SourceError
+from evalkit.reports.forking import start_method
 from evalkit.reports.parameters import Notebook
 
 ALL = "all"
-
-
-def start_method() -> str:
-    """Return how processes are started: forked where that is safe, else spawned."""
-    return "fork" if sys.platform == "linux" else "spawn"
 
 
 def hooks_of(notebook: Notebook) -> tuple[dict[str, str], list[str]]:

@@ -11,6 +11,7 @@ from scipy import special
 from evalkit.stats import _formulas as formulas
 from evalkit.stats._inputs import check_confidence, join, labels, left_out, numbers
 
+SEPARATED = "the levels separate successes from failures: the odds ratio has no bounds"
 SMALL = 5  # expected successes or failures below which the normal approximation is doubtful
 
 
@@ -20,7 +21,8 @@ class Trend(NamedTuple):
     Attributes
     ----------
     estimate, low, high : float
-        Odds ratio per step of the score: below 1 where success falls. NaN where it can't be computed.
+        Odds ratio per step of the score: below 1 where success falls. Where the levels separate successes from failures
+        it is 0 or infinite, without bounds; NaN where it can't be computed.
     p_value : float
         Two-sided; 1 means no trend at all.
     n, n_clusters : int
@@ -75,8 +77,7 @@ def trend_test(
     Returns
     -------
     Trend
-        NaN with a single level, with equal outcomes only, or with no more clusters than levels; no odds ratio where the
-        levels separate successes from failures.
+        NaN with a single level, with equal outcomes only, or with no more clusters than levels.
 
     Raises
     ------
@@ -161,13 +162,13 @@ def _design_effect(rows: _Rows, freedom: int) -> float:
 def _odds_ratio(rows: _Rows, effect: float, confidence: float) -> tuple[float, float, float, str]:
     passed, failed = rows.scores[rows.successes > 0], rows.scores[rows.successes < rows.n]
     if passed.min() >= failed.max() or passed.max() <= failed.min():
-        return math.nan, math.nan, math.nan, "the levels separate successes from failures: no odds ratio"
+        return (math.inf if passed.max() > failed.min() else 0.0), math.nan, math.nan, SEPARATED
     from statsmodels.genmod.families import Binomial
     from statsmodels.genmod.generalized_linear_model import GLM
     from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
 
     counts = np.column_stack([rows.successes, rows.n - rows.successes])
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", PerfectSeparationWarning)  # also said of rates that lie on the curve exactly
         fit = GLM(counts, np.column_stack([np.ones(len(rows.n)), _centred(rows)]), family=Binomial()).fit()
     slope, half = fit.params[1], formulas.normal(confidence) * fit.bse[1] * math.sqrt(effect)

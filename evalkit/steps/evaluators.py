@@ -12,8 +12,8 @@ from evalkit.steps.functions import LEGACY
 from evalkit.steps.jsonable import to_jsonable
 from evalkit.steps.records import function_of, normalise_history, normalise_record, same_call
 from evalkit.steps.registry import Check, check, evaluator_for
-from evalkit.steps.silent import silent_failure
 from evalkit.steps.structure import UNEXPECTED, judge_structure
+from evalkit.steps.verdicts import silent_failure, verdict
 
 EVALUATION_VERSION = "v1_checking_only"
 _log = logging.getLogger(__name__)
@@ -34,9 +34,9 @@ def evaluate_step(execution: Any, state: Mapping[str, Any] | None = None, option
     -------
     dict
         JSON-able. Always step_index, function_name, success, result_type, timestamp (the record's, where it has
-        one, else now), evaluation_version, critical_failure, silent_failure (with silent_failure_reason), truncated,
-        attempt and checks. A failure adds failure_evaluation; a success what its kind of result and its function's
-        evaluator give. The keys are listed in the kit's documentation.
+        one, else now), evaluation_version, verdict, critical_failure, silent_failure (and silent_failure_reason),
+        truncated, attempt and checks. A failure adds failure_evaluation; a success what its kind of result and its
+        function's evaluator give. The keys are listed in the kit's documentation.
     """
     state = state if isinstance(state, Mapping) else {}
     record = normalise_record(execution, options)
@@ -58,7 +58,7 @@ def evaluate_history(records: Any, options: Options = DEFAULTS) -> list[dict]:
 
 def evaluate_record(record: StepRecord, attempt: int = 1, options: Options = DEFAULTS) -> dict:
     """Judge a normalised record, the `attempt`-th at its step."""
-    silent = silent_failure(record, options)
+    ended, silent = verdict(record, options), silent_failure(record, options)
     evaluation: dict[str, Any] = {
         "step_index": record["step_index"],
         "function_name": function_of(record),
@@ -66,7 +66,8 @@ def evaluate_record(record: StepRecord, attempt: int = 1, options: Options = DEF
         "result_type": record["result_type"],
         "timestamp": _timestamp(record["timestamp"]),
         "evaluation_version": EVALUATION_VERSION,
-        "critical_failure": False,
+        "verdict": ended,
+        "critical_failure": ended == "critical failure",
         "silent_failure": silent is not None,
         "silent_failure_reason": silent,
         "truncated": bool(record["result_metadata"].get("truncated")),
@@ -79,7 +80,7 @@ def evaluate_record(record: StepRecord, attempt: int = 1, options: Options = DEF
     elif record["success"] is True:
         _add(evaluation, _of_success(record, options))
     else:
-        evaluation |= _of_failure(record, options)
+        _add(evaluation, {"failure_evaluation": _of_failure(record, ended)})
     common = [_outcome(evaluation), *_repeats(record, attempt, options)]
     evaluation["checks"] = [*common, *evaluation["checks"]]
     return to_jsonable(evaluation)
@@ -95,18 +96,14 @@ def attempts(history: list[StepRecord]) -> list[int]:
     return counts
 
 
-def _of_failure(record: StepRecord, options: Options) -> dict[str, Any]:
-    unknown = record["success"] is None
-    message = record["error"] or ("The record does not say whether the step succeeded" if unknown else "Unknown error")
-    critical = options.is_critical(record["error_type"], record["error"])
+def _of_failure(record: StepRecord, ended: str) -> dict[str, Any]:
+    said = "The record does not say whether the step succeeded" if ended == "unknown" else "Unknown error"
+    critical = ended == "critical failure"
     return {
-        "critical_failure": critical,
-        "failure_evaluation": {
-            "error_message": message,
-            "error_type": record["error_type"],
-            "error_category": "system_error" if critical else "analysis_error",
-            "suggested_action": "abort_workflow" if critical else "continue_with_caution",
-        },
+        "error_message": record["error"] or said,
+        "error_type": record["error_type"],
+        "error_category": "system_error" if critical else "analysis_error",
+        "suggested_action": "abort_workflow" if critical else "continue_with_caution",
     }
 
 
@@ -154,18 +151,22 @@ def _by_type(record: StepRecord) -> dict[str, Any]:
 
 def _outcome(evaluation: dict[str, Any]) -> Check:
     """Make the check every step has: did it do what it was to do?"""
-    if evaluation["result_type"] == "skipped":
-        return check("outcome", None, "skipped", evaluation["skipped_evaluation"]["skip_reason"])
-    if evaluation["silent_failure"]:
-        return check("outcome", 0, "silent failure", evaluation["silent_failure_reason"], "error")
-    if evaluation["success"] is True:
-        return check("outcome", 1, "success")
-    message = evaluation["failure_evaluation"]["error_message"]
-    if evaluation["critical_failure"]:
-        return check("outcome", 0, "critical failure", message, "critical")
-    if evaluation["success"] is None:
-        return check("outcome", None, "unknown", message, "warning")
-    return check("outcome", 0, "failure", message, "error")
+    score, severity = _OUTCOMES[evaluation["verdict"]]
+    if evaluation["verdict"] == "skipped":
+        why = evaluation["skipped_evaluation"]["skip_reason"]
+    else:
+        why = evaluation["silent_failure_reason"] or evaluation.get("failure_evaluation", {}).get("error_message", "")
+    return check("outcome", score, evaluation["verdict"], why, severity)
+
+
+_OUTCOMES = {
+    "success": (1, "info"),
+    "silent failure": (0, "error"),
+    "failure": (0, "error"),
+    "critical failure": (0, "critical"),
+    "skipped": (None, "info"),
+    "unknown": (None, "warning"),
+}
 
 
 def _repeats(record: StepRecord, attempt: int, options: Options) -> list[Check]:

@@ -14,7 +14,7 @@ from evalkit.steps.results import (
     read_plots,
     read_search,
 )
-from evalkit.steps.silent import silent_failure
+from evalkit.steps.verdicts import silent_failure
 
 LISTED = 5  # terms, p-values, genes and results shown of each list
 

@@ -88,13 +88,11 @@ def annotation(record: StepRecord, options: Options) -> dict[str, Any]:
     expected = record["step"].get("expected_children")
     expected = [str(name) for name in expected] if isinstance(expected, list) else []
     if expected:
-        found = {_plain_name(name) for name in types}
-        wanted = {_plain_name(name) for name in expected}
-        missing = [name for name in expected if _plain_name(name) not in found]
+        missing, unexpected = compare_names(types, expected)
         evaluation |= {
             "expected_children": expected,
             "missing_children": missing,
-            "unexpected_children": [name for name in types if _plain_name(name) not in wanted],
+            "unexpected_children": unexpected,
         }
         checks.append(_share("expected_cell_types", expected, missing, partial))
     return {"process_cells_evaluation": evaluation, "checks": checks}
@@ -148,6 +146,13 @@ def plot(record: StepRecord, options: Options) -> dict[str, Any]:
         "visualization_evaluation": evaluation,
         "checks": [check("plot", made, evaluation["status"], "", "info" if made else "warning")],
     }
+
+
+def compare_names(found: list[str], expected: list[str]) -> tuple[list[str], list[str]]:
+    """Give the expected names that were not found, and the found ones not expected; case and plural don't count."""
+    have, want = {_plain_name(name) for name in found}, {_plain_name(name) for name in expected}
+    missing = [name for name in expected if _plain_name(name) not in have]
+    return missing, [name for name in found if _plain_name(name) not in want]
 
 
 def _pathways_found(total: int | None) -> Check:

@@ -134,9 +134,13 @@ def _scan(text: str, start: int) -> tuple[list[str], list[tuple[int, str]]]:
 
 
 def _rewrite(token: str) -> str:
-    if token[0] not in "'\"":
-        for pattern, replacement in _REWRITES:
-            token = pattern.sub(replacement, token)
+    if token[0] == "'":
+        return token
+    if token[0] == '"':  # JSON writes some characters as two escapes, which Python keeps apart
+        value = _as_json(token, 0) if "\\" in token else None
+        return token if value is None else repr(value)
+    for pattern, replacement in _REWRITES:
+        token = pattern.sub(replacement, token)
     return token
 
 
@@ -170,6 +174,8 @@ def _mark(value: Any) -> Any:
         kind = CutDict if ... in value else dict
         return kind((k, _mark(v)) for k, v in value.items() if k is not ...)
     if isinstance(value, (list, tuple, set)):
-        kind = CutList if any(v is ... for v in value) else list
-        return kind(_mark(v) for v in value if v is not ...)
+        items = [_mark(item) for item in value if item is not ...]
+        if items and is_cut(items[-1]) and not items[-1]:  # the cut came right behind its bracket: nothing is known
+            items.pop()
+        return CutList(items) if any(item is ... for item in value) else items
     return str(value) if isinstance(value, (complex, bytes)) else value

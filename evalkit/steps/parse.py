@@ -50,7 +50,7 @@ def read_histories(
     Parameters
     ----------
     source : str, path, or several of them
-        Files, folders (also what is below them), or ``samples:steps``.
+        Files, folders (also what is below them), or ``samples:steps``. An empty name in a list stands for none.
     options : Options
 
     Returns
@@ -65,7 +65,7 @@ def read_histories(
     SourceError
         Where a source is not there.
     """
-    sources = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    sources = [source] if isinstance(source, (str, os.PathLike)) else [one for one in source if one]
     histories, ledger = [], Ledger()
     for path in dict.fromkeys(path for one in sources for path in list_files(one)):
         found = read_history_file(path, options)

@@ -97,16 +97,20 @@ def function_of(record: StepRecord) -> str | None:
     return record["step"].get("function_name")
 
 
-def cell_type_of(record: StepRecord) -> str | None:
-    """Name the cell type a step is about: `target_cell_type`, else a parameter that names one."""
+def cell_types_of(record: StepRecord) -> list[str]:
+    """Name the cell types a step is about: `target_cell_type`, else what its parameters name."""
     step = record["step"]
     parameters = step.get("parameters", {})
     for value in (step.get("target_cell_type"), *(parameters.get(k) for k in ("cell_type", "cell_types", "celltype"))):
-        if isinstance(value, str) and value.strip():
-            return value
-        if isinstance(value, list) and value and all(isinstance(v, str) for v in value):
-            return ", ".join(value)
-    return None
+        names = value if isinstance(value, list) else [value]
+        if found := [one for one in names if isinstance(one, str) and one.strip()]:
+            return found
+    return []
+
+
+def cell_type_of(record: StepRecord) -> str | None:
+    """Name the cell types a step is about in one text; None where it names none."""
+    return ", ".join(cell_types_of(record)) or None
 
 
 def same_call(a: StepRecord, b: StepRecord) -> bool:

@@ -210,6 +210,19 @@ def numbers_in(value: Any) -> int:
     return int(number(value) is not None)
 
 
+def items_in(record: StepRecord) -> int:
+    """Count what a result lists: named groups of an annotation, else the texts in lists (terms, genes)."""
+    if groups := read_annotation(record).groups:
+        return len(groups)
+    return _texts_in(content(record))
+
+
+def _texts_in(value: Any) -> int:
+    if isinstance(value, Mapping):
+        return sum(_texts_in(item) for item in value.values())
+    return sum(1 if isinstance(item, str) else _texts_in(item) for item in _list(value))
+
+
 def _list(value: Any) -> list:
     return value if isinstance(value, list) else []
 
@@ -217,7 +230,8 @@ def _list(value: Any) -> list:
 def _entries(value: Any, key: str) -> tuple[list[Mapping], int | None]:
     """Give the entries listed under `key`, or in the bare list, and their number (None: no list, or a cut one)."""
     listed = value.get(key) if isinstance(value, Mapping) else value
-    entries = [entry for entry in _list(listed) if isinstance(entry, Mapping)]
+    known = (entry for entry in _list(listed) if isinstance(entry, Mapping))
+    entries = [entry for entry in known if not (is_cut(entry) and "category" not in entry)]
     return entries, None if is_cut(listed) or not isinstance(listed, list) else len(entries)
 
 

@@ -2,17 +2,17 @@
 
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from evalkit.io.output import write_text
 from evalkit.steps.format import DEFAULTS, Options
 from evalkit.steps.jsonable import to_jsonable
 from evalkit.steps.records import function_of, name, normalise_history, normalise_record, truth
 from evalkit.steps.results import read_enrichment, read_plots
-from evalkit.steps.silent import silent_failure
+from evalkit.steps.verdicts import silent_failure
 
 RECORD_KEYS = (
     "step_index",
@@ -150,22 +150,17 @@ def save_history(history: Iterable[Mapping[str, Any]], path: str | os.PathLike) 
     history : iterable of records
         In any shape; records of other shapes become shape B.
     path : str or path
+
+    Raises
+    ------
+    SourceError
+        Where the file can't be written.
     """
     records = [{key: record[key] for key in RECORD_KEYS} for record in normalise_history(list(history))]
     lines = [json.dumps(to_jsonable(record), ensure_ascii=False, allow_nan=False) for record in records]
     target = Path(path)
     text = "".join(f"{line}\n" for line in lines) if target.suffix in (".jsonl", ".ndjson") else _as_list(lines)
-    descriptor, aside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(aside, 0o666 & ~_umask())  # mkstemp gives the owner alone the right to read
-        os.replace(aside, target)
-    except BaseException:
-        Path(aside).unlink(missing_ok=True)
-        raise
+    write_text(text, target)
 
 
 def _stored(kind: str, result: Any, summary: str, metadata: dict, options: Options) -> dict[str, Any]:
@@ -179,9 +174,3 @@ def _stored(kind: str, result: Any, summary: str, metadata: dict, options: Optio
 
 def _as_list(lines: list[str]) -> str:
     return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -1,5 +1,6 @@
 """Frames of steps and checks; every column's name, type and unit stands here once."""
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,11 +10,10 @@ from evalkit.steps.format import DEFAULTS, Options, StepRecord
 from evalkit.steps.jsonable import to_jsonable
 from evalkit.steps.parse import History, read_histories
 from evalkit.steps.records import cell_type_of, function_of, normalise_history, whole
+from evalkit.steps.verdicts import VERDICTS
 
 if TYPE_CHECKING:
     import pandas as pd
-
-VERDICTS = ("success", "silent failure", "failure", "critical failure", "skipped", "unknown")
 
 IDS = (
     Column("source", "str", "path of the history's file"),
@@ -45,7 +45,7 @@ STEP_COLUMNS = (
     Column("result_summary", "str", "the stored summary"),
     Column("description", "str", "what the step was to do"),
     Column("skip_reason", "str", "why the step was skipped"),
-    Column("parameters", "object", "parameters of the call, a dict"),
+    Column("parameters", "str", "parameters of the call, as JSON"),
     Column("timestamp", "str", "as recorded"),
     Column("shape", "str", "shape of the record: A, B or C"),
 )
@@ -86,7 +86,8 @@ def load(source: Any, options: Options = DEFAULTS) -> StepHistories:
     Parameters
     ----------
     source : str, path, or a list of them
-        Files (JSON, JSONL, LangGraph's SQLite checkpoints), folders, or ``samples:steps``.
+        Files (JSON, JSONL, LangGraph's SQLite checkpoints), folders, or ``samples:steps``; empty names in a list are
+        left out.
     options : Options
 
     Returns
@@ -132,17 +133,6 @@ def evaluated_rows(history: History, options: Options = DEFAULTS) -> tuple[list[
     return steps, checks
 
 
-def verdict(evaluation: Mapping[str, Any]) -> str:
-    """Say in a word how a step ended: one of `VERDICTS`."""
-    if evaluation["result_type"] == "skipped":
-        return "skipped"
-    if evaluation["success"] is True:
-        return "silent failure" if evaluation["silent_failure"] else "success"
-    if evaluation["critical_failure"]:
-        return "critical failure"
-    return "unknown" if evaluation["success"] is None else "failure"
-
-
 def compare_histories(a: Any, b: Any, options: Options = DEFAULTS) -> "pd.DataFrame":
     """Put the steps of two histories side by side.
 
@@ -157,9 +147,8 @@ def compare_histories(a: Any, b: Any, options: Options = DEFAULTS) -> "pd.DataFr
     Returns
     -------
     DataFrame
-        function_name, cell_type, run (1 for the first of its kind), verdict_a, verdict_b, change (same, fixed,
-        broken, changed, only in a, only in b), attempts, truncated, total_significant of both. In the order of a,
-        then what only b has.
+        The columns of `COMPARISON_COLUMNS`: change (same, fixed, broken, changed, only in a, only in b), then verdict,
+        attempts, truncated and total_significant of both. In the order of a, then what only b has.
     """
     rows = [_by_call(_steps_of(x, options)) for x in (a, b)]
     keys = list(dict.fromkeys([*rows[0], *rows[1]]))
@@ -167,10 +156,8 @@ def compare_histories(a: Any, b: Any, options: Options = DEFAULTS) -> "pd.DataFr
 
 
 COMPARISON_COLUMNS = (
-    Column("function_name", "str", "function of the step"),
-    Column("cell_type", "str", "cell type the step is about"),
-    Column("run", "int", "1 for the first run of the call, 2 for the second"),
     Column("change", "str", "same, fixed, broken, changed, only in a, only in b"),
+    Column("function_name", "str", "function of the step"),
     *(
         Column(f"{name}_{side}", dtype, f"{meaning} in {side}")
         for name, dtype, meaning in (
@@ -181,6 +168,8 @@ COMPARISON_COLUMNS = (
         )
         for side in "ab"
     ),
+    Column("run", "int", "1 for the first run of the call, 2 for the second"),
+    Column("cell_type", "str", "cell type the step is about"),
 )
 _CHECK = tuple(column.name for column in CHECK_COLUMNS[len(IDS) :])
 
@@ -195,7 +184,6 @@ def _step_row(record: StepRecord, evaluation: Mapping[str, Any]) -> dict[str, An
         **{key: evaluation.get(key) for key in _FROM_EVALUATION},
         "step_type": _text(step.get("step_type")),
         "cell_type": cell_type_of(record),
-        "verdict": verdict(evaluation),
         "error_category": failure.get("error_category"),
         "error_type": record["error_type"],
         "error": record["error"],
@@ -206,7 +194,7 @@ def _step_row(record: StepRecord, evaluation: Mapping[str, Any]) -> dict[str, An
         "result_summary": record["result_summary"] or None,
         "description": _text(step.get("description")),
         "skip_reason": _text(step.get("skip_reason")),
-        "parameters": step["parameters"],
+        "parameters": json.dumps(to_jsonable(step["parameters"]), sort_keys=True, ensure_ascii=False),
         "timestamp": record["timestamp"],
         "shape": record["shape"],
     }
@@ -215,6 +203,7 @@ def _step_row(record: StepRecord, evaluation: Mapping[str, Any]) -> dict[str, An
 _FROM_EVALUATION = (
     "attempt",
     "success",
+    "verdict",
     "silent_failure",
     "silent_failure_reason",
     "critical_failure",
@@ -244,7 +233,7 @@ def _by_call(steps: "pd.DataFrame") -> dict[tuple, dict[str, Any]]:
     out: dict[tuple, dict[str, Any]] = {}
     runs: dict[tuple, int] = {}
     for row in to_jsonable(steps):
-        call = (row["function_name"], repr(sorted((row["parameters"] or {}).items(), key=lambda item: str(item[0]))))
+        call = (row["function_name"], row["parameters"])
         runs[call] = runs.get(call, 0) + (1 if row["attempt"] == 1 else 0)
         out[(*call, runs[call])] = row
     return out

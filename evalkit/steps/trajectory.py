@@ -7,8 +7,10 @@ from typing import Any, Literal, NamedTuple
 from evalkit.steps.format import DEFAULTS, PLAN_KEY, PSEUDO_STEPS, Options, StepRecord
 from evalkit.steps.jsonable import to_jsonable
 from evalkit.steps.records import function_of, name, normalise_history, same_call
+from evalkit.steps.verdicts import verdict
 
 Mode = Literal["strict", "unordered", "subset", "superset"]
+NOT_RUN = "not run"
 MODES = ("strict", "unordered", "subset", "superset")
 
 
@@ -57,7 +59,7 @@ class Loop(NamedTuple):
 
 
 class PlannedStep(NamedTuple):
-    """What became of one planned step: `status` is done, failed, silent failure, skipped or not run."""
+    """What became of one planned step: `status` is the verdict of its last attempt, or ``not run``."""
 
     position: int
     call: Call
@@ -132,7 +134,7 @@ def score_tool_calls(
 
 
 def plan_adherence(records: Any, plan: Any, options: Options = DEFAULTS) -> list[PlannedStep]:
-    """Tell what became of every planned step; the share of those done is the adherence.
+    """Tell what became of every planned step; the share that ended in success is the adherence.
 
     A planned step takes the first run of records of its call that no earlier planned step has taken, with its
     retries; the last of them decides the status. Parameters of the plan count where they are given. `in_order` says
@@ -144,8 +146,6 @@ def plan_adherence(records: Any, plan: Any, options: Options = DEFAULTS) -> list
     plan : list of steps (as for `score_tool_calls`), or a mapping with ``steps``
     options : Options
     """
-    from evalkit.steps.silent import silent_failure
-
     history = normalise_history(records, options)
     free, out, latest = set(range(len(history))), [], -1
     for position, wanted in enumerate(planned_calls(plan)):
@@ -157,13 +157,10 @@ def plan_adherence(records: Any, plan: Any, options: Options = DEFAULTS) -> list
             taken.append(i)
         free -= set(taken)
         if not taken:
-            out.append(PlannedStep(position, wanted, "not run", 0, None))
+            out.append(PlannedStep(position, wanted, NOT_RUN, 0, None))
             continue
-        last = history[taken[-1]]
-        silent = silent_failure(last, options) is not None
-        done = "silent failure" if silent else "done" if last["success"] is True else "failed"
-        status = "skipped" if last["result_type"] == "skipped" else done
-        out.append(PlannedStep(position, wanted, status, len(taken), taken[0] > latest))
+        ended = verdict(history[taken[-1]], options)
+        out.append(PlannedStep(position, wanted, ended, len(taken), taken[0] > latest))
         latest = max(latest, taken[0])
     return out
 

@@ -173,7 +173,7 @@ def simulate_routing(records: Any, plan: Any = None, options: Options = DEFAULTS
     records : list of records
         Any shape.
     plan : list of steps, or mapping with ``steps``, optional
-        Without a plan the number of steps is that of the history.
+        Without planned steps their number is that of the history.
     options : Options
 
     Returns
@@ -184,7 +184,7 @@ def simulate_routing(records: Any, plan: Any = None, options: Options = DEFAULTS
     """
     history = normalise_history(records, options)
     indices = [record["step_index"] for record in history]
-    steps = {"steps": [None] * (max(indices, default=-1) + 1)} if plan is None else plan
+    steps = plan if _step_count({PLAN_KEY: plan}) else [None] * (max(indices, default=-1) + 1)
     rows, reached = [], True
     for i, evaluation in enumerate(evaluate_history(history, options)):
         moved_on = i + 1 < len(indices) and indices[i + 1] > indices[i]

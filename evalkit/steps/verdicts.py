@@ -1,4 +1,4 @@
-"""Silent failures: steps that report success while their result says otherwise."""
+"""How a step ended, in a word; and silent failures: success is reported, while the result says otherwise."""
 
 import re
 
@@ -6,6 +6,7 @@ from evalkit.steps.format import DEFAULTS, PSEUDO_STEPS, Options, StepRecord
 from evalkit.steps.records import function_of
 from evalkit.steps.results import content, error_in, read_annotation, read_plots
 
+VERDICTS = ("success", "silent failure", "failure", "critical failure", "skipped", "unknown")
 _SHOWN = 200  # characters of a message
 
 # functions that always leave something: without a result they have done nothing
@@ -21,6 +22,17 @@ _NO_PLOT = re.compile(
 )
 # the beginning of an error dict whose text can't be read whole
 _ERROR_DICT = re.compile(r"^\s*\{\s*(['\"])error\1\s*:\s*(?!None|null|''|\"\")")
+
+
+def verdict(record: StepRecord, options: Options = DEFAULTS) -> str:
+    """Say how a step ended: one of `VERDICTS`; ``unknown`` where the record does not say whether it succeeded."""
+    if record["result_type"] == "skipped":
+        return "skipped"
+    if record["success"] is True:
+        return "silent failure" if silent_failure(record, options) else "success"
+    if options.is_critical(record["error_type"], record["error"]):
+        return "critical failure"
+    return "unknown" if record["success"] is None else "failure"
 
 
 def silent_failure(record: StepRecord, options: Options = DEFAULTS) -> str | None:

@@ -1,0 +1,100 @@
+"""The parent's side of quick kernels: whether they can be used, and the imports that are done before the forks.
+
+A report's process is forked from one that has imported what the notebooks import, and nothing else: it reads no data
+and starts no thread. So every report begins in a fresh process whose imports cost nothing.
+"""
+
+import ast
+import contextlib
+import gc
+import os
+import re
+import sys
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+
+from evalkit.reports.parameters import Notebook
+
+# Libraries that only define things when they are imported. Others, such as polars, start threads that a fork loses.
+PRELOADED = {"evalkit", "IPython", "matplotlib", "numpy", "pandas", "scipy", "seaborn", "statsmodels"}
+
+# What needs a kernel's channels to the outside, or its event loop
+_NEEDS_KERNEL = re.compile(
+    r"\b(ipywidgets|ipykernel|nest_asyncio|comm)\b|^\s*%(gui|matplotlib +(?!inline))", re.MULTILINE
+)
+
+
+def start_method() -> str:
+    """Return how processes are started: forked where that is safe, else spawned."""
+    return "fork" if sys.platform == "linux" else "spawn"
+
+
+def can_be_quick(notebook: Notebook) -> bool:
+    """Tell whether a notebook gives the same outputs in a forked process as in a Jupyter kernel.
+
+    It does not where it asks for another kernel than this Python's, uses widgets or a kernel's own modules, or says
+    ``{"evalkit": {"quick": false}}`` in its metadata; nor where the user's IPython profile has settings.
+    """
+    spec = notebook.metadata.get("kernelspec", {})
+    own = notebook.metadata.get("evalkit", {})
+    wanted = spec.get("name", "python3") == "python3" and spec.get("language", "python") == "python"
+    opted_out = isinstance(own, dict) and own.get("quick") is False
+    codes = [cell["source"] for cell in notebook.cells if cell.get("cell_type") == "code"]
+    return (
+        start_method() == "fork"
+        and wanted
+        and not opted_out
+        and not any(_NEEDS_KERNEL.search(code) for code in codes)
+        and not _has_profile()
+    )
+
+
+def _has_profile() -> bool:
+    profile = Path(os.environ.get("IPYTHONDIR", "~/.ipython")).expanduser() / "profile_default"
+    settings = ("ipython_config.py", "ipython_kernel_config.py", "ipython_config.json", "ipython_kernel_config.json")
+    return any((profile / name).exists() for name in settings) or any(profile.glob("startup/*.*py"))
+
+
+def preload(notebooks: Iterable[Notebook], *, code: bool = True) -> None:
+    """Import what the notebooks import, as far as it is in `PRELOADED`, and what makes pages of them.
+
+    A fault is left to the notebook that meets it.
+    """
+    from evalkit.reports.worker import quiet_imports
+
+    quiet_imports()
+    import evalkit.reports.make
+    import evalkit.reports.quick  # noqa: F401
+    from evalkit.reports.html import exporter
+
+    exporter(code)
+    for notebook in notebooks:
+        for cell in notebook.cells:
+            if cell.get("cell_type") == "code":
+                with contextlib.suppress(SyntaxError, ValueError):
+                    _import_all(ast.parse(re.sub(r"(?m)^(\s*)[%!].*$", r"\1pass", cell["source"])))
+    gc.collect()
+    gc.freeze()  # the children's collections then leave the parent's pages shared
+
+
+def _import_all(tree: ast.AST) -> None:
+    for node in ast.walk(tree):
+        with contextlib.suppress(Exception):
+            if isinstance(node, ast.Import):
+                for name in node.names:
+                    _resolve(name.name, "")
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                for name in node.names:
+                    _resolve(node.module, name.name)
+            elif isinstance(node, ast.Attribute) and (chain := ast.unparse(node)).startswith("evalkit."):
+                _resolve("evalkit", chain.partition(".")[2])
+
+
+def _resolve(module: str, attributes: str) -> None:
+    """Import a module, and look up attributes of it: packages import parts of themselves on that."""
+    if module.partition(".")[0] not in PRELOADED:
+        return
+    found = import_module(module)
+    for name in filter(None, attributes.split(".")):
+        found = getattr(found, name)

@@ -1,0 +1,266 @@
+"""Quick kernels: a papermill engine that executes cells in its own process, a child forked for one report.
+
+The shell is ipykernel's own, and only its session is another: what a kernel would send to a client is put into the
+notebook. So display hooks, tracebacks, magics and figures are those of a Jupyter kernel.
+"""
+
+import asyncio
+import builtins
+import io
+import os
+import platform
+import signal
+import sys
+import types
+from typing import Any
+
+import nbformat
+from ipykernel.compiler import XCachingCompiler
+from ipykernel.zmqshell import ZMQInteractiveShell
+from IPython.core.error import StdinNotImplementedError
+from IPython.utils.tokenutil import token_at_cursor  # noqa: F401 - imported with the first cell otherwise
+from jupyter_client.session import Session
+from nbclient.exceptions import CellExecutionError
+from nbformat import NotebookNode
+from papermill.engines import NotebookExecutionManager, papermill_engines
+from traitlets.config import Config
+
+from evalkit.reports.kernels import JournalEngine
+
+QUICK = "evalkit-quick"
+INLINE = "module://matplotlib_inline.backend_inline"
+
+
+class Recorder(Session):
+    """Takes a kernel's place as the end of its session: messages become outputs of the current cell."""
+
+    def __init__(self) -> None:
+        super().__init__(key=b"")
+        self.outputs: list[NotebookNode] = []
+        self.displays: dict[str, list[NotebookNode]] = {}
+        self.clear_next = False
+        self.streams: list[Stream] = []
+
+    def msg(self, msg_type: str, content: dict | None = None, *_: Any, **__: Any) -> dict:
+        """Make a message; its header holds the type alone."""
+        return {"header": {"msg_type": msg_type}, "msg_type": msg_type, "content": content or {}}
+
+    def send(self, stream: Any, msg_or_type: dict | str, content: dict | None = None, *_: Any, **__: Any) -> dict:
+        """Take a message as nbclient does when it comes from a kernel, in the form it has on the wire."""
+        message = msg_or_type if isinstance(msg_or_type, dict) else self.msg(msg_or_type, content)
+        message["content"] = self.unpack(self.pack(message["content"]))
+        kind, content = message["msg_type"], message["content"]
+        if kind == "clear_output":
+            self.clear_next = content.get("wait", False)
+            if not self.clear_next:
+                self._clear()
+            return message
+        name = content.get("transient", {}).get("display_id")
+        if kind == "update_display_data":
+            for output in self.displays.get(name, []):
+                output.data = nbformat.from_dict(content["data"])
+                output.metadata = nbformat.from_dict(content["metadata"])
+        elif kind == "stream":
+            self._add(nbformat.v4.output_from_msg(message))
+        elif kind in ("display_data", "execute_result", "error"):
+            self.take_printed()
+            self._add(nbformat.v4.output_from_msg(message), name)
+        return message
+
+    def take_printed(self) -> None:
+        """Add what was written past Python since."""
+        for stream in self.streams:
+            stream.take_printed()
+
+    def _add(self, output: NotebookNode, name: str | None = None) -> None:
+        if self.clear_next:
+            self._clear()
+            self.clear_next = False
+        self.outputs.append(output)
+        if name:
+            self.displays.setdefault(name, []).append(output)
+
+    def _clear(self) -> None:
+        self.outputs.clear()
+        self.displays = {name: [] for name in self.displays}
+
+
+class Stream(io.TextIOBase):
+    """Standard output or error of a notebook.
+
+    What programs and libraries write past Python, to the process's own descriptor, is in a file; it is added before
+    the next output of another kind, and at the end of the cell.
+    """
+
+    encoding = "UTF-8"
+    errors = "strict"
+
+    def __init__(self, recorder: Recorder, name: str) -> None:
+        self.recorder, self.name = recorder, name
+        self.taken = os.fstat(self.fileno()).st_size
+        recorder.streams.append(self)
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def fileno(self) -> int:
+        """Return the process's own descriptor, so that programs started by the notebook can write to it."""
+        return {"stdout": 1, "stderr": 2}[self.name]
+
+    def write(self, text: str) -> int:
+        """Add text to the current cell's outputs."""
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        if text:
+            self.recorder.send(None, "stream", {"name": self.name, "text": text})
+        return len(text)
+
+    def take_printed(self) -> None:
+        """Add what has come to the descriptor since."""
+        size = os.fstat(self.fileno()).st_size
+        if size > self.taken:
+            with open(f"/proc/self/fd/{self.fileno()}", "rb") as file:
+                file.seek(self.taken)
+                data = file.read(size - self.taken)
+            self.taken = size
+            self.write(data.decode(errors="replace"))
+
+
+class QuickShell(ZMQInteractiveShell):
+    """ipykernel's shell without a kernel."""
+
+    compiler_class = XCachingCompiler
+
+    def enable_gui(self, gui: Any = None) -> None:
+        """Have no event loop of a window system."""
+
+
+def start_shell() -> tuple[QuickShell, Recorder]:
+    """Make this process a notebook's: a shell of its own, standard streams that go into the outputs.
+
+    Returns
+    -------
+    shell : QuickShell
+    recorder : Recorder
+        Its `outputs` are those of the cell that runs.
+    """
+    recorder = Recorder()
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed()  # every child would draw the same numbers
+    sys.path.insert(0, "")
+    sys.stdout, sys.stderr = Stream(recorder, "stdout"), Stream(recorder, "stderr")
+    QuickShell.clear_instance()
+    module = types.ModuleType("__main__")
+    shell = QuickShell.instance(config=Config({"HistoryManager": {"enabled": False}}), user_module=module)
+    shell.displayhook.session = shell.display_pub.session = recorder
+    shell.displayhook.topic = b"execute_result"
+    sys.modules["__main__"] = module
+    builtins.input = raw_input
+    _show_inline()
+    return shell, recorder
+
+
+def _show_inline() -> None:
+    """Have pyplot show figures below the cell, also where it was imported before the fork, when there was no shell.
+
+    matplotlib's inline backend binds itself to the shell as it is imported, and only then: without this, figures
+    would be lost without an error.
+    """
+    backend = os.environ["MPLBACKEND"] = os.environ.get("MPLBACKEND") or INLINE
+    sys.modules.pop("matplotlib_inline.backend_inline", None)
+    if "matplotlib" in sys.modules:
+        sys.modules["matplotlib"].rcParams["backend"] = backend
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].switch_backend(backend)
+
+
+def raw_input(prompt: str = "") -> str:
+    """Take the place of ``input``, as a kernel's method of this name does: nobody is there to answer."""
+    raise StdinNotImplementedError("raw_input was called, but this frontend does not support input requests.")
+
+
+class QuickEngine(JournalEngine):
+    """Executes a notebook in this process, which must be a child forked for it."""
+
+    @classmethod
+    def execute_managed_notebook(cls, nb_man: NotebookExecutionManager, kernel_name: str, **_: Any) -> None:
+        """Execute the cells in order, up to the first error."""
+        shell, recorder = start_shell()
+        try:
+            cls._execute_cells(nb_man, shell, recorder)
+        finally:
+            sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+        nb_man.nb.metadata["language_info"] = language_info()
+
+    @classmethod
+    def _execute_cells(cls, nb_man: NotebookExecutionManager, shell: QuickShell, recorder: Recorder) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+        for index, cell in enumerate(nb_man.nb.cells):
+            try:
+                nb_man.cell_start(cell, index)
+                cls._execute_cell(cell, shell, recorder, loop)
+            except CellExecutionError as error:
+                nb_man.cell_exception(cell, cell_index=index, exception=error)
+                break
+            finally:
+                recorder.take_printed()
+                nb_man.cell_complete(cell, cell_index=index)
+
+    @classmethod
+    def _execute_cell(
+        cls, cell: NotebookNode, shell: QuickShell, recorder: Recorder, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        tags = cell.metadata.get("tags", [])
+        if cell.cell_type != "code" or not cell.source.strip() or "skip-execution" in tags:
+            return
+        cell.outputs = []
+        recorder.outputs = cell.outputs  # the notebook holds a list of its own kind
+        cell.execution_count = shell.execution_count
+        try:
+            ok = loop.run_until_complete(_run(shell, cell.source))
+        except KeyboardInterrupt:  # while the cell awaited something
+            shell.showtraceback()
+            ok = False
+        shell.payload_manager.clear_payload()
+        if not ok and "raises-exception" not in tags:
+            last = next((o for o in reversed(cell.outputs) if o.output_type == "error"), {})
+            raise CellExecutionError("", last.get("ename", ""), last.get("evalue", ""))
+
+
+async def _run(shell: QuickShell, source: str) -> bool:
+    """Run a cell as ipykernel does: within a running event loop, awaited where it awaits."""
+    transformed, fault = source, None
+    try:
+        transformed = shell.transform_cell(source)
+    except Exception:
+        fault = sys.exc_info()
+    if shell.should_run_async(source, transformed_cell=transformed, preprocessing_exc_tuple=fault):
+        shell._last_traceback_during_displayhook = False
+        result = await shell.run_cell_async(
+            source, store_history=True, transformed_cell=transformed, preprocessing_exc_tuple=fault
+        )
+        shell.events.trigger("post_execute")
+        shell.events.trigger("post_run_cell", result)
+    else:
+        result = shell.run_cell(source, store_history=True)
+    return result.success and not shell._last_traceback_during_displayhook
+
+
+def language_info() -> dict[str, Any]:
+    """Return what an IPython kernel says of its language."""
+    version = platform.python_version()
+    return {
+        "codemirror_mode": {"name": "ipython", "version": sys.version_info.major},
+        "file_extension": ".py",
+        "mimetype": "text/x-python",
+        "name": "python",
+        "nbconvert_exporter": "python",
+        "pygments_lexer": "ipython3",
+        "version": version,
+    }
+
+
+papermill_engines.register(QUICK, QuickEngine)

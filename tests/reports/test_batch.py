@@ -1,0 +1,375 @@
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from evalkit.io.text import plain
+from evalkit.reports import plan, run
+from evalkit.reports.attempt import Attempt
+from evalkit.reports.records import read_record
+
+DATA = Path(__file__).parent / "data"
+FIGURE = (
+    "from IPython.display import display\n"
+    "display({'image/png': b'\\x89PNG', 'text/plain': 'x'}, raw=True, metadata={'image/png': {'alt': 'a dot'}})"
+)
+HEADLINE = (
+    "from IPython.display import display\n"
+    "display({'application/vnd.evalkit.headline+json': "
+    "{'label': 'share', 'text': f'{share} %', 'estimate': share / 100, 'n': 4, 'percent': True}, "
+    "'text/plain': 'x'}, raw=True)"
+)
+
+
+@pytest.fixture
+def batch(tmp_path):
+    """Return a function that plans and runs a batch; `lines` of what it returns holds what was said."""
+
+    def go(targets=(), **options):
+        planned = {key: options.pop(key) for key in ("values", "texts") if key in options}
+        lines = []
+        summary = run(plan(targets, **planned), output=tmp_path / "out", say=lines.append, jobs=2, **options)
+        go.lines = lines
+        return summary
+
+    go.record = lambda key: read_record(tmp_path / "out", key)
+    go.notebook = lambda key: nbformat.read(tmp_path / "out" / f"{key}.ipynb", as_version=4)
+    go.page = lambda key: (tmp_path / "out" / f"{key}.html").read_text()
+    go.files = lambda: sorted(p.relative_to(tmp_path / "out").as_posix() for p in (tmp_path / "out").rglob("*"))
+    return go
+
+
+def texts(nb):
+    return [output.get("text", "") for cell in nb.cells for output in cell.get("outputs", [])]
+
+
+@pytest.mark.parametrize("fork", [True, False])
+def test_a_report_gets_its_parameters_with_their_types(project, batch, fork):
+    cell = "a: str = ''\nb: float = 0.0\nc: list[int] = []\nd: bool = False\ne: dict[str, str] = {}"
+    values = {"a": "x\"y'z\n{b}", "b": 1, "c": [1, 2], "d": True, "e": {"k": "v"}}
+    project("one", "print([a, b, c, d, e])", parameters=cell)
+    assert batch(["one"], values=values, fork=fork).failed == []
+    (key,) = batch(["one"], values=values, fork=fork).unchanged
+    assert texts(batch.notebook(key)) == [f"{[values['a'], 1.0, [1, 2], True, {'k': 'v'}]}\n"]
+    assert batch.record(key)["kernel"] == ("quick" if fork else "normal")
+
+
+def test_each_report_runs_in_a_process_of_its_own(project, batch):
+    code = "import os, numpy\nstate = globals().get('state', 0) + 1\nprint(state, os.getpid(), numpy.random.random())"
+    project("one", code, parameters="i: int = 0", params={"s.yaml": "i: [1, 2, 3]"})
+    made = batch().made
+    printed = [texts(batch.notebook(key))[0].split() for key in made]
+    assert [state for state, *_ in printed] == ["1"] * 3
+    assert len({process for _, process, _ in printed}) == 3
+    assert len({number for *_, number in printed}) == 3
+
+
+BAD = {
+    "fails": (["print('before')", "raise ValueError('no')", "print('after')"], "ValueError: no", 2),
+    "dies": (["print('before')", "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"], "DeadKernelError: ", 2),
+    "hangs": (["print('before')", "import time\ntime.sleep(60)"], "TimeoutError: not finished after 3 s", 2),
+}
+
+
+@pytest.mark.parametrize("fork", [True, False])
+def test_a_bad_notebook_harms_only_its_own_report(project, batch, fork):
+    for name, (codes, *_) in BAD.items():
+        project(name, *codes)
+    project("good", "print('good')")
+    summary = batch([*BAD, "good"], fork=fork, timeout=3)
+    assert summary.made == ["good/defaults"]
+    assert sorted(summary.failed) == sorted(f"{name}/defaults" for name in BAD)
+    for name, (_, error, cell) in BAD.items():
+        record = batch.record(f"{name}/defaults")
+        assert record["error"].startswith(error)
+        assert record["cell"] == cell
+        assert "before\n" in texts(batch.notebook(record["key"]))
+        assert "after\n" not in texts(batch.notebook(record["key"]))
+        page = batch.page(record["key"])
+        assert "This report failed." in page
+        assert 'id="failed"' in page
+    assert f"[4/4] FAILED    {summary.failed[-1]}" in batch.lines[-1]
+
+
+def test_an_interrupted_notebook_shows_where_it_was(project, batch):
+    project("hangs", "import time\nprint('so far')\ntime.sleep(60)")
+    batch(["hangs"], timeout=1)
+    cell = batch.notebook("hangs/defaults").cells[-1]
+    assert [output.output_type for output in cell.outputs] == ["stream", "error"]
+    assert "time.sleep(" in plain("".join(cell.outputs[1].traceback))
+
+
+def test_a_notebook_that_will_not_be_interrupted_is_ended(project, batch, monkeypatch):
+    monkeypatch.setattr("evalkit.reports.attempt.GRACE", 0.5)
+    code = "import time\nwhile True:\n    try:\n        time.sleep(60)\n    except KeyboardInterrupt:\n        pass"
+    project("hangs", "print('before')", code)
+    batch(["hangs"], timeout=1)
+    assert batch.record("hangs/defaults")["error"] == "TimeoutError: not finished after 1 s"
+    assert texts(batch.notebook("hangs/defaults")) == ["before\n"]
+
+
+def test_what_a_notebook_leaves_running_is_ended_with_it(project, batch):
+    code = (
+        "import multiprocessing, subprocess, threading, time\n"
+        "threading.Thread(target=time.sleep, args=(60,)).start()\n"
+        "child = multiprocessing.get_context('fork').Process(target=time.sleep, args=(60,))\n"
+        "child.start()\n"
+        "print(child.pid, subprocess.Popen(['sleep', '60']).pid)"
+    )
+    project("one", code)
+    started = time.monotonic()
+    assert batch(["one"]).made
+    assert time.monotonic() - started < 30
+    for process in map(int, texts(batch.notebook("one/defaults"))[0].split()):
+        deadline = time.monotonic() + 5
+        while _runs(process) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not _runs(process)
+
+
+def _runs(process):
+    try:
+        return Path(f"/proc/{process}/stat").read_text().split(")")[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("fork", [True, False])
+def test_a_cell_tagged_figure_must_show_one(project, batch, fork):
+    project("with", FIGURE, tags=["figure"])
+    project("without", "print('no figure')", tags=["figure"])
+    summary = batch(["with", "without"], fork=fork)
+    assert (summary.made, summary.failed) == (["with/defaults"], ["without/defaults"])
+    assert batch.record("without/defaults")["error"] == "a cell tagged figure shows no figure"
+    assert 'alt="a dot"' in batch.page("with/defaults")
+
+
+def test_a_kernel_that_does_not_start_is_tried_again(project, batch, monkeypatch):
+    project("one", "print(1)", metadata={"kernelspec": {"name": "no-such", "language": "python", "display_name": ""}})
+    started = []
+    real = Attempt.__init__
+    monkeypatch.setattr(Attempt, "__init__", lambda self, *a, **k: (started.append(k), real(self, *a, **k))[1])
+    batch(["one"])
+    assert "no-such" in batch.record("one/defaults")["error"]
+    assert [bool(k.get("error")) for k in started] == [False, False, True]
+
+
+def test_a_crash_in_a_forked_process_is_tried_again_in_a_kernel(project, batch):
+    code = "import os, signal, sys\nif not sys.argv[0].endswith('launcher.py'): os.kill(os.getpid(), signal.SIGSEGV)"
+    project("one", code)
+    assert batch(["one"]).made == ["one/defaults"]
+    assert batch.record("one/defaults")["kernel"] == "normal"
+
+
+def test_nothing_is_made_twice_and_every_change_is_named(project, batch, tmp_path):
+    cell = 'runs: str = ""\nn: int = 1'
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs/a.json").write_text("{}")
+    project("one", "print(n)", parameters=cell, params={"a.yaml": "runs: logs"})
+
+    def why():
+        summary = batch()
+        assert len(summary.made) + len(summary.failed) + len(summary.unchanged) == 1
+        return batch.record("one/a")["why"] if summary.made else "unchanged"
+
+    assert why() == "new"
+    assert why() == "unchanged"
+    (tmp_path / "logs/b.json").write_text("{}")
+    assert why() == "changed input: runs"
+    (tmp_path / "params/one/a.yaml").write_text("runs: logs\nn: 2")
+    assert why() == "changed parameters: n"
+    project("one", "print(n + 1)", parameters=cell)
+    assert why() == "the notebook changed"
+    (tmp_path / "out/one/a.html").unlink()
+    assert why() == "a file of it is missing"
+    (tmp_path / "out/one/a.json").write_text("{")
+    assert why() == "new"
+    assert why() == "unchanged"
+    assert batch(force=True).made
+    assert batch.record("one/a")["why"] == "forced"
+    assert batch(code=False).made
+    assert batch.record("one/a")["why"] == "other page options"
+    assert "print(n" not in batch.page("one/a")
+    record = batch.record("one/a")
+    for part, change, said in [
+        ("packages", {**record["stamp"]["packages"], "pandas": "0"}, "changed packages: pandas"),
+        ("evalkit", "0+0", "evalkit changed"),
+    ]:
+        changed = {**record, "stamp": {**record["stamp"], part: change}}
+        (tmp_path / "out/one/a.json").write_text(json.dumps(changed))
+        assert batch(code=False).made
+        assert batch.record("one/a")["why"] == said
+
+
+def test_nothing_changed_starts_no_process(project, batch, monkeypatch):
+    project("one", "print(1)")
+    batch(["one"])
+    monkeypatch.setattr(Attempt, "__init__", None)
+    assert batch(["one"]).unchanged == ["one/defaults"]
+
+
+def test_a_failed_report_is_made_again(project, batch, tmp_path):
+    project("one", f"assert open({str(tmp_path / 'x')!r})")
+    assert batch(["one"]).failed
+    (tmp_path / "x").touch()
+    assert batch(["one"]).made
+    assert batch.record("one/defaults")["why"] == "failed last time"
+
+
+def test_tables_and_headline_are_handed_over(project, batch, tmp_path):
+    table = (
+        "from IPython.display import display\n"
+        "for name in names:\n"
+        "    display({'application/vnd.evalkit.table+json': {'name': name, 'csv': 'a,b\\n1,2\\n', 'rows': 1},"
+        " 'text/plain': 'x'}, raw=True)"
+    )
+    cell = "share: int = 50\nnames: list[str] = ['runs']"
+    project("one", table, HEADLINE, parameters=cell, params={"a.yaml": "share: 40"})
+    batch()
+    assert (tmp_path / "out/one/a.runs.csv").read_text() == "a,b\n1,2\n"
+    assert batch.record("one/a")["tables"] == [{"name": "runs", "file": "a.runs.csv", "rows": 1}]
+    assert batch.record("one/a")["headline"]["text"] == "40 %"
+    assert '<a href="a.runs.csv">runs.csv</a>: 1 row' in batch.page("one/a")
+    assert not any("vnd.evalkit.table" in str(cell.outputs) for cell in batch.notebook("one/a").cells[1:])
+
+
+def test_the_index_tells_what_the_headline_was_before(project, batch, tmp_path):
+    project("one", HEADLINE, parameters="share: int = 50", params={"a.yaml": "share: 40"})
+    batch()
+    (tmp_path / "params/one/a.yaml").write_text("share: 60")
+    summary = batch()
+    assert batch.record("one/a")["previous"]["headline"]["text"] == "40 %"
+    assert "was 40 %, n = 4: +20.0 points" in summary.index.read_text()
+    manifest = json.loads(summary.manifest.read_text())
+    assert [report["key"] for report in manifest["reports"]] == ["one/a"]
+    assert manifest["reports"][0] == batch.record("one/a")
+
+
+def test_the_index_lists_what_earlier_batches_made(project, batch):
+    project("one", "print(1)")
+    project("two", "raise KeyError('<b>')")
+    batch(["one"])
+    page = batch(["two"]).index.read_text()
+    assert 'href="one/defaults.html"' in page
+    assert "KeyError: &#39;&lt;b&gt;&#39;" in page
+
+
+def test_tables_that_are_no_longer_published_are_removed(project, batch, tmp_path):
+    table = (
+        "from IPython.display import display\n"
+        "display({'application/vnd.evalkit.table+json': {'name': 'NAME', 'csv': 'a\\n', 'rows': 0}}, raw=True)"
+    )
+    project("one", table.replace("NAME", "first"))
+    batch(["one"])
+    project("one", table.replace("NAME", "second"))
+    batch(["one"])
+    assert [f for f in batch.files() if f.endswith(".csv")] == ["one/defaults.second.csv"]
+
+
+def test_nothing_but_the_reports_is_left_behind(project, batch):
+    project("one", "print(1)")
+    batch(["one"])
+    names = [f"one/defaults.{ending}" for ending in ("html", "ipynb", "json")]
+    assert batch.files() == ["index.html", "manifest.json", "one", *names]
+
+
+def start_cli(tmp_path, *arguments):
+    return subprocess.Popen(
+        [sys.executable, "-m", "evalkit", "report", "--output", "out", "--jobs", "2", *arguments],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        start_new_session=True,
+    )
+
+
+SLOW = "import os, time\nopen(f'began-{i}', 'w').write(str(os.getpid()))\ntime.sleep(0.3 if i < 2 else 60)"
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_stops_cleanly_and_what_is_finished_stays(project, tmp_path, how):
+    project("one", SLOW, parameters="i: int = 0", params={"s.yaml": "i: [0, 1, 2, 3, 4]"})
+    process = start_cli(tmp_path)
+    _until(lambda: (tmp_path / "began-3").exists())
+    process.send_signal(how)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "Stopped; run it again to go on. 2 made" in out
+    assert err == ""
+    assert sorted(path.name for path in (tmp_path / "out/one").glob("*.json")) == ["s-0.json", "s-1.json"]
+    assert not list((tmp_path / "out").glob(".work-*"))
+    for began in tmp_path.glob("began-*"):
+        _until(lambda began=began: not _runs(int(began.read_text())))
+
+
+def test_killed_at_any_moment_a_batch_is_resumed(project, tmp_path):
+    code = f"import time\ntime.sleep(0.05)\nfor _ in range(3): print('x' * 20_000)\n{HEADLINE}"
+    project("one", code, parameters="share: int = 0", params={"s.yaml": f"share: {list(range(12))}"})
+    finished: dict[str, str] = {}
+    for target in (0, 1, 4, 7, 9):
+        process = start_cli(tmp_path)
+        _until(lambda target=target: len(list((tmp_path / "out").glob("one/*.json"))) >= target)
+        time.sleep(random.uniform(0, 0.1))
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        records = {p.name: json.loads(p.read_text()) for p in (tmp_path / "out").glob("one/*.json")}
+        assert target <= len(records) < 12
+        for name, made in finished.items():
+            assert records[name]["made"] == made
+        finished = {name: record["made"] for name, record in records.items()}
+        for record in records.values():
+            page = (tmp_path / "out" / record["page"]).read_text()
+            assert page.rstrip().endswith("</html>")
+            assert page.count("x" * 20_000) == 3
+            nbformat.validate(nbformat.read(tmp_path / "out" / record["executed"], as_version=4))
+    out, _ = start_cli(tmp_path).communicate(timeout=60)
+    assert f"{len(finished)} unchanged" in out
+    assert len(list((tmp_path / "out").glob("one/*.json"))) == 12
+    assert not list((tmp_path / "out").glob(".work-*"))
+
+
+def _until(condition, seconds=30):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "out", "err"),
+    [
+        (["one"], 0, "[1/1] made      one/defaults", ""),
+        (["two"], 1, "[1/1] FAILED    two/defaults  ValueError: no", ""),
+        (["one", "-p", "x", "1"], 2, "", "evalkit: command line: unknown parameter x; there are: none\n"),
+        (["one", "-y", "["], 2, "", "evalkit: -y: not YAML"),
+        (["one", "-f", "no.yaml"], 2, "", "evalkit: no.yaml: No such file or directory\n"),
+        (["one", "--jobs", "0"], 2, "", "Usage: "),
+    ],
+)
+def test_the_command_says_what_became_of_it(project, tmp_path, arguments, code, out, err):
+    project("one", "print(1)")
+    project("two", "raise ValueError('no')")
+    process = start_cli(tmp_path, *arguments)
+    said, complained = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert said.startswith(out)
+    assert complained.startswith(err)
+    assert (complained == "") == (err == "")
+
+
+def test_what_the_project_ships_as_demonstration_is_made(tmp_path, monkeypatch):
+    monkeypatch.chdir(DATA)
+    lines = []
+    summary = run(plan(), output=tmp_path / "out", say=lines.append, jobs=2)
+    assert summary.failed == []
+    assert "60 % success rate of model-a" in lines[0] + lines[1]
+    assert (tmp_path / "out/demo/model-a.by_task.csv").read_text().startswith("task,estimate,n\n")

@@ -1,0 +1,145 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evalkit.stats import compare_all, holm, mcnemar_exact, paired_difference, sign_flip_test
+
+
+def runs(rates, tasks=40, repetitions=1, seed=0):
+    rng = np.random.default_rng(seed)
+    rows = [
+        {"model": name, "task": f"t{task}", "value": float(rng.random() < rate)}
+        for name, rate in rates.items()
+        for task in range(tasks)
+        for _ in range(repetitions)
+    ]
+    return pd.DataFrame(rows, columns=["model", "task", "value"]).astype({"value": "float64"})
+
+
+def compare(frame, **options):
+    return compare_all(frame, "model", "task", "value", **options)
+
+
+def test_each_pair_is_compared_on_its_shared_tasks():
+    frame = runs({"c": 0.3, "a": 0.9, "b": 0.5})
+    frame = frame[(frame["model"] != "b") | (frame["task"] < "t3")].sample(frac=1, random_state=1)
+    found = compare(frame)
+    assert list(zip(found["model_a"], found["model_b"], strict=True)) == [("a", "b"), ("a", "c"), ("b", "c")]
+    wide = frame.pivot(index="task", columns="model", values="value")
+    for row in found.to_dict("records"):
+        both = wide[[row["model_a"], row["model_b"]]].dropna()
+        a, b = (both[name] for name in both)
+        difference, tested = paired_difference(a, b), mcnemar_exact(a, b)
+        assert (row["n_tasks"], row["n_runs"]) == (len(both), 2 * len(both))
+        assert (row["mean_a"], row["mean_b"]) == pytest.approx((a.mean(), b.mean()))
+        assert (row["estimate"], row["low"], row["high"]) == pytest.approx(difference[:3])
+        assert row["p_value"] == pytest.approx(tested.p_value)
+        assert row["method"] == "Bonett-Price; McNemar exact"
+    assert found["p_holm"].tolist() == pytest.approx(holm(found["p_value"]).tolist())
+    assert found["decided"].tolist() == (found["p_holm"] <= 0.05).tolist()
+
+
+def test_repetitions_are_averaged_so_that_each_task_counts_once():
+    frame = runs({"a": 0.8, "b": 0.4}, tasks=15, repetitions=3)
+    extra = pd.concat([frame, *[frame[(frame["model"] == "a") & (frame["task"] == "t0")]] * 5])
+    found = compare(frame)
+    means = frame.groupby(["task", "model"])["value"].mean().unstack()
+    assert found.loc[0, "estimate"] == pytest.approx((means["a"] - means["b"]).mean())
+    assert found.loc[0, "p_value"] == pytest.approx(sign_flip_test(means["a"], means["b"]).p_value)
+    assert found.loc[0, ["n_tasks", "n_runs"]].tolist() == [15, 90]
+    assert compare(extra).loc[0, "estimate"] == pytest.approx(found.loc[0, "estimate"])
+
+
+def test_a_decided_pair_reads_so_and_names_the_better_model_first():
+    found = compare(runs({"a": 0.1, "b": 0.9})).loc[0]
+    assert found["decided"]
+    assert found["sentence"].startswith("b is better than a: ")
+    assert "40 shared tasks" in found["sentence"]
+    assert "Holm" not in found["sentence"]
+
+
+def test_an_open_pair_says_what_the_tasks_could_show_and_how_many_would_do():
+    found = compare(runs({"a": 0.5, "b": 0.6}, seed=2), power=0.9).loc[0]
+    assert not found["decided"]
+    assert found["sentence"].startswith("Not decided between ")
+    shown, needed = found["minimal_detectable"], found["tasks_needed"]
+    assert f"40 tasks would show {shown * 100:.0f} points with 90 % power" in found["sentence"]
+    assert f"would need about {needed:,.0f} tasks" in found["sentence"]
+    assert shown > abs(found["estimate"])
+    assert needed > found["n_tasks"]
+
+
+def test_as_many_tasks_as_needed_decide_most_such_pairs():
+    rates = {"a": 0.75, "b": 0.45}
+    needed = np.median([compare(runs(rates, seed=s)).loc[0, "tasks_needed"] for s in range(15)])
+    decided = [compare(runs(rates, tasks=int(needed), seed=100 + s)).loc[0, "decided"] for s in range(60)]
+    assert 0.6 < np.mean(decided) < 0.97
+
+
+def test_few_tasks_cannot_decide_whatever_the_outcome():
+    found = compare(runs({"a": 1, "b": 0}, tasks=5)).loc[0]
+    assert found["p_value"] == pytest.approx(2 / 32)
+    assert not found["decided"]
+    assert math.isnan(found["minimal_detectable"])
+    assert "5 tasks can't decide it" in found["sentence"]
+
+
+def test_models_that_never_differ_are_not_decided_and_keep_an_interval():
+    found = compare(runs({"a": 0, "b": 0}, tasks=12)).loc[0]
+    assert (found["estimate"], found["p_value"]) == (0, 1)
+    assert found["low"] < 0 < found["high"]
+    assert math.isnan(found["tasks_needed"])
+
+
+def test_pairs_without_shared_tasks_are_rows_that_say_so_and_do_not_count_for_holm():
+    frame = pd.concat([runs({"a": 0.9, "b": 0.2}), pd.DataFrame({"model": ["z"], "task": ["other"], "value": [1.0]})])
+    found = compare(frame)
+    alone = compare(runs({"a": 0.9, "b": 0.2}))
+    assert found["n_tasks"].tolist() == [40, 0, 0]
+    assert found.loc[0, "p_holm"] == alone.loc[0, "p_holm"]
+    assert found.loc[1:, ["estimate", "low", "high", "p_value", "p_holm", "tasks_needed"]].isna().all(axis=None)
+    assert found.loc[1:, "warning"].tolist() == ["no shared tasks"] * 2
+    assert found.loc[1, "sentence"] == "Not decided: a and z share no tasks."
+
+
+def test_runs_left_out_are_counted_in_the_warning():
+    frame = runs({"a": 0.9, "b": 0.2})
+    frame.loc[0, "value"] = math.nan
+    frame.loc[1, "task"] = None
+    frame.loc[45, "model"] = None
+    found = compare(frame).loc[0]
+    assert found["n_tasks"] == 37
+    assert "2 runs left out as missing" in found["warning"]
+    assert "1 run without a model left out" in found["warning"]
+
+
+def test_a_model_without_any_value_is_kept():
+    frame = runs({"a": 0.9, "b": 0.2})
+    frame.loc[frame["model"] == "b", "value"] = math.nan
+    found = compare(frame).loc[0]
+    assert (found["n_tasks"], found["model_b"]) == (0, "b")
+    assert found["warning"] == "no shared tasks; 40 runs left out as missing"
+
+
+@pytest.mark.parametrize("kept", [0, 40])
+def test_nothing_to_compare_gives_no_rows_of_the_same_types(kept):
+    found = compare(runs({"a": 0.5})[:kept])
+    assert len(found) == 0
+    pd.testing.assert_series_equal(found.dtypes, compare(runs({"a": 0.5, "b": 0.1})).dtypes)
+
+
+def test_scores_are_compared_without_percentages():
+    frame = runs({"a": 0.9, "b": 0.5})
+    frame["value"] = frame["value"] * 10 + np.random.default_rng(3).random(len(frame))
+    found = compare(frame, percent=False).loc[0]
+    assert found["method"].startswith("paired t; sign flips")
+    assert "%" not in found["sentence"].replace("80 % power", "")
+
+
+def test_misuse_is_named():
+    with pytest.raises(ValueError, match="no column 'agent'"):
+        compare_all(runs({"a": 1}), "agent", "task", "value")
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        compare(runs({"a": 1}), confidence=95)
