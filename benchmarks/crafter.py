@@ -5,8 +5,8 @@
     python -m benchmarks.crafter --quick                        # seconds
 
 One process, warm cache; the ways alternate within each round, each once without the clock and once with it, and each
-figure is the median over rounds. Counted is the processor time of the process, so that other work on the machine does not. The bound is what reading the bytes and
-searching them once takes; no reader that looks at every byte is quicker.
+figure is the median over rounds. Counted is the processor time of the process, so that other work on the machine does
+not. The bound is what reading the bytes and searching them once takes; no reader that looks at every byte is quicker.
 """
 
 import base64
