@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evalkit.crafter.format import Call, Count, Event, Metadata, State, Trace
-from evalkit.io import BrokenFileError, decode_json
+from evalkit.io import BrokenFileError, WrongShapeError, decode_json
 
 UNKNOWN = "unknown"
 MALFORMED = "malformed_fields"
@@ -70,9 +70,7 @@ def read_trace(data: bytes) -> tuple[Trace, list[str]]:
     lean = without_images(data)
     try:
         trace, notes = decode_json(lean, _TRACE)
-    except BrokenFileError as error:
-        if not isinstance(error.__cause__, msgspec.ValidationError):
-            raise
+    except WrongShapeError as error:
         value, notes = decode_json(lean, _ANY)
         if not isinstance(value, dict):
             raise OtherShapeError(f"not a session trace: {name_shape(value)}") from error
