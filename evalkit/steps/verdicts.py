@@ -4,7 +4,7 @@ import re
 
 from evalkit.steps.format import DEFAULTS, PSEUDO_STEPS, Options, StepRecord
 from evalkit.steps.records import function_of
-from evalkit.steps.results import content, error_in, read_annotation, read_plots
+from evalkit.steps.results import ERROR_TEXT, content, error_in, read_annotation, read_plots
 
 VERDICTS = ("success", "silent failure", "failure", "critical failure", "skipped", "unknown")
 _SHOWN = 200  # characters of a message
@@ -14,7 +14,6 @@ _NEEDS_RESULT = frozenset(
     {"perform_enrichment_analyses", "dea_split_by_condition", "process_cells", "compare_cell_counts"}
 )
 _NO_RESULT = (None, "", [], {}, "Success")  # "Success" is what shape A made of a result that counts as false
-_ERROR = re.compile(r"^\W*(?:error|exception|traceback|failed)\b", re.IGNORECASE)
 _NO_PLOT = re.compile(
     r"\b(?:not available|not found|unavailable|error|exception|failed|could not|cannot|can't|unable)\b"
     r"|\bno\b.*\bfound\b",
@@ -55,7 +54,7 @@ def silent_failure(record: StepRecord, options: Options = DEFAULTS) -> str | Non
     result = record["result"]
     if error := error_in(content(record)):
         return f"the result is an error: {error[:_SHOWN]}"
-    if isinstance(result, str) and (_ERROR.match(result) or _ERROR_DICT.match(result)):
+    if isinstance(result, str) and (ERROR_TEXT.match(result) or _ERROR_DICT.match(result)):
         return f"the result is an error: {result[:_SHOWN]}"
     if function == "process_cells" and read_annotation(record).status == "failed":
         return f"cells were not processed: {str(result)[:_SHOWN]}"
