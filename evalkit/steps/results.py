@@ -14,7 +14,7 @@ from evalkit.steps.records import number, whole
 
 _NO_CELL_TYPES = re.compile(r"no new cell types", re.IGNORECASE)
 _FAILED = re.compile(r"^\s*process cells failed", re.IGNORECASE)
-ERROR_TEXT = re.compile(r"^\W*(?:error|exception|traceback|failed)\b", re.IGNORECASE)
+ERROR_TEXT = re.compile(r"^[^\w{\[(<]*(?:error|exception|traceback|failed)\b", re.IGNORECASE)
 _HTML = re.compile(r"<\s*(?:!doctype|!--|[a-z][a-z0-9]*[\s/>])", re.IGNORECASE)
 _CUT_PLOTS = re.compile(r"^\s*\{['\"]multiple_plots['\"]\s*:\s*true", re.IGNORECASE)
 

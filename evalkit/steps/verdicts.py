@@ -20,7 +20,7 @@ _NO_PLOT = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 # the beginning of an error dict whose text can't be read whole
-_ERROR_DICT = re.compile(r"^\s*\{\s*(['\"])error\1\s*:\s*(?!None|null|''|\"\")")
+_ERROR_DICT = re.compile(r"^\s*\{\s*(['\"])error\1\s*:\s*+(?!None|null|''|\"\")")
 
 
 def verdict(record: StepRecord, options: Options = DEFAULTS) -> str:

@@ -16,7 +16,8 @@ from typing import Annotated, Any, TypedDict, get_type_hints
 
 from evalkit.steps.evaluators import evaluate_history, evaluate_step
 from evalkit.steps.format import DEFAULTS, HISTORY_KEY, PLAN_KEY, Options
-from evalkit.steps.records import normalise_history, normalise_record, same_call
+from evalkit.steps.jsonable import to_jsonable
+from evalkit.steps.records import normalise_history, normalise_record, same_call, whole
 
 NODES = ("input_processor", "planner", "executor", "final_evaluator", "response_generator", "plot_integration")
 NO_HISTORY = {"status": "no_history", "critical_failure": False}
@@ -222,8 +223,7 @@ def _check_state_type(state_type: type) -> None:
 
 
 def _index(state: Mapping[str, Any]) -> int:
-    index = state.get("current_step_index")
-    return index if isinstance(index, int) else 0
+    return whole(to_jsonable(state.get("current_step_index"))) or 0
 
 
 def _step_count(state: Mapping[str, Any]) -> int:

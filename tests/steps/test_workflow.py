@@ -225,6 +225,7 @@ FROM_EXECUTOR = [
     ([{}], 1, "step_evaluate"),
     ([{}], 3, "step_evaluate"),
     ([{}], 4, "complete"),
+    ([{}], np.int64(4), "complete"),
     ([], 0, "complete"),
     (None, 0, "complete"),
 ]
