@@ -6,6 +6,7 @@
 Coverage of counts of independent trials is exact: summed over all outcomes. The rest is simulated with a fixed seed.
 """
 
+import inspect
 import sys
 import time
 from collections.abc import Callable
@@ -14,18 +15,18 @@ from pathlib import Path
 
 import click
 import numpy as np
-from scipy import special, stats
+from scipy import stats
 from tabulate import tabulate
 
+from benchmarks.error_rates import powers, trends
+from benchmarks.simulate import draw_clusters, draw_pairs, percent
 from evalkit.stats import _doubts as doubts
 from evalkit.stats import _formulas as formulas
 from evalkit.stats import (
     bootstrap_interval,
     mcnemar_exact,
-    pairs_needed,
     proportion_interval,
     sign_flip_test,
-    trend_test,
 )
 
 MARK = "<!-- what follows is written by benchmarks/coverage.py -->"
@@ -53,14 +54,6 @@ def exact_coverage(n: int, method: str, rates: np.ndarray) -> tuple[np.ndarray, 
     return (chance * held).sum(0), (chance * (~held & silent)).sum(0)
 
 
-def draw_clusters(sizes: np.ndarray, rate: float, correlation: float, shape: tuple, rng: np.random.Generator):
-    """Return successes per cluster, shape (*shape, C): beta-binomial with the given correlation within clusters."""
-    spread = (1 - correlation) / correlation if correlation else 0
-    size = (*shape, len(sizes))
-    rates = rng.beta(rate * spread, (1 - rate) * spread, size) if correlation else np.full(size, rate)
-    return rng.binomial(sizes, rates)
-
-
 def cluster_coverage(sizes: np.ndarray, correlation: float, rate: float, samples: int, rng) -> tuple[float, ...]:
     """Return coverage of the clustered rate, its misses without a warning, and coverage of the plain interval."""
     successes = draw_clusters(sizes, rate, correlation, (samples,), rng)
@@ -83,10 +76,10 @@ def proportions(samples: int, rng: np.random.Generator) -> list[dict]:
                 {
                     "n": n,
                     "method": method,
-                    "mean over rates": _percent(held.mean()),
-                    "worst, rate .05 to .95": f"{_percent(fine[inner].min())} at {worst:.3f}",
-                    "worst at any rate": f"{_percent(fine.min())} at {FINE[fine.argmin()]:.3f}",
-                    "worst miss unwarned": _percent(silent.max()),
+                    "mean over rates": percent(held.mean()),
+                    "worst, rate .05 to .95": f"{percent(fine[inner].min())} at {worst:.3f}",
+                    "worst at any rate": f"{percent(fine.min())} at {FINE[fine.argmin()]:.3f}",
+                    "worst miss unwarned": percent(silent.max()),
                 }
             )
     return rows
@@ -109,11 +102,11 @@ def clustered(samples: int, rng: np.random.Generator) -> list[dict]:
                     "clusters": count,
                     "values in each": size,
                     "n": sizes.sum(),
-                    "mean over rates": _percent(means.mean()),
-                    "lowest to highest, by correlation": f"{_percent(means.min())} to {_percent(means.max())}",
-                    "worst": f"{_percent(found[c, p, 0])} at rate {RATES[p]:.2f}, correlation {used[c]}",
-                    "worst miss unwarned": _percent(found[:, :, 1].max()),
-                    "plain Wilson": f"{_percent(plain.min())} to {_percent(plain.max())}",
+                    "mean over rates": percent(means.mean()),
+                    "lowest to highest, by correlation": f"{percent(means.min())} to {percent(means.max())}",
+                    "worst": f"{percent(found[c, p, 0])} at rate {RATES[p]:.2f}, correlation {used[c]}",
+                    "worst miss unwarned": percent(found[:, :, 1].max()),
+                    "plain Wilson": f"{percent(plain.min())} to {percent(plain.max())}",
                 }
             )
     return rows
@@ -132,21 +125,21 @@ def means(samples: int, rng: np.random.Generator) -> list[dict]:
                 exists = high > low  # where all values are equal there is no interval
                 held = _holds((low, high), mean)
                 silent = ~doubts.skewed(totals, sizes) & (n >= doubts.FEW_CLUSTERS)
-                row[kind] = _percent(held[exists].mean())
-                row[f"{kind}: miss unwarned"] = _percent((~held & exists & silent).mean())
+                row[kind] = percent(held[exists].mean())
+                row[f"{kind}: miss unwarned"] = percent((~held & exists & silent).mean())
             rows.append(row)
     return rows
 
 
 def differences(samples: int, rng: np.random.Generator, sizes: tuple[int, ...] = SIZES) -> list[dict]:
-    """Two models on tasks that share their difficulty: the interval, and how often the test errs where both are equal."""
+    """Two models on tasks of shared difficulty: the interval, and how often the test errs where both are equal."""
     rows = []
     pairs = [(a, b) for a in (0.05, 0.2, 0.5, 0.8, 0.95) for b in (0.05, 0.2, 0.5, 0.8, 0.95) if a >= b]
     for n in sizes:
         for runs in (1, 3):
             held, errors = [], []
             for a, b in pairs:
-                outcomes = _paired(n, runs, a, b, samples, rng)
+                outcomes = draw_pairs(n, runs, a, b, samples, rng)
                 held.append(_holds(_paired_interval(outcomes[0] - outcomes[1], runs), a - b).mean())
                 if a == b:
                     test = mcnemar_exact if runs == 1 else sign_flip_test
@@ -158,25 +151,12 @@ def differences(samples: int, rng: np.random.Generator, sizes: tuple[int, ...] =
                     "tasks": n,
                     "runs of each": runs,
                     "interval": "Bonett-Price" if runs == 1 else "paired t",
-                    "mean coverage": _percent(np.mean(held)),
-                    "worst": f"{_percent(min(held))} at rates {worst[0]}, {worst[1]}",
+                    "mean coverage": percent(np.mean(held)),
+                    "worst": f"{percent(min(held))} at rates {worst[0]}, {worst[1]}",
                     "test": "McNemar exact" if runs == 1 else "sign flips",
-                    "errors of 5 % allowed": f"{_percent(np.mean(errors))}, at most {_percent(max(errors))}",
+                    "errors of 5 % allowed": f"{percent(np.mean(errors))}, at most {percent(max(errors))}",
                 }
             )
-    return rows
-
-
-def trends(samples: int, rng: np.random.Generator) -> list[dict]:
-    """Three levels, clusters of one level each: errors without a trend, and power for rates .8, .5 and .2."""
-    rows = []
-    for count in (6, 9, 15, 30, 60):
-        for size, correlation in ((1, 0), (4, 0), (4, 0.3), (4, 0.7)):
-            found = {}
-            for name, rates in {"errors, rate .5": (0.5,) * 3, "errors, rate .15": (0.15,) * 3}.items():
-                found[name] = _trend_rejections(count, size, correlation, rates, samples // 4, rng)
-            found["power"] = _trend_rejections(count, size, correlation, (0.8, 0.5, 0.2), samples // 4, rng)
-            rows.append({"clusters": count, "values in each": size, "correlation": correlation, **found})
     return rows
 
 
@@ -189,28 +169,7 @@ def bootstraps(samples: int, rng: np.random.Generator) -> list[dict]:
             for _ in range(samples // 10):
                 found = bootstrap_interval(rng.exponential(size=n), statistic, rng=rng, n_resamples=1_000)
                 held.append(found.low <= truth <= found.high)
-            rows.append({"n": n, "statistic": name, "coverage": _percent(np.mean(held))})
-    return rows
-
-
-def powers(samples: int, rng: np.random.Generator) -> list[dict]:
-    """McNemar's exact test on as many tasks as `pairs_needed` says for 80 % power; exact, summed over all outcomes."""
-    rows = []
-    for comparisons in (1, 6, 66):
-        for only_a, only_b in ((0.9, 0), (0.6, 0.05), (0.4, 0.1), (0.3, 0.1), (0.2, 0.05), (0.15, 0), (0.3, 0.2)):
-            gap = only_a - only_b
-            spread = np.sqrt(only_a + only_b - gap**2)
-            by_t, binary = (pairs_needed(gap, spread, comparisons=comparisons, binary=b) for b in (False, True))
-            rows.append(
-                {
-                    "comparisons": comparisons,
-                    "only A, only B solves": f"{only_a}, {only_b}",
-                    "tasks by t": by_t,
-                    "their power": _percent(_mcnemar_power(int(by_t), only_a, only_b, 0.05 / comparisons)),
-                    "tasks, binary=True": binary,
-                    "power": _percent(_mcnemar_power(int(binary), only_a, only_b, 0.05 / comparisons)),
-                }
-            )
+            rows.append({"n": n, "statistic": name, "coverage": percent(np.mean(held))})
     return rows
 
 
@@ -229,16 +188,6 @@ def _holds(interval: tuple[np.ndarray, np.ndarray], truth: float) -> np.ndarray:
     return (interval[0] <= truth + 1e-12) & (truth - 1e-12 <= interval[1])
 
 
-def _paired(n: int, runs: int, a: float, b: float, samples: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Return mean outcomes of two models on n tasks whose difficulties correlate by .7."""
-    base = rng.standard_normal((samples, n))
-    out = []
-    for rate in (a, b):
-        level = special.ndtr(np.sqrt(0.7) * base + np.sqrt(0.3) * rng.standard_normal((samples, n)))
-        out.append(rng.binomial(runs, stats.beta.ppf(level, rate * 7 / 3, (1 - rate) * 7 / 3)) / runs)
-    return out
-
-
 def _paired_interval(gaps: np.ndarray, runs: int) -> tuple[np.ndarray, np.ndarray]:
     """Do what `paired_difference` does, for all samples at once."""
     cautious = formulas.bonett_price(gaps, CONFIDENCE)
@@ -249,28 +198,6 @@ def _paired_interval(gaps: np.ndarray, runs: int) -> tuple[np.ndarray, np.ndarra
     return tuple(np.where(equal, c, t) for c, t in zip(cautious, by_t, strict=True))
 
 
-def _trend_rejections(count: int, size: int, correlation: float, rates: tuple, samples: int, rng) -> str:
-    scores, p_values = np.resize([0, 1, 2], count), []
-    for _ in range(samples):
-        successes = [draw_clusters(np.array([size]), rates[s], correlation, (), rng)[0] for s in scores]
-        p_values.append(trend_test(successes, np.full(count, size), scores, np.arange(count)).p_value)
-    return _percent(np.mean(np.array(p_values) <= 0.05))
-
-
-def _mcnemar_power(n: int, only_a: float, only_b: float, level: float) -> float:
-    total, share = 0.0, only_a + only_b
-    for differing in range(n + 1):
-        wins = np.arange(differing + 1)
-        p_value = np.minimum(1, 2 * special.bdtr(np.minimum(wins, differing - wins), differing, 0.5))
-        decided = stats.binom.pmf(wins, differing, only_a / share)[p_value <= level].sum()
-        total += stats.binom.pmf(differing, n, share) * decided
-    return total
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f}"
-
-
 @click.command(help=__doc__.splitlines()[0])
 @click.option("--quick", is_flag=True, help="A tenth of the samples.")
 @click.option("--seed", default=0, show_default=True)
@@ -279,16 +206,16 @@ def _percent(share: float) -> str:
 )
 def main(quick: bool, seed: int, output: Path | None) -> None:
     """Run all studies and write their tables."""
-    samples, start, parts = 200 if quick else 2_000, time.perf_counter(), [MARK]
+    samples, start, parts = 200 if quick else 2_000, time.process_time(), [MARK]
     for title, study in STUDIES:
         click.echo(f"{title} ...", err=True)
         table = tabulate(study(samples, np.random.default_rng(seed)), "keys", "github", disable_numparse=True)
-        parts.append(f"## {title}\n\n{study.__doc__}\n\n{table}")
-    minutes = (time.perf_counter() - start) / 60
+        parts.append(f"## {title}\n\n{inspect.getdoc(study)}\n\n{table}")
+    minutes = (time.process_time() - start) / 60
     parts.append(
-        f"{samples} samples per rate and correlation (a fifth for the paired tests, a quarter for trends, a tenth for the "
-        f"bootstrap); seed {seed}; {minutes:.1f} minutes on one "
-        f"core; Python {sys.version.split()[0]}, numpy {version('numpy')}, scipy {version('scipy')}.\n"
+        f"{samples} samples per rate and correlation (a fifth for the paired tests, a quarter for trends, a tenth for "
+        f"the bootstrap); seed {seed}; {minutes:.1f} minutes of processor time; "
+        f"Python {sys.version.split()[0]}, numpy {version('numpy')}, scipy {version('scipy')}.\n"
     )
     text = "\n\n".join(parts)
     if output is None:

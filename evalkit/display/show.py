@@ -19,6 +19,7 @@ from evalkit.io import plain
 
 HEADLINE = "application/vnd.evalkit.headline+json"  # what the index of reports shows beside a link
 TABLE = "application/vnd.evalkit.table+json"  # what becomes a CSV file beside the page
+SAFE = "evalkit_safe"  # metadata of HTML that holds no markup but this module's
 DPI = 144
 
 
@@ -66,25 +67,28 @@ def show_table(
     rows : int
         At most so many rows; a line below says how many were left out.
     """
-    shown = _readable(table.head(rows), digits, percent)
+    folder = _common_folder(table["source"].head(rows)) if "source" in table else ""
+    shown = _readable(table.head(rows), digits, percent, folder)
     right = [' class="number"' if c in table and pd.api.types.is_numeric_dtype(table[c]) else "" for c in shown]
     head = "".join(f'<th scope="col"{r}>{_escape(_title(c))}</th>' for c, r in zip(shown, right, strict=True))
     body = "".join(_row(values, right) for values in shown.itertuples(index=False, name=None))
     body = body or f'<tr><td colspan="{max(len(right), 1)}">nothing of this kind</td></tr>'
-    more = f"<p>{len(table) - rows} more rows are not shown.</p>" if len(table) > rows else ""
+    notes = [f"{len(table) - rows} more rows are not shown."] * (len(table) > rows)
+    notes += [f"Sources lie in {folder}"] * bool(folder)
+    below = "".join(f"<p>{_escape(note)}</p>" for note in notes)
     top = f"<caption>{_escape(caption)}</caption>" if caption else ""
     page = (
         f'<div class="evalkit-table" tabindex="0" role="region" aria-label="{_escape(caption or "table")}">'
-        f"<table>{top}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{more}"
+        f"<table>{top}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{below}"
     )
     text = shown.to_string(index=False) if len(shown) else "(no rows)"
-    display({"text/html": page, "text/plain": text}, raw=True)
+    _show_html(page, "\n".join([text, *map(plain, notes)]))
 
 
 def show_text(text: str) -> None:
     """Show a sentence or a preformatted text, escaped."""
     safe = plain(text, keep_lines=True)
-    display({"text/html": f'<p class="evalkit-text">{html.escape(safe)}</p>', "text/plain": safe}, raw=True)
+    _show_html(f'<p class="evalkit-text">{html.escape(safe)}</p>', safe)
 
 
 def show_details(title: str, text: str) -> None:
@@ -92,7 +96,7 @@ def show_details(title: str, text: str) -> None:
     title, text = plain(title), plain(text, keep_lines=True)
     body = f"<summary>{html.escape(title)}</summary><pre>{html.escape(text)}</pre>"
     page = f'<details class="evalkit-details">{body}</details>'
-    display({"text/html": page, "text/plain": f"{title}\n{text}"}, raw=True)
+    _show_html(page, f"{title}\n{text}")
 
 
 def show_sandboxed(page: str, title: str, height: int = 320) -> None:
@@ -124,7 +128,7 @@ def show_sandboxed(page: str, title: str, height: int = 320) -> None:
         f'<iframe class="evalkit-sandbox" sandbox="" referrerpolicy="no-referrer" loading="lazy" width="100%" '
         f'height="{int(height)}" title="{_escape(title)}" srcdoc="{inner}"></iframe>'
     )
-    display({"text/html": frame, "text/plain": f"{plain(title)}: HTML, {len(page)} characters"}, raw=True)
+    _show_html(frame, f"{plain(title)}: HTML, {len(page)} characters")
 
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:"
@@ -163,7 +167,7 @@ def headline(estimate: Any, label: str = "", *, percent: bool = True) -> None:
     n = "" if numbers["n"] is None else f"n = {numbers['n']:,.0f}"
     body = f"<strong>{_escape(text)}</strong> <span>{_escape(label)}</span> <span>{n}</span>"
     page = f'<p class="evalkit-headline">{body}</p>'
-    display({HEADLINE: data, "text/html": page, "text/plain": f"{plain(label)}: {text}, {n}"}, raw=True)
+    _show_html(page, f"{plain(label)}: {text}, {n}", {HEADLINE: data})
 
 
 def format_interval(estimate: Any, low: Any, high: Any, *, percent: bool = True, digits: int = 2) -> str:
@@ -177,8 +181,14 @@ def format_interval(estimate: Any, low: Any, high: Any, *, percent: bool = True,
     return f"{estimate * scale:.{digits}f}{unit}{bounds}"
 
 
-def _readable(table: pd.DataFrame, digits: int, percent: bool) -> pd.DataFrame:
-    """Make texts of a frame: intervals in one column, empty columns left out."""
+def _show_html(page: str, text: str, more: Mapping[str, Any] | None = None) -> None:
+    """Show HTML in which all that is not this module's own is escaped; the mark tells a report's page so."""
+    data = {**(more or {}), "text/html": page, "text/plain": text}
+    display(data, raw=True, metadata={"text/html": {SAFE: True}})
+
+
+def _readable(table: pd.DataFrame, digits: int, percent: bool, folder: str) -> pd.DataFrame:
+    """Make texts of a frame: intervals in one column, sources relative to `folder`, empty columns left out."""
     out: dict[str, list[str]] = {}
     bounds = set()
     for name in table.columns:
@@ -188,21 +198,22 @@ def _readable(table: pd.DataFrame, digits: int, percent: bool) -> pd.DataFrame:
             out[f"{name} [95 %]"] = [format_interval(*triple, percent=percent) for triple in triples]
             bounds |= {low, high}
         else:
-            values = _below_common_folder(table[name]) if name == "source" else table[name]
+            values = table[name]
+            if name == "source" and folder:
+                values = [os.path.relpath(path, folder) for path in values]
             whole = pd.api.types.is_float_dtype(table[name]) and (table[name].dropna() % 1 == 0).all()
-            show = _p_value if str(name).startswith("p_") else _cell
+            show = _p_value if str(name).startswith("p_") and pd.api.types.is_float_dtype(table[name]) else _cell
             out[name] = [show(value, 0 if whole else digits) for value in values]
     kept = {name: texts for name, texts in out.items() if name not in bounds and (any(texts) or not texts)}
     return pd.DataFrame(kept, index=table.index)
 
 
-def _below_common_folder(paths: pd.Series) -> list:
-    """Shorten paths to what differs: the folder they all lie in stands in the parameters anyway."""
+def _common_folder(sources: pd.Series) -> str:
+    """Give the folder all sources lie in; empty where there is none."""
     try:
-        root = os.path.commonpath([os.path.dirname(path) for path in paths])
-    except (ValueError, TypeError):  # no paths, or some that have no folder in common
-        return list(paths)
-    return [os.path.relpath(path, root) if root else path for path in paths]
+        return os.path.commonpath([os.path.dirname(path) for path in sources])
+    except (ValueError, TypeError):  # no paths, missing ones, or some relative and some not
+        return ""
 
 
 def _cell(value: Any, digits: int) -> str:

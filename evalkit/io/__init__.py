@@ -4,6 +4,7 @@ from evalkit.io.decode import BrokenFileError, WrongShapeError, decode_json
 from evalkit.io.files import SourceError, list_files, list_tree, read_file, read_files, resolve
 from evalkit.io.frames import Column, frame
 from evalkit.io.ledger import Ledger
+from evalkit.io.store import cached_frames
 from evalkit.io.text import plain
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "Ledger",
     "SourceError",
     "WrongShapeError",
+    "cached_frames",
     "decode_json",
     "frame",
     "list_files",

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Status = Literal["used", "skipped", "failed"]
+_WEIGHT: dict[Status, int] = {"skipped": 0, "failed": 1, "used": 2}
 
 COLUMNS = (
     Column("source", "str", "path of the file"),
@@ -47,6 +48,15 @@ class Ledger:
     def failed(self, source: str | os.PathLike, reason: str) -> None:
         """Note a log that could not be read."""
         self.entries.append(Entry(os.fspath(source), "failed", reason))
+
+    def include(self, other: "Ledger") -> None:
+        """Take another ledger's files too; a file in both keeps the entry that says most: used, failed, skipped."""
+        best: dict[str, Entry] = {}
+        for entry in (*self.entries, *other.entries):
+            known = best.setdefault(os.path.abspath(entry.source), entry)
+            if _WEIGHT[entry.status] > _WEIGHT[known.status]:
+                best[os.path.abspath(entry.source)] = entry
+        self.entries = list(best.values())
 
     def frame(self) -> "pd.DataFrame":
         """Return the ledger as a frame with the columns of `COLUMNS`."""

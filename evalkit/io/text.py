@@ -2,13 +2,8 @@
 
 import unicodedata
 
-_DROPPED = {
-    "Cc",
-    "Cf",
-    "Cs",
-    "Co",
-    "Cn",
-}  # controls, format characters (bidi overrides), surrogates, private, unassigned
+# controls, format characters (direction overrides), surrogates, private, unassigned
+_DROPPED = {"Cc", "Cf", "Cs", "Co", "Cn"}
 _JOINERS = {"\u200d", "\ufe0f"}  # keep composed emoji whole
 
 
@@ -40,6 +35,8 @@ def plain(text: object, width: int | None = None, *, keep_lines: bool = False) -
 
 
 def _clean(character: str, keep_lines: bool) -> str:
+    if character in "\u2028\u2029":  # the separators of lines and paragraphs
+        character = "\n"
     if character in "\n\t":
         return character if keep_lines else " "
     if character == "\r":

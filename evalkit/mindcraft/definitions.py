@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 from evalkit.io import BrokenFileError, Ledger, SourceError, decode_json, list_files, read_files
 from evalkit.mindcraft.facts import agent_count_of
-from evalkit.mindcraft.format import ANYTHING, is_task_definition, other_kind
+from evalkit.mindcraft.format import ANYTHING, has_task_keys, is_task_definition, other_kind
 from evalkit.mindcraft.parse import describe
 
 Definition = dict[str, Any]
+MAX_DEPTH = 50  # blueprints, the deepest parts of real definitions, have 8 levels
 
 
 class Resolved(NamedTuple):
@@ -109,7 +110,7 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
     Returns
     -------
     TaskDefinitions
-        Files that hold none are in its `ledger`, and entries that are no objects too.
+        Its `ledger` names the files that hold none, and entries that are no definitions.
 
     Raises
     ------
@@ -123,6 +124,8 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
             if isinstance(data, OSError):
                 raise BrokenFileError(describe(data))
             value, _ = decode_json(data, ANYTHING)
+            if _too_deep(value):
+                raise BrokenFileError(f"RecursionError: nested deeper than {MAX_DEPTH} levels")
         except BrokenFileError as error:
             definitions.ledger.failed(file, str(error))
             continue
@@ -133,18 +136,23 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
 def _take(definitions: TaskDefinitions, file: str, value: Any) -> None:
     if is_task_definition(value):
         value = {str(value.get("task_id") or os.path.basename(file).removesuffix(".json")): value}
-    kind = other_kind(value)
-    if not isinstance(value, dict) or kind not in ("task definitions", None) or "turns" in value:
-        definitions.ledger.skipped(file, f"holds no task definitions ({kind or 'another shape'})")
+    entries = value if isinstance(value, dict) and "turns" not in value else {}
+    good = {task_id: entry for task_id, entry in entries.items() if has_task_keys(entry)}
+    if not good:
+        definitions.ledger.skipped(file, f"holds no task definitions ({other_kind(value) or 'another shape'})")
         return
-    good = {task_id: d for task_id, d in value.items() if isinstance(d, dict)}
     for task_id, definition in good.items():
         definitions.add(task_id, definition, file)
-    if not good:
-        definitions.ledger.skipped(file, "holds no task definitions")
-    else:
-        bad = [task_id for task_id in value if task_id not in good]
-        definitions.ledger.used(file, f"entries that are no objects: {', '.join(bad)}" if bad else "")
+    bad = [task_id for task_id in entries if task_id not in good]
+    definitions.ledger.used(file, "task definitions" + (f"; no definitions: {', '.join(bad)}" if bad else ""))
+
+
+def _too_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        inner = [v for v in level if isinstance(v, (dict, list))]
+        level = [w for v in inner for w in (v.values() if isinstance(v, dict) else v)]
+    return bool(level)
 
 
 def _files(path: str | os.PathLike) -> list[str]:

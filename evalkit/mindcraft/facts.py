@@ -42,7 +42,7 @@ class Facts(TypedDict):
     facts_source: str
 
 
-def task_facts(task_id: str, definition: dict[str, Any] | None) -> Facts:
+def task_facts(task_id: str, definition: dict[str, Any] | None, type_of_path: str = "") -> Facts:
     """Collect what a task asks for.
 
     Parameters
@@ -50,6 +50,8 @@ def task_facts(task_id: str, definition: dict[str, Any] | None) -> Facts:
     task_id : str
     definition : dict or None
         None: the facts are read from the id, and `facts_source` says so.
+    type_of_path : str
+        The task type that the run's path names, taken where neither definition nor id tells.
 
     Returns
     -------
@@ -60,7 +62,7 @@ def task_facts(task_id: str, definition: dict[str, Any] | None) -> Facts:
         materials, rooms : levels of a construction, from its id (the definition does not name them)
     """
     task = definition or {}
-    task_type = type_of(task_id, definition)
+    task_type = type_of(task_id, definition, type_of_path)
     construction = _ROOMS.search(task_id)
     table = task.get("requires_ctable", task.get("requires_crafting_table"))
     if definition is None and task_type == "techtree":
@@ -85,13 +87,12 @@ def task_facts(task_id: str, definition: dict[str, Any] | None) -> Facts:
     )
 
 
-def type_of(task_id: str, definition: dict[str, Any] | None) -> str:
+def type_of(task_id: str, definition: dict[str, Any] | None, type_of_path: str = "") -> str:
     """Name the task type as definitions do (``cooking``, ``techtree``, ``construction``, …), else ``unknown``."""
-    for key in ("type", "task_type"):
-        value = (definition or {}).get(key)
-        if isinstance(value, str) and value:
-            return "techtree" if value == "crafting" else value
-    return next((name for name, pattern in _TYPES if pattern.search(task_id)), "unknown")
+    stated = [(definition or {}).get(key) for key in ("type", "task_type")]
+    by_id = [name for name, pattern in _TYPES if pattern.search(task_id)]
+    value = next((v for v in (*stated, *by_id, type_of_path) if isinstance(v, str) and v), "unknown")
+    return "techtree" if value == "crafting" else value
 
 
 def agent_count_of(definition: dict[str, Any]) -> int | None:

@@ -75,7 +75,11 @@ EVENT_STEMS = ("Agent process", "Bot ", "Not all", "Code execution", "You died",
 COMMAND = re.compile(r"![A-Za-z]")
 
 # the keys that tell the other JSON files of an experiment from agent logs
-TASK_KEYS = frozenset(("goal", "type", "task_type", "agent_count", "conversation", "initial_inventory", "blueprint"))
+TASK_KEYS = frozenset((
+    "goal", "type", "task_type", "agent_count", "timeout", "conversation", "initial_inventory", "target",
+    "number_of_target", "blueprint", "difficulty", "difficulty_metrics", "blocked_actions", "blocked_access_to_recipe",
+    "depth", "max_depth", "missing_items", "requires_ctable", "requires_crafting_table", "human_count", "usernames",
+))  # fmt: skip
 NOT_LOGS_BY_NAME = frozenset(("last_profile.json", "profile.json", "hells_kitchen_progress.json", "results.json"))
 
 
@@ -94,13 +98,16 @@ def other_kind(value: Any) -> str | None:
         return "results"
     if "model" in value:
         return "agent profile"
-    if value and all(isinstance(v, dict) and TASK_KEYS & v.keys() for v in value.values()):
-        return "task definitions"
-    if is_task_definition(value):
+    if is_task_definition(value) or any(map(is_task_definition, value.values())):
         return "task definitions"
     if "taskId" in value or any(str(key).endswith("Complete") or "hells_kitchen" in str(key) for key in value):
         return "Hell's Kitchen progress"
     return None
+
+
+def has_task_keys(value: Any) -> bool:
+    """Tell whether a JSON object has any key of a definition."""
+    return isinstance(value, dict) and not TASK_KEYS.isdisjoint(value)
 
 
 def is_task_definition(value: Any) -> bool:

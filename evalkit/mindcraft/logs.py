@@ -5,14 +5,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from evalkit.io import BrokenFileError, Ledger, SourceError, list_files, list_tree, read_files, resolve
+from evalkit.io import Ledger, SourceError, list_files, list_tree, resolve
 from evalkit.mindcraft.definitions import TaskDefinitions, load_task_definitions
 from evalkit.mindcraft.facts import task_facts
 from evalkit.mindcraft.folders import RunFolder, expected_agents, group_by_task, split_trials
-from evalkit.mindcraft.format import CompletionStatus, model_of
-from evalkit.mindcraft.naming import Naming, read_results, results_of
+from evalkit.mindcraft.format import CompletionStatus
+from evalkit.mindcraft.naming import Naming
 from evalkit.mindcraft.outcome import NO_TRIAL, Scale, TaskOutcome, check_scale, folder_scale, run_outcome
-from evalkit.mindcraft.parse import AgentOutcome, ParsedFile, parse_file
+from evalkit.mindcraft.scan import empty_runs, look_beside, read_logs
 from evalkit.mindcraft.table import agents_frame, aggregate_results_to_dataframe
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 Missing = Literal["keep", "skip", "raise"]
 Tasks = str | os.PathLike | Iterable[str | os.PathLike] | Mapping[str, dict] | TaskDefinitions
-_BESIDE = ("results.txt", "results.json", "last_profile.json", "profile.json")
 
 
 class MindcraftLogs(NamedTuple):
@@ -77,7 +76,7 @@ def load(
     MindcraftLogs
         runs : one row per run, a repetition being a run of its own; `table.RUN_COLUMNS`
         agents : one row per agent log; `table.AGENT_COLUMNS`
-        ledger : every file seen
+        ledger : every file seen, the definitions' too
         definitions : TaskDefinitions, with the ids that are ambiguous
 
     Raises
@@ -135,7 +134,10 @@ def aggregate_results(
     SourceError
         As `load`.
     """
-    folders = [resolve(folder) for folder in local_folders]
+    folders = list({os.path.realpath(path): path for path in map(resolve, local_folders)}.values())
+    for folder in folders:
+        if not os.path.isdir(folder):
+            raise SourceError(f"{folder}: no folder")
     files = [file for folder in folders for file in list_files(folder, recursive=False)]
     naming = Naming(os.path.commonpath([os.path.abspath(f) for f in folders]) if folders else ".", layout)
     outcomes, _, _ = _collect(files, folders, naming, task_definitions or (), scale, missing, False, all_folders=True)
@@ -157,10 +159,10 @@ def _collect(
         raise ValueError(f"missing {missing!r}: one of keep, skip, raise")
     definitions = _definitions(tasks)
     ledger = Ledger()
-    logs = list(_read(files, naming, ledger))
-    _look_beside(files, naming)
+    logs = list(read_logs(files, naming, ledger))
+    look_beside(files, naming)
     runs = group_by_task(logs, definitions)
-    runs += _empty_runs(folders, runs, definitions, all_folders)
+    runs += empty_runs(files, folders, runs, definitions, all_folders)
     planned = []
     for run in runs:
         plan = _plan(run, definitions, naming)
@@ -180,6 +182,7 @@ def _collect(
     _flag_stale(outcomes)
     if original_mtimes:
         _add_durations(outcomes)
+    ledger.include(definitions.ledger)
     ledger.entries.sort()
     return outcomes, ledger, definitions
 
@@ -193,77 +196,15 @@ def _definitions(tasks: Tasks) -> TaskDefinitions:
     return load_task_definitions(*(path for path in paths if os.fspath(path)))
 
 
-def _read(files: list[str], naming: Naming, ledger: Ledger) -> Iterable[AgentOutcome]:
-    """Read every file once; yield the logs, give the rest to the naming and the ledger."""
-    for path in files:
-        if os.path.basename(path) == "results.txt":
-            try:
-                naming.add_results(path, read_results(path))
-                ledger.used(path, "names the model")
-            except BrokenFileError as error:
-                ledger.failed(path, str(error))
-        elif not path.endswith(".json") and not os.path.isdir(path):
-            ledger.skipped(path, "no JSON file by its name")
-    for path, data in read_files(p for p in files if p.endswith(".json") or os.path.isdir(p)):
-        parsed = parse_file(path, data)
-        if parsed.outcome is not None:
-            yield parsed.outcome
-        elif parsed.error:
-            ledger.failed(path, parsed.error)
-        else:
-            ledger.skipped(path, f"not an agent log: {parsed.kind}")
-            _name_from(parsed, naming)
-
-
-def _name_from(parsed: ParsedFile, naming: Naming) -> None:
-    if parsed.kind == "results":
-        naming.add_results(parsed.source, results_of(parsed.value))
-    elif parsed.kind == "agent profile" and (model := model_of(parsed.value)):
-        naming.add_profile(parsed.source, model)
-
-
-def _look_beside(files: list[str], naming: Naming) -> None:
-    """Ask the folder above what was listed too: one task folder's results file lies there."""
-    listed = {os.path.dirname(os.path.abspath(file)) for file in files}
-    for folder in {os.path.dirname(folder) for folder in listed} - listed:
-        for path in (os.path.join(folder, name) for name in _BESIDE):
-            if not os.path.isfile(path):
-                continue
-            try:
-                if path.endswith(".txt"):
-                    naming.add_results(path, read_results(path))
-                else:
-                    ((_, data),) = read_files([path])
-                    _name_from(parse_file(path, data), naming)
-            except BrokenFileError:
-                continue  # it lies outside of what was asked for, and only a name is lost
-
-
-def _empty_runs(
-    folders: list[str], runs: list[RunFolder], definitions: TaskDefinitions, all_folders: bool
-) -> list[RunFolder]:
-    """Find task folders without any log: runs that broke before one was written."""
-    taken = set()
-    for folder in {os.path.abspath(run.folder) for run in runs}:
-        while folder not in taken:
-            taken.add(folder)
-            folder = os.path.dirname(folder)
-    empty = []
-    for folder in folders:
-        name = os.path.basename(os.path.abspath(folder))
-        if (all_folders or name in definitions) and os.path.abspath(folder) not in taken:
-            empty.append(RunFolder(folder, name, False, []))
-    return empty
-
-
 def _plan(run: RunFolder, definitions: TaskDefinitions, naming: Naming) -> _Planned:
     named = naming.name(run)
+    run = run._replace(task_id=named.fields.get("task_id") or run.task_id)
     results = naming.results_for(run)
     candidates = definitions.candidates(run.task_id)
     trials = split_trials(run.logs, expected_agents(candidates), run.prefix)
     logs = max((len(trial.logs) for trial in trials), default=0)
     resolved = definitions.resolve(run.task_id, results.task_path if results else None, logs)
-    facts = task_facts(run.task_id, resolved.definition)
+    facts = task_facts(run.task_id, resolved.definition, named.fields.get("task_type", ""))
     flags = ["ambiguous_definition"] * resolved.ambiguous + ["layout_mismatch"] * (not naming.fits_layout(run))
     return _Planned(run, resolved.definition, facts, named, results.total if results else None, flags)
 
@@ -290,15 +231,16 @@ def _outcomes(planned: list[_Planned], scale: Scale) -> list[TaskOutcome]:
 
 
 def _flag_stale(outcomes: list[TaskOutcome]) -> None:
-    """Flag runs that share a log: equal content, or an equal start, in two runs."""
-    seen = defaultdict(set)
+    """Flag logs that stand in two runs, and these runs: equal content, or an equal start."""
+    seen = defaultdict(list)
     for i, outcome in enumerate(outcomes):
         for log in outcome["agent_outcomes"]:
-            for mark in (log["digest"], log["task_start"]):
-                if mark:
-                    seen[mark].add(i)
-    for i in {i for runs in seen.values() if len(runs) > 1 for i in runs}:
-        outcomes[i]["flags"].append("stale_copy")
+            for mark in filter(None, (log["digest"], log["task_start"])):
+                seen[mark].append((i, outcome["flags"], log["flags"]))
+    for found in seen.values():
+        if len({i for i, _, _ in found}) > 1:
+            for flags in (flags for _, *both in found for flags in both):
+                flags += ["stale_copy"] * ("stale_copy" not in flags)
 
 
 def _add_durations(outcomes: list[TaskOutcome]) -> None:

@@ -6,6 +6,7 @@ import re
 from typing import Any, NamedTuple
 
 from evalkit.io import BrokenFileError, SourceError, read_files
+from evalkit.mindcraft.facts import as_int
 from evalkit.mindcraft.folders import RunFolder, is_experiment_name
 from evalkit.mindcraft.format import model_of
 from evalkit.mindcraft.parse import describe
@@ -58,12 +59,8 @@ def results_of(value: Any) -> Results:
     """Take what is used of a decoded results file."""
     if not isinstance(value, dict):
         raise BrokenFileError("TypeError: no dictionary in it")
-    path, total = value.get("task_path"), value.get("total")
-    return Results(
-        model_of(value),
-        path if isinstance(path, str) else None,
-        total if isinstance(total, int) and not isinstance(total, bool) else None,
-    )
+    path = value.get("task_path")
+    return Results(model_of(value), path if isinstance(path, str) else None, as_int(value.get("total")))
 
 
 class _NoNan(ast.NodeTransformer):
@@ -86,7 +83,7 @@ class Naming:
         self._root = os.path.abspath(root)
         self._results: dict[str, Results] = {}
         self._profiles: dict[str, set[str]] = {}
-        self._layouts = compile_layout(layout) if layout else []
+        self._layout = compile_layout(layout) if layout else None
 
     def add_results(self, source: str, results: Results) -> None:
         """Take what a results file says; it speaks of the runs in its folder and in the folders just below."""
@@ -102,7 +99,8 @@ class Naming:
 
     def name(self, run: RunFolder) -> Named:
         """Name a run's model: stated layout, results file, S3-like path, profiles, parent folder, else unknown."""
-        fields = self._match_layout(run)
+        match = self._match_layout(run)
+        fields = match.groupdict() if match else {}
         s3 = s3_fields(run)
         results = self.results_for(run)
         profiles = next((self._profiles[p] for p in _places(run) if p in self._profiles), set())
@@ -117,18 +115,23 @@ class Naming:
         }
         source, model = next((source, model) for source, model in sources.items() if model)
         experiment = _places(run)[-1]
-        if parent == model:  # arranged by hand: the models of an experiment lie side by side
+        if "experiment" in fields:
+            experiment = match.string[: match.end("experiment")]
+        elif parent == model:  # arranged by hand: the models of an experiment lie side by side
             experiment = os.path.dirname(experiment)
         return Named(model, source, experiment, {**s3, **fields})
 
     def fits_layout(self, run: RunFolder) -> bool:
         """Tell whether a run's path fits the layout that was stated, if one was."""
-        return not self._layouts or bool(self._match_layout(run))
+        return self._layout is None or self._match_layout(run) is not None
 
-    def _match_layout(self, run: RunFolder) -> dict[str, str]:
-        path = os.path.relpath(os.path.abspath(run.folder), self._root).replace(os.sep, "/")
-        path = f"{path}/{run.task_id}" if run.flat else path
-        return next((m.groupdict() for pattern in self._layouts if (m := pattern.search(path))), {})
+    def _match_layout(self, run: RunFolder) -> re.Match | None:
+        if self._layout is None:
+            return None
+        whole, last = self._layout
+        path = os.path.join(os.path.abspath(run.folder), run.task_id if run.flat else "")
+        path = path.replace(os.sep, "/").rstrip("/")
+        return whole.match(path, len(self._root.rstrip(os.sep)) + 1) or last.search(path)
 
 
 def _places(run: RunFolder) -> tuple[str, ...]:
@@ -137,10 +140,11 @@ def _places(run: RunFolder) -> tuple[str, ...]:
     return (folder,) if run.flat else (folder, os.path.dirname(folder))
 
 
-def compile_layout(layout: str) -> list[re.Pattern]:
+def compile_layout(layout: str) -> tuple[re.Pattern, re.Pattern]:
     """Compile a layout such as ``{model_name}/{task_id}`` to patterns for a run's path.
 
-    The whole path below the loaded folder is tried first, where a model's name may hold ``/``; then its last parts.
+    The first is for the whole path below the loaded folder, where a model's name may hold ``/``; the second for the
+    last parts of a path, also where they lie above the loaded folder.
 
     Raises
     ------
@@ -158,7 +162,7 @@ def compile_layout(layout: str) -> list[re.Pattern]:
         named = [f"(?P<{p}>{model if p == 'model_name' else '[^/]+'})" for p in fields]
         return "".join(re.escape(text) + (named[i] if i < len(named) else "") for i, text in enumerate(parts[::2]))
 
-    return [re.compile(rf"\A{pattern('.+?')}\Z"), re.compile(rf"(?:\A|/){pattern('[^/]+')}\Z")]
+    return re.compile(rf"{pattern('.+?')}\Z"), re.compile(rf"/{pattern('[^/]+')}\Z")
 
 
 def s3_fields(run: RunFolder) -> dict[str, str]:

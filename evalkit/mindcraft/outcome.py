@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable
 from typing import Any, Literal, NotRequired, TypedDict
 
-from evalkit.io import SourceError, list_files, read_files
+from evalkit.io import SourceError, list_files, read_files, resolve
 from evalkit.mindcraft.definitions import TaskDefinitions
 from evalkit.mindcraft.facts import Facts, task_facts
 from evalkit.mindcraft.folders import Trial, group_by_task, split_trials
@@ -87,11 +87,10 @@ def extract_task_outcome(
     outcomes = extract_task_outcomes(folder_path, task_definition, scale)
     if len(outcomes) == 1:
         return outcomes[0]
-    merged = Trial(
-        0, [log for outcome in outcomes for log in outcome["agent_outcomes"]], outcomes[0]["repetition_rule"]
-    )
-    task_id, facts = outcomes[0]["task_id"], outcomes[0]["facts"]
-    best = run_outcome(task_id, merged, task_definition or None, facts, scale, outcomes[0]["source"])
+    first = outcomes[0]
+    merged = Trial(0, [log for outcome in outcomes for log in outcome["agent_outcomes"]], first["repetition_rule"])
+    scale = first["score_scale"]  # type: ignore[assignment]  # as decided for the whole folder
+    best = run_outcome(first["task_id"], merged, task_definition or None, first["facts"], scale, first["source"])
     best["flags"] = [*dict.fromkeys(f for o in outcomes for f in o["flags"]), "repetitions_merged"]
     return best
 
@@ -101,9 +100,9 @@ def extract_task_outcomes(
 ) -> list[TaskOutcome]:
     """Read the logs of one task folder as one outcome per repetition; see `extract_task_outcome`."""
     check_scale(scale)
-    folder = os.fspath(folder_path)
+    folder = resolve(folder_path)
     if not os.path.isdir(folder):
-        raise SourceError(f"{folder}: no such folder")
+        raise SourceError(f"{folder}: no folder")
     definition = task_definition or None
     files = (parse_file(path, data) for path, data in read_files(list_files(folder, "*.json", recursive=False)))
     logs = [file.outcome for file in files if file.outcome is not None]
@@ -195,9 +194,9 @@ def normalise(raw: float | None, task_type: str, scale: Scale) -> tuple[str, flo
 def _run_flags(logs: list[AgentOutcome], agent_count: int | None) -> list[str]:
     own = dict.fromkeys(flag for log in logs for flag in log["flags"] if flag != "score_out_of_range")
     scores = {log["raw_score"] for log in logs if log["raw_score"] is not None}
-    if any(log["raw_score"] for log in logs) and len(scores) > 1:
+    if len(scores) > 1 or (any(scores) and any(log["timed_out"] for log in logs)):
         own["conflicting"] = None
-    if any(log["raw_score"] is not None or log["timed_out"] for log in logs):
+    if any(log["final_system_message"] for log in logs):
         own.pop("quoted_only", None)
     found = len({log["agent_name"] for log in logs})
     flags = list(own) + ["unreadable_logs"] * any(not log["agent_log_processed"] for log in logs)

@@ -63,13 +63,16 @@ def _with_missing(
 ) -> pd.DataFrame:
     if missing not in ("failure", "exclude"):
         raise ValueError(f"missing {missing!r}: failure or exclude")
-    by = [by] if isinstance(by, str) else list(by)
-    table = runs[[*by, value, "task_id"]].rename(columns={"task_id": "_task"})
+    by = _columns(by)
     counted = has_score(runs) if missing == "exclude" else pd.Series(True, index=runs.index)
-    table = table.assign(**{value: table[value].astype("float64").where(counted)})
-    out = estimate_by(table, by, value, clusters="_task", kind=kind)
-    lost = estimate_by(table.assign(**{value: (~has_score(runs)).astype(float)}), by, value)
+    table = runs[by].assign(_value=runs[value].astype("float64").where(counted), _task=runs["task_id"])
+    out = estimate_by(table, by, "_value", clusters="_task", kind=kind)
+    lost = estimate_by(table.assign(_value=(~has_score(runs)).astype(float)), by, "_value")
     return out.assign(n_without_score=(lost["estimate"] * lost["n"]).round().astype("int64"))
+
+
+def _columns(by: str | Sequence[str]) -> list[str]:
+    return [by] if isinstance(by, str) else list(dict.fromkeys(by))
 
 
 def both_ways(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
@@ -87,7 +90,7 @@ def both_ways(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.
 
 def status_counts(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
     """Count the runs of each group by completion status: one column per status, also where it is 0."""
-    by = [by] if isinstance(by, str) else list(by)
+    by = _columns(by)
     is_status = {str(s): runs["overall_completion_status"] == str(s) for s in CompletionStatus}
     table = pd.DataFrame(is_status, index=runs.index).astype("int64")
     if not by:
@@ -97,7 +100,7 @@ def status_counts(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") ->
 
 def overview(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
     """Give success rates and counts of statuses of each group, the best first."""
-    by = [by] if isinstance(by, str) else list(by)
+    by = _columns(by)
     success, statuses = success_by(runs, by), status_counts(runs, by)
     table = success.merge(statuses, on=by) if by else pd.concat([success, statuses], axis=1)
     return table.sort_values("estimate", ascending=False, kind="stable", ignore_index=True)

@@ -5,38 +5,12 @@ from typing import TYPE_CHECKING
 
 from evalkit.io import BrokenFileError, SourceError, decode_json, plain, read_file
 from evalkit.mindcraft.format import ANYTHING, EVENT
-from evalkit.mindcraft.parse import analyze_agent_log, describe, read_final
+from evalkit.mindcraft.parse import describe, parse_file, read_final
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MARKS = {"system": "·", "assistant": "»", "user": "«"}
-
-
-def read_turns(path: str | os.PathLike) -> list[tuple[str, str]]:
-    """Read the turns of a log as (role, content); content that is no text is shown as JSON-like text.
-
-    Raises
-    ------
-    SourceError
-        Where the file is missing, can't be read or holds no list of turns.
-    """
-    try:
-        value, _ = decode_json(read_file(path), ANYTHING)
-    except (OSError, BrokenFileError) as error:
-        cause = str(error) if isinstance(error, BrokenFileError) else describe(error)
-        raise SourceError(f"{os.fspath(path)}: {cause}") from error
-    turns = value.get("turns") if isinstance(value, dict) else value
-    if not isinstance(turns, list):
-        raise SourceError(f"{os.fspath(path)}: no agent log: no list of turns in it")
-    return [_turn(turn) for turn in turns]
-
-
-def _turn(turn: object) -> tuple[str, str]:
-    if not isinstance(turn, dict):
-        return "(no turn)", repr(turn)
-    content = turn.get("content")
-    return str(turn.get("role")), content if isinstance(content, str) else f"(no text: {content!r})"
 
 
 def conversation(path: str | os.PathLike, last: int | None = None, width: int | None = 2000) -> str:
@@ -53,28 +27,50 @@ def conversation(path: str | os.PathLike, last: int | None = None, width: int | 
     Returns
     -------
     str
-        Free of control characters.
+        Free of control characters; only a turn's first line begins at the margin, so that no turn can pass for two.
 
     Raises
     ------
     SourceError
-        As `read_turns`.
+        Where the file is missing, broken, or holds no list of turns.
     """
-    turns = read_turns(path)
-    outcome = analyze_agent_log(path)
+    source = os.fspath(path)
+    try:
+        data = read_file(source)
+    except OSError as error:
+        raise SourceError(f"{source}: {describe(error)}") from error
+    turns = _turns(source, data)
+    outcome = parse_file(source, data, as_log=True).outcome
     score = "none" if outcome["raw_score"] is None else f"{outcome['raw_score']:g}"
-    lines = [
-        f"{os.fspath(path)}",
-        f"status {outcome['completion_status']}, score {score}, {len(turns)} turns"
-        + (f", flags: {', '.join(outcome['flags'])}" if outcome["flags"] else ""),
-        "",
-    ]
+    head = [f"status {outcome['completion_status']}", f"score {score}", f"{len(turns)} turns"]
+    head += [f"flags: {' '.join(outcome['flags'])}"] * bool(outcome["flags"]) + outcome["parsing_errors"]
+    lines = [source, ", ".join(head), ""]
     shown = turns if last is None else turns[-last:]
     if len(shown) < len(turns):
         lines.append(f"… {len(turns) - len(shown)} earlier turns")
     for role, content in shown:
-        lines.append(f"{MARKS.get(role, '?')} {role}: {plain(content, width, keep_lines=True)}{_note(role, content)}")
-    return "\n".join(plain(line, keep_lines=True) for line in lines) + "\n"
+        text = plain(content, width, keep_lines=True).replace("\n", "\n    ")
+        lines.append(f"{MARKS.get(role, '?')} {plain(role)}: {text}{_note(role, content)}")
+    return "\n".join([*map(plain, lines[:2]), *lines[2:]]) + "\n"
+
+
+def _turns(source: str, data: bytes) -> list[tuple[str, str]]:
+    """Read the turns of a log as (role, content); content that is no text is shown as JSON-like text."""
+    try:
+        value, _ = decode_json(data, ANYTHING)
+    except BrokenFileError as error:
+        raise SourceError(f"{source}: {error}") from error
+    turns = value.get("turns") if isinstance(value, dict) else value
+    if not isinstance(turns, list):
+        raise SourceError(f"{source}: no agent log: no list of turns in it")
+    return [_turn(turn) for turn in turns]
+
+
+def _turn(turn: object) -> tuple[str, str]:
+    if not isinstance(turn, dict):
+        return "(no turn)", repr(turn)
+    content = turn.get("content")
+    return str(turn.get("role")), content if isinstance(content, str) else f"(no text: {content!r})"
 
 
 def _note(role: str, content: str) -> str:
@@ -102,8 +98,9 @@ def show_conversations(runs: "pd.DataFrame", agents: "pd.DataFrame", last: int =
     """
     from evalkit.display import show_details, show_text
 
-    keys = ["model_name", "task_id", "repetition"]
-    logs = agents.groupby(keys)["source"].apply(list).to_dict()
+    keys = ["source", "task_id", "repetition"]
+    folders = agents.assign(file=agents["source"], source=agents["source"].map(os.path.dirname))
+    logs = folders.groupby(keys)["file"].apply(list).to_dict()
     for run in runs.head(limit).to_dict("records"):
         files = logs.get(tuple(run[key] for key in keys), [])
         title = f"{run['task_id']}, repetition {run['repetition']}: {run['overall_completion_status']}"

@@ -47,11 +47,11 @@ def overview_text(logs: MindcraftLogs, by: Sequence[str] = ()) -> str:
     seen = ", ".join(f"{counts.get(status, 0)} {status}" for status in ("used", "skipped", "failed"))
     if logs.runs.empty:
         raise SourceError(f"{logs.source}: no task run in it ({len(logs.ledger)} files: {seen})")
-    by = list(by) or ["model_name"]
+    by = list(dict.fromkeys(by)) or ["model_name"]
     check_columns(logs.runs, by)
     table = overview(logs.runs.assign(**{c: logs.runs[c].map(_joined) for c in by if logs.runs[c].dtype == object}), by)
     rows = [
-        [*(plain(row[column], 48) for column in by), row["n"], *_rate(row), *(row[str(status)] for status in _SHORT)]
+        [*(_key(row[column]) for column in by), row["n"], *_rate(row), *(row[str(status)] for status in _SHORT)]
         for row in table.to_dict("records")
     ]
     headers = [*by, "n", "success rate", "95 % interval", *_SHORT.values()]
@@ -112,6 +112,12 @@ def _rate(row: dict) -> list[str]:
 
 def _joined(value: object) -> object:
     return ", ".join(map(str, value)) if isinstance(value, list) else value
+
+
+def _key(value: object) -> str:
+    import pandas as pd
+
+    return "unknown" if pd.isna(value) else plain(value, 48)
 
 
 def _failed(ledger: "pd.DataFrame", limit: int = 10) -> list:

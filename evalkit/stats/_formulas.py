@@ -36,7 +36,7 @@ def clopper_pearson(successes: np.ndarray, n: int, confidence: float) -> tuple[n
 def cluster_variance(totals: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return the variance of a mean from the total of each of C >= 2 clusters.
 
-    That of a ratio (Cochran 1977, section 2.9; also the sandwich of a regression on a constant) times C / (C − 1).
+    That of a ratio (Cochran 1977, chapter 2; also the sandwich of a regression on a constant) times C / (C − 1).
     """
     n, count = sizes.sum(), sizes.shape[-1]
     residuals = totals - (totals.sum(-1) / n)[..., None] * sizes

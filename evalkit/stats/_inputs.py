@@ -14,7 +14,9 @@ def check_confidence(confidence: float) -> None:
 
 
 def numbers(values: Iterable[Any]) -> np.ndarray:
-    """Return floats in one dimension; what is missing is NaN."""
+    """Return floats, in two dimensions for rows of numbers; what is missing is NaN."""
+    if np.ndim(values) == 2:
+        return pd.DataFrame(values).to_numpy(dtype="float64", na_value=np.nan)
     series = values if isinstance(values, pd.Series) else pd.Series(values if np.ndim(values) else list(values))
     return series.to_numpy(dtype="float64", na_value=np.nan)
 

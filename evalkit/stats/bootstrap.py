@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from evalkit.stats._inputs import check_confidence, join, labels, left_out
+from evalkit.stats._inputs import check_confidence, join, labels, left_out, numbers
 from evalkit.stats.intervals import NO_VALUES, ONE_CLUSTER, ONE_VALUE, Estimate
 
 FEW = 20
@@ -55,27 +55,28 @@ def bootstrap_interval(
         For an impossible confidence, or where there are not as many labels as observations.
     """
     check_confidence(confidence)
-    values = np.asarray(values if np.ndim(values) else list(values), dtype=float)
+    values = numbers(values)
     kept = np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
     codes = np.arange(len(values)) if clusters is None else labels(clusters, len(values))
-    values, codes = values[kept], codes[kept]
-    members = [np.flatnonzero(codes == code) for code in np.unique(codes)]
+    values, (_, codes) = values[kept], np.unique(codes[kept], return_inverse=True)
+    members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
     lost = left_out(int((~kept).sum()), "value")
     method = "bootstrap BCa" if clusters is None else "cluster bootstrap BCa"
     n = len(values)
     estimate = float(statistic(values)) if n else math.nan
-    if len(members) < 2:
+    count = len(members) if n else 0
+    if count < 2:
         reason = NO_VALUES if n == 0 else ONE_VALUE if n == 1 else ONE_CLUSTER
-        return Estimate(estimate, math.nan, math.nan, n, len(members), method, join(reason, lost))
+        return Estimate(estimate, math.nan, math.nan, n, count, method, join(reason, lost))
 
     def of_resample(chosen: np.ndarray) -> float:
-        return float(statistic(values[np.concatenate([members[i] for i in chosen])]))
+        rows = chosen if count == n else np.concatenate([members[i] for i in chosen])
+        return float(statistic(values[rows]))
 
-    low, high = _bca(of_resample, len(members), n_resamples, confidence, rng or np.random.default_rng(0))
+    low, high = _bca(of_resample, count, n_resamples, confidence, rng or np.random.default_rng(0))
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        return Estimate(estimate, math.nan, math.nan, n, len(members), method, join(DEGENERATE, lost))
-    reason = FEW_SAID if len(members) < FEW else ""
-    return Estimate(estimate, low, high, n, len(members), method, join(reason, lost))
+        return Estimate(estimate, math.nan, math.nan, n, count, method, join(DEGENERATE, lost))
+    return Estimate(estimate, low, high, n, count, method, join(FEW_SAID if count < FEW else "", lost))
 
 
 def _bca(

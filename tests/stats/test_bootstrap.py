@@ -1,6 +1,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -68,6 +69,14 @@ def test_a_statistic_that_fails_on_resamples_has_no_interval():
     found = bootstrap_interval([0, 0, 0, 1.0], lambda v: v.sum() / (v > 0).sum() if v.any() else math.nan)
     assert found.estimate == 1
     assert math.isnan(found.low)
+
+
+def test_missing_values_and_rows_are_left_out():
+    kept = bootstrap_interval([1, 2, 3, 5], np.mean, n_resamples=200)
+    given = bootstrap_interval(pd.Series([1, None, 2, 3, 5], dtype="Int64"), np.mean, n_resamples=200)
+    rows = bootstrap_interval([[1, 1], [2, None], [2, 2], [3, 3], [5, 5]], np.mean, n_resamples=200)
+    assert given[:5] == rows[:5] == kept[:5]
+    assert given.warning.endswith("1 value left out as missing")
 
 
 @pytest.mark.parametrize(("n", "doubtful"), [(19, True), (20, False)])

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from benchmarks.coverage import CORRELATIONS, FINE, RATES, cluster_coverage, differences, exact_coverage, powers
+from benchmarks.coverage import CORRELATIONS, FINE, RATES, cluster_coverage, differences, exact_coverage
+from benchmarks.error_rates import powers
 from evalkit.stats import _doubts as doubts
 from evalkit.stats import _formulas as formulas
 from evalkit.stats import mean_interval, paired_difference, rate_interval

@@ -1,0 +1,307 @@
+"""The official score of the Crafter benchmark, its pooled look-alikes under names of their own, and published scores.
+
+Per seed, s_i is the percentage of training episodes within the budget that unlock achievement i at least once, and the
+score is exp(mean_i ln(1 + s_i)) − 1; reported is the mean over seeds ± the population standard deviation (Hafner,
+"Benchmarking the Spectrum of Agent Capabilities", ICLR 2022, arXiv:2109.06780). It is not the score of averaged rates,
+nor that of pooled episodes: these are `mean_rates_score` and `pooled_episodes_score`.
+"""
+
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from evalkit.crafter.game import ACHIEVEMENTS
+from evalkit.crafter.runs import COLUMNS, Run, Runs, check_run, load_runs
+from evalkit.io import Column, SourceError, frame
+from evalkit.stats import bootstrap_interval, mean_interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "REFERENCES",
+    "CrafterScore",
+    "Progression",
+    "Runs",
+    "crafter_score",
+    "crafter_scores",
+    "load_runs",
+    "mean_rates_score",
+    "pooled_episodes_score",
+    "progression",
+    "reference_scores",
+    "score_of_rates",
+]
+
+BUDGET = 1_000_000
+
+Source = str | os.PathLike | Mapping | Sequence[Mapping]
+
+
+class CrafterScore(NamedTuple):
+    """A score with its spread over seeds and its interval.
+
+    Attributes
+    ----------
+    estimate : float
+        From 0 to 100.
+    std : float
+        Population standard deviation over seeds; NaN for one seed or one pooled group.
+    per_seed : tuple of float
+        In the order of the runs.
+    n_seeds, n_episodes : int
+        Seeds and episodes used.
+    low, high : float
+        95 % interval.
+    method : str
+        What was computed, and how the interval.
+    """
+
+    estimate: float
+    std: float
+    per_seed: tuple[float, ...]
+    n_seeds: int
+    n_episodes: int
+    low: float
+    high: float
+    method: str
+
+
+class Progression(NamedTuple):
+    """Mean share of the 22 achievements unlocked per episode, as BALROG reports it.
+
+    `standard_error` is the population standard deviation over √n; `low` and `high` are a 95 % interval by Student's t.
+    """
+
+    estimate: float
+    standard_error: float
+    low: float
+    high: float
+    n: int
+    method: str
+
+
+class Reference(NamedTuple):
+    """A published result; `spread` is the standard deviation over seeds for scores, the standard error for shares."""
+
+    name: str
+    kind: str  # "score" of a training run of 1,000,000 steps (human: of expert play), or "progression" of an LLM agent
+    mean: float
+    spread: float
+    source: str
+
+
+_HAFNER = "Hafner 2022, Benchmarking the Spectrum of Agent Capabilities, arXiv:2109.06780"
+_MOON = "Moon et al. 2023, Discovering Hierarchical Achievements in RL via Contrastive Learning, arXiv:2307.03486"
+_BALROG = "Paglieri et al. 2024, BALROG, arXiv:2411.13543 (n = 10)"
+
+REFERENCES = (
+    Reference("human", "score", 50.5, 6.8, _HAFNER),
+    Reference("SPRING", "score", 27.3, 1.2, "Wu et al. 2023, SPRING, arXiv:2305.15486"),
+    Reference("Achievement Distillation", "score", 21.8, 1.4, _MOON),
+    Reference("Curious Replay", "score", 19.4, 1.6, "Kauvar et al. 2023, Curious Replay, arXiv:2306.15934"),
+    Reference("PPO (ResNet)", "score", 15.6, 1.6, _MOON),
+    Reference("DreamerV3", "score", 14.5, 1.6, "Hafner et al. 2023, Mastering Diverse Domains, arXiv:2301.04104"),
+    Reference("DreamerV2", "score", 10.0, 1.2, _HAFNER),
+    Reference("PPO", "score", 4.6, 0.3, _HAFNER),
+    Reference("Rainbow", "score", 4.3, 0.2, _HAFNER),
+    Reference("Plan2Explore", "score", 2.1, 0.1, _HAFNER),
+    Reference("RND", "score", 2.0, 0.1, _HAFNER),
+    Reference("random", "score", 1.6, 0.0, _HAFNER),
+    Reference("GPT-4o", "progression", 33.1, 2.3, _BALROG),
+    Reference("Claude-3.5-Sonnet", "progression", 32.7, 3.2, _BALROG),
+    Reference("Llama-3.1-70B", "progression", 31.2, 2.7, _BALROG),
+    Reference("GPT-4o-mini", "progression", 15.9, 2.1, _BALROG),
+)
+
+REFERENCE_COLUMNS = (
+    Column("name", "str", "method or model"),
+    Column("kind", "str", "score (of 1,000,000 steps of training) or progression (of episodes of an LLM agent)"),
+    Column("mean", "float", "as published", "percent"),
+    Column("spread", "float", "standard deviation over seeds (score) or standard error (progression)", "percent"),
+    Column("source", "str", "where it was published"),
+)
+
+
+def score_of_rates(rates: Iterable[float]) -> float:
+    """Return exp(mean ln(1 + rate)) − 1.
+
+    Parameters
+    ----------
+    rates : iterable of float
+        Success rates **in percent**, one per achievement, from 0 to 100.
+
+    Returns
+    -------
+    float
+        From 0 to 100; NaN without rates or where one is missing.
+
+    Raises
+    ------
+    ValueError
+        For rates outside 0 to 100, and for fractions: where all are at most 1 and one lies between, they would give a
+        plausible wrong score.
+    """
+    values = np.asarray(list(rates), dtype=float)
+    known = values[np.isfinite(values)]
+    if ((known < 0) | (known > 100)).any():
+        raise ValueError("success rates are in percent, from 0 to 100")
+    if len(known) and 0 < known.max() <= 1:
+        raise ValueError("success rates look like fractions (none is above 1); give them in percent, from 0 to 100")
+    return _score(values)
+
+
+def crafter_score(path_or_runs: Source, budget: int = BUDGET, rng: np.random.Generator | None = None) -> CrafterScore:
+    """Compute the official score of one method.
+
+    Parameters
+    ----------
+    path_or_runs : path, run or sequence of runs
+        A file or folder of ``stats.jsonl``, score files, BALROG run files or session traces; or runs as dictionaries,
+        see `evalkit.crafter.runs`.
+    budget : int
+        Only episodes that end within so many steps of a run count. Traces have no common count of steps: all count.
+    rng : numpy.random.Generator, optional
+        For the bootstrap; by default one with a fixed seed.
+
+    Returns
+    -------
+    CrafterScore
+        With several seeds the interval comes from resampling seeds, with one from resampling its episodes.
+
+    Raises
+    ------
+    evalkit.io.SourceError
+        Where nothing is there, or runs of several methods are (then see `crafter_scores`).
+    ValueError
+        For runs whose counts are no counts, such as rates.
+    """
+    scores = crafter_scores(path_or_runs, budget, rng)
+    if len(scores) > 1:
+        raise SourceError(f"{len(scores)} methods are there: {', '.join(scores)}; crafter_scores gives one score each")
+    return next(iter(scores.values()))
+
+
+def crafter_scores(
+    path_or_runs: Source, budget: int = BUDGET, rng: np.random.Generator | None = None
+) -> dict[str, CrafterScore]:
+    """Compute the official score of each method (for traces: of each model); arguments as for `crafter_score`."""
+    return {name: _official(_rates_of(runs, budget), rng) for name, runs in _by_method(path_or_runs).items()}
+
+
+def pooled_episodes_score(
+    path_or_runs: Source, budget: int = BUDGET, rng: np.random.Generator | None = None
+) -> CrafterScore:
+    """Score all episodes of all seeds as one group. Not the official score: long seeds weigh more."""
+    unlocked = np.concatenate(_rates_of(_one_method(path_or_runs), budget))
+    return _pooled(unlocked, rng, "score of pooled episodes, not the official score")
+
+
+def mean_rates_score(
+    path_or_runs: Source, budget: int = BUDGET, rng: np.random.Generator | None = None
+) -> CrafterScore:
+    """Score the success rates averaged over seeds. Not the official score: it is never below it."""
+    seeds = [unlocked for unlocked in _rates_of(_one_method(path_or_runs), budget) if len(unlocked)]
+    rates = np.array([100 * unlocked.mean(axis=0) for unlocked in seeds]).reshape(-1, len(ACHIEVEMENTS))
+    interval = bootstrap_interval(rates, lambda rows: _score(rows.mean(axis=0)), rng=rng)
+    return CrafterScore(
+        interval.estimate,
+        math.nan,
+        tuple(_score(row) for row in rates),
+        len(seeds),
+        sum(map(len, seeds)),
+        interval.low,
+        interval.high,
+        f"score of mean rates, not the official score; {interval.method} over seeds",
+    )
+
+
+def progression(path_or_runs: Source) -> Progression:
+    """Average the share of achievements unlocked per episode over all episodes; arguments as for `crafter_score`."""
+    unlocked = np.concatenate(_rates_of(_one_method(path_or_runs), math.inf))
+    shares = unlocked.mean(axis=1)
+    n = len(shares)
+    interval = mean_interval(shares)
+    error = float(shares.std() / math.sqrt(n)) if n > 1 else math.nan
+    return Progression(interval.estimate, error, interval.low, interval.high, n, interval.method)
+
+
+def reference_scores(kind: str = "") -> "pd.DataFrame":
+    """Return the published results; `kind` chooses ``score`` or ``progression``."""
+    return frame([r._asdict() for r in REFERENCES if kind in ("", r.kind)], REFERENCE_COLUMNS)
+
+
+def _score(rates: np.ndarray) -> float:
+    return float(np.expm1(np.log1p(rates).mean())) if len(rates) else math.nan
+
+
+def _by_method(path_or_runs: Source) -> dict[str, list[Run]]:
+    if isinstance(path_or_runs, str | os.PathLike):
+        runs, ledger = load_runs(path_or_runs)
+        if not runs:
+            raise SourceError(f"{path_or_runs}: no benchmark results and no traces ({ledger.summary()})")
+    else:
+        found = [path_or_runs] if isinstance(path_or_runs, Mapping) else list(path_or_runs)
+        runs = [check_run(run) for run in found]
+        if not runs:
+            raise SourceError("no runs were given")
+    tasks = {run["task"] for run in runs}
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(run["method"] if len(tasks) == 1 else f"{run['method']} ({run['task']})", []).append(run)
+    return groups
+
+
+def _one_method(path_or_runs: Source) -> list[Run]:
+    groups = _by_method(path_or_runs)
+    if len(groups) > 1:
+        raise SourceError(f"{len(groups)} methods are there: {', '.join(groups)}; choose one")
+    return next(iter(groups.values()))
+
+
+def _rates_of(runs: list[Run], budget: float) -> list[np.ndarray]:
+    """Return per run an array of episodes × 22: 1 where the achievement was unlocked within the budget."""
+    found = []
+    for run in runs:
+        unlocked = np.array([run[column] for column in COLUMNS.values()], dtype=float).T >= 1
+        unlocked = unlocked.reshape(-1, len(ACHIEVEMENTS)).astype(float)
+        found.append(unlocked if run["xs"] is None else unlocked[np.asarray(run["xs"], dtype=float) <= budget])
+    return found
+
+
+def _official(seeds: list[np.ndarray], rng: np.random.Generator | None) -> CrafterScore:
+    used = [unlocked for unlocked in seeds if len(unlocked)]
+    note = f"; {len(seeds) - len(used)} seeds without episodes left out" if len(used) < len(seeds) else ""
+    if len(used) < 2:
+        unlocked = used[0] if used else np.empty((0, len(ACHIEVEMENTS)))
+        return _pooled(unlocked, rng, f"score of one group{note}")
+    scores = np.array([_score(100 * unlocked.mean(axis=0)) for unlocked in used])
+    interval = bootstrap_interval(scores, np.mean, rng=rng)
+    return CrafterScore(
+        float(scores.mean()),
+        float(scores.std()),
+        tuple(scores.tolist()),
+        len(used),
+        sum(map(len, used)),
+        interval.low,
+        interval.high,
+        f"mean of scores per seed{note}; {interval.method} over seeds",
+    )
+
+
+def _pooled(unlocked: np.ndarray, rng: np.random.Generator | None, what: str) -> CrafterScore:
+    interval = bootstrap_interval(unlocked, lambda rows: _score(100 * rows.mean(axis=0)), rng=rng)
+    n = len(unlocked)
+    return CrafterScore(
+        interval.estimate,
+        math.nan,
+        (interval.estimate,) if n else (),
+        int(n > 0),
+        n,
+        interval.low,
+        interval.high,
+        f"{what}; {interval.method} over episodes",
+    )

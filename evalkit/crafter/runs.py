@@ -1,0 +1,194 @@
+"""Benchmark files: ``stats.jsonl``, files of scores, BALROG run files and session traces, all as the same kind of run.
+
+A run is a dictionary as in the files of scores: ``task``, ``method``, ``seed``, ``xs`` (steps done at the end of each
+episode; without it the budget can't bind), and for each of the 22 achievements ``achievement_<name>``, a list with the
+count of every episode.
+"""
+
+import math
+import os
+from collections.abc import Iterable, Mapping
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import msgspec
+
+from evalkit.crafter.game import ACHIEVEMENTS
+from evalkit.crafter.parse import UNKNOWN, OtherShapeError, read_trace
+from evalkit.crafter.scoring import score_trace
+from evalkit.io import BrokenFileError, Ledger, decode_json, list_files, read_files, resolve
+
+Run = dict[str, Any]
+
+COLUMNS = {name: f"achievement_{name}" for name in ACHIEVEMENTS}
+POOLED = "pooled"  # seed of the runs made of single episodes
+
+_ANY = msgspec.json.Decoder()
+
+
+class Runs(NamedTuple):
+    """Runs of a source and the ledger of its files."""
+
+    runs: list[Run]
+    ledger: Ledger
+
+
+def load_runs(source: str | os.PathLike) -> Runs:
+    """Read all benchmark files of a folder, also of folders below, or one file.
+
+    A ``stats.jsonl`` is one seed: its folder names the seed and the folders above that, below `source`, the method.
+    Session traces and BALROG run files are one episode each; those of a model are pooled into one run, whose seed is
+    ``pooled``.
+
+    Parameters
+    ----------
+    source : str or path
+
+    Returns
+    -------
+    Runs
+        Sorted by method and seed; the ledger names what was skipped or failed, and why.
+
+    Raises
+    ------
+    evalkit.io.SourceError
+        Where `source` is not there or can't be listed.
+    """
+    root = resolve(source)
+    ledger, runs, episodes = Ledger(), [], []
+    for path, data in read_files(p for p in list_files(root) if p.endswith((".json", ".jsonl"))):
+        if isinstance(data, OSError):
+            ledger.failed(path, f"{type(data).__name__}: {data.strerror or data}")
+            continue
+        try:
+            found, note = _read(path, data, root)
+        except OtherShapeError as error:
+            ledger.skipped(path, str(error))
+        except BrokenFileError as error:
+            ledger.failed(path, str(error))
+        else:
+            ledger.used(path, note)
+            for run in found:
+                (runs if run["seed"] != POOLED else episodes).append(run)
+    runs += _pool(episodes)
+    return Runs(sorted(runs, key=lambda run: (run["method"], run["task"], str(run["seed"]))), ledger)
+
+
+def check_run(run: Mapping[str, Any]) -> Run:
+    """Check a run and complete it: counts are whole numbers, and every list has one entry per episode.
+
+    Raises
+    ------
+    ValueError
+        For a missing achievement, lists of different lengths, or values that are no counts.
+    """
+    if missing := [column for column in COLUMNS.values() if column not in run]:
+        raise ValueError(f"{len(missing)} of 22 achievements are missing, such as {missing[0]}")
+    for column in COLUMNS.values():
+        if not isinstance(run[column], list | tuple):
+            raise ValueError(f"{column} is no list of counts")
+        if odd := [n for n in run[column] if not _is_count(n)]:
+            raise ValueError(f"{column} holds {odd[0]!r}: give the count of unlocks per episode, not rates")
+    xs = run.get("xs")
+    if xs is None and isinstance(run.get("length"), list | tuple) and all(map(_is_count, run["length"])):
+        xs = list(accumulate(run["length"]))
+    columns = [run[column] for column in COLUMNS.values()] + ([] if xs is None else [xs])
+    if len({len(values) for values in columns}) > 1:
+        raise ValueError("the lists of a run have different lengths")
+    if xs is not None and not all(_is_count(x) for x in xs):
+        raise ValueError("xs holds other than counts of steps")
+    names = {key: str(run.get(key) or UNKNOWN) for key in ("task", "method")}
+    return {**run, **names, "seed": str(run.get("seed", "0")), "xs": xs}
+
+
+def _is_count(value: Any) -> bool:
+    if isinstance(value, bool):
+        return True
+    return isinstance(value, int | float) and math.isfinite(value) and value >= 0 and float(value).is_integer()
+
+
+def _read(path: str, data: bytes, root: str) -> tuple[list[Run], str]:
+    """Read one file of any kind: its runs, and a note for the ledger."""
+    if path.endswith(".jsonl"):
+        return _read_stats(path, data, root)
+    try:
+        value, notes = decode_json(data, _ANY) if len(data) < 1 << 16 or _is_scores(data) else (None, [])
+    except BrokenFileError:
+        value = None  # the reader of traces says what is wrong
+    first = value[0] if isinstance(value, list) and value else value
+    if isinstance(first, Mapping) and any(column in first for column in COLUMNS.values()):
+        try:
+            return [check_run(run) for run in (value if isinstance(value, list) else [value])], ", ".join(notes)
+        except (ValueError, AttributeError) as error:
+            raise BrokenFileError(f"ValueError: {error}") from error
+    if isinstance(value, Mapping) and "progression" in value and "achievements" in value:
+        return [_balrog_run(value)], ", ".join(notes)
+    return _read_trace(data)
+
+
+def _is_scores(data: bytes) -> bool:
+    """Tell files of scores, which may be large, from traces, which are not decoded as a whole."""
+    return b'"achievement_collect_coal"' in data and b'"event_history"' not in data
+
+
+def _read_stats(path: str, data: bytes, root: str) -> tuple[list[Run], str]:
+    rows, broken = [], []
+    for number, line in enumerate(data.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            row, _ = decode_json(line, _ANY)
+            check_run({column: [row[column]] for column in COLUMNS.values()} | {"xs": [row["length"]]})
+            rows.append(row)
+        except (BrokenFileError, ValueError, TypeError, KeyError) as error:
+            broken.append(f"line {number}: {type(error).__name__}")
+    if not rows:
+        raise OtherShapeError(f"no line holds the results of an episode ({broken[0] if broken else 'empty file'})")
+    *above, _ = os.path.relpath(path, root if os.path.isdir(root) else os.path.dirname(root)).split(os.sep)
+    run = {
+        "task": UNKNOWN,
+        "method": "/".join(above[:-1]) or os.path.basename(os.path.abspath(root)).removesuffix(".jsonl"),
+        "seed": above[-1] if above else "0",
+        "length": [row["length"] for row in rows],
+        **{column: [row[column] for row in rows] for column in COLUMNS.values()},
+    }
+    note = f"{len(broken)} broken lines left out ({broken[0]})" if broken else ""
+    return [check_run(run)], note
+
+
+def _balrog_run(value: Mapping[str, Any]) -> Run:
+    """Read one BALROG episode; its model is that of the client."""
+    found, client = value["achievements"], value.get("client")
+    counts = dict.fromkeys(found, 1) if isinstance(found, list | tuple) else found
+    if not isinstance(counts, Mapping):
+        raise BrokenFileError("ValueError: achievements is neither a list of names nor a table of counts")
+    counts = {str(name).lower().replace(" ", "_"): n for name, n in counts.items()}
+    if unknown := sorted(name for name in counts if name not in COLUMNS):
+        raise BrokenFileError(f"ValueError: {unknown[0]!r} is no achievement of the game")
+    model = client.get("model_id") if isinstance(client, Mapping) else None
+    return _episode(str(model or UNKNOWN), {name for name, n in counts.items() if n}, "BALROG runs")
+
+
+def _read_trace(data: bytes) -> tuple[list[Run], str]:
+    trace, notes = read_trace(data)
+    scored = score_trace(trace)
+    if scored.unlocked is None:
+        reason = next(f for f in scored.flags if f in ("aborted", "unnamed_achievements", "no_environment_events"))
+        raise OtherShapeError(f"a session trace that can't tell what was unlocked: {reason.replace('_', ' ')}")
+    return [_episode(scored.session.model_name, scored.unlocked, "session traces")], ", ".join(notes)
+
+
+def _episode(method: str, unlocked: Iterable[str], task: str) -> Run:
+    names = set(unlocked)
+    counts = {column: [int(name in names)] for name, column in COLUMNS.items()}
+    return {"task": task, "method": method, "seed": POOLED, "xs": None, **counts}
+
+
+def _pool(episodes: list[Run]) -> list[Run]:
+    """Join single episodes to one run per task and method."""
+    pooled: dict[tuple[str, str], Run] = {}
+    for episode in episodes:
+        run = pooled.setdefault((episode["task"], episode["method"]), {**episode, **{c: [] for c in COLUMNS.values()}})
+        for column in COLUMNS.values():
+            run[column] += episode[column]
+    return list(pooled.values())

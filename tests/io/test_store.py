@@ -1,0 +1,252 @@
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evalkit.io import Column, cached_frames, frame, store
+
+COLUMNS = (
+    Column("text", "str", ""),
+    Column("whole", "int", ""),
+    Column("maybe", "int?", ""),
+    Column("number", "float", ""),
+    Column("flag", "bool", ""),
+    Column("perhaps", "bool?", ""),
+    Column("things", "object", ""),
+)
+ROWS = [
+    {"text": "<b>é\n", "whole": 1, "maybe": None, "number": float("nan"), "flag": True, "things": ["a", {"b": [None]}]},
+    {"text": None, "whole": -(2**60), "maybe": 3, "number": 1e-300, "perhaps": False, "things": None},
+]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Return a folder with two files that were left alone for a while; the store is an empty one."""
+    monkeypatch.setenv("EVALKIT_CACHE", str(tmp_path / "store"))
+    (tmp_path / "logs").mkdir()
+    for name in ("a.json", "b.json"):
+        (tmp_path / "logs" / name).write_text("{}")
+    _age(tmp_path / "logs")
+    return tmp_path / "logs"
+
+
+def _age(folder, seconds=100):
+    for path in folder.iterdir():
+        os.utime(path, (time.time() - seconds,) * 2)
+
+
+class Build:
+    """Builds frames, and counts how often."""
+
+    def __init__(self, rows=ROWS):
+        self.rows, self.times = rows, 0
+
+    def __call__(self):
+        self.times += 1
+        return {"runs": frame(self.rows, COLUMNS), "none": frame([], COLUMNS)}
+
+
+def files(folder):
+    return sorted(folder.iterdir())
+
+
+def entries(root):
+    return sorted(path for path in root.iterdir() if path.is_dir())
+
+
+def test_frames_are_built_once_and_come_back_equal(folder):
+    build = Build()
+    first = cached_frames("x", files(folder), build)
+    second = cached_frames("x", files(folder), build)
+    assert build.times == 1
+    assert list(second) == ["runs", "none"]
+    for name in first:
+        pd.testing.assert_frame_equal(first[name], second[name])
+    assert second["runs"]["things"][0] == ["a", {"b": [None]}]
+    assert second["runs"]["things"][1] is None
+
+
+def test_the_order_of_files_and_options_does_not_count(folder):
+    build = Build()
+    cached_frames("x", files(folder), build, a=1, b=[2])
+    cached_frames("x", reversed(files(folder)), build, b=[2], a=1)
+    assert build.times == 1
+
+
+def _write(folder):
+    (folder / "a.json").write_text("[]")
+    os.utime(folder / "a.json", (1, 1))
+
+
+CHANGES = {
+    "another file": lambda folder: (folder / "c.json").touch() or _age(folder),
+    "a file less": lambda folder: (folder / "a.json").unlink(),
+    "other content": _write,
+    "only its time": _age,
+    "only its rights": lambda folder: (folder / "a.json").chmod(0o600),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_changed_files_are_read_again(folder, change):
+    build = Build()
+    cached_frames("x", files(folder), build)
+    CHANGES[change](folder)
+    cached_frames("x", files(folder), build)
+    assert build.times == 2
+
+
+def test_other_kinds_options_and_code_have_entries_of_their_own(folder, monkeypatch):
+    build = Build()
+    cached_frames("x", files(folder), build)
+    cached_frames("y", files(folder), build)
+    cached_frames("x", files(folder), build, scale="auto")
+    monkeypatch.setattr(store, "code_version", lambda: "0+1")
+    cached_frames("x", files(folder), build)
+    assert build.times == 4
+
+
+def test_relative_paths_mean_other_files_in_another_folder(folder, monkeypatch):
+    build = Build()
+    monkeypatch.chdir(folder)
+    cached_frames("x", ["a.json"], build)
+    (folder / "sub").mkdir()
+    monkeypatch.chdir(folder / "sub")
+    cached_frames("x", ["a.json"], build)
+    assert build.times == 2
+
+
+def test_a_file_that_appears_later_counts(folder):
+    build = Build()
+    cached_frames("x", [folder / "later"], build)
+    (folder / "later").touch()
+    _age(folder)
+    cached_frames("x", [folder / "later"], build)
+    assert build.times == 2
+
+
+def test_files_still_being_written_are_not_kept(folder, tmp_path):
+    (folder / "a.json").write_text("{}")
+    build = Build()
+    cached_frames("x", files(folder), build)
+    cached_frames("x", files(folder), build)
+    assert build.times == 2
+    assert not (tmp_path / "store").exists()
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(data=st.data())
+def test_a_damaged_entry_is_built_again(folder, tmp_path, data):
+    build = Build()
+    expected = cached_frames("x", files(folder), build)
+    (entry,) = entries(tmp_path / "store")
+    path = data.draw(st.sampled_from(sorted(entry.iterdir())))
+    content = bytearray(path.read_bytes())
+    at = data.draw(st.integers(0, len(content) - 1))
+    if data.draw(st.booleans()):
+        del content[at:]
+    else:
+        content[at] ^= data.draw(st.integers(1, 255))
+    path.write_bytes(content)
+    found = cached_frames("x", files(folder), build)
+    for name in expected:
+        pd.testing.assert_frame_equal(expected[name], found[name])
+
+
+def test_a_lost_file_of_an_entry_is_noticed(folder, tmp_path):
+    build = Build()
+    cached_frames("x", files(folder), build)
+    (entry,) = entries(tmp_path / "store")
+    (entry / "runs.parquet").unlink()
+    cached_frames("x", files(folder), build)
+    assert build.times == 2
+    cached_frames("x", files(folder), build)
+    assert build.times == 2
+
+
+@pytest.mark.parametrize("value", [{1, 2}, object(), pd.NA])
+def test_what_cannot_be_kept_is_returned_all_the_same(folder, tmp_path, value):
+    build = Build([{**ROWS[0], "things": value}])
+    assert cached_frames("x", files(folder), build)["runs"]["things"][0] is value
+    assert entries(tmp_path / "store") == []
+
+
+def test_text_that_arrow_cannot_hold_is_returned_all_the_same(folder, tmp_path):
+    def build():
+        return {"runs": pd.DataFrame({"text": pd.Series(["\ud83d"], dtype=object), "n": 1})}
+
+    assert cached_frames("x", files(folder), build)["runs"]["text"][0] == "\ud83d"
+    assert cached_frames("x", files(folder), build)["runs"]["text"][0] == "\ud83d"
+
+
+def test_a_store_that_cannot_be_written_is_done_without(folder, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("EVALKIT_CACHE", str(tmp_path / "file"))
+    build = Build()
+    assert len(cached_frames("x", files(folder), build)["runs"]) == 2
+
+
+def test_the_store_can_be_turned_off(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("EVALKIT_CACHE", "off")
+    build = Build()
+    cached_frames("x", files(folder), build)
+    cached_frames("x", files(folder), build)
+    assert build.times == 2
+    assert not (tmp_path / "store").exists()
+
+
+def test_the_store_lies_where_caches_lie(monkeypatch, tmp_path):
+    monkeypatch.delenv("EVALKIT_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert store.store_path() == tmp_path / "evalkit"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert store.store_path() == Path("~/.cache/evalkit").expanduser()
+
+
+def test_an_error_while_building_is_passed_on_and_leaves_nothing(folder, tmp_path):
+    def build():
+        raise KeyError("x")
+
+    with pytest.raises(KeyError):
+        cached_frames("x", files(folder), build)
+    assert list((tmp_path / "store").iterdir()) == []
+
+
+def test_old_and_surplus_entries_go(folder, tmp_path, monkeypatch):
+    for kind in ("a", "b", "c"):
+        cached_frames(kind, files(folder), Build())
+    first, second, third = entries(tmp_path / "store")
+    os.utime(first, (1, 1))
+    os.utime(second, (time.time() - 100,) * 2)
+    size = sum(file.stat().st_size for file in third.iterdir())
+    monkeypatch.setattr(store, "KEPT_BYTES", size + 1)
+    cached_frames("d", files(folder), Build())
+    assert [path.name[0] for path in entries(tmp_path / "store")] == ["c", "d"]
+
+
+SLOW = """
+import sys, time
+import pandas as pd
+from evalkit.io import cached_frames
+def build():
+    open(sys.argv[1] + "/../built-" + sys.argv[2], "w").close()
+    time.sleep(0.5)
+    return {"runs": pd.DataFrame({"a": range(1000)})}
+assert len(cached_frames("x", [sys.argv[1] + "/a.json"], build)["runs"]) == 1000
+"""
+
+
+def test_processes_at_the_same_time_build_once(folder, tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    commands = [[sys.executable, "-c", SLOW, str(folder), str(i)] for i in range(3)]
+    processes = [subprocess.Popen(command, env=environment) for command in commands]
+    assert [process.wait(timeout=60) for process in processes] == [0, 0, 0]
+    assert len(list(tmp_path.glob("built-*"))) == 1
+    assert len(list((tmp_path / "store").iterdir())) == 1

@@ -1,0 +1,250 @@
+import contextlib
+import os
+import re
+import shutil
+from pathlib import Path
+
+import html5lib
+import nbformat
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from compare import outputs_of
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from pages import ACTIVE, RUNS_OFF, Visit
+from playwright.sync_api import sync_playwright
+
+from evalkit.reports import plan, run
+from evalkit.reports.progress import SIZE_BUDGET
+from evalkit.reports.records import read_record, read_records
+
+ROOT = Path(__file__).parents[2]
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+needs_browser = pytest.mark.skipif(not CHROMIUM and not os.environ.get("CI"), reason="no Chromium was found")
+
+HOSTILE = [
+    "<script>window.ran = 1</script>",
+    "<img src=x onerror='window.ran = 1'>",
+    '"><svg onload=window.ran=1>',
+    "</pre></details></td></style></title><script>window.ran = 1</script>",
+    "[link](javascript:window.ran=1)",
+    "{{ 7 * 7 }}{% raw %}",
+    "<iframe srcdoc='<script>parent.ran = 1</script>'></iframe>",
+    "<meta http-equiv=refresh content='0;url=https://example.org'>",
+    "\x1b[31m<b>red</b>\x1b]8;;https://example.org\x07",
+    "\u202egnp.exe\u2066",
+]
+SHOW_HOSTILE = f"""
+import pandas as pd
+
+import evalkit
+from evalkit.display import new_axes, show_details, show_table
+
+texts = {HOSTILE!r}
+frame = pd.DataFrame({{"text": texts, texts[0]: 1}})
+evalkit.headline({{"estimate": 0.5, "low": 0.4, "high": 0.6, "n": 10}}, "".join(texts))
+evalkit.show_figure(new_axes(), alt="".join(texts), caption="".join(texts))
+show_table(frame, caption="".join(texts))
+evalkit.publish(frame, "texts")
+for text in texts:
+    evalkit.show_text(text)
+    show_details(text, text)
+    print(text)
+frame
+"""
+RAISE_HOSTILE = f"raise ValueError({''.join(HOSTILE)!r})"
+CARELESS = f"""
+from IPython.display import HTML, Javascript, Markdown, display
+from evalkit.display import show_sandboxed
+
+for text in {HOSTILE!r}:
+    display(HTML(text))
+    display(HTML('<div class="evalkit-table">' + text))
+    display(Markdown(text))
+    show_sandboxed(text, "a frame")
+display(Javascript("window.ran = 1"))
+display(HTML("<script src='https://example.org/x.js'></script><img src='https://example.org/x.png'>"))
+"""
+
+
+def _write(folder, name, *codes, parameters=False):
+    cells = [new_markdown_cell(f"# {name}\n\nWhat it answers."), new_markdown_cell("## Section & <b>more</b>")]
+    cells += [new_code_cell(code) for code in codes]
+    if parameters:
+        cells[2].metadata["tags"] = ["parameters"]
+    nb = new_notebook(cells=cells)
+    nbformat.write(nb, folder / f"{name}.ipynb")
+    return str(folder / f"{name}.ipynb")
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory):
+    """Return a folder with every sample report, the demonstration, a failed report, and ones of hostile texts."""
+    folder = tmp_path_factory.mktemp("pages")
+    hostile = _write(folder, "hostile", 'model: str = "x"', SHOW_HOSTILE, parameters=True)
+    others = [_write(folder, "failed", SHOW_HOSTILE, RAISE_HOSTILE), _write(folder, "careless", CARELESS)]
+    for place, targets, values in [
+        (ROOT, (), {}),
+        (ROOT / "tests/reports/data", (), {}),
+        (folder, [hostile], {"model": ["".join(HOSTILE), HOSTILE[3]]}),
+        (folder, others, {}),
+    ]:
+        with contextlib.chdir(place):
+            run(plan(targets, values=values), output=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if not CHROMIUM:
+        pytest.fail("CI must have a Chromium")
+    with sync_playwright() as playwright:
+        arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        yield playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+
+
+def _pages(output, *notebooks, without=()):
+    """Return the index and the pages of notebooks (all, if none is named)."""
+    found = sorted(output.glob("*/*.html"))
+    found = [p for p in found if (p.parent.name in notebooks or not notebooks) and p.parent.name not in without]
+    assert found
+    return [output / "index.html", *found]
+
+
+def test_every_sample_report_is_made(output):
+    records = {record["key"]: record for record in read_records(output)}
+    assert [key for key, record in records.items() if record["error"] and not key.startswith("failed/")] == []
+    assert {file.stem for file in (ROOT / "notebooks").glob("*.ipynb")} <= {r["notebook"] for r in records.values()}
+
+
+def test_forked_and_normal_runs_of_every_notebook_show_the_same(output, tmp_path):
+    with contextlib.chdir(ROOT):
+        first = {report.notebook.name: report for report in reversed(plan())}
+        assert run(first.values(), output=tmp_path, fork=False).failed == []
+    for report in first.values():
+        quick, normal = (nbformat.read(place / f"{report.key}.ipynb", as_version=4) for place in (output, tmp_path))
+        assert outputs_of(quick) == outputs_of(normal)
+        assert read_record(output, report.key)["kernel"] == "quick"
+        assert str(quick.cells).count("'image/png': 'iVBOR") > 1
+
+
+def test_pages_are_valid_html(output):
+    for path in _pages(output, without=["careless"]):
+        html5lib.HTMLParser(strict=True).parse(path.read_text())
+        ids = re.findall(r'\sid="([^"]*)"', path.read_text())
+        assert len(ids) == len(set(ids)), path
+
+
+def test_sample_reports_are_within_the_size_budget(output):
+    sizes = {path.relative_to(output): path.stat().st_size for path in _pages(output)}
+    assert {path: size for path, size in sizes.items() if size > SIZE_BUDGET} == {}
+
+
+def test_figures_have_alt_text_and_sections_are_listed(output):
+    for path in _pages(output, without=["careless"])[1:]:
+        page = html5lib.parse(path.read_text(), namespaceHTMLElements=False)
+        assert all(image.get("alt", "").strip() for image in page.iter("img"))
+        listed = [link.get("href")[1:] for link in page.findall(".//nav//a")]
+        headings = [h.get("id") for h in page.iter() if h.tag in ("h2", "h3")]
+        assert listed == headings
+        assert listed
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_pages_ask_for_nothing_complain_of_nothing_and_stay_within_the_width(output, browser, width):
+    for path in _pages(output, without=["careless"]):
+        with Visit(browser, path, width=width) as visit:
+            visit.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+            assert (path, visit.complaints, visit.requests) == (path, [], [])
+            assert (path, visit.page.evaluate(RUNS_OFF)) == (path, [])
+            assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@needs_browser
+@pytest.mark.parametrize(("scheme", "notebooks"), [("light", ()), ("dark", ("demo", "failed"))])
+def test_pages_have_no_serious_accessibility_fault(output, browser, scheme, notebooks):
+    options = {"resultTypes": ["violations"]}
+    first = {path.parent: path for path in reversed(_pages(output, *notebooks, without=["careless"]))}
+    found = []
+    for path in first.values():
+        with Visit(browser, path, scheme=scheme) as visit:
+            if path.parent != output:
+                visit.page.get_by_text("Show code").click()
+            for violation in Axe().run(visit.page, options=options).response["violations"]:
+                if violation["impact"] in ("serious", "critical"):
+                    nodes = [node["html"][:200] for node in violation["nodes"]]
+                    found.append((path.relative_to(output), violation["id"], nodes[:3]))
+    assert found == []
+
+
+@needs_browser
+def test_the_code_is_folded_behind_one_button(output, browser):
+    (path,) = output.glob("demo/model-a.html")
+    with Visit(browser, path) as visit:
+        codes = visit.page.locator(".code")
+        assert codes.count() > 3
+        assert not any(code.is_visible() for code in codes.all())
+        visit.page.get_by_text("Show code").click()
+        assert all(code.is_visible() for code in codes.all())
+        assert visit.page.get_by_text("Hide code").is_visible()
+        visit.page.keyboard.press("Space")
+        assert not any(code.is_visible() for code in codes.all())
+        assert visit.page.get_by_role("switch", name="Show code").count() == 1
+
+
+@needs_browser
+def test_links_between_pages_lead_somewhere(output, browser):
+    with Visit(browser, output / "index.html") as visit:
+        links = visit.page.eval_on_selector_all("a", "links => links.map(link => link.href)")
+        assert len(links) > 10
+        for link in links:
+            assert visit.page.goto(link) if link.endswith(".html") else Path(re.sub("^file://", "", link)).suffix
+    for path in _pages(output):
+        for name in re.findall(r'href="([^"#:]+)"', path.read_text()):
+            from html import unescape
+            from urllib.parse import unquote
+
+            assert (path.parent / unquote(unescape(name))).is_file(), (path, name)
+
+
+@needs_browser
+def test_print_shows_the_report_alone(output, browser):
+    (path,) = output.glob("demo/model-a.html")
+    with Visit(browser, path, scheme="dark") as visit:
+        visit.page.emulate_media(media="print")
+        assert not visit.page.locator(".bar").is_visible()
+        assert not visit.page.locator("nav.contents").is_visible()
+        assert visit.page.locator("h1").is_visible()
+        assert visit.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+
+
+@needs_browser
+def test_texts_from_logs_stay_texts(output, browser):
+    for path in _pages(output, "hostile", "failed"):
+        with Visit(browser, path) as visit:
+            visit.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+            visit.page.wait_for_timeout(50)
+            assert visit.page.evaluate("window.ran") is None
+            assert visit.page.evaluate(ACTIVE) == []
+            assert "<script>window.ran = 1</script>" in visit.page.inner_text("body")
+            assert visit.page.url == path.as_uri()
+
+
+@needs_browser
+def test_html_that_a_notebook_shows_runs_no_script_and_reaches_no_host(output, browser):
+    (path,) = output.glob("careless/*.html")
+    with Visit(browser, path) as visit:
+        visit.page.wait_for_timeout(300)
+        assert visit.page.evaluate("window.ran") is None
+        assert [request for request in visit.requests if not request.startswith("file:")] == []  # those are refused
+        assert visit.page.url == path.as_uri()
+
+
+def test_without_code_it_is_really_absent(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = _write(tmp_path, "one", "secret_name = 1\nprint('shown')")
+    run(plan([path]), output=tmp_path / "out", say=lambda _: None, code=False)
+    page = (tmp_path / "out/one/defaults.html").read_text()
+    assert "shown" in page
+    assert "secret_name" not in page
+    assert 'id="show-code"' not in page
