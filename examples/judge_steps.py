@@ -19,7 +19,6 @@ from evalkit.steps import (
     steps_df,
 )
 
-
 # results of other functions than the agent's own are kept as text, unless they are named here
 OPTIONS = Options(structured_functions=Options().structured_functions | {"score_genes"})
 

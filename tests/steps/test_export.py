@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from evalkit.steps import History, load_history, normalise_history, to_otlp, write_otlp
 from evalkit.steps.parse import read_histories
-from steps.test_evaluators import JSON, RECORD
+from tests.steps.test_evaluators import JSON, RECORD
 
 SAMPLE = "samples:steps/typed.json"
 

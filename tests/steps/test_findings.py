@@ -1,7 +1,7 @@
 import json
 
 from evalkit.steps import extract_key_findings_from_execution
-from steps.cases import CELLS, COUNTS, ENRICHMENT, EXPRESSION
+from tests.steps.cases import CELLS, COUNTS, ENRICHMENT, EXPRESSION
 
 
 def found(records, kind="successful_analyses"):

@@ -1,7 +1,7 @@
 import pytest
 
 from evalkit.steps import evaluate_step, format_step_evaluation, print_step_evaluation
-from steps.cases import CELLS, ENRICHMENT
+from tests.steps.cases import CELLS, ENRICHMENT
 
 TIME = "2026-03-02T09:00:00"
 RULE = "=" * 60

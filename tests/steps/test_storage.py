@@ -17,7 +17,7 @@ from evalkit.steps import (
     save_history,
     store_execution_result,
 )
-from steps.cases import CELLS, COUNTS, ENRICHMENT, EXPRESSION
+from tests.steps.cases import CELLS, COUNTS, ENRICHMENT, EXPRESSION
 
 KEYS = {"result_type", "result", "result_summary", "result_metadata"}
 LONG = "x" * 1234

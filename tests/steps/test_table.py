@@ -27,8 +27,8 @@ from evalkit.steps.contents import (
     steps_of,
 )
 from evalkit.steps.table import CHECK_COLUMNS, COMPARISON_COLUMNS, STEP_COLUMNS
-from steps.cases import CELLS, ENRICHMENT, EXPRESSION
-from steps.test_evaluators import JSON, RECORD
+from tests.steps.cases import CELLS, ENRICHMENT, EXPRESSION
+from tests.steps.test_evaluators import JSON, RECORD
 
 PANDAS = {"str": "str", "int": "int64", "int?": "Int64", "float": "float64", "bool": "bool", "bool?": "boolean"}
 

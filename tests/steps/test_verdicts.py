@@ -2,7 +2,7 @@ import pytest
 
 from evalkit.steps.records import normalise_record
 from evalkit.steps.verdicts import silent_failure, verdict
-from steps.cases import CELLS
+from tests.steps.cases import CELLS
 
 SILENT = [
     ("display_dotplot", "Dotplot not available for this cell type", "not available"),

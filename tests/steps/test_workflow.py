@@ -19,7 +19,7 @@ from evalkit.steps import (
     step_evaluator_node,
 )
 from evalkit.steps.parse import read_history_file
-from steps.cases import CELLS, ENRICHMENT
+from tests.steps.cases import CELLS, ENRICHMENT
 
 CRITICAL = (None, FileNotFoundError(2, "No such file or directory", "a.h5ad"))
 FAILED = (None, ValueError("no cells"))
