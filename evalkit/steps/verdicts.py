@@ -7,7 +7,7 @@ from evalkit.steps.records import function_of
 from evalkit.steps.results import ERROR_TEXT, content, error_in, read_annotation, read_plots
 
 VERDICTS = ("success", "silent failure", "failure", "critical failure", "skipped", "unknown")
-_SHOWN = 200  # characters of a message
+_SHOWN, _READ = 200, 2000  # characters of a message that are shown, and that are looked at
 
 # functions that always leave something: without a result they have done nothing
 _NEEDS_RESULT = frozenset(
@@ -66,7 +66,7 @@ def silent_failure(record: StepRecord, options: Options = DEFAULTS) -> str | Non
 
 
 def _no_plot(record: StepRecord) -> str | None:
-    plots, text = read_plots(record), str(record["result"])
+    plots, text = read_plots(record), str(record["result"])[:_READ]
     if plots.plots == 0 and plots.type != "text":
         return "no plot was made"
     if plots.type == "text" and _NO_PLOT.search(text):

@@ -179,6 +179,31 @@ def test_an_own_evaluator_and_an_own_cap(nodes):
     assert ran.count("executor") == 1
 
 
+@pytest.mark.parametrize("error", [ValueError("no cells"), None])
+def test_a_step_that_never_moves_on_is_stopped_whatever_it_tries(nodes, error):
+    pytest.importorskip("langgraph", reason="needs the extra 'workflow'")
+    made, ran = nodes([DONE])
+
+    def executor(state):  # other parameters at every attempt, and the index stays where it is
+        ran.append("executor")
+        step = {"function_name": "process_cells", "parameters": {"n": len(ran) if error else 0}}
+        return {"execution_history": record_execution(state, step, "x", error is None, error)}
+
+    build_workflow({**made, "executor": executor}).invoke({})
+    assert ran.count("executor") == 3
+
+
+def test_the_same_step_in_several_turns_is_not_stuck():
+    history = []
+    for turn in range(5):  # plans of one step, then one of two; each begins at 0
+        plan = {"steps": [{}] * (1 if turn < 4 else 2)}
+        state = {"execution_history": history, "current_step_index": 0, "execution_plan": plan}
+        history = record_execution(state, {"function_name": "f"}, "x", True)
+        state |= {"execution_history": history, "current_step_index": 1}
+        state |= step_evaluator_node(state)
+        assert route_from_step_evaluator(state) == ("complete" if turn < 4 else "continue")
+
+
 def test_an_executor_that_keeps_nothing_new_does_not_run_for_ever(nodes):
     pytest.importorskip("langgraph", reason="needs the extra 'workflow'")
     made, ran = nodes([DONE])
