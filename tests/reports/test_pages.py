@@ -248,3 +248,13 @@ def test_without_code_it_is_really_absent(tmp_path, monkeypatch):
     assert "shown" in page
     assert "secret_name" not in page
     assert 'id="show-code"' not in page
+
+
+@needs_browser
+def test_the_button_shows_where_the_keyboard_is_and_only_then(output, browser):
+    (path,) = output.glob("demo/model-a.html")
+    with Visit(browser, path) as visit:
+        outline = "getComputedStyle(document.querySelector('.bar label')).outlineStyle"
+        assert visit.page.evaluate(outline) == "none"
+        visit.page.keyboard.press("Tab")
+        assert visit.page.evaluate(outline) == "solid"
