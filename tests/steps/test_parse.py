@@ -2,12 +2,12 @@ import json
 import sqlite3
 
 import pytest
+from steps.cases import CELLS
 
 from evalkit.io import SourceError
 from evalkit.steps import load_history, normalise_history
 from evalkit.steps.parse import read_histories, read_history_file
 from evalkit.steps.records import normalise_record
-from steps.cases import CELLS
 
 A = {"step_index": 3, "step": {"function_name": "process_cells"}, "success": True, "result": CELLS, "error": None}
 B = {**A, "result_type": "structured", "result_summary": "s", "result_metadata": {}, "error_type": None}
