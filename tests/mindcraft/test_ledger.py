@@ -57,6 +57,23 @@ def test_a_folder_may_be_both_runs_and_tasks(tmp_path):
     assert logs.runs["has_definition"].tolist() == [True]
 
 
+def test_a_folder_that_can_not_be_listed_is_no_agent(tmp_path, monkeypatch):
+    root = write_all(tmp_path, {"exp_1/cook/Andy_0_0.json": 1, "exp_1/secret/Andy_0_0.json": 1})
+    scandir = os.scandir
+
+    def refuse(path):
+        if path == str(root / "exp_1/secret"):
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    logs = load(root, {"cook": task(agent_count=1), "secret": task()})
+    status, reason = entries(logs, root)["exp_1/secret"]
+    assert status == "failed"
+    assert reason.startswith("the folder can't be listed: ")
+    assert logs.runs[["task_id", "total_agent_logs_found"]].to_numpy().tolist() == [["cook", 1], ["secret", 0]]
+
+
 @pytest.mark.parametrize("name", ["results.json", "profile.json", "last_profile.json", "hells_kitchen_progress.json"])
 @pytest.mark.parametrize("content", [{}, [], [{"role": "system", "content": "x"}], 5, b"{", b"\xff"])
 def test_files_that_are_no_logs_by_their_name_never_count_as_agents(tmp_path, name, content):
