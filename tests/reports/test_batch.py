@@ -320,16 +320,16 @@ def test_ctrl_c_stops_cleanly_and_what_is_finished_stays(project, tmp_path, how)
 
 def test_killed_at_any_moment_a_batch_is_resumed(project, tmp_path):
     code = f"import time\ntime.sleep(0.05)\nfor _ in range(3): print('x' * 20_000)\n{HEADLINE}"
-    project("one", code, parameters="share: int = 0", params={"s.yaml": f"share: {list(range(12))}"})
+    project("one", code, parameters="share: int = 0", params={"s.yaml": f"share: {list(range(8))}"})
     finished: dict[str, str] = {}
-    for target in (0, 1, 4, 7, 9):
+    for target in (0, 2, 5):
         process = start_cli(tmp_path)
         _until(lambda target=target: len(list((tmp_path / "out").glob("one/*.json"))) >= target)
         time.sleep(random.uniform(0, 0.1))
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         records = {p.name: json.loads(p.read_text()) for p in (tmp_path / "out").glob("one/*.json")}
-        assert target <= len(records) < 12
+        assert target <= len(records) < 8
         for name, made in finished.items():
             assert records[name]["made"] == made
         finished = {name: record["made"] for name, record in records.items()}
@@ -340,7 +340,7 @@ def test_killed_at_any_moment_a_batch_is_resumed(project, tmp_path):
             nbformat.validate(nbformat.read(tmp_path / "out" / record["executed"], as_version=4))
     out, _ = start_cli(tmp_path).communicate(timeout=60)
     assert f"{len(finished)} unchanged" in out
-    assert len(list((tmp_path / "out").glob("one/*.json"))) == 12
+    assert len(list((tmp_path / "out").glob("one/*.json"))) == 8
     assert not list((tmp_path / "out").glob(".work-*"))
 
 
