@@ -14,6 +14,7 @@ from evalkit.steps.records import number, whole
 
 _NO_CELL_TYPES = re.compile(r"no new cell types", re.IGNORECASE)
 _FAILED = re.compile(r"^\s*process cells failed", re.IGNORECASE)
+ERROR_TEXT = re.compile(r"^[^\w{\[(<]*(?:error|exception|traceback|failed)\b", re.IGNORECASE)
 _HTML = re.compile(r"<\s*(?:!doctype|!--|[a-z][a-z0-9]*[\s/>])", re.IGNORECASE)
 _CUT_PLOTS = re.compile(r"^\s*\{['\"]multiple_plots['\"]\s*:\s*true", re.IGNORECASE)
 
@@ -182,7 +183,7 @@ def read_plots(record: StepRecord) -> Plots:
         if isinstance(value.get("html"), str):
             value = value["html"]
     if isinstance(value, str) and value.strip():
-        if _HTML.search(value):
+        if _HTML.search(value) and not ERROR_TEXT.match(value):
             return Plots("html", 1, None if cut else len(value), None)
         image = value.startswith(("data:image/", "iVBORw0KGgo"))
         return Plots("image", 1, 0, None) if image else Plots("text", 0, 0, None)

@@ -10,7 +10,7 @@ from typing import Any
 from evalkit.io.output import write_text
 from evalkit.steps.format import DEFAULTS, Options
 from evalkit.steps.jsonable import to_jsonable
-from evalkit.steps.records import function_of, name, normalise_history, normalise_record, truth
+from evalkit.steps.records import function_of, name, normalise_history, normalise_record, truth, whole
 from evalkit.steps.results import read_enrichment, read_plots
 from evalkit.steps.verdicts import silent_failure
 
@@ -123,13 +123,13 @@ def record_execution(
         A new list: the records so far and one of shape B (with a UTC ``timestamp``).
     """
     history = list(state.get("execution_history") or [])
-    index = state.get("current_step_index")
+    index = whole(to_jsonable(state.get("current_step_index")))
     stored = store_execution_result(step, result, success, options)
     text = None if error is None else str(error) or type(error).__name__
     if stored["result_summary"] == "Failed" and text:
         stored["result_summary"] = f"Failed: {text}"[: options.summary_limit]
     record = {
-        "step_index": index if isinstance(index, int) else len(history),
+        "step_index": len(history) if index is None else index,
         "step": step if isinstance(step, Mapping) else {},
         "success": truth(success) is True,
         **stored,

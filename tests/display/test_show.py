@@ -170,10 +170,10 @@ def test_a_published_name_can_not_leave_its_folder(shown, name):
         display.publish(pd.DataFrame(), name)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.characters()))
 def test_no_text_becomes_markup(shown, tags, text):
-    display.show_table(pd.DataFrame({"x": [text]}), text)
+    display.show_table(pd.DataFrame({"x": pd.Series([text], dtype="object")}), text)
     display.show_details(text, text)
     display.show_text(text)
     allowed = {"div", "table", "caption", "thead", "tbody", "tr", "th", "td", "details", "summary", "pre", "p"}

@@ -62,3 +62,23 @@ def task(task_type: str = "cooking", agent_count: int | None = 2, **more: Any) -
     """One task definition."""
     counted = {} if agent_count is None else {"agent_count": agent_count}
     return {"goal": "Make it.", "type": task_type, **counted, **more}
+
+
+# one experiment with every kind of file that lies beside logs
+EXPERIMENT = {
+    "exp_1/results.txt": "{'model': 'm', 'total': 2}",
+    "exp_1/results.json": {"total": 2, "model": "m", "exp_name": "x"},
+    "exp_1/last_profile.json": {"name": "Andy", "model": "m"},
+    "exp_1/tasks.json": {"cook": task(), "bad entry": 5},
+    "exp_1/one_task.json": task(),
+    "exp_1/notes.md": "notes",
+    "exp_1/cook/Andy_0_0.json": 1,
+    "exp_1/cook/Jill_1_0.json": b'{"turns"',
+    "exp_1/cook/Andy_0_1.json": b"\xef\xbb\xbf[]",
+    "exp_1/cook/hells_kitchen_progress.json": {"taskId": "cook", "agent0Complete": True},
+    "exp_1/cook/profile.json": {},
+    "exp_1/cook/stray.json": {"a": 1},
+    "exp_1/other/Andy_0_0.json": b"",
+    "exp_1/other/picture.png": b"\x89PNG",
+    "exp_1/.hidden/Andy_0_0.json": 1,
+}

@@ -4,10 +4,10 @@ import logging
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from steps.cases import CELLS, COUNTS, ENRICHMENT, EXPRESSION
 
 from evalkit.steps import Options, check, evaluate_history, evaluate_step, evaluates, normalise_history
 from evalkit.steps.registry import EVALUATORS, evaluator_for
+from tests.steps.cases import CELLS, COUNTS, ENRICHMENT, EXPRESSION
 
 
 def test_every_evaluation_says_these(make):

@@ -2,12 +2,12 @@ import json
 import sqlite3
 
 import pytest
-from steps.cases import CELLS
 
 from evalkit.io import SourceError
 from evalkit.steps import load_history, normalise_history
 from evalkit.steps.parse import read_histories, read_history_file
 from evalkit.steps.records import normalise_record
+from tests.steps.cases import CELLS
 
 A = {"step_index": 3, "step": {"function_name": "process_cells"}, "success": True, "result": CELLS, "error": None}
 B = {**A, "result_type": "structured", "result_summary": "s", "result_metadata": {}, "error_type": None}
@@ -140,12 +140,20 @@ def test_a_database_of_another_kind_is_failed(tmp_path):
     connection.close()
 
 
-def test_pickled_checkpoints_are_refused(tmp_path):
+def test_pickled_and_broken_checkpoints_are_named_and_the_rest_is_read(tmp_path):
     path = tmp_path / "x.sqlite"
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE checkpoints (thread_id, checkpoint_ns, checkpoint_id, type, checkpoint)")
         connection.execute("INSERT INTO checkpoints VALUES ('t', '', '1', 'pickle', x'80')")
-    connection.close()
     found = read_history_file(str(path))
     assert found.status == "failed"
     assert "pickle" in found.reason
+    state = json.dumps({"channel_values": {"execution_history": [A]}}).encode()
+    with connection:
+        connection.execute("INSERT INTO checkpoints VALUES ('u', 'sub', '1', 'json', ?)", [state])
+        connection.execute("INSERT INTO checkpoints VALUES ('v', '', '1', 'msgpack', x'c1')")
+        connection.execute("INSERT INTO checkpoints VALUES (NULL, NULL, NULL, NULL, NULL)")
+    connection.close()
+    found = read_history_file(str(path))
+    assert [history.thread for history in found.histories] == ["u/sub"]
+    assert "thread v: a checkpoint can't be decoded" in found.reason

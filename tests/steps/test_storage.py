@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from steps.cases import CELLS, COUNTS, ENRICHMENT, EXPRESSION
 
 from evalkit.io import SourceError
 from evalkit.steps import (
@@ -18,6 +17,7 @@ from evalkit.steps import (
     save_history,
     store_execution_result,
 )
+from tests.steps.cases import CELLS, COUNTS, ENRICHMENT, EXPRESSION
 
 KEYS = {"result_type", "result", "result_summary", "result_metadata"}
 LONG = "x" * 1234
