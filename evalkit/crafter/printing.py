@@ -9,7 +9,7 @@ from typing import Literal
 
 from evalkit.crafter.evaluate import TraceScore, TraceScores, evaluate_all_traces
 from evalkit.crafter.scoring import BANDS, WEIGHTS, band
-from evalkit.io import Ledger, SourceError, plain
+from evalkit.io import Ledger, SourceError, plain, resolve
 
 Group = Literal["model_name", "difficulty"]
 
@@ -53,7 +53,7 @@ def report_traces(
         raise SourceError(f"{traces}: no files match {pattern}")
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a terminal that can't show an emoji shows a question mark
-    single = len(results.ledger.entries) == 1 and not os.path.isdir(traces)
+    single = len(results.ledger.entries) == 1 and not os.path.isdir(resolve(traces))
     if verbose or single:
         for result in results:
             print_trace_evaluation(result)

@@ -20,6 +20,7 @@ BANDS = (  # name, lowest score, what it means; the first that fits
 
 NO_SCORED_EVENTS = "(no scored events)"
 
+_NAMES = {name: name for name in WEIGHTS}  # those that need no normalising, most of all
 _DIGITS = 10  # decimals kept of a sum: 3 × 0.1 − 0.3 is 0, and −0.0 is 0
 _BY_NAME = "new_achievement"
 
@@ -68,17 +69,17 @@ def score_trace(trace: Trace, weights: Mapping[str, float] = WEIGHTS, counting: 
     session, events = describe(trace), events_of(trace)
     derived = not any(event.event_metadata or event.hooks_triggered for event in events)
     verdicts = derive(events, counting) if derived else [read_hooks(event, counting) for event in events]
-    scored = [v.counts for v in verdicts if v.counts]
-    counts = {name: n for name in WEIGHTS if (n := sum(c.get(name, 0) for c in scored))}
-    trajectory = "".join(score_counts(c, weights).symbol for c in scored) or NO_SCORED_EVENTS
-    named = frozenset(name for v in verdicts for name in v.achievements)
-    suspect = sum(v.suspect for v in verdicts)
+    told = [verdict for verdict in verdicts if verdict is not _NOTHING]
+    counts = {name: n for name in WEIGHTS if (n := sum([v.counts.get(name, 0) for v in told]))}
+    trajectory = "".join([score_counts(v.counts, weights).symbol for v in told]) or NO_SCORED_EVENTS
+    named = frozenset(name for v in told for name in v.achievements)
+    suspect = sum([v.suspect for v in told])
     found = {
         "aborted": not events,
         "error_entry": session.error is not None,
         "derived": derived and bool(named),
-        "unnamed_achievements": any(v.unnamed for v in verdicts),
-        "unknown_achievements": any(v.unknown for v in verdicts),
+        "unnamed_achievements": any(v.unnamed for v in told),
+        "unknown_achievements": any(v.unknown for v in told),
         "no_environment_events": bool(events) and not named and all(kind_of(e) != "environment" for e in events),
         "suspect_invalid_actions": suspect > 0,
         "verdicts_disagree": any(_disagrees(e, v) for e, v in zip(events, verdicts, strict=True)),
@@ -113,7 +114,7 @@ def read_hooks(event: Event, counting: Counting = "achievement") -> Verdict:
     if not event.event_metadata and not event.hooks_triggered:
         return _NOTHING
     hooks = event.event_metadata or [Hook(hook_name=name) for name in event.hooks_triggered or []]
-    named = [(_singular(hook.hook_name), hook) for hook in hooks if hook.hook_name]
+    named = [(_NAMES.get(hook.hook_name) or _singular(hook.hook_name), hook) for hook in hooks if hook.hook_name]
     tiered = any(name in WEIGHTS and name != "invalid_action" for name, _ in named)
     counts, achievements, reasons, unknown, suspect, unnamed = {}, [], [], [], 0, 0
     for name, hook in named:
@@ -193,7 +194,10 @@ def _mismatch(session: Session, unlocked: frozenset[str]) -> bool:
 
 def score_counts(counts: Mapping[str, int], weights: Mapping[str, float]) -> EventScore:
     """Return Σ count × weight, and its symbol; ``counts`` is empty where nothing is scored."""
-    score = round(sum([n * weights[name] for name, n in counts.items()]), _DIGITS) + 0.0
+    score = 0.0
+    for name, n in counts.items():
+        score += n * weights[name]
+    score = round(score, _DIGITS) + 0.0
     return EventScore(score, ("+" if score > 0 else "-" if score < 0 else "0") if counts else "")
 
 

@@ -138,7 +138,9 @@ def load(
     ledger, episodes, events, achievements = Ledger(), [], [], []
     seen: dict[str, set[str]] = {"model": set(), "difficulty": set()}
     for source, data in read_files(list_files(path, pattern)):
-        if (read := note_trace(source, data, ledger)) is None:
+        read = note_trace(source, data, ledger)
+        del data  # before the next file is read
+        if read is None:
             continue
         trace, notes = read
         scored = score_trace(trace, weights, counting)

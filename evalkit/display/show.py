@@ -81,7 +81,7 @@ def show_table(
         f'<div class="evalkit-table" tabindex="0" role="region" aria-label="{_escape(caption or "table")}">'
         f"<table>{top}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{below}"
     )
-    text = shown.to_string(index=False) if len(shown) else "(no rows)"
+    text = shown.rename(columns=plain).to_string(index=False) if len(shown) else "(no rows)"
     _show_html(page, "\n".join([text, *map(plain, notes)]))
 
 

@@ -261,6 +261,13 @@ def test_the_index_lists_what_earlier_batches_made(project, batch):
     assert "KeyError: &#39;&lt;b&gt;&#39;" in page
 
 
+def test_the_index_names_reports_whose_params_file_is_gone(project, batch, tmp_path):
+    project("one", "print(1)", params={"a.yaml": "", "b.yaml": ""})
+    assert "its params file is gone" not in batch().index.read_text()
+    (tmp_path / "params/one/a.yaml").unlink()
+    assert batch().index.read_text().count("its params file is gone") == 1
+
+
 def test_tables_that_are_no_longer_published_are_removed(project, batch, tmp_path):
     table = (
         "from IPython.display import display\n"

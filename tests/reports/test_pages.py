@@ -8,14 +8,14 @@ import html5lib
 import nbformat
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from compare import outputs_of
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-from pages import ACTIVE, RUNS_OFF, Visit
 from playwright.sync_api import sync_playwright
 
 from evalkit.reports import plan, run
 from evalkit.reports.progress import SIZE_BUDGET
 from evalkit.reports.records import read_record, read_records
+from tests.reports.compare import outputs_of
+from tests.reports.pages import ACTIVE, RUNS_OFF, Visit
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
@@ -248,3 +248,13 @@ def test_without_code_it_is_really_absent(tmp_path, monkeypatch):
     assert "shown" in page
     assert "secret_name" not in page
     assert 'id="show-code"' not in page
+
+
+@needs_browser
+def test_the_button_shows_where_the_keyboard_is_and_only_then(output, browser):
+    (path,) = output.glob("demo/model-a.html")
+    with Visit(browser, path) as visit:
+        outline = "getComputedStyle(document.querySelector('.bar label')).outlineStyle"
+        assert visit.page.evaluate(outline) == "none"
+        visit.page.keyboard.press("Tab")
+        assert visit.page.evaluate(outline) == "solid"

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from compare import outputs_of
 
 from evalkit.reports.forking import can_be_quick
 from evalkit.reports.parameters import Notebook
+from tests.reports.compare import outputs_of
 
 CELLS = {
     "pyplot": "import matplotlib.pyplot as plt\nplt.plot([1, 2]); plt.title('$x$')\nplt.show()",
@@ -79,7 +79,7 @@ def both(tmp_path_factory):
     )
     nb.cells = [nbformat.v4.new_markdown_cell("# All\n\nkinds of outputs")]
     for name, code in CELLS.items():
-        tags = ["raises-exception"] if name in STOPS else []
+        tags = ["raises-exception"] if name in STOPS | {"magic"} else []
         nb.cells.append(nbformat.v4.new_code_cell(code, metadata={"tags": tags, "name": name}))
     nbformat.write(nb, folder / "all.ipynb")
     found = []
