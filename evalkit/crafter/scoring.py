@@ -20,7 +20,6 @@ BANDS = (  # name, lowest score, what it means; the first that fits
 
 NO_SCORED_EVENTS = "(no scored events)"
 
-_NAMES = {name: name for name in WEIGHTS}  # those that need no normalising, most of all
 _DIGITS = 10  # decimals kept of a sum: 3 × 0.1 − 0.3 is 0, and −0.0 is 0
 _BY_NAME = "new_achievement"
 
@@ -114,7 +113,7 @@ def read_hooks(event: Event, counting: Counting = "achievement") -> Verdict:
     if not event.event_metadata and not event.hooks_triggered:
         return _NOTHING
     hooks = event.event_metadata or [Hook(hook_name=name) for name in event.hooks_triggered or []]
-    named = [(_NAMES.get(hook.hook_name) or _singular(hook.hook_name), hook) for hook in hooks if hook.hook_name]
+    named = [(_singular(hook.hook_name), hook) for hook in hooks if hook.hook_name]
     tiered = any(name in WEIGHTS and name != "invalid_action" for name, _ in named)
     counts, achievements, reasons, unknown, suspect, unnamed = {}, [], [], [], 0, 0
     for name, hook in named:
@@ -170,7 +169,7 @@ def derive(events: list[Event], counting: Counting = "achievement") -> list[Verd
 
 def _singular(name: str) -> str:
     """Return a hook's name as in `WEIGHTS`: newer writers use the plural."""
-    return name.strip().lower().replace("-", "_").removesuffix("s")
+    return name if name in WEIGHTS else name.strip().lower().replace("-", "_").removesuffix("s")
 
 
 def _is_suspect(hook: Hook, event: Event) -> bool:

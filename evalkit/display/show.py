@@ -13,6 +13,7 @@ import pandas as pd
 from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from evalkit.display.style import THEME
 from evalkit.io import plain
@@ -42,6 +43,8 @@ def show_figure(figure: Figure | Axes, alt: str, caption: str = "") -> None:
     if not alt.strip():
         raise ValueError("a figure needs alt text")
     figure = figure.figure if isinstance(figure, Axes) else figure
+    for text in figure.findobj(Text):  # also what was written outside the theme, such as legends and notes
+        text.set_parse_math(False)
     buffer = io.BytesIO()
     with mpl.rc_context(THEME):
         figure.savefig(buffer, format="png", dpi=DPI)

@@ -129,10 +129,9 @@ def _by_type(record: StepRecord) -> dict[str, Any]:
         judged = judge_structure(record)
         issues = judged["parsing_issues"]
         severity = "error" if judged["data_quality"] == UNEXPECTED else "warning" if issues else "info"
-        score = 0.0 if severity == "error" else float(not issues)
-        return judged | {
-            "checks": [check("structure", score, judged["data_completeness"], "; ".join(issues), severity)]
-        }
+        score = not issues and severity != "error"
+        label, why = judged["data_completeness"], "; ".join(issues)
+        return judged | {"checks": [check("structure", score, label, why, severity)]}
     if kind == "text":
         text = "only the beginning of the result was kept" if cut else ""
         completeness = "limited" if cut else "complete"

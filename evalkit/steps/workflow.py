@@ -135,13 +135,10 @@ def build_workflow(
     ValueError
         For missing or unknown nodes, and a state type that lacks a key the graph writes.
     """
-    missing = [name for name in NODES if name not in nodes]
-    unknown = sorted(set(nodes) - {*NODES, "step_evaluator"})
-    if missing or unknown:
-        problems = [f"missing: {', '.join(missing)}"] * bool(missing) + [f"unknown: {', '.join(unknown)}"] * bool(
-            unknown
-        )
-        raise ValueError(f"the workflow's nodes are not as they should be: {'; '.join(problems)}")
+    if missing := [name for name in NODES if name not in nodes]:
+        raise ValueError(f"nodes are missing: {', '.join(missing)}")
+    if unknown := sorted(set(nodes) - {*NODES, "step_evaluator"}):
+        raise ValueError(f"the workflow has no node {', '.join(unknown)}; it has {', '.join(NODES)}, step_evaluator")
     _check_state_type(state_type)
     try:
         from langgraph.graph import END, START, StateGraph

@@ -50,6 +50,19 @@ def test_a_trace_is_printed_in_the_agreed_form(folder, capsys):
     )
 
 
+def test_five_keys_are_enough_to_print(capsys):
+    result = {
+        "total_score": 1.0,
+        "counts": {"easy_achievement": 1},
+        "trajectory": "+",
+        "num_events": 3,
+        "trace_file": "x",
+    }
+    print_trace_evaluation(result)
+    print_evaluation_summary([result], by=["model_name"])
+    assert "     Easy achievements: 1 × 1.0 = 1.00\n" in capsys.readouterr().out
+
+
 def test_own_weights_are_printed_as_they_were_used(folder, capsys):
     print_trace_evaluation(evaluate_trace(folder / "session_a.json", {"hard_achievement": 7.5}))
     assert "     Hard achievements: 1 × 7.5 = 7.50\n" in capsys.readouterr().out

@@ -3,9 +3,12 @@
 import json
 
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from evalkit.io import SourceError
 from evalkit.mindcraft import TaskDefinitions, aggregate_results, load, load_task_definitions, runs_df
+from evalkit.mindcraft.format import TASK_KEYS
 from tests.mindcraft.builders import task, write, write_all
 
 TWO, THREE = task(agent_count=2), task(agent_count=3)
@@ -186,3 +189,21 @@ def test_definitions_may_be_given_in_any_form(tmp_path, kind):
 def test_no_definitions_are_all_right(tmp_path, tasks):
     root = write_all(tmp_path, {"runs/exp_1/cook/Andy_0_0.json": 1})
     assert runs_df(root / "runs", tasks)["has_definition"].tolist() == [False]
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+definition = st.dictionaries(st.sampled_from(sorted(TASK_KEYS)) | st.text(max_size=3), anything, max_size=5)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(anything | st.dictionaries(st.sampled_from(["cook", "same", "goal"]), definition | anything))
+@example({"cook": {"goal": "x", "timeout": 10**400, "agent_count": 10**30, "difficulty_metrics": {"n": 10**400}}})
+def test_any_file_of_definitions_is_loaded(tmp_path, content):
+    write(tmp_path / "tasks.json", json.dumps(content).encode())
+    logs = load(write_all(tmp_path / "runs", {"exp_1/cook/Andy_0_0.json": 1}), tmp_path / "tasks.json")
+    assert logs.runs["task_id"].tolist() == ["cook"]
+    assert logs.ledger["source"].str.endswith("tasks.json").sum() == 1

@@ -1,9 +1,10 @@
+import io
 import re
 from html import unescape
 
 import pytest
 
-from evalkit.display import show, show_sandboxed
+from evalkit.display import new_axes, show, show_sandboxed
 from evalkit.steps import History, load, normalise_history, show_findings, show_plots, show_step_reports
 
 HOSTILE = '</iframe><script>alert(1)</script><img src=x onerror=alert(2)>"\' srcdoc="<b>'
@@ -13,7 +14,7 @@ HOSTILE = '</iframe><script>alert(1)</script><img src=x onerror=alert(2)>"\' src
 def pages(monkeypatch):
     """Return a function that calls another and gives the HTML it showed."""
     shown = []
-    monkeypatch.setattr(show, "display", lambda data, **_: shown.append(data["text/html"]))
+    monkeypatch.setattr(show, "display", lambda data, **_: shown.append(data.get("text/html", "")))
 
     def pages(function, *arguments):
         shown.clear()
@@ -43,6 +44,16 @@ def test_html_from_a_log_is_shown_in_a_frame_without_permissions(pages):
 def test_a_frame_needs_a_title():
     with pytest.raises(ValueError, match="title"):
         show_sandboxed("<p></p>", " ")
+
+
+def test_dollars_from_logs_are_drawn_as_dollars(pages):
+    ax = new_axes()
+    ax.plot([0], [0], label="$\\frac{1}{$")
+    ax.annotate("$^$", (0, 0))
+    ax.figure.legend()
+    with pytest.raises(ValueError, match="frac"):
+        ax.figure.savefig(io.BytesIO())
+    show.show_figure(ax, alt="a legend with dollars")
 
 
 def test_stored_plots_are_shown_in_frames_only(pages):

@@ -103,6 +103,14 @@ SUMMARIES = [
 @pytest.mark.parametrize(("function", "result", "summary"), SUMMARIES)
 def test_summaries(function, result, summary):
     assert create_result_summary(function, result) == summary
+    assert create_result_summary({"function_name": function, "parameters": {}}, result) == summary
+
+
+@pytest.mark.parametrize(
+    ("success", "kind"), [(np.True_, "structured"), (1, "structured"), (np.False_, "text"), (None, "text")]
+)
+def test_success_may_come_from_numpy(success, kind):
+    assert store_execution_result({"function_name": "process_cells"}, CELLS, success)["result_type"] == kind
 
 
 def test_limits_and_functions_are_options():
