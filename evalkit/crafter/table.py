@@ -134,10 +134,19 @@ def load(
     evalkit.io.SourceError
         Where `path` is not there, or no trace is of the models or the difficulty asked for.
     """
-    weights = check_rules(weights, counting)
+    from evalkit.io import cached_frames
+
+    weights, files = check_rules(weights, counting), list_files(path, pattern)
+    asked = {"models": list(models), "difficulty": difficulty, "weights": dict(weights), "counting": counting}
+    return CrafterTraces(**cached_frames("crafter", files, lambda: _read_all(files, **asked), **asked))
+
+
+def _read_all(
+    files: list[str], models: Sequence[str], difficulty: str, weights: Mapping[str, float], counting: Counting
+) -> "dict[str, pd.DataFrame]":
     ledger, episodes, events, achievements = Ledger(), [], [], []
     seen: dict[str, set[str]] = {"model": set(), "difficulty": set()}
-    for source, data in read_files(list_files(path, pattern)):
+    for source, data in read_files(files):
         read = note_trace(source, data, ledger)
         del data  # before the next file is read
         if read is None:
@@ -158,9 +167,12 @@ def load(
     _check_choice("model", models, seen)
     _check_choice("difficulty", [difficulty] if difficulty else [], seen)
     _mark_duplicates(episodes)
-    return CrafterTraces(
-        frame(episodes, EPISODES), frame(events, EVENTS), frame(achievements, ACHIEVEMENT_ROWS), ledger.frame()
-    )
+    return {
+        "episodes": frame(episodes, EPISODES),
+        "events": frame(events, EVENTS),
+        "achievements": frame(achievements, ACHIEVEMENT_ROWS),
+        "ledger": ledger.frame(),
+    }
 
 
 def episodes_df(path: str | os.PathLike, **options: Any) -> "pd.DataFrame":
