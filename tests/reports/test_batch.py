@@ -168,6 +168,14 @@ def test_a_crash_in_a_forked_process_is_tried_again_in_a_kernel(project, batch):
     assert batch.record("one/defaults")["kernel"] == "normal"
 
 
+def test_where_forking_is_not_safe_reports_are_made_by_spawned_processes(project, batch, monkeypatch):
+    for module in ("forking", "attempt", "runner", "sweeps"):
+        monkeypatch.setattr(f"evalkit.reports.{module}.start_method", lambda: "spawn")
+    project("one", "print(1)")
+    assert batch(["one"]).made == ["one/defaults"]
+    assert batch.record("one/defaults")["kernel"] == "normal"
+
+
 def test_nothing_is_made_twice_and_every_change_is_named(project, batch, tmp_path):
     cell = 'runs: str = ""\nn: int = 1'
     (tmp_path / "logs").mkdir()
