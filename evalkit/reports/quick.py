@@ -31,6 +31,14 @@ QUICK = "evalkit-quick"
 INLINE = "module://matplotlib_inline.backend_inline"
 
 
+_OUTPUTS = {
+    "stream": ("name", "text"),
+    "display_data": ("data", "metadata"),
+    "execute_result": ("data", "metadata", "execution_count"),
+    "error": ("ename", "evalue", "traceback"),
+}
+
+
 class Recorder(Session):
     """Takes a kernel's place as the end of its session: messages become outputs of the current cell."""
 
@@ -60,11 +68,11 @@ class Recorder(Session):
             for output in self.displays.get(name, []):
                 output.data = nbformat.from_dict(content["data"])
                 output.metadata = nbformat.from_dict(content["metadata"])
-        elif kind == "stream":
-            self._add(nbformat.v4.output_from_msg(message))
-        elif kind in ("display_data", "execute_result", "error"):
-            self.take_printed()
-            self._add(nbformat.v4.output_from_msg(message), name)
+        elif kind in _OUTPUTS:
+            if kind != "stream":
+                self.take_printed()
+            # nbformat's own function for this validates each output against the schema of a whole notebook
+            self._add(nbformat.from_dict({"output_type": kind, **{key: content[key] for key in _OUTPUTS[kind]}}), name)
         return message
 
     def take_printed(self) -> None:
