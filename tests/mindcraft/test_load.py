@@ -19,9 +19,29 @@ from evalkit.mindcraft import (
     runs_df,
 )
 from evalkit.mindcraft.table import AGENT_COLUMNS, FLAGS, LOG_FLAGS, RUN_COLUMNS
-from tests.mindcraft.builders import EXPERIMENT, log, task, write, write_all
+from tests.mindcraft.builders import EXPERIMENT, SCORE, log, task, write, write_all
 
 DTYPES = {"str": "str", "int": "int64", "int?": "Int64", "float": "float64", "bool": "bool", "bool?": "boolean"}
+
+
+def test_rows_say_what_each_log_says(tmp_path):
+    files = {"exp_1/cook/Andy_0_0.json": log(f"{SCORE}0.5", start=5), "exp_1/cook/Jill_1_0.json": b""}
+    logs = load(write_all(tmp_path, files))
+    (run,) = logs.runs.to_dict("records")
+    good, broken = logs.agents.to_dict("records")
+    empty = "JSONDecodeError: the file is empty"
+    assert (run["parsing_errors"], run["final_system_message"]) == (empty, f"{SCORE}0.5")
+    assert (run["message_count"], run["command_count"]) == (3, 1)
+    assert [good[name] for name in ("agent_name", "raw_score", "completion_status", "agent_log_processed")] == [
+        "Andy_0", 0.5, "FAILED_PARTIAL_SCORE", True,
+    ]  # fmt: skip
+    assert (good["parsing_errors"], good["final_system_message"], good["task_start"]) == ("", f"{SCORE}0.5", 5)
+    assert (good["message_count"], good["command_count"], good["skipped_turns"]) == (3, 1, 0)
+    assert [broken[name] for name in ("agent_name", "completion_status", "agent_log_processed", "parsing_errors")] == [
+        "Jill_1", "LOG_FILE_ERROR", False, empty,
+    ]  # fmt: skip
+    assert pd.isna(broken["raw_score"])
+    assert broken["message_count"] == 0
 
 
 def declared(columns) -> dict[str, str]:
@@ -137,6 +157,7 @@ def test_an_empty_task_folder_is_a_run_without_score(tmp_path):
     for name in ("exp_1/known", "exp_1/multiagent_cooking_1_bread", "exp_1/pictures", "cooking"):
         (root / name).mkdir()
     write(root / "exp_1/known_too/last_profile.json", {"model": "m"})
+    write(root / "exp_1/multiagent_cooking_1_cake/plot.svg", "<svg/>")
     logs = load(root, {"known": task(), "known_too": task(), "cook": task(agent_count=1)})
     runs = logs.runs.set_index("task_id")
     assert set(runs.index) == {"cook", "known", "known_too", "multiagent_cooking_1_bread"}
@@ -240,7 +261,7 @@ folders = st.sampled_from(["exp_1", "exp_1/cook", "cooking/a/b/c/d", "m/cook", "
 values = st.sampled_from(
     [{}, [], {"turns": []}, {"model": ["x"]}, {"a": task()}, {"total": 1, "model": 3, "exp_name": {}}]
 )
-contents = st.binary(max_size=40) | values | st.just(log("Task ended with score : 1")) | st.text(max_size=20)
+contents = st.binary(max_size=40) | values | st.just(log(f"{SCORE}1")) | st.text(max_size=20)
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
