@@ -71,9 +71,8 @@ def main() -> None:
                 times.setdefault(name, []).append((elapsed, _processor_seconds() - before))
                 print(f"round {number + 1}: {name}: {times[name][-1]}", file=sys.stderr)
     print(f"{len(files)} reports, {options.rounds} rounds, {_machine()}\n")
-    print(
-        "| way | seconds | × plain | smallest | largest | processor's seconds | × plain |\n|---|---|---|---|---|---|---|"
-    )
+    print("| way | seconds | × plain | smallest | largest | processor's seconds | × plain |")
+    print("|---|---|---|---|---|---|---|")
     for name in ways:
         elapsed, worked = zip(*times[name], strict=True)
         plain_elapsed, plain_worked = zip(*times["plain"], strict=True)
