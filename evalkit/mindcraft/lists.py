@@ -41,6 +41,12 @@ def without_score(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.loc[runs["overall_raw_score"].isna(), columns].reset_index(drop=True)
 
 
+def zero_scores(runs: pd.DataFrame) -> pd.DataFrame:
+    """List the runs whose score is zero, and where they lie; a construction counts in means all the same."""
+    columns = ["model_name", "task_id", "repetition", "overall_completion_status", "source"]
+    return runs.loc[runs["overall_score"] == 0, columns].reset_index(drop=True)
+
+
 def flag_counts(runs: pd.DataFrame) -> pd.DataFrame:
     """Count the runs that carry each flag, with what it means; flags no run carries are left out."""
     counts = {name: int(runs[f"flag_{name}"].sum()) for name in FLAGS}
