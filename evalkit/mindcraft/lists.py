@@ -11,6 +11,8 @@ from evalkit.mindcraft.table import COUNT_COLUMNS, FLAGS
 
 def describe_runs(runs: pd.DataFrame, source: str) -> str:
     """Say in a sentence or two what runs these are, and whether they are the made samples."""
+    if runs.empty:
+        return "No runs of this kind."
     models, tasks = runs["model_name"].unique(), runs["task_id"].nunique()
     types = ", ".join(f"{n} {kind}" for kind, n in runs["task_type"].value_counts().items())
     text = f"{len(runs)} runs of {', '.join(models)} on {tasks} tasks ({types})."
