@@ -23,7 +23,7 @@ needs_browser = pytest.mark.skipif(not CHROMIUM and not os.environ.get("CI"), re
 HOSTILE = [
     "<script>window.ran = 1</script>",
     "<img src=x onerror='window.ran = 1'>",
-    "\"><svg onload=window.ran=1>",
+    '"><svg onload=window.ran=1>',
     "</pre></details></td></style></title><script>window.ran = 1</script>",
     "[link](javascript:window.ran=1)",
     "{{ 7 * 7 }}{% raw %}",
