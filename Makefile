@@ -16,8 +16,9 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 
-samples: $(READY)  ## make the sample data anew
-	for script in evalkit/samples/make_*.py; do $(BIN)/python $$script || exit 1; done
+samples: $(READY)  ## the sample data anew; those of steps need scanpy and gseapy too (evalkit/samples/make_steps.py)
+	$(BIN)/python -m evalkit.samples.make_mindcraft
+	$(BIN)/python -m evalkit.samples.make_crafter
 
 clean:
 	rm -rf .venv reports .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -27,7 +27,7 @@ _WHERE = {
     "achievements_df": "table",
     "band": "scoring",
 }
-_MODULES = ()
+_MODULES = ("analysis", "benchmark", "figures", "hooks", "recorder")
 
 __all__ = [*_WHERE, *_MODULES]
 

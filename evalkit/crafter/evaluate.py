@@ -135,7 +135,9 @@ def evaluate_all_traces(
     weights = check_rules(weights, counting)
     ledger, results = Ledger(), []
     for path, data in read_files(list_files(trace_dir, pattern, recursive=False)):
-        if (read := note_trace(path, data, ledger)) is not None:
+        read = note_trace(path, data, ledger)
+        del data  # before the next file is read: two large files at a time cost twice the memory, and time
+        if read is not None:
             results.append(_result(path, *read, weights, counting))
     results.sort(key=lambda result: -result["total_score"])
     return TraceScores(results, ledger)

@@ -26,7 +26,9 @@ def scores(episodes: pd.DataFrame, means: pd.DataFrame, ax: Axes | None = None) 
     means : DataFrame
         As `analysis.mean_scores` gives it; one line per row, in its order.
     """
-    ax = ax or new_axes(7, 1.3 + 0.6 * max(len(means), 1))
+    if means.empty:
+        return _nothing(ax)
+    ax = ax or new_axes(7, 1.3 + 0.6 * len(means))
     styles = colours(means["model_name"])
     for y, row in enumerate(means.to_dict("records")):
         values = np.sort(episodes.loc[episodes["model_name"] == row["model_name"], "score"].dropna())
@@ -53,9 +55,11 @@ def estimates(
         Columns of the lines and of the colours.
     xlabel : str
     """
+    if table.empty:
+        return _nothing(ax)
     names = [str(name) for name in dict.fromkeys(table[category])]
     hues = [str(name) for name in dict.fromkeys(table[hue])] if hue else [""]
-    ax = ax or new_axes(7, 1.3 + (0.25 + 0.2 * len(hues)) * max(len(names), 1))
+    ax = ax or new_axes(7, 1.3 + (0.25 + 0.2 * len(hues)) * len(names))
     styles = colours(hues)
     for row in table.to_dict("records"):
         own = str(row[hue]) if hue else ""
@@ -83,7 +87,9 @@ def against_references(
     small : bool
         Spread small values: a scale that is logarithmic above 1.
     """
-    ax = ax or new_axes(7, 1.3 + 0.42 * max(len(table), 1) + 0.26 * len(references))
+    if table.empty:
+        return _nothing(ax)
+    ax = ax or new_axes(7, 1.3 + 0.42 * len(table) + 0.26 * len(references))
     styles = colours(table["model_name"])
     for y, row in enumerate(table.to_dict("records")):
         _estimate(ax, row, y, *styles[row["model_name"]], note=f"n={row['n']}")
@@ -118,8 +124,10 @@ def breakdown(table: pd.DataFrame, ax: Sequence[Axes] | None = None) -> Axes:
     Axes
         The first panel.
     """
+    if table.empty:
+        return _nothing(None if ax is None else ax[0])
     names = list(dict.fromkeys(table["model_name"]))
-    axes = new_axes(8, 1.5 + 0.4 * max(len(names), 1), ncols=len(HOOKS), sharey=True) if ax is None else ax
+    axes = new_axes(8, 1.5 + 0.4 * len(names), ncols=len(HOOKS), sharey=True) if ax is None else ax
     styles = colours(names)
     for panel, hook in zip(axes, HOOKS.values(), strict=True):
         for row in table[table["hook"] == hook].to_dict("records"):
@@ -135,6 +143,8 @@ def breakdown(table: pd.DataFrame, ax: Sequence[Axes] | None = None) -> Axes:
 
 def achievements(rates: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Draw the success rate of each achievement per model as a table of shaded cells with the percentages in them."""
+    if rates.empty:
+        return _nothing(ax)
     names = list(dict.fromkeys(rates["model_name"]))
     table = rates.assign(achievement=rates["achievement"].astype("str")).pivot(
         index="achievement", columns="model_name", values="estimate"
@@ -162,6 +172,8 @@ def achievements(rates: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 def unlocks(curve: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Draw how many achievements are unlocked by the end of each turn, with intervals; `curve` as `unlock_curve`."""
+    if curve.empty:
+        return _nothing(ax)
     ax = ax or new_axes(7, 4.2)
     styles = colours(curve["model_name"])
     for name, rows in curve.groupby("model_name", sort=False):
@@ -192,7 +204,9 @@ def trajectories(episodes: pd.DataFrame, rows: int = 40, ax: Axes | None = None)
         At most so many; of more, as many of each model as there is room for, evenly from its best to its worst.
     """
     chosen = choose_strips(episodes, rows)
-    ax = ax or new_axes(8, 1.3 + 0.26 * max(len(chosen), 1))
+    if chosen.empty:
+        return _nothing(ax)
+    ax = ax or new_axes(8, 1.3 + 0.26 * len(chosen))
     strips = [strip.replace(NO_SCORED_EVENTS, "") for strip in chosen["trajectory"].fillna("")]
     longest = max(map(len, strips), default=0)
     for y, strip in enumerate(strips):
@@ -204,7 +218,7 @@ def trajectories(episodes: pd.DataFrame, rows: int = 40, ax: Axes | None = None)
                 ax.text(x + 0.45, y, symbol, ha="center", va="center_baseline", size=7, color="white", weight="bold")
     titles = [f"{label(m, 26)}  {s:.2f}" for m, s in zip(chosen["model_name"], chosen["score"], strict=True)]
     ax.set_yticks(range(len(chosen)), titles, size=8.5)
-    ax.set_ylim(max(len(chosen), 1) - 0.4, -0.6)
+    ax.set_ylim(len(chosen) - 0.4, -0.6)
     ax.set_xlim(0, max(longest, 1))
     ax.set_xlabel("events with a scored hook, in order")
     ax.grid(False)
@@ -265,6 +279,14 @@ def describe_trajectories(episodes: pd.DataFrame, rows: int = 40) -> str:
     return "; ".join(parts) + "." if parts else "Nothing to show."
 
 
+def _nothing(ax: Axes | None) -> Axes:
+    """Say that there is nothing to draw."""
+    ax = ax or new_axes(7, 1.0)
+    ax.text(0.5, 0.5, "no episodes of this kind", ha="center", va="center", color=_GREY, transform=ax.transAxes)
+    ax.set_axis_off()
+    return ax
+
+
 def _estimate(ax: Axes, row: dict, y: float, colour: str, marker: str, note: str = "") -> None:
     ax.plot([row["low"], row["high"]], [y, y], color=colour, lw=2.4, solid_capstyle="round")
     ax.plot(row["estimate"], y, marker, color=colour, ms=7, mec="white", mew=0.6)
@@ -279,7 +301,7 @@ def _lines(ax: Axes, names: Sequence[str], sizes: Sequence[int] | None = None) -
     if sizes is not None:
         titles = [f"{title} (n={n})" for title, n in zip(titles, sizes, strict=True)]
     ax.set_yticks(range(len(titles)), titles)
-    ax.set_ylim(max(len(titles), 1) - 0.45, -0.55)
+    ax.set_ylim(len(titles) - 0.45, -0.55)
     ax.grid(False, axis="y")
 
 

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
 
 from evalkit.crafter.format import Call, Count, Event, Metadata, State, Trace
-from evalkit.io import BrokenFileError, decode_json
+from evalkit.io import BrokenFileError, WrongShapeError, decode_json
 
 UNKNOWN = "unknown"
 MALFORMED = "malformed_fields"
@@ -69,9 +70,7 @@ def read_trace(data: bytes) -> tuple[Trace, list[str]]:
     lean = without_images(data)
     try:
         trace, notes = decode_json(lean, _TRACE)
-    except BrokenFileError as error:
-        if not isinstance(error.__cause__, msgspec.ValidationError):
-            raise
+    except WrongShapeError as error:
         value, notes = decode_json(lean, _ANY)
         if not isinstance(value, dict):
             raise OtherShapeError(f"not a session trace: {name_shape(value)}") from error
@@ -272,10 +271,11 @@ def _models(config: list[Metadata], events: list[Event]) -> Iterator[str | None]
 
 
 def _difficulties(config: list[Metadata], events: list[Event]) -> Iterator[str | None]:
-    for metadata in config + [event.metadata for event in events if event.metadata]:
-        yield metadata.difficulty
-        if metadata.task_instance and metadata.task_instance.metadata:
-            yield metadata.task_instance.metadata.difficulty
+    for metadata in chain(config, (event.metadata for event in events)):
+        if metadata is not None:
+            yield metadata.difficulty
+            if metadata.task_instance and metadata.task_instance.metadata:
+                yield metadata.task_instance.metadata.difficulty
 
 
 def _model_in_id(session_id: str | None) -> str | None:

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from evalkit.crafter.evaluate import TraceScore, TraceScores, evaluate_all_traces
+from evalkit.crafter.parse import UNKNOWN
 from evalkit.crafter.scoring import BANDS, WEIGHTS, band
-from evalkit.io import Ledger, SourceError, plain
+from evalkit.io import Ledger, SourceError, plain, resolve
 
 Group = Literal["model_name", "difficulty"]
 
@@ -53,7 +54,7 @@ def report_traces(
         raise SourceError(f"{traces}: no files match {pattern}")
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a terminal that can't show an emoji shows a question mark
-    single = len(results.ledger.entries) == 1 and not os.path.isdir(traces)
+    single = len(results.ledger.entries) == 1 and not os.path.isdir(resolve(traces))
     if verbose or single:
         for result in results:
             print_trace_evaluation(result)
@@ -75,7 +76,7 @@ def print_trace_evaluation(result: TraceScore) -> None:
     Parameters
     ----------
     result : TraceScore
-        As `evaluate_trace` returns it.
+        As `evaluate_trace` returns it; of its keys the first five are needed.
     """
     print(f"📊 Trace: {plain(result['trace_file'])}")
     if result["total_score"] is None:
@@ -85,13 +86,13 @@ def print_trace_evaluation(result: TraceScore) -> None:
     print(f"   Events: {result['num_events']}")
     print("   Breakdown:")
     for name, count in result["counts"].items():
-        weight = result["weights"][name]
+        weight = result.get("weights", WEIGHTS)[name]
         print(f"     {_NAMES[name]}: {count} × {weight} = {count * weight:.2f}")
     print(f"   Trajectory: {result['trajectory']}")
-    if suspect := result["suspect_invalid_actions"]:
+    if suspect := result.get("suspect_invalid_actions"):
         invalid = result["counts"]["invalid_action"]
         print(f"   Suspect: {suspect} of {invalid} invalid actions, judged over turns of several actions")
-    if others := [flag.replace("_", " ") for flag in result["flags"] if flag != "suspect_invalid_actions"]:
+    if others := [flag.replace("_", " ") for flag in result.get("flags", []) if flag != "suspect_invalid_actions"]:
         print(f"   Flags: {', '.join(others)}")
 
 
@@ -128,7 +129,7 @@ def print_breakdown(results: Iterable[TraceScore], by: Group) -> None:
     groups: dict[str, list[TraceScore]] = {}
     for result in results:
         if result["total_score"] is not None:
-            groups.setdefault(plain(result[by], 40), []).append(result)
+            groups.setdefault(plain(result.get(by, UNKNOWN), 40), []).append(result)
     width = max(map(len, [*groups, "difficulty"]))
     print(f"📈 By {by.removesuffix('_name')} (mean score ± standard error; mean count per trace)")
     print(f"   {'':{width}} {'n':>5} {'score':>15} {'easy':>7} {'medium':>7} {'hard':>7} {'invalid':>8}")
@@ -170,8 +171,8 @@ def _print_totals(scored: list[TraceScore]) -> None:
     scores = [result["total_score"] for result in scored]
     print(f"   Traces: {len(scores)}")
     print(f"   Mean score: {_mean(scores)} (standard error, n = {len(scores)})")
-    if aborted := sum("aborted" in result["flags"] for result in scored):
-        rest = [result["total_score"] for result in scored if "aborted" not in result["flags"]]
+    if aborted := sum("aborted" in result.get("flags", []) for result in scored):
+        rest = [result["total_score"] for result in scored if "aborted" not in result.get("flags", [])]
         print(f"   Aborted: {aborted}, counted as 0.00; mean score without: {_mean(rest) if rest else 'none'}")
     print(f"   Best: {scores[0]:.2f}")
     print(f"   Worst: {scores[-1]:.2f}")

@@ -68,17 +68,17 @@ def score_trace(trace: Trace, weights: Mapping[str, float] = WEIGHTS, counting: 
     session, events = describe(trace), events_of(trace)
     derived = not any(event.event_metadata or event.hooks_triggered for event in events)
     verdicts = derive(events, counting) if derived else [read_hooks(event, counting) for event in events]
-    scored = [v.counts for v in verdicts if v.counts]
-    counts = {name: n for name in WEIGHTS if (n := sum(c.get(name, 0) for c in scored))}
-    trajectory = "".join(score_counts(c, weights).symbol for c in scored) or NO_SCORED_EVENTS
-    named = frozenset(name for v in verdicts for name in v.achievements)
-    suspect = sum(v.suspect for v in verdicts)
+    told = [verdict for verdict in verdicts if verdict is not _NOTHING]
+    counts = {name: n for name in WEIGHTS if (n := sum([v.counts.get(name, 0) for v in told]))}
+    trajectory = "".join([score_counts(v.counts, weights).symbol for v in told]) or NO_SCORED_EVENTS
+    named = frozenset(name for v in told for name in v.achievements)
+    suspect = sum([v.suspect for v in told])
     found = {
         "aborted": not events,
         "error_entry": session.error is not None,
         "derived": derived and bool(named),
-        "unnamed_achievements": any(v.unnamed for v in verdicts),
-        "unknown_achievements": any(v.unknown for v in verdicts),
+        "unnamed_achievements": any(v.unnamed for v in told),
+        "unknown_achievements": any(v.unknown for v in told),
         "no_environment_events": bool(events) and not named and all(kind_of(e) != "environment" for e in events),
         "suspect_invalid_actions": suspect > 0,
         "verdicts_disagree": any(_disagrees(e, v) for e, v in zip(events, verdicts, strict=True)),
@@ -169,7 +169,7 @@ def derive(events: list[Event], counting: Counting = "achievement") -> list[Verd
 
 def _singular(name: str) -> str:
     """Return a hook's name as in `WEIGHTS`: newer writers use the plural."""
-    return name.strip().lower().replace("-", "_").removesuffix("s")
+    return name if name in WEIGHTS else name.strip().lower().replace("-", "_").removesuffix("s")
 
 
 def _is_suspect(hook: Hook, event: Event) -> bool:
@@ -193,7 +193,10 @@ def _mismatch(session: Session, unlocked: frozenset[str]) -> bool:
 
 def score_counts(counts: Mapping[str, int], weights: Mapping[str, float]) -> EventScore:
     """Return Σ count × weight, and its symbol; ``counts`` is empty where nothing is scored."""
-    score = round(sum([n * weights[name] for name, n in counts.items()]), _DIGITS) + 0.0
+    score = 0.0
+    for name, n in counts.items():
+        score += n * weights[name]
+    score = round(score, _DIGITS) + 0.0
     return EventScore(score, ("+" if score > 0 else "-" if score < 0 else "0") if counts else "")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalkit.crafter.evaluate import note_trace
-from evalkit.crafter.format import Event
+from evalkit.crafter.format import Event, Trace
 from evalkit.crafter.game import ACHIEVEMENTS, TIER_OF
 from evalkit.crafter.parse import events_of, kind_of, sum_tokens, tokens_of, turn_of
 from evalkit.crafter.scoring import (
@@ -134,11 +134,22 @@ def load(
     evalkit.io.SourceError
         Where `path` is not there, or no trace is of the models or the difficulty asked for.
     """
-    weights = check_rules(weights, counting)
+    from evalkit.io import cached_frames
+
+    weights, files = check_rules(weights, counting), list_files(path, pattern)
+    asked = {"models": list(models), "difficulty": difficulty, "weights": dict(weights), "counting": counting}
+    return CrafterTraces(**cached_frames("crafter", files, lambda: _read_all(files, **asked), **asked))
+
+
+def _read_all(
+    files: list[str], models: Sequence[str], difficulty: str, weights: Mapping[str, float], counting: Counting
+) -> "dict[str, pd.DataFrame]":
     ledger, episodes, events, achievements = Ledger(), [], [], []
     seen: dict[str, set[str]] = {"model": set(), "difficulty": set()}
-    for source, data in read_files(list_files(path, pattern)):
-        if (read := note_trace(source, data, ledger)) is None:
+    for source, data in read_files(files):
+        read = note_trace(source, data, ledger)
+        del data  # before the next file is read
+        if read is None:
             continue
         trace, notes = read
         scored = score_trace(trace, weights, counting)
@@ -149,17 +160,19 @@ def load(
             ledger.entries.pop()
             ledger.skipped(source, f"not asked for: {session.model_name}, {session.difficulty}")
             continue
-        ids = {"source": source, **{name: getattr(session, name) for name in ("model_name", "task_id", "difficulty")}}
-        trace_events = events_of(trace)
-        episodes.append({**ids, **_episode(trace_events, scored, notes)})
-        events += [{**ids, **row} for row in _event_rows(trace_events, scored.verdicts, weights)]
-        achievements += [{**ids, **row} for row in _achievement_rows(trace_events, scored)]
+        episode, event_rows, achievement_rows = rows_of(source, trace, notes, scored, weights)
+        episodes.append(episode)
+        events += event_rows
+        achievements += achievement_rows
     _check_choice("model", models, seen)
     _check_choice("difficulty", [difficulty] if difficulty else [], seen)
     _mark_duplicates(episodes)
-    return CrafterTraces(
-        frame(episodes, EPISODES), frame(events, EVENTS), frame(achievements, ACHIEVEMENT_ROWS), ledger.frame()
-    )
+    return {
+        "episodes": frame(episodes, EPISODES),
+        "events": frame(events, EVENTS),
+        "achievements": frame(achievements, ACHIEVEMENT_ROWS),
+        "ledger": ledger.frame(),
+    }
 
 
 def episodes_df(path: str | os.PathLike, **options: Any) -> "pd.DataFrame":
@@ -175,6 +188,19 @@ def events_df(path: str | os.PathLike, **options: Any) -> "pd.DataFrame":
 def achievements_df(path: str | os.PathLike, **options: Any) -> "pd.DataFrame":
     """Return one row per trace and achievement; options as for `load`, columns in `ACHIEVEMENT_ROWS`."""
     return load(path, **options).achievements
+
+
+def rows_of(
+    source: str, trace: Trace, notes: list[str], scored: Scored, weights: Mapping[str, float]
+) -> tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the rows of one trace: its episode, its events, its achievements."""
+    events, session = events_of(trace), scored.session
+    ids = {"source": source, **{name: getattr(session, name) for name in ("model_name", "task_id", "difficulty")}}
+    return (
+        {**ids, **_episode(events, scored, notes)},
+        [{**ids, **row} for row in _event_rows(events, scored.verdicts, weights)],
+        [{**ids, **row} for row in _achievement_rows(events, scored)],
+    )
 
 
 def _episode(events: list[Event], scored: Scored, notes: list[str]) -> dict[str, Any]:

@@ -13,12 +13,14 @@ import pandas as pd
 from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from evalkit.display.style import THEME
 from evalkit.io import plain
 
 HEADLINE = "application/vnd.evalkit.headline+json"  # what the index of reports shows beside a link
 TABLE = "application/vnd.evalkit.table+json"  # what becomes a CSV file beside the page
+SAFE = "evalkit_safe"  # metadata of HTML that holds no markup but this module's
 DPI = 144
 
 
@@ -41,6 +43,8 @@ def show_figure(figure: Figure | Axes, alt: str, caption: str = "") -> None:
     if not alt.strip():
         raise ValueError("a figure needs alt text")
     figure = figure.figure if isinstance(figure, Axes) else figure
+    for text in figure.findobj(Text):  # also what was written outside the theme, such as legends and notes
+        text.set_parse_math(False)
     buffer = io.BytesIO()
     with mpl.rc_context(THEME):
         figure.savefig(buffer, format="png", dpi=DPI)
@@ -80,14 +84,14 @@ def show_table(
         f'<div class="evalkit-table" tabindex="0" role="region" aria-label="{_escape(caption or "table")}">'
         f"<table>{top}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{below}"
     )
-    text = shown.to_string(index=False) if len(shown) else "(no rows)"
-    display({"text/html": page, "text/plain": "\n".join([text, *map(plain, notes)])}, raw=True)
+    text = shown.rename(columns=plain).to_string(index=False) if len(shown) else "(no rows)"
+    _show_html(page, "\n".join([text, *map(plain, notes)]))
 
 
 def show_text(text: str) -> None:
     """Show a sentence or a preformatted text, escaped."""
     safe = plain(text, keep_lines=True)
-    display({"text/html": f'<p class="evalkit-text">{html.escape(safe)}</p>', "text/plain": safe}, raw=True)
+    _show_html(f'<p class="evalkit-text">{html.escape(safe)}</p>', safe)
 
 
 def show_details(title: str, text: str) -> None:
@@ -95,7 +99,7 @@ def show_details(title: str, text: str) -> None:
     title, text = plain(title), plain(text, keep_lines=True)
     body = f"<summary>{html.escape(title)}</summary><pre>{html.escape(text)}</pre>"
     page = f'<details class="evalkit-details">{body}</details>'
-    display({"text/html": page, "text/plain": f"{title}\n{text}"}, raw=True)
+    _show_html(page, f"{title}\n{text}")
 
 
 def show_sandboxed(page: str, title: str, height: int = 320) -> None:
@@ -127,7 +131,7 @@ def show_sandboxed(page: str, title: str, height: int = 320) -> None:
         f'<iframe class="evalkit-sandbox" sandbox="" referrerpolicy="no-referrer" loading="lazy" width="100%" '
         f'height="{int(height)}" title="{_escape(title)}" srcdoc="{inner}"></iframe>'
     )
-    display({"text/html": frame, "text/plain": f"{plain(title)}: HTML, {len(page)} characters"}, raw=True)
+    _show_html(frame, f"{plain(title)}: HTML, {len(page)} characters")
 
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:"
@@ -166,7 +170,7 @@ def headline(estimate: Any, label: str = "", *, percent: bool = True) -> None:
     n = "" if numbers["n"] is None else f"n = {numbers['n']:,.0f}"
     body = f"<strong>{_escape(text)}</strong> <span>{_escape(label)}</span> <span>{n}</span>"
     page = f'<p class="evalkit-headline">{body}</p>'
-    display({HEADLINE: data, "text/html": page, "text/plain": f"{plain(label)}: {text}, {n}"}, raw=True)
+    _show_html(page, f"{plain(label)}: {text}, {n}", {HEADLINE: data})
 
 
 def format_interval(estimate: Any, low: Any, high: Any, *, percent: bool = True, digits: int = 2) -> str:
@@ -178,6 +182,12 @@ def format_interval(estimate: Any, low: Any, high: Any, *, percent: bool = True,
     unit = " %" if percent else ""
     bounds = "" if low is None or high is None else f" [{low * scale:.{digits}f}, {high * scale:.{digits}f}]"
     return f"{estimate * scale:.{digits}f}{unit}{bounds}"
+
+
+def _show_html(page: str, text: str, more: Mapping[str, Any] | None = None) -> None:
+    """Show HTML in which all that is not this module's own is escaped; the mark tells a report's page so."""
+    data = {**(more or {}), "text/html": page, "text/plain": text}
+    display(data, raw=True, metadata={"text/html": {SAFE: True}})
 
 
 def _readable(table: pd.DataFrame, digits: int, percent: bool, folder: str) -> pd.DataFrame:

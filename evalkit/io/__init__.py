@@ -1,11 +1,12 @@
 """Where logs live: listing and reading files, decoding JSON, the ledger of files, frames from columns."""
 
+from typing import Any
+
 from evalkit.io.bulk import paused_gc
 from evalkit.io.decode import BrokenFileError, WrongShapeError, decode_json
 from evalkit.io.files import SourceError, list_files, list_tree, read_file, read_files, resolve
 from evalkit.io.frames import Column, frame
 from evalkit.io.ledger import Ledger
-from evalkit.io.store import cached_frames
 from evalkit.io.text import plain
 
 __all__ = [
@@ -25,3 +26,11 @@ __all__ = [
     "read_files",
     "resolve",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "cached_frames":
+        raise AttributeError(f"module 'evalkit.io' has no attribute {name!r}")
+    from evalkit.io.store import cached_frames  # imports as much as the rest together, and commands don't need it
+
+    return cached_frames

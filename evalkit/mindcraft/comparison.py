@@ -1,15 +1,13 @@
 """Is model A better than B? Models paired on the tasks they share."""
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import pandas as pd
-from scipy import special
 
 from evalkit.io import SourceError
 from evalkit.mindcraft.by_task import cooking
-from evalkit.stats import Trend, compare_all, mean_interval, pass_at_k, trend_test
+from evalkit.stats import Trend, compare_all, detectable_gap, mean_interval, pass_at_k, trend_test
 
 
 def select(runs: pd.DataFrame, models: Sequence[str] = (), task_type: str = "") -> pd.DataFrame:
@@ -148,21 +146,13 @@ def conclude_blocked(runs: pd.DataFrame, trend: pd.DataFrame) -> str:
         tasks = own.groupby("n_blocked_agents")["task_id"].nunique()
         if len(tasks) > 1:
             few = min(tasks.iloc[0], tasks.iloc[-1])
-            gap = proportion_gap(few)
+            gap = detectable_gap(int(few))
             counts = ", ".join(f"{n} with {level:.0f}" for level, n in tasks.items())
             reach = (
-                f"only a difference of about {gap * 100:.0f} points" if gap <= 1 else "no difference, however large,"
+                f"only a difference of about {gap * 100:.0f} points" if gap == gap else "no difference, however large,"
             )
             lines.append(f"{model}: tasks by blocked agents: {counts}. So few show {reach} with 80 % power.")
     return "\n".join(lines) or "No runs of this kind."
-
-
-def proportion_gap(n: int) -> float:
-    """Give the difference of two rates around one half that n tasks on each side show with 80 % power.
-
-    Normal approximation at 5 % (two-sided): (1.960 + 0.842) · √(2 · ¼ / n); above 1 none can be shown.
-    """
-    return (special.ndtri(0.975) + special.ndtri(0.8)) * math.sqrt(0.5 / n)
 
 
 def _trend_sentence(model: str, trend: Trend) -> str:

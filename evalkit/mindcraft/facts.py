@@ -75,7 +75,7 @@ def task_facts(task_id: str, definition: dict[str, Any] | None, type_of_path: st
         difficulty=difficulty if isinstance(difficulty, str) else None,
         n_blocked_agents=_blocked_agents(task_id, definition) if task_type == "cooking" else None,
         target_items=_items(task.get("target") if definition is not None else _items_of_id(task_id, task_type)),
-        hells_kitchen=_is_hells_kitchen(task_id, task),
+        hells_kitchen=_is_hells_kitchen(task_id, task, task_type),
         plan_availability=_plan(task_id, definition) if task_type == "techtree" else None,
         depth=as_int(task.get("depth")) if definition is not None else _number(_DEPTH.search(task_id)),
         max_depth=as_int(task.get("max_depth")),
@@ -134,9 +134,9 @@ def _plan(task_id: str, definition: dict[str, Any] | None) -> str | None:
     return "full" if without == 0 else "none" if without >= agents else "partial"
 
 
-def _is_hells_kitchen(task_id: str, task: dict[str, Any]) -> bool:
+def _is_hells_kitchen(task_id: str, task: dict[str, Any], task_type: str) -> bool:
     """Each agent holds the other's recipe: named in the id or, where ids fail, targets given as a list."""
-    return "hells_kitchen" in task_id or (task.get("type") == "cooking" and isinstance(task.get("target"), list))
+    return "hells_kitchen" in task_id or (task_type == "cooking" and isinstance(task.get("target"), list))
 
 
 def _items(target: Any) -> list[str]:

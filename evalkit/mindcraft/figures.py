@@ -143,7 +143,7 @@ def scores(runs: pd.DataFrame, highlight: str | None = None, ax: Axes | None = N
         ax.plot(values, y + spread, marker, color=colour, ms=6, alpha=0.4 if pale else 0.85, mec="white", mew=0.5)
         ax.plot([values.mean()] * 2, [y - 0.33, y + 0.33], color=colour, lw=2.2, alpha=0.5 if pale else 1)
     ax.set_yticks(range(len(names)), [f"{label(n)}  (n={(table['model_name'] == n).sum()})" for n in names])
-    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.set_ylim(max(len(names), 1) - 0.5, -0.5)
     ax.grid(False, axis="y")
     ax.set_xlabel("construction score; the line is the mean")
     return percent_axis(ax)

@@ -59,7 +59,7 @@ WORDINGS = (
 )
 FINAL = re.compile("|".join(f"(?P<w{i}>{wording.text})" for i, wording in enumerate(WORDINGS)))
 FINAL_STARTS = ("Task ", "Agent ended ", "No other agents found")
-NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)  # as JavaScript writes them
 
 # lines of a system turn that tell of trouble, and what is counted of them
 EVENTS = {

@@ -9,7 +9,7 @@ from evalkit.mindcraft.facts import type_of
 from evalkit.mindcraft.folders import RunFolder
 from evalkit.mindcraft.format import model_of
 from evalkit.mindcraft.naming import Naming, read_results, results_of
-from evalkit.mindcraft.parse import AgentOutcome, ParsedFile, parse_file
+from evalkit.mindcraft.parse import AgentOutcome, ParsedFile, describe, parse_file
 
 _BESIDE = ("results.txt", "results.json", "last_profile.json", "profile.json")
 
@@ -31,6 +31,9 @@ def read_logs(files: list[str], naming: Naming, ledger: Ledger) -> Iterator[Agen
         else:
             ledger.skipped(path, "no JSON file by its name")
     for path, data in read_files(json_files):
+        if isinstance(data, OSError) and os.path.isdir(path):
+            ledger.failed(path, f"the folder can't be listed: {describe(data)}")
+            continue
         parsed = parse_file(path, data)
         if parsed.outcome is not None:
             yield parsed.outcome

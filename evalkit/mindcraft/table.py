@@ -11,28 +11,37 @@ from evalkit.mindcraft.outcome import TaskOutcome
 if TYPE_CHECKING:
     import pandas as pd
 
-FLAGS = {
-    "ambiguous_definition": "the task id has differing definitions, and only the number of logs, or nothing, decided",
+# what one log can carry; its run carries it too
+LOG_FLAGS = {
     "conflicting": "final messages contradict each other, in one log or between agents",
-    "extra_agent_logs": "more agents logged than the definition names",
-    "inferred_timeout": "the duration reached the timeout; the log itself does not say so",
-    "layout_mismatch": "the path does not fit the layout that was stated",
-    "missing_agent_logs": "fewer agents logged than the definition names",
     "quoted_only": "a final wording stands in turns of agents or users only, which never counts",
     "recovered_byte_order_mark": "the file began with a byte order mark",
     "recovered_lone_surrogate": "the file held half a character, replaced",
     "recovered_nan_literal": "the file held a bare NaN or Infinity, read as null",
-    "repetitions_merged": "several repetitions were read as one run: best-of-n",
     "restarted": "the agent's process was restarted during the run",
-    "scale_assumed": "no construction score above 1: taken for fractions, could be percentages",
     "score_implied": "an old success wording names no score and stands for 1",
     "score_not_a_number": "the score logged is NaN, undefined or no number",
     "score_out_of_range": "the score does not fit the task's type",
     "stale_copy": "the same log, or one with the same start, stands in another run too: one of them is a left-over",
     "turns_skipped": "some turns hold no text and were left out",
+}
+RUN_FLAGS = {
+    "ambiguous_definition": "the task id has differing definitions, and only the number of logs, or nothing, decided",
+    "extra_agent_logs": "more agents logged than the definition names",
+    "inferred_timeout": "the duration reached the timeout; the log itself does not say so",
+    "layout_mismatch": "the path does not fit the layout that was stated",
+    "missing_agent_logs": "fewer agents logged than the definition names",
+    "repetitions_merged": "several repetitions were read as one run: best-of-n",
+    "scale_assumed": "no construction score above 1: taken for fractions, could be percentages",
     "unreadable_logs": "at least one agent's log could not be read",
 }
-FLAG_COLUMNS = tuple(Column(f"flag_{name}", "bool", meaning) for name, meaning in FLAGS.items())
+FLAGS = dict(sorted((LOG_FLAGS | RUN_FLAGS).items()))
+
+
+def _flag_columns(flags: Mapping[str, str]) -> tuple[Column, ...]:
+    return tuple(Column(f"flag_{name}", "bool", meaning) for name, meaning in flags.items())
+
+
 EVENT_COLUMNS = tuple(Column(name, "int", f"lines of this kind in the logs: {name}; a lower bound") for name in EVENTS)
 COUNT_COLUMNS = (
     Column("message_count", "int", "turns with text; logs keep only the last, so a lower bound"),
@@ -80,7 +89,7 @@ RUN_COLUMNS = (
     Column("timeout", "float", "time given to the task", "seconds"),
     Column("duration", "float", "last change of a log since the task's start; only from original mtimes", "seconds"),
     *COUNT_COLUMNS,
-    *FLAG_COLUMNS,
+    *_flag_columns(FLAGS),
 )
 AGENT_COLUMNS = (
     *IDS,
@@ -94,7 +103,7 @@ AGENT_COLUMNS = (
     Column("skipped_turns", "int", "turns without text"),
     Column("task_start", "float", "start of the task", "epoch milliseconds"),
     *COUNT_COLUMNS,
-    *FLAG_COLUMNS,
+    *_flag_columns(LOG_FLAGS),
 )
 _NONE = dict.fromkeys((column.name for column in COUNT_COLUMNS), 0)
 _FACTS = tuple(name for name in Facts.__annotations__ if name not in ("agent_count", "task_type"))

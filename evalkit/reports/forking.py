@@ -56,19 +56,23 @@ def _has_profile() -> bool:
     return any((profile / name).exists() for name in settings) or any(profile.glob("startup/*.*py"))
 
 
-def preload(notebooks: Iterable[Notebook], *, code: bool = True) -> None:
-    """Import what the notebooks import, as far as it is in `PRELOADED`, and what makes pages of them.
-
-    A fault is left to the notebook that meets it.
-    """
+def preload_engine(*, code: bool = True) -> None:
+    """Import what executes notebooks and makes pages of them; a first page, of nothing, has libraries set up."""
     from evalkit.reports.worker import quiet_imports
 
     quiet_imports()
+    import nbformat
+
     import evalkit.reports.make
     import evalkit.reports.quick  # noqa: F401
-    from evalkit.reports.html import exporter
+    from evalkit.reports.html import render
 
-    exporter(code)
+    cells = [nbformat.v4.new_markdown_cell("# Title"), nbformat.v4.new_code_cell("1")]
+    render(nbformat.v4.new_notebook(cells=cells), key="", code=code)
+
+
+def preload_libraries(notebooks: Iterable[Notebook]) -> None:
+    """Import what the notebooks import, as far as it is in `PRELOADED`; a fault is left to the notebook itself."""
     for notebook in notebooks:
         for cell in notebook.cells:
             if cell.get("cell_type") == "code":

@@ -54,26 +54,27 @@ def change(record: Record) -> str:
     new, old = record["headline"], (record["previous"] or {}).get("headline")
     if not new or not old or new.get("label") != old.get("label"):
         return ""
+    if (new["text"], new.get("n")) == (old["text"], old.get("n")):
+        return "as before"
+    before = f"was {old['text']}, n = {_count(old) or '–'}"
     if new.get("estimate") is None or old.get("estimate") is None:
-        return f"was {old['text']}" if new["text"] != old["text"] else ""
+        return before
     difference = new["estimate"] - old["estimate"]
-    if new.get("percent"):
-        shown = f"{difference * 100:+.1f} points" if difference else "no change"
-    else:
-        shown = f"{difference:+.2f}" if difference else "no change"
-    return f"was {old['text']}, n = {_count(old)}: {shown}"
+    return f"{before}: {difference * 100:+.1f} points" if new.get("percent") else f"{before}: {difference:+.2f}"
 
 
 def _row(record: Record) -> dict[str, Any]:
     headline = record["headline"] or {}
+    params = Path(record["params_file"])
     folder = record["notebook"]
     return {
         **record,
         "headline_text": headline.get("text", ""),
         "headline_label": headline.get("label", ""),
         "n": _count(headline),
+        "is_orphan": bool(record["params_file"]) and params.parent.is_dir() and not params.exists(),
         "change": change(record),
-        "when": record["made"].replace("T", " ").replace("+00:00", " UTC"),
+        "when": record["made"][:16].replace("T", " "),
         "files": [(f"{folder}/{table['file']}", f"{table['name']}.csv") for table in record["tables"]],
     }
 

@@ -45,6 +45,11 @@ class JournalManager(NotebookExecutionManager):
             cell.outputs = joined(cell.outputs)
             self._note({"index": cell_index, "cell": cell})
 
+    def notebook_complete(self, **kwargs: Any) -> None:
+        """Note what the notebook says of itself."""
+        super().notebook_complete(**kwargs)
+        self._note({"metadata": self.nb.metadata})
+
     def _note(self, entry: dict) -> None:
         line = json.dumps(entry) + "\n"
         with open(self.journal, "a", encoding="utf-8") as file:
@@ -88,6 +93,8 @@ def read_journal(journal: str | os.PathLike) -> tuple[NotebookNode | None, int |
             nb = entry.notebook
         elif "begun" in entry:
             last = entry.begun
+        elif "metadata" in entry:
+            nb.metadata = entry.metadata
         else:
             nb.cells[entry["index"]] = entry.cell
     return nb, last

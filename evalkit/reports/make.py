@@ -46,7 +46,7 @@ def execute(job: Job) -> tuple[NotebookNode, Failure | None]:
     failure : Failure or None
     """
     logging.getLogger("papermill").setLevel(logging.ERROR)
-    engine = kernels.NORMAL
+    engine, spec = kernels.NORMAL, job.report.notebook.metadata.get("kernelspec", {})
     if job.quick:
         from evalkit.reports.quick import QUICK as engine
     try:
@@ -56,7 +56,8 @@ def execute(job: Job) -> tuple[NotebookNode, Failure | None]:
             job.report.parameters,
             engine_name=engine,
             journal=str(job.journal),
-            kernel_name=None if "kernelspec" in job.report.notebook.metadata else "python3",
+            kernel_name=spec.get("name") or "python3",
+            language=spec.get("language") or "python",
             request_save_on_cell_execute=False,
             progress_bar=False,
             shutdown_kernel="immediate",
@@ -65,17 +66,20 @@ def execute(job: Job) -> tuple[NotebookNode, Failure | None]:
         nb, last = kernels.read_journal(job.journal)
         if last is None:
             raise
+        failure = Failure(f"{type(error).__name__}: {error}", last)
         if isinstance(error, PapermillExecutionError):
-            last, cause = error.cell_index, f"{error.ename}: {error.evalue}"
-        else:
-            cause = f"{type(error).__name__}: {error}"
-        return nb, Failure(job.overdue.read_text() if job.overdue.exists() else cause, last)
+            failure = _first_error(nb)  # papermill also takes errors for failures that a cell's tag allows
+        if job.overdue.exists():
+            failure = Failure(job.overdue.read_text(), last)
+        if failure:
+            return nb, failure
     return nb, _missing_figure(nb)
 
 
 def finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float) -> None:
     """Write a report's files, the record last."""
     report, output = job.report, job.output
+    failure = failure and failure._replace(error=plain(failure.error, keep_lines=True))
     headline, tables = harvest(nb, report.name)
     nb.metadata.pop("papermill", None)
     page, executed = output / f"{report.key}.html", output / f"{report.key}.ipynb"
@@ -93,7 +97,7 @@ def finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float) 
     record = job.record(
         title=title_of(nb) or report.notebook.name,
         status="failed" if failure else "made",
-        error=plain(failure.error, keep_lines=True) if failure else "",
+        error=failure.error if failure else "",
         cell=failure.cell if failure else None,
         made=made.isoformat(timespec="seconds"),
         seconds=round(seconds, 3),
@@ -129,6 +133,15 @@ def harvest(nb: NotebookNode, name: str) -> tuple[dict | None, list[dict]]:
                 rows = f"{table['rows']:,} row{'' if table['rows'] == 1 else 's'}"
                 data["text/markdown"] = f"[{table['name']}.csv](<{file}>): {rows}"
     return headline, list(tables.values())
+
+
+def _first_error(nb: NotebookNode) -> Failure | None:
+    for index, cell in enumerate(nb.cells):
+        if "raises-exception" not in cell.metadata.get("tags", []):
+            for output in cell.get("outputs", []):
+                if output.output_type == "error":
+                    return Failure(f"{output.ename}: {output.evalue}", index)
+    return None
 
 
 def _missing_figure(nb: NotebookNode) -> Failure | None:

@@ -41,8 +41,8 @@ class Progress:
             self._line("FAILED", record["key"], plain(first, 200), seconds)
             return
         size = record["page_bytes"]
-        large = f", {size / 1e6:.1f} MB: more than {SIZE_BUDGET / 1e6:.1f}" if size > SIZE_BUDGET else ""
-        self._line("made", record["key"], _headline(record), f"{seconds}, {record['why']}{large}")
+        large = f", more than {SIZE_BUDGET / 1e6:.1f}" if size > SIZE_BUDGET else ""
+        self._line("made", record["key"], _headline(record), f"{seconds}, {size / 1e6:.2f} MB{large}, {record['why']}")
 
     def bar(self, running: Iterable[str]) -> None:
         """Draw the bar, with the reports that are being made beside it."""

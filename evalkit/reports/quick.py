@@ -5,13 +5,13 @@ notebook. So display hooks, tracebacks, magics and figures are those of a Jupyte
 """
 
 import asyncio
+import builtins
 import io
 import os
 import platform
 import signal
 import sys
 import types
-from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -28,6 +28,15 @@ from traitlets.config import Config
 from evalkit.reports.kernels import JournalEngine
 
 QUICK = "evalkit-quick"
+INLINE = "module://matplotlib_inline.backend_inline"
+
+
+_OUTPUTS = {
+    "stream": ("name", "text"),
+    "display_data": ("data", "metadata"),
+    "execute_result": ("data", "metadata", "execution_count"),
+    "error": ("ename", "evalue", "traceback"),
+}
 
 
 class Recorder(Session):
@@ -38,6 +47,7 @@ class Recorder(Session):
         self.outputs: list[NotebookNode] = []
         self.displays: dict[str, list[NotebookNode]] = {}
         self.clear_next = False
+        self.streams: list[Stream] = []
 
     def msg(self, msg_type: str, content: dict | None = None, *_: Any, **__: Any) -> dict:
         """Make a message; its header holds the type alone."""
@@ -58,11 +68,19 @@ class Recorder(Session):
             for output in self.displays.get(name, []):
                 output.data = nbformat.from_dict(content["data"])
                 output.metadata = nbformat.from_dict(content["metadata"])
-        elif kind in ("stream", "display_data", "execute_result", "error"):
-            self._add(nbformat.v4.output_from_msg(message), name)
+        elif kind in _OUTPUTS:
+            if kind != "stream":
+                self.take_printed()
+            # nbformat's own function for this validates each output against the schema of a whole notebook
+            self._add(nbformat.from_dict({"output_type": kind, **{key: content[key] for key in _OUTPUTS[kind]}}), name)
         return message
 
-    def _add(self, output: NotebookNode, name: str | None) -> None:
+    def take_printed(self) -> None:
+        """Add what was written past Python since."""
+        for stream in self.streams:
+            stream.take_printed()
+
+    def _add(self, output: NotebookNode, name: str | None = None) -> None:
         if self.clear_next:
             self._clear()
             self.clear_next = False
@@ -76,13 +94,19 @@ class Recorder(Session):
 
 
 class Stream(io.TextIOBase):
-    """Standard output or error of a notebook."""
+    """Standard output or error of a notebook.
+
+    What programs and libraries write past Python, to the process's own descriptor, is in a file; it is added before
+    the next output of another kind, and at the end of the cell.
+    """
 
     encoding = "UTF-8"
     errors = "strict"
 
     def __init__(self, recorder: Recorder, name: str) -> None:
         self.recorder, self.name = recorder, name
+        self.taken = os.fstat(self.fileno()).st_size
+        recorder.streams.append(self)
 
     def writable(self) -> bool:
         """Return True."""
@@ -96,33 +120,19 @@ class Stream(io.TextIOBase):
         """Add text to the current cell's outputs."""
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
-        last = self.recorder.outputs[-1] if self.recorder.outputs and not self.recorder.clear_next else None
-        if last is not None and last.output_type == "stream" and last.name == self.name:
-            last.text += text
-        elif text:
+        if text:
             self.recorder.send(None, "stream", {"name": self.name, "text": text})
         return len(text)
 
-
-class _Tail:
-    """What programs and libraries write past Python, to a descriptor of the process that is a file."""
-
-    def __init__(self, stream: Stream) -> None:
-        self.stream = stream
-        self.path = Path(f"/proc/self/fd/{stream.fileno()}")
-        self.read = self._size()
-
-    def flush(self) -> None:
-        """Move what has come since into the outputs."""
-        if self._size() > self.read:
-            with open(self.path, "rb") as file:
-                file.seek(self.read)
-                data = file.read()
-            self.read += len(data)
-            self.stream.write(data.decode(errors="replace"))
-
-    def _size(self) -> int:
-        return os.fstat(self.stream.fileno()).st_size
+    def take_printed(self) -> None:
+        """Add what has come to the descriptor since."""
+        size = os.fstat(self.fileno()).st_size
+        if size > self.taken:
+            with open(f"/proc/self/fd/{self.fileno()}", "rb") as file:
+                file.seek(self.taken)
+                data = file.read(size - self.taken)
+            self.taken = size
+            self.write(data.decode(errors="replace"))
 
 
 class QuickShell(ZMQInteractiveShell):
@@ -144,7 +154,6 @@ def start_shell() -> tuple[QuickShell, Recorder]:
         Its `outputs` are those of the cell that runs.
     """
     recorder = Recorder()
-    os.environ["MPLBACKEND"] = os.environ.get("MPLBACKEND") or "module://matplotlib_inline.backend_inline"
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()  # every child would draw the same numbers
     sys.path.insert(0, "")
@@ -155,11 +164,27 @@ def start_shell() -> tuple[QuickShell, Recorder]:
     shell.displayhook.session = shell.display_pub.session = recorder
     shell.displayhook.topic = b"execute_result"
     sys.modules["__main__"] = module
-    module.__dict__["input"] = _no_input
+    builtins.input = raw_input
+    _show_inline()
     return shell, recorder
 
 
-def _no_input(prompt: str = "") -> str:
+def _show_inline() -> None:
+    """Have pyplot show figures below the cell, also where it was imported before the fork, when there was no shell.
+
+    matplotlib's inline backend binds itself to the shell as it is imported, and only then: without this, figures
+    would be lost without an error.
+    """
+    backend = os.environ["MPLBACKEND"] = os.environ.get("MPLBACKEND") or INLINE
+    sys.modules.pop("matplotlib_inline.backend_inline", None)
+    if "matplotlib" in sys.modules:
+        sys.modules["matplotlib"].rcParams["backend"] = backend
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].switch_backend(backend)
+
+
+def raw_input(prompt: str = "") -> str:
+    """Take the place of ``input``, as a kernel's method of this name does: nobody is there to answer."""
     raise StdinNotImplementedError("raw_input was called, but this frontend does not support input requests.")
 
 
@@ -179,7 +204,6 @@ class QuickEngine(JournalEngine):
     @classmethod
     def _execute_cells(cls, nb_man: NotebookExecutionManager, shell: QuickShell, recorder: Recorder) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        tails = [_Tail(sys.stdout), _Tail(sys.stderr)]
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
         for index, cell in enumerate(nb_man.nb.cells):
@@ -190,8 +214,7 @@ class QuickEngine(JournalEngine):
                 nb_man.cell_exception(cell, cell_index=index, exception=error)
                 break
             finally:
-                for tail in tails:
-                    tail.flush()
+                recorder.take_printed()
                 nb_man.cell_complete(cell, cell_index=index)
 
     @classmethod

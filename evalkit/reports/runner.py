@@ -17,7 +17,7 @@ from evalkit.io.text import plain
 from evalkit.reports import changes
 from evalkit.reports.aside import folder_aside
 from evalkit.reports.attempt import Attempt
-from evalkit.reports.forking import can_be_quick, preload, start_method
+from evalkit.reports.forking import can_be_quick, preload_engine, preload_libraries, start_method
 from evalkit.reports.job import Job
 from evalkit.reports.plan import Report
 from evalkit.reports.progress import Progress
@@ -106,11 +106,7 @@ class _Batch:
         with _interruptible():
             try:
                 due = self._choose(reports, force=force, code=code, fork=fork)
-                if due and start_method() == "fork":
-                    preload(
-                        {job.report.notebook.path: job.report.notebook for job in due if job.quick}.values(), code=code
-                    )
-                self._make(due)
+                self._make(deque((job, 1) for job in due), code)
             except KeyboardInterrupt:
                 for attempt in self.running.values():
                     attempt.kill()
@@ -136,12 +132,16 @@ class _Batch:
                 self.progress.unchanged(record)
         return due
 
-    def _make(self, due: list[Job]) -> None:
-        waiting = deque((job, 1) for job in due)
+    def _make(self, waiting: deque[tuple[Job, int]], code: bool) -> None:
+        if waiting and start_method() == "fork":
+            preload_engine(code=code)
+            quick = {job.report.notebook.path: job.report.notebook for job, _ in waiting if job.quick}
+            while len(waiting) > 1 and len(self.running) < self.jobs - 1:
+                self._start(*waiting.popleft())  # other cores would be idle now
+            preload_libraries(quick.values())
         while waiting or self.running:
             while waiting and len(self.running) < self.jobs:
-                job, number = waiting.popleft()
-                self._start(Attempt(job, self.timeout, number))
+                self._start(*waiting.popleft())
             self.progress.bar(attempt.job.report.key for attempt in self.running.values())
             first = min(attempt.deadline for attempt in self.running.values())
             for handle in wait(list(self.running), max(0.0, first - time.monotonic())):
@@ -151,7 +151,8 @@ class _Batch:
             for attempt in self.running.values():
                 attempt.end_if_overdue()
 
-    def _start(self, attempt: Attempt) -> None:
+    def _start(self, job: Job, number: int, **died: Any) -> None:
+        attempt = Attempt(job, self.timeout, number, **died)
         self.running[attempt.handle] = attempt
 
     def _settle(self, attempt: Attempt) -> Job | None:
@@ -167,7 +168,7 @@ class _Batch:
             write_aside(record_path(self.output, job.report.key), json.dumps(record, default=str), self.aside)
             self._note(record)
         else:
-            self._start(Attempt(job, self.timeout, attempt.number, error=attempt.cause(), seconds=attempt.seconds))
+            self._start(job, attempt.number, error=attempt.cause(), seconds=attempt.seconds)
         return None
 
     def _note(self, record: Record) -> None:

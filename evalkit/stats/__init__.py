@@ -17,6 +17,7 @@ _WHERE = {
     "holm": "comparison",
     "minimal_detectable_difference": "power",
     "pairs_needed": "power",
+    "detectable_gap": "power",
     "Trend": "trend",
     "trend_test": "trend",
     "pass_at_k": "repetitions",

@@ -106,6 +106,36 @@ def pairs_needed(
     return float(high)
 
 
+def detectable_gap(n: int, *, power: float = 0.8, confidence: float = 0.95) -> float:
+    """Return the difference of two rates around one half that n independent values on each side show.
+
+    Normal approximation, two-sided (Fleiss, Levin and Paik 2003, chapter 4): (z of the level + z of the power) ·
+    √(2 · ¼ / n), for the rate that is hardest to tell.
+
+    Parameters
+    ----------
+    n : int
+        Values on each side.
+    power, confidence : float
+        Between 0 and 1, both excluded.
+
+    Returns
+    -------
+    float
+        NaN where not even a difference of 1 would show, or n < 1.
+
+    Raises
+    ------
+    ValueError
+        For a power or confidence not between 0 and 1.
+    """
+    level = _level(power, confidence, 1)
+    if n < 1:
+        return math.nan
+    gap = float(special.ndtri(1 - level / 2) + special.ndtri(power)) * math.sqrt(0.5 / n)
+    return gap if gap <= 1 else math.nan
+
+
 def fewest_pairs(level: float) -> int:
     """Return how many pairs must differ, all the same way, for an exact paired test to reach the level."""
     return 1 + math.ceil(-math.log2(level) - 1e-9)

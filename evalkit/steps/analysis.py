@@ -82,7 +82,7 @@ def failure_kinds(steps: pd.DataFrame) -> pd.DataFrame:
     """
     failed = named(steps)[steps["verdict"].isin(("failure", "critical failure", "silent failure")).to_numpy()]
     messages = failed["error"].where(failed["verdict"] != "silent failure", failed["silent_failure_reason"])
-    failed = failed.assign(message=messages.fillna("unknown error"))
+    failed = failed.assign(message=messages.fillna("unknown error").str.slice(0, 300))
     failed = failed.assign(kind=failed["error_type"].where(failed["error_type"].notna(), failed["message"].map(_kind)))
     rows = [
         {
@@ -161,4 +161,4 @@ _STORAGE_COLUMNS = (
 
 def _kind(message: str) -> str:
     text = re.sub(r"'[^']*'|\"[^\"]*\"", "'…'", message)
-    return re.sub(r"\d+(?:\.\d+)?", "#", text)[:120]
+    return re.sub(r"\d+(?:\.\d+)?", "#", text)

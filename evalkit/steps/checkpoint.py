@@ -29,7 +29,7 @@ class CheckpointError(ValueError):
     """A SQLite file that holds no checkpoints, or one that can't be read."""
 
 
-def read_checkpoints(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def read_checkpoints(path: str) -> Iterator[tuple[str, dict[str, Any] | CheckpointError]]:
     """Read the newest checkpoint of every thread, the thread written last at the end.
 
     Parameters
@@ -41,7 +41,7 @@ def read_checkpoints(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
     ------
     thread : str
         ``thread_id``, with the namespace of a subgraph behind a slash.
-    values : dict
+    values : dict, or the CheckpointError met
         ``channel_values`` as plain data.
 
     Raises
@@ -57,15 +57,20 @@ def read_checkpoints(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
     except sqlite3.Error as error:
         raise CheckpointError(f"no LangGraph checkpoints: {error}") from error
     for thread, namespace, kind, blob in rows:
-        checkpoint = _decode(kind, blob)
+        name = f"{thread}/{namespace}" if namespace else str(thread)
+        try:
+            checkpoint = _decode(kind, blob)
+        except CheckpointError as error:
+            yield name, error
+            continue
         values = checkpoint.get("channel_values") if isinstance(checkpoint, dict) else None
-        yield f"{thread}/{namespace}" if namespace else str(thread), values if isinstance(values, dict) else {}
+        yield name, values if isinstance(values, dict) else {}
 
 
 def _decode(kind: str, blob: bytes) -> Any:
     try:
         if kind == "msgpack":
-            return msgspec.msgpack.decode(blob, ext_hook=_data_of, strict=False)
+            return msgspec.msgpack.decode(blob, ext_hook=_data_of)
         if kind == "json":
             return json.loads(blob)
     except (ValueError, RecursionError, TypeError) as error:
@@ -75,7 +80,7 @@ def _decode(kind: str, blob: bytes) -> Any:
 
 def _data_of(code: int, data: memoryview) -> Any:
     """Take the data an object was made of."""
-    inner = msgspec.msgpack.decode(data, ext_hook=_data_of, strict=False)
+    inner = msgspec.msgpack.decode(data, ext_hook=_data_of)
     if code == _DELTA:
         return inner
     if code == _NUMPY:

@@ -209,11 +209,9 @@ def steps_of(steps: pd.DataFrame, histories: Sequence[History]) -> pd.DataFrame:
 
 def short_steps(steps: pd.DataFrame) -> pd.DataFrame:
     """Give the columns of a frame of steps that a page has room for, with what went wrong in one of them."""
-    wrong = steps["silent_failure_reason"].fillna(steps["error"]).fillna(steps["skip_reason"])
-    first, last = (
-        ["position", "step_index", "attempt", "function_name", "verdict"],
-        ["result_type", "truncated", "cell_type"],
-    )
+    wrong = steps["silent_failure_reason"].fillna(steps["error"]).fillna(steps["skip_reason"]).str.slice(0, 300)
+    first = ["position", "step_index", "attempt", "function_name", "verdict"]
+    last = ["result_type", "truncated", "cell_type"]
     return steps[first].assign(remark=wrong).join(steps[last])
 
 

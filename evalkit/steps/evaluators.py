@@ -10,7 +10,7 @@ from evalkit.steps import functions  # noqa: F401  (its evaluators are registere
 from evalkit.steps.format import DEFAULTS, Options, StepRecord
 from evalkit.steps.functions import LEGACY
 from evalkit.steps.jsonable import to_jsonable
-from evalkit.steps.records import function_of, normalise_history, normalise_record, same_call
+from evalkit.steps.records import function_of, normalise_history, normalise_record, same_call, whole
 from evalkit.steps.registry import Check, check, evaluator_for
 from evalkit.steps.structure import UNEXPECTED, judge_structure
 from evalkit.steps.verdicts import silent_failure, verdict
@@ -44,8 +44,8 @@ def evaluate_step(execution: Any, state: Mapping[str, Any] | None = None, option
     attempt = 1
     if isinstance(history, list) and history and (history[-1] is execution or history[-1] == execution):
         attempt = attempts(normalise_history(history, options))[-1]
-    if record["step_index"] is None and isinstance(state.get("current_step_index"), int):
-        record["step_index"] = state["current_step_index"]
+    if record["step_index"] is None:
+        record["step_index"] = whole(to_jsonable(state.get("current_step_index")))
     return evaluate_record(record, attempt, options)
 
 
@@ -129,10 +129,9 @@ def _by_type(record: StepRecord) -> dict[str, Any]:
         judged = judge_structure(record)
         issues = judged["parsing_issues"]
         severity = "error" if judged["data_quality"] == UNEXPECTED else "warning" if issues else "info"
-        score = 0.0 if severity == "error" else float(not issues)
-        return judged | {
-            "checks": [check("structure", score, judged["data_completeness"], "; ".join(issues), severity)]
-        }
+        score = not issues and severity != "error"
+        label, why = judged["data_completeness"], "; ".join(issues)
+        return judged | {"checks": [check("structure", score, label, why, severity)]}
     if kind == "text":
         text = "only the beginning of the result was kept" if cut else ""
         completeness = "limited" if cut else "complete"

@@ -178,7 +178,7 @@ def enrichment(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     ax.set_ylim(len(groups) - 0.5, -0.5)
     ax.margins(x=0.1)
     ax.xaxis.get_major_locator().set_params(integer=True)
-    ax.set_xlabel("significant terms; each method by its own p-values")
+    ax.set_xlabel("significant terms, by method")
     _legend(ax, [Patch(fc=c, hatch=h, ec="white", label=label(m)) for m, (c, h) in palette.items()])
     return ax
 

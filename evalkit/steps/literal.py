@@ -4,9 +4,11 @@ import ast
 import json
 import re
 import warnings
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 MAX_LENGTH = 2_000_000  # characters; a longer text is not taken apart
+_SHORT = 10_000  # characters; what was read of such a text is kept for the next reader
 MAX_DEPTH = 80  # brackets within brackets
 
 _CLOSING = {"{": "}", "[": "]", "(": ")"}
@@ -18,6 +20,8 @@ _REWRITES = (  # what `str()` writes outside of strings and `ast.literal_eval` d
     (re.compile(r"\btrue\b"), "True"),
     (re.compile(r"\bfalse\b"), "False"),
 )
+_WORD = re.compile("[A-Za-z]{3}")  # all that is rewritten has such a word
+_BEGIN = re.compile(r"\s*(?=[\[{(])")
 _CELL_TYPES = re.compile(r"group_to_cell_type['\"]?\s*[=:]\s*(?=\{)")
 _JSON = json.JSONDecoder(parse_constant=lambda _: None)
 
@@ -61,21 +65,29 @@ def read_literal(text: str, start: int = 0) -> Literal:
     Returns
     -------
     Literal
-        ``Literal(None, False)`` where no bracket stands there or the text is neither.
+        ``Literal(None, False)`` where no bracket stands there or the text is neither. Not to be changed: the same
+        value may be given again.
     """
-    begin = re.compile(r"\s*(?=[\[{(])").match(text, start)
+    begin = _BEGIN.match(text, start)
     if begin is None or len(text) > MAX_LENGTH:
         return NOTHING
-    tokens, ends = _scan(text, begin.end())
+    return (_read_short if len(text) <= _SHORT else _read)(text, begin.end())
+
+
+def _read(text: str, start: int) -> Literal:
+    tokens, ends = _scan(text, start)
     if ends and not ends[-1][1]:
-        value = _as_json(text, begin.end())
+        value = _as_json(text, start)
         if value is not None:
             return Literal(value, False)
-    for n, closing in reversed(ends):  # the longest beginning that can be read
-        value = _evaluate("".join(tokens[:n]) + closing)
+    for n, stack, empty in reversed(ends):  # the longest beginning that can be read
+        value = _evaluate("".join(tokens[:n]) + _close(stack, empty))
         if value is not None:
-            return Literal(_mark(value), bool(closing))
+            return Literal(_mark(value), bool(stack))
     return NOTHING
+
+
+_read_short = lru_cache(1024)(_read)  # one result is read by several checks
 
 
 def read_cell_types(text: str) -> Literal:
@@ -95,52 +107,59 @@ def read_cell_types(text: str) -> Literal:
     return Literal({str(k): str(v) for k, v in value.items() if isinstance(v, (str, int))}, cut)
 
 
-def _scan(text: str, start: int) -> tuple[list[str], list[tuple[int, str]]]:
+def _scan(text: str, start: int) -> tuple[list[str], list[tuple[int, str, bool]]]:
     """Cut the bracketed value at `start` into tokens.
 
     Returns
     -------
     tokens : list of str
-    ends : list of (int, str)
-        Up to three places where the value may end, as the number of tokens and what has to be added to close it:
-        nothing for a complete value; else ``...`` in each open bracket, as mark of the cut. Empty where the
-        brackets don't match.
+    ends : list of (int, str, bool)
+        Up to three places where the value may end: the number of tokens before it, the brackets open there (none for
+        a complete value), and whether it is right behind an opening one. Empty where the brackets don't match.
     """
     tokens: list[str] = []
-    stack: list[str] = []
-    ends: list[tuple[int, str]] = []
+    stack = ""
+    ends: list[tuple[int, str, bool]] = []
     for match in _TOKEN.finditer(text, start):
         token = match.group()
         if token == ",":
-            ends.append((len(tokens), _close(stack)))
+            ends.append((len(tokens), stack, False))
         called = token == "(" and bool(tokens) and tokens[-1] == ""
         tokens.append(_rewrite(token))
         if token in _CLOSING:
-            stack.append(token)
+            stack += token
             if len(stack) > MAX_DEPTH:
                 return [], []
             if not called:
-                ends.append((len(tokens), _close(stack, empty=True)))
+                ends.append((len(tokens), stack, True))
         elif token in ("}", "]", ")"):
-            if _CLOSING[stack.pop()] != token:
+            if _CLOSING[stack[-1]] != token:
                 return [], []
-            ends.append((len(tokens), _close(stack)))
+            stack = stack[:-1]
+            ends.append((len(tokens), stack, False))
             if not stack:
                 return tokens, ends[-1:]
         elif token[0] in "'\"" and len(token) > 1 and token[-1] == token[0]:
-            ends.append((len(tokens), _close(stack)))  # after a key this can't be read, and the end before counts
-        del ends[:-3]
+            ends.append((len(tokens), stack, False))  # after a key this can't be read, and the end before counts
+        if len(ends) > 3:
+            del ends[:-3]
     return tokens, ends
 
 
 def _rewrite(token: str) -> str:
-    if token[0] not in "'\"":
+    if token[0] == "'":
+        return token
+    if token[0] == '"':  # JSON writes some characters as two escapes, which Python keeps apart
+        value = _as_json(token, 0) if "\\" in token else None
+        return token if value is None else repr(value)
+    if _WORD.search(token):
         for pattern, replacement in _REWRITES:
             token = pattern.sub(replacement, token)
     return token
 
 
-def _close(stack: list[str], *, empty: bool = False) -> str:
+def _close(stack: str, empty: bool) -> str:
+    """Write what closes the open brackets, with ``...`` in each as mark of the cut."""
     marks = []
     for bracket in reversed(stack):
         marks.append(("" if empty else ",") + ("...:..." if bracket == "{" else "...,") + _CLOSING[bracket])
@@ -170,6 +189,8 @@ def _mark(value: Any) -> Any:
         kind = CutDict if ... in value else dict
         return kind((k, _mark(v)) for k, v in value.items() if k is not ...)
     if isinstance(value, (list, tuple, set)):
-        kind = CutList if any(v is ... for v in value) else list
-        return kind(_mark(v) for v in value if v is not ...)
+        items = [_mark(item) for item in value if item is not ...]
+        if items and is_cut(items[-1]) and not items[-1]:  # the cut came right behind its bracket: nothing is known
+            items.pop()
+        return CutList(items) if any(item is ... for item in value) else items
     return str(value) if isinstance(value, (complex, bytes)) else value

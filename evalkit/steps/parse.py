@@ -162,13 +162,15 @@ def _state_in(value: Any) -> Mapping | None:
 
 
 def _from_checkpoints(path: str, options: Options) -> Found:
-    histories, without = [], 0
+    histories, without, broken = [], 0, []
     for thread, values in read_checkpoints(path):
-        records = values.get(HISTORY_KEY)
-        if not isinstance(records, list):
+        if isinstance(values, CheckpointError):
+            broken.append(f"thread {thread}: {values}")
+        elif isinstance(values.get(HISTORY_KEY), list):
+            records = normalise_history(values[HISTORY_KEY], options)
+            histories.append(History(path, thread, records, values.get(PLAN_KEY)))
+        else:
             without += 1
-            continue
-        histories.append(History(path, thread, normalise_history(records, options), values.get(PLAN_KEY)))
-    if not histories:
-        return Found([], "skipped", f"checkpoints without {HISTORY_KEY}")
-    return Found(histories, "used", f"{without} threads without {HISTORY_KEY}" if without else "")
+    reasons = broken + ([f"{without} threads without {HISTORY_KEY}"] if without else [])
+    status = "used" if histories else "failed" if broken else "skipped"
+    return Found(histories, status, "; ".join(reasons) or ("" if histories else "no checkpoints"))

@@ -8,6 +8,8 @@ from evalkit.steps.format import Options, StepRecord
 Severity = Literal["info", "warning", "error", "critical"]
 Evaluator = Callable[[StepRecord, Options], Mapping[str, Any]]
 
+_SHOWN = 500  # characters of an explanation
+
 EVALUATORS: dict[str, Evaluator] = {}
 
 

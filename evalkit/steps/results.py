@@ -14,6 +14,7 @@ from evalkit.steps.records import number, whole
 
 _NO_CELL_TYPES = re.compile(r"no new cell types", re.IGNORECASE)
 _FAILED = re.compile(r"^\s*process cells failed", re.IGNORECASE)
+ERROR_TEXT = re.compile(r"^[^\w{\[(<]*(?:error|exception|traceback|failed)\b", re.IGNORECASE)
 _HTML = re.compile(r"<\s*(?:!doctype|!--|[a-z][a-z0-9]*[\s/>])", re.IGNORECASE)
 _CUT_PLOTS = re.compile(r"^\s*\{['\"]multiple_plots['\"]\s*:\s*true", re.IGNORECASE)
 
@@ -182,7 +183,7 @@ def read_plots(record: StepRecord) -> Plots:
         if isinstance(value.get("html"), str):
             value = value["html"]
     if isinstance(value, str) and value.strip():
-        if _HTML.search(value):
+        if _HTML.search(value) and not ERROR_TEXT.match(value):
             return Plots("html", 1, None if cut else len(value), None)
         image = value.startswith(("data:image/", "iVBORw0KGgo"))
         return Plots("image", 1, 0, None) if image else Plots("text", 0, 0, None)
@@ -230,7 +231,8 @@ def _list(value: Any) -> list:
 def _entries(value: Any, key: str) -> tuple[list[Mapping], int | None]:
     """Give the entries listed under `key`, or in the bare list, and their number (None: no list, or a cut one)."""
     listed = value.get(key) if isinstance(value, Mapping) else value
-    entries = [entry for entry in _list(listed) if isinstance(entry, Mapping)]
+    known = (entry for entry in _list(listed) if isinstance(entry, Mapping))
+    entries = [entry for entry in known if not (is_cut(entry) and "category" not in entry)]
     return entries, None if is_cut(listed) or not isinstance(listed, list) else len(entries)
 
 

@@ -18,7 +18,7 @@ from evalkit.steps.results import content, read_plots
 _MAX_HTML = 2_000_000  # characters; a larger page is named, not shown
 
 
-def plots(histories: Sequence[History], options: Options = DEFAULTS) -> pd.DataFrame:
+def plots(histories: Sequence[History]) -> pd.DataFrame:
     """List the plots that histories hold: ids, type, plots, html_length (missing: unknown), path."""
     rows = [
         ids_of(history, position, record) | read_plots(record)._asdict()
@@ -28,7 +28,7 @@ def plots(histories: Sequence[History], options: Options = DEFAULTS) -> pd.DataF
     return frame(rows, _PLOT_COLUMNS)
 
 
-def show_plots(histories: Sequence[History], limit: int = 6, options: Options = DEFAULTS) -> None:
+def show_plots(histories: Sequence[History], limit: int = 6) -> None:
     """Show the stored plots of histories: a table of all, and the first in sandboxed frames.
 
     Only HTML that is whole is shown, and only inside frames that run no script and load nothing.
@@ -39,7 +39,7 @@ def show_plots(histories: Sequence[History], limit: int = 6, options: Options = 
     limit : int
         At most so many frames.
     """
-    table = plots(histories, options)
+    table = plots(histories)
     if table.empty:
         show_text("No plots are stored.")
         return
@@ -53,9 +53,8 @@ def show_plots(histories: Sequence[History], limit: int = 6, options: Options = 
                 show_text(f"Only the first {limit} plots are shown.")
                 return
             if read_plots(record).type in ("html", "multiple_plots") and len(page) <= _MAX_HTML:
-                show_sandboxed(
-                    page, f"{title or record['step']['function_name']}, record {position} of {history.label}"
-                )
+                name = title or record["step"]["function_name"]
+                show_sandboxed(page, f"{name}, record {position} of {history.label}")
                 shown += 1
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from evalkit.io.output import write_text
 from evalkit.steps.format import DEFAULTS, Options
 from evalkit.steps.jsonable import to_jsonable
-from evalkit.steps.records import function_of, name, normalise_history, normalise_record, truth
+from evalkit.steps.records import function_of, name, normalise_history, normalise_record, truth, whole
 from evalkit.steps.results import read_enrichment, read_plots
 from evalkit.steps.verdicts import silent_failure
 
@@ -57,15 +57,14 @@ def store_execution_result(
     metadata: dict[str, Any] = {}
     if reason := name(step.get("skip_reason")):
         return _stored("skipped", result, f"Skipped: {reason}", {"skip_reason": reason}, options)
-    if truth(success) is not True:
+    if not _succeeded(success):
         shown = f"Failed: {result}" if result not in (None, "") else "Failed"
         return _stored("text", None, shown, metadata, options)
-    summary = create_result_summary(function, result, options)
+    summary = create_result_summary(step, result, options)
     if function in options.structured_functions:
         return _stored("structured", result, summary, metadata, options)
     if options.is_plot(function):
-        record = normalise_record({"step": {**step}, "success": True, "result": result}, options)
-        plots = read_plots(record)
+        plots = read_plots(normalise_record({"step": step, "success": True, "result": result}, options))
         metadata = {"type": plots.type, "html_length": plots.html_length, "plots": plots.plots}
         return _stored("visualization", result, summary, metadata, options)
     if result and not isinstance(result, (bool, int, float)):
@@ -76,8 +75,8 @@ def store_execution_result(
     return _stored("text", result, summary, metadata, options)
 
 
-def create_result_summary(function_name: str | None, result: Any, options: Options = DEFAULTS) -> str:
-    """Summarise the result of a successful step in one line.
+def create_result_summary(step: Mapping[str, Any] | str | None, result: Any, options: Options = DEFAULTS) -> str:
+    """Summarise the result of a successful step, given as the step or the name of its function, in one line.
 
     ``Enrichment: GO: 12 terms, KEGG: 3 terms``, ``Process cells: Discovery completed``, ``DEA: Analysis completed``;
     ``Success`` where there is no result; else, and for a result that speaks of a failure, its first 100 characters.
@@ -85,7 +84,7 @@ def create_result_summary(function_name: str | None, result: Any, options: Optio
     result = to_jsonable(result)
     if result is None:
         return "Success"
-    record = normalise_record({"step": {"function_name": function_name}, "success": True, "result": result}, options)
+    record = normalise_record({"step": step, "success": True, "result": result}, options)
     function = function_of(record)
     if silent_failure(record, options) is None:
         if function == "perform_enrichment_analyses" and (methods := read_enrichment(record).methods):
@@ -123,15 +122,15 @@ def record_execution(
         A new list: the records so far and one of shape B (with a UTC ``timestamp``).
     """
     history = list(state.get("execution_history") or [])
-    index = state.get("current_step_index")
+    index = whole(to_jsonable(state.get("current_step_index")))
     stored = store_execution_result(step, result, success, options)
     text = None if error is None else str(error) or type(error).__name__
     if stored["result_summary"] == "Failed" and text:
         stored["result_summary"] = f"Failed: {text}"[: options.summary_limit]
     record = {
-        "step_index": index if isinstance(index, int) else len(history),
+        "step_index": len(history) if index is None else index,
         "step": step if isinstance(step, Mapping) else {},
-        "success": truth(success) is True,
+        "success": _succeeded(success),
         **stored,
         "error": text,
         "error_type": type(error).__name__ if isinstance(error, BaseException) else None,
@@ -161,6 +160,10 @@ def save_history(history: Iterable[Mapping[str, Any]], path: str | os.PathLike) 
     target = Path(path)
     text = "".join(f"{line}\n" for line in lines) if target.suffix in (".jsonl", ".ndjson") else _as_list(lines)
     write_text(text, target)
+
+
+def _succeeded(success: Any) -> bool:
+    return truth(to_jsonable(success)) is True
 
 
 def _stored(kind: str, result: Any, summary: str, metadata: dict, options: Options) -> dict[str, Any]:

@@ -85,19 +85,12 @@ def _summary(history: History, rows: list[dict[str, Any]], options: Options) -> 
     for loop in find_loops(history.records, options):
         function = plain(loop.function_name, 60)
         lines.append(f"loop: {loop.length} failures in a row of {function}, from record {loop.position}")
-    last = next(
-        (row for row in reversed(simulate_routing(history.records, history.plan, options)) if row["reached"]), None
-    )
-    if last:
-        end = last["from_step_evaluator"] or last["from_executor"]
-        lines.append(
-            f"router: {end} after record {last['position']}" + (", the rest would not have run" * _left(last, rows))
-        )
+    reached = [row for row in simulate_routing(history.records, history.plan, options) if row["reached"]]
+    if reached:
+        end = reached[-1]["from_step_evaluator"] or reached[-1]["from_executor"]
+        rest = ", the rest would not have run" if len(reached) < len(rows) else ""
+        lines.append(f"router: {end} after record {reached[-1]['position']}{rest}")
     return lines
-
-
-def _left(last: dict[str, Any], rows: list[dict[str, Any]]) -> bool:
-    return last["position"] < len(rows) - 1
 
 
 def _rate(k: int, n: int) -> str:
@@ -167,9 +160,5 @@ def _nothing(sources: Sequence[str], ledger: Ledger) -> str:
 
 
 def _ledger_text(ledger: Ledger) -> str:
-    left = [
-        f"  {entry.status}: {plain(entry.source)}: {plain(entry.reason, 200)}"
-        for entry in ledger.entries
-        if entry.reason
-    ]
-    return "\n".join([ledger.summary(), *left])
+    noted = [entry for entry in ledger.entries if entry.reason]
+    return "\n".join([ledger.summary(), *(f"  {e.status}: {plain(e.source)}: {plain(e.reason, 200)}" for e in noted)])

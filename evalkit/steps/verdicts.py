@@ -4,24 +4,23 @@ import re
 
 from evalkit.steps.format import DEFAULTS, PSEUDO_STEPS, Options, StepRecord
 from evalkit.steps.records import function_of
-from evalkit.steps.results import content, error_in, read_annotation, read_plots
+from evalkit.steps.results import ERROR_TEXT, content, error_in, read_annotation, read_plots
 
 VERDICTS = ("success", "silent failure", "failure", "critical failure", "skipped", "unknown")
-_SHOWN = 200  # characters of a message
+_SHOWN, _READ = 200, 2000  # characters of a message that are shown, and that are looked at
 
 # functions that always leave something: without a result they have done nothing
 _NEEDS_RESULT = frozenset(
     {"perform_enrichment_analyses", "dea_split_by_condition", "process_cells", "compare_cell_counts"}
 )
 _NO_RESULT = (None, "", [], {}, "Success")  # "Success" is what shape A made of a result that counts as false
-_ERROR = re.compile(r"^\W*(?:error|exception|traceback|failed)\b", re.IGNORECASE)
 _NO_PLOT = re.compile(
     r"\b(?:not available|not found|unavailable|error|exception|failed|could not|cannot|can't|unable)\b"
     r"|\bno\b.*\bfound\b",
     re.IGNORECASE | re.DOTALL,
 )
 # the beginning of an error dict whose text can't be read whole
-_ERROR_DICT = re.compile(r"^\s*\{\s*(['\"])error\1\s*:\s*(?!None|null|''|\"\")")
+_ERROR_DICT = re.compile(r"^\s*\{\s*(['\"])error\1\s*:\s*+(?!None|null|''|\"\")")
 
 
 def verdict(record: StepRecord, options: Options = DEFAULTS) -> str:
@@ -55,7 +54,7 @@ def silent_failure(record: StepRecord, options: Options = DEFAULTS) -> str | Non
     result = record["result"]
     if error := error_in(content(record)):
         return f"the result is an error: {error[:_SHOWN]}"
-    if isinstance(result, str) and (_ERROR.match(result) or _ERROR_DICT.match(result)):
+    if isinstance(result, str) and (ERROR_TEXT.match(result) or _ERROR_DICT.match(result)):
         return f"the result is an error: {result[:_SHOWN]}"
     if function == "process_cells" and read_annotation(record).status == "failed":
         return f"cells were not processed: {str(result)[:_SHOWN]}"
@@ -67,7 +66,7 @@ def silent_failure(record: StepRecord, options: Options = DEFAULTS) -> str | Non
 
 
 def _no_plot(record: StepRecord) -> str | None:
-    plots, text = read_plots(record), str(record["result"])
+    plots, text = read_plots(record), str(record["result"])[:_READ]
     if plots.plots == 0 and plots.type != "text":
         return "no plot was made"
     if plots.type == "text" and _NO_PLOT.search(text):

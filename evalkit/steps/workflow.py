@@ -16,7 +16,8 @@ from typing import Annotated, Any, TypedDict, get_type_hints
 
 from evalkit.steps.evaluators import evaluate_history, evaluate_step
 from evalkit.steps.format import DEFAULTS, HISTORY_KEY, PLAN_KEY, Options
-from evalkit.steps.records import normalise_history, normalise_record, same_call
+from evalkit.steps.jsonable import to_jsonable
+from evalkit.steps.records import normalise_history, normalise_record, same_call, whole
 
 NODES = ("input_processor", "planner", "executor", "final_evaluator", "response_generator", "plot_integration")
 NO_HISTORY = {"status": "no_history", "critical_failure": False}
@@ -62,7 +63,7 @@ def step_evaluator_node(state: Mapping[str, Any], options: Options = DEFAULTS) -
         again = {"attempts_at_step": idle, "retry_cap_reached": idle >= options.retry_cap}
         return {"last_step_evaluation": {**last, **again}}
     evaluation = evaluate_step(history[-1], state, options)
-    tried = _tried(history, options)
+    tried = _tried(history, _index(state), options)
     evaluation |= {"record_id": identity, "attempts_at_step": tried, "retry_cap_reached": tried >= options.retry_cap}
     _log.info(
         "step %s %s: success %s, critical %s, attempt %d",
@@ -134,13 +135,10 @@ def build_workflow(
     ValueError
         For missing or unknown nodes, and a state type that lacks a key the graph writes.
     """
-    missing = [name for name in NODES if name not in nodes]
-    unknown = sorted(set(nodes) - {*NODES, "step_evaluator"})
-    if missing or unknown:
-        problems = [f"missing: {', '.join(missing)}"] * bool(missing) + [f"unknown: {', '.join(unknown)}"] * bool(
-            unknown
-        )
-        raise ValueError(f"the workflow's nodes are not as they should be: {'; '.join(problems)}")
+    if missing := [name for name in NODES if name not in nodes]:
+        raise ValueError(f"nodes are missing: {', '.join(missing)}")
+    if unknown := sorted(set(nodes) - {*NODES, "step_evaluator"}):
+        raise ValueError(f"the workflow has no node {', '.join(unknown)}; it has {', '.join(NODES)}, step_evaluator")
     _check_state_type(state_type)
     try:
         from langgraph.graph import END, START, StateGraph
@@ -188,11 +186,12 @@ def simulate_routing(records: Any, plan: Any = None, options: Options = DEFAULTS
     rows, reached = [], True
     for i, evaluation in enumerate(evaluate_history(history, options)):
         moved_on = i + 1 < len(indices) and indices[i + 1] > indices[i]
-        tried = _tried(history[: i + 1], options)
+        index = indices[i + 1] if moved_on else indices[i] + (evaluation["success"] is True)
+        tried = _tried(history[: i + 1], index, options)
         state = {
             HISTORY_KEY: history[: i + 1],
             PLAN_KEY: steps,
-            "current_step_index": indices[i + 1] if moved_on else indices[i] + (evaluation["success"] is True),
+            "current_step_index": index,
             "last_step_evaluation": {**evaluation, "retry_cap_reached": tried >= options.retry_cap},
         }
         first = route_from_executor(state)
@@ -222,8 +221,7 @@ def _check_state_type(state_type: type) -> None:
 
 
 def _index(state: Mapping[str, Any]) -> int:
-    index = state.get("current_step_index")
-    return index if isinstance(index, int) else 0
+    return whole(to_jsonable(state.get("current_step_index"))) or 0
 
 
 def _step_count(state: Mapping[str, Any]) -> int:
@@ -232,15 +230,17 @@ def _step_count(state: Mapping[str, Any]) -> int:
     return len(steps) if isinstance(steps, (list, tuple)) else 0
 
 
-def _tried(history: list, options: Options) -> int:
-    """Count the newest records that are the same step with the same end: so often it was tried without moving on."""
+def _tried(history: list, index: int, options: Options) -> int:
+    """Count the newest records of one step that all failed, or all succeeded without moving `index` on."""
     last = normalise_record(history[-1], options)
-    if last["step_index"] is None and last["success"] is not False:
-        return 1  # two calls alike may be two steps
+    failed, at = last["success"] is False, last["step_index"]
+    if not failed and (at is None or index > at):
+        return 1
     count = 0
     for raw in reversed(history):
         record = normalise_record(raw, options)
-        if any(record[key] != last[key] for key in ("step_index", "success")) or not same_call(record, last):
+        same_step = record["step_index"] == at and ((at is not None and failed) or same_call(record, last))
+        if record["success"] != last["success"] or not same_step:
             break
         count += 1
     return count

@@ -5,8 +5,9 @@ RUNS_OFF = """() => {
   const width = document.documentElement.clientWidth;
   const boxed = element => {
     for (let box = element.parentElement; box; box = box.parentElement)
-      if (box !== document.documentElement && box !== document.body
-          && getComputedStyle(box).overflowX !== 'visible' && box.getBoundingClientRect().right <= width + 1) return true;
+      if (![document.documentElement, document.body].includes(box)
+          && getComputedStyle(box).overflowX !== 'visible'
+          && box.getBoundingClientRect().right <= width + 1) return true;
     return false;
   };
   return [...document.body.querySelectorAll('*')]
@@ -28,15 +29,16 @@ class Visit:
     """A page opened in a browser, with what it asked for and complained of."""
 
     def __init__(self, browser, path, *, width=1280, scheme="light"):
+        self.address = path.as_uri()
         self.page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
         self.complaints, self.requests = [], []
         self.page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("request", self._note)
-        self.page.goto(path.as_uri())
+        self.page.goto(self.address)
 
     def _note(self, request):
-        if not request.url.startswith("data:") and request.url.partition("#")[0] != self.page.url.partition("#")[0]:
+        if not request.url.startswith("data:") and request.url != self.address:
             self.requests.append(request.url)
 
     def __enter__(self):

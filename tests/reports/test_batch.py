@@ -168,6 +168,14 @@ def test_a_crash_in_a_forked_process_is_tried_again_in_a_kernel(project, batch):
     assert batch.record("one/defaults")["kernel"] == "normal"
 
 
+def test_where_forking_is_not_safe_reports_are_made_by_spawned_processes(project, batch, monkeypatch):
+    for module in ("forking", "attempt", "runner", "sweeps"):
+        monkeypatch.setattr(f"evalkit.reports.{module}.start_method", lambda: "spawn")
+    project("one", "print(1)")
+    assert batch(["one"]).made == ["one/defaults"]
+    assert batch.record("one/defaults")["kernel"] == "normal"
+
+
 def test_nothing_is_made_twice_and_every_change_is_named(project, batch, tmp_path):
     cell = 'runs: str = ""\nn: int = 1'
     (tmp_path / "logs").mkdir()
@@ -261,6 +269,13 @@ def test_the_index_lists_what_earlier_batches_made(project, batch):
     assert "KeyError: &#39;&lt;b&gt;&#39;" in page
 
 
+def test_the_index_names_reports_whose_params_file_is_gone(project, batch, tmp_path):
+    project("one", "print(1)", params={"a.yaml": "", "b.yaml": ""})
+    assert "its params file is gone" not in batch().index.read_text()
+    (tmp_path / "params/one/a.yaml").unlink()
+    assert batch().index.read_text().count("its params file is gone") == 1
+
+
 def test_tables_that_are_no_longer_published_are_removed(project, batch, tmp_path):
     table = (
         "from IPython.display import display\n"
@@ -313,16 +328,16 @@ def test_ctrl_c_stops_cleanly_and_what_is_finished_stays(project, tmp_path, how)
 
 def test_killed_at_any_moment_a_batch_is_resumed(project, tmp_path):
     code = f"import time\ntime.sleep(0.05)\nfor _ in range(3): print('x' * 20_000)\n{HEADLINE}"
-    project("one", code, parameters="share: int = 0", params={"s.yaml": f"share: {list(range(12))}"})
+    project("one", code, parameters="share: int = 0", params={"s.yaml": f"share: {list(range(8))}"})
     finished: dict[str, str] = {}
-    for target in (0, 1, 4, 7, 9):
+    for target in (0, 2, 5):
         process = start_cli(tmp_path)
         _until(lambda target=target: len(list((tmp_path / "out").glob("one/*.json"))) >= target)
         time.sleep(random.uniform(0, 0.1))
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         records = {p.name: json.loads(p.read_text()) for p in (tmp_path / "out").glob("one/*.json")}
-        assert target <= len(records) < 12
+        assert target <= len(records) < 8
         for name, made in finished.items():
             assert records[name]["made"] == made
         finished = {name: record["made"] for name, record in records.items()}
@@ -333,7 +348,7 @@ def test_killed_at_any_moment_a_batch_is_resumed(project, tmp_path):
             nbformat.validate(nbformat.read(tmp_path / "out" / record["executed"], as_version=4))
     out, _ = start_cli(tmp_path).communicate(timeout=60)
     assert f"{len(finished)} unchanged" in out
-    assert len(list((tmp_path / "out").glob("one/*.json"))) == 12
+    assert len(list((tmp_path / "out").glob("one/*.json"))) == 8
     assert not list((tmp_path / "out").glob(".work-*"))
 
 

@@ -9,12 +9,13 @@ import nbformat
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-from pages import ACTIVE, RUNS_OFF, Visit
 from playwright.sync_api import sync_playwright
 
 from evalkit.reports import plan, run
 from evalkit.reports.progress import SIZE_BUDGET
-from evalkit.reports.records import read_records
+from evalkit.reports.records import read_record, read_records
+from tests.reports.compare import outputs_of
+from tests.reports.pages import ACTIVE, RUNS_OFF, Visit
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
@@ -53,10 +54,13 @@ frame
 RAISE_HOSTILE = f"raise ValueError({''.join(HOSTILE)!r})"
 CARELESS = f"""
 from IPython.display import HTML, Javascript, Markdown, display
+from evalkit.display import show_sandboxed
 
 for text in {HOSTILE!r}:
     display(HTML(text))
+    display(HTML('<div class="evalkit-table">' + text))
     display(Markdown(text))
+    show_sandboxed(text, "a frame")
 display(Javascript("window.ran = 1"))
 display(HTML("<script src='https://example.org/x.js'></script><img src='https://example.org/x.png'>"))
 """
@@ -81,7 +85,7 @@ def output(tmp_path_factory):
     for place, targets, values in [
         (ROOT, (), {}),
         (ROOT / "tests/reports/data", (), {}),
-        (folder, [hostile], {"model": HOSTILE}),
+        (folder, [hostile], {"model": ["".join(HOSTILE), HOSTILE[3]]}),
         (folder, others, {}),
     ]:
         with contextlib.chdir(place):
@@ -112,6 +116,17 @@ def test_every_sample_report_is_made(output):
     assert {file.stem for file in (ROOT / "notebooks").glob("*.ipynb")} <= {r["notebook"] for r in records.values()}
 
 
+def test_forked_and_normal_runs_of_every_notebook_show_the_same(output, tmp_path):
+    with contextlib.chdir(ROOT):
+        first = {report.notebook.name: report for report in reversed(plan())}
+        assert run(first.values(), output=tmp_path, fork=False).failed == []
+    for report in first.values():
+        quick, normal = (nbformat.read(place / f"{report.key}.ipynb", as_version=4) for place in (output, tmp_path))
+        assert outputs_of(quick) == outputs_of(normal)
+        assert read_record(output, report.key)["kernel"] == "quick"
+        assert str(quick.cells).count("'image/png': 'iVBOR") > 1
+
+
 def test_pages_are_valid_html(output):
     for path in _pages(output, without=["careless"]):
         html5lib.HTMLParser(strict=True).parse(path.read_text())
@@ -135,30 +150,34 @@ def test_figures_have_alt_text_and_sections_are_listed(output):
 
 
 @needs_browser
-@pytest.mark.parametrize("width", [1280, 390])
-def test_pages_ask_for_nothing_complain_of_nothing_and_stay_within_the_width(output, browser, width):
+def test_pages_ask_for_nothing_complain_of_nothing_and_stay_within_the_width(output, browser):
     for path in _pages(output, without=["careless"]):
-        with Visit(browser, path, width=width) as visit:
+        with Visit(browser, path) as visit:
             visit.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+            for width in (1280, 390):
+                visit.page.set_viewport_size({"width": width, "height": 900})
+                assert (path, width, visit.page.evaluate(RUNS_OFF)) == (path, width, [])
+                assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
             assert (path, visit.complaints, visit.requests) == (path, [], [])
-            assert (path, visit.page.evaluate(RUNS_OFF)) == (path, [])
-            assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 @needs_browser
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_pages_have_no_serious_accessibility_fault(output, browser, scheme):
+@pytest.mark.parametrize(
+    ("scheme", "notebooks", "contrast"),  # contrast takes long to check, and is the same for all pages of a scheme
+    [("light", (), False), ("light", ("demo", "failed"), True), ("dark", ("demo", "failed"), True)],
+)
+def test_pages_have_no_serious_accessibility_fault(output, browser, scheme, notebooks, contrast):
+    options = {"resultTypes": ["violations"], "rules": {"color-contrast": {"enabled": contrast}}}
+    first = {path.parent: path for path in reversed(_pages(output, *notebooks, without=["careless"]))}
     found = []
-    for path in _pages(output):
+    for path in first.values():
         with Visit(browser, path, scheme=scheme) as visit:
-            if visit.page.locator("#show-code").count():
-                visit.page.locator("#show-code").check(force=True)
-            violations = Axe().run(visit.page).response["violations"]
-            found += [
-                (path.relative_to(output), violation["id"], violation["nodes"][0]["html"][:200])
-                for violation in violations
-                if violation["impact"] in ("serious", "critical")
-            ]
+            if path.parent != output:
+                visit.page.get_by_text("Show code").click()
+            for violation in Axe().run(visit.page, options=options).response["violations"]:
+                if violation["impact"] in ("serious", "critical"):
+                    nodes = [node["html"][:200] for node in violation["nodes"]]
+                    found.append((path.relative_to(output), violation["id"], nodes[:3]))
     assert found == []
 
 
@@ -221,7 +240,7 @@ def test_html_that_a_notebook_shows_runs_no_script_and_reaches_no_host(output, b
     with Visit(browser, path) as visit:
         visit.page.wait_for_timeout(300)
         assert visit.page.evaluate("window.ran") is None
-        assert visit.requests == []
+        assert [request for request in visit.requests if not request.startswith("file:")] == []  # those are refused
         assert visit.page.url == path.as_uri()
 
 
@@ -233,3 +252,13 @@ def test_without_code_it_is_really_absent(tmp_path, monkeypatch):
     assert "shown" in page
     assert "secret_name" not in page
     assert 'id="show-code"' not in page
+
+
+@needs_browser
+def test_the_button_shows_where_the_keyboard_is_and_only_then(output, browser):
+    (path,) = output.glob("demo/model-a.html")
+    with Visit(browser, path) as visit:
+        outline = "getComputedStyle(document.querySelector('.bar label')).outlineStyle"
+        assert visit.page.evaluate(outline) == "none"
+        visit.page.keyboard.press("Tab")
+        assert visit.page.evaluate(outline) == "solid"

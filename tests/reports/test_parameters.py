@@ -1,9 +1,11 @@
 import math
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from papermill.iorw import NoDatesSafeLoader, yaml
+from papermill.inspection import inspect_notebook
+from papermill.iorw import NoDatesSafeLoader, read_yaml_file, yaml
 from papermill.translators import PythonTranslator
 
 from evalkit.reports.parameters import (
@@ -18,6 +20,7 @@ from evalkit.reports.parameters import (
     read_values,
 )
 
+ROOT = Path(__file__).parents[2]
 CELL = """
 # what the report is about
 runs: str = "samples:mindcraft"  # folder, or URL (s3://…)
@@ -180,3 +183,13 @@ def test_what_is_no_notebook_is_explained(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises(ValueError, match="not a notebook"):
         read_notebook(path)
+
+
+@pytest.mark.parametrize(
+    "path", sorted(ROOT.glob("params/*/*.yaml")), ids=lambda path: f"{path.parent.name}-{path.stem}"
+)
+def test_papermill_runs_every_params_file_of_the_project(path):
+    notebook = read_notebook(ROOT / "notebooks" / f"{path.parent.name}.ipynb")
+    values = read_yaml_file(str(path)) or {}
+    assert values == read_values(path)
+    assert set(values) <= set(inspect_notebook(str(notebook.path))) == set(notebook.parameters)

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from statsmodels.stats.power import TTestPower
+from statsmodels.stats.power import NormalIndPower, TTestPower
 
-from evalkit.stats import mcnemar_exact, minimal_detectable_difference, pairs_needed
+from evalkit.stats import detectable_gap, mcnemar_exact, minimal_detectable_difference, pairs_needed
 from evalkit.stats.power import fewest_pairs
 
 
@@ -93,3 +93,14 @@ def test_impossible_settings_are_misuse(function, options):
 def test_a_negative_deviation_is_misuse():
     with pytest.raises(ValueError, match="not negative"):
         minimal_detectable_difference(10, -1)
+
+
+@pytest.mark.parametrize("n", [8, 30, 200])
+def test_a_detectable_gap_is_the_effect_that_a_normal_test_finds(n):
+    effect = NormalIndPower().solve_power(None, nobs1=n, alpha=0.05, power=0.8)
+    assert detectable_gap(n) == pytest.approx(effect * 0.5, rel=1e-3)
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_too_few_values_detect_no_gap(n):
+    assert math.isnan(detectable_gap(n))

@@ -1,0 +1,209 @@
+"""How quickly are Crafter traces scored, and in how much memory? Beside the plain way: json.load and the same scoring.
+
+    python -m benchmarks.crafter                                # generated traces with images of real size
+    python -m benchmarks.crafter --traces ../shared/data/crafter/traces
+    python -m benchmarks.crafter --quick                        # seconds
+
+One process, warm cache; the ways alternate within each round, each once without the clock and once with it, and each
+figure is the median over rounds. Counted is the processor time of the process, so that other work on the machine does
+not. The bound is what reading the bytes and searching them once takes; no reader that looks at every byte is quicker.
+"""
+
+import base64
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from evalkit.crafter import ACHIEVEMENTS, TIERS, WEIGHTS, evaluate_all_traces
+from evalkit.crafter.game import TIER_OF
+
+TURNS = 20
+IMAGE, MAP = 64 * 64 * 3, 64 * 64 + 2  # bytes of the image and of the map in an observation
+WORDS = ("move", "up", "to", "the", "tree", "and", "collect", "wood", "for", "a", "table", "then", "make", "pickaxe")
+
+
+def generate(folder: Path, count: int, turns: int = TURNS) -> None:
+    """Write traces as agents with images leave them: about 3.5 MB each, four fifths of it images."""
+    for number in range(count):
+        rng = random.Random(number)
+        events, messages, status = [], [], dict.fromkeys(ACHIEVEMENTS, False)
+        for turn in range(turns):
+            before, name = observation(rng, status), rng.choice(ACHIEVEMENTS)
+            unlocked = turn % 5 == 4 and not status[name]
+            status[name] = status[name] or unlocked
+            after = observation(rng, status)
+            events += turn_events(rng, turn, before, after, name if unlocked else None)
+            messages.append({"content": after, "message_type": "observation"})
+        config = {
+            "metadata_type": "episode_config",
+            "data": {"difficulty": "easy", "model_name": f"model-{number % 3}"},
+        }
+        trace = {"session_id": f"crafter_episode_{number}", "session_metadata": [config]}
+        trace |= {"message_history": messages, "event_history": events, "created_at": ""}
+        (folder / f"session_{number:04}.json").write_text(json.dumps(trace, indent=2))
+
+
+def observation(rng: random.Random, status: dict[str, bool]) -> dict:
+    """Make a state with an image and a map."""
+    return {
+        "inventory": {name: rng.randrange(10) for name in (*TIERS["easy"], *TIERS["medium"], "health")},
+        "achievements_status": dict(status),
+        "player_position": [rng.randrange(64), rng.randrange(64)],
+        "num_steps_taken": rng.randrange(1000),
+        "semantic_map_text": "\n".join(" ".join(rng.choices(("grass", "tree", "stone"), k=7)) for _ in range(7)),
+        "observation_image_base64": base64.b64encode(rng.randbytes(IMAGE)).decode(),
+        "observation_image_shape": [64, 64, 3],
+        "world_material_map_base64": base64.b64encode(rng.randbytes(MAP)).decode(),
+        "world_material_map_shape": [64, 64],
+    }
+
+
+def turn_events(rng: random.Random, turn: int, before: dict, after: dict, unlocked: str | None) -> list[dict]:
+    """Make the three events of a turn; every other turn has an invalid action, with both states once more."""
+    prompt = " ".join(rng.choices(WORDS, k=1200))
+    call = {"model": "model", "messages": [{"role": "user", "content": prompt}] * 2}
+    invalid = {"hook_name": "invalid_action", "data": {"action": "do", "before_state": before, "after_state": after}}
+    named = unlocked and {
+        "hook_name": f"{TIER_OF[unlocked]}_achievement",
+        "data": {"achievements": [unlocked]},
+    }
+    observed = {"system_state_before": {"observation": before}, "system_state_after": {"observation": after}}
+    shown = {"system_state_before": {"public_state": before}, "system_state_after": {"public_state": after}}
+    metadata = {"metadata": {"turn": turn}}
+    return [
+        {"llm_call_records": [call], **metadata, "event_metadata": []},
+        {"actions": [5], **observed, **metadata, "event_metadata": [invalid] if turn % 2 else []},
+        {"reward": 0.0, **shown, **metadata, "event_metadata": [named] if named else []},
+    ]
+
+
+def plain_way(folder: Path) -> list[dict]:
+    """Score a folder as one would by hand: json.load each file, count its hooks."""
+    results = []
+    for path in sorted(folder.glob("*.json")):
+        try:
+            with open(path) as file:
+                events = json.load(file).get("event_history", [])
+        except ValueError:
+            continue
+        counts, trajectory = Counter(), []
+        for event in events:
+            own = Counter()
+            for hook in event.get("event_metadata") or []:
+                names = (hook.get("data") or {}).get("achievements") or [""]
+                for name in names if hook["hook_name"] == "new_achievement" else []:
+                    own[f"{TIER_OF[name]}_achievement"] += 1
+                if hook["hook_name"] in WEIGHTS:
+                    own[hook["hook_name"]] += len(names)
+            counts += own
+            score = sum(n * WEIGHTS[name] for name, n in own.items())
+            trajectory += ["+" if score > 0 else "-" if score < 0 else "0"] * bool(own)
+        score = sum(n * WEIGHTS[name] for name, n in counts.items())
+        results.append({"total_score": score, "counts": dict(counts), "trajectory": "".join(trajectory)})
+    return sorted(results, key=lambda result: -result["total_score"])
+
+
+def bound(folder: Path) -> int:
+    """Read every file's bytes and search them once."""
+    found = 0
+    for path in sorted(folder.glob("*.json")):
+        with open(path, "rb") as file:
+            found += file.read().count(b'"event_metadata"')
+    return found
+
+
+WAYS: dict[str, Callable] = {"plain way": plain_way, "evaluate_all_traces": evaluate_all_traces, "bound": bound}
+
+
+def check(folder: Path) -> None:
+    """Stop where the two ways don't agree."""
+    pairs = zip(plain_way(folder), evaluate_all_traces(folder), strict=True)
+    for plain, own in pairs:
+        if abs(plain["total_score"] - own["total_score"]) > 1e-9:
+            raise SystemExit(f"the ways differ: {plain} {own}")
+
+
+def measure(folder: Path, rounds: int) -> None:
+    """Print speed, ratio and bound of one folder."""
+    check(folder)
+    sizes = [path.stat().st_size for path in folder.glob("*.json")]
+    size = sum(sizes) / 1e6
+    times: dict[str, list[float]] = {name: [] for name in WAYS}
+    for _ in range(rounds):
+        for name, way in WAYS.items():
+            way(folder)  # so that none pays for the memory another has just given back
+            start = time.process_time()
+            way(folder)
+            times[name].append(time.process_time() - start)
+    print(f"{len(sizes)} files, {size:.1f} MB, {rounds} rounds")
+    print(f"   {'':22} {'MB/s':>8} {'× plain':>8} {'lowest':>8} {'highest':>8}")
+    for name, own in times.items():
+        ratios = [plain / this for plain, this in zip(times["plain way"], own, strict=True)]
+        spread = f"{min(ratios):>8.2f} {max(ratios):>8.2f}"
+        print(f"   {name:22} {size / statistics.median(own):>8.0f} {statistics.median(ratios):>8.2f} {spread}")
+
+
+def measure_memory(counts: list[int], turns: int) -> None:
+    """Print the peak memory of a fresh process for folders of different sizes."""
+    print("peak memory of a process, MB")
+    print(f"   {'traces':>8}" + "".join(f"{name:>22}" for name in ("nothing", *list(WAYS)[:2])))
+    for count in counts:
+        with tempfile.TemporaryDirectory() as folder:
+            generate(Path(folder), count, turns)
+            print(f"   {count:>8}" + "".join(f"{peak(way, folder):>22.1f}" for way in ("nothing", "plain_way", "own")))
+
+
+def peak(way: str, folder: str) -> float:
+    """Return the peak memory of a process that scores a folder, in MB."""
+    calls = {"nothing": "", "plain_way": f"plain_way(Path({folder!r}))", "own": f"evaluate_all_traces({folder!r})"}
+    code = (
+        "from pathlib import Path\n"
+        "from evalkit.crafter import evaluate_all_traces; from benchmarks.crafter import plain_way\n"
+        f"{calls[way]}\n"  # VmHWM and not ru_maxrss, which a process inherits from the one that started it
+        "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
+    )
+    root = str(Path(__file__).resolve().parents[1])
+    paths = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
+    out = subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        text=True,
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
+    return float(out.stdout) / 1024
+
+
+@click.command()
+@click.option(
+    "--traces", type=click.Path(exists=True, file_okay=False), help="A folder of traces, beside generated ones."
+)
+@click.option("--rounds", default=9, show_default=True)
+@click.option("--count", default=24, show_default=True, help="Generated traces.")
+@click.option("--quick", is_flag=True, help="Few and short traces: does it run?")
+def main(traces: str | None, rounds: int, count: int, quick: bool) -> None:
+    """Time the scoring of Crafter traces."""
+    turns, rounds, count = (2, 2, 3) if quick else (TURNS, rounds, count)
+    with tempfile.TemporaryDirectory() as folder:
+        generate(Path(folder), count, turns)
+        print("generated traces with images")
+        measure(Path(folder), rounds)
+    if traces:
+        print(f"\n{traces}")
+        measure(Path(traces), rounds)
+    print()
+    measure_memory([2, 4] if quick else [6, 24, 96], turns)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""How long a batch of sample reports takes, beside plain papermill and nbconvert.
+
+Ways, alternating within each round, each in new processes and with an empty store of parsed tables:
+
+plain            one process that calls ``papermill.execute_notebook`` and nbconvert's ``HTMLExporter``, both as they
+                 come, for one report after the other
+plain, two       the same in two processes at a time, half of the reports each
+evalkit, cold    ``evalkit report`` into a new folder
+evalkit, warm    the same without the parent's start and imports: what is left when the template process is there
+evalkit, again   ``evalkit report`` into the folder of the cold one: nothing has changed
+
+Run from the project's folder: ``python benchmarks/reports.py [--reports N] [--rounds N]``. Ratios are medians of the
+ratios to ``plain`` in the same round; times are of this machine.
+"""
+
+import argparse
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from evalkit.reports import plan
+
+PLAIN = """
+import sys
+from pathlib import Path
+import papermill
+from nbconvert import HTMLExporter
+from evalkit.reports import plan
+output, start, step, total = Path(sys.argv[1]), *map(int, sys.argv[2:])
+for report in plan()[:total][start::step]:
+    executed = output / (report.key.replace("/", "-") + ".ipynb")
+    papermill.execute_notebook(report.notebook.path, executed, report.parameters, progress_bar=False)
+    executed.with_suffix(".html").write_text(HTMLExporter().from_filename(str(executed))[0])
+"""
+WARM = """
+import sys, time
+from evalkit.reports import plan, run
+from evalkit.reports.forking import preload_engine, preload_libraries
+reports = plan()[:int(sys.argv[2])]
+preload_engine()
+preload_libraries([report.notebook for report in reports])
+started = time.perf_counter()
+assert not run(reports, output=sys.argv[1], say=lambda line: None).failed
+print(time.perf_counter() - started)
+"""
+
+
+def main() -> None:
+    """Measure, and print a table in Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--reports", type=int, default=8)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    files = [report.params_file for report in plan()][: options.reports]
+    times: dict[str, list[float]] = {}
+    for number in range(options.rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            ways = _ways(Path(folder), files)
+            names = list(ways) if number % 2 == 0 else [*list(ways)[2:], *list(ways)[:2]]
+            for name in names:
+                times.setdefault(name, []).append(ways[name]())
+                print(f"round {number + 1}: {name}: {times[name][-1]:.2f} s", file=sys.stderr)
+    print(f"{len(files)} reports, {options.rounds} rounds, {_machine()}\n")
+    print("| way | seconds, median | × plain, median | smallest | largest |\n|---|---|---|---|---|")
+    for name in ways:
+        ratios = [own / plain for own, plain in zip(times[name], times["plain"], strict=True)]
+        row = (statistics.median(times[name]), statistics.median(ratios), min(ratios), max(ratios))
+        print(f"| {name} | " + " | ".join(f"{value:.2f}" for value in row) + " |")
+
+
+def _ways(folder: Path, files: list[str]) -> dict[str, Callable[[], float]]:
+    """Return a function for each way; it does the work in subfolders of `folder` and returns the seconds it took."""
+    total = str(len(files))
+    report = [sys.executable, "-m", "evalkit", "report", *files, "--output", str(folder / "cold")]
+
+    def plain(count: int) -> float:
+        output = folder / f"plain-{count}"
+        output.mkdir()
+        commands = [[sys.executable, "-c", PLAIN, str(output), str(i), str(count), total] for i in range(count)]
+        seconds = _timed(commands, folder / f"store-{count}")
+        assert len(list(output.glob("*.html"))) == len(files)
+        return seconds
+
+    def warm() -> float:
+        command = [sys.executable, "-c", WARM, str(folder / "warm"), total]
+        return float(subprocess.check_output(command, env=_environment(folder / "store-warm"), text=True))
+
+    return {
+        "plain": lambda: plain(1),
+        "plain, two": lambda: plain(2),
+        "evalkit, cold": lambda: _timed([report], folder / "store-cold"),
+        "evalkit, again": lambda: _timed([report], folder / "store-cold"),
+        "evalkit, warm": warm,
+    }
+
+
+def _timed(commands: list[list[str]], store: Path) -> float:
+    started = time.perf_counter()
+    with tempfile.TemporaryFile() as said:
+        processes = [subprocess.Popen(c, env=_environment(store), stdout=said, stderr=said) for c in commands]
+        codes = [process.wait() for process in processes]
+        seconds = time.perf_counter() - started
+        if any(codes):
+            said.seek(0)
+            raise SystemExit(said.read().decode())
+    return seconds
+
+
+def _environment(store: Path) -> dict[str, str]:
+    return {**os.environ, "EVALKIT_CACHE": str(store)}
+
+
+def _machine() -> str:
+    return f"{os.cpu_count()} cores, Python {platform.python_version()}, {time.strftime('%Y-%m-%d')}"
+
+
+if __name__ == "__main__":
+    main()

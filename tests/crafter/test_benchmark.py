@@ -1,0 +1,218 @@
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalkit.crafter import ACHIEVEMENTS, benchmark
+from evalkit.io import SourceError
+from tests.crafter.traces import SHARED, config, environment, hook, trace, write
+
+HUMAN = SHARED / "benchmark" / "crafter_reward-human.json"
+FIRST, SECOND = "collect_coal", "collect_wood"
+
+
+def run(seed="0", method="ppo", xs=None, **counts):
+    n = len(next(iter(counts.values())))
+    columns = {f"achievement_{name}": counts.get(name, [0] * n) for name in ACHIEVEMENTS}
+    return {"task": "crafter-reward", "method": method, "seed": seed, "xs": xs, **columns}
+
+
+def stats_line(length=100, **counts):
+    return {"length": length, "reward": 1.0} | {f"achievement_{name}": counts.get(name, 0) for name in ACHIEVEMENTS}
+
+
+@pytest.mark.skipif(not HUMAN.is_file(), reason="the human file is not here")
+def test_the_human_file_gives_the_published_score():
+    score = benchmark.crafter_score(HUMAN)
+    assert score.estimate == pytest.approx(50.527325, abs=1e-6)
+    assert score.std == pytest.approx(6.787677, abs=1e-6)
+    assert score.per_seed == pytest.approx((39.184049, 47.109494, 57.667017, 56.573337, 52.102727), abs=1e-6)
+    assert (score.n_seeds, score.n_episodes) == (5, 100)
+    assert score.low < score.estimate < score.high
+    assert score.method == "mean of scores per seed; bootstrap BCa over seeds"
+    assert benchmark.crafter_score(json.loads(HUMAN.read_text())) == score
+
+
+def test_the_score_follows_the_formula():
+    score = benchmark.crafter_score(
+        [run("0", collect_coal=[1, 0, 3, 0]), run("1", collect_coal=[1, 1], collect_wood=[0, 1])]
+    )
+    by_hand = [math.expm1(math.log(51) / 22), math.expm1((math.log(101) + math.log(51)) / 22)]
+    assert score.per_seed == pytest.approx(by_hand)
+    assert score.estimate == pytest.approx(sum(by_hand) / 2)
+    assert score.std == pytest.approx(abs(by_hand[0] - by_hand[1]) / 2)
+
+
+def test_pooled_scores_have_names_and_values_of_their_own():
+    runs = [run("0", collect_coal=[1, 1, 1, 0]), run("1", collect_coal=[0])]
+    official, episodes, rates = (
+        function(runs)
+        for function in (benchmark.crafter_score, benchmark.pooled_episodes_score, benchmark.mean_rates_score)
+    )
+    assert official.estimate == pytest.approx(math.expm1(math.log(76) / 22) / 2)
+    assert episodes.estimate == pytest.approx(math.expm1(math.log(61) / 22))
+    assert rates.estimate == pytest.approx(math.expm1(math.log(38.5) / 22))
+    assert math.isnan(episodes.std)
+    assert math.isnan(rates.std)
+    assert "not the official score" in episodes.method
+    assert "not the official score" in rates.method
+
+
+def test_only_episodes_within_the_budget_count():
+    runs = run(xs=[500_000, 1_000_000, 1_000_001], collect_coal=[0, 1, 1])
+    assert benchmark.crafter_score(runs).n_episodes == 2
+    assert benchmark.crafter_score(runs, budget=600_000).estimate == 0.0
+    none = benchmark.crafter_score(runs, budget=10)
+    assert math.isnan(none.estimate)
+    assert (none.n_seeds, none.n_episodes, none.per_seed) == (0, 0, ())
+    two = benchmark.crafter_score([runs, run("1", xs=[5], collect_coal=[1])], budget=10)
+    assert (two.n_seeds, "1 seeds without episodes left out" in two.method) == (1, True)
+
+
+def test_one_seed_has_no_spread_over_seeds_and_an_interval_over_episodes():
+    score = benchmark.crafter_score(run(collect_coal=[1, 0] * 10, collect_wood=[1] * 20))
+    assert math.isnan(score.std)
+    assert score.low < score.estimate <= score.high
+    assert score.method == "score of one group; bootstrap BCa over episodes"
+    assert benchmark.crafter_score(run(collect_coal=[1, 0] * 10, collect_wood=[1] * 20)) == score
+
+
+rates = st.lists(st.floats(0, 100), min_size=1, max_size=22).filter(lambda values: not 0 < max(values) <= 1)
+
+
+@given(rates)
+def test_the_score_lies_between_the_rates(values):
+    score = benchmark.score_of_rates(values)
+    assert min(values) - 1e-9 <= score <= max(values) + 1e-9
+    assert score <= np.mean(values) + 1e-9
+
+
+@pytest.mark.parametrize("values", [[0.5] * 22, [0.0, 1.0], [0.01]])
+def test_fractions_are_refused(values):
+    with pytest.raises(ValueError, match="look like fractions"):
+        benchmark.score_of_rates(values)
+
+
+@pytest.mark.parametrize(
+    ("runs", "message"),
+    [
+        (
+            run(collect_coal=[0.5, 1.0]),
+            "achievement_collect_coal holds 0.5: give the count of unlocks per episode, not rates",
+        ),
+        (run(collect_coal=[-1]), "holds -1"),
+        (run(collect_coal=["1"]), "holds '1'"),
+        (run(collect_coal=[1], collect_wood=[1, 2]), "different lengths"),
+        (run(collect_coal=[1], xs=[1, 2]), "different lengths"),
+        ({"achievement_collect_coal": [1]}, "21 of 22 achievements are missing, such as achievement_collect_diamond"),
+    ],
+)
+def test_runs_that_are_none_are_refused(runs, message):
+    with pytest.raises(ValueError, match=message):
+        benchmark.crafter_score(runs)
+
+
+@pytest.mark.parametrize("values", [[101.0], [-1.0]])
+def test_rates_outside_percent_are_refused(values):
+    with pytest.raises(ValueError, match="from 0 to 100"):
+        benchmark.score_of_rates(values)
+
+
+def test_missing_rates_give_no_score():
+    assert math.isnan(benchmark.score_of_rates([]))
+    assert math.isnan(benchmark.score_of_rates([50.0, math.nan]))
+
+
+def test_folders_of_stats_name_method_and_seed(tmp_path):
+    for method, seed, coal in (("ppo", "0", 1), ("ppo", "1", 0), ("dreamer", "0", 1)):
+        folder = tmp_path / method / seed
+        folder.mkdir(parents=True)
+        lines = [json.dumps(stats_line(600_000, collect_coal=coal)), json.dumps(stats_line(600_000, collect_wood=1))]
+        (folder / "stats.jsonl").write_text("\n".join(lines) + "\n")
+    scores = benchmark.crafter_scores(tmp_path)
+    assert list(scores) == ["dreamer", "ppo"]
+    assert (scores["ppo"].n_seeds, scores["ppo"].n_episodes) == (2, 2)
+    assert scores["ppo"].per_seed == pytest.approx((math.expm1(math.log(101) / 22), 0.0))
+    with pytest.raises(SourceError, match="2 methods are there: dreamer, ppo"):
+        benchmark.crafter_score(tmp_path)
+    assert benchmark.crafter_score(tmp_path / "ppo").n_seeds == 2
+    assert benchmark.crafter_score(tmp_path / "ppo" / "0" / "stats.jsonl").n_seeds == 1
+
+
+def test_broken_lines_of_stats_are_left_out_and_named(tmp_path):
+    path = tmp_path / "stats.jsonl"
+    path.write_text(json.dumps(stats_line(collect_coal=1)) + '\n{"length": 3}\n\n{"length": 50, "rew')
+    runs, ledger = benchmark.load_runs(path)
+    assert len(runs[0]["achievement_collect_coal"]) == 1
+    assert ledger.entries[0][1:] == ("used", "2 broken lines left out (line 2: KeyError)")
+    path.write_text("nothing")
+    with pytest.raises(SourceError, match="no benchmark results and no traces"):
+        benchmark.crafter_score(path)
+
+
+def test_the_games_own_recorder_is_read(tmp_path):
+    crafter = pytest.importorskip("crafter")
+    env = crafter.Recorder(crafter.Env(seed=1, length=40), tmp_path / "0", save_video=False, save_episode=False)
+    for _ in range(2):
+        env.reset()
+        done = False
+        while not done:
+            _, _, done, info = env.step(6)
+    score = benchmark.crafter_score(tmp_path)
+    assert (score.n_seeds, score.n_episodes) == (1, 2)
+    unlocked = sum(count > 0 for count in info["achievements"].values())
+    assert benchmark.progression(tmp_path).estimate >= unlocked / 44
+
+
+def balrog(model="gpt-4o", achievements=None, **more):
+    return {
+        **{"task": "default", "episode_return": 1.0, "num_steps": 10, "progression": 0.1, "seed": 1},
+        **{"achievements": achievements, "agent": {"type": "naive"}, "client": {"model_id": model}, **more},
+    }
+
+
+def test_balrog_runs_are_episodes_of_a_model(tmp_path):
+    write(tmp_path, balrog(achievements={"Collect Coal": 2, "collect_wood": 0}), "a.json")
+    write(tmp_path, balrog(achievements=["collect_coal", "collect_wood"]), "b.json")
+    write(tmp_path, balrog(achievements=["fly"]), "c.json")
+    write(tmp_path, balrog(achievements=7), "d.json")
+    score, progress = benchmark.crafter_score(tmp_path), benchmark.progression(tmp_path)
+    assert score.estimate == pytest.approx(math.expm1((math.log(101) + math.log(51)) / 22))
+    assert (progress.estimate, progress.n) == (pytest.approx(1.5 / 22), 2)
+    assert progress.standard_error == pytest.approx(0.5 / 22 / math.sqrt(2))
+    reasons = {entry.reason for entry in benchmark.load_runs(tmp_path).ledger.entries if entry.status == "failed"}
+    assert reasons == {
+        "ValueError: 'fly' is no achievement of the game",
+        "ValueError: achievements is neither a list of names nor a table of counts",
+    }
+
+
+def test_traces_of_a_model_are_one_pooled_group(tmp_path):
+    unlocking = environment(0, [hook("easy_achievement", ["collect_wood"])])
+    for i, events in enumerate([[unlocking], [environment(0)], []]):
+        write(tmp_path, trace(*events, metadata=[config(model_name="alder")], session_id=f"s{i}"), f"{i}.json")
+    score = benchmark.crafter_score(tmp_path)
+    assert (score.n_seeds, score.n_episodes) == (1, 2)
+    assert score.estimate == pytest.approx(math.expm1(math.log(51) / 22))
+    assert math.isnan(score.std)
+    entries = benchmark.load_runs(tmp_path).ledger.entries
+    assert entries[-1][1:] == ("skipped", "a session trace that can't tell what was unlocked: aborted")
+
+
+def test_broken_score_files_are_in_the_ledger(tmp_path):
+    (tmp_path / "a.json").write_text("[")
+    write(tmp_path, [run(collect_coal=[0.5])], "b.json")
+    write(tmp_path, {"other": 1}, "c.json")
+    status = {entry.source[-6:]: entry.status for entry in benchmark.load_runs(tmp_path).ledger.entries}
+    assert status == {"a.json": "failed", "b.json": "failed", "c.json": "skipped"}
+
+
+def test_published_scores_name_their_source():
+    table = benchmark.reference_scores()
+    assert table["source"].str.contains("arXiv").all()
+    human = table.set_index("name").loc["human"]
+    assert (human["mean"], human["spread"], human["kind"]) == (50.5, 6.8, "score")
+    assert benchmark.reference_scores("progression")["name"].tolist()[0] == "GPT-4o"

@@ -1,0 +1,336 @@
+import base64
+import json
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalkit.crafter import evaluate_event, evaluate_trace
+from evalkit.crafter.format import Trace
+from evalkit.crafter.parse import OtherShapeError, describe, fit, kind_of, read_trace, turn_of, without_images
+from evalkit.crafter.scoring import WEIGHTS, score_trace
+from evalkit.io import BrokenFileError
+from tests.crafter.traces import config, environment, hook, language_model, runtime, trace, write
+
+EASY = hook("easy_achievement", ["collect_wood"])
+
+
+def read(content):
+    return read_trace(json.dumps(content).encode())
+
+
+@pytest.mark.parametrize(
+    ("event", "kind"),
+    [
+        ({"llm_call_records": []}, "language_model"),
+        ({"call_records": [], "actions": [1]}, "language_model"),
+        ({"actions": []}, "runtime"),
+        ({"actions": 3}, "runtime"),
+        ({"reward": None}, "environment"),
+        ({"reward": "much"}, "environment"),
+        ({}, "other"),
+        (None, "other"),
+    ],
+)
+def test_events_are_typed_by_their_keys(event, kind):
+    decoded, _ = read(trace(event))
+    assert [kind_of(e) for e in decoded.event_history] == [kind]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "turn"), [({"turn": 0, "step": 5}, 0), ({"step": 5}, 5), ({"turn": "7"}, 7), ({}, None), (None, None)]
+)
+def test_the_turn_is_the_turn_or_else_the_step(metadata, turn):
+    decoded, _ = read(trace({"actions": [1], "metadata": metadata}))
+    assert turn_of(decoded.event_history[0]) == turn
+
+
+UUID = "97a85950-3090-43bd-b228-b1430e7717b3"
+
+
+@pytest.mark.parametrize(
+    ("content", "model"),
+    [
+        (trace(metadata=[config(model_name="a")]), "a"),
+        (trace(metadata=[config(model="a")]), "a"),
+        (trace(language_model(model_name="b"), metadata=[config(model_name="a")]), "a"),
+        (trace(runtime(), language_model(model_name="b")), "b"),
+        (trace({"llm_call_records": [], "model_name": "b"}), "b"),
+        (trace({"llm_call_records": [{"model": "b"}]}), "b"),
+        (trace({"call_records": [], "model_name": "b"}), "b"),
+        (trace({"llm_call_records": [], "system_state_before": {"gen_ai.request.model": "b"}}), "b"),
+        (trace(session_id=f"episode_0_gpt-4.1-nano_1753815116234099_{UUID}"), "gpt-4.1-nano"),
+        (trace(session_id=f"session_episode_12_my_model_{UUID}"), "my_model"),
+        (trace(session_id=f"crafter_episode_0_{UUID}"), "unknown"),
+        (trace(session_id="whatever"), "unknown"),
+        (trace(metadata=[config(model_name="")]) | {"session_id": "x"}, "unknown"),
+    ],
+)
+def test_the_model_is_found_wherever_it_is(content, model):
+    assert describe(read(content)[0]).model_name == model
+
+
+@pytest.mark.parametrize(
+    ("content", "difficulty"),
+    [
+        (trace(metadata=[config(difficulty="hard")]) | {"metadata": {"difficulty": "easy"}}, "hard"),
+        (trace() | {"metadata": {"difficulty": "easy"}}, "easy"),
+        (trace() | {"metadata": {"task_instance": {"metadata": {"difficulty": "medium"}}}}, "medium"),
+        (trace({"actions": [], "metadata": {"difficulty": "easy"}}), "easy"),
+        (trace(), "unknown"),
+    ],
+)
+def test_the_difficulty_is_found_wherever_it_is(content, difficulty):
+    assert describe(read(content)[0]).difficulty == difficulty
+
+
+def observation(image):
+    text = base64.b64encode(image).decode()
+    return {"inventory": {}, "observation_image_base64": text, "shape": [1], "world_material_map_base64": text[:16]}
+
+
+def with_images(**dump):
+    state = {"observation": observation(bytes(range(256)) * 12)}
+    events = [runtime(i, [EASY], system_state_before=state, system_state_after=state) for i in range(3)]
+    return json.dumps(trace(*events), **dump).encode()
+
+
+@pytest.mark.parametrize("dump", [{"indent": 2}, {}, {"separators": (",", ":")}])
+def test_images_are_cut_and_nothing_else(dump):
+    data = with_images(**dump)
+    lean = json.loads(without_images(data))
+    full = json.loads(data)
+    assert len(without_images(data)) < len(data) / 4
+    for event in full["event_history"]:
+        for state in ("system_state_before", "system_state_after"):
+            event[state]["observation"] |= {"observation_image_base64": "", "world_material_map_base64": ""}
+    assert lean == full
+    assert read_trace(data)[0].session_id == "crafter_episode_1_x"
+
+
+KEY = "observation_image_base64"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {KEY: 'a quote " and a backslash \\'},
+        {KEY: "ends in a backslash \\\\"},
+        {KEY: None},
+        {KEY: ["x", {KEY: "y"}]},
+        {"text": f'"{KEY}": "not an image, but a text that looks like one"'},
+        {KEY: "", "next": {KEY: "AAAA"}},
+        {f"x{KEY}": "é"},
+    ],
+)
+def test_what_only_looks_like_an_image_keeps_its_structure(value):
+    data = json.dumps({**value, "last": 1}, ensure_ascii=False).encode()
+    lean = json.loads(without_images(data))
+    assert list(lean) == [*value, "last"]
+    assert lean["last"] == 1
+    assert not isinstance(value.get("text"), str) or lean["text"] == value["text"]
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from([KEY, "a", f'"{KEY}": "', "map_base64"]) | st.text(max_size=3), inner, max_size=4
+        )
+    ),
+    max_leaves=20,
+)
+
+
+def emptied(value):
+    if isinstance(value, dict):
+        return {k: "" if isinstance(v, str) and k.endswith("_base64") else emptied(v) for k, v in value.items()}
+    return [emptied(v) for v in value] if isinstance(value, list) else value
+
+
+@given(json_values, st.sampled_from([None, 2]), st.booleans())
+def test_cutting_images_changes_image_strings_only(value, indent, ascii_only):
+    text = json.dumps({"observation_image_base64": "x", "value": value}, indent=indent, ensure_ascii=ascii_only)
+    data = text.encode("utf-8", "surrogatepass")
+    assert emptied(json.loads(without_images(data))) == emptied(json.loads(data))
+
+
+@pytest.mark.parametrize(
+    ("data", "cause"),
+    [
+        (b"", "JSONDecodeError: the file is empty"),
+        (b"\n ", "JSONDecodeError: the file is empty"),
+        (with_images(indent=2)[:-40], "JSONDecodeError"),
+        (with_images(indent=2)[:2000], "JSONDecodeError"),
+        (b'{"session_id": "x", "event_history": [}', "JSONDecodeError"),
+        (b'{"session_id": "\xff"}', "UnicodeDecodeError: not UTF-8 at byte 16"),
+        (b'{"session_id": ' + b"[" * 100_000, "RecursionError"),
+    ],
+)
+def test_a_broken_file_says_what_is_wrong(tmp_path, data, cause):
+    path = tmp_path / "broken.json"
+    path.write_bytes(data)
+    result = evaluate_trace(path)
+    assert result["total_score"] is None
+    assert result["error"].startswith(cause)
+    assert result["trace_file"] == "broken.json"
+
+
+def test_a_file_that_is_not_there_says_so(tmp_path):
+    assert evaluate_trace(tmp_path / "no.json")["error"] == "FileNotFoundError: No such file or directory"
+    assert evaluate_trace(tmp_path)["error"].startswith("IsADirectoryError")
+
+
+@pytest.mark.parametrize(
+    ("content", "shape"),
+    [
+        ([], "a JSON list"),
+        (3, "a JSON int"),
+        ({}, "neither session_id nor event_history is there"),
+        ({"messages": []}, "neither session_id nor event_history is there"),
+        ({"event_history": 3}, "neither session_id nor event_history is there"),
+        ([{"achievement_collect_coal": [1]}], "a file of benchmark scores (evalkit.crafter.benchmark reads it)"),
+        ({"progression": 0.1, "episode_return": 1}, "a BALROG run file (evalkit.crafter.benchmark reads it)"),
+    ],
+)
+def test_a_file_of_another_shape_is_named(content, shape):
+    with pytest.raises(OtherShapeError, match="not a session trace: ") as error:
+        read(content)
+    assert str(error.value) == f"not a session trace: {shape}"
+
+
+@pytest.mark.parametrize(
+    ("data", "note"),
+    [
+        (b"\xef\xbb\xbf" + json.dumps(trace(environment(hooks=[EASY]))).encode(), "byte_order_mark"),
+        (json.dumps(trace(environment(hooks=[EASY], reward=float("nan")))).encode(), "nan_literal"),
+        (json.dumps(trace(environment(hooks=[EASY], note="\ud83d"))).encode(), "lone_surrogate"),
+        (json.dumps(trace(environment(hooks=[EASY]), runtime("three"), None)).encode(), "malformed_fields"),
+    ],
+)
+def test_what_real_writers_emit_is_recovered_and_flagged(tmp_path, data, note):
+    path = tmp_path / "odd.json"
+    path.write_bytes(data)
+    result = evaluate_trace(path)
+    assert (result["total_score"], note in result["flags"]) == (1.0, True)
+
+
+def test_odd_values_are_left_out_and_the_rest_counts(tmp_path):
+    events = [
+        {
+            "event_metadata": [None, "x", {"hook_name": 3}, {"hook_name": "easy_achievement", "data": [1]}],
+            "actions": {},
+        },
+        {"event_metadata": [{"hook_name": "hard_achievement", "data": {"achievements": [1, "defeat_zombie", None]}}]},
+        {"event_metadata": {"hook_name": "easy_achievement"}, "metadata": {"turn": 10**30, "model_name": "m"}},
+        "not an event",
+        {"llm_call_records": 5, "metadata": {"prompt_tokens": "12"}},
+    ]
+    result = evaluate_trace(
+        write(tmp_path, trace(*events, metadata=["x", {"metadata_type": 1, "data": {"difficulty": {}}}]))
+    )
+    assert result["counts"] == {"easy_achievement": 1, "hard_achievement": 1}
+    assert (result["num_events"], result["model_name"], result["difficulty"]) == (5, "m", "unknown")
+
+
+HOOKS = st.fixed_dictionaries(
+    {},
+    optional={
+        "hook_name": st.sampled_from([*WEIGHTS, "new_achievement", "invalid_actions", "other"]) | json_values,
+        "data": json_values
+        | st.fixed_dictionaries(
+            {},
+            optional={
+                "achievements": st.lists(st.sampled_from(["collect_wood", "eat_cow", "x"]), max_size=3) | json_values,
+                "suspect": json_values,
+                "reason": json_values,
+            },
+        ),
+    },
+)
+OBSERVATIONS = st.fixed_dictionaries(
+    {"achievements_status": st.dictionaries(st.sampled_from(["collect_wood", "x"]), json_values)}
+)
+STATES = json_values | st.fixed_dictionaries({}, optional={"public_state": OBSERVATIONS, "observation": OBSERVATIONS})
+METADATA = json_values | st.dictionaries(
+    st.sampled_from(["turn", "step", "model_name", "total_tokens", "invalid_action", "difficulty", "task_instance"]),
+    json_values,
+)
+EVENTS = json_values | st.fixed_dictionaries(
+    {},
+    optional={
+        "llm_call_records": json_values,
+        "actions": st.lists(st.integers(0, 16), max_size=5) | json_values,
+        "reward": json_values,
+        "metadata": METADATA,
+        "event_metadata": st.lists(HOOKS | json_values, max_size=3) | json_values,
+        "hooks_triggered": st.lists(st.sampled_from([*WEIGHTS]) | json_values, max_size=2) | json_values,
+        "system_state_before": STATES,
+        "system_state_after": STATES,
+    },
+)
+LIKE_TRACES = st.fixed_dictionaries(
+    {"session_id": st.text(max_size=30) | json_values},
+    optional={
+        "event_history": st.lists(EVENTS, max_size=5) | json_values,
+        "session_metadata": st.lists(
+            st.fixed_dictionaries({"metadata_type": st.sampled_from(["episode_results", "error"]), "data": METADATA})
+            | json_values,
+            max_size=3,
+        )
+        | json_values,
+        "metadata": METADATA,
+    },
+)
+
+
+@given(LIKE_TRACES)
+def test_anything_like_a_trace_goes_through_every_step(content):
+    from evalkit.crafter.table import ACHIEVEMENT_ROWS, EPISODES, EVENTS, rows_of
+    from evalkit.io import frame
+
+    try:
+        decoded, notes = read_trace(json.dumps(content).encode())
+    except OtherShapeError:
+        return
+    scored = score_trace(decoded)
+    events = content["event_history"] if isinstance(content.get("event_history"), list) else []
+    assert len(scored.verdicts) == len(events)
+    assert scored.score == pytest.approx(sum(n * WEIGHTS[name] for name, n in scored.counts.items()))
+    episode, event_rows, achievement_rows = rows_of("x", decoded, notes, scored, WEIGHTS)
+    assert len(frame([episode], EPISODES)) == 1
+    assert len(frame(event_rows, EVENTS)) == len(events)
+    assert len(frame(achievement_rows, ACHIEVEMENT_ROWS)) == 22
+
+
+@given(st.binary(max_size=300) | LIKE_TRACES.map(lambda content: json.dumps(content, indent=1).encode()[:-3]))
+def test_any_bytes_are_read_or_refused_with_a_reason(data):
+    refused = False
+    try:
+        decoded, _ = read_trace(data)
+    except BrokenFileError as error:
+        refused = str(error)
+    assert score_trace(decoded).verdicts is not None if refused is False else ": " in refused
+
+
+@given(EVENTS)
+def test_any_event_has_a_score_and_a_symbol(event):
+    score, symbol = evaluate_event(event)
+    assert symbol == "" if score == 0 and not symbol else symbol == ("+" if score > 0 else "-" if score < 0 else "0")
+
+
+@given(
+    st.lists(
+        st.builds(lambda hooks, turn: environment(turn, hooks), st.lists(HOOKS, max_size=3), st.integers(0, 9)),
+        max_size=4,
+    )
+)
+def test_reading_piece_by_piece_gives_what_strict_reading_gives(events):
+    content = trace(*events)
+    try:
+        strict = msgspec.json.decode(json.dumps(content), type=Trace)
+    except msgspec.ValidationError:
+        return
+    assert score_trace(fit(content, Trace)) == score_trace(strict)

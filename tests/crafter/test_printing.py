@@ -1,0 +1,184 @@
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from evalkit.cli import main
+from evalkit.crafter import evaluate_all_traces, evaluate_trace, print_evaluation_summary, print_trace_evaluation
+from tests.crafter.traces import config, environment, hook, runtime, trace, write
+
+INVALID = hook("invalid_action", action="noop")
+EASY = hook("easy_achievement", ["collect_wood"])
+HARD = hook("hard_achievement", ["defeat_zombie"])
+
+
+@pytest.fixture
+def folder(tmp_path):
+    good = [*[runtime(i, [INVALID]) for i in range(5)], environment(5, [EASY]), environment(6, [EASY])]
+    good += [runtime(7 + i, [INVALID]) for i in range(4)]
+    write(tmp_path, trace(*good, metadata=[config(model_name="alder", difficulty="easy")]), "session_b.json")
+    write(
+        tmp_path,
+        trace(environment(0, [HARD]), metadata=[config(model_name="birch", difficulty="hard")]),
+        "session_a.json",
+    )
+    write(tmp_path, trace(metadata=[config(model_name="birch", difficulty="hard")]), "session_c.json")
+    write(tmp_path, {"other": 1}, "config.json")
+    (tmp_path / "session_d.json").write_text('{"session_id": ')
+    (tmp_path / "notes.txt").write_text("not asked for")
+    (tmp_path / "below").mkdir()
+    write(tmp_path / "below", trace(environment(0, [HARD])), "session_e.json")
+    return tmp_path
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, ["crafter", *map(str, arguments)])
+
+
+def test_a_trace_is_printed_in_the_agreed_form(folder, capsys):
+    print_trace_evaluation(evaluate_trace(folder / "session_b.json"))
+    assert capsys.readouterr().out == (
+        "📊 Trace: session_b.json\n"
+        "   Score: 1.55\n"
+        "   Events: 11\n"
+        "   Breakdown:\n"
+        "     Easy achievements: 2 × 1.0 = 2.00\n"
+        "     Invalid actions: 9 × -0.05 = -0.45\n"
+        "   Trajectory: -----++----\n"
+    )
+
+
+def test_five_keys_are_enough_to_print(capsys):
+    result = {
+        "total_score": 1.0,
+        "counts": {"easy_achievement": 1},
+        "trajectory": "+",
+        "num_events": 3,
+        "trace_file": "x",
+    }
+    print_trace_evaluation(result)
+    print_evaluation_summary([result], by=["model_name"])
+    assert "     Easy achievements: 1 × 1.0 = 1.00\n" in capsys.readouterr().out
+
+
+def test_own_weights_are_printed_as_they_were_used(folder, capsys):
+    print_trace_evaluation(evaluate_trace(folder / "session_a.json", {"hard_achievement": 7.5}))
+    assert "     Hard achievements: 1 × 7.5 = 7.50\n" in capsys.readouterr().out
+
+
+def test_a_score_of_zero_has_no_sign(tmp_path, capsys):
+    events = [environment(0, [EASY]), *[runtime(i, [INVALID]) for i in range(20)]]
+    print_trace_evaluation(evaluate_trace(write(tmp_path, trace(*events))))
+    assert "   Score: 0.00\n" in capsys.readouterr().out
+
+
+def test_doubts_stand_below_the_trajectory(tmp_path, capsys):
+    event = runtime(0, [INVALID], actions=[1, 2])
+    error = {"metadata_type": "error", "data": {}}
+    print_trace_evaluation(evaluate_trace(write(tmp_path, trace(event, environment(), metadata=[error]))))
+    *_, trajectory, suspect, flags = capsys.readouterr().out.splitlines()
+    assert trajectory == "   Trajectory: -"
+    assert suspect == "   Suspect: 1 of 1 invalid actions, judged over turns of several actions"
+    assert flags == "   Flags: error entry"
+
+
+def test_a_broken_trace_is_printed_with_its_cause(folder, capsys):
+    print_trace_evaluation(evaluate_trace(folder / "session_d.json"))
+    assert capsys.readouterr().out == (
+        "📊 Trace: session_d.json\n   Error: JSONDecodeError: Input data was truncated\n"
+    )
+
+
+def test_a_folder_is_printed_as_ranking_totals_bands_and_ledger(folder, capsys):
+    print_evaluation_summary(evaluate_all_traces(folder))
+    out = capsys.readouterr().out
+    ranks = [line.split() for line in out.splitlines()[2:5]]
+    assert ranks == [
+        ["1", "5.00", "+", "session_a.json"],
+        ["2", "1.55", "-----++----", "session_b.json"],
+        ["3", "0.00", "(no", "scored", "events)", "session_c.json"],
+    ]
+    for line in (
+        "   Traces: 3",
+        "   Mean score: 2.18 ± 1.48 (standard error, n = 3)",
+        "   Aborted: 1, counted as 0.00; mean score without: 3.27 ± 1.73",
+        "   Best: 5.00",
+        "   Worst: 0.00",
+        "   Easy achievements: 2",
+        "   Invalid actions: 9",
+        "     Excellent: 1 (multiple achievements)",
+        "     Good: 1 (some achievements)",
+        "     Limited: 1 (few achievements)",
+        "📁 5 files: 3 used, 1 skipped, 1 failed",
+    ):
+        assert f"{line}\n" in out
+    assert "config.json: not a session trace: neither session_id nor event_history is there\n" in out
+    assert "session_d.json: JSONDecodeError" in out
+
+
+def test_results_without_a_ledger_name_what_was_not_read(folder, capsys):
+    print_evaluation_summary([evaluate_trace(folder / name) for name in ("session_d.json", "session_a.json")])
+    assert "   not read: session_d.json: JSONDecodeError" in capsys.readouterr().out
+    print_evaluation_summary([])
+    assert "   no traces\n" in capsys.readouterr().out
+
+
+def test_the_command_scores_a_folder_and_breaks_it_down(folder):
+    result = run(folder, "--by-difficulty")
+    assert result.exit_code == 0
+    lines = [line.split() for line in result.output.splitlines()]
+    assert ["alder", "1", "1.55", "2.00", "0.00", "0.00", "9.00"] in lines
+    assert ["hard", "2", "2.50", "±", "2.50", "0.00", "0.00", "0.50", "0.00"] in lines
+    assert "Breakdown" not in result.output
+    assert run(folder, "--verbose").output.count("   Breakdown:\n") == 3
+
+
+def test_the_command_scores_one_file_and_writes_results(folder, tmp_path):
+    result = run(folder / "session_b.json", "--output", tmp_path / "out.json")
+    assert result.output.startswith("📊 Trace: session_b.json\n   Score: 1.55\n")
+    content = json.loads((tmp_path / "out.json").read_text())
+    assert content["results"][0]["counts"] == {"easy_achievement": 2, "invalid_action": 9}
+    assert content["ledger"][0]["status"] == "used"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["{folder}/no"], "no such file or folder"),
+        (["{folder}", "--pattern", "x*"], "no files match x*"),
+        (["{folder}", "--pattern", "config*"], "no session trace could be read (not a session trace: neither"),
+        (["{folder}/session_d.json"], "no session trace could be read (JSONDecodeError"),
+        (["{folder}", "--output", "{folder}/no/out.json"], "out.json: No such file or directory"),
+    ],
+)
+def test_a_source_that_cannot_be_used_is_one_line_and_exit_2(folder, arguments, message):
+    result = run(*[argument.format(folder=folder) for argument in arguments])
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.output + result.stderr
+
+
+def test_text_of_traces_can_not_steer_a_terminal(tmp_path):
+    write(tmp_path, trace(environment(0, [EASY]), metadata=[config(model_name="\x1b[31mred\u202e")]), "a\x1b]0;x.json")
+    write(tmp_path, trace(environment(0, [EASY]), metadata=[config(model_name="plain")]), "b.json")
+    output = run(tmp_path, "--verbose").output
+    assert "\x1b" not in output
+    assert "\u202e" not in output
+
+
+def test_the_command_imports_no_pandas_numpy_or_matplotlib(folder):
+    code = (
+        "import sys; from evalkit.cli import main\n"
+        f"main(['crafter', {str(folder)!r}, '--by-difficulty'], standalone_mode=False)\n"
+        "print([m for m in ('pandas', 'numpy', 'matplotlib', 'scipy', 'IPython') if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, encoding="utf-8")
+    assert out.stdout.splitlines()[-1] == "[]"
+
+
+def test_python_m_is_the_same_command_also_where_the_terminal_knows_ascii_only(folder):
+    command = [sys.executable, "-m", "evalkit.crafter", str(folder / "session_b.json")]
+    out = subprocess.run(command, capture_output=True, check=True, env={"PYTHONIOENCODING": "ascii", "PYTHONPATH": "."})
+    assert out.stdout.startswith(b"? Trace: session_b.json")

@@ -1,0 +1,93 @@
+"""The real traces, counted by hand and once more by a plain reading of their hooks."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from evalkit.crafter import WEIGHTS, evaluate_all_traces, evaluate_trace, load
+from tests.crafter.traces import TRACES, needs_traces
+
+pytestmark = needs_traces
+
+# start of the file name: score, easy, medium, hard, invalid, suspect, events, trajectory, model, difficulty, flags;
+# read off the hooks of each file
+BY_HAND = {
+    "session_crafter_episode_11_551ee370": (-0.15, 0, 0, 0, 3, 3, 10, "---", "gpt-4.1-mini", "easy"),
+    "session_crafter_episode_12_2218b7cc": (-0.15, 0, 0, 0, 3, 3, 10, "---", "gpt-4.1-mini", "easy"),
+    "session_crafter_episode_12_77219cd7": (
+        *(4.35, 2, 1, 0, 3, 3, 25, "---+++"),
+        *("ft:gpt-4.1-nano-2025-04-14:synth:crafter-mini-v1:Bx6fmVhG", "easy"),
+    ),
+    "session_crafter_episode_19_ef9602b2": (0.9, 1, 0, 0, 2, 2, 10, "--+", "gpt-4.1-mini", "easy"),
+    "session_crafter_episode_1_00000000": (1.6, 2, 0, 0, 8, 8, 60, "--+-+-----", "gpt-4o-mini", "hard"),
+    "session_crafter_episode_1_058233aa": (-0.1, 0, 0, 0, 2, 1, 15, "--", "gpt-4.1-nano", "easy"),
+    "session_crafter_episode_1_2d1037f1": (4.5, 2, 1, 0, 0, 0, 30, "+++", "gpt-4o", "easy"),
+    "session_crafter_episode_2_35efe35f": (5.15, 1, 0, 1, 17, 14, 60, "--------------+-+--", "gpt-4.1-nano", "easy"),
+    "session_crafter_episode_4_2bb84475": (-0.2, 0, 0, 0, 4, 2, 30, "----", "gpt-4.1-nano", "easy"),
+    "session_episode_0_6827cd9f": (0.0, 0, 0, 0, 0, 0, 0, "(no scored events)", "unknown", "unknown"),
+    "session_episode_0_gpt-4.1-nano": (-3.3, 0, 0, 0, 66, 0, 132, "-" * 66, "gpt-4.1-nano", "unknown"),
+}
+
+FLAGS = {
+    "session_crafter_episode_1_2d1037f1": [],
+    "session_crafter_episode_4_2bb84475": ["error_entry", "suspect_invalid_actions"],
+    "session_episode_0_6827cd9f": ["aborted"],
+    "session_episode_0_gpt-4.1-nano": ["no_environment_events", "verdicts_disagree"],
+}
+
+
+def one(start):
+    (path,) = TRACES.glob(f"{start}*.json")
+    return path
+
+
+@pytest.mark.parametrize("start", BY_HAND)
+def test_score_counts_and_trajectory_equal_a_count_by_hand(start):
+    score, *counts, suspect, events, trajectory, model, difficulty = BY_HAND[start]
+    result = evaluate_trace(one(start))
+    assert result["total_score"] == pytest.approx(score, abs=1e-12)
+    assert [result["counts"].get(name, 0) for name in WEIGHTS] == counts
+    assert (result["trajectory"], result["num_events"]) == (trajectory, events)
+    assert (result["model_name"], result["difficulty"]) == (model, difficulty)
+    assert result["suspect_invalid_actions"] == suspect
+    assert result["flags"] == FLAGS.get(start, ["suspect_invalid_actions"])
+
+
+@pytest.mark.parametrize("start", BY_HAND)
+def test_counts_equal_a_plain_reading_of_the_hooks(start):
+    counts = Counter()
+    for event in json.loads(one(start).read_text())["event_history"]:
+        for hook in event["event_metadata"] or []:
+            names = hook["data"].get("achievements", [None])
+            tier = {"place_table": "easy", "collect_wood": "easy", "make_wood_pickaxe": "medium"}
+            for name in names:
+                key = f"{tier[name]}_achievement" if hook["hook_name"] == "new_achievement" else hook["hook_name"]
+                counts[key] += key in WEIGHTS
+    assert evaluate_trace(one(start))["counts"] == {name: n for name, n in counts.items() if n}
+
+
+def test_all_twelve_files_are_accounted_for():
+    results = evaluate_all_traces(TRACES)
+    assert [r["total_score"] for r in results] == sorted((r["total_score"] for r in results), reverse=True)
+    assert {r["trace_file"] for r in results} == {one(start).name for start in BY_HAND}
+    entries = {entry.source: entry for entry in results.ledger.entries}
+    assert len(entries) == 12
+    empty = str(one("session_test_session"))
+    assert entries.pop(empty)[1:] == ("failed", "JSONDecodeError: the file is empty")
+    assert {(entry.status, entry.reason) for entry in entries.values()} == {("used", "")}
+
+
+def test_all_twelve_files_are_in_the_tables():
+    traces = load(TRACES)
+    assert (len(traces.episodes), len(traces.ledger), len(traces.achievements)) == (11, 12, 11 * 22)
+    assert len(traces.events) == sum(numbers[6] for numbers in BY_HAND.values())
+    aborted = traces.episodes[traces.episodes["flag_aborted"]].iloc[0]
+    assert aborted[["score", "band", "trajectory", "unlocked", "progression"]].isna().all()
+    unlocks = traces.achievements.dropna(subset="turn").set_index(["task_id", "achievement"])["turn"]
+    assert unlocks["35efe35f-a51a-47f6-82d3-969ce5993ee2"].to_dict() == {"collect_drink": 17, "defeat_skeleton": 16}
+    assert unlocks["2d1037f1-9d9d-4632-b98a-698e099423fa"].to_dict() == {
+        "collect_wood": 3,
+        "make_wood_pickaxe": 9,
+        "place_table": 8,
+    }

@@ -1,0 +1,183 @@
+"""What notebooks show: escaped, with alt text, with n and interval."""
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evalkit import display
+from evalkit.display.show import HEADLINE, TABLE, format_interval
+from evalkit.stats import proportion_interval
+
+HOSTILE = '<script>alert(1)</script> $x$ \x1b[31m \u202e "quoted" & <img src=x onerror=y>'
+
+
+@pytest.mark.parametrize(
+    ("estimate", "low", "high", "options", "text"),
+    [
+        (0.63, 0.52, 0.73, {}, "63 % [52, 73]"),
+        (0.0, 0.0, 0.04, {}, "0 % [0, 4]"),
+        (1.0, 0.9, 1.0, {}, "100 % [90, 100]"),
+        (0.025, 0.011, 0.06, {}, "2.5 % [1.1, 6.0]"),
+        (0.5, math.nan, math.nan, {}, "50 %"),
+        (0.5, None, 0.6, {}, "50 %"),
+        (math.nan, 0.1, 0.2, {}, "–"),
+        (None, None, None, {}, "–"),
+        (pd.NA, pd.NA, pd.NA, {}, "–"),
+        (1.25, 0.8, 1.7, {"percent": False}, "1.25 [0.80, 1.70]"),
+        (np.float64(2), np.float64(1), np.int64(3), {"percent": False, "digits": 1}, "2.0 [1.0, 3.0]"),
+        (-0.2, -0.3, -0.1, {}, "-20 % [-30, -10]"),
+    ],
+)
+def test_an_estimate_is_written_with_its_interval(estimate, low, high, options, text):
+    assert format_interval(estimate, low, high, **options) == text
+
+
+@pytest.mark.parametrize("alt", ["", " ", "\n"])
+def test_a_figure_without_alt_text_is_refused(shown, alt):
+    with pytest.raises(ValueError, match="alt text"):
+        display.show_figure(display.new_axes(), alt)
+    assert shown == []
+
+
+def test_a_figure_is_a_png_with_its_words_as_plain_text(shown):
+    axes = display.new_axes(4, 2)
+    axes.set_title("$x$ costs $5")
+    display.show_figure(axes, alt=f"A line.\n{HOSTILE}", caption=HOSTILE)
+    ((data, metadata),) = shown
+    assert data["image/png"].startswith(b"\x89PNG")
+    words = metadata["image/png"]
+    assert (words["width"], words["height"]) == (400, 200)
+    assert words["alt"].startswith("A line. <script>")
+    assert not {"\x1b", "\u202e", "\n"} & set(words["alt"] + words["caption"] + data["text/plain"])
+
+
+def test_a_figure_can_be_shown_itself(shown):
+    figure = display.new_figure(3, 1)
+    figure.subplots()
+    display.show_figure(figure, alt="Empty axes.")
+    assert shown[0][1]["image/png"]["height"] == 100
+
+
+def table_page(shown) -> str:
+    return shown[-1][0]["text/html"]
+
+
+def test_cells_headers_and_captions_are_escaped(shown, tags):
+    display.show_table(pd.DataFrame({HOSTILE: [HOSTILE], "items": [[HOSTILE]], "map": [{"a": HOSTILE}]}), HOSTILE)
+    page = tags(table_page(shown))
+    assert not {"script", "img"} & set(page.tags)
+    assert sum("<script>" in text for text in page.texts) == 5
+    for kind in ("text/html", "text/plain"):
+        assert not {"\x1b", "\u202e"} & set(shown[0][0][kind])
+
+
+def test_texts_and_details_are_escaped(shown, tags):
+    display.show_text(f"one\n{HOSTILE}")
+    display.show_details(HOSTILE, f"one\n{HOSTILE}")
+    for data, _ in shown:
+        page = tags(data["text/html"])
+        assert set(page.tags) <= {"p", "details", "summary", "pre"}
+        assert "one\n<script>" in "".join(page.texts)
+        assert not {"\x1b", "\u202e"} & set(data["text/html"] + data["text/plain"])
+
+
+def test_estimates_stand_in_one_column_with_their_interval(shown, tags):
+    table = pd.DataFrame({"model": ["a", "b"], "n": [10, 0], "estimate": [0.5, math.nan]})
+    display.show_table(table.assign(low=[0.25, math.nan], high=[0.75, math.nan]))
+    texts = tags(table_page(shown)).texts
+    assert texts == ["model", "n", "estimate [95 %]", "a", "10", "50 % [25, 75]", "b", "0", "–"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (True, "yes"),
+        (np.False_, "no"),
+        (None, "–"),
+        (math.nan, "–"),
+        (pd.NA, "–"),
+        (0.12345, "0.123"),
+        (["a", "b"], "a, b"),
+        (12, "12"),
+    ],
+)
+def test_values_are_written_for_readers(shown, tags, value, text):
+    display.show_table(pd.DataFrame({"x": pd.Series([value, "other"], dtype="object")}))
+    assert tags(table_page(shown)).texts[1] == text
+
+
+def test_a_long_table_says_how_much_it_leaves_out(shown):
+    display.show_table(pd.DataFrame({"x": range(5)}), rows=3)
+    assert "2 more rows are not shown." in table_page(shown)
+    assert "2 more rows are not shown." in shown[0][0]["text/plain"]
+
+
+@pytest.mark.parametrize(
+    ("sources", "cells", "folder"),
+    [
+        (["/logs/a/1.json", "/logs/b/2.json"], ["a/1.json", "b/2.json"], "/logs"),
+        (["/logs/a/1.json"], ["1.json"], "/logs/a"),
+        (["logs/a/1.json", "logs/a/2.json"], ["1.json", "2.json"], "logs/a"),
+        (["1.json", "a/2.json"], ["1.json", "a/2.json"], ""),
+        (["/logs/1.json", None], ["/logs/1.json", "–"], ""),
+    ],
+)
+def test_sources_are_shortened_and_their_folder_is_named(shown, tags, sources, cells, folder):
+    display.show_table(pd.DataFrame({"source": sources}))
+    texts = tags(table_page(shown)).texts
+    assert texts[1 : 1 + len(cells)] == cells
+    assert texts[1 + len(cells) :] == ([f"Sources lie in {folder}"] if folder else [])
+
+
+def test_an_empty_table_is_shown_as_such(shown, tags):
+    display.show_table(pd.DataFrame({"source": pd.Series([], dtype="str"), "n": pd.Series([], dtype="int64")}))
+    assert "nothing of this kind" in tags(table_page(shown)).texts
+    assert shown[0][0]["text/plain"] == "(no rows)"
+
+
+def test_a_headline_is_shown_and_handed_over(shown):
+    display.headline(proportion_interval(12, 20), "success rate of <b>")
+    ((data, _),) = shown
+    handed = data[HEADLINE]
+    assert handed["n"] == 20
+    assert handed["estimate"] == pytest.approx(0.6)
+    assert handed["text"].startswith("60 % [")
+    assert "<b>" not in data["text/html"]
+    assert "n = 20" in data["text/html"]
+    json.dumps(handed)
+
+
+def test_a_headline_without_data_says_so(shown):
+    display.headline({"estimate": math.nan, "low": math.nan, "high": math.nan, "n": 0}, "success rate")
+    handed = shown[0][0][HEADLINE]
+    assert (handed["estimate"], handed["low"], handed["n"], handed["text"]) == (None, None, 0, "–")
+    json.dumps(handed, allow_nan=False)
+
+
+def test_a_table_is_handed_over_as_csv(shown):
+    display.publish(pd.DataFrame({"a": ["é", None], "b": [1, 2]}), "my_table-1")
+    assert shown[0][0][TABLE] == {"name": "my_table-1", "csv": "a,b\né,1\n,2\n", "rows": 2}
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a b", "a.csv", "é", "a/b"])
+def test_a_published_name_can_not_leave_its_folder(shown, name):
+    with pytest.raises(ValueError, match="name"):
+        display.publish(pd.DataFrame(), name)
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(st.characters()))
+def test_no_text_becomes_markup(shown, tags, text):
+    display.show_table(pd.DataFrame({"x": pd.Series([text], dtype="object")}), text)
+    display.show_details(text, text)
+    display.show_text(text)
+    allowed = {"div", "table", "caption", "thead", "tbody", "tr", "th", "td", "details", "summary", "pre", "p"}
+    for data, _ in shown:
+        assert set(tags(data["text/html"]).tags) <= allowed
+        data["text/html"].encode("utf-8")
+    shown.clear()

@@ -1,0 +1,122 @@
+"""Decoding: strict, with a second try for what real writers emit, and never another exception than its own."""
+
+import json
+import math
+
+import msgspec
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from evalkit.io import BrokenFileError, WrongShapeError, decode_json
+
+
+class Thing(msgspec.Struct):
+    a: int
+
+
+ANYTHING = msgspec.json.Decoder()
+THING = msgspec.json.Decoder(Thing)
+
+
+@pytest.mark.parametrize(
+    ("data", "value", "recovered"),
+    [
+        (b'{"a": 1}', {"a": 1}, []),
+        (b" [1]\n", [1], []),
+        (b'\xef\xbb\xbf{"a": 1}', {"a": 1}, ["byte_order_mark"]),
+        (b'{"a": NaN}', {"a": None}, ["nan_literal"]),
+        (b"[-Infinity, 1]", [None, 1], ["nan_literal"]),
+        (b'"\\ud83d"', "\ufffd", ["lone_surrogate"]),
+        (b'"\\ud83dA"', "\ufffdA", ["lone_surrogate"]),
+        (b'["\\ude00x", NaN]', ["\ufffdx", None], ["nan_literal", "lone_surrogate"]),
+        (b'"\\ud83d\\ude00"', "😀", []),
+        ('{"é": "😀"}'.encode(), {"é": "😀"}, []),
+    ],
+)
+def test_what_can_be_read_is_read_and_what_was_mended_is_named(data, value, recovered):
+    assert decode_json(data, ANYTHING) == (value, recovered)
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        (b"", "JSONDecodeError: the file is empty"),
+        (b" \n", "JSONDecodeError: the file is empty"),
+        (b"\xef\xbb\xbf", "JSONDecodeError: the file is empty"),
+        (b'{"a": 1', "JSONDecodeError"),
+        (b'{"a": 1} x', "JSONDecodeError"),
+        (b"{'a': 1}", "JSONDecodeError"),
+        (b'{"a": "\x01"}', "JSONDecodeError"),
+        (b'{"a": "\xff"}', "UnicodeDecodeError: not UTF-8 at byte 7"),
+        (b'{"a": "\xed\xa0\x80"}', "UnicodeDecodeError"),
+        ('{"a": 1}'.encode("utf-16"), "UnicodeDecodeError"),
+        ('{"a": 1}'.encode("utf-16-le"), "JSONDecodeError"),
+        (b"\xef\xbb\xbf\xef\xbb\xbf[]", "JSONDecodeError"),
+        (b"[" * 100_000 + b"]" * 100_000, "RecursionError"),
+        (b'{"a": NaN, "b": ' + b"[" * 100_000, "RecursionError"),
+    ],
+)
+def test_what_is_broken_is_named_as_users_know_it(data, error):
+    with pytest.raises(BrokenFileError) as caught:
+        decode_json(data, ANYTHING)
+    assert str(caught.value).startswith(error)
+    assert not isinstance(caught.value, WrongShapeError)
+
+
+@pytest.mark.parametrize("data", [b"[]", b'{"a": "x"}', b'{"b": 1}', b'{"a": NaN}', b'{"a": 1.5}'])
+def test_another_shape_than_the_decoders_is_told_from_broken_bytes(data):
+    with pytest.raises(WrongShapeError, match=r"^TypeError"):
+        decode_json(data, THING)
+
+
+@pytest.mark.parametrize("skipped", [b'"\xff"', b'"\\ud83d', b"[1,", b'{"x": tru}'])
+def test_parts_the_decoder_skips_are_checked_too(skipped):
+    with pytest.raises(BrokenFileError):
+        decode_json(b'{"a": 1, "skipped": ' + skipped + b"}", THING)
+
+
+def error_of(data: bytes, decoder: msgspec.json.Decoder) -> str:
+    try:
+        decode_json(data, decoder)
+    except BrokenFileError as error:
+        return str(error)
+    return ""
+
+
+def test_a_depth_of_any_size_ends_in_a_value_or_its_own_error():
+    for depth in range(1, 1500, 7):
+        for data in (b"[" * depth + b"]" * depth, b"[NaN," + b"[" * depth + b"]" * depth + b"]"):
+            assert error_of(data, ANYTHING).partition(":")[0] in ("", "RecursionError")
+
+
+@given(st.binary(max_size=80))
+@example(b"\xff\xfe[\x00]\x00")
+@example(b"9" * 5000)
+def test_any_bytes_give_a_value_or_its_own_error(data):
+    for decoder in (ANYTHING, THING):
+        error = error_of(data, decoder)
+        assert not error or error.partition(": ")[0].endswith("Error")
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def without_nan(value):
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    if isinstance(value, list):
+        return [without_nan(item) for item in value]
+    if isinstance(value, dict):
+        return {key: without_nan(item) for key, item in value.items()}
+    return value
+
+
+@given(json_values, st.booleans())
+def test_whatever_json_writes_is_read_back(value, ascii_only):
+    text = json.dumps(value, ensure_ascii=ascii_only)
+    assert decode_json(text.encode("utf-8"), ANYTHING)[0] == without_nan(value)

@@ -1,0 +1,58 @@
+"""Untrusted text becomes plain text: nothing of it steers a terminal, a figure or a page."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalkit.io import plain
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain", "plain"),
+        (3.5, "3.5"),
+        ("\x1b[31mred\x1b[0m", "\ufffd[31mred\ufffd[0m"),
+        ("\x1b]0;title\x07", "\ufffd]0;title\ufffd"),
+        ("\x9b31m", "\ufffd31m"),
+        ("abc\u202egpj.exe", "abc\ufffdgpj.exe"),
+        ("a\u2066b\u2069", "a\ufffdb\ufffd"),
+        ("progress\rdone", "progress done"),
+        ("one\ntwo\tthree", "one two three"),
+        ("one\u2028two\u2029three", "one two three"),
+        ("half \ud83d", "half \ufffd"),
+        ("👩‍🚀 é 漢字", "👩‍🚀 é 漢字"),
+        ("$x$ <script>", "$x$ <script>"),
+    ],
+)
+def test_steering_characters_are_replaced(text, expected):
+    assert plain(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("one\ntwo\tthree", "one\ntwo\tthree"),
+        ("one\r\ntwo", "one\ntwo"),
+        ("a\u2028b", "a\nb"),
+        ("\x1b[2J", "\ufffd[2J"),
+    ],
+)
+def test_lines_can_be_kept(text, expected):
+    assert plain(text, keep_lines=True) == expected
+
+
+@pytest.mark.parametrize(("width", "expected"), [(5, "abcde"), (4, "abc…"), (1, "…"), (None, "abcde")])
+def test_long_texts_end_in_an_ellipsis(width, expected):
+    assert plain("abcde", width) == expected
+
+
+@given(st.text(st.characters()), st.booleans())
+def test_no_control_character_is_left(text, keep_lines):
+    out = plain(text, keep_lines=keep_lines)
+    allowed = "\n\t" if keep_lines else ""
+    assert all(c in allowed or c == "\u200d" or unicodedata.category(c) not in ("Cc", "Cf", "Cs") for c in out)
+    assert keep_lines or len(out.splitlines()) <= 1
+    out.encode("utf-8")

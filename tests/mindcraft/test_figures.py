@@ -1,0 +1,102 @@
+"""Figures draw what the frames hold, whatever the names, and say the same in words."""
+
+import io
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+
+from evalkit.mindcraft import analysis, figures, runs_df
+from tests.mindcraft.builders import task, write_all
+
+NAMES = ["a", "$x_1$ \\frac{", "<b>b</b> " + "long " * 12, "漢字🎉"]
+TASKS = {"c1": task(target={"bread": 1}), "c2": task(target=["cake", "bread"]), "b1": task("construction")}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    scores = {"c1": (0, 1, 1, None), "c2": (1, 0, 1, 1), "b1": (0, 40, 100, 65.4)}
+    files = {
+        f"hand/model {m}/{task_id}/Andy_0_0.json": values[m]
+        for task_id, values in scores.items()
+        for m in range(len(NAMES))
+    }
+    table = runs_df(write_all(tmp_path_factory.mktemp("runs"), files), TASKS)
+    return table.assign(model_name=table["model_name"].map({f"model {m}": name for m, name in enumerate(NAMES)}))
+
+
+FIGURES = {
+    "estimates": (lambda r: analysis.success_by(r), lambda t, **o: figures.estimates(t, "model_name", **o)),
+    "estimates by hue": (
+        lambda r: analysis.success_by(r, ["task_type", "model_name"]),
+        lambda t, **o: figures.estimates(t, "task_type", "model_name", highlight="a", **o),
+    ),
+    "statuses": (lambda r: analysis.status_counts(r), figures.statuses),
+    "scores": (lambda r: r, figures.scores),
+}
+
+
+def drawn(axes: Axes) -> str:
+    """Draw for good, and give all texts of the figure."""
+    figure = axes.figure
+    figure.savefig(io.BytesIO(), format="png", dpi=40)
+    return "\n".join(text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text")))
+
+
+@pytest.mark.filterwarnings("ignore:Glyph .* missing from font")
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_is_drawn_from_its_frame(runs, name):
+    table, draw = FIGURES[name]
+    axes = draw(table(runs))
+    assert isinstance(axes, Axes)
+    assert "$x_1$ \\frac{" in drawn(axes)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_without_runs_is_empty_and_no_error(runs, name):
+    table, draw = FIGURES[name]
+    drawn(draw(table(runs.iloc[:0])))
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_axes_that_are_given_are_used(runs, name):
+    table, draw = FIGURES[name]
+    axes = figures.new_axes()
+    assert draw(table(runs), ax=axes) is axes
+
+
+def test_estimates_lie_where_the_table_says(runs):
+    table = analysis.success_by(runs)
+    points = [line for line in figures.estimates(table, "model_name").lines if len(line.get_xdata()) == 1]
+    assert np.allclose([line.get_xdata()[0] for line in points], table["estimate"])
+    bars = [line for line in figures.estimates(table, "model_name").lines if len(line.get_xdata()) == 2]
+    assert np.allclose([line.get_xdata() for line in bars], table[["low", "high"]])
+
+
+def test_shares_of_statuses_fill_every_bar(runs):
+    axes = figures.statuses(analysis.status_counts(runs))
+    widths: dict[float, float] = {}
+    for bar in axes.patches:
+        widths[round(bar.get_y(), 3)] = widths.get(round(bar.get_y(), 3), 0) + bar.get_width()
+    assert np.allclose(list(widths.values()), 1)
+    assert len(widths) == len(NAMES)
+
+
+def test_every_construction_score_is_a_dot(runs):
+    axes = figures.scores(runs)
+    dots = sorted(x for line in axes.lines if line.get_marker() != "None" for x in line.get_xdata())
+    assert np.allclose(dots, [0, 0.4, 0.654, 1])
+
+
+def test_words_say_what_the_figures_show(runs):
+    words = figures.describe_estimates(analysis.success_by(runs[runs["model_name"] == "a"]), "model_name")
+    assert words.startswith("a: 33 % (")
+    assert words.endswith("n = 3).")
+    statuses = figures.describe_statuses(analysis.status_counts(runs[runs["model_name"] == "a"]))
+    assert statuses == "a: 1 success, 2 score zero."
+
+
+@pytest.mark.parametrize("describe", [figures.describe_estimates, figures.describe_statuses])
+def test_no_runs_are_said_in_words(runs, describe):
+    empty = analysis.overview(runs.iloc[:0])
+    assert describe(empty, "model_name") == "No runs of this kind."

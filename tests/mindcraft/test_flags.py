@@ -1,0 +1,169 @@
+"""Every flag: a folder that carries it, and the same folder mended, that does not."""
+
+import os
+
+import pytest
+
+from evalkit.mindcraft import aggregate_results_to_dataframe, extract_task_outcome, load
+from evalkit.mindcraft.table import FLAGS, LOG_FLAGS
+from tests.mindcraft.builders import SCORE, log, task, turn, write_all
+
+START = 1757845200000
+ONE, TWO = task(agent_count=1), task(agent_count=2)
+COOK = {"cook": ONE}
+A, B = "exp_1/cook/Andy_0_0.json", "exp_1/cook/Jill_1_0.json"
+
+# flag: files, options, and what makes it go away
+CASES = {
+    "ambiguous_definition": (
+        {A: 1, "t/1.json": {"cook": ONE}, "t/2.json": {"cook": TWO}},
+        {"tasks": "t"},
+        {"t/2.json": {"cook": ONE}},
+    ),
+    "conflicting": ({A: log(f"{SCORE}1", f"{SCORE}0")}, COOK, {A: 1}),
+    "extra_agent_logs": ({A: 1, B: 1}, COOK, {B: "no log"}),
+    "inferred_timeout": (
+        {A: log(f"{SCORE}0", start=START)},
+        {"original_mtimes": True},
+        {A: log(f"{SCORE}1", start=START)},
+    ),
+    "layout_mismatch": (
+        {A: 1},
+        {"layout": "{experiment}/task_{task_id}"},
+        {"exp_1/task_cook/Andy_0_0.json": 1, A: "no log"},
+    ),
+    "missing_agent_logs": ({A: 1}, {"cook": TWO}, {B: 1}),
+    "quoted_only": ({A: [turn("user", f"It says {SCORE}1")]}, COOK, {A: [turn("system", f"{SCORE}1")]}),
+    "recovered_byte_order_mark": ({A: b"\xef\xbb\xbf[]"}, COOK, {A: b"[]"}),
+    "recovered_lone_surrogate": ({A: b'{"memory": "\\ud83d", "turns": []}'}, COOK, {A: b"[]"}),
+    "recovered_nan_literal": ({A: b'{"memory": NaN, "turns": []}'}, COOK, {A: b"[]"}),
+    "repetitions_merged": ({A: 1, "exp_1/cook/Andy_0_1.json": 0}, "merged", {"exp_1/cook/Andy_0_1.json": "no log"}),
+    "restarted": (
+        {A: [turn("system", "Agent process restarted.")]},
+        COOK,
+        {A: [turn("user", "Agent process restarted.")]},
+    ),
+    "scale_assumed": ({A: 0.5}, {"cook": task("construction", 1)}, {A: 50}),
+    "score_implied": ({A: log("Task successful")}, COOK, {A: 1}),
+    "score_not_a_number": ({A: log(f"{SCORE}undefined")}, COOK, {A: 1}),
+    "score_out_of_range": ({A: 150}, COOK, {A: 0.65}),
+    "stale_copy": (
+        {A: log("x", who="me"), "exp_1/b/Andy_0_0.json": log("x", who="me")},
+        COOK,
+        {A: log("x", who="you")},
+    ),
+    "turns_skipped": ({A: [turn("system", None)]}, COOK, {A: [turn("system", "text")]}),
+    "unreadable_logs": ({A: b"{", B: 1}, {"cook": TWO}, {A: 1}),
+}
+
+
+def read(root, options):
+    """The frames of a case: `options` of load, or the definitions as a mapping."""
+    if options == "merged":
+        outcome = extract_task_outcome(root / "exp_1/cook", ONE)
+        return aggregate_results_to_dataframe([outcome]), None
+    known = {"tasks", "layout", "original_mtimes"}
+    if not known & options.keys():
+        options = {"tasks": options}
+    if options.get("tasks") == "t":
+        options = {"tasks": str(root / "t")}
+    logs = load(root / "exp_1" if "layout" not in options else root, **options)
+    return logs.runs, logs.agents
+
+
+def flags_of(table) -> set[str]:
+    return {name.removeprefix("flag_") for name in table if name.startswith("flag_") and table[name].any()}
+
+
+def test_every_flag_has_a_case():
+    assert set(CASES) == set(FLAGS)
+
+
+@pytest.mark.parametrize("flag", CASES)
+def test_the_case_carries_the_flag_alone(tmp_path, flag):
+    files, options, _ = CASES[flag]
+    runs, agents = read(write_all(tmp_path, files), options)
+    assert flags_of(runs) == {flag}
+    if agents is not None:
+        assert flags_of(agents) == ({flag} & set(LOG_FLAGS))
+
+
+@pytest.mark.parametrize("flag", CASES)
+def test_the_mended_case_does_not(tmp_path, flag):
+    files, options, mended = CASES[flag]
+    for name, content in mended.items():
+        if content == "no log":
+            files = {key: value for key, value in files.items() if key != name}
+        else:
+            files = {**files, name: content}
+    runs, _ = read(write_all(tmp_path, files), options)
+    assert flag not in flags_of(runs)
+
+
+def stale(root) -> dict[str, bool]:
+    runs = load(root).runs
+    return dict(zip(runs["task_id"], runs["flag_stale_copy"], strict=True))
+
+
+def test_an_equal_start_in_two_runs_is_a_left_over_too(tmp_path):
+    old, new = log(who="old", start=START), log(who="new", start=START)
+    root = write_all(tmp_path, {"exp_1/a/Andy_0_0.json": old, "exp_1/b/Andy_0_0.json": new, "exp_1/c/Andy_0_0.json": 1})
+    assert stale(root) == {"a": True, "b": True, "c": False}
+    agents = load(root).agents.set_index("task_id")
+    assert agents["flag_stale_copy"].to_dict() == {"a": True, "b": True, "c": False}
+
+
+def test_two_agents_of_one_run_may_start_together(tmp_path):
+    root = write_all(tmp_path, {A: log(who="a", start=START), B: log(who="b", start=START)})
+    assert stale(root) == {"cook": False}
+
+
+def test_two_logs_without_a_word_are_no_copies(tmp_path):
+    silent = [turn("system", f"{SCORE}1")]
+    assert stale(write_all(tmp_path, {"exp_1/a/Andy_0_0.json": silent, "exp_1/b/Andy_0_0.json": silent})) == {
+        "a": False,
+        "b": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "flagged"),
+    [
+        (f"{SCORE}1", f"{SCORE}0", True),
+        (f"{SCORE}1", f"{SCORE}1", False),
+        (f"{SCORE}1", "Task timeout reached", True),
+        (f"{SCORE}0", "Task timeout reached", False),
+        (f"{SCORE}1", "Agent ended goal", False),
+        (f"{SCORE}1", "chat", False),
+    ],
+)
+def test_agents_that_contradict_each_other_are_flagged(tmp_path, first, second, flagged):
+    runs = load(write_all(tmp_path, {A: log(first, who="a"), B: log(second, who="b")})).runs
+    assert runs["flag_conflicting"].tolist() == [flagged]
+
+
+@pytest.mark.parametrize("ending", [f"{SCORE}0", "Task timeout reached", "Agent ended goal", "Task successful"])
+def test_a_quote_is_no_flag_where_another_agent_has_the_final_message(tmp_path, ending):
+    quoted = [turn("user", f"It says {SCORE}1")]
+    runs = load(write_all(tmp_path, {A: quoted, B: log(ending)})).runs
+    assert runs["flag_quoted_only"].tolist() == [False]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "ending", "options", "status"),
+    [
+        (400, f"{SCORE}0", {"original_mtimes": True}, "TIMED_OUT"),
+        (400, "chat", {"original_mtimes": True}, "TIMED_OUT"),
+        (299, f"{SCORE}0", {"original_mtimes": True}, "FAILED_SCORE_ZERO"),
+        (400, f"{SCORE}1", {"original_mtimes": True}, "SUCCESS"),
+        (400, f"{SCORE}0", {}, "FAILED_SCORE_ZERO"),
+        (400, f"{SCORE}0", {"original_mtimes": True, "tasks": {"cook": task(timeout=500)}}, "FAILED_SCORE_ZERO"),
+    ],
+)
+def test_a_time_out_is_inferred_from_original_times_only(tmp_path, seconds, ending, options, status):
+    root = write_all(tmp_path, {A: log(ending, start=START)})
+    os.utime(root / A, (START / 1000 + seconds, START / 1000 + seconds))
+    (run,) = load(root, **options).runs.to_dict("records")
+    assert run["overall_completion_status"] == status
+    assert run["flag_inferred_timeout"] is (status == "TIMED_OUT")
+    assert run["duration"] == pytest.approx(seconds) if options else run["duration"] != run["duration"]

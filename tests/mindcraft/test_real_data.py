@@ -1,0 +1,70 @@
+"""Real task files and real logs, where they lie beside the checkout."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from evalkit.mindcraft import analysis, extract_task_outcomes, load_task_definitions, runs_df
+from evalkit.mindcraft.facts import task_facts
+
+DATA = Path(__file__).parents[3] / "shared/data/mindcraft"
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the real data are not here")
+RUNS, TASKS = DATA / "unscored_logs/experiments", DATA / "tasks"
+SHEARS = "multiagent_techtree_1_shears"
+
+
+@pytest.fixture(scope="module")
+def definitions():
+    return load_task_definitions(TASKS)
+
+
+def test_real_logs_give_two_runs_of_one_task():
+    runs = runs_df(RUNS, tasks=TASKS)
+    assert runs["task_id"].tolist() == [SHEARS] * 2
+    assert runs["repetition"].tolist() == [0, 1]
+    assert runs["total_agent_logs_found"].tolist() == [2, 2]
+    assert runs["overall_completion_status"].tolist() == ["NO_SCORE_LOGGED"] * 2
+    assert runs["has_definition"].all()
+    assert runs["command_count"].min() > 0
+    assert not runs.filter(like="flag_").any(axis=None)
+
+
+def test_real_logs_without_definitions_give_the_same_runs():
+    runs = runs_df(RUNS)
+    assert runs[["task_id", "repetition", "total_agent_logs_found"]].to_numpy().tolist() == [
+        [SHEARS, 0, 2],
+        [SHEARS, 1, 2],
+    ]
+
+
+def test_a_flat_folder_holds_the_runs_of_its_task(definitions):
+    (folder,) = RUNS.iterdir()
+    outcomes = extract_task_outcomes(folder, definitions[SHEARS])
+    assert [outcome["total_agent_logs_found"] for outcome in outcomes] == [2, 2]
+    assert {outcome["task_id"] for outcome in outcomes} == {SHEARS}
+
+
+def test_all_real_task_files_load_together_and_name_ambiguous_ids(definitions):
+    files = list(TASKS.rglob("*.json"))
+    assert len(files) == 7
+    assert [(entry.status, entry.reason) for entry in definitions.ledger.entries] == [("used", "task definitions")] * 7
+    assert len(definitions) == 172
+    listed = analysis.ambiguous_definitions(definitions)
+    assert len(listed) == 6
+    assert listed["task_id"].str.startswith("multiagent_cooking_2_1_").all()
+    assert [sorted(map(os.path.basename, files)) for files in listed["files"]] == [
+        ["2_agent_block_recipe.json", "3_agent.json"]
+    ] * 6
+
+
+def test_real_definitions_say_what_their_ids_say(definitions):
+    """Ids are the fallback; where they tell anything, it is what the definition says, but for known slips."""
+    compared = ("task_type", "agent_count", "n_blocked_agents", "hells_kitchen", "target_items", "depth")
+    differing = set()
+    for task_id in definitions:
+        for definition in definitions.candidates(task_id):
+            real, guess = task_facts(task_id, definition), task_facts(task_id, None)
+            told = [name for name in compared if guess[name] not in (None, [], "unknown")]
+            differing |= {(task_id, name) for name in told if guess[name] != real[name]}
+    assert differing == {("multiagent_crafting_lime_wool_partial_plan__depth_2", "depth")}

@@ -1,0 +1,70 @@
+"""The made samples hold what reports must cope with, and come out the same every time."""
+
+import filecmp
+import os
+
+import pytest
+
+from evalkit.io import list_files, resolve
+from evalkit.mindcraft import load
+from evalkit.mindcraft.format import CompletionStatus
+from evalkit.samples import make_mindcraft
+
+
+@pytest.fixture(scope="module")
+def logs():
+    return load("samples:mindcraft/runs", "samples:mindcraft/tasks")
+
+
+def test_models_tasks_and_types(logs):
+    assert logs.runs["model_name"].nunique() >= 4
+    assert logs.runs.groupby("model_name")["task_id"].nunique().min() >= 20
+    assert set(logs.runs["task_type"]) == {"cooking", "techtree", "construction"}
+    assert set(logs.runs["agent_count"]) >= {1, 2, 3, 4, 5}
+
+
+def test_every_status_and_every_way_to_name_a_model(logs):
+    assert set(logs.runs["overall_completion_status"]) == {str(status) for status in CompletionStatus}
+    assert set(logs.runs["model_source"]) == {"results", "s3_path", "profile", "parent_folder"}
+
+
+@pytest.mark.parametrize(
+    "flag",
+    [
+        "conflicting",
+        "stale_copy",
+        "unreadable_logs",
+        "ambiguous_definition",
+        "missing_agent_logs",
+        "quoted_only",
+        "restarted",
+    ],
+)
+def test_spoilt_runs_are_among_them(logs, flag):
+    assert logs.runs[f"flag_{flag}"].any()
+
+
+def test_some_runs_have_no_definition_and_some_two_repetitions(logs):
+    assert 0 < (~logs.runs["has_definition"]).sum() < 5
+    assert set(logs.runs["repetition"]) == {0, 1}
+    assert len(logs.definitions.ambiguous) == 1
+
+
+def test_construction_is_in_percent_throughout(logs):
+    building = logs.runs[logs.runs["task_type"] == "construction"]
+    assert set(building["score_scale"]) == {"percent"}
+
+
+def test_the_ledger_names_every_file_of_the_folders(logs):
+    files = list_files("samples:mindcraft/runs") + list_files("samples:mindcraft/tasks")
+    assert sorted(logs.ledger["source"]) == sorted(files)
+
+
+def test_the_script_makes_the_same_files_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(make_mindcraft, "ROOT", tmp_path)
+    make_mindcraft.main()
+    root = resolve("samples:mindcraft")
+    names = [os.path.relpath(path, root) for path in list_files(root)]
+    assert names == [os.path.relpath(path, tmp_path) for path in list_files(tmp_path)]
+    _, differ, missing = filecmp.cmpfiles(root, tmp_path, names, shallow=False)
+    assert (differ, missing) == ([], [])

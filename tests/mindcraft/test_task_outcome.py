@@ -1,0 +1,194 @@
+"""One task folder, one outcome: precedence, normalisation, repetitions, the documented keys."""
+
+import json
+
+import pytest
+
+from evalkit.io import SourceError
+from evalkit.mindcraft import extract_task_outcome, extract_task_outcomes
+from evalkit.mindcraft.outcome import TaskOutcome
+from tests.mindcraft.builders import SCORE, log, task, write, write_all
+
+REQUIRED = {
+    "task_id", "model_name", "agent_count", "task_type", "overall_raw_score", "overall_is_successful",
+    "overall_completion_status", "total_agent_logs_found", "agent_outcomes", "task_definition_metrics",
+    "overall_score", "repetition", "flags", "has_definition", "source",
+}  # fmt: skip
+LOGS = {
+    "1": f"{SCORE}1", "0": f"{SCORE}0", "0.5": f"{SCORE}0.5", "40": f"{SCORE}40", "100": f"{SCORE}100",
+    "timeout": "Task timeout reached", "goal": "Agent ended goal", "NaN": f"{SCORE}NaN",
+}  # fmt: skip
+
+
+def folder(tmp_path, endings: str):
+    """A task folder with one agent per word: a score, `none`, `broken` or another ending."""
+    for i, word in enumerate(endings.split()):
+        content = b"{" if word == "broken" else log(*([LOGS[word]] if word in LOGS else []), who=str(i))
+        write(tmp_path / "my_task" / f"Agent_{i}_0.json", content)
+    (tmp_path / "my_task").mkdir(exist_ok=True)
+    return tmp_path / "my_task"
+
+
+@pytest.mark.parametrize(
+    ("endings", "raw", "status", "successful"),
+    [
+        ("1 1", 1, "SUCCESS", True),
+        ("none 1", 1, "SUCCESS", True),
+        ("0 1", 1, "SUCCESS", True),
+        ("0 none", 0, "FAILED_SCORE_ZERO", False),
+        ("0.5 0", 0.5, "FAILED_PARTIAL_SCORE", False),
+        ("1 timeout", 1, "TIMED_OUT", True),
+        ("timeout none", None, "TIMED_OUT", False),
+        ("timeout broken", None, "TIMED_OUT", False),
+        ("none none", None, "NO_SCORE_LOGGED", False),
+        ("goal NaN", None, "NO_SCORE_LOGGED", False),
+        ("broken none", None, "NO_SCORE_LOGGED", False),
+        ("broken 1", 1, "SUCCESS", True),
+        ("broken broken", None, "LOG_FILE_ERROR", False),
+        ("", None, "NO_SCORE_LOGGED", False),
+    ],
+)
+def test_the_best_agent_gives_the_score_and_a_time_out_the_status(tmp_path, endings, raw, status, successful):
+    outcome = extract_task_outcome(folder(tmp_path, endings), task())
+    assert (outcome["overall_raw_score"], outcome["overall_completion_status"]) == (raw, status)
+    assert outcome["overall_is_successful"] is successful
+    assert outcome["overall_is_completed"] is bool(raw)
+    assert outcome["total_agent_logs_found"] == len(endings.split()) == len(outcome["agent_outcomes"])
+    assert ("unreadable_logs" in outcome["flags"]) is ("broken" in endings)
+
+
+@pytest.mark.parametrize("agents", [1, 2, 3, 5])
+def test_any_number_of_agents(tmp_path, agents):
+    outcome = extract_task_outcome(folder(tmp_path, " ".join(["0"] * (agents - 1) + ["1"])), task(agent_count=agents))
+    assert outcome["total_agent_logs_found"] == outcome["agent_count"] == agents
+    assert outcome["overall_is_successful"]
+
+
+@pytest.mark.parametrize(
+    ("task_type", "endings", "scale", "score", "used", "flags"),
+    [
+        ("cooking", "1", "auto", 1, "binary", set()),
+        ("cooking", "0.5", "auto", 0.5, "binary", set()),
+        ("cooking", "100", "auto", None, "binary", {"score_out_of_range"}),
+        ("techtree", "40", "auto", None, "binary", {"score_out_of_range"}),
+        ("cooking", "1", "percent", 1, "binary", set()),
+        ("construction", "100", "auto", 1, "percent", set()),
+        ("construction", "40", "auto", 0.4, "percent", set()),
+        ("construction", "1 40", "auto", 0.4, "percent", set()),
+        ("construction", "0.5", "auto", 0.5, "fraction", {"scale_assumed"}),
+        ("construction", "1", "auto", 1, "fraction", {"scale_assumed"}),
+        ("construction", "0", "auto", 0, "fraction", set()),
+        ("construction", "1", "percent", 0.01, "percent", set()),
+        ("construction", "100", "percent", 1, "percent", set()),
+        ("construction", "1", "fraction", 1, "fraction", set()),
+        ("construction", "40", "fraction", None, "fraction", {"score_out_of_range"}),
+    ],
+)
+def test_scores_are_brought_to_0_to_1_by_type(tmp_path, task_type, endings, scale, score, used, flags):
+    definition = task(task_type, len(endings.split()))
+    outcome = extract_task_outcome(folder(tmp_path, endings), definition, scale)
+    assert outcome["overall_score"] == pytest.approx(score)
+    assert outcome["overall_raw_score"] == max(map(float, endings.split()))
+    assert outcome["score_scale"] == used
+    assert set(outcome["flags"]) - {"conflicting"} == flags
+    assert outcome["overall_is_successful"] is (score == 1)
+
+
+def test_a_score_out_of_range_is_never_a_success_and_stays_as_logged(tmp_path):
+    outcome = extract_task_outcome(folder(tmp_path, "100 1"), task())
+    assert outcome["overall_raw_score"] == 100
+    assert outcome["overall_completion_status"] == "FAILED_PARTIAL_SCORE"
+
+
+def repetitions(tmp_path, *scores):
+    return write_all(tmp_path / "my_task", {f"Andy_0_{i}.json": score for i, score in enumerate(scores)})
+
+
+def test_several_repetitions_are_best_of_n_and_say_so(tmp_path):
+    outcome = extract_task_outcome(repetitions(tmp_path, 0, 1, None), task(agent_count=1))
+    assert outcome["overall_is_successful"]
+    assert outcome["flags"] == ["repetitions_merged"]
+    assert outcome["total_agent_logs_found"] == 3
+
+
+def test_one_outcome_per_repetition(tmp_path):
+    outcomes = extract_task_outcomes(repetitions(tmp_path, 0, 1, None), task(agent_count=1))
+    assert [outcome["repetition"] for outcome in outcomes] == [0, 1, 2]
+    assert [outcome["overall_raw_score"] for outcome in outcomes] == [0, 1, None]
+    assert all("repetitions_merged" not in outcome["flags"] for outcome in outcomes)
+
+
+def test_merged_repetitions_keep_the_scale_of_construction(tmp_path):
+    path = repetitions(tmp_path, 40, 85, 1)
+    outcome = extract_task_outcome(path, task("construction", 1))
+    assert (outcome["overall_score"], outcome["score_scale"]) == (0.85, "percent")
+    scores = [outcome["overall_score"] for outcome in extract_task_outcomes(path, task("construction", 1))]
+    assert scores == [0.4, 0.85, 0.01]
+
+
+def test_agents_in_files_with_one_name_are_no_repetitions(tmp_path):
+    path = write_all(tmp_path / "my_task", {"agent_0.json": 0, "agent_1.json": 1})
+    (outcome,) = extract_task_outcomes(path, task(agent_count=2))
+    assert [agent["agent_name"] for agent in outcome["agent_outcomes"]] == ["agent_0", "agent_1"]
+    assert outcome["repetition_rule"] == "number_is_agent"
+
+
+@pytest.mark.parametrize(
+    ("definition", "task_id", "agent_count", "has_definition"),
+    [
+        (task(agent_count=3), "multiagent_cooking_1_bread", 3, True),
+        (task(agent_count=None), "multiagent_cooking_1_bread", 2, True),
+        (task(task_id="other"), "other", 2, True),
+        (None, "multiagent_cooking_1_bread", 2, False),
+        ({}, "multiagent_cooking_1_bread", 2, False),
+    ],
+)
+def test_id_and_agents_come_from_the_definition_else_from_the_folder(
+    tmp_path, definition, task_id, agent_count, has_definition
+):
+    path = write_all(tmp_path / "multiagent_cooking_1_bread", {"Andy_0_0.json": 1, "Jill_1_0.json": None})
+    outcome = extract_task_outcome(path, definition)
+    assert (outcome["task_id"], outcome["agent_count"]) == (task_id, agent_count)
+    assert outcome["task_type"] == "cooking"
+    assert outcome["has_definition"] is has_definition
+    assert outcome["model_name"] is None
+    assert outcome["source"] == str(path)
+    assert outcome["facts"]["facts_source"] == ("definition" if has_definition else "id")
+
+
+@pytest.mark.parametrize("endings", ["1 broken", "", "timeout NaN"])
+def test_an_outcome_is_a_plain_dictionary_that_json_takes(tmp_path, endings):
+    definition = task(difficulty_metrics={"total_recipe_steps": 4})
+    outcome = extract_task_outcome(folder(tmp_path, endings), definition)
+    assert type(outcome) is dict
+    assert set(TaskOutcome.__annotations__) >= set(outcome) >= REQUIRED
+    assert json.loads(json.dumps(outcome, allow_nan=False)) == outcome
+    assert outcome["task_definition_metrics"] == {"total_recipe_steps": 4}
+
+
+@pytest.mark.parametrize("metrics", [None, 5, "hard", [1]])
+def test_metrics_of_another_shape_are_none(tmp_path, metrics):
+    outcome = extract_task_outcome(folder(tmp_path, "1"), task(difficulty_metrics=metrics))
+    assert outcome["task_definition_metrics"] == {}
+
+
+def test_other_files_in_the_folder_are_no_logs(tmp_path):
+    path = folder(tmp_path, "1 none")
+    write(path / "last_profile.json", {"name": "Andy", "model": "gpt"})
+    write(path / "hells_kitchen_progress.json", {"taskId": "x", "agent0Complete": False})
+    write(path / "tasks.json", {"my_task": task()})
+    (path / "x.json").mkdir()
+    outcome = extract_task_outcome(path, task())
+    assert (outcome["total_agent_logs_found"], outcome["flags"]) == (2, [])
+
+
+@pytest.mark.parametrize("name", ["gone", "file"])
+def test_what_is_no_folder_is_named(tmp_path, name):
+    (tmp_path / "file").touch()
+    with pytest.raises(SourceError, match=name):
+        extract_task_outcome(tmp_path / name, task())
+
+
+def test_an_unknown_scale_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="percentage"):
+        extract_task_outcome(tmp_path, task(), "percentage")

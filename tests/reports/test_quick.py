@@ -1,0 +1,149 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from evalkit.reports.forking import can_be_quick
+from evalkit.reports.parameters import Notebook
+from tests.reports.compare import outputs_of
+
+CELLS = {
+    "pyplot": "import matplotlib.pyplot as plt\nplt.plot([1, 2]); plt.title('$x$')\nplt.show()",
+    "pyplot without show": "plt.figure(figsize=(3, 2)); plt.plot([1, 3, 2])",
+    "two figures": "for i in range(2):\n    plt.figure(); plt.plot([i, 1])",
+    "seaborn": "import seaborn as sns\nsns.barplot(x=['a', 'b'], y=[1, 2])",
+    "inline magic": "%matplotlib inline\nplt.plot([2, 1])",
+    "figure as result": "fig, ax = plt.subplots(figsize=(2, 2))\nplt.close(fig)\nfig",
+    "evalkit": "import evalkit\nfrom evalkit.display import new_axes\nax = new_axes()\nax.plot([1, 2])\n"
+    "evalkit.show_figure(ax, alt='a line', caption='c')",
+    "frame": "import pandas as pd\npd.DataFrame({'a': [1, 2], 'b': ['x', '<b>']})",
+    "series": "pd.Series([1.5, None])",
+    "semicolon": "1 + 1;",
+    "semicolon in text": "'a;'",
+    "none": "None",
+    "underscore": "41 + 1",
+    "underscore used": "_ + 1, Out[max(Out)]",
+    "streams": "import sys\nprint('out')\nprint('err', file=sys.stderr)\nprint('out again', end='')",
+    "no newline": "sys.stdout.write('x')",
+    "display between": "from IPython.display import *\nprint('a')\ndisplay(HTML('<b>b</b>'))\nprint('c')",
+    "rich": "display(Markdown('*m*'), Latex('$x$'), JSON({'a': [1]}))",
+    "svg": "display(SVG('<svg xmlns=\"http://www.w3.org/2000/svg\"/>'))",
+    "metadata": "display({'image/png': b'\\x89PNG'}, raw=True, metadata={'image/png': {'alt': 'A'}})",
+    "update": "handle = display('before', display_id=True)\nhandle.update('after')",
+    "update later": "handle.update(HTML('<i>later</i>'))",
+    "clear": "print('gone')\nclear_output()\nprint('stays')",
+    "clear on next": "print('gone')\nclear_output(wait=True)\nprint('stays')",
+    "await": "import asyncio\nawait asyncio.sleep(0.01, 'awaited')",
+    "loop": "asyncio.get_running_loop().is_running()",
+    "task": "task = asyncio.create_task(asyncio.sleep(0, 'done'))",
+    "task later": "await task",
+    "warning": "import warnings\nwarnings.warn('careful')",
+    "logging": "import logging\nlogging.warning('logged')",
+    "shell": "!echo shell",
+    "shell value": "lines = !echo one; echo two\nlines",
+    "program": "import subprocess\n_ = subprocess.run(['echo', 'program'])",
+    "program's error": "_ = subprocess.run('echo wrong >&2', shell=True)",
+    "capture": "%%capture\nprint('not seen')",
+    "bash": "%%bash\necho bash",
+    "html magic": "%%html\n<p>html</p>",
+    "empty": "",
+    "comment": "# nothing",
+    "main": "__name__, input.__name__",
+    "pickle": "import pickle\nclass A: pass\ntype(pickle.loads(pickle.dumps(A()))) is A",
+    "thread": "import threading\nt = threading.Thread(target=print, args=('thread',))\nt.start(); t.join()",
+    "unicode": "print('é \\U0001f600 \\ud83d'.encode('utf-8', 'replace').decode())\n'\\x1b[31mred\\x1b[0m'",
+    "repr fails": "class Bad:\n    def __repr__(self): raise RuntimeError('bad repr')\nBad()",
+    "exception": "def f(): raise KeyError('k')\nf()",
+    "chained": "try:\n    f()\nexcept KeyError as error:\n    raise ValueError('chained') from error",
+    "syntax": "if x\n    pass",
+    "indent": "  a = 1\n b = 2",
+    "input": "input('?')",
+    "exit": "sys.exit(1)",
+    "magic": "%no_such_magic",
+    "name": "undefined_name",
+    "interrupt": "raise KeyboardInterrupt",
+    "after": "print('after all that')",
+}
+STOPS = {"repr fails", "exception", "chained", "syntax", "indent", "input", "exit", "name", "interrupt"}
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """Return the outputs of a forked and of a normal run of one notebook, by the name of the cell."""
+    folder = tmp_path_factory.mktemp("both")
+    nb = nbformat.v4.new_notebook(
+        metadata={"kernelspec": {"name": "python3", "language": "python", "display_name": ""}}
+    )
+    nb.cells = [nbformat.v4.new_markdown_cell("# All\n\nkinds of outputs")]
+    for name, code in CELLS.items():
+        tags = ["raises-exception"] if name in STOPS | {"magic"} else []
+        nb.cells.append(nbformat.v4.new_code_cell(code, metadata={"tags": tags, "name": name}))
+    nbformat.write(nb, folder / "all.ipynb")
+    found = []
+    # A process of its own: pytest changes how warnings and logs are shown, and ipykernel itself where pytest runs it
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    environment["PYTHONPATH"] = str(Path(__file__).parents[2])
+    command = [sys.executable, "-m", "evalkit", "report", "all.ipynb", "--output"]
+    for option in ("--force", "--no-fork"):
+        output = folder / f"out{option}"
+        subprocess.run([*command, output, option], cwd=folder, env=environment, check=True)
+        nb = nbformat.read(output / "all/defaults.ipynb", as_version=4)
+        found.append(dict(zip([cell.metadata.get("name") for cell in nb.cells], outputs_of(nb), strict=False)))
+    return found
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_a_forked_process_shows_what_a_kernel_shows(both, name):
+    quick, normal = both
+    if name == "input":  # the traceback leads through the code of the kernel
+        quick, normal = ({name: [output["evalue"] for output in run[name][4]]} for run in both)
+    assert quick[name] == normal[name]
+
+
+def test_the_cells_show_something_and_errors_are_errors(both):
+    quick, _ = both
+    silent = {"update later", "semicolon", "none", "task", "capture", "empty", "comment"}
+    for name in CELLS:
+        kinds = [output.get("output_type", "stream") for output in quick[name][4]]
+        assert bool(kinds) == (name not in silent), name
+        assert ("error" in kinds) == (name in STOPS), name
+
+
+def _notebook(*codes, **metadata):
+    cells = [{"cell_type": "code", "source": code, "metadata": {}} for code in codes]
+    return Notebook(Path("x.ipynb"), "x", {}, metadata, cells)
+
+
+@pytest.fixture
+def no_profile(tmp_path, monkeypatch):
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    return tmp_path / "profile_default"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize(
+    ("notebook", "quick"),
+    [
+        (_notebook("import pandas"), True),
+        (_notebook(kernelspec={"name": "python3", "language": "python"}), True),
+        (_notebook(kernelspec={"name": "ir", "language": "R"}), False),
+        (_notebook(kernelspec={"name": "my-env", "language": "python"}), False),
+        (_notebook("import ipywidgets as w"), False),
+        (_notebook("x = 1\n%matplotlib widget"), False),
+        (_notebook("%matplotlib inline"), True),
+        (_notebook(evalkit={"quick": False}), False),
+        (_notebook("# communication"), True),
+    ],
+)
+def test_what_needs_a_kernel_gets_one(no_profile, notebook, quick):
+    assert can_be_quick(notebook) is quick
+
+
+@pytest.mark.parametrize("file", ["ipython_config.py", "startup/00-first.py"])
+def test_settings_of_the_users_profile_need_a_kernel(no_profile, file):
+    (no_profile / file).parent.mkdir(parents=True)
+    (no_profile / file).touch()
+    assert not can_be_quick(_notebook("import pandas"))

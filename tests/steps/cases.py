@@ -1,0 +1,19 @@
+"""Results of the agent's functions, in their real shapes."""
+
+ENRICHMENT = {
+    "go": {"top_terms": ["a", "b", "c", "d"], "top_pvalues": [0.001, 0.002, "N/A", 0.04], "total_significant": 12},
+    "kegg": {"top_terms": ["k1", "k2", "k3"], "top_pvalues": [1e-5, 0.01, 0.02], "total_significant": 3},
+    "gsea": {"top_terms": [], "top_pvalues": [], "total_significant": 0},
+    "formatted_summary": "…",
+    "top_terms": [{"method": "go", "term": "a"}],  # a list of dicts at the top level, no method
+    "significant_genes": ["G1"],
+}
+EXPRESSION = {
+    "dea_results": [
+        {"category": "healthy", "significant_genes": ["G1", "G2"], "description": "up"},
+        {"category": "ill", "significant_genes": [], "description": "up"},
+    ],
+    "hierarchy_metadata": {},
+}
+CELLS = "Process cells completed. group_to_cell_type = {'0': 'T cell', '1': 'B cell', '2': 'T cell'}"
+COUNTS = {"count_results": [{"category": "x", "cell_count": "354"}, {"category": "y", "cell_count": 0}]}

@@ -1,0 +1,122 @@
+import json
+import sys
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from evalkit.cli import main
+
+
+@pytest.fixture
+def run():
+    """Return a function that runs ``evalkit steps`` and gives exit code and output."""
+
+    def run(*arguments, code=0):
+        result = CliRunner().invoke(main, ["steps", *map(str, arguments)])
+        assert result.exit_code == code, result.output
+        return result.output
+
+    return run
+
+
+def test_a_history_is_shown_step_by_step(run):
+    shown = run("samples:steps/typed.json")
+    assert "13 (attempt 5)  dea_split_by_condition" in shown
+    assert "21 records: 11 success, 3 silent failure, 5 failure, 1 critical failure, 1 skipped" in shown
+    assert "success: 70% [48%, 85%] (14 of 20) reported, 55% [34%, 74%] (11 of 20) confirmed" in shown
+    assert "loop: 5 failures in a row of dea_split_by_condition, from record 13" in shown
+    assert "router: abort after record 15, the rest would not have run" in shown
+    assert "1 file: 1 used, 0 skipped, 0 failed" in shown
+
+
+def test_several_histories_and_what_was_cut(run):
+    shown = run("samples:steps/typed.json", "samples:steps/execution_history.json")
+    assert "\ntyped.json" in f"\n{shown}"
+    assert "cut: 9 of 21 stored results" in shown
+    assert "2 files: 2 used" in shown
+
+
+def test_checks(run):
+    shown = run("samples:steps/typed.json", "--checks")
+    assert "expected_cell_types" in shown
+    assert "without: Megakaryocyte" in shown
+
+
+def test_the_report_of_one_step(run):
+    shown = run("samples:steps/typed.json", "--step", "0")
+    assert "📊 STEP EVALUATION REPORT - Step 0" in shown
+    assert "      Discovered: 6 new cell types" in shown
+    assert "there is no record 99" in run("samples:steps", "--step", "99", code=2)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "read"), [("csv", pd.read_csv), ("json", pd.read_json), ("parquet", pd.read_parquet)]
+)
+def test_steps_and_checks_are_written(run, tmp_path, suffix, read):
+    run("samples:steps", "--output", tmp_path / f"steps.{suffix}")
+    run("samples:steps", "--checks", "--output", tmp_path / f"checks.{suffix}")
+    assert len(read(tmp_path / f"steps.{suffix}")) == 81
+    assert "severity" in read(tmp_path / f"checks.{suffix}")
+
+
+def test_spans_are_written(run, tmp_path):
+    run("samples:steps/typed.json", "--output", tmp_path / "t.otlp.json")
+    spans = json.loads((tmp_path / "t.otlp.json").read_text())["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    assert len(spans) == 22
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("gone.json", None, "no such file or folder"),
+        ("cut.json", '[{"function_name": "f"', "JSONDecodeError"),
+        ("empty.json", "", "the file is empty"),
+        ("other.json", '{"a": 1}', "not an execution history"),
+    ],
+)
+def test_a_file_without_a_history_is_one_line_and_exit_2(run, tmp_path, name, text, message):
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    shown = run(tmp_path / name, code=2)
+    assert shown.count("\n") == 1
+    assert name in shown
+    assert message in shown
+
+
+def test_a_folder_without_histories(run, tmp_path):
+    (tmp_path / "a.txt").write_text("x")
+    assert "no execution history in it (1 file" in run(tmp_path, code=2) or "not an execution" in run(tmp_path, code=2)
+    (tmp_path / "b.txt").write_text("x")
+    assert "no execution history in it (2 files: 0 used, 2 skipped, 0 failed)" in run(tmp_path, code=2)
+
+
+def test_broken_files_beside_good_ones_are_named(run, tmp_path):
+    (tmp_path / "good.json").write_text('[{"function_name": "f", "success": true, "result_summary": "x"}]')
+    (tmp_path / "bad.json").write_text("[")
+    shown = run(tmp_path)
+    assert "1 records: 1 success" in shown
+    assert "bad.json: JSONDecodeError" in shown
+
+
+def test_an_impossible_output_is_refused_before_reading(run, tmp_path):
+    assert "must end in .csv" in run("samples:steps", "--output", tmp_path / "x.xlsx", code=2)
+
+
+def test_text_from_logs_cannot_reach_the_terminal_as_codes(run, tmp_path):
+    hostile = "\x1b]0;gotcha\x07\x1b[31m\u202ereversed\r"
+    records = [
+        {"function_name": hostile, "success": False, "error": hostile, "parameters": {"cell_type": hostile}},
+        {"function_name": "f", "success": True, "result_summary": hostile, "parameters": {}},
+    ]
+    (tmp_path / "h.json").write_text(json.dumps(records))
+    for more in ([], ["--checks"], ["--step", "0"]):
+        shown = run(tmp_path, *more)
+        assert not {"\x1b", "\x07", "\r", "\u202e"} & set(shown)
+
+
+def test_the_command_starts_without_pandas():
+    import subprocess
+
+    code = "import sys; from evalkit.steps.terminal import report_histories; assert 'pandas' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

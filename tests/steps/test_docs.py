@@ -1,0 +1,37 @@
+import importlib
+import re
+from operator import attrgetter
+from pathlib import Path
+
+import pytest
+
+from evalkit.steps import analysis, load
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "docs" / "steps.md").read_text(encoding="utf-8")
+ROWS = [line.split("|")[1:-1] for line in TEXT.split("## What was asked for")[1].splitlines() if line.startswith("| ")]
+
+
+@pytest.mark.parametrize(("requirement", "functions", "tests"), [row for row in ROWS if "`" in row[2]])
+def test_every_requirement_has_its_function_and_its_test(requirement, functions, tests):
+    for name in re.findall("`([^`]+)`", functions):
+        if name.endswith(".py"):
+            assert (ROOT / "evalkit" / name).is_file()
+            continue
+        module, _, attribute = name.partition(".")
+        attrgetter(attribute)(importlib.import_module(f"evalkit.steps.{module}"))
+    for name in re.findall("`([^`]+)`", tests):
+        file, _, test = name.partition(".")
+        assert f"def {test}(" in (ROOT / "tests" / "steps" / f"{file}.py").read_text(encoding="utf-8")
+
+
+def test_no_row_is_left_without_a_test():
+    assert len([row for row in ROWS if "`" not in row[2]]) == 1  # the head
+
+
+def test_the_figures_of_the_samples_are_those_of_the_samples():
+    table = analysis.storage_comparison(load("samples:steps/typed.json").histories)
+    found = re.search(r"of (\d+) numbers (\d+) can be read back, of (\d+) items\s+\([^)]*\) (\d+)", TEXT)
+    sums = [int(table[column].sum()) for column in ("numbers_new", "numbers_old", "items_new", "items_old")]
+    assert [int(n) for n in found.groups()] == sums
+    assert (len(table), int(table["cut"].sum())) == (10, 9)

@@ -1,0 +1,406 @@
+import json
+import logging
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalkit.steps import Options, check, evaluate_history, evaluate_step, evaluates, normalise_history
+from evalkit.steps.registry import EVALUATORS, evaluator_for
+from tests.steps.cases import CELLS, COUNTS, ENRICHMENT, EXPRESSION
+
+
+def test_every_evaluation_says_these(make):
+    found = evaluate_step(make("process_cells", CELLS, kind="structured", index=2), {})
+    expected = {
+        "step_index": 2,
+        "function_name": "process_cells",
+        "success": True,
+        "result_type": "structured",
+        "evaluation_version": "v1_checking_only",
+        "verdict": "success",
+        "critical_failure": False,
+        "silent_failure": False,
+        "silent_failure_reason": None,
+        "truncated": False,
+        "attempt": 1,
+    }
+    assert {key: found[key] for key in expected} == expected
+    assert "T" in found["timestamp"]
+    json.dumps(found, allow_nan=False)
+
+
+def test_the_time_of_the_record_is_kept():
+    record = {"function_name": "f", "success": True, "timestamp": "2026-03-02T09:00:00"}
+    assert evaluate_step(record)["timestamp"] == "2026-03-02T09:00:00"
+
+
+FAILURES = [
+    ("ValueError", "no cells", False),
+    (None, "no cells", False),
+    (None, None, False),
+    ("FileNotFoundError", "gone", True),
+    ("ImportError", "", True),
+    ("ModuleNotFoundError", "", True),
+    ("AttributeError", "", True),
+    ("PermissionError", "", True),
+    ("builtins.PermissionError", "", True),
+    (None, "[Errno 2] No such file or directory: 'a.h5ad'", True),
+    (None, "No module named 'scanpy'", True),
+    (None, "'NoneType' object has no attribute 'obs'", True),
+    (None, "[Errno 13] Permission denied: '/x'", True),
+    (None, "cannot import name 'x' from 'y'", True),
+    (None, "FileNotFoundError: gone", True),
+    (None, "MyFileNotFoundErrors happen", False),
+]
+
+
+@pytest.mark.parametrize(("error_type", "message", "critical"), FAILURES)
+def test_failures_are_critical_by_class_or_message(make, error_type, message, critical):
+    found = evaluate_step(make("f", None, False, error=message, error_type=error_type, kind="text"))
+    assert found["critical_failure"] is critical
+    failure = found["failure_evaluation"]
+    assert failure["error_message"] == (message or "Unknown error")
+    assert failure["error_category"] == ("system_error" if critical else "analysis_error")
+    assert failure["suggested_action"] == ("abort_workflow" if critical else "continue_with_caution")
+    assert "function_evaluation" not in found
+
+
+def test_critical_errors_are_options(make):
+    record = make("f", None, False, error="disk full")
+    assert not evaluate_step(record)["critical_failure"]
+    assert evaluate_step(record, {}, Options(critical_patterns=("disk full",)))["critical_failure"]
+    lax = Options(critical_errors=frozenset(), critical_patterns=())
+    assert not evaluate_step(make("f", None, False, error="No module named 'x'"), {}, lax)["critical_failure"]
+
+
+def test_a_record_that_does_not_say_how_it_ended():
+    found = evaluate_step({"function_name": "f"})
+    assert (found["success"], found["verdict"], found["critical_failure"]) == (None, "unknown", False)
+
+
+def test_enrichment(make):
+    found = evaluate_step(make("perform_enrichment_analyses", ENRICHMENT, kind="structured"))
+    assert found["data_quality"] == "high_structured_access"
+    assert found["enrichment_evaluation"] == {
+        "pathway_counts": {"go": 12, "kegg": 3, "gsea": 0},
+        "total_significant_pathways": 15,
+        "successful_methods": ["GO", "KEGG"],
+        "method_count": 3,
+        "data_quality": "high_structured_access",
+        "top_pathways": {"go": ["a", "b", "c"], "kegg": ["k1", "k2", "k3"]},
+        "status": None,
+        "concerns": [],
+        "highlights": [],
+    }
+
+
+def test_enrichment_without_any_pathway_is_a_concern(make):
+    none = {"go": {"top_terms": [], "top_pvalues": [], "total_significant": 0}}
+    found = evaluate_step(make("perform_enrichment_analyses", none, kind="structured"))["enrichment_evaluation"]
+    assert found["concerns"] == [
+        "No significant pathways found in any method",
+        "Consider adjusting parameters or trying different approaches",
+    ]
+
+
+@pytest.mark.parametrize(("total", "rich"), [(100, False), (101, True)])
+def test_more_than_a_hundred_pathways_are_rich(make, total, rich):
+    result = {"go": {"top_terms": ["a"], "top_pvalues": [0.1], "total_significant": total}}
+    found = evaluate_step(make("perform_enrichment_analyses", result, kind="structured"))["enrichment_evaluation"]
+    assert found["highlights"] == (
+        [f"Rich pathway enrichment found ({total} total)", "Successful methods: GO"] if rich else []
+    )
+
+
+def test_numbers_written_as_text_count(make):
+    result = {"go": {"top_terms": ["a"], "top_pvalues": ["0.01"], "total_significant": "354"}}
+    found = evaluate_step(make("perform_enrichment_analyses", result, kind="structured"))
+    assert found["enrichment_evaluation"]["pathway_counts"] == {"go": 354}
+    assert found["parsing_issues"] == []
+
+
+def test_a_status_is_no_enrichment(make):
+    found = evaluate_step(make("perform_enrichment_analyses", {"status": "needs_processing"}, kind="structured"))
+    assert found["enrichment_evaluation"]["total_significant_pathways"] is None
+    assert found["enrichment_evaluation"]["concerns"] == ["No method has a result (status: needs_processing)"]
+    assert found["silent_failure"] is False
+
+
+def test_no_count_is_invented_from_cut_text(make):
+    text = str(ENRICHMENT)[:130]
+    found = evaluate_step(make("perform_enrichment_analyses", text, parameters={"analyses": ["go", "kegg"]}))
+    enrichment = found["enrichment_evaluation"]
+    assert enrichment["pathway_counts"] == {"go": 12, "kegg": None}
+    assert enrichment["total_significant_pathways"] is None
+    assert enrichment["concerns"] == []
+    annotation = evaluate_step(make("process_cells", CELLS[:-20]))["process_cells_evaluation"]
+    assert (annotation["cell_type_count"], annotation["group_count"], annotation["partial"]) == (None, None, True)
+    assert annotation["discovered_cell_types"] == ["T cell"]
+    expression = evaluate_step(make("dea_split_by_condition", str(EXPRESSION)[:60]))["dea_evaluation"]
+    assert expression["condition_count"] is None
+    assert expression["genes_per_condition"] == {"healthy": None}
+    counts = evaluate_step(make("compare_cell_counts", str(COUNTS)[:70]))["cell_counts_evaluation"]
+    assert (counts["total_cells"], counts["category_count"]) == (None, None)
+    search = evaluate_step(make("search_enrichment_semantic", "{'search_results': {'results': [{'term': 'a'}, {'te"))
+    assert search["search_evaluation"]["total_matches"] is None
+    assert search["search_evaluation"]["top_results"] == ["a"]
+
+
+STRUCTURES = [
+    ("perform_enrichment_analyses", ENRICHMENT, {"analyses": ["go", "kegg"]}, "complete", []),
+    ("perform_enrichment_analyses", ENRICHMENT, {"analyses": ["reactome"]}, "partial", ["reactome: requested"]),
+    ("perform_enrichment_analyses", {"go": {"top_terms": ["a"], "top_pvalues": [], "total_significant": 1}}, {},
+     "complete", []),
+    ("perform_enrichment_analyses", {"go": {"top_terms": ["a"], "top_pvalues": [0.1, 0.2], "total_significant": 1}}, {},
+     "partial", ["go: 1 terms, 2 p-values"]),
+    ("perform_enrichment_analyses", {"go": {"top_terms": ["a"], "top_pvalues": [1.5], "total_significant": 1}}, {},
+     "partial", ["go: '1.5' is no p-value"]),
+    ("perform_enrichment_analyses", {"go": {"top_terms": ["a", "b"], "top_pvalues": [0, 1], "total_significant": 1}},
+     {}, "partial", ["go: 1 significant terms, but 2 are listed"]),
+    ("perform_enrichment_analyses", {"go": {"top_terms": []}}, {}, "partial", ["go: the number"]),
+    ("perform_enrichment_analyses", {"go": "oops"}, {}, "partial", ["go: not a structure"]),
+    ("perform_enrichment_analyses", {"status": "cached_result"}, {}, "partial", ["only a status"]),
+    ("perform_enrichment_analyses", "Error", {}, "none", ["the result is str"]),
+    ("dea_split_by_condition", EXPRESSION, {}, "complete", []),
+    ("dea_split_by_condition", EXPRESSION["dea_results"], {}, "complete", []),
+    ("dea_split_by_condition", [{"category": "x"}], {}, "partial", ["x: no list of genes"]),
+    ("dea_split_by_condition", [5], {}, "partial", ["condition 1: no category"]),
+    ("dea_split_by_condition", None, {}, "none", ["the result is nothing"]),
+    ("compare_cell_counts", COUNTS, {}, "complete", []),
+    ("compare_cell_counts", {"count_results": [{"category": "x", "cell_count": "many"}]}, {}, "partial",
+     ["category 1"]),
+    ("compare_cell_counts", "Error: nothing", {}, "none", ["the result is str"]),
+    ("process_cells", CELLS, {}, "complete", []),
+    ("unknown", {"a": 1}, {}, "complete", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "result", "parameters", "completeness", "issues"), STRUCTURES)
+def test_structures_are_checked(make, function, result, parameters, completeness, issues):
+    found = evaluate_step(make(function, result, kind="structured", parameters=parameters))
+    assert found["data_completeness"] == completeness
+    assert len(found["parsing_issues"]) == len(issues)
+    assert all(found.startswith(start) for found, start in zip(found["parsing_issues"], issues, strict=True))
+    quality = "unexpected_structure" if completeness == "none" else "high_structured_access"
+    assert found["data_quality"] == quality
+
+
+@pytest.mark.parametrize(
+    ("length", "completeness", "issues"), [(500, "limited", ["truncation_likely"]), (400, "complete", [])]
+)
+def test_texts_are_judged_by_whether_they_were_cut(make, length, completeness, issues):
+    found = evaluate_step(make("other", "x" * length))
+    assert (found["data_quality"], found["data_completeness"]) == ("legacy_text_parsing", completeness)
+    assert found["parsing_issues"] == issues
+    assert found["truncated"] is bool(issues)
+    assert found["function_evaluation"] == "generic_success"
+
+
+PLOTS = [
+    ("<div>" + "x" * 495, "html", True, 500, 1, "generated"),
+    ("\n  <!DOCTYPE html><html></html>", "html", True, 31, 1, "generated"),
+    ({"multiple_plots": True, "plots": [{"html": "<p>1</p>"}, {"html": "<p>22</p>"}]}, "multiple_plots", True, 17, 2,
+     "generated"),
+    ({"multiple_plots": True, "plots": []}, "multiple_plots", False, 0, 0, "no_plot"),
+    ({"type": "file_ref", "path": "a/b.html"}, "file_ref", False, 0, 1, "stored_in_file"),
+    ("{'type': 'file_ref', 'path': 'a/b.html'}", "file_ref", False, 0, 1, "stored_in_file"),
+    ("data:image/png;base64,AAAA", "image", False, 0, 1, "image"),
+    ("Dotplot not available", "text", False, 0, 0, "message_instead"),
+    (None, "none", False, 0, 0, "no_plot"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("result", "kind", "generated", "length", "plots", "status"), PLOTS)
+@pytest.mark.parametrize("shape", [None, "visualization"])
+def test_plots_are_judged_as_plots(make, shape, result, kind, generated, length, plots, status):
+    found = evaluate_step(make("display_dotplot", result, kind=shape))
+    judged = found["visualization_evaluation"]
+    shown = (judged["type"], judged["html_generated"], judged["html_length"], judged["plots"], judged["status"])
+    assert shown == (kind, generated, length, plots, status)
+    assert "data_quality" not in found
+    assert "parsing_issues" not in found
+    assert "text_kept" not in {made["name"] for made in found["checks"]}
+
+
+@pytest.mark.parametrize(
+    "page", ["<div>" + "x" * 495, "{'multiple_plots': True, 'plots': [{'html': '<div>".ljust(500, "x")]
+)
+def test_a_plot_cut_on_disk_is_a_plot_of_unknown_length(page):
+    found = evaluate_step({"function_name": "display_x", "success": True, "result_summary": page.ljust(500, "x")})
+    assert found["visualization_evaluation"]["html_generated"] is True
+    assert found["visualization_evaluation"]["html_length"] is None
+    assert found["silent_failure"] is False
+    assert "parsing_issues" not in found
+
+
+@pytest.mark.parametrize("success", [True, False])
+def test_skipped_steps_are_no_failures(make, success):
+    found = evaluate_step(make("process_cells", None, success, skip_reason="no cells", error="x"))
+    assert (found["verdict"], found["critical_failure"]) == ("skipped", False)
+    assert found["skipped_evaluation"] == {"skip_reason": "no cells", "status": "skipped"}
+    assert "failure_evaluation" not in found
+
+
+def test_validation_results_have_a_branch_of_their_own(make):
+    found = evaluate_step(make("validate", {"status": "partial_success"}, kind="validation"))
+    assert found["validation_evaluation"]["status"] == "partial_success"
+
+
+def test_discovered_cell_types_are_compared_with_the_expected(make):
+    record = make("process_cells", CELLS, kind="structured", expected_children=["T cells", "NK cell"])
+    found = evaluate_step(record)["process_cells_evaluation"]
+    assert found["discovery_status"] == "discovered"
+    assert found["discovered_cell_types"] == ["T cell", "B cell"]
+    assert (found["cell_type_count"], found["group_count"]) == (2, 3)
+    assert found["missing_children"] == ["NK cell"]
+    assert found["unexpected_children"] == ["B cell"]
+
+
+@pytest.mark.parametrize(
+    ("result", "status"),
+    [
+        ("Process cells completed, but no new cell types were discovered.", "no_new_cell_types"),
+        ("Process cells failed: x", "failed"),
+        ({"status": "leaf_node"}, "leaf_node"),
+        ({"status": "insufficient_markers"}, "insufficient_markers"),
+        ("something else", "unknown"),
+    ],
+)
+def test_how_a_discovery_ended(make, result, status):
+    assert evaluate_step(make("process_cells", result))["process_cells_evaluation"]["discovery_status"] == status
+
+
+def test_counts_and_search(make):
+    counts = evaluate_step(make("compare_cell_counts", COUNTS, kind="structured"))["cell_counts_evaluation"]
+    assert counts["cells_per_category"] == {"x": 354, "y": 0}
+    assert (counts["total_cells"], counts["empty_categories"]) == (354, ["y"])
+    for result, total in [
+        ({"search_results": {"total_matches": 7, "results": [{"term": "a"}]}}, 7),
+        ({"message": "nothing", "total_matches": 0}, 0),
+        ("{'search_results': {'total_matches': 7, 'results': [", 7),
+        ("free text", None),
+    ]:
+        found = evaluate_step(make("search_enrichment_semantic", result))["search_evaluation"]
+        assert found["total_matches"] == total
+
+
+@pytest.fixture
+def registry():
+    before = dict(EVALUATORS)
+    yield EVALUATORS
+    EVALUATORS.clear()
+    EVALUATORS.update(before)
+
+
+@pytest.mark.parametrize("name", ["score_genes", "score_", "score_*", "sc*"])
+def test_a_users_evaluator_is_called(make, registry, name):
+    @evaluates(name)
+    def scores(record, options):
+        return {"gene_score": len(record["result"]), "success": "no", "checks": [check("genes", 0.5, "some")]}
+
+    found = evaluate_step(make("score_genes", [1, 2], kind="structured"))
+    assert found["gene_score"] == 2
+    assert found["success"] is True  # what every evaluation says can't be overwritten
+    assert "function_evaluation" not in found
+    assert {"name": "genes", "score": 0.5, "label": "some", "explanation": "", "severity": "info"} in found["checks"]
+
+
+def test_the_own_name_counts_before_the_longest_prefix(registry):
+    for name in ("display_", "display_dot*", "display_dotplot"):
+        evaluates(name)(lambda record, options, name=name: {"by": name})
+    assert evaluator_for("display_dotplot")(None, None) == {"by": "display_dotplot"}
+    assert evaluator_for("display_dotty")(None, None) == {"by": "display_dot*"}
+    assert evaluator_for("display_x")(None, None) == {"by": "display_"}
+    assert evaluator_for("displays") is None
+
+
+@pytest.mark.parametrize("bad", [lambda r, o: 1 / 0, lambda r, o: None, lambda r, o: {"checks": 5}])
+def test_a_faulty_evaluator_stops_nothing(make, registry, caplog, bad):
+    evaluates("mine")(bad)
+    with caplog.at_level(logging.WARNING):
+        found = evaluate_step(make("mine", "x"))
+    assert "evaluator_error" in found
+    assert "the evaluator of mine failed" in caplog.text
+
+
+def test_failures_in_a_row_are_attempts_and_then_a_loop(make):
+    records = [make("f", None, False, error="x")] * 4 + [make("f", "done")] + [make("f", "done")]
+    found = evaluate_history(records)
+    assert [one["attempt"] for one in found] == [1, 2, 3, 4, 5, 1]
+    labels = [[made["label"] for made in one["checks"] if made["name"] == "attempts"] for one in found]
+    assert labels == [[], ["retry"], ["loop"], ["loop"], ["retry"], []]
+
+
+def test_the_state_tells_of_attempts_and_index(make):
+    records = [make("f", None, False), make("f", None, False)]
+    assert evaluate_step(records[-1], {"execution_history": records})["attempt"] == 2
+    assert evaluate_step({"function_name": "f", "success": True}, {"current_step_index": 7})["step_index"] == 7
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda c: st.lists(c, max_size=4) | st.dictionaries(st.text(max_size=8), c, max_size=4),
+    max_leaves=10,
+)
+FUNCTIONS = st.sampled_from(
+    ["perform_enrichment_analyses", "dea_split_by_condition", "process_cells", "compare_cell_counts",
+     "search_enrichment_semantic", "display_x", "conversational_response"]
+)  # fmt: skip
+
+
+def some(*keys):
+    return st.fixed_dictionaries({}, optional=dict.fromkeys(keys, JSON))
+
+
+METHOD = some("top_terms", "top_pvalues", "total_significant")
+ENTRY = some("category", "significant_genes", "cell_count", "html")
+RESULT = (
+    JSON
+    | st.dictionaries(st.sampled_from(["go", "KEGG", "top_terms", "status", "error"]), METHOD | JSON)
+    | some("dea_results", "count_results", "search_results", "plots", "html", "path", "type", "group_to_cell_type")
+    | st.builds(lambda key, entries: {key: entries}, st.sampled_from(["dea_results", "count_results", "plots"]),
+                st.lists(ENTRY))
+    | JSON.map(str)
+    | JSON.map(lambda value: f"group_to_cell_type = {value}")
+)  # fmt: skip
+STEP = st.fixed_dictionaries(
+    {},
+    optional={
+        "function_name": FUNCTIONS | JSON,
+        "parameters": JSON,
+        "skip_reason": JSON,
+        "expected_children": JSON,
+        "target_cell_type": JSON,
+    },
+)
+RECORD = st.fixed_dictionaries(
+    {},
+    optional={
+        "step_index": JSON,
+        "step": STEP | JSON,
+        "function_name": FUNCTIONS | JSON,
+        "parameters": JSON,
+        "success": st.booleans() | JSON,
+        "result": RESULT,
+        "result_summary": RESULT,
+        "result_type": st.sampled_from(["structured", "visualization", "text", "skipped", "validation"]) | JSON,
+        "result_metadata": JSON | st.fixed_dictionaries({"truncated": JSON}),
+        "error": JSON,
+        "error_type": JSON,
+        "timestamp": JSON,
+        "shape": JSON,
+    },
+)
+
+
+@given(RECORD | JSON, JSON | st.fixed_dictionaries({"execution_history": st.lists(RECORD, max_size=3)}))
+def test_any_record_is_judged(record, state):
+    json.dumps(evaluate_step(record, state), allow_nan=False)
+
+
+@given(st.lists(RECORD | JSON, max_size=5))
+def test_any_history_is_judged(records):
+    assert len(evaluate_history(records)) == len(records)
+    again = normalise_history(normalise_history(records))
+    assert json.dumps(again) == json.dumps(normalise_history(records))

@@ -1,0 +1,87 @@
+import json
+import re
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalkit.steps import History, load_history, normalise_history, to_otlp, write_otlp
+from evalkit.steps.parse import read_histories
+from tests.steps.test_evaluators import JSON, RECORD
+
+SAMPLE = "samples:steps/typed.json"
+
+
+def spans(histories):
+    [resource] = to_otlp(histories)["resourceSpans"]
+    return resource["scopeSpans"][0]["spans"]
+
+
+def attributes(node):
+    return {entry["key"]: next(iter(entry["value"].values())) for entry in node["attributes"]}
+
+
+def test_one_trace_per_history_one_span_per_record():
+    histories, _ = read_histories("samples:steps")
+    found = spans(histories)
+    assert len(found) == sum(len(history.records) + 1 for history in histories)
+    assert len({span["traceId"] for span in found}) == len(histories)
+    assert len({span["spanId"] for span in found}) == len(found)
+    assert all(re.fullmatch("[0-9a-f]{32}", s["traceId"]) and re.fullmatch("[0-9a-f]{16}", s["spanId"]) for s in found)
+    roots = {span["spanId"]: span["traceId"] for span in found if "parentSpanId" not in span}
+    assert all(roots[span["parentSpanId"]] == span["traceId"] for span in found if "parentSpanId" in span)
+
+
+def test_attributes_are_those_of_openinference():
+    histories, _ = read_histories(SAMPLE)
+    root, *found = spans(histories)
+    assert attributes(root)["openinference.span.kind"] == "AGENT"
+    span = attributes(found[4])
+    assert span["openinference.span.kind"] == "TOOL"
+    assert span["tool.name"] == "perform_enrichment_analyses"
+    assert json.loads(span["input.value"])["cell_type"] == "T cell"
+    assert json.loads(span["output.value"])["go"]["total_significant"] == 1
+    assert span["output.mime_type"] == "application/json"
+    assert found[4]["status"] == {"code": 1}
+
+
+def test_checks_are_evaluation_events_and_errors_exceptions():
+    histories, _ = read_histories(SAMPLE)
+    span = spans(histories)[1 + 19]
+    events = {event["name"]: attributes(event) for event in span["events"]}
+    assert events["gen_ai.evaluation.result"]["gen_ai.evaluation.name"] == "outcome"
+    assert events["gen_ai.evaluation.result"]["gen_ai.evaluation.score.label"] == "critical failure"
+    assert events["gen_ai.evaluation.result"]["gen_ai.evaluation.score.value"] == 0.0
+    assert events["exception"]["exception.type"] == "FileNotFoundError"
+    assert span["status"]["code"] == 2
+    silent = spans(histories)[1 + 7]
+    assert silent["status"] == {"code": 2, "message": "the step left no result"}
+
+
+def test_times_come_from_the_records():
+    histories, _ = read_histories(SAMPLE)
+    root, first, second, *_ = spans(histories)
+    assert first["endTimeUnixNano"] == "1772442000000000000"  # 2026-03-02T09:00:00Z
+    assert (second["startTimeUnixNano"], second["endTimeUnixNano"]) == ("1772442000000000000", "1772442060000000000")
+    assert root["startTimeUnixNano"] == first["startTimeUnixNano"]
+    untimed = spans([History("h.json", "", normalise_history([{"function_name": "f", "success": True}]))])
+    assert untimed[1]["endTimeUnixNano"] == "0"
+
+
+def test_ids_are_the_same_wherever_the_history_stands(tmp_path):
+    records = load_history(SAMPLE)
+    a, b = (spans([History(source, "", records)]) for source in ("/a/typed.json", "/b/c/typed.json"))
+    assert a == b
+    other = spans([History("/a/typed.json", "", records[:-1])])
+    assert other[0]["traceId"] != a[0]["traceId"]
+
+
+def test_the_file_is_strict_json(tmp_path):
+    histories, _ = read_histories("samples:steps")
+    write_otlp(histories, tmp_path / "trace.json")
+    assert json.loads((tmp_path / "trace.json").read_text(encoding="utf-8")) == to_otlp(histories)
+
+
+@given(st.lists(RECORD | JSON, max_size=3))
+@settings(max_examples=60)
+def test_any_history_is_exported(records):
+    json.dumps(to_otlp([History("h.json", "", normalise_history(records))]), allow_nan=False)

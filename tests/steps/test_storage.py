@@ -1,0 +1,232 @@
+import json
+import os
+import stat
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalkit.io import SourceError
+from evalkit.steps import (
+    Options,
+    create_result_summary,
+    load_history,
+    record_execution,
+    save_history,
+    store_execution_result,
+)
+from tests.steps.cases import CELLS, COUNTS, ENRICHMENT, EXPRESSION
+
+KEYS = {"result_type", "result", "result_summary", "result_metadata"}
+LONG = "x" * 1234
+PAGE = "<html><body>" + LONG + "</body></html>"
+
+STORED = [
+    # function, result, success: type, result, summary, metadata
+    ("perform_enrichment_analyses", ENRICHMENT, True, "structured", ENRICHMENT, None, {}),
+    ("dea_split_by_condition", EXPRESSION, True, "structured", EXPRESSION, "DEA: Analysis completed", {}),
+    ("process_cells", CELLS, True, "structured", CELLS, "Process cells: Discovery completed", {}),
+    ("compare_cell_counts", COUNTS, True, "structured", COUNTS, str(COUNTS)[:100], {}),
+    ("dea_split_by_condition", {}, True, "structured", {}, "{}", {}),
+    ("process_cells", None, True, "structured", None, "Success", {}),
+    (
+        "display_dotplot",
+        PAGE,
+        True,
+        "visualization",
+        PAGE,
+        PAGE[:100],
+        {"type": "html", "html_length": 1260, "plots": 1},
+    ),
+    ("display_dotplot", None, True, "visualization", None, "Success", {"type": "none", "html_length": 0, "plots": 0}),
+    ("other", LONG, True, "text", LONG[:500], LONG[:100], {"truncated": [1234, 500]}),
+    ("other", "y" * 500, True, "text", "y" * 500, "y" * 100, {"length": 500}),
+    ("other", {"a": 1}, True, "text", "{'a': 1}", "{'a': 1}", {"length": 8}),
+    (None, "hello", True, "text", "hello", "hello", {"length": 5}),
+    ("other", None, True, "text", None, "Success", {}),
+    ("other", [], True, "text", [], "[]", {}),
+    ("other", {}, True, "text", {}, "{}", {}),
+    ("other", 0, True, "text", 0, "0", {}),
+    ("other", "", True, "text", "", "", {}),
+    ("other", 354, True, "text", 354, "354", {}),
+    ("perform_enrichment_analyses", None, False, "text", None, "Failed", {}),
+    ("perform_enrichment_analyses", ENRICHMENT, False, "text", None, f"Failed: {ENRICHMENT}"[:100], {}),
+    ("display_dotplot", PAGE, False, "text", None, f"Failed: {PAGE}"[:100], {}),
+]
+
+
+@pytest.mark.parametrize(("function", "result", "success", "kind", "kept", "summary", "metadata"), STORED)
+def test_how_results_are_stored(function, result, success, kind, kept, summary, metadata):
+    stored = store_execution_result({"function_name": function, "parameters": {}}, result, success)
+    assert set(stored) == KEYS
+    assert (stored["result_type"], stored["result"], stored["result_metadata"]) == (kind, kept, metadata)
+    if summary is not None:
+        assert stored["result_summary"] == summary
+
+
+def test_several_plots_are_counted():
+    result = {"multiple_plots": True, "plots": [{"type": "a", "title": "A", "html": PAGE}, {"html": PAGE}]}
+    stored = store_execution_result({"function_name": "display_all"}, result, True)
+    assert stored["result"] == result
+    assert stored["result_metadata"] == {"type": "multiple_plots", "html_length": 2 * len(PAGE), "plots": 2}
+
+
+@pytest.mark.parametrize("success", [True, False])
+def test_a_step_with_a_skip_reason_is_skipped_whatever_its_success(success):
+    stored = store_execution_result({"function_name": "process_cells", "skip_reason": "no cells"}, None, success)
+    assert stored["result_type"] == "skipped"
+    assert stored["result_summary"] == "Skipped: no cells"
+
+
+def test_a_failed_step_is_never_stored_as_success():
+    for function in ("process_cells", "display_x", "other", None):
+        for result in (None, "", {}, "text", PAGE):
+            stored = store_execution_result({"function_name": function}, result, False)
+            assert stored["result"] is None
+            assert "Success" not in json.dumps(stored)
+
+
+SUMMARIES = [
+    ("perform_enrichment_analyses", ENRICHMENT, "Enrichment: GO: 12 terms, KEGG: 3 terms, GSEA: 0 terms"),
+    ("perform_enrichment_analyses", {"go": {"top_terms": ["a"]}}, "Enrichment: GO: unknown number of terms"),
+    ("perform_enrichment_analyses", {"status": "needs_processing"}, "{'status': 'needs_processing'}"),
+    ("process_cells", "Process cells failed: no markers", "Process cells failed: no markers"),
+    ("process_cells", {"status": "leaf_node"}, "Process cells: Discovery completed"),
+    ("compare_cell_counts", "Error: nothing", "Error: nothing"),
+    ("other", LONG, LONG[:100]),
+    ("other", None, "Success"),
+]
+
+
+@pytest.mark.parametrize(("function", "result", "summary"), SUMMARIES)
+def test_summaries(function, result, summary):
+    assert create_result_summary(function, result) == summary
+    assert create_result_summary({"function_name": function, "parameters": {}}, result) == summary
+
+
+@pytest.mark.parametrize(
+    ("success", "kind"), [(np.True_, "structured"), (1, "structured"), (np.False_, "text"), (None, "text")]
+)
+def test_success_may_come_from_numpy(success, kind):
+    assert store_execution_result({"function_name": "process_cells"}, CELLS, success)["result_type"] == kind
+
+
+def test_limits_and_functions_are_options():
+    options = Options(structured_functions=frozenset({"mine"}), text_limit=10, summary_limit=5)
+    kept = store_execution_result({"function_name": "mine"}, {"a": [1]}, True, options)
+    assert (kept["result_type"], kept["result"]) == ("structured", {"a": [1]})
+    cut = store_execution_result({"function_name": "process_cells"}, LONG, True, options)
+    assert cut["result_metadata"] == {"truncated": [1234, 10]}
+    assert len(cut["result_summary"]) == 5
+
+
+def test_recording_gives_a_new_history_and_leaves_the_state_alone():
+    old = [{"step_index": 0}]
+    state = {"execution_history": old, "current_step_index": 4}
+    history = record_execution(state, {"function_name": "process_cells"}, CELLS, True)
+    assert old == [{"step_index": 0}]
+    assert history[:-1] == old
+    assert history is not old
+    record = history[-1]
+    assert (record["step_index"], record["success"], record["error"], record["error_type"]) == (4, True, None, None)
+    assert record["timestamp"].endswith("+00:00")
+
+
+@pytest.mark.parametrize(
+    ("error", "text", "name"),
+    [
+        (FileNotFoundError(2, "No such file or directory", "a.h5"), "[Errno 2] No such file or directory: 'a.h5'",
+         "FileNotFoundError"),
+        (ValueError(), "ValueError", "ValueError"),
+        ("it broke", "it broke", None),
+    ],
+)  # fmt: skip
+def test_errors_are_kept_with_their_class(error, text, name):
+    record = record_execution({}, {"function_name": "f"}, None, False, error)[-1]
+    assert (record["error"], record["error_type"], record["result"]) == (text, name, None)
+    assert record["result_summary"] == f"Failed: {text}"
+    assert record["step_index"] == 0
+
+
+def test_everything_is_jsonable_when_stored():
+    frame = pd.DataFrame({"gene": ["A"], "p": [np.float64(0.5)]})
+    result = {"table": frame, "n": np.int64(3), "p": np.nan, "set": {2, 1}, "array": np.arange(2)}
+    record = record_execution({}, {"function_name": "process_cells", "parameters": {"n": np.int64(1)}}, result, True)[
+        -1
+    ]
+    assert record["result"] == {"table": [{"gene": "A", "p": 0.5}], "n": 3, "p": None, "set": [1, 2], "array": [0, 1]}
+    json.dumps(record, allow_nan=False)
+
+
+@pytest.mark.parametrize("name", ["h.json", "h.jsonl"])
+def test_saving_and_loading_keeps_every_record(tmp_path, history, name):
+    records = history(
+        ("process_cells", CELLS, None),
+        ("perform_enrichment_analyses", ENRICHMENT, None),
+        ("display_x", PAGE, None),
+        ("other", LONG, None),
+        ("f", None, ValueError("no")),
+    )
+    save_history(records, tmp_path / name)
+    loaded = load_history(tmp_path / name)
+    assert [{**record, "shape": None} for record in loaded] == [{**record, "shape": None} for record in records]
+    assert list(tmp_path.iterdir()) == [tmp_path / name]
+
+
+def test_an_empty_history_can_be_kept(tmp_path):
+    save_history([], tmp_path / "h.json")
+    assert load_history(tmp_path / "h.json") == []
+
+
+def test_saving_replaces_a_file_whole_and_readable_for_others(tmp_path, history):
+    target = tmp_path / "h.json"
+    target.write_text("old")
+    save_history(history(("f", "x", None)), target)
+    assert len(load_history(target)) == 1
+    umask = os.umask(0)
+    os.umask(umask)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o666 & ~umask
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, history, monkeypatch):
+    target = tmp_path / "h.json"
+    target.write_text("old")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(SourceError, match="No space left"):
+        save_history(history(("f", "x", None)), target)
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_old_shapes_are_saved_in_shape_b(tmp_path):
+    save_history([{"function_name": "f", "success": True, "result_summary": "z" * 500}], tmp_path / "h.json")
+    record = load_history(tmp_path / "h.json")[0]
+    assert record["shape"] == "B"
+    assert record["result"] == "z" * 500
+    assert record["result_metadata"] == {"truncated": [None, 500]}
+
+
+NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+RESULTS = st.recursive(
+    NUMBERS | st.text(max_size=5),
+    lambda c: st.lists(c, max_size=4) | st.dictionaries(st.text(max_size=5), c, max_size=4),
+    max_leaves=15,
+)
+
+
+@given(st.sampled_from(["process_cells", "perform_enrichment_analyses", "dea_split_by_condition"]), RESULTS)
+def test_the_round_trip_keeps_every_number(tmp_path_factory, function, result):
+    path = tmp_path_factory.mktemp("round") / "h.json"
+    save_history(record_execution({}, {"function_name": function}, result, True), path)
+    assert load_history(path)[0]["result"] == result
+
+
+@given(NUMBERS)
+def test_numbers_of_other_functions_are_kept_too(result):
+    assert store_execution_result({"function_name": "other"}, result, True)["result"] == result

@@ -1,0 +1,239 @@
+"""The command line: tables, exit codes, messages of one line, nothing that steers a terminal."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from evalkit import __version__
+from evalkit.cli import main
+from evalkit.mindcraft.table import RUN_COLUMNS
+from tests.mindcraft.builders import SCORE, log, task, turn, write, write_all
+
+READERS = {
+    ".csv": pd.read_csv,
+    ".json": lambda path: pd.DataFrame(json.loads(path.read_text())),
+    ".parquet": pd.read_parquet,
+}
+STEERING = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def run(*arguments) -> tuple[int, str, str]:
+    """Call the command line in this process: exit code, stdout, stderr."""
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.fixture
+def runs(tmp_path):
+    files = {
+        "x/good/cook/agent_0.json": 1, "x/good/cook/agent_1.json": None, "x/good/build/agent_0.json": 40,
+        "x/bad/cook/agent_0.json": 0, "x/bad/cook/agent_1.json": b"{", "x/readme.md": "notes",
+    }  # fmt: skip
+    return write_all(tmp_path / "runs", files)
+
+
+@pytest.fixture
+def tasks(tmp_path):
+    write(tmp_path / "tasks/cooking.json", {"cook": task(difficulty="easy", difficulty_metrics={"steps": 4})})
+    return write(tmp_path / "tasks/more/building.json", {"build": task("construction", 1)}).parents[1]
+
+
+def table(text: str) -> list[list[str]]:
+    """The rows of the printed table, header first."""
+    lines = text.splitlines()
+    end = lines.index("") if "" in lines else len(lines)
+    return [re.split(r"\s{2,}", line.strip()) for line in lines[:end] if not line.startswith("---")]
+
+
+def test_success_rates_by_model_with_intervals_statuses_and_the_ledger(runs, tasks):
+    code, out, err = run("mindcraft", runs, "--tasks", tasks)
+    assert (code, err) == (0, "")
+    head, *rows = table(out)
+    assert head[:4] == ["model_name", "n", "success rate", "95 % interval"]
+    assert [row[:3] for row in rows] == [["good", "2", "50.0 %"], ["bad", "1", "0.0 %"]]
+    assert rows[0][4:] == ["1", "1", "0", "0", "0", "0"]
+    assert "3 runs; 8 files: 6 used, 1 skipped, 1 failed" in out
+    assert re.search(r"failed: .*x/bad/cook/agent_1\.json: JSONDecodeError", out)
+
+
+@pytest.mark.parametrize("given", ["folder", "files", "glob"])
+def test_tasks_may_be_a_folder_files_or_a_quoted_glob(runs, tasks, given):
+    paths = {
+        "folder": [tasks],
+        "files": [tasks / "cooking.json", tasks / "more/building.json"],
+        "glob": [f"{tasks}/**/*.json"],
+    }[given]
+    code, out, _ = run("mindcraft", runs, *(word for path in paths for word in ("--tasks", path)), "--by", "task_type")
+    assert code == 0
+    assert {row[0] for row in table(out)[1:]} == {"cooking", "construction"}
+
+
+@pytest.mark.parametrize(
+    ("by", "keys"),
+    [
+        (["task_id"], {("cook",), ("build",)}),
+        (["model_name", "task_id"], {("good", "cook"), ("good", "build"), ("bad", "cook")}),
+        (["model_name", "model_name"], {("good",), ("bad",)}),
+        (["overall_is_successful"], {("True",), ("False",)}),
+        (["difficulty"], {("easy",), ("unknown",)}),
+        (["n_blocked_agents"], {("0",), ("unknown",)}),
+        (["target_items"], {("",)}),
+        (["metric_steps"], {("4.0",), ("unknown",)}),
+        (["flag_unreadable_logs"], {("True",), ("False",)}),
+    ],
+)
+def test_runs_may_be_grouped_by_any_column(runs, tasks, by, keys):
+    code, out, err = run("mindcraft", runs, "--tasks", tasks, *(word for name in by for word in ("--by", name)))
+    assert (code, err) == (0, "")
+    rows = table(out)[1:]
+    if keys != {("",)}:
+        assert {tuple(row[: len(next(iter(keys)))]) for row in rows} == keys
+
+
+@pytest.mark.parametrize("suffix", READERS)
+def test_runs_are_written_whole(runs, tasks, tmp_path, suffix):
+    path = tmp_path / f"out{suffix}"
+    code, out, _ = run("mindcraft", runs, "--tasks", tasks, "--output", path)
+    written = READERS[suffix](path)
+    assert code == 0
+    assert "success rate" in out
+    assert len(written) == 3
+    assert list(written) == [*(column.name for column in RUN_COLUMNS), "metric_steps"]
+    assert sorted(written["overall_score"]) == [0, 0.4, 1]
+
+
+@pytest.mark.parametrize(("scale", "shown"), [("percent", "0"), ("fraction", "1"), ("auto", "1")])
+def test_the_scale_of_construction_can_be_stated(tmp_path, scale, shown):
+    root = write_all(tmp_path, {"runs/x/m/build/agent_0.json": 1, "tasks.json": {"build": task("construction", 1)}})
+    code, out, _ = run("mindcraft", root / "runs", "--tasks", root / "tasks.json", "--scale", scale)
+    assert code == 0
+    assert table(out)[1][4] == shown
+
+
+def test_a_layout_can_be_stated(tmp_path):
+    root = write_all(tmp_path, {"exp_1/cook/Andy_0_0.json": 1})
+    assert "1 runs name no model; --layout" in run("mindcraft", root)[1]
+    code, out, _ = run("mindcraft", root, "--layout", "{model_name}/{task_id}")
+    assert (code, table(out)[1][0]) == (0, "exp_1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["{tmp}/gone"], "{tmp}/gone: no such file or folder"),
+        (["{tmp}/empty"], "{tmp}/empty: no task run in it (0 files"),
+        (["{tmp}/file.txt"], "{tmp}/file.txt: no task run in it (1 files"),
+        (["{tmp}/runs", "--tasks", "{tmp}/gone.json"], "{tmp}/gone.json: no such file"),
+        (["{tmp}/runs", "--tasks", "{tmp}/*.yaml"], "{tmp}/*.yaml: no file matches"),
+        (["{tmp}/runs", "--by", "model"], "no column 'model'; did you mean 'model_name'?"),
+        (["{tmp}/runs", "--by", "zzz"], "no column 'zzz'"),
+        (["{tmp}/runs", "--layout", "{{model}}"], "layout '{{model}}': use each of"),
+        (["{tmp}/runs", "--output", "{tmp}/out.xlsx"], "{tmp}/out.xlsx: the output's name must end in"),
+        (["{tmp}/runs", "--output", "{tmp}/no/out.csv"], "{tmp}/no/out.csv: no folder"),
+        (["samples:nothing"], "samples:nothing: no such samples"),
+    ],
+)
+def test_what_can_not_be_done_is_one_line_and_exit_code_2(runs, tmp_path, arguments, message):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file.txt").touch()
+    code, out, err = run("mindcraft", *(word.format(tmp=tmp_path) for word in arguments))
+    assert (code, out) == (2, "")
+    assert err.startswith(f"evalkit: {message.format(tmp=tmp_path)}")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [[], ["--scale", "x"], ["--nonsense"]])
+def test_wrong_usage_is_exit_code_2(runs, arguments):
+    code, _, err = run("mindcraft", *([runs] if arguments else []), *arguments)
+    assert code == 2
+    assert "Usage: " in err
+
+
+def test_a_wrong_output_is_refused_before_anything_is_read(tmp_path):
+    _, _, err = run("mindcraft", tmp_path / "gone", "--output", "out.xlsx")
+    assert "out.xlsx" in err
+
+
+def test_show_prints_a_conversation(tmp_path):
+    path = write(tmp_path / "Andy_0_0.json", log(f"{SCORE}1"))
+    code, out, _ = run("show", path)
+    assert code == 0
+    assert "status SUCCESS, score 1, 3 turns" in out
+    assert f"· system: {SCORE}1   ◀ final message" in out
+    assert "earlier turns" in run("show", path, "--last", 1)[1]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "JSONDecodeError: the file is empty"),
+        (b'{"turns"', "JSONDecodeError"),
+        ({"model": "m"}, "no list of turns"),
+    ],
+)
+def test_show_names_what_is_no_conversation(tmp_path, content, message):
+    code, out, err = run("show", write(tmp_path / "Andy_0_0.json", content))
+    assert (code, out) == (2, "")
+    assert f"Andy_0_0.json: {message}" in err or message in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("target", ["gone.json", "."])
+def test_show_names_what_is_no_file(tmp_path, target):
+    code, _, err = run("show", tmp_path / target)
+    assert code == 2
+    assert re.search("FileNotFoundError|IsADirectoryError", err)
+
+
+@pytest.mark.parametrize("hostile", ["\x1b[31mred", "a\u202eb", "\x1b]0;title\x07", "\x9b2J", "a\rb"])
+def test_nothing_from_logs_steers_the_terminal(tmp_path, hostile):
+    results = repr({"model": hostile, "total": 1})
+    bad = f"exp_1/cook/{hostile}_0.json"
+    root = write_all(tmp_path, {"exp_1/cook/Andy_0_0.json": 1, "exp_1/results.txt": results, bad: b"{"})
+    shown = write(tmp_path / "Andy_1_0.json", [turn("user", hostile), turn(hostile, hostile)])
+    outputs = [
+        run("mindcraft", root),
+        run("mindcraft", root, "--by", "model_name", "--by", "source"),
+        run("show", shown),
+    ]
+    outputs += [run("mindcraft", tmp_path / hostile), run("show", root / bad), run("mindcraft", root, "--by", hostile)]
+    assert [code for code, _, _ in outputs] == [0, 0, 0, 2, 2, 2]
+    for _, out, err in outputs:
+        assert not STEERING.search(out + err)
+
+
+def test_long_names_are_cut_in_the_table(tmp_path):
+    root = write_all(tmp_path, {f"x/{'m' * 200}/cook/agent_0.json": 1})
+    code, out, _ = run("mindcraft", root)
+    assert code == 0
+    assert max(map(len, out.split("\n\n")[0].splitlines())) < 200
+
+
+def test_the_version_and_the_help_are_told():
+    assert __version__ in run("--version")[1]
+    assert {"mindcraft", "show", "report"} <= set(run("-h")[1].split())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["mindcraft", "--help"], ["show", "--help"]])
+def test_help_imports_nothing_heavy(arguments):
+    script = (
+        "import sys; from evalkit.cli import main; main(sys.argv[1:], standalone_mode=False); "
+        "print([m for m in ('pandas', 'numpy', 'matplotlib', 'pyarrow', 'papermill') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_reader_that_leaves_early_is_no_error(tmp_path):
+    path = write(tmp_path / "Andy_0_0.json", [turn("user", "x" * 100)] * 5000)
+    command = f"'{sys.executable}' -m evalkit show '{path}' | head -n 1"
+    done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True)
+    assert done.stdout.strip() == str(path)
+    assert done.stderr == ""
