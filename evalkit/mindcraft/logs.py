@@ -5,12 +5,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from evalkit.io import Ledger, SourceError, list_files, list_tree, resolve
+from evalkit.io import Ledger, SourceError, list_files, list_tree, paused_gc, resolve
 from evalkit.mindcraft.definitions import TaskDefinitions, load_task_definitions
-from evalkit.mindcraft.facts import task_facts
+from evalkit.mindcraft.facts import Facts, task_facts
 from evalkit.mindcraft.folders import RunFolder, expected_agents, group_by_task, split_trials
 from evalkit.mindcraft.format import CompletionStatus
-from evalkit.mindcraft.naming import Naming
+from evalkit.mindcraft.naming import Named, Naming
 from evalkit.mindcraft.outcome import NO_TRIAL, Scale, TaskOutcome, check_scale, folder_scale, run_outcome
 from evalkit.mindcraft.scan import empty_runs, look_beside, read_logs
 from evalkit.mindcraft.table import agents_frame, aggregate_results_to_dataframe
@@ -37,8 +37,8 @@ class _Planned(NamedTuple):
 
     run: RunFolder
     definition: dict[str, Any] | None
-    facts: Any
-    named: Any
+    facts: Facts
+    named: Named
     total: int | None
     flags: list[str]
 
@@ -144,6 +144,7 @@ def aggregate_results(
     return aggregate_results_to_dataframe(outcomes)
 
 
+@paused_gc()
 def _collect(
     files: list[str],
     folders: list[str],
@@ -163,9 +164,10 @@ def _collect(
     look_beside(files, naming)
     runs = group_by_task(logs, definitions)
     runs += empty_runs(files, folders, runs, definitions, all_folders)
-    planned = []
+    planned: list[_Planned] = []
+    facts: dict[tuple, Facts] = {}
     for run in runs:
-        plan = _plan(run, definitions, naming)
+        plan = _plan(run, definitions, naming, facts)
         if plan.definition is None and missing == "raise":
             raise SourceError(f"{run.folder}: no definition of task {run.task_id!r}")
         reason = f"no definition of task {run.task_id}"
@@ -196,17 +198,22 @@ def _definitions(tasks: Tasks) -> TaskDefinitions:
     return load_task_definitions(*(path for path in paths if os.fspath(path)))
 
 
-def _plan(run: RunFolder, definitions: TaskDefinitions, naming: Naming) -> _Planned:
+def _plan(run: RunFolder, definitions: TaskDefinitions, naming: Naming, known: dict[tuple, Facts]) -> _Planned:
+    """Find out all but the scores of a run; `known` keeps the facts of tasks that many models ran."""
     named = naming.name(run)
-    run = run._replace(task_id=named.fields.get("task_id") or run.task_id)
+    if "task_id" in named.fields:
+        run = run._replace(task_id=named.fields["task_id"])
     results = naming.results_for(run)
-    candidates = definitions.candidates(run.task_id)
-    trials = split_trials(run.logs, expected_agents(candidates), run.prefix)
-    logs = max((len(trial.logs) for trial in trials), default=0)
+    candidates, logs = definitions.candidates(run.task_id), None
+    if len(candidates) > 1:
+        trials = split_trials(run.logs, expected_agents(candidates), run.prefix)
+        logs = max((len(trial.logs) for trial in trials), default=0)
     resolved = definitions.resolve(run.task_id, results.task_path if results else None, logs)
-    facts = task_facts(run.task_id, resolved.definition, named.fields.get("task_type", ""))
+    key = (run.task_id, id(resolved.definition), named.fields.get("task_type", ""))
+    if key not in known:
+        known[key] = task_facts(run.task_id, resolved.definition, key[-1])
     flags = ["ambiguous_definition"] * resolved.ambiguous + ["layout_mismatch"] * (not naming.fits_layout(run))
-    return _Planned(run, resolved.definition, facts, named, results.total if results else None, flags)
+    return _Planned(run, resolved.definition, known[key], named, results.total if results else None, flags)
 
 
 def _outcomes(planned: list[_Planned], scale: Scale) -> list[TaskOutcome]:
@@ -218,8 +225,7 @@ def _outcomes(planned: list[_Planned], scale: Scale) -> list[TaskOutcome]:
     for plan in sorted(planned, key=lambda p: (p.run.folder, p.run.task_id)):
         used = folder_scale(plan.facts["task_type"], scores[plan.named.experiment], scale)
         for trial in split_trials(plan.run.logs, plan.facts["agent_count"], plan.run.prefix) or NO_TRIAL:
-            args = (plan.run.task_id, trial, plan.definition, plan.facts, used, plan.run.folder)
-            outcome = run_outcome(*args)
+            outcome = run_outcome(plan.run.task_id, trial, plan.definition, plan.facts, used, plan.run.folder)
             outcome["flags"] += plan.flags
             outcome["model_name"] = plan.named.model_name
             outcome["model_source"] = plan.named.model_source
