@@ -16,6 +16,8 @@ class _Group(click.Group):
     def invoke(self, ctx: click.Context):
         from evalkit.io.files import SourceError
 
+        if hasattr(sys.stdout, "reconfigure"):
+            sys.stdout.reconfigure(errors="replace")  # what a terminal can't show becomes a question mark
         try:
             return super().invoke(ctx)
         except SourceError as error:
