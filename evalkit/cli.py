@@ -48,9 +48,10 @@ def main() -> None:
     show_default=True,
     help="What construction scores are logged in.",
 )
+@click.option("--original-mtimes", is_flag=True, help="The files' times are the experiment's own: gives durations.")
 @click.option("--legacy", is_flag=True, help="Also what the original MineCollab scripts would have said, and why.")
 @click.option("--output", help="Write the runs to FILE.csv, FILE.json or FILE.parquet.", metavar="FILE")
-def mindcraft(runs, tasks, by, layout, scale, legacy, output) -> None:
+def mindcraft(runs, tasks, by, layout, scale, original_mtimes, legacy, output) -> None:
     """Show success rates of the Mindcraft task runs in the folder RUNS."""
     from evalkit.io.output import check_output, write_frame
 
@@ -59,7 +60,7 @@ def mindcraft(runs, tasks, by, layout, scale, legacy, output) -> None:
     from evalkit.mindcraft import load
     from evalkit.mindcraft.terminal import legacy_text, overview_text
 
-    logs = load(runs, tasks, layout=layout, scale=scale)
+    logs = load(runs, tasks, layout=layout, scale=scale, original_mtimes=original_mtimes)
     click.echo(overview_text(logs, by))
     if legacy:
         click.echo("\n" + legacy_text(logs))
