@@ -1,47 +1,106 @@
-"""Generate Mindcraft task runs of real size: ``python benchmarks/make_mindcraft.py FOLDER [--tasks N]``."""
+"""Generate Mindcraft task runs of real size: ``python benchmarks/make_mindcraft.py FOLDER [--tasks N]``.
+
+The logs are shaped like real ones: JSON with an indent of 2, three turns of four a line of chat or a command's short
+answer (about 90 characters), the rest long ones: lists of items, crafting plans, code, talk. Two of five models write
+emoji. Backslashes are 3 % of the bytes; in four real logs, which hold few lists, they are 1 to 1.5 %.
+"""
 
 import argparse
 import json
 import random
 from pathlib import Path
 
-WORDS = ("collect", "the", "wheat", "then", "craft", "bread", "near", "table", "while", "you", "look", "for", "coal")
+ITEMS = ("wheat", "bread", "oak_log", "coal", "iron_ingot", "baked_potato", "crafting_table", "stick", "cobblestone")
+SAYINGS = (
+    "Hey, do you want to collaborate and make some bread together?",
+    "Got it! Here's what I have.",
+    "I'm having trouble giving you the item. Maybe you can come closer and try again?",
+    "Hmm, seems something went wrong. Let me try that again.",
+    "Great! Now we can craft it. Can you look for more coal while I wait at the furnace?",
+    "On my way!",
+    "Let's split the work: I collect the wheat and you go and find some eggs and sugar near the river.",
+)
+COMMANDS = (
+    '!givePlayer("{agent}", "{item}", {n})',
+    '!collectBlocks("{item}", {n})',
+    '!craftRecipe("{item}", {n})',
+    '!goToPlayer("{agent}", 3)',
+    "!inventory",
+    "!craftable",
+)
+ANSWERS = (
+    "Code output:\nYou have reached {agent}.\n70\nDiscarded {n} {item}.\n{agent} received {n} {item}.\n",
+    "Code output:\nSuccessfully crafted {item}, you now have {n} {item}.\n",
+    "Invalid item type: {item}s.",
+    "Recent behaviors log: \n\n",
+    "Code output:\nCollected {n} {item}.\n",
+)
+LONG = (  # role, beginning, line, what ends it
+    ("system", "\nNEARBY_BLOCKS\n", "- {item}: {n}", "\n"),
+    ("system", "You need to craft:\n", "Craft {n} {item} -> {n} of what you are still missing", "\n"),
+    ("assistant", "I will write code. !newAction(`", '    await skills.collectBlock(bot, "{item}", {n});', "\n"),
+    ("user", "Jill_1: (FROM OTHER BOT)", "{say}", " "),
+)
+EMOJI = ("🎉", "👍", "🍞", "⛏️")
 
 
-def make_turns(rng: random.Random, size: int) -> list[dict[str, str]]:
-    """Make turns of about `size` bytes in all, a fifth of them with an emoji."""
+def short_turn(rng: random.Random, emoji: bool) -> dict[str, str]:
+    """Make a line of chat, of the agent or of another one, or a command's answer."""
+    words = {"agent": rng.choice(("Andy_0", "Jill_1")), "item": rng.choice(ITEMS), "n": rng.randint(1, 9)}
+    role = rng.choice(("assistant", "system", "user"))
+    if role == "system":
+        return {"role": role, "content": rng.choice(ANSWERS).format(**words)}
+    text = rng.choice(SAYINGS)
+    if rng.random() < 0.6:
+        text += " " + rng.choice(COMMANDS).format(**words)
+    if emoji and rng.random() < 0.2:
+        text += " " + rng.choice(EMOJI)
+    return {"role": role, "content": text if role == "assistant" else f"Jill_1: (FROM OTHER BOT){text}"}
+
+
+def long_turn(rng: random.Random) -> dict[str, str]:
+    """Make a list of blocks, a crafting plan, code or talk: 0.5 to 4 kB."""
+    size = rng.randint(500, 4000)
+    role, head, line, end = rng.choice(LONG)
+    text = head
+    while len(text) < size:
+        text += line.format(item=rng.choice(ITEMS), n=rng.randint(1, 64), say=rng.choice(SAYINGS)) + end
+    return {"role": role, "content": text}
+
+
+def make_turns(rng: random.Random, size: int, emoji: bool) -> list[dict[str, str]]:
+    """Make turns of about `size` bytes in all."""
     turns, written = [], 0
     while written < size:
-        role = rng.choice(("assistant", "system", "user"))
-        text = " ".join(rng.choices(WORDS, k=rng.randint(40, 400)))
-        if role == "assistant":
-            text += ' !givePlayer("Jill_1", "bread", 1)'
-        if role == "system":
-            text = "Code output:\n" + "\n".join(f"- {word}: {i}" for i, word in enumerate(text.split()))
-        if rng.random() < 0.2:
-            text += " 🎉"
-        turns.append({"role": role, "content": text})
-        written += len(text)
+        turn = long_turn(rng) if rng.random() < 0.25 else short_turn(rng, emoji)
+        turns.append(turn)
+        written += len(turn["content"]) + 70  # what stands around it in the file
     return turns
 
 
 def make_runs(folder: Path, models: int = 5, tasks: int = 400, seed: int = 1) -> int:
     """Write runs of 2 or 3 agents, logs of 10 to 60 kB, as ``model/task/agent_0.json``; return the bytes written."""
     rng = random.Random(seed)
-    pool = [make_turns(rng, rng.randint(9_000, 58_000)) for _ in range(60)]
+    pools = [[make_turns(rng, rng.randint(9_000, 58_000), emoji) for _ in range(60)] for emoji in (False, True)]
     written = 0
     for model in range(models):
         for task in range(tasks):
             run = folder / f"model-{model}" / f"multiagent_cooking_1_bread_{task}_cake"
             run.mkdir(parents=True, exist_ok=True)
             for agent in range(rng.randint(2, 3)):
-                turns = list(rng.choice(pool))
+                turns = list(rng.choice(pools[model % 5 > 2]))
                 rng.shuffle(turns)
                 if agent == 0:
                     turns.append({"role": "system", "content": f"Task ended with score : {rng.randint(0, 1)}"})
-                start = 1_757_845_200_000 + model * 10_000_000 + task * 1000 + agent
-                log = {"memory": "we met at the farm", "turns": turns, "taskStart": start, "last_sender": None}
-                data = json.dumps(log, ensure_ascii=False).encode()
+                log = {
+                    "memory": "We met at the farm. Jill_1 has the wheat, I have the coal.",
+                    "turns": turns,
+                    "self_prompting_state": 0,
+                    "self_prompt": None,
+                    "taskStart": 1_757_845_200_000 + model * 10_000_000 + task * 1000 + agent,
+                    "last_sender": "Jill_1",
+                }
+                data = json.dumps(log, ensure_ascii=False, indent=2).encode()
                 (run / f"agent_{agent}.json").write_bytes(data)
                 written += len(data)
     return written
@@ -49,7 +108,7 @@ def make_runs(folder: Path, models: int = 5, tasks: int = 400, seed: int = 1) ->
 
 def main() -> None:
     """Generate as the command line says."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--models", type=int, default=5)
     parser.add_argument("--tasks", type=int, default=400)

@@ -207,10 +207,13 @@ def _show_html(page: str, text: str, more: Mapping[str, Any] | None = None) -> N
 
 
 def _readable(table: pd.DataFrame, digits: int, percent: bool, folder: str) -> pd.DataFrame:
-    """Make texts of a frame: intervals in one column, sources relative to `folder`, empty columns left out."""
+    """Make texts of a frame: intervals in one column, sources relative to `folder`, empty columns left out.
+
+    How an estimate was made stands last, where it pushes no number out of sight.
+    """
     out: dict[str, list[str]] = {}
     bounds = set()
-    for name in table.columns:
+    for name in sorted(table.columns, key=("method", "warning").__contains__):
         low, high = (str(name).replace("estimate", bound) for bound in ("low", "high"))
         if "estimate" in str(name) and low in table and high in table:
             triples = zip(table[name], table[low], table[high], strict=True)

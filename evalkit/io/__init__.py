@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from evalkit.io.bulk import paused_gc
 from evalkit.io.decode import BrokenFileError, WrongShapeError, decode_json
 from evalkit.io.files import SourceError, list_files, list_tree, read_file, read_files, resolve
 from evalkit.io.frames import Column, frame
@@ -19,6 +20,7 @@ __all__ = [
     "frame",
     "list_files",
     "list_tree",
+    "paused_gc",
     "plain",
     "read_file",
     "read_files",

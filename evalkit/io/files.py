@@ -1,14 +1,19 @@
 """Listing a folder and reading files: each file is listed once, and its bytes are read once."""
 
+import contextlib
 import errno
 import os
 import stat
+from collections import deque
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatch
 from itertools import islice
 from pathlib import Path
 
 READ_AHEAD = 64  # files whose bytes are asked of the disk before they are read; cold folders take a third of the time
+
+
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # of a pipe nothing is waited for
 
 
 class SourceError(ValueError):
@@ -156,41 +161,45 @@ def read_files(paths: Iterable[str]) -> Iterator[tuple[str, bytes | OSError]]:
         A pipe or device in a folder is not waited for; it counts as an error.
     """
     coming = iter(paths)
-    waiting = list(islice(coming, READ_AHEAD))
-    for path in waiting:
-        _ask(path)
-    queue = iter(waiting)
-    while batch := list(queue):
-        following = []
-        for path in batch:
+    waiting = deque((path, _open(path)) for path in islice(coming, READ_AHEAD))
+    try:
+        while waiting:
+            path, descriptor = waiting.popleft()
+            if isinstance(descriptor, OSError) and descriptor.errno in (errno.EMFILE, errno.ENFILE):
+                descriptor = _open(path)  # too many were open; by now some are closed
+            data = descriptor if isinstance(descriptor, OSError) else _read(descriptor)
             if (ahead := next(coming, None)) is not None:
-                _ask(ahead)
-                following.append(ahead)
-            try:
-                yield path, _read_of_folder(path)
-            except OSError as error:
-                yield path, error
-        queue = iter(following)
+                waiting.append((ahead, _open(ahead)))
+            yield path, data
+    finally:
+        for _, descriptor in waiting:
+            if not isinstance(descriptor, OSError):
+                os.close(descriptor)
 
 
-def _read_of_folder(path: str) -> bytes:
-    mode = os.stat(path).st_mode
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise OSError(errno.EINVAL, "not a regular file")
-    return read_file(path)
-
-
-def _ask(path: str) -> None:
-    """Tell the kernel that a file will be read soon; a fault shows when it is read."""
-    if not hasattr(os, "posix_fadvise"):
-        return
+def _open(path: str) -> int | OSError:
+    """Open a file and tell the kernel that it will be read soon."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    except OSError:
-        return
+        descriptor = os.open(path, _READ)
+    except OSError as error:
+        return error
+    if hasattr(os, "posix_fadvise"):
+        with contextlib.suppress(OSError):  # a pipe, for one; reading it will say so
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_WILLNEED)
+    return descriptor
+
+
+def _read(descriptor: int) -> bytes | OSError:
+    """Read and close a file."""
     try:
-        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_WILLNEED)
-    except OSError:
-        return
+        status = os.fstat(descriptor)
+        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+            return OSError(errno.EINVAL, "not a regular file")
+        parts = []
+        while part := os.read(descriptor, max(status.st_size + 1, 1 << 16)):
+            parts.append(part)
+        return b"".join(parts)
+    except OSError as error:
+        return error
     finally:
         os.close(descriptor)

@@ -51,11 +51,14 @@ class Ledger:
 
     def include(self, other: "Ledger") -> None:
         """Take another ledger's files too; a file in both keeps the entry that says most: used, failed, skipped."""
+        if not other.entries:
+            return
         best: dict[str, Entry] = {}
         for entry in (*self.entries, *other.entries):
-            known = best.setdefault(os.path.abspath(entry.source), entry)
+            place = os.path.abspath(entry.source)
+            known = best.setdefault(place, entry)
             if _WEIGHT[entry.status] > _WEIGHT[known.status]:
-                best[os.path.abspath(entry.source)] = entry
+                best[place] = entry
         self.entries = list(best.values())
 
     def frame(self) -> "pd.DataFrame":

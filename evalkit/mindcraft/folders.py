@@ -4,6 +4,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from evalkit.mindcraft.definitions import TaskDefinitions
@@ -20,6 +21,7 @@ class RunFolder(NamedTuple):
     """The logs of one task in one folder: one repetition or several."""
 
     folder: str
+    place: str  # the folder's absolute path
     task_id: str
     flat: bool
     logs: list[AgentOutcome]
@@ -34,6 +36,7 @@ class Trial(NamedTuple):
     rule: str
 
 
+@lru_cache(maxsize=4096)
 def is_experiment_name(name: str) -> bool:
     """Tell whether a folder's name says nothing of a model: an experiment's name with a date, or a generic word."""
     lower = name.lower()
@@ -47,16 +50,21 @@ def group_by_task(logs: Iterable[AgentOutcome], definitions: TaskDefinitions) ->
     known task id (the longest one counts) is flat; so is a file named ``task_agent_0_1.json`` in a folder that is
     named like an experiment. What remains is nested: the folder's name is the task id.
     """
-    groups: dict[tuple[str, str, bool], list[AgentOutcome]] = defaultdict(list)
+    folders: dict[str, list[tuple[str, AgentOutcome]]] = defaultdict(list)
     for log in logs:
         folder, file = os.path.split(log["source"])
-        name = os.path.basename(os.path.abspath(folder))
-        task_id = None if name in definitions else _flat_task(file.removesuffix(".json"), name, definitions)
-        groups[folder, task_id or name, task_id is not None].append(log)
-    return [
-        RunFolder(folder, task_id, flat, members, f"{task_id}_" if flat else "")
-        for (folder, task_id, flat), members in groups.items()
-    ]
+        folders[folder].append((file.removesuffix(".json"), log))
+    runs = []
+    for folder, found in folders.items():
+        place = os.path.abspath(folder)
+        name = os.path.basename(place)
+        tasks: dict[str | None, list[AgentOutcome]] = defaultdict(list)
+        for stem, log in found:
+            tasks[None if name in definitions else _flat_task(stem, name, definitions)].append(log)
+        for task_id, members in tasks.items():
+            flat = task_id is not None
+            runs.append(RunFolder(folder, place, task_id or name, flat, members, f"{task_id}_" if flat else ""))
+    return runs
 
 
 def _flat_task(stem: str, folder: str, definitions: TaskDefinitions) -> str | None:
@@ -72,7 +80,7 @@ def split_trials(logs: list[AgentOutcome], agent_count: int | None, prefix: str 
     Parameters
     ----------
     logs : list of AgentOutcome
-        Of one task in one folder.
+        Of one task in one folder. Their `agent_name` and `repetition` are set.
     agent_count : int or None
         As the definition says.
     prefix : str
@@ -93,11 +101,11 @@ def split_trials(logs: list[AgentOutcome], agent_count: int | None, prefix: str 
     stems = [os.path.basename(log["source"]).removesuffix(".json").removeprefix(prefix) for log in logs]
     parsed = [name_and_number(stem) for stem in stems]
     rule = _rule(parsed, agent_count)
+    by_number = rule in ("last_number_is_repetition", "single")
     trials: dict[int, list[AgentOutcome]] = defaultdict(list)
     for log, stem, (name, number) in zip(logs, stems, parsed, strict=True):
-        by_number = rule in ("last_number_is_repetition", "single")
-        named = {"agent_name": name if by_number else stem, "repetition": (number or 0) if by_number else 0}
-        trials[named["repetition"]].append({**log, **named})  # type: ignore[typeddict-item]
+        log["agent_name"], log["repetition"] = (name, number or 0) if by_number else (stem, 0)
+        trials[log["repetition"]].append(log)
     return [Trial(repetition, members, rule) for repetition, members in sorted(trials.items())]
 
 

@@ -5,14 +5,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from evalkit.io import Ledger, SourceError, list_files, list_tree, resolve
+from evalkit.io import Ledger, SourceError, cached_frames, list_files, list_tree, paused_gc, resolve
 from evalkit.mindcraft.definitions import TaskDefinitions, load_task_definitions
-from evalkit.mindcraft.facts import task_facts
+from evalkit.mindcraft.facts import Facts, task_facts
 from evalkit.mindcraft.folders import RunFolder, expected_agents, group_by_task, split_trials
 from evalkit.mindcraft.format import CompletionStatus
-from evalkit.mindcraft.naming import Naming
+from evalkit.mindcraft.naming import Named, Naming
 from evalkit.mindcraft.outcome import NO_TRIAL, Scale, TaskOutcome, check_scale, folder_scale, run_outcome
-from evalkit.mindcraft.scan import empty_runs, look_beside, read_logs
+from evalkit.mindcraft.scan import beside, empty_runs, look_beside, read_logs
 from evalkit.mindcraft.table import agents_frame, aggregate_results_to_dataframe
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ class _Planned(NamedTuple):
 
     run: RunFolder
     definition: dict[str, Any] | None
-    facts: Any
-    named: Any
+    facts: Facts
+    named: Named
     total: int | None
     flags: list[str]
 
@@ -84,12 +84,25 @@ def load(
     SourceError
         Where a path is not there, or a definition is missing and `missing` is ``raise``.
     """
+    _check_options(scale, missing)
     root = resolve(path)
     files, folders = list_tree(root) if os.path.isdir(root) else ([root], [])
-    naming = Naming(root if os.path.isdir(root) else os.path.dirname(root), layout)
-    outcomes, ledger, definitions = _collect(files, folders, naming, tasks, scale, missing, original_mtimes)
-    frames = aggregate_results_to_dataframe(outcomes), agents_frame(outcomes), ledger.frame()
-    return MindcraftLogs(*frames, definitions, os.fspath(path))
+    definitions = _definitions(tasks)
+    options = {"scale": scale, "missing": missing, "original_mtimes": original_mtimes}
+
+    def build() -> dict[str, "pd.DataFrame"]:
+        naming = Naming(root if os.path.isdir(root) else os.path.dirname(root), layout)
+        outcomes, ledger = _collect(files, folders, naming, definitions, **options)
+        runs, agents = aggregate_results_to_dataframe(outcomes), agents_frame(outcomes)
+        return {"runs": runs, "agents": agents, "ledger": ledger.frame()}
+
+    if isinstance(tasks, Mapping):  # definitions without files: nothing tells whether they have changed
+        frames = build()
+    else:
+        sources = [entry.source for entry in definitions.ledger.entries]
+        seen = [*files, *folders, *beside(files), *sources]
+        frames = cached_frames("mindcraft", seen, build, root=root, layout=layout, **options)
+    return MindcraftLogs(**frames, definitions=definitions, source=os.fspath(path))
 
 
 def runs_df(path: str | os.PathLike, tasks: Tasks = (), **options: Any) -> "pd.DataFrame":
@@ -134,38 +147,39 @@ def aggregate_results(
     SourceError
         As `load`.
     """
+    _check_options(scale, missing)
     folders = list({os.path.realpath(path): path for path in map(resolve, local_folders)}.values())
     for folder in folders:
         if not os.path.isdir(folder):
             raise SourceError(f"{folder}: no folder")
     files = [file for folder in folders for file in list_files(folder, recursive=False)]
     naming = Naming(os.path.commonpath([os.path.abspath(f) for f in folders]) if folders else ".", layout)
-    outcomes, _, _ = _collect(files, folders, naming, task_definitions or (), scale, missing, False, all_folders=True)
+    options = {"scale": scale, "missing": missing, "original_mtimes": False}
+    outcomes, _ = _collect(files, folders, naming, _definitions(task_definitions or ()), **options, all_folders=True)
     return aggregate_results_to_dataframe(outcomes)
 
 
+@paused_gc()
 def _collect(
     files: list[str],
     folders: list[str],
     naming: Naming,
-    tasks: Tasks,
+    definitions: TaskDefinitions,
+    *,
     scale: Scale,
     missing: Missing,
     original_mtimes: bool,
     all_folders: bool = False,
-) -> tuple[list[TaskOutcome], Ledger, TaskDefinitions]:
-    check_scale(scale)
-    if missing not in ("keep", "skip", "raise"):
-        raise ValueError(f"missing {missing!r}: one of keep, skip, raise")
-    definitions = _definitions(tasks)
+) -> tuple[list[TaskOutcome], Ledger]:
     ledger = Ledger()
     logs = list(read_logs(files, naming, ledger))
     look_beside(files, naming)
     runs = group_by_task(logs, definitions)
     runs += empty_runs(files, folders, runs, definitions, all_folders)
-    planned = []
+    planned: list[_Planned] = []
+    facts: dict[tuple, Facts] = {}
     for run in runs:
-        plan = _plan(run, definitions, naming)
+        plan = _plan(run, definitions, naming, facts)
         if plan.definition is None and missing == "raise":
             raise SourceError(f"{run.folder}: no definition of task {run.task_id!r}")
         reason = f"no definition of task {run.task_id}"
@@ -184,7 +198,13 @@ def _collect(
         _add_durations(outcomes)
     ledger.include(definitions.ledger)
     ledger.entries.sort()
-    return outcomes, ledger, definitions
+    return outcomes, ledger
+
+
+def _check_options(scale: str, missing: str) -> None:
+    check_scale(scale)
+    if missing not in ("keep", "skip", "raise"):
+        raise ValueError(f"missing {missing!r}: one of keep, skip, raise")
 
 
 def _definitions(tasks: Tasks) -> TaskDefinitions:
@@ -196,17 +216,22 @@ def _definitions(tasks: Tasks) -> TaskDefinitions:
     return load_task_definitions(*(path for path in paths if os.fspath(path)))
 
 
-def _plan(run: RunFolder, definitions: TaskDefinitions, naming: Naming) -> _Planned:
+def _plan(run: RunFolder, definitions: TaskDefinitions, naming: Naming, known: dict[tuple, Facts]) -> _Planned:
+    """Find out all but the scores of a run; `known` keeps the facts of tasks that many models ran."""
     named = naming.name(run)
-    run = run._replace(task_id=named.fields.get("task_id") or run.task_id)
+    if "task_id" in named.fields:
+        run = run._replace(task_id=named.fields["task_id"])
     results = naming.results_for(run)
-    candidates = definitions.candidates(run.task_id)
-    trials = split_trials(run.logs, expected_agents(candidates), run.prefix)
-    logs = max((len(trial.logs) for trial in trials), default=0)
+    candidates, logs = definitions.candidates(run.task_id), None
+    if len(candidates) > 1:
+        trials = split_trials(run.logs, expected_agents(candidates), run.prefix)
+        logs = max((len(trial.logs) for trial in trials), default=0)
     resolved = definitions.resolve(run.task_id, results.task_path if results else None, logs)
-    facts = task_facts(run.task_id, resolved.definition, named.fields.get("task_type", ""))
+    key = (run.task_id, id(resolved.definition), named.fields.get("task_type", ""))
+    if key not in known:
+        known[key] = task_facts(run.task_id, resolved.definition, key[-1])
     flags = ["ambiguous_definition"] * resolved.ambiguous + ["layout_mismatch"] * (not naming.fits_layout(run))
-    return _Planned(run, resolved.definition, facts, named, results.total if results else None, flags)
+    return _Planned(run, resolved.definition, known[key], named, results.total if results else None, flags)
 
 
 def _outcomes(planned: list[_Planned], scale: Scale) -> list[TaskOutcome]:
@@ -218,8 +243,7 @@ def _outcomes(planned: list[_Planned], scale: Scale) -> list[TaskOutcome]:
     for plan in sorted(planned, key=lambda p: (p.run.folder, p.run.task_id)):
         used = folder_scale(plan.facts["task_type"], scores[plan.named.experiment], scale)
         for trial in split_trials(plan.run.logs, plan.facts["agent_count"], plan.run.prefix) or NO_TRIAL:
-            args = (plan.run.task_id, trial, plan.definition, plan.facts, used, plan.run.folder)
-            outcome = run_outcome(*args)
+            outcome = run_outcome(plan.run.task_id, trial, plan.definition, plan.facts, used, plan.run.folder)
             outcome["flags"] += plan.flags
             outcome["model_name"] = plan.named.model_name
             outcome["model_source"] = plan.named.model_source

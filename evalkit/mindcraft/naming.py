@@ -3,6 +3,7 @@
 import ast
 import os
 import re
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from evalkit.io import BrokenFileError, SourceError, read_files
@@ -101,7 +102,7 @@ class Naming:
         """Name a run's model: stated layout, results file, S3-like path, profiles, parent folder, else unknown."""
         match = self._match_layout(run)
         fields = match.groupdict() if match else {}
-        s3 = s3_fields(run)
+        s3 = s3_fields(_places(run)[-1])
         results = self.results_for(run)
         profiles = next((self._profiles[p] for p in _places(run) if p in self._profiles), set())
         parent = os.path.basename(_places(run)[-1])
@@ -129,15 +130,14 @@ class Naming:
         if self._layout is None:
             return None
         whole, last = self._layout
-        path = os.path.join(os.path.abspath(run.folder), run.task_id if run.flat else "")
+        path = os.path.join(run.place, run.task_id if run.flat else "")
         path = path.replace(os.sep, "/").rstrip("/")
         return whole.match(path, len(self._root.rstrip(os.sep)) + 1) or last.search(path)
 
 
 def _places(run: RunFolder) -> tuple[str, ...]:
     """Give a run's own folder and its experiment's, the same one in the flat layout."""
-    folder = os.path.abspath(run.folder)
-    return (folder,) if run.flat else (folder, os.path.dirname(folder))
+    return (run.place,) if run.flat else (run.place, os.path.dirname(run.place))
 
 
 def compile_layout(layout: str) -> tuple[re.Pattern, re.Pattern]:
@@ -165,12 +165,12 @@ def compile_layout(layout: str) -> tuple[re.Pattern, re.Pattern]:
     return re.compile(rf"{pattern('.+?')}\Z"), re.compile(rf"/{pattern('[^/]+')}\Z")
 
 
-def s3_fields(run: RunFolder) -> dict[str, str]:
-    """Read ``{task_type}/{model}/{suite}/{experiment}/{task_id}`` from a run's path; empty where it is another."""
-    parts = os.path.abspath(run.folder).split(os.sep)
-    parts = [*parts, run.task_id] if run.flat else parts
-    for i in range(len(parts) - 5, -1, -1):
+@lru_cache(maxsize=4096)
+def s3_fields(experiment: str) -> dict[str, str]:
+    """Read ``{task_type}/{model}/{suite}/{experiment}`` from an experiment's path; empty where it is another."""
+    parts = experiment.split(os.sep)
+    for i in range(len(parts) - 4, -1, -1):
         if parts[i] in _TYPE_FOLDERS and "experiments" not in parts[i:]:
-            model, (suite, experiment) = "/".join(parts[i + 1 : -3]), parts[-3:-1]
+            model, (suite, experiment) = "/".join(parts[i + 1 : -2]), parts[-2:]
             return {"task_type": parts[i], "model_name": model, "suite": suite, "experiment": experiment}
     return {}

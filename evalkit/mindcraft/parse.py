@@ -1,8 +1,8 @@
 """One agent log in, one outcome out; bad input never raises."""
 
-import hashlib
 import math
 import os
+import zlib
 from collections import Counter
 from typing import Any, NamedTuple, TypedDict
 
@@ -11,9 +11,8 @@ from evalkit.mindcraft.format import (
     ANYTHING,
     COMMAND,
     EVENT,
-    EVENT_STEMS,
     FINAL,
-    FINAL_STEMS,
+    FINAL_STARTS,
     LOG,
     NOT_LOGS_BY_NAME,
     NUMBER,
@@ -21,9 +20,13 @@ from evalkit.mindcraft.format import (
     AgentLog,
     CompletionStatus,
     Turn,
+    may_hold_event,
+    may_hold_final,
     other_kind,
     positive_number,
 )
+
+ENDS = 4096  # bytes of a log's beginning and end that tell it from others of the same length
 
 
 class AgentOutcome(TypedDict):
@@ -185,27 +188,26 @@ def _salvage(value: Any) -> AgentLog:
 def _read_log(source: str, log: AgentLog, recovered: list[str], data: bytes) -> AgentOutcome:
     finals: list[Final] = []
     events: Counter[str] = Counter()
-    messages = commands = 0
-    quoted = talked = False
+    own, talk = [], []
+    messages = 0
     for turn in log.turns:
-        content = turn.content
+        role, content = turn.role, turn.content
         if not isinstance(content, str):
             continue
         messages += 1
-        if turn.role == "system":
-            if final := read_final(content):
-                finals.append(final)
-            elif _has(content, EVENT_STEMS):
-                events.update(match.lastgroup for match in EVENT.finditer(content))
-            continue
-        talked = True
-        if turn.role == "assistant" and "!" in content:
-            commands += count_commands(content)
-        quoted = quoted or (_has(content, FINAL_STEMS) and FINAL.search(content) is not None)
+        if role != "system":
+            talk.append(content)
+            if role == "assistant" and "!" in content:
+                own.append(content)
+        elif content.lstrip().startswith(FINAL_STARTS) and (final := read_final(content)):
+            finals.append(final)
+        elif may_hold_event(content):
+            events.update(match.lastgroup for match in EVENT.finditer(content))
+    quoted = not finals and any(may_hold_final(content) and FINAL.search(content) for content in talk)
     name, repetition = name_and_number(source)
     skipped = len(log.turns) - messages
     score, timed_out, flags = _judge(finals)
-    flags += ["quoted_only"] * (quoted and not finals) + ["restarted"] * bool(events["restarts"])
+    flags += ["quoted_only"] * quoted + ["restarted"] * bool(events["restarts"])
     flags += ["turns_skipped"] * bool(skipped) + [f"recovered_{what}" for what in recovered]
     return AgentOutcome(
         raw_score=score,
@@ -217,36 +219,24 @@ def _read_log(source: str, log: AgentLog, recovered: list[str], data: bytes) -> 
         agent_name=name,
         repetition=repetition or 0,
         message_count=messages,
-        command_count=commands,
+        command_count=len(COMMAND.findall("\n".join(own))),
         skipped_turns=skipped,
         events=dict(events),
         flags=flags,
         task_start=positive_number(log.taskStart),
-        digest=hashlib.blake2b(data, digest_size=8).hexdigest() if talked else "",
+        digest=_fingerprint(data) if talk else "",
         source=source,
     )
 
 
-def _has(content: str, stems: tuple[str, ...]) -> bool:
-    for stem in stems:  # noqa: SIM110 (several times quicker than any() of a generator)
-        if stem in content:
-            return True
-    return False
-
-
-def count_commands(content: str) -> int:
-    """Count the commands in a message: ``!name``, not within a word."""
-    count = 0
-    for match in COMMAND.finditer(content):
-        before = content[match.start() - 1 : match.start()]
-        count += not (before.isalnum() or before in ("_", "!"))
-    return count
+def _fingerprint(data: bytes) -> str:
+    """Tell copies of a log by length, beginning and end, where the last turns and the task's start stand."""
+    ends = data if len(data) <= 2 * ENDS else data[:ENDS] + data[-ENDS:]
+    return f"{len(data):x}-{zlib.crc32(ends):08x}"
 
 
 def read_final(content: str) -> Final | None:
     """Read a system message as a final one; None where its whole text is none of the wordings."""
-    if not content.lstrip().startswith(FINAL_STEMS):
-        return None
     text = content.strip()
     match = FINAL.fullmatch(text)
     if match is None:

@@ -105,6 +105,7 @@ AGENT_COLUMNS = (
     *COUNT_COLUMNS,
     *_flag_columns(LOG_FLAGS),
 )
+_NONE = dict.fromkeys((column.name for column in COUNT_COLUMNS), 0)
 _FACTS = tuple(name for name in Facts.__annotations__ if name not in ("agent_count", "task_type"))
 
 
@@ -136,7 +137,7 @@ def agents_frame(task_outcomes: Iterable[TaskOutcome]) -> "pd.DataFrame":
         ids = {name: outcome.get(name) for name in ("model_name", "task_id", "repetition", "experiment")}
         for log in outcome["agent_outcomes"]:
             errors = "; ".join(log["parsing_errors"])
-            rows.append({**log, **_counts([log]), **_flags(log["flags"]), **ids, "parsing_errors": errors})
+            rows.append({**_NONE, **log, **log["events"], **_flags(log["flags"]), **ids, "parsing_errors": errors})
     return frame(rows, AGENT_COLUMNS)
 
 
@@ -158,8 +159,13 @@ def _run_row(outcome: TaskOutcome) -> dict[str, Any]:
 
 
 def _counts(logs: list) -> dict[str, int]:
-    counts = {name: sum(log["events"].get(name, 0) for log in logs) for name in EVENTS}
-    return counts | {name: sum(log[name] for log in logs) for name in ("message_count", "command_count")}
+    counts = dict(_NONE)
+    for log in logs:
+        counts["message_count"] += log["message_count"]
+        counts["command_count"] += log["command_count"]
+        for name, n in log["events"].items():
+            counts[name] += n
+    return counts
 
 
 def _flags(flags: Iterable[str]) -> dict[str, bool]:
