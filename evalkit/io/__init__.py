@@ -4,21 +4,24 @@ from typing import Any
 
 from evalkit.io.bulk import paused_gc
 from evalkit.io.decode import BrokenFileError, WrongShapeError, decode_json
-from evalkit.io.files import SourceError, list_files, list_tree, read_file, read_files, resolve
+from evalkit.io.files import SourceError, read_file, read_files
 from evalkit.io.frames import Column, frame
 from evalkit.io.ledger import Ledger
+from evalkit.io.sources import Listing, list_files, list_source, list_tree, resolve
 from evalkit.io.text import plain
 
 __all__ = [
     "BrokenFileError",
     "Column",
     "Ledger",
+    "Listing",
     "SourceError",
     "WrongShapeError",
     "cached_frames",
     "decode_json",
     "frame",
     "list_files",
+    "list_source",
     "list_tree",
     "paused_gc",
     "plain",
