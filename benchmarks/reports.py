@@ -10,12 +10,14 @@ evalkit, warm    the same without the parent's start and imports: what is left w
 evalkit, again   ``evalkit report`` into the folder of the cold one: nothing has changed
 
 Run from the project's folder: ``python benchmarks/reports.py [--reports N] [--rounds N]``. Ratios are medians of the
-ratios to ``plain`` in the same round; times are of this machine.
+ratios to ``plain`` in the same round; times are of this machine. The processor's seconds, of all processes together,
+tell how much of the elapsed time was spent at work, and whether the machine was shared with others.
 """
 
 import argparse
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import sys
@@ -58,20 +60,33 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     files = [report.params_file for report in plan()][: options.reports]
-    times: dict[str, list[float]] = {}
+    times: dict[str, list[tuple[float, float]]] = {}
     for number in range(options.rounds):
         with tempfile.TemporaryDirectory() as folder:
             ways = _ways(Path(folder), files)
             names = list(ways) if number % 2 == 0 else [*list(ways)[2:], *list(ways)[:2]]
             for name in names:
-                times.setdefault(name, []).append(ways[name]())
-                print(f"round {number + 1}: {name}: {times[name][-1]:.2f} s", file=sys.stderr)
+                before = _processor_seconds()
+                elapsed = ways[name]()
+                times.setdefault(name, []).append((elapsed, _processor_seconds() - before))
+                print(f"round {number + 1}: {name}: {times[name][-1]}", file=sys.stderr)
     print(f"{len(files)} reports, {options.rounds} rounds, {_machine()}\n")
-    print("| way | seconds, median | × plain, median | smallest | largest |\n|---|---|---|---|---|")
+    print("| way | seconds | × plain | smallest | largest | processor's seconds | × plain |")
+    print("|---|---|---|---|---|---|---|")
     for name in ways:
-        ratios = [own / plain for own, plain in zip(times[name], times["plain"], strict=True)]
-        row = (statistics.median(times[name]), statistics.median(ratios), min(ratios), max(ratios))
+        elapsed, worked = zip(*times[name], strict=True)
+        plain_elapsed, plain_worked = zip(*times["plain"], strict=True)
+        ratios = [own / plain for own, plain in zip(elapsed, plain_elapsed, strict=True)]
+        shares = [own / plain for own, plain in zip(worked, plain_worked, strict=True)]
+        row = [statistics.median(elapsed), statistics.median(ratios), min(ratios), max(ratios)]
+        row += [statistics.median(worked), statistics.median(shares)]
         print(f"| {name} | " + " | ".join(f"{value:.2f}" for value in row) + " |")
+
+
+def _processor_seconds() -> float:
+    """Return what processes that ended have used."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _ways(folder: Path, files: list[str]) -> dict[str, Callable[[], float]]:

@@ -16,6 +16,8 @@ class _Group(click.Group):
     def invoke(self, ctx: click.Context):
         from evalkit.io.files import SourceError
 
+        if hasattr(sys.stdout, "reconfigure"):
+            sys.stdout.reconfigure(errors="replace")  # what a terminal can't show becomes a question mark
         try:
             return super().invoke(ctx)
         except SourceError as error:
@@ -46,9 +48,10 @@ def main() -> None:
     show_default=True,
     help="What construction scores are logged in.",
 )
+@click.option("--original-mtimes", is_flag=True, help="The files' times are the experiment's own: gives durations.")
 @click.option("--legacy", is_flag=True, help="Also what the original MineCollab scripts would have said, and why.")
 @click.option("--output", help="Write the runs to FILE.csv, FILE.json or FILE.parquet.", metavar="FILE")
-def mindcraft(runs, tasks, by, layout, scale, legacy, output) -> None:
+def mindcraft(runs, tasks, by, layout, scale, original_mtimes, legacy, output) -> None:
     """Show success rates of the Mindcraft task runs in the folder RUNS."""
     from evalkit.io.output import check_output, write_frame
 
@@ -57,7 +60,7 @@ def mindcraft(runs, tasks, by, layout, scale, legacy, output) -> None:
     from evalkit.mindcraft import load
     from evalkit.mindcraft.terminal import legacy_text, overview_text
 
-    logs = load(runs, tasks, layout=layout, scale=scale)
+    logs = load(runs, tasks, layout=layout, scale=scale, original_mtimes=original_mtimes)
     click.echo(overview_text(logs, by))
     if legacy:
         click.echo("\n" + legacy_text(logs))

@@ -1,6 +1,7 @@
 """The command line: tables, exit codes, messages of one line, nothing that steers a terminal."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -237,3 +238,12 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path):
     done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True)
     assert done.stdout.strip() == str(path)
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_that_knows_few_characters_gets_the_rest_as_question_marks(encoding):
+    command = [sys.executable, "-m", "evalkit.cli", "steps", "samples:steps/typed.json", "--step", "0"]
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    found = subprocess.run(command, capture_output=True, env=environment, timeout=60, check=False)
+    assert (found.returncode, found.stderr) == (0, b"")
+    assert b"? STEP EVALUATION REPORT - Step" in found.stdout

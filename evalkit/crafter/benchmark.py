@@ -242,9 +242,11 @@ def _by_method(path_or_runs: Source) -> dict[str, list[Run]]:
     if isinstance(path_or_runs, str | os.PathLike):
         runs, ledger = load_runs(path_or_runs)
         if not runs:
-            raise SourceError(f"{path_or_runs}: no benchmark results and no traces ({ledger.summary()})")
+            causes = "; ".join(sorted({entry.reason for entry in ledger.entries})[:3]) or "no files"
+            raise SourceError(f"{path_or_runs}: no benchmark results and no traces ({causes})")
     else:
-        found = [path_or_runs] if isinstance(path_or_runs, Mapping) else list(path_or_runs)
+        several = isinstance(path_or_runs, Iterable) and not isinstance(path_or_runs, Mapping)
+        found = list(path_or_runs) if several else [path_or_runs]
         runs = [check_run(run) for run in found]
         if not runs:
             raise SourceError("no runs were given")

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from evalkit.crafter.analysis import HOOKS
 from evalkit.crafter.game import TIER_OF
 from evalkit.crafter.scoring import NO_SCORED_EVENTS
-from evalkit.display import colours, label, new_axes
+from evalkit.display import colours, label, new_axes, nothing_to_draw
 
 SYMBOLS = {"+": ("#009E73", "gains points"), "-": ("#D55E00", "loses points"), "0": ("#8a8f98", "cancels to zero")}
 _GREY = "#5b616b"
@@ -27,7 +27,7 @@ def scores(episodes: pd.DataFrame, means: pd.DataFrame, ax: Axes | None = None) 
         As `analysis.mean_scores` gives it; one line per row, in its order.
     """
     if means.empty:
-        return _nothing(ax)
+        return nothing_to_draw("episodes", ax)
     ax = ax or new_axes(7, 1.3 + 0.6 * len(means))
     styles = colours(means["model_name"])
     for y, row in enumerate(means.to_dict("records")):
@@ -56,7 +56,7 @@ def estimates(
     xlabel : str
     """
     if table.empty:
-        return _nothing(ax)
+        return nothing_to_draw("episodes", ax)
     names = [str(name) for name in dict.fromkeys(table[category])]
     hues = [str(name) for name in dict.fromkeys(table[hue])] if hue else [""]
     ax = ax or new_axes(7, 1.3 + (0.25 + 0.2 * len(hues)) * len(names))
@@ -88,7 +88,7 @@ def against_references(
         Spread small values: a scale that is logarithmic above 1.
     """
     if table.empty:
-        return _nothing(ax)
+        return nothing_to_draw("episodes", ax)
     ax = ax or new_axes(7, 1.3 + 0.42 * len(table) + 0.26 * len(references))
     styles = colours(table["model_name"])
     for y, row in enumerate(table.to_dict("records")):
@@ -125,7 +125,7 @@ def breakdown(table: pd.DataFrame, ax: Sequence[Axes] | None = None) -> Axes:
         The first panel.
     """
     if table.empty:
-        return _nothing(None if ax is None else ax[0])
+        return nothing_to_draw("episodes", None if ax is None else ax[0])
     names = list(dict.fromkeys(table["model_name"]))
     axes = new_axes(8, 1.5 + 0.4 * len(names), ncols=len(HOOKS), sharey=True) if ax is None else ax
     styles = colours(names)
@@ -144,7 +144,7 @@ def breakdown(table: pd.DataFrame, ax: Sequence[Axes] | None = None) -> Axes:
 def achievements(rates: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Draw the success rate of each achievement per model as a table of shaded cells with the percentages in them."""
     if rates.empty:
-        return _nothing(ax)
+        return nothing_to_draw("episodes", ax)
     names = list(dict.fromkeys(rates["model_name"]))
     table = rates.assign(achievement=rates["achievement"].astype("str")).pivot(
         index="achievement", columns="model_name", values="estimate"
@@ -173,7 +173,7 @@ def achievements(rates: pd.DataFrame, ax: Axes | None = None) -> Axes:
 def unlocks(curve: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Draw how many achievements are unlocked by the end of each turn, with intervals; `curve` as `unlock_curve`."""
     if curve.empty:
-        return _nothing(ax)
+        return nothing_to_draw("episodes", ax)
     ax = ax or new_axes(7, 4.2)
     styles = colours(curve["model_name"])
     for name, rows in curve.groupby("model_name", sort=False):
@@ -205,7 +205,7 @@ def trajectories(episodes: pd.DataFrame, rows: int = 40, ax: Axes | None = None)
     """
     chosen = choose_strips(episodes, rows)
     if chosen.empty:
-        return _nothing(ax)
+        return nothing_to_draw("episodes", ax)
     ax = ax or new_axes(8, 1.3 + 0.26 * len(chosen))
     strips = [strip.replace(NO_SCORED_EVENTS, "") for strip in chosen["trajectory"].fillna("")]
     longest = max(map(len, strips), default=0)
@@ -277,14 +277,6 @@ def describe_trajectories(episodes: pd.DataFrame, rows: int = 40) -> str:
             f"{name}, {len(group)} episodes: {text.count('+')} events gain points, {text.count('-')} lose points"
         )
     return "; ".join(parts) + "." if parts else "Nothing to show."
-
-
-def _nothing(ax: Axes | None) -> Axes:
-    """Say that there is nothing to draw."""
-    ax = ax or new_axes(7, 1.0)
-    ax.text(0.5, 0.5, "no episodes of this kind", ha="center", va="center", color=_GREY, transform=ax.transAxes)
-    ax.set_axis_off()
-    return ax
 
 
 def _estimate(ax: Axes, row: dict, y: float, colour: str, marker: str, note: str = "") -> None:

@@ -9,6 +9,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from itertools import accumulate
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import msgspec
@@ -82,16 +83,20 @@ def check_run(run: Mapping[str, Any]) -> Run:
     ValueError
         For a missing achievement, lists of different lengths, or values that are no counts.
     """
+    if not isinstance(run, Mapping):
+        raise ValueError(f"a run is no {type(run).__name__}, but a table of lists")
     if missing := [column for column in COLUMNS.values() if column not in run]:
         raise ValueError(f"{len(missing)} of 22 achievements are missing, such as {missing[0]}")
     for column in COLUMNS.values():
         if not isinstance(run[column], list | tuple):
             raise ValueError(f"{column} is no list of counts")
         if odd := [n for n in run[column] if not _is_count(n)]:
-            raise ValueError(f"{column} holds {odd[0]!r}: give the count of unlocks per episode, not rates")
+            raise ValueError(f"{column} holds {odd[0]!r:.40}: give the count of unlocks per episode, not rates")
     xs = run.get("xs")
     if xs is None and isinstance(run.get("length"), list | tuple) and all(map(_is_count, run["length"])):
         xs = list(accumulate(run["length"]))
+    if not isinstance(xs, list | tuple | None):
+        raise ValueError("xs is no list of steps")
     columns = [run[column] for column in COLUMNS.values()] + ([] if xs is None else [xs])
     if len({len(values) for values in columns}) > 1:
         raise ValueError("the lists of a run have different lengths")
@@ -104,7 +109,9 @@ def check_run(run: Mapping[str, Any]) -> Run:
 def _is_count(value: Any) -> bool:
     if isinstance(value, bool):
         return True
-    return isinstance(value, int | float) and math.isfinite(value) and value >= 0 and float(value).is_integer()
+    if isinstance(value, Integral):
+        return 0 <= value < 2**63
+    return isinstance(value, float) and math.isfinite(value) and value >= 0 and value.is_integer()
 
 
 def _read(path: str, data: bytes, root: str) -> tuple[list[Run], str]:
@@ -119,7 +126,7 @@ def _read(path: str, data: bytes, root: str) -> tuple[list[Run], str]:
     if isinstance(first, Mapping) and any(column in first for column in COLUMNS.values()):
         try:
             return [check_run(run) for run in (value if isinstance(value, list) else [value])], ", ".join(notes)
-        except (ValueError, AttributeError) as error:
+        except ValueError as error:
             raise BrokenFileError(f"ValueError: {error}") from error
     if isinstance(value, Mapping) and "progression" in value and "achievements" in value:
         return [_balrog_run(value)], ", ".join(notes)
@@ -159,7 +166,7 @@ def _read_stats(path: str, data: bytes, root: str) -> tuple[list[Run], str]:
 def _balrog_run(value: Mapping[str, Any]) -> Run:
     """Read one BALROG episode; its model is that of the client."""
     found, client = value["achievements"], value.get("client")
-    counts = dict.fromkeys(found, 1) if isinstance(found, list | tuple) else found
+    counts = dict.fromkeys(map(str, found), 1) if isinstance(found, list | tuple) else found
     if not isinstance(counts, Mapping):
         raise BrokenFileError("ValueError: achievements is neither a list of names nor a table of counts")
     counts = {str(name).lower().replace(" ", "_"): n for name, n in counts.items()}

@@ -12,7 +12,7 @@ from evalkit.display.show import (
     show_text,
 )
 from evalkit.display.sources import provenance
-from evalkit.display.style import MARKERS, PALETTE, colours, label, new_axes, new_figure, percent_axis
+from evalkit.display.style import MARKERS, PALETTE, colours, label, new_axes, new_figure, nothing_to_draw, percent_axis
 
 __all__ = [
     "HEADLINE",
@@ -24,6 +24,7 @@ __all__ = [
     "label",
     "new_axes",
     "new_figure",
+    "nothing_to_draw",
     "percent_axis",
     "provenance",
     "publish",

@@ -12,8 +12,10 @@ import numpy as np
 import pandas as pd
 from IPython.display import display
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from PIL import Image
 
 from evalkit.display.style import THEME
 from evalkit.io import plain
@@ -45,13 +47,27 @@ def show_figure(figure: Figure | Axes, alt: str, caption: str = "") -> None:
     figure = figure.figure if isinstance(figure, Axes) else figure
     for text in figure.findobj(Text):  # also what was written outside the theme, such as legends and notes
         text.set_parse_math(False)
-    buffer = io.BytesIO()
-    with mpl.rc_context(THEME):
-        figure.savefig(buffer, format="png", dpi=DPI)
     size = {"width": round(figure.get_figwidth() * 100), "height": round(figure.get_figheight() * 100)}
     words = {"alt": plain(alt), "caption": plain(caption)}
-    data = {"image/png": buffer.getvalue(), "text/plain": f"Figure: {plain(alt)}"}
+    data = {"image/png": _png(figure), "text/plain": f"Figure: {plain(alt)}"}
     display(data, raw=True, metadata={"image/png": {**size, **words}})
+
+
+def _png(figure: Figure) -> bytes:
+    """Draw a figure once; ``savefig`` draws it twice where the layout is constrained, for the same pixels."""
+    canvas, dpi = figure.canvas, figure.get_dpi()
+    try:
+        with mpl.rc_context(THEME):
+            figure.set_dpi(DPI)
+            agg = FigureCanvasAgg(figure)
+            agg.draw()
+            pixels = np.asarray(agg.buffer_rgba())
+    finally:
+        figure.set_canvas(canvas)
+        figure.set_dpi(dpi)
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, format="png", dpi=(DPI, DPI))
+    return buffer.getvalue()
 
 
 def show_table(
@@ -191,10 +207,13 @@ def _show_html(page: str, text: str, more: Mapping[str, Any] | None = None) -> N
 
 
 def _readable(table: pd.DataFrame, digits: int, percent: bool, folder: str) -> pd.DataFrame:
-    """Make texts of a frame: intervals in one column, sources relative to `folder`, empty columns left out."""
+    """Make texts of a frame: intervals in one column, sources relative to `folder`, empty columns left out.
+
+    How an estimate was made stands last, where it pushes no number out of sight.
+    """
     out: dict[str, list[str]] = {}
     bounds = set()
-    for name in table.columns:
+    for name in sorted(table.columns, key=("method", "warning").__contains__):
         low, high = (str(name).replace("estimate", bound) for bound in ("low", "high"))
         if "estimate" in str(name) and low in table and high in table:
             triples = zip(table[name], table[low], table[high], strict=True)

@@ -59,6 +59,14 @@ def new_axes(width: float = 7.0, height: float = 3.6, **subplots) -> Axes:
         return Figure(figsize=(width, height), layout="constrained").subplots(**subplots)
 
 
+def nothing_to_draw(what: str = "runs", ax: Axes | None = None) -> Axes:
+    """Say on otherwise empty axes that there are no runs (episodes, steps) of this kind."""
+    ax = ax or new_axes(7, 1.0)
+    ax.text(0.5, 0.5, f"no {what} of this kind", ha="center", va="center", color="#5b616b", transform=ax.transAxes)
+    ax.set_axis_off()
+    return ax
+
+
 def colours(names: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Give every name a colour and a marker, the same ones for the same list of names.
 

@@ -29,6 +29,7 @@ from evalkit.mindcraft.lists import (
     unused_files,
     with_difficulty,
     without_score,
+    zero_scores,
 )
 from evalkit.mindcraft.rates import both_ways, completion_by, overview, score_by, status_counts, success_by
 
@@ -63,4 +64,5 @@ __all__ = [
     "unused_files",
     "with_difficulty",
     "without_score",
+    "zero_scores",
 ]

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from evalkit.display import colours, label, new_axes, percent_axis
+from evalkit.display import colours, label, new_axes, nothing_to_draw, percent_axis
 from evalkit.mindcraft.format import CompletionStatus
 from evalkit.mindcraft.panels import by_blocked, describe_differences, differences, heatmap, item_by_blocked
 
@@ -62,6 +62,8 @@ def estimates(
     ax : Axes, optional
         Made to fit where none is given.
     """
+    if table.empty:
+        return nothing_to_draw(ax=ax)
     names = list(dict.fromkeys(table[category].map(_text)))
     hues = list(dict.fromkeys(table[hue].map(_text))) if hue else [""]
     ax = ax or new_axes(7, 1.1 + 0.3 * len(names) * max(1, 0.55 * len(hues)))
@@ -100,6 +102,8 @@ def estimates(
 
 def statuses(table: pd.DataFrame, category: str = "model_name", ax: Axes | None = None) -> Axes:
     """Draw the shares of completion statuses as one stacked bar per category; `table` as `status_counts` gives it."""
+    if table.empty:
+        return nothing_to_draw(ax=ax)
     ax = ax or new_axes(7, 1.5 + 0.42 * len(table))
     counts = table[[str(status) for status in STATUS_COLOURS]].astype(float)
     totals = counts.sum(axis=1)
@@ -132,6 +136,8 @@ def statuses(table: pd.DataFrame, category: str = "model_name", ax: Axes | None 
 def scores(runs: pd.DataFrame, highlight: str | None = None, ax: Axes | None = None) -> Axes:
     """Draw every construction score as a dot and the mean as a line, one row per model."""
     table = runs[(runs["task_type"] == "construction") & runs["overall_score"].notna()]
+    if table.empty:
+        return nothing_to_draw(ax=ax)
     names = sorted(table["model_name"].unique())
     ax = ax or new_axes(7, 1.3 + 0.45 * len(names))
     styles = colours(names)
@@ -143,7 +149,7 @@ def scores(runs: pd.DataFrame, highlight: str | None = None, ax: Axes | None = N
         ax.plot(values, y + spread, marker, color=colour, ms=6, alpha=0.4 if pale else 0.85, mec="white", mew=0.5)
         ax.plot([values.mean()] * 2, [y - 0.33, y + 0.33], color=colour, lw=2.2, alpha=0.5 if pale else 1)
     ax.set_yticks(range(len(names)), [f"{label(n)}  (n={(table['model_name'] == n).sum()})" for n in names])
-    ax.set_ylim(max(len(names), 1) - 0.5, -0.5)
+    ax.set_ylim(len(names) - 0.5, -0.5)
     ax.grid(False, axis="y")
     ax.set_xlabel("construction score; the line is the mean")
     return percent_axis(ax)

@@ -11,6 +11,8 @@ from evalkit.mindcraft.table import COUNT_COLUMNS, FLAGS
 
 def describe_runs(runs: pd.DataFrame, source: str) -> str:
     """Say in a sentence or two what runs these are, and whether they are the made samples."""
+    if runs.empty:
+        return "No runs of this kind."
     models, tasks = runs["model_name"].unique(), runs["task_id"].nunique()
     types = ", ".join(f"{n} {kind}" for kind, n in runs["task_type"].value_counts().items())
     text = f"{len(runs)} runs of {', '.join(models)} on {tasks} tasks ({types})."
@@ -39,6 +41,12 @@ def without_score(runs: pd.DataFrame) -> pd.DataFrame:
     """List the runs without a score, where they lie and what their logs say."""
     columns = ["model_name", "task_id", "repetition", "overall_completion_status", "parsing_errors", "source"]
     return runs.loc[runs["overall_raw_score"].isna(), columns].reset_index(drop=True)
+
+
+def zero_scores(runs: pd.DataFrame) -> pd.DataFrame:
+    """List the runs whose score is zero, and where they lie; a construction counts in means all the same."""
+    columns = ["model_name", "task_id", "repetition", "overall_completion_status", "source"]
+    return runs.loc[runs["overall_score"] == 0, columns].reset_index(drop=True)
 
 
 def flag_counts(runs: pd.DataFrame) -> pd.DataFrame:

@@ -5,14 +5,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from evalkit.io import Ledger, SourceError, list_files, list_tree, paused_gc, resolve
+from evalkit.io import Ledger, SourceError, cached_frames, list_files, list_tree, paused_gc, resolve
 from evalkit.mindcraft.definitions import TaskDefinitions, load_task_definitions
 from evalkit.mindcraft.facts import Facts, task_facts
 from evalkit.mindcraft.folders import RunFolder, expected_agents, group_by_task, split_trials
 from evalkit.mindcraft.format import CompletionStatus
 from evalkit.mindcraft.naming import Named, Naming
 from evalkit.mindcraft.outcome import NO_TRIAL, Scale, TaskOutcome, check_scale, folder_scale, run_outcome
-from evalkit.mindcraft.scan import empty_runs, look_beside, read_logs
+from evalkit.mindcraft.scan import beside, empty_runs, look_beside, read_logs
 from evalkit.mindcraft.table import agents_frame, aggregate_results_to_dataframe
 
 if TYPE_CHECKING:
@@ -84,12 +84,25 @@ def load(
     SourceError
         Where a path is not there, or a definition is missing and `missing` is ``raise``.
     """
+    _check_options(scale, missing)
     root = resolve(path)
     files, folders = list_tree(root) if os.path.isdir(root) else ([root], [])
-    naming = Naming(root if os.path.isdir(root) else os.path.dirname(root), layout)
-    outcomes, ledger, definitions = _collect(files, folders, naming, tasks, scale, missing, original_mtimes)
-    frames = aggregate_results_to_dataframe(outcomes), agents_frame(outcomes), ledger.frame()
-    return MindcraftLogs(*frames, definitions, os.fspath(path))
+    definitions = _definitions(tasks)
+    options = {"scale": scale, "missing": missing, "original_mtimes": original_mtimes}
+
+    def build() -> dict[str, "pd.DataFrame"]:
+        naming = Naming(root if os.path.isdir(root) else os.path.dirname(root), layout)
+        outcomes, ledger = _collect(files, folders, naming, definitions, **options)
+        runs, agents = aggregate_results_to_dataframe(outcomes), agents_frame(outcomes)
+        return {"runs": runs, "agents": agents, "ledger": ledger.frame()}
+
+    if isinstance(tasks, Mapping):  # definitions without files: nothing tells whether they have changed
+        frames = build()
+    else:
+        sources = [entry.source for entry in definitions.ledger.entries]
+        seen = [*files, *folders, *beside(files), *sources]
+        frames = cached_frames("mindcraft", seen, build, root=root, layout=layout, **options)
+    return MindcraftLogs(**frames, definitions=definitions, source=os.fspath(path))
 
 
 def runs_df(path: str | os.PathLike, tasks: Tasks = (), **options: Any) -> "pd.DataFrame":
@@ -134,13 +147,15 @@ def aggregate_results(
     SourceError
         As `load`.
     """
+    _check_options(scale, missing)
     folders = list({os.path.realpath(path): path for path in map(resolve, local_folders)}.values())
     for folder in folders:
         if not os.path.isdir(folder):
             raise SourceError(f"{folder}: no folder")
     files = [file for folder in folders for file in list_files(folder, recursive=False)]
     naming = Naming(os.path.commonpath([os.path.abspath(f) for f in folders]) if folders else ".", layout)
-    outcomes, _, _ = _collect(files, folders, naming, task_definitions or (), scale, missing, False, all_folders=True)
+    options = {"scale": scale, "missing": missing, "original_mtimes": False}
+    outcomes, _ = _collect(files, folders, naming, _definitions(task_definitions or ()), **options, all_folders=True)
     return aggregate_results_to_dataframe(outcomes)
 
 
@@ -149,16 +164,13 @@ def _collect(
     files: list[str],
     folders: list[str],
     naming: Naming,
-    tasks: Tasks,
+    definitions: TaskDefinitions,
+    *,
     scale: Scale,
     missing: Missing,
     original_mtimes: bool,
     all_folders: bool = False,
-) -> tuple[list[TaskOutcome], Ledger, TaskDefinitions]:
-    check_scale(scale)
-    if missing not in ("keep", "skip", "raise"):
-        raise ValueError(f"missing {missing!r}: one of keep, skip, raise")
-    definitions = _definitions(tasks)
+) -> tuple[list[TaskOutcome], Ledger]:
     ledger = Ledger()
     logs = list(read_logs(files, naming, ledger))
     look_beside(files, naming)
@@ -186,7 +198,13 @@ def _collect(
         _add_durations(outcomes)
     ledger.include(definitions.ledger)
     ledger.entries.sort()
-    return outcomes, ledger, definitions
+    return outcomes, ledger
+
+
+def _check_options(scale: str, missing: str) -> None:
+    check_scale(scale)
+    if missing not in ("keep", "skip", "raise"):
+        raise ValueError(f"missing {missing!r}: one of keep, skip, raise")
 
 
 def _definitions(tasks: Tasks) -> TaskDefinitions:

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from evalkit.display import PALETTE, label, new_axes, percent_axis
+from evalkit.display import PALETTE, label, new_axes, nothing_to_draw, percent_axis
 
 COLUMNS = 4  # panels side by side
 
@@ -22,9 +22,11 @@ def by_blocked(table: pd.DataFrame) -> Figure:
         As `cooking_by_blocked` gives it; rows with an unknown number are left out.
     """
     table = table[table["n_blocked_agents"].notna()].astype({"n_blocked_agents": float})
+    if table.empty:
+        return nothing_to_draw().figure
     models = list(table["model_name"].unique())
-    rows = math.ceil(len(models) / COLUMNS) or 1
-    columns = min(len(models), COLUMNS) or 1
+    rows = math.ceil(len(models) / COLUMNS)
+    columns = min(len(models), COLUMNS)
     grid = {"nrows": rows, "ncols": columns, "squeeze": False, "sharex": True, "sharey": True}
     panels = new_axes(max(2.3 * columns, 3.5), 0.7 + 2.1 * rows, **grid).ravel()
     for panel in panels[len(models) :]:
@@ -61,6 +63,8 @@ def heatmap(table: pd.DataFrame, row: str, column: str, ax: Axes | None = None) 
         Columns of the rows and the columns; both stand in the order of the table.
     ax : Axes, optional
     """
+    if table.empty:
+        return nothing_to_draw(ax=ax)
     rows, columns = (list(dict.fromkeys(table[name].map(_text))) for name in (row, column))
     ax = ax or new_axes(2.2 + 0.85 * max(len(columns), 3), 1.6 + 0.3 * max(len(rows), 2))
     colours = mpl.colormaps["cividis"]
@@ -84,10 +88,12 @@ def heatmap(table: pd.DataFrame, row: str, column: str, ax: Axes | None = None) 
 def item_by_blocked(table: pd.DataFrame) -> Figure:
     """Draw item × number of blocked agents for each model; `table` as `cooking_item_by_blocked` gives it."""
     table = table[table["n_blocked_agents"].notna()]
+    if table.empty:
+        return nothing_to_draw().figure
     models = list(table["model_name"].unique())
     items = sorted(table["item"].unique())
-    rows = math.ceil(len(models) / COLUMNS) or 1
-    columns = min(len(models), COLUMNS) or 1
+    rows = math.ceil(len(models) / COLUMNS)
+    columns = min(len(models), COLUMNS)
     counts = sorted(table["n_blocked_agents"].unique())
     height = 0.9 + rows * (0.6 + 0.26 * max(len(items), 2))
     grid = {"nrows": rows, "ncols": columns, "squeeze": False, "sharey": True}
@@ -116,6 +122,8 @@ def differences(pairs: pd.DataFrame, ax: Axes | None = None) -> Axes:
         As `compare_models` gives it.
     ax : Axes, optional
     """
+    if pairs.empty:
+        return nothing_to_draw("pairs", ax)
     means: dict[str, list[float]] = {}
     for pair in pairs.to_dict("records"):
         means.setdefault(pair["model_a"], []).append(pair["mean_a"])

@@ -51,21 +51,24 @@ def _name_from(parsed: ParsedFile, naming: Naming) -> None:
         naming.add_profile(parsed.source, model)
 
 
-def look_beside(files: list[str], naming: Naming) -> None:
-    """Ask the folder above what was listed too: one task folder's results file lies there."""
+def beside(files: list[str]) -> list[str]:
+    """Name the files above what was listed that can tell the model: one task folder's results file lies there."""
     listed = _folders_of(files)
-    for folder in {os.path.dirname(folder) for folder in listed} - listed:
-        for path in (os.path.join(folder, name) for name in _BESIDE):
-            if not os.path.isfile(path):
-                continue
-            try:
-                if path.endswith(".txt"):
-                    naming.add_results(path, read_results(path))
-                else:
-                    ((_, data),) = read_files([path])
-                    _name_from(parse_file(path, data), naming)
-            except BrokenFileError:
-                continue  # it lies outside of what was asked for, and only a name is lost
+    above = {os.path.dirname(folder) for folder in listed} - listed
+    return [os.path.join(folder, name) for folder in sorted(above) for name in _BESIDE]
+
+
+def look_beside(files: list[str], naming: Naming) -> None:
+    """Ask the files above what was listed too."""
+    for path in filter(os.path.isfile, beside(files)):
+        try:
+            if path.endswith(".txt"):
+                naming.add_results(path, read_results(path))
+            else:
+                ((_, data),) = read_files([path])
+                _name_from(parse_file(path, data), naming)
+        except BrokenFileError:
+            continue  # it lies outside of what was asked for, and only a name is lost
 
 
 def empty_runs(

@@ -13,6 +13,7 @@ from evalkit.mindcraft.logs import MindcraftLogs
 if TYPE_CHECKING:
     import pandas as pd
 
+MOST_FAILED = 10  # lines on files that could not be read
 _SHORT = {
     CompletionStatus.SUCCESS: "success",
     CompletionStatus.FAILED_PARTIAL_SCORE: "partial",
@@ -58,7 +59,10 @@ def overview_text(logs: MindcraftLogs, by: Sequence[str] = ()) -> str:
     align = ["left"] * len(by) + ["right"] * (len(headers) - len(by))
     lines = [tabulate(rows, headers, tablefmt="simple", colalign=align, disable_numparse=True)]
     lines.append(f"\n{len(logs.runs)} runs; {len(logs.ledger)} files: {seen}")
-    lines += [f"  {row.status}: {plain(row.source)}: {plain(row.reason)}" for row in _failed(logs.ledger)]
+    failed = logs.ledger[logs.ledger["status"] == "failed"]
+    lines += [f"  failed: {plain(row.source)}: {plain(row.reason)}" for row in failed.head(MOST_FAILED).itertuples()]
+    if len(failed) > MOST_FAILED:
+        lines.append(f"  … {len(failed) - MOST_FAILED} more; the ledger holds them all")
     unknown = int((logs.runs["model_name"] == "unknown").sum())
     if unknown:
         lines.append(
@@ -118,7 +122,3 @@ def _key(value: object) -> str:
     import pandas as pd
 
     return "unknown" if pd.isna(value) else plain(value, 48)
-
-
-def _failed(ledger: "pd.DataFrame", limit: int = 10) -> list:
-    return list(ledger[ledger["status"] == "failed"].head(limit).itertuples())

@@ -54,6 +54,8 @@ def input_fingerprint(text: str) -> str:
     """Hash names, sizes and times of the files a parameter's value stands for; empty where it stands for none."""
     if "://" in text:
         return REMOTE
+    if not text.strip("/"):  # a separator, hardly all there is on the machine
+        return ""
     try:
         if glob.has_magic(text):
             files = sorted(glob.glob(os.path.expanduser(text), recursive=True))
@@ -82,19 +84,20 @@ def why(record: Record | None, stamp: dict[str, Any], output: Path) -> str:
         (folder / table["file"]).is_file() for table in record["tables"]
     ):
         return "a file of it is missing"
-    if old["notebook"] != stamp["notebook"]:
+    if old.get("notebook") != stamp["notebook"]:
         return "the notebook changed"
-    if old["parameters"] != stamp["parameters"]:
-        return f"changed parameters: {_differing(old['parameters'], stamp['parameters'])}"
-    if old["inputs"] != stamp["inputs"]:
-        return f"changed input: {_differing(old['inputs'], stamp['inputs'])}"
+    for part, said in (
+        ("parameters", "changed parameters"),
+        ("inputs", "changed input"),
+        ("packages", "changed packages"),
+    ):
+        if old.get(part) != stamp[part]:
+            return f"{said}: {_differing(old.get(part) or {}, stamp[part])}"
     if any(REMOTE in found.values() for found in stamp["inputs"].values()):
         return "remote input"
-    if old["packages"] != stamp["packages"]:
-        return f"changed packages: {_differing(old['packages'], stamp['packages'])}"
-    if old["evalkit"] != stamp["evalkit"]:
+    if old.get("evalkit") != stamp["evalkit"]:
         return "evalkit changed"
-    return "" if old["page"] == stamp["page"] else "other page options"
+    return "" if old.get("page") == stamp["page"] else "other page options"
 
 
 def _differing(old: dict, new: dict) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import time
 from datetime import UTC, datetime
 from typing import Any
@@ -51,7 +52,7 @@ def execute(job: Job) -> tuple[NotebookNode, Failure | None]:
         from evalkit.reports.quick import QUICK as engine
     try:
         nb = papermill.execute_notebook(
-            str(job.report.notebook.path),
+            str(job.report.notebook.path).replace("{", "{{").replace("}", "}}"),  # papermill formats paths
             None,
             job.report.parameters,
             engine_name=engine,
@@ -125,14 +126,35 @@ def harvest(nb: NotebookNode, name: str) -> tuple[dict | None, list[dict]]:
     for cell in nb.cells:
         for output in cell.get("outputs", []):
             data = output.get("data", {})
-            headline = data.get(HEADLINE, headline)
-            if TABLE in data:
+            headline = _headline(data.get(HEADLINE)) or headline
+            if _is_table(data.get(TABLE)):
                 table = dict(data.pop(TABLE))
                 file = f"{name}.{table['name']}.csv"
                 tables[file] = {**table, "file": file}
                 rows = f"{table['rows']:,} row{'' if table['rows'] == 1 else 's'}"
                 data["text/markdown"] = f"[{table['name']}.csv](<{file}>): {rows}"
     return headline, list(tables.values())
+
+
+def _headline(given: Any) -> dict | None:
+    """Take of a headline what the index can show; None where it is none."""
+    if not isinstance(given, dict) or not isinstance(given.get("text"), str):
+        return None
+    numbers = {key: given.get(key) for key in ("estimate", "low", "high", "n")}
+    return {
+        "label": plain(given.get("label", "")),
+        "text": plain(given["text"]),
+        **{key: value if isinstance(value, (int, float)) else None for key, value in numbers.items()},
+        "percent": bool(given.get("percent")),
+    }
+
+
+def _is_table(given: Any) -> bool:
+    """Tell a published table; its name becomes part of a file's."""
+    if not isinstance(given, dict) or not isinstance(given.get("name"), str):
+        return False
+    named = re.fullmatch(r"[A-Za-z0-9_-]{1,80}", given["name"])
+    return bool(named) and isinstance(given.get("csv"), str) and isinstance(given.get("rows"), int)
 
 
 def _first_error(nb: NotebookNode) -> Failure | None:

@@ -182,7 +182,7 @@ def _missing_sources(value: Any, parameter: Parameter) -> list[str]:
     for item in value if isinstance(value, list) else [value]:
         if not isinstance(item, str) or not item or "://" in item:
             continue
-        if is_source or item.startswith(("samples:", "/", "./", "../", "~/")):
+        if is_source or item.startswith(("samples:", "./", "../", "~/")):
             if glob.has_magic(item) and glob.glob(os.path.expanduser(item), recursive=True):
                 continue
             try:

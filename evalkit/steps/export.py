@@ -60,7 +60,7 @@ def _trace(history: History, options: Options) -> list[dict[str, Any]]:
     root = {
         "traceId": trace_id,
         "spanId": root_id,
-        "name": history.label,
+        "name": to_jsonable(history.label),  # file names may hold what UTF-8 does not
         "kind": _INTERNAL,
         "startTimeUnixNano": times[0] if times else "0",
         "endTimeUnixNano": times[-1] if times else "0",

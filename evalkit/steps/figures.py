@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from evalkit.display import label, new_axes, percent_axis
+from evalkit.display import label, new_axes, nothing_to_draw, percent_axis
 from evalkit.display.show import format_interval
 from evalkit.steps.analysis import CONFIRMED, REPORTED
 from evalkit.steps.contents import STATUSES
@@ -38,7 +38,7 @@ def timeline(steps: pd.DataFrame, ax: Axes | None = None) -> Axes:
     ax : Axes, optional
     """
     if steps.empty:
-        return _nothing(ax)
+        return nothing_to_draw("steps", ax)
     names = steps["function_name"].fillna("(no function)")
     lanes = list(dict.fromkeys(names))
     ax = ax or new_axes(8, 1.6 + 0.32 * len(lanes))
@@ -81,7 +81,7 @@ def rates(table: pd.DataFrame, category: str = "history", ax: Axes | None = None
     ax : Axes, optional
     """
     if table.empty:
-        return _nothing(ax)
+        return nothing_to_draw("steps", ax)
     names = list(dict.fromkeys(table[category].fillna("(none)")))
     ax = ax or new_axes(7, 1.5 + 0.42 * len(names))
     styles = {REPORTED: ("#8A8F98", "o", -0.16), CONFIRMED: ("#0072B2", "s", 0.16)}
@@ -125,7 +125,7 @@ def survival(table: pd.DataFrame, what: str = "numbers", ax: Axes | None = None)
     """
     shown = table[table[f"{what}_new"] > 0]
     if shown.empty:
-        return _nothing(ax)
+        return nothing_to_draw("steps", ax)
     ax = ax or new_axes(8, 1.4 + 0.34 * len(shown))
     y = np.arange(len(shown))
     ax.barh(y, shown[f"{what}_new"], color="#EEF0F3", ec="#8A8F98", lw=0.8, hatch="//", height=0.72)
@@ -160,7 +160,7 @@ def enrichment(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     ax : Axes, optional
     """
     if table.empty:
-        return _nothing(ax)
+        return nothing_to_draw("steps", ax)
     groups = list(dict.fromkeys(zip(table["position"], table["cell_type"].fillna("unknown"), strict=True)))
     methods = list(dict.fromkeys(table["method"]))
     ax = ax or new_axes(7, 1.6 + 0.55 * len(groups))
@@ -204,7 +204,7 @@ def coverage(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     ax : Axes, optional
     """
     if table.empty:
-        return _nothing(ax)
+        return nothing_to_draw("steps", ax)
     types, analyses = (list(dict.fromkeys(table[column])) for column in ("cell_type", "analysis"))
     ax = ax or new_axes(max(5.5, 2.6 + 1.15 * len(analyses)), 1.8 + 0.36 * len(types))
     for row in table.to_dict("records"):
@@ -228,13 +228,6 @@ def describe_coverage(table: pd.DataFrame) -> str:
     parts = ", ".join(f"{counts[status]} {status}" for status in STATUSES if status in counts)
     size = f"{table['cell_type'].nunique()} cell types by {table['analysis'].nunique()} analyses"
     return f"Coverage of {size}: {parts or 'nothing'}."
-
-
-def _nothing(ax: Axes | None) -> Axes:
-    ax = ax or new_axes(7, 1.2)
-    ax.set_axis_off()
-    ax.text(0.5, 0.5, "nothing of this kind", ha="center", va="center", transform=ax.transAxes, color="#5b616b")
-    return ax
 
 
 def _marker(verdict: str) -> Line2D:

@@ -58,7 +58,9 @@ def expression(record: StepRecord, options: Options) -> dict[str, Any]:
     _, counts, conditions = read_expression(record)
     empty = [condition for condition, n in counts.items() if n == 0]
     with_genes = check("conditions_with_genes", None, "unknown", "the list of conditions is not known", "warning")
-    if conditions:
+    if conditions == 0:
+        with_genes = check("conditions_with_genes", None, "no conditions", "no condition was compared", "warning")
+    elif conditions:
         with_genes = _share("conditions_with_genes", list(counts), empty)
     return {
         "dea_evaluation": {

@@ -3,7 +3,8 @@
 import dataclasses
 import math
 import numbers
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping, MappingView
 from datetime import date, datetime, time
 from enum import Enum
 from typing import Any
@@ -45,7 +46,7 @@ def _convert(value: Any, depth: int, above: tuple[int, ...]) -> Any:
     above = (*above, id(value))
     if isinstance(value, Mapping):
         return _object(value.items(), depth, above)
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, deque, range, MappingView)):
         fields = getattr(value, "_fields", None)  # a named tuple keeps its names
         if isinstance(fields, tuple) and len(fields) == len(value):
             return _object(zip(fields, value, strict=True), depth, above)
@@ -68,7 +69,7 @@ def _foreign(value: Any, depth: int, above: tuple[int, ...]) -> Any:
     try:
         if module == "numpy" and hasattr(value, "tolist"):
             if value.dtype.kind in "mM":  # tolist() would give nanoseconds
-                return _convert(value.astype(str).tolist(), depth, above)
+                return _dates(value.astype(str).tolist())
             return _convert(value.tolist(), depth, above)
         if module == "pandas":
             if name == "DataFrame":
@@ -82,6 +83,12 @@ def _foreign(value: Any, depth: int, above: tuple[int, ...]) -> Any:
     except (TypeError, ValueError, AttributeError, RecursionError):
         pass  # a value that can't be taken apart is kept as its text
     return _text(_safe_str(value))
+
+
+def _dates(texts: str | list) -> str | list | None:
+    if isinstance(texts, list):
+        return [_dates(text) for text in texts]
+    return None if texts == "NaT" else texts
 
 
 def _records(frame: Any, depth: int, above: tuple[int, ...]) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from evalkit.io import BrokenFileError, Ledger, SourceError, decode_json, list_files, read_file
+from evalkit.io import BrokenFileError, Ledger, SourceError, decode_json, list_files, read_file, read_files, resolve
 from evalkit.io.ledger import Status
 from evalkit.steps.checkpoint import SQLITE_MAGIC, CheckpointError, read_checkpoints
 from evalkit.steps.format import DEFAULTS, HISTORY_KEY, PLAN_KEY, Options, StepRecord
@@ -67,8 +67,9 @@ def read_histories(
     """
     sources = [source] if isinstance(source, (str, os.PathLike)) else [one for one in source if one]
     histories, ledger = [], Ledger()
-    for path in dict.fromkeys(path for one in sources for path in list_files(one)):
-        found = read_history_file(path, options)
+    roots = [resolve(one) for one in sources]
+    for path in dict.fromkeys(path for root in roots for path in list_files(root)):
+        found = read_history_file(path, options, wait=path in roots)
         histories += found.histories
         ledger.add(path, found.status, found.reason)
     return histories, ledger
@@ -88,10 +89,15 @@ def load_history(path: str | os.PathLike, options: Options = DEFAULTS) -> list[S
     return histories[-1].records
 
 
-def read_history_file(path: str, options: Options = DEFAULTS) -> Found:
-    """Read the histories of one file; the kind is told by the first bytes and the suffix."""
+def read_history_file(path: str, options: Options = DEFAULTS, *, wait: bool = True) -> Found:
+    """Read the histories of one file; the kind is told by the first bytes and the suffix.
+
+    A pipe is waited for where it was named (`wait`); one that stands in a folder counts as failed.
+    """
     try:
-        data = read_file(path)
+        data = read_file(path) if wait else next(read_files([path]))[1]
+        if isinstance(data, OSError):
+            raise data
         if data.startswith(SQLITE_MAGIC):
             return _from_checkpoints(path, options)
         if Path(path).suffix.lower() in LINES:

@@ -158,7 +158,7 @@ def read_search(record: StepRecord) -> Search:
     inner = value.get("search_results") if isinstance(value.get("search_results"), Mapping) else value
     listed = inner.get("results")
     total = whole(inner.get("total_matches", value.get("total_matches")))
-    if total is None and isinstance(listed, list) and not is_cut(listed):
+    if total is None and isinstance(listed, list) and not is_cut(listed) and not is_cut(inner):
         total = len(listed)
     message = inner.get("message") or value.get("message") or error_in(value)
     return Search(total, [_label(item) for item in _list(listed)], str(message) if message else None)

@@ -155,7 +155,9 @@ def _nothing(sources: Sequence[str], ledger: Ledger) -> str:
     if len(ledger.entries) == 1:
         entry = ledger.entries[0]
         return f"{entry.source}: {entry.reason}"
-    named = ", ".join(map(os.fspath, sources))
+    named = ", ".join(os.fspath(source) for source in sources if source)
+    if not named:
+        return "no path was given (the path is empty)"
     return f"{named}: no execution history in it ({ledger.summary()})"
 
 

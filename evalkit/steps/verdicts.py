@@ -1,8 +1,10 @@
 """How a step ended, in a word; and silent failures: success is reported, while the result says otherwise."""
 
 import re
+from collections.abc import Mapping
 
 from evalkit.steps.format import DEFAULTS, PSEUDO_STEPS, Options, StepRecord
+from evalkit.steps.literal import is_cut
 from evalkit.steps.records import function_of
 from evalkit.steps.results import ERROR_TEXT, content, error_in, read_annotation, read_plots
 
@@ -52,7 +54,9 @@ def silent_failure(record: StepRecord, options: Options = DEFAULTS) -> str | Non
     if record["error"]:
         return f"an error is recorded: {record['error'][:_SHOWN]}"
     result = record["result"]
-    if error := error_in(content(record)):
+    value = content(record)
+    inner = value.get("search_results") if isinstance(value, Mapping) else None
+    if error := error_in(value) or error_in(inner):
         return f"the result is an error: {error[:_SHOWN]}"
     if isinstance(result, str) and (ERROR_TEXT.match(result) or _ERROR_DICT.match(result)):
         return f"the result is an error: {result[:_SHOWN]}"
@@ -67,8 +71,21 @@ def silent_failure(record: StepRecord, options: Options = DEFAULTS) -> str | Non
 
 def _no_plot(record: StepRecord) -> str | None:
     plots, text = read_plots(record), str(record["result"])[:_READ]
-    if plots.plots == 0 and plots.type != "text":
+    if (plots.plots == 0 and plots.type != "text") or text in _NO_RESULT:
         return "no plot was made"
+    if plots.type == "multiple_plots" and (pages := _pages(record)):
+        reasons = [_no_plot({**record, "result": page, "result_metadata": {}}) for page in pages]
+        return reasons[0] if all(reasons) else None
     if plots.type == "text" and _NO_PLOT.search(text):
         return f"a message stands in place of the plot: {text[:_SHOWN]}"
     return None
+
+
+def _pages(record: StepRecord) -> list[str | None]:
+    """Give the HTML of several plots; empty where the list was cut, or a plot is kept in another form."""
+    value = content(record)
+    listed = value.get("plots") if isinstance(value, Mapping) else None
+    if not isinstance(listed, list) or is_cut(listed):
+        return []
+    pages = [plot.get("html", plot) if isinstance(plot, Mapping) else plot for plot in listed]
+    return pages if all(page is None or isinstance(page, str) for page in pages) else []

@@ -107,6 +107,10 @@ def test_fractions_are_refused(values):
         (run(collect_coal=["1"]), "holds '1'"),
         (run(collect_coal=[1], collect_wood=[1, 2]), "different lengths"),
         (run(collect_coal=[1], xs=[1, 2]), "different lengths"),
+        (run(collect_coal=[10**400]), "holds 10000"),
+        (run(collect_coal=[1], xs=5), "xs is no list of steps"),
+        (run(collect_coal=[1], xs=[10**400]), "xs holds other than counts"),
+        ([run(collect_coal=[1]), 3], "a run is no int"),
         ({"achievement_collect_coal": [1]}, "21 of 22 achievements are missing, such as achievement_collect_diamond"),
     ],
 )
@@ -208,6 +212,27 @@ def test_broken_score_files_are_in_the_ledger(tmp_path):
     write(tmp_path, {"other": 1}, "c.json")
     status = {entry.source[-6:]: entry.status for entry in benchmark.load_runs(tmp_path).ledger.entries}
     assert status == {"a.json": "failed", "b.json": "failed", "c.json": "skipped"}
+
+
+def test_what_is_no_list_of_runs_is_a_broken_file_and_the_rest_is_read(tmp_path):
+    for i, odd in enumerate([3, None, {"achievement_collect_coal": 1}, run(collect_coal=[1], xs=5)]):
+        write(tmp_path, [run(collect_coal=[1]), odd], f"a{i}.json")
+    write(tmp_path, balrog(achievements=[["collect_coal"], {}]), "b.json")
+    write(tmp_path, [run(collect_coal=[1])], "c.json")
+    runs, ledger = benchmark.load_runs(tmp_path)
+    assert len(runs) == 1
+    assert [entry.status for entry in ledger.entries] == ["failed"] * 5 + ["used"]
+
+
+def test_a_file_that_gives_no_score_is_named_with_its_cause(tmp_path):
+    path = write(tmp_path, [run(collect_coal=[0.5])], "a.json")
+    with pytest.raises(SourceError, match=r"a\.json: .*holds 0\.5: give the count of unlocks per episode, not rates"):
+        benchmark.crafter_score(path)
+
+
+def test_counts_may_be_numpy_integers():
+    counts = benchmark.crafter_score(run(collect_coal=[np.int64(1), np.int64(0)]))
+    assert counts.estimate == benchmark.crafter_score(run(collect_coal=[1, 0])).estimate
 
 
 def test_published_scores_name_their_source():

@@ -248,6 +248,28 @@ def test_tables_and_headline_are_handed_over(project, batch, tmp_path):
     assert not any("vnd.evalkit.table" in str(cell.outputs) for cell in batch.notebook("one/a").cells[1:])
 
 
+MIMES = ("application/vnd.evalkit.headline+json", "application/vnd.evalkit.table+json")
+
+
+@pytest.mark.parametrize("name", ["../../x", "a/b", "", "x" * 200, "a.b", None])
+@pytest.mark.parametrize("headline", ["x", [], {}, {"text": 1}, {"text": "1 %", "n": "many", "estimate": [1]}])
+def test_what_is_no_headline_and_no_table_does_no_harm(name, headline):
+    from evalkit.reports.make import harvest
+
+    data = {MIMES[0]: headline, MIMES[1]: {"name": name, "csv": "a", "rows": 1}, "text/plain": "x"}
+    output = nbformat.v4.new_output("display_data", data=data)
+    cell = nbformat.v4.new_code_cell(outputs=[output])
+    found, tables = harvest(nbformat.v4.new_notebook(cells=[cell]), "report")
+    assert tables == []
+    assert found is None or (found["n"], found["estimate"], found["text"]) == (None, None, "1 %")
+
+
+def test_a_notebook_may_lie_in_a_folder_of_any_name(project, batch, tmp_path):
+    project("one", "print(n)", parameters="n: int = 1")
+    (tmp_path / "notebooks").rename(tmp_path / "a {b} $c 'd'")
+    assert batch([str(tmp_path / "a {b} $c 'd'" / "one.ipynb")], values={"n": 5}).made == ["one/5"]
+
+
 def test_the_index_tells_what_the_headline_was_before(project, batch, tmp_path):
     project("one", HEADLINE, parameters="share: int = 50", params={"a.yaml": "share: 40"})
     batch()

@@ -197,3 +197,8 @@ def test_a_plan_error_is_a_source_error(project):
     project("one")
     with pytest.raises(SourceError):
         plan(["two"])
+
+
+def test_a_text_that_only_begins_like_a_path_is_no_source(project):
+    project("one", parameters=CELL)
+    assert plan(["one"], values={"model": "/give"})[0].parameters == {"model": "/give"}

@@ -99,6 +99,10 @@ def test_broken_files_beside_good_ones_are_named(run, tmp_path):
     assert "bad.json: JSONDecodeError" in shown
 
 
+def test_an_empty_path_is_called_one(run):
+    assert run("", code=2) == "evalkit: no path was given (the path is empty)\n"
+
+
 def test_an_impossible_output_is_refused_before_reading(run, tmp_path):
     assert "must end in .csv" in run("samples:steps", "--output", tmp_path / "x.xlsx", code=2)
 

@@ -404,3 +404,17 @@ def test_any_history_is_judged(records):
     assert len(evaluate_history(records)) == len(records)
     again = normalise_history(normalise_history(records))
     assert json.dumps(again) == json.dumps(normalise_history(records))
+
+
+def test_no_conditions_are_not_an_unknown_number_of_them(make):
+    evaluation = evaluate_step(make("dea_split_by_condition", {"dea_results": []}, kind="structured"))
+    found = next(check for check in evaluation["checks"] if check["name"] == "conditions_with_genes")
+    assert evaluation["dea_evaluation"]["condition_count"] == 0
+    assert (found["score"], found["label"]) == (None, "no conditions")
+
+
+def test_matches_of_a_search_are_unknown_where_their_number_was_cut_away(make):
+    text = str({"search_results": {"results": [{"term": "a"}, {"term": "b"}], "total_matches": 77}})
+    cut = text[: text.index("77")]
+    evaluations = [evaluate_step(make("search_enrichment_semantic", result)) for result in (text, cut)]
+    assert [evaluation["search_evaluation"]["total_matches"] for evaluation in evaluations] == [77, None]

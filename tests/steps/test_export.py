@@ -85,3 +85,8 @@ def test_the_file_is_strict_json(tmp_path):
 @settings(max_examples=60)
 def test_any_history_is_exported(records):
     json.dumps(to_otlp([History("h.json", "", normalise_history(records))]), allow_nan=False)
+
+
+def test_a_file_name_that_is_not_utf8_can_be_written(tmp_path):
+    write_otlp([History("caf\udce9.json", "", load_history(SAMPLE))], tmp_path / "o.otlp.json")
+    assert "caf\ufffd.json" in (tmp_path / "o.otlp.json").read_text(encoding="utf-8")

@@ -53,7 +53,7 @@ def test_nothing_to_draw_is_said(logs):
         figures.coverage(contents.coverage(none)),
         figures.survival(analysis.storage_comparison(none)),
     ):
-        assert [text.get_text() for text in drawn(ax).texts] == ["nothing of this kind"]
+        assert [text.get_text() for text in drawn(ax).texts] == ["no steps of this kind"]
     assert figures.describe_timeline(steps) == "Timeline of 0 records: none."
     assert contents.focus(none) == []
     assert "0 histories" in describe.source(none)

@@ -1,4 +1,5 @@
 import json
+from collections import deque
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -39,6 +40,12 @@ class Kind(Enum):
         (np.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
         (np.array(["a", "b"]), ["a", "b"]),
         (np.datetime64("2026-03-02"), "2026-03-02"),
+        (np.datetime64("NaT"), None),
+        (np.array(["2026-03-02", "NaT"], dtype="datetime64[D]"), ["2026-03-02", None]),
+        (deque([1, np.int64(2)]), [1, 2]),
+        (range(3), [0, 1, 2]),
+        ({"b": 1, "a": 2}.keys(), ["b", "a"]),
+        ({"b": np.float64(0.5)}.values(), [0.5]),
         (float("nan"), None),
         (float("inf"), None),
         (np.float64("nan"), None),

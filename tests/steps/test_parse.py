@@ -1,4 +1,5 @@
 import json
+import os
 import sqlite3
 
 import pytest
@@ -123,6 +124,15 @@ def test_several_sources_and_empty_names(tmp_path):
     (tmp_path / "h.json").write_text(json.dumps([C]))
     histories, ledger = read_histories([tmp_path / "h.json", tmp_path, ""])
     assert len(histories) == len(ledger.entries) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "a.json")
+    (tmp_path / "b.json").write_text(json.dumps([C]))
+    histories, ledger = read_histories(tmp_path)
+    assert [history.label for history in histories] == ["b.json"]
+    assert ledger.entries[0][1:] == ("failed", "OSError: not a regular file")
 
 
 def test_loading_one_history_names_file_and_cause(tmp_path):

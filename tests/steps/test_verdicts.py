@@ -12,6 +12,9 @@ SILENT = [
     ("display_dotplot", None, "no plot"),
     ("display_dotplot", {"error": "no data"}, "no data"),
     ("display_dotplot", {"multiple_plots": True, "plots": []}, "no plot"),
+    ("display_dotplot", {"multiple_plots": True, "plots": [{"html": None}, {"html": ""}]}, "no plot"),
+    ("display_dotplot", {"multiple_plots": True, "plots": [{"html": "Error: no data"}]}, "no data"),
+    ("display_dotplot", "Success", "no plot"),  # what shape A made of None
     ("process_cells", "Process cells failed: no markers", "no markers"),
     ("process_cells", None, "no result"),
     ("dea_split_by_condition", {}, "no result"),
@@ -20,6 +23,7 @@ SILENT = [
     ("perform_enrichment_analyses", {"error": "x"}, "x"),
     ("compare_cell_counts", "Error: no such category", "no such category"),
     ("search_enrichment_semantic", {"error": "no index", "results": []}, "no index"),
+    ("search_enrichment_semantic", {"search_results": {"error": "no index", "results": []}}, "no index"),
     ("search_enrichment_semantic", "{'error': 'no index', 'results': []}", "no index"),
     ("search_enrichment_semantic", "{'error': \"it's" + "x" * 20, "it's"),  # cut inside the message
     ("anything", {"error": "x"}, "x"),
@@ -27,6 +31,8 @@ SILENT = [
 LOUD = [
     ("display_dotplot", "<html>Error bars, none found</html>"),
     ("display_dotplot", "plot was shown"),
+    ("display_dotplot", {"multiple_plots": True, "plots": [{"html": "<p>x</p>"}, {"html": None}]}),
+    ("display_dotplot", {"multiple_plots": True, "plots": [{"type": "file_ref", "path": "a.html"}]}),
     ("display_dotplot", {"type": "file_ref", "path": "a.html"}),
     ("process_cells", CELLS),
     ("process_cells", "Process cells completed, but no new cell types were discovered."),
@@ -63,6 +69,12 @@ def test_an_error_beside_a_success_is_a_silent_failure(make):
 
 def test_a_huge_message_is_shortened(make):
     assert len(silent_failure(normalise_record(make("f", {"error": "x" * 100_000})))) < 300
+
+
+def test_several_plots_whose_list_was_cut_are_no_silent_failure(make):
+    for text in ("{'multiple_plots': True, 'plots': [", "{'multiple_plots': True, 'plots': [{'html': None}, {'ht"):
+        record = normalise_record(make("display_x", text) | {"result_metadata": {"truncated": [900, len(text)]}})
+        assert silent_failure(record) is None
 
 
 @pytest.mark.parametrize("success", [False, None])

@@ -1,0 +1,84 @@
+import os
+
+import pytest
+
+from evalkit.reports.changes import REMOTE, cached_fingerprint, input_fingerprint, stamp, why
+from evalkit.reports.plan import plan
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in ("a.json", "sub/b.json"):
+        (tmp_path / "logs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "logs" / name).write_text("{}")
+    return tmp_path / "logs"
+
+
+CHANGES = {
+    "content": lambda f: (f / "a.json").write_text("[1]"),
+    "time": lambda f: os.utime(f / "a.json", (1, 1)),
+    "new": lambda f: (f / "sub/c.json").touch(),
+    "gone": lambda f: (f / "sub/b.json").unlink(),
+    "name": lambda f: (f / "a.json").rename(f / "z.json"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_below_a_folder_changes_its_fingerprint(folder, change):
+    before = input_fingerprint(str(folder))
+    assert before == input_fingerprint(str(folder))
+    CHANGES[change](folder)
+    assert input_fingerprint(str(folder)) != before
+
+
+@pytest.mark.parametrize("change", ["content", "time", "name"])
+def test_so_does_one_among_the_files_of_a_pattern(folder, change):
+    before = input_fingerprint(str(folder / "*.json"))
+    (folder / "sub/b.json").unlink()
+    assert input_fingerprint(str(folder / "*.json")) == before
+    CHANGES[change](folder)
+    assert input_fingerprint(str(folder / "*.json")) != before
+
+
+@pytest.mark.parametrize(
+    "text", ["gpt-4o", "meta-llama/Llama-3-8B", "nowhere/*.json", "samples:none", "a\0b", "x" * 5000]
+)
+def test_what_names_no_file_has_no_fingerprint(text):
+    assert input_fingerprint(text) == ""
+
+
+def test_samples_have_a_fingerprint_and_urls_are_remote():
+    assert len(input_fingerprint("samples:mindcraft")) == 16
+    assert input_fingerprint("s3://bucket/logs") == REMOTE
+
+
+def test_a_batch_lists_each_source_once(folder, monkeypatch):
+    listed = []
+    monkeypatch.setattr("evalkit.reports.changes.list_files", lambda path: listed.append(path) or [])
+    fingerprint = cached_fingerprint()
+    for _ in range(3):
+        fingerprint(str(folder))
+    assert listed == [str(folder)]
+
+
+@pytest.fixture
+def report(project, folder):
+    project("one", "print(n)", parameters='runs: list[str] = []\nn: int = 1\nmodel: str = "m"')
+    return plan(["one"], values={"runs": [str(folder), "s3://bucket"]})[0]
+
+
+def test_a_stamp_holds_what_a_report_is_made_from(report, folder):
+    found = stamp(report)
+    assert found["parameters"] == {"runs": [str(folder), "s3://bucket"]}
+    assert found["inputs"] == {"runs": {str(folder): input_fingerprint(str(folder)), "s3://bucket": REMOTE}}
+    assert {"pandas", "Python", "evalkit"} <= found["packages"].keys()
+
+
+def test_remote_input_is_read_anew_and_a_stamp_of_another_kind_counts_as_changed(report, tmp_path):
+    now = stamp(report)
+    for name in ("page.html", "run.ipynb"):
+        (tmp_path / name).touch()
+    record = {"status": "made", "page": "page.html", "executed": "run.ipynb", "notebook": "one", "tables": []}
+    assert why({**record, "stamp": now}, now, tmp_path) == "remote input"
+    assert why({**record, "stamp": {}}, now, tmp_path) == "the notebook changed"
+    assert why({**record, "stamp": {"notebook": now["notebook"]}}, now, tmp_path).startswith("changed parameters: runs")
