@@ -10,15 +10,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from contextvars import ContextVar
 from copy import copy
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from evalkit.io.paths import INSIDE, is_url, place_of, protocol_of
+from evalkit.io.storage import FileMark, storage_options
 
 AT_A_TIME = 16  # reads under way at once
 READ_AHEAD = 64  # files asked for before the first of them is used
@@ -32,30 +31,6 @@ _FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryEr
 _KINDS = (*_FINAL, TimeoutError, ConnectionError)
 _SECRET = re.compile(r"key|secret|token|pass|credential|signature|sas|auth", re.IGNORECASE)
 _IN_URL = re.compile(r"(?<=://)[^/\s@]+@|\?\S*(?:sig|token|key|cred)\S*", re.IGNORECASE)
-_options: ContextVar[Mapping[str, Any] | None] = ContextVar("storage_options", default=None)
-
-
-class FileMark(NamedTuple):
-    """What tells one state of a file from another: bytes, time of the last change (epoch seconds), and more."""
-
-    size: int
-    modified: float
-    tag: str = ""
-
-
-@contextmanager
-def storage(options: Mapping[str, Any] | None) -> Iterator[None]:
-    """Open URLs with these options of their file system within a ``with`` block; None keeps those around it."""
-    token = _options.set(storage_options() if options is None else dict(options))
-    try:
-        yield
-    finally:
-        _options.reset(token)
-
-
-def storage_options() -> Mapping[str, Any]:
-    """Give the options that URLs are opened with here."""
-    return _options.get() or {}
 
 
 class _Store:
@@ -162,11 +137,11 @@ def glob_remote(url: str) -> list[str]:
 
 
 def mark_remote(url: str) -> FileMark | None:
-    """Ask for a file's mark; None where it is not there. Raises as `list_remote`."""
-    store = _Store(url)
+    """Ask for a file's mark; None where it is not there or can't be asked for."""
     try:
+        store = _Store(url)
         return _mark(store.call(store.fs.info, store.path(url)))
-    except FileNotFoundError:
+    except OSError:
         return None
 
 

@@ -6,14 +6,11 @@ import re
 from collections.abc import Iterable
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote, urlsplit
+from typing import NamedTuple
 
 from evalkit.io.files import SourceError
 from evalkit.io.paths import INSIDE, absolute, common_folder, has_magic, is_url, protocol_of
-
-if TYPE_CHECKING:
-    from evalkit.io.remote import FileMark
+from evalkit.io.storage import FileMark
 
 Source = str | os.PathLike | Iterable[str | os.PathLike]
 
@@ -37,7 +34,7 @@ class Listing(NamedTuple):
     root: str
     files: list[str]
     folders: list[str]
-    marks: "dict[str, FileMark]"
+    marks: dict[str, FileMark]
 
 
 def list_source(source: Source, pattern: str = "*", *, recursive: bool = True) -> Listing:
@@ -70,7 +67,7 @@ def list_source(source: Source, pattern: str = "*", *, recursive: bool = True) -
         base, paths = _expand(os.fspath(text))
         for path in paths:
             own_files, own_folders, own_marks = _list_one(path, recursive)
-            if own_folders:
+            if own_folders and pattern != "*":
                 own_files = [file for file in own_files if fnmatch(os.path.basename(file), pattern)]
             roots.append(base or (path if own_folders else os.path.dirname(path)))
             files.update(own_files)
@@ -89,6 +86,19 @@ def list_tree(source: Source, *, recursive: bool = True) -> tuple[list[str], lis
     """List the files of a source, and the folders that were looked into; see `list_source`."""
     listing = list_source(source, recursive=recursive)
     return listing.files, listing.folders
+
+
+def mark_of(path: str) -> FileMark | None:
+    """Ask for a file's or folder's mark; None where it is not there."""
+    if is_url(path):
+        from evalkit.io.remote import mark_remote
+
+        return mark_remote(path)
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return FileMark(status.st_size, status.st_mtime, f"{status.st_mtime_ns} {status.st_ctime_ns}")
 
 
 def resolve(source: str | os.PathLike) -> str:
@@ -142,6 +152,8 @@ def _is_sample(path: Path) -> bool:
 
 def _checked_url(url: str) -> str:
     """Write a URL in the one form that paths have here; refuse credentials, which every table would show."""
+    from urllib.parse import unquote, urlsplit
+
     if urlsplit(url).username or urlsplit(url).password or (protocol_of(url) in ("http", "https") and "?" in url):
         bare = re.sub(r"(?<=://)[^/]*@", "", url).partition("?")[0]
         raise SourceError(f"{bare}: credentials don't belong in a URL; give storage options or set the environment")
@@ -182,7 +194,7 @@ def _fixed_part(pattern: str) -> str:
     return "/".join(parts[: next(i for i, part in enumerate(parts) if has_magic(part))])
 
 
-def _list_one(path: str, recursive: bool) -> "tuple[list[str], list[str], dict[str, FileMark]]":
+def _list_one(path: str, recursive: bool) -> tuple[list[str], list[str], dict[str, FileMark]]:
     if is_url(path):
         from evalkit.io.remote import list_remote
 
