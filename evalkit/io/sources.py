@@ -25,8 +25,8 @@ class Listing(NamedTuple):
     root : str
         The folder that all of it lies in.
     files, folders : list of str
-        Sorted, each once. A folder that can't be listed stands among the files: reading it fails, and the ledger says
-        why.
+        In the order of the sources that were named, those of each sorted; none twice. A folder that can't be listed
+        stands among the files: reading it fails, and the ledger says why.
     marks : dict of str to FileMark
         Of files behind a URL, as the listing names size and time; empty for local ones.
     """
@@ -60,8 +60,8 @@ def list_source(source: Source, pattern: str = "*", *, recursive: bool = True) -
         Where nothing is there, nothing matches, or it can't be listed.
     """
     roots: list[str] = []
-    files: set[str] = set()
-    folders: set[str] = set()
+    files: dict[str, None] = {}
+    folders: dict[str, None] = {}
     marks: dict[str, FileMark] = {}
     for text in [source] if isinstance(source, str | os.PathLike) else source:
         base, paths = _expand(os.fspath(text))
@@ -70,11 +70,11 @@ def list_source(source: Source, pattern: str = "*", *, recursive: bool = True) -
             if own_folders and pattern != "*":
                 own_files = [file for file in own_files if fnmatch(os.path.basename(file), pattern)]
             roots.append(base or (path if own_folders else os.path.dirname(path)))
-            files.update(own_files)
-            folders.update(own_folders)
+            files |= dict.fromkeys(sorted(own_files))
+            folders |= dict.fromkeys(sorted(own_folders))
             marks |= own_marks
     root = roots[0] if len(set(roots)) == 1 else common_folder(map(absolute, roots))
-    return Listing(root, sorted(files), sorted(folders), marks)
+    return Listing(root, list(files), list(folders), marks)
 
 
 def list_files(source: Source, pattern: str = "*", *, recursive: bool = True) -> list[str]:
