@@ -21,8 +21,8 @@ from evalkit.io.storage import FileMark, storage_options
 
 AT_A_TIME = 16  # reads under way at once
 READ_AHEAD = 64  # files asked for before the first of them is used
-ATTEMPTS = 3
-PAUSE = 0.25  # seconds before the second attempt, and twice as long before the third
+ATTEMPTS = 2  # beside those that many file systems make themselves
+PAUSE = 0.5  # seconds between them
 TIMEOUT = 60.0  # seconds for one read
 
 _TAGS = ("ETag", "etag", "md5Hash", "content_md5", "checksum", "CRC", "generation")
@@ -73,7 +73,7 @@ class _Store:
             except Exception as error:
                 if attempt == ATTEMPTS - 1 or isinstance(error, _FINAL):
                     raise _plain_error(error, self._secrets) from None
-                time.sleep(PAUSE * 2**attempt)
+                time.sleep(PAUSE)
         raise AssertionError
 
     def read(self, url: str) -> bytes | OSError:
@@ -130,10 +130,14 @@ def list_remote(url: str, *, recursive: bool = True) -> tuple[dict[str, FileMark
 
 
 def glob_remote(url: str) -> list[str]:
-    """Give the files and folders that match a URL with ``*``, ``?`` or ``[``, sorted; raises as `list_remote`."""
+    """Give the files and folders that match a URL with ``*``, ``?`` or ``[``, sorted, hidden ones left out.
+
+    Raises as `list_remote`.
+    """
     store = _Store(url)
     store.fs.invalidate_cache()
-    return sorted(store.url(path) for path in store.call(store.fs.glob, store.path(url)))
+    found = (path.strip("/") for path in store.call(store.fs.glob, store.path(url)))
+    return sorted(store.url(path) for path in found if "/." not in f"/{path}")
 
 
 def mark_remote(url: str) -> FileMark | None:
