@@ -19,17 +19,12 @@ from nbformat import NotebookNode
 from traitlets.config import Config
 
 from evalkit.io.text import plain
+from evalkit.reports.index import POLICY
 
 TEMPLATES = Path(__file__).parent / "templates"
 
-# No script and no request to any host, whatever a text from a log, or a library's HTML, tries
-POLICY = (
-    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:; form-action 'none'; base-uri 'none'"
-)
-
 # The richest form first that needs no script
 _PRIORITY = ["image/svg+xml", "image/png", "image/jpeg", "text/html", "text/markdown", "text/latex", "text/plain"]
-
 
 # What may stand in HTML and Markdown that a notebook shows by other means than evalkit.display; the rest shows as text
 _TAGS = """
@@ -63,9 +58,9 @@ class PageExporter(HTMLExporter):
     @property
     def default_config(self) -> Config:
         """The exporter's settings."""
-        own = Config({"NbConvertBase": {"display_data_priority": _PRIORITY}})
-        own = Config(super().default_config).merge(own) or own
-        return own
+        config = Config(super().default_config)
+        config.merge(Config({"NbConvertBase": {"display_data_priority": _PRIORITY}}))
+        return config
 
     def from_notebook_node(self, nb: NotebookNode, resources: dict | None = None, **kw: Any) -> tuple[str, dict]:
         """Convert a notebook; HTMLExporter's second parse of the whole page, for its own template, is left out."""

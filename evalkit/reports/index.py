@@ -13,6 +13,8 @@ from evalkit._version import __version__
 from evalkit.reports.records import Record, read_records, write_aside
 
 TEMPLATES = Path(__file__).parent / "templates"
+
+# No script and no request to any host, whatever a text from a log, or a library's HTML, tries
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'"
 
 

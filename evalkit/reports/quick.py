@@ -18,7 +18,6 @@ import nbformat
 from ipykernel.compiler import XCachingCompiler
 from ipykernel.zmqshell import ZMQInteractiveShell
 from IPython.core.error import StdinNotImplementedError
-from IPython.utils.tokenutil import token_at_cursor  # noqa: F401 - imported with the first cell otherwise
 from jupyter_client.session import Session
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
@@ -30,7 +29,7 @@ from evalkit.reports.kernels import JournalEngine
 QUICK = "evalkit-quick"
 INLINE = "module://matplotlib_inline.backend_inline"
 
-
+# Messages that become outputs, and what of them does
 _OUTPUTS = {
     "stream": ("name", "text"),
     "display_data": ("data", "metadata"),

@@ -74,7 +74,7 @@ def test_each_report_runs_in_a_process_of_its_own(project, batch):
 BAD = {
     "fails": (["print('before')", "raise ValueError('no')", "print('after')"], "ValueError: no", 2),
     "dies": (["print('before')", "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"], "DeadKernelError: ", 2),
-    "hangs": (["print('before')", "import time\ntime.sleep(60)"], "TimeoutError: not finished after 3 s", 2),
+    "hangs": (["print('before')", "import time\ntime.sleep(60)"], "TimeoutError: not finished after ", 2),
 }
 
 
@@ -83,7 +83,7 @@ def test_a_bad_notebook_harms_only_its_own_report(project, batch, fork):
     for name, (codes, *_) in BAD.items():
         project(name, *codes)
     project("good", "print('good')")
-    summary = batch([*BAD, "good"], fork=fork, timeout=3)
+    summary = batch([*BAD, "good"], fork=fork, timeout=3 if fork else 12)  # a kernel starts slowly on a busy machine
     assert summary.made == ["good/defaults"]
     assert sorted(summary.failed) == sorted(f"{name}/defaults" for name in BAD)
     for name, (_, error, cell) in BAD.items():

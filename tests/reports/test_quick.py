@@ -44,8 +44,9 @@ CELLS = {
     "logging": "import logging\nlogging.warning('logged')",
     "shell": "!echo shell",
     "shell value": "lines = !echo one; echo two\nlines",
-    "program": "import subprocess\n_ = subprocess.run(['echo', 'program'])",
-    "program's error": "_ = subprocess.run('echo wrong >&2', shell=True)",
+    # a kernel reads what programs print beside the cell, and loses it where the cell ends first
+    "program": "import subprocess, time\n_ = subprocess.run(['echo', 'program'])\ntime.sleep(1)",
+    "program's error": "_ = subprocess.run('echo wrong >&2', shell=True)\ntime.sleep(1)",
     "capture": "%%capture\nprint('not seen')",
     "bash": "%%bash\necho bash",
     "html magic": "%%html\n<p>html</p>",
