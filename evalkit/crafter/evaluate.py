@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any, TypedDict
 
 from evalkit.crafter.format import Event, Trace
@@ -16,7 +17,19 @@ from evalkit.crafter.scoring import (
     score_counts,
     score_trace,
 )
-from evalkit.io import BrokenFileError, Ledger, list_files, read_file, read_files
+from evalkit.io import (
+    BrokenFileError,
+    Ledger,
+    Source,
+    StorageOptions,
+    list_files,
+    parse_files,
+    read_file,
+    storage,
+)
+from evalkit.io.ledger import Entry
+
+SERIAL_BELOW = 100  # traces; with images they are a hundred times as long as other logs
 
 
 class TraceScore(TypedDict, total=False):
@@ -103,23 +116,30 @@ def evaluate_trace(
 
 
 def evaluate_all_traces(
-    trace_dir: str | os.PathLike,
+    trace_dir: Source,
     pattern: str = "*.json",
     weights: Mapping[str, float] = WEIGHTS,
     counting: Counting = "achievement",
+    *,
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
 ) -> TraceScores:
-    """Score the traces of a folder (its own files, not those of folders below), one after the other.
+    """Score the traces of a folder (its own files, not those of folders below).
 
     Memory does not grow with the number of traces, beside their results of about 1 kB each.
 
     Parameters
     ----------
-    trace_dir : str or path
-        A folder, or one file; ``samples:crafter`` for the samples.
+    trace_dir : str, path, or several of them
+        A folder, or one file; ``samples:crafter`` for the samples. Also globs and URLs: see `evalkit.io.list_source`.
     pattern : str
         Glob for file names.
     weights, counting
         As for `evaluate_event`.
+    jobs : int, optional
+        Processes to read with; see `evalkit.io.parse_files`.
+    storage_options : mapping, optional
+        For the file systems behind URLs, as fsspec takes them.
 
     Returns
     -------
@@ -132,32 +152,35 @@ def evaluate_all_traces(
     evalkit.io.SourceError
         Where `trace_dir` is not there or can't be listed.
     """
-    weights = check_rules(weights, counting)
+    score = partial(_score_file, weights=check_rules(weights, counting), counting=counting)
     ledger, results = Ledger(), []
-    for path, data in read_files(list_files(trace_dir, pattern, recursive=False)):
-        read = note_trace(path, data, ledger)
-        del data  # before the next file is read: two large files at a time cost twice the memory, and time
-        if read is not None:
-            results.append(_result(path, *read, weights, counting))
+    with storage(storage_options):
+        files = list_files(trace_dir, pattern, recursive=False)
+        for entry, result in parse_files(files, score, jobs, SERIAL_BELOW):
+            ledger.entries.append(entry)
+            results += [result] if result is not None else []
     results.sort(key=lambda result: -result["total_score"])
     return TraceScores(results, ledger)
 
 
-def note_trace(path: str, data: bytes | OSError, ledger: Ledger) -> tuple[Trace, list[str]] | None:
-    """Decode a trace and note the file in the ledger; None where there is nothing to score."""
+def _score_file(
+    path: str, data: bytes | OSError, weights: dict[str, float], counting: Counting
+) -> tuple[Entry, TraceScore | None]:
+    entry, read = open_trace(path, data)
+    return entry, None if read is None else _result(path, *read, weights, counting)
+
+
+def open_trace(path: str, data: bytes | OSError) -> tuple[Entry, tuple[Trace, list[str]] | None]:
+    """Decode a trace: the file's entry for the ledger and, where there is anything to score, the trace and notes."""
     if isinstance(data, OSError):
-        ledger.failed(path, f"{type(data).__name__}: {data.strerror or data}")
-        return None
+        return Entry(path, "failed", f"{type(data).__name__}: {data.strerror or data}"), None
     try:
         trace, notes = read_trace(data)
     except OtherShapeError as error:
-        ledger.skipped(path, str(error))
-        return None
+        return Entry(path, "skipped", str(error)), None
     except BrokenFileError as error:
-        ledger.failed(path, str(error))
-        return None
-    ledger.used(path, ", ".join(notes))
-    return trace, notes
+        return Entry(path, "failed", str(error)), None
+    return Entry(path, "used", ", ".join(notes)), (trace, notes)
 
 
 def _result(

@@ -10,7 +10,8 @@ from typing import Literal
 from evalkit.crafter.evaluate import TraceScore, TraceScores, evaluate_all_traces
 from evalkit.crafter.parse import UNKNOWN
 from evalkit.crafter.scoring import BANDS, WEIGHTS, band
-from evalkit.io import Ledger, SourceError, plain, resolve
+from evalkit.io import Ledger, Source, SourceError, StorageOptions, plain, resolve
+from evalkit.io.paths import has_magic
 
 Group = Literal["model_name", "difficulty"]
 
@@ -19,8 +20,10 @@ _STRIP = 40  # characters of a trajectory in the summary
 
 
 def report_traces(
-    traces: str | os.PathLike,
+    traces: Source,
     *,
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
     pattern: str = "*.json",
     verbose: bool = False,
     by_difficulty: bool = False,
@@ -30,7 +33,9 @@ def report_traces(
 
     Parameters
     ----------
-    traces : str or path
+    traces : str, path, or several of them
+    jobs, storage_options
+        As for `evaluate_all_traces`.
     pattern : str
         Glob for the names of the folder's files.
     verbose : bool
@@ -49,12 +54,12 @@ def report_traces(
     evalkit.io.SourceError
         Where there is no trace, or `output` can't be written.
     """
-    results = evaluate_all_traces(traces, pattern)
+    results = evaluate_all_traces(traces, pattern, jobs=jobs, storage_options=storage_options)
     if not results.ledger.entries:
         raise SourceError(f"{traces}: no files match {pattern}")
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a terminal that can't show an emoji shows a question mark
-    single = len(results.ledger.entries) == 1 and not os.path.isdir(resolve(traces))
+    single = _is_one_file(traces, results.ledger)
     if verbose or single:
         for result in results:
             print_trace_evaluation(result)
@@ -68,6 +73,12 @@ def report_traces(
         causes = "; ".join(sorted({entry.reason for entry in results.ledger.entries})[:3])
         raise SourceError(f"{traces}: no session trace could be read ({causes})")
     return results
+
+
+def _is_one_file(traces: Source, ledger: Ledger) -> bool:
+    if len(ledger.entries) != 1 or not isinstance(traces, str | os.PathLike) or has_magic(os.fspath(traces)):
+        return False
+    return ledger.entries[0].source == resolve(traces)
 
 
 def print_trace_evaluation(result: TraceScore) -> None:

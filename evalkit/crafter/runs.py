@@ -17,7 +17,7 @@ import msgspec
 from evalkit.crafter.game import ACHIEVEMENTS
 from evalkit.crafter.parse import UNKNOWN, OtherShapeError, read_trace
 from evalkit.crafter.scoring import score_trace
-from evalkit.io import BrokenFileError, Ledger, decode_json, list_files, read_files, resolve
+from evalkit.io import BrokenFileError, Ledger, Listing, Source, absolute, decode_json, list_source, read_files
 
 Run = dict[str, Any]
 
@@ -34,7 +34,7 @@ class Runs(NamedTuple):
     ledger: Ledger
 
 
-def load_runs(source: str | os.PathLike) -> Runs:
+def load_runs(source: Source) -> Runs:
     """Read all benchmark files of a folder, also of folders below, or one file.
 
     A ``stats.jsonl`` is one seed: its folder names the seed and the folders above that, below `source`, the method.
@@ -43,7 +43,8 @@ def load_runs(source: str | os.PathLike) -> Runs:
 
     Parameters
     ----------
-    source : str or path
+    source : str, path, or several of them
+        Also globs and URLs: see `evalkit.io.list_source`.
 
     Returns
     -------
@@ -55,14 +56,14 @@ def load_runs(source: str | os.PathLike) -> Runs:
     evalkit.io.SourceError
         Where `source` is not there or can't be listed.
     """
-    root = resolve(source)
+    listing = list_source(source)
     ledger, runs, episodes = Ledger(), [], []
-    for path, data in read_files(p for p in list_files(root) if p.endswith((".json", ".jsonl"))):
+    for path, data in read_files(p for p in listing.files if p.endswith((".json", ".jsonl"))):
         if isinstance(data, OSError):
             ledger.failed(path, f"{type(data).__name__}: {data.strerror or data}")
             continue
         try:
-            found, note = _read(path, data, root)
+            found, note = _read(path, data, listing)
         except OtherShapeError as error:
             ledger.skipped(path, str(error))
         except BrokenFileError as error:
@@ -114,10 +115,10 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, float) and math.isfinite(value) and value >= 0 and value.is_integer()
 
 
-def _read(path: str, data: bytes, root: str) -> tuple[list[Run], str]:
+def _read(path: str, data: bytes, listing: Listing) -> tuple[list[Run], str]:
     """Read one file of any kind: its runs, and a note for the ledger."""
     if path.endswith(".jsonl"):
-        return _read_stats(path, data, root)
+        return _read_stats(path, data, listing)
     try:
         value, notes = decode_json(data, _ANY) if len(data) < 1 << 16 or _is_scores(data) else (None, [])
     except BrokenFileError:
@@ -138,7 +139,7 @@ def _is_scores(data: bytes) -> bool:
     return b'"achievement_collect_coal"' in data and b'"event_history"' not in data
 
 
-def _read_stats(path: str, data: bytes, root: str) -> tuple[list[Run], str]:
+def _read_stats(path: str, data: bytes, listing: Listing) -> tuple[list[Run], str]:
     rows, broken = [], []
     for number, line in enumerate(data.splitlines(), start=1):
         if not line.strip():
@@ -151,10 +152,11 @@ def _read_stats(path: str, data: bytes, root: str) -> tuple[list[Run], str]:
             broken.append(f"line {number}: {type(error).__name__}")
     if not rows:
         raise OtherShapeError(f"no line holds the results of an episode ({broken[0] if broken else 'empty file'})")
-    *above, _ = os.path.relpath(path, root if os.path.isdir(root) else os.path.dirname(root)).split(os.sep)
+    *above, _ = absolute(path).removeprefix(absolute(listing.root)).strip("/").split("/")
+    top = listing.root if listing.folders else path
     run = {
         "task": UNKNOWN,
-        "method": "/".join(above[:-1]) or os.path.basename(os.path.abspath(root)).removesuffix(".jsonl"),
+        "method": "/".join(above[:-1]) or os.path.basename(absolute(top)).removesuffix(".jsonl"),
         "seed": above[-1] if above else "0",
         "length": [row["length"] for row in rows],
         **{column: [row[column] for row in rows] for column in COLUMNS.values()},

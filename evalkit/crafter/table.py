@@ -1,12 +1,12 @@
 """Session traces as tables: episodes, events, achievements and the ledger of files."""
 
 import math
-import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evalkit.crafter.evaluate import note_trace
+from evalkit.crafter.evaluate import SERIAL_BELOW, open_trace
 from evalkit.crafter.format import Event, Trace
 from evalkit.crafter.game import ACHIEVEMENTS, TIER_OF
 from evalkit.crafter.parse import events_of, kind_of, sum_tokens, tokens_of, turn_of
@@ -20,7 +20,19 @@ from evalkit.crafter.scoring import (
     score_counts,
     score_trace,
 )
-from evalkit.io import Column, Ledger, SourceError, frame, list_files, read_files
+from evalkit.io import (
+    Column,
+    Ledger,
+    Source,
+    SourceError,
+    StorageOptions,
+    frame,
+    list_source,
+    parse_files,
+    paused_gc,
+    storage,
+)
+from evalkit.io.ledger import Entry
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,6 +105,15 @@ ACHIEVEMENT_ROWS = (
 )
 
 
+class TraceRows(NamedTuple):
+    """What one file gives: its entry for the ledger and, where it is a trace, the rows of all frames."""
+
+    entry: Entry
+    episode: dict[str, Any] | None = None
+    events: Sequence[dict[str, Any]] = ()
+    achievements: Sequence[dict[str, Any]] = ()
+
+
 class CrafterTraces(NamedTuple):
     """Session traces as frames; columns are those of `EPISODES`, `EVENTS` and `ACHIEVEMENT_ROWS`."""
 
@@ -103,19 +124,22 @@ class CrafterTraces(NamedTuple):
 
 
 def load(
-    path: str | os.PathLike,
+    path: Source,
     pattern: str = "*.json",
     models: Sequence[str] = (),
     difficulty: str = "",
     weights: Mapping[str, float] = WEIGHTS,
     counting: Counting = "achievement",
+    *,
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
 ) -> CrafterTraces:
     """Read the session traces of a folder, also those of folders below, once and into all tables.
 
     Parameters
     ----------
-    path : str or path
-        A folder or one trace; ``samples:crafter`` for the samples.
+    path : str, path, or several of them
+        A folder or one trace; ``samples:crafter`` for the samples. Also globs and URLs: see `evalkit.io.list_source`.
     pattern : str
         Glob for file names.
     models : sequence of str
@@ -124,6 +148,10 @@ def load(
         Only this difficulty; ``""`` means all.
     weights, counting
         As for `evaluate_event`.
+    jobs : int, optional
+        Processes to read with; see `evalkit.io.parse_files`.
+    storage_options : mapping, optional
+        For the file systems behind URLs, as fsspec takes them.
 
     Returns
     -------
@@ -136,31 +164,31 @@ def load(
     """
     from evalkit.io import cached_frames
 
-    weights, files = check_rules(weights, counting), list_files(path, pattern)
-    asked = {"models": list(models), "difficulty": difficulty, "weights": dict(weights), "counting": counting}
-    return CrafterTraces(**cached_frames("crafter", files, lambda: _read_all(files, **asked), **asked))
+    rules = {"weights": dict(check_rules(weights, counting)), "counting": counting}
+    asked = {"models": list(models), "difficulty": difficulty}
+    with storage(storage_options):
+        listing = list_source(path, pattern)
+
+        def build() -> "dict[str, pd.DataFrame]":
+            return _frames(parse_files(listing.files, partial(rows_of_file, **rules), jobs, SERIAL_BELOW), **asked)
+
+        return CrafterTraces(**cached_frames("crafter", listing.files, build, listing.marks, **rules, **asked))
 
 
-def _read_all(
-    files: list[str], models: Sequence[str], difficulty: str, weights: Mapping[str, float], counting: Counting
-) -> "dict[str, pd.DataFrame]":
+@paused_gc()
+def _frames(found: Iterable[TraceRows], models: Sequence[str], difficulty: str) -> "dict[str, pd.DataFrame]":
     ledger, episodes, events, achievements = Ledger(), [], [], []
     seen: dict[str, set[str]] = {"model": set(), "difficulty": set()}
-    for source, data in read_files(files):
-        read = note_trace(source, data, ledger)
-        del data  # before the next file is read
-        if read is None:
+    for entry, episode, event_rows, achievement_rows in found:
+        ledger.entries.append(entry)
+        if episode is None:
             continue
-        trace, notes = read
-        scored = score_trace(trace, weights, counting)
-        session = scored.session
-        seen["model"].add(session.model_name)
-        seen["difficulty"].add(session.difficulty)
-        if (models and session.model_name not in models) or difficulty not in ("", session.difficulty):
+        seen["model"].add(episode["model_name"])
+        seen["difficulty"].add(episode["difficulty"])
+        if (models and episode["model_name"] not in models) or difficulty not in ("", episode["difficulty"]):
             ledger.entries.pop()
-            ledger.skipped(source, f"not asked for: {session.model_name}, {session.difficulty}")
+            ledger.skipped(entry.source, f"not asked for: {episode['model_name']}, {episode['difficulty']}")
             continue
-        episode, event_rows, achievement_rows = rows_of(source, trace, notes, scored, weights)
         episodes.append(episode)
         events += event_rows
         achievements += achievement_rows
@@ -175,19 +203,30 @@ def _read_all(
     }
 
 
-def episodes_df(path: str | os.PathLike, **options: Any) -> "pd.DataFrame":
+def episodes_df(path: Source, **options: Any) -> "pd.DataFrame":
     """Return one row per trace; options as for `load`, columns in `EPISODES`."""
     return load(path, **options).episodes
 
 
-def events_df(path: str | os.PathLike, **options: Any) -> "pd.DataFrame":
+def events_df(path: Source, **options: Any) -> "pd.DataFrame":
     """Return one row per event; options as for `load`, columns in `EVENTS`."""
     return load(path, **options).events
 
 
-def achievements_df(path: str | os.PathLike, **options: Any) -> "pd.DataFrame":
+def achievements_df(path: Source, **options: Any) -> "pd.DataFrame":
     """Return one row per trace and achievement; options as for `load`, columns in `ACHIEVEMENT_ROWS`."""
     return load(path, **options).achievements
+
+
+def rows_of_file(
+    source: str, data: bytes | OSError, weights: Mapping[str, float] = WEIGHTS, counting: Counting = "achievement"
+) -> TraceRows:
+    """Read and score one file, and make its rows."""
+    entry, read = open_trace(source, data)
+    if read is None:
+        return TraceRows(entry)
+    trace, notes = read
+    return TraceRows(entry, *rows_of(source, trace, notes, score_trace(trace, weights, counting), weights))
 
 
 def rows_of(

@@ -4,27 +4,41 @@ from typing import Any
 
 from evalkit.io.bulk import paused_gc
 from evalkit.io.decode import BrokenFileError, WrongShapeError, decode_json
-from evalkit.io.files import SourceError, list_files, list_tree, read_file, read_files, resolve
+from evalkit.io.files import SourceError, read_file, read_files
 from evalkit.io.frames import Column, frame
 from evalkit.io.ledger import Ledger
+from evalkit.io.parallel import parse_files
+from evalkit.io.paths import absolute, is_url
+from evalkit.io.sources import Listing, Source, list_files, list_source, list_tree, mark_of, resolve
+from evalkit.io.storage import FileMark, StorageOptions, storage
 from evalkit.io.text import plain
 
 __all__ = [
     "BrokenFileError",
     "Column",
+    "FileMark",
     "Ledger",
+    "Listing",
+    "Source",
     "SourceError",
+    "StorageOptions",
     "WrongShapeError",
+    "absolute",
     "cached_frames",
     "decode_json",
     "frame",
+    "is_url",
     "list_files",
+    "list_source",
     "list_tree",
+    "mark_of",
+    "parse_files",
     "paused_gc",
     "plain",
     "read_file",
     "read_files",
     "resolve",
+    "storage",
 ]
 
 

@@ -5,6 +5,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from evalkit.io.frames import Column, frame
+from evalkit.io.paths import absolute
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +56,7 @@ class Ledger:
             return
         best: dict[str, Entry] = {}
         for entry in (*self.entries, *other.entries):
-            place = os.path.abspath(entry.source)
+            place = absolute(entry.source)
             known = best.setdefault(place, entry)
             if _WEIGHT[entry.status] > _WEIGHT[known.status]:
                 best[place] = entry

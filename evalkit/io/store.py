@@ -11,6 +11,7 @@ The store lies in ``$EVALKIT_CACHE`` (``off``: nothing is kept), else in ``$XDG_
 import contextlib
 import hashlib
 import json
+import math
 import os
 import shutil
 import tempfile
@@ -20,6 +21,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalkit.io.paths import is_url
+from evalkit.io.sources import FileMark, mark_of
+from evalkit.io.storage import storage_options
 from evalkit.io.versions import code_version
 
 if TYPE_CHECKING:
@@ -37,7 +41,11 @@ KEPT_BYTES = 2_000_000_000
 
 
 def cached_frames(
-    kind: str, files: Iterable[str | os.PathLike], build: Callable[[], Mapping[str, "pd.DataFrame"]], **options: Any
+    kind: str,
+    files: Iterable[str | os.PathLike],
+    build: Callable[[], Mapping[str, "pd.DataFrame"]],
+    marks: "Mapping[str, FileMark] | None" = None,
+    **options: Any,
 ) -> dict[str, "pd.DataFrame"]:
     """Return frames made of files: from the store where nothing has changed, else built and kept.
 
@@ -49,6 +57,8 @@ def cached_frames(
         Every file and folder the frames depend on; one that is not there counts too, as not there.
     build : function
         Makes the frames, by name; called where the store has none. Their index must be the plain one.
+    marks : mapping of path to FileMark, optional
+        Of files behind a URL, as a listing gave them; the others are asked for theirs.
     **options
         What else the frames depend on; anything JSON can hold.
 
@@ -58,8 +68,10 @@ def cached_frames(
         Equal to what `build` returns; tuples within cells come back as lists.
     """
     root = store_path()
-    key, newest = _key(kind, files, options)
-    if root is None or time.time() - newest < SETTLED:
+    if root is None:
+        return dict(build())
+    key, newest = _key(kind, files, marks or {}, options)
+    if time.time() - newest < SETTLED:
         return dict(build())
     entry = root / f"{kind}-{key}"
     frames = _read(entry)
@@ -81,20 +93,21 @@ def store_path() -> Path | None:
     return Path(own or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "evalkit").expanduser()
 
 
-def _key(kind: str, files: Iterable[str | os.PathLike], options: Mapping[str, Any]) -> tuple[str, float]:
+def _key(
+    kind: str, files: Iterable[str | os.PathLike], marks: "Mapping[str, FileMark]", options: Mapping[str, Any]
+) -> tuple[str, float]:
     """Return the key, and the time of the newest file in seconds."""
     digest, newest = hashlib.blake2b(digest_size=16), 0.0
     paths = sorted(os.fspath(file) for file in files)
-    where = "" if all(os.path.isabs(path) for path in paths) else os.getcwd()
+    remote = any(map(is_url, paths))
+    where = "" if all(is_url(path) or os.path.isabs(path) for path in paths) else os.getcwd()
     head = [kind, code_version(), version("pandas"), version("pyarrow"), where, options]
+    head += [dict(storage_options())] * remote
     digest.update(json.dumps(head, default=str, sort_keys=True).encode())
     for path in paths:
-        try:
-            status = os.stat(path)
-            mark = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
-            newest = max(newest, status.st_mtime)
-        except (OSError, ValueError):
-            mark = "not there"
+        mark = marks[path] if path in marks else mark_of(path)
+        if mark is not None:
+            newest = max(newest, mark.modified if mark.modified or mark.tag else math.inf)  # inf: nothing tells changes
         digest.update(f"\0{path}\0{mark}".encode(errors="surrogatepass"))
     return digest.hexdigest(), newest
 

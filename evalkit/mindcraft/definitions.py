@@ -1,11 +1,10 @@
 """Task definitions: many files, and ids that mean different things in different files."""
 
-import glob
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from evalkit.io import BrokenFileError, Ledger, SourceError, decode_json, list_files, read_files
+from evalkit.io import BrokenFileError, Ledger, decode_json, list_files, read_files
 from evalkit.mindcraft.facts import agent_count_of
 from evalkit.mindcraft.format import ANYTHING, has_task_keys, is_task_definition, other_kind
 from evalkit.mindcraft.parse import describe
@@ -105,7 +104,7 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
     Parameters
     ----------
     *paths : str or path
-        Files, folders (read recursively) or globs such as ``tasks/**/*.json``.
+        Files, folders (read recursively), globs such as ``tasks/**/*.json``, or URLs of these.
 
     Returns
     -------
@@ -118,7 +117,7 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
         Where a path is not there, or a glob matches nothing.
     """
     definitions = TaskDefinitions()
-    files = list(dict.fromkeys(file for path in paths for file in _files(path)))
+    files = list(dict.fromkeys(file for path in paths for file in list_files(path, "*.json")))
     for file, data in read_files(files):
         try:
             if isinstance(data, OSError):
@@ -153,16 +152,6 @@ def _too_deep(value: Any) -> bool:
         inner = [v for v in level if isinstance(v, (dict, list))]
         level = [w for v in inner for w in (v.values() if isinstance(v, dict) else v)]
     return bool(level)
-
-
-def _files(path: str | os.PathLike) -> list[str]:
-    text = os.path.expanduser(os.fspath(path))
-    if glob.has_magic(text) and not os.path.exists(text):
-        found = sorted(glob.glob(text, recursive=True))
-        if not found:
-            raise SourceError(f"{text}: no file matches")
-        return [file for match in found for file in list_files(match, "*.json")]
-    return list_files(text, "*.json")
 
 
 def _shared_parts(files: str, task_path: str) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
+from evalkit.io import absolute
 from evalkit.mindcraft.definitions import TaskDefinitions
 from evalkit.mindcraft.facts import agent_count_of
 from evalkit.mindcraft.parse import AgentOutcome, name_and_number
@@ -56,7 +57,7 @@ def group_by_task(logs: Iterable[AgentOutcome], definitions: TaskDefinitions) ->
         folders[folder].append((file.removesuffix(".json"), log))
     runs = []
     for folder, found in folders.items():
-        place = os.path.abspath(folder)
+        place = absolute(folder)
         name = os.path.basename(place)
         tasks: dict[str | None, list[AgentOutcome]] = defaultdict(list)
         for stem, log in found:

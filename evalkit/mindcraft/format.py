@@ -100,6 +100,7 @@ TASK_KEYS = frozenset((
     "number_of_target", "blueprint", "difficulty", "difficulty_metrics", "blocked_actions", "blocked_access_to_recipe",
     "depth", "max_depth", "missing_items", "requires_ctable", "requires_crafting_table", "human_count", "usernames",
 ))  # fmt: skip
+RESULTS = "results.txt"  # beside the task folders of an experiment; no JSON
 NOT_LOGS_BY_NAME = frozenset(("last_profile.json", "profile.json", "hells_kitchen_progress.json", "results.json"))
 
 

@@ -5,14 +5,29 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from evalkit.io import Ledger, SourceError, cached_frames, list_files, list_tree, paused_gc, resolve
+from evalkit.io import (
+    FileMark,
+    Ledger,
+    Listing,
+    Source,
+    SourceError,
+    StorageOptions,
+    cached_frames,
+    is_url,
+    list_source,
+    mark_of,
+    paused_gc,
+    resolve,
+    storage,
+)
 from evalkit.mindcraft.definitions import TaskDefinitions, load_task_definitions
 from evalkit.mindcraft.facts import Facts, task_facts
 from evalkit.mindcraft.folders import RunFolder, expected_agents, group_by_task, split_trials
 from evalkit.mindcraft.format import CompletionStatus
 from evalkit.mindcraft.naming import Named, Naming
 from evalkit.mindcraft.outcome import NO_TRIAL, Scale, TaskOutcome, check_scale, folder_scale, run_outcome
-from evalkit.mindcraft.scan import beside, empty_runs, look_beside, read_logs
+from evalkit.mindcraft.parse import ParsedFile
+from evalkit.mindcraft.scan import beside, empty_runs, name_from, parse_beside, parse_tree, sort_out
 from evalkit.mindcraft.table import agents_frame, aggregate_results_to_dataframe
 
 if TYPE_CHECKING:
@@ -44,20 +59,23 @@ class _Planned(NamedTuple):
 
 
 def load(
-    path: str | os.PathLike,
+    path: Source,
     tasks: Tasks = (),
     *,
     layout: str | None = None,
     scale: Scale = "auto",
     missing: Missing = "keep",
     original_mtimes: bool = False,
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
 ) -> MindcraftLogs:
     """Read a folder of task runs.
 
     Parameters
     ----------
-    path : str or path
-        A folder at any level (experiments, one experiment, one task), or one log.
+    path : str, path, or several of them
+        A folder at any level (experiments, one experiment, one task), or one log; also a glob or a URL: see
+        `evalkit.io.list_source`.
     tasks : path, paths, mapping of task id to definition, or TaskDefinitions
         Task definition files; none: what can be is read from the ids.
     layout : str, optional
@@ -70,6 +88,10 @@ def load(
     original_mtimes : bool
         The files' times are those of the experiment (not of a copy): gives durations, and time-outs inferred from
         them.
+    jobs : int, optional
+        Processes to read with; see `evalkit.io.parse_files`.
+    storage_options : mapping, optional
+        For the file systems behind URLs, as fsspec takes them.
 
     Returns
     -------
@@ -85,37 +107,38 @@ def load(
         Where a path is not there, or a definition is missing and `missing` is ``raise``.
     """
     _check_options(scale, missing)
-    root = resolve(path)
-    files, folders = list_tree(root) if os.path.isdir(root) else ([root], [])
-    definitions = _definitions(tasks)
-    options = {"scale": scale, "missing": missing, "original_mtimes": original_mtimes}
+    with storage(storage_options):
+        listing, definitions = list_source(path), _definitions(tasks)
+        options = {"scale": scale, "missing": missing, "original_mtimes": original_mtimes}
 
-    def build() -> dict[str, "pd.DataFrame"]:
-        naming = Naming(root if os.path.isdir(root) else os.path.dirname(root), layout)
-        outcomes, ledger = _collect(files, folders, naming, definitions, **options)
-        runs, agents = aggregate_results_to_dataframe(outcomes), agents_frame(outcomes)
-        return {"runs": runs, "agents": agents, "ledger": ledger.frame()}
+        def build() -> dict[str, "pd.DataFrame"]:
+            parsed, near = parse_tree(listing.files, jobs), parse_beside(listing.files)
+            outcomes, ledger = _collect(parsed, near, listing, layout, definitions, **options)
+            runs, agents = aggregate_results_to_dataframe(outcomes), agents_frame(outcomes)
+            return {"runs": runs, "agents": agents, "ledger": ledger.frame()}
 
-    if isinstance(tasks, Mapping):  # definitions without files: nothing tells whether they have changed
-        frames = build()
-    else:
-        sources = [entry.source for entry in definitions.ledger.entries]
-        seen = [*files, *folders, *beside(files), *sources]
-        frames = cached_frames("mindcraft", seen, build, root=root, layout=layout, **options)
-    return MindcraftLogs(**frames, definitions=definitions, source=os.fspath(path))
+        if isinstance(tasks, Mapping):  # definitions without files: nothing tells whether they have changed
+            frames = build()
+        else:
+            sources = [entry.source for entry in definitions.ledger.entries]
+            seen = [*listing.files, *listing.folders, *beside(listing.files), *sources]
+            marks = dict.fromkeys(filter(is_url, listing.folders)) | listing.marks
+            frames = cached_frames("mindcraft", seen, build, marks, root=listing.root, layout=layout, **options)
+    named = path if isinstance(path, (str, os.PathLike)) else ", ".join(map(os.fspath, path))
+    return MindcraftLogs(**frames, definitions=definitions, source=os.fspath(named))
 
 
-def runs_df(path: str | os.PathLike, tasks: Tasks = (), **options: Any) -> "pd.DataFrame":
+def runs_df(path: Source, tasks: Tasks = (), **options: Any) -> "pd.DataFrame":
     """Read a folder of task runs as a frame of runs; see `load`."""
     return load(path, tasks, **options).runs
 
 
-def agents_df(path: str | os.PathLike, tasks: Tasks = (), **options: Any) -> "pd.DataFrame":
+def agents_df(path: Source, tasks: Tasks = (), **options: Any) -> "pd.DataFrame":
     """Read a folder of task runs as a frame of agent logs; see `load`."""
     return load(path, tasks, **options).agents
 
 
-def models(runs: str, tasks: str = "", **options: Any) -> list[str]:
+def models(runs: Source, tasks: Tasks = (), **options: Any) -> list[str]:
     """List the models of a folder of task runs, sorted."""
     return sorted(load(runs, tasks, **options).runs["model_name"].unique())
 
@@ -127,14 +150,16 @@ def aggregate_results(
     layout: str | None = None,
     scale: Scale = "auto",
     missing: Missing = "keep",
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
 ) -> "pd.DataFrame":
     """Read task-run folders (one task each) as one frame with model names.
 
     Parameters
     ----------
-    local_folders : iterable of paths
+    local_folders : iterable of paths or URLs
     task_definitions : as `tasks` of `load`
-    layout, scale, missing
+    layout, scale, missing, jobs, storage_options
         As for `load`.
 
     Returns
@@ -148,22 +173,26 @@ def aggregate_results(
         As `load`.
     """
     _check_options(scale, missing)
-    folders = list({os.path.realpath(path): path for path in map(resolve, local_folders)}.values())
-    for folder in folders:
-        if not os.path.isdir(folder):
-            raise SourceError(f"{folder}: no folder")
-    files = [file for folder in folders for file in list_files(folder, recursive=False)]
-    naming = Naming(os.path.commonpath([os.path.abspath(f) for f in folders]) if folders else ".", layout)
-    options = {"scale": scale, "missing": missing, "original_mtimes": False}
-    outcomes, _ = _collect(files, folders, naming, _definitions(task_definitions or ()), **options, all_folders=True)
+    with storage(storage_options):
+        named = [resolve(folder) for folder in local_folders]
+        folders = {folder if is_url(folder) else os.path.realpath(folder): folder for folder in named}
+        for folder in folders.values():
+            if not is_url(folder) and not os.path.isdir(folder):
+                raise SourceError(f"{folder}: no folder")
+        listing = list_source(folders.values(), recursive=False)
+        options = {"scale": scale, "missing": missing, "original_mtimes": False}
+        definitions = _definitions(task_definitions or ())
+        parsed, near = parse_tree(listing.files, jobs), parse_beside(listing.files)
+        outcomes, _ = _collect(parsed, near, listing, layout, definitions, **options, all_folders=True)
     return aggregate_results_to_dataframe(outcomes)
 
 
 @paused_gc()
 def _collect(
-    files: list[str],
-    folders: list[str],
-    naming: Naming,
+    parsed: Iterable[ParsedFile],
+    near: Iterable[ParsedFile],
+    listing: Listing,
+    layout: str | None,
     definitions: TaskDefinitions,
     *,
     scale: Scale,
@@ -171,11 +200,13 @@ def _collect(
     original_mtimes: bool,
     all_folders: bool = False,
 ) -> tuple[list[TaskOutcome], Ledger]:
-    ledger = Ledger()
-    logs = list(read_logs(files, naming, ledger))
-    look_beside(files, naming)
+    """Put parsed files together to outcomes; `near` lie above what was listed, and only name models."""
+    naming, ledger = Naming(listing.root, layout), Ledger()
+    logs = list(sort_out(parsed, naming, ledger))
+    for file in near:
+        name_from(file, naming)
     runs = group_by_task(logs, definitions)
-    runs += empty_runs(files, folders, runs, definitions, all_folders)
+    runs += empty_runs(listing.files, listing.folders, runs, definitions, all_folders)
     planned: list[_Planned] = []
     facts: dict[tuple, Facts] = {}
     for run in runs:
@@ -195,7 +226,7 @@ def _collect(
     outcomes = _outcomes(planned, scale)
     _flag_stale(outcomes)
     if original_mtimes:
-        _add_durations(outcomes)
+        _add_durations(outcomes, listing.marks)
     ledger.include(definitions.ledger)
     ledger.entries.sort()
     return outcomes, ledger
@@ -267,10 +298,11 @@ def _flag_stale(outcomes: list[TaskOutcome]) -> None:
                 flags += ["stale_copy"] * ("stale_copy" not in flags)
 
 
-def _add_durations(outcomes: list[TaskOutcome]) -> None:
+def _add_durations(outcomes: list[TaskOutcome], marks: Mapping[str, FileMark]) -> None:
     for outcome in outcomes:
         starts = {log["source"]: log["task_start"] for log in outcome["agent_outcomes"] if log["task_start"]}
-        spans = [os.stat(source).st_mtime - start / 1000 for source, start in starts.items()]
+        found = {source: marks.get(source) or mark_of(source) for source in starts}
+        spans = [mark.modified - starts[source] / 1000 for source, mark in found.items() if mark]
         outcome["duration"] = max(spans, default=None)
         late = bool(spans) and max(spans) >= outcome["facts"]["timeout"]
         if late and not outcome["overall_is_successful"] and outcome["overall_completion_status"] != "TIMED_OUT":

@@ -1,29 +1,17 @@
 """Which model ran: it stands in neither log nor folder name, so several places are asked, best first."""
 
-import ast
 import os
 import re
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from evalkit.io import BrokenFileError, SourceError, read_files
-from evalkit.mindcraft.facts import as_int
+from evalkit.io import SourceError, absolute
 from evalkit.mindcraft.folders import RunFolder, is_experiment_name
-from evalkit.mindcraft.format import model_of
-from evalkit.mindcraft.parse import describe
+from evalkit.mindcraft.results import Results
 
 UNKNOWN = "unknown"
-MAX_RESULTS = 100_000  # bytes; a results file is a few lines, a bigger one is something else
 _TYPE_FOLDERS = ("cooking", "crafting", "construction", "techtree")
 _FIELDS = ("model_name", "task_id", "task_type", "suite", "experiment")
-
-
-class Results(NamedTuple):
-    """What ``results.txt`` or ``results.json`` of an experiment says of itself."""
-
-    model_name: str | None
-    task_path: str | None
-    total: int | None
 
 
 class Named(NamedTuple):
@@ -33,40 +21,6 @@ class Named(NamedTuple):
     model_source: str  # layout, results, s3_path, profile, parent_folder or unknown
     experiment: str
     fields: dict[str, str]
-
-
-def read_results(path: str) -> Results:
-    """Read an experiment's ``results.txt``: the repr of a Python dictionary (literals only, ``nan`` allowed).
-
-    Raises
-    ------
-    BrokenFileError
-        Where it can't be read.
-    """
-    ((_, data),) = read_files([path])
-    if isinstance(data, OSError):
-        raise BrokenFileError(describe(data)) from data
-    if len(data) > MAX_RESULTS:
-        raise BrokenFileError(f"ValueError: {len(data)} bytes are too many for a results file")
-    try:
-        tree = ast.parse(data.decode("utf-8-sig").strip(), mode="eval")
-        value = ast.literal_eval(_NoNan().visit(tree))
-    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError) as error:
-        raise BrokenFileError(f"{type(error).__name__}: no Python dictionary in it") from error
-    return results_of(value)
-
-
-def results_of(value: Any) -> Results:
-    """Take what is used of a decoded results file."""
-    if not isinstance(value, dict):
-        raise BrokenFileError("TypeError: no dictionary in it")
-    path = value.get("task_path")
-    return Results(model_of(value), path if isinstance(path, str) else None, as_int(value.get("total")))
-
-
-class _NoNan(ast.NodeTransformer):
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        return ast.Constant(None) if node.id in ("nan", "inf") else node
 
 
 class Naming:
@@ -81,18 +35,18 @@ class Naming:
     """
 
     def __init__(self, root: str, layout: str | None = None) -> None:
-        self._root = os.path.abspath(root)
+        self._root = absolute(root)
         self._results: dict[str, Results] = {}
         self._profiles: dict[str, set[str]] = {}
         self._layout = compile_layout(layout) if layout else None
 
     def add_results(self, source: str, results: Results) -> None:
         """Take what a results file says; it speaks of the runs in its folder and in the folders just below."""
-        self._results.setdefault(os.path.dirname(os.path.abspath(source)), results)
+        self._results.setdefault(os.path.dirname(absolute(source)), results)
 
     def add_profile(self, source: str, model: str) -> None:
         """Take the model that an agent profile names; it speaks of the same runs as a results file."""
-        self._profiles.setdefault(os.path.dirname(os.path.abspath(source)), set()).add(model)
+        self._profiles.setdefault(os.path.dirname(absolute(source)), set()).add(model)
 
     def results_for(self, run: RunFolder) -> Results | None:
         """Give the results file that speaks of a run."""

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable
 from typing import Any, Literal, NotRequired, TypedDict
 
-from evalkit.io import SourceError, list_files, read_files, resolve
+from evalkit.io import SourceError, absolute, list_source, parse_files, resolve
 from evalkit.mindcraft.definitions import TaskDefinitions
 from evalkit.mindcraft.facts import Facts, task_facts
 from evalkit.mindcraft.folders import Trial, group_by_task, split_trials
@@ -101,13 +101,13 @@ def extract_task_outcomes(
     """Read the logs of one task folder as one outcome per repetition; see `extract_task_outcome`."""
     check_scale(scale)
     folder = resolve(folder_path)
-    if not os.path.isdir(folder):
+    listing = list_source(folder, "*.json", recursive=False)
+    if not listing.folders:
         raise SourceError(f"{folder}: no folder")
     definition = task_definition or None
-    files = (parse_file(path, data) for path, data in read_files(list_files(folder, "*.json", recursive=False)))
-    logs = [file.outcome for file in files if file.outcome is not None]
+    logs = [file.outcome for file in parse_files(listing.files, parse_file) if file.outcome is not None]
     task_id = (definition or {}).get("task_id")
-    task_id = task_id if isinstance(task_id, str) and task_id else os.path.basename(os.path.abspath(folder))
+    task_id = task_id if isinstance(task_id, str) and task_id else os.path.basename(absolute(folder))
     facts = task_facts(task_id, definition)
     known = TaskDefinitions({task_id: definition or {}})
     runs = [run for run in group_by_task(logs, known) if run.task_id == task_id or not run.flat]

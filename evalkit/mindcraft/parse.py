@@ -16,15 +16,18 @@ from evalkit.mindcraft.format import (
     LOG,
     NOT_LOGS_BY_NAME,
     NUMBER,
+    RESULTS,
     WORDINGS,
     AgentLog,
     CompletionStatus,
     Turn,
     may_hold_event,
     may_hold_final,
+    model_of,
     other_kind,
     positive_number,
 )
+from evalkit.mindcraft.results import Results, parse_results, results_of
 
 ENDS = 4096  # bytes of a log's beginning and end that tell it from others of the same length
 
@@ -51,13 +54,14 @@ class AgentOutcome(TypedDict):
 
 
 class ParsedFile(NamedTuple):
-    """A JSON file of an experiment: a log with its outcome, or something else (`kind` says what)."""
+    """A file of an experiment: a log with its outcome, or something else (`kind` says what)."""
 
     source: str
     kind: str  # "log", or what `format.other_kind` answers
     outcome: AgentOutcome | None = None
-    value: Any = None
-    error: str = ""  # why a file that is no log by its name could not be read
+    results: Results | None = None  # what a results file says
+    model: str | None = None  # that an agent profile names
+    error: str = ""  # why a file that is no log could not be read
 
 
 class Final(NamedTuple):
@@ -111,7 +115,11 @@ def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
 
 
 def parse_file(source: str, data: bytes | OSError, *, as_log: bool = False) -> ParsedFile:
-    """Tell by its name and shape what a JSON file is, and read it if it is a log (or taken for one with `as_log`)."""
+    """Tell by its name and shape what a file is, and read it if it is a log (or taken for one with `as_log`)."""
+    if isinstance(data, OSError) and not as_log and os.path.isdir(source):
+        return ParsedFile(source, "folder", error=f"the folder can't be listed: {describe(data)}")
+    if not as_log and os.path.basename(source) == RESULTS:
+        return _parse_results(source, data)
     no_log = not as_log and os.path.basename(source) in NOT_LOGS_BY_NAME
     try:
         if isinstance(data, OSError):
@@ -119,14 +127,25 @@ def parse_file(source: str, data: bytes | OSError, *, as_log: bool = False) -> P
         value, recovered = decode_json(data, ANYTHING) if no_log else _decode_log(data)
         if not isinstance(value, AgentLog):
             kind = None if as_log else other_kind(value) or ("another kind of file, by its name" if no_log else None)
+            if kind == "results":
+                return ParsedFile(source, kind, results=results_of(value))
             if kind:
-                return ParsedFile(source, kind, value=value)
+                return ParsedFile(source, kind, model=model_of(value) if kind == "agent profile" else None)
             value = _salvage(value)
     except BrokenFileError as error:
         if no_log:
             return ParsedFile(source, "another kind of file, by its name", error=str(error))
         return ParsedFile(source, "log", failed_log(source, str(error)))
     return ParsedFile(source, "log", _read_log(source, value, recovered, data))
+
+
+def _parse_results(source: str, data: bytes | OSError) -> ParsedFile:
+    try:
+        if isinstance(data, OSError):
+            raise BrokenFileError(describe(data))
+        return ParsedFile(source, RESULTS, results=parse_results(data))
+    except BrokenFileError as error:
+        return ParsedFile(source, RESULTS, error=str(error))
 
 
 def _decode_log(data: bytes) -> tuple[Any, list[str]]:

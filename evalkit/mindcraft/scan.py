@@ -1,54 +1,51 @@
 """Going through a folder: which files are logs, what the others tell of them, and which runs left no log."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from evalkit.io import BrokenFileError, Ledger, read_files
+from evalkit.io import Ledger, absolute, parse_files, read_files
 from evalkit.mindcraft.definitions import TaskDefinitions
 from evalkit.mindcraft.facts import type_of
 from evalkit.mindcraft.folders import RunFolder
-from evalkit.mindcraft.format import model_of
-from evalkit.mindcraft.naming import Naming, read_results, results_of
-from evalkit.mindcraft.parse import AgentOutcome, ParsedFile, describe, parse_file
+from evalkit.mindcraft.format import RESULTS
+from evalkit.mindcraft.naming import Naming
+from evalkit.mindcraft.parse import AgentOutcome, ParsedFile, parse_file
 
-_BESIDE = ("results.txt", "results.json", "last_profile.json", "profile.json")
+_BESIDE = (RESULTS, "results.json", "last_profile.json", "profile.json")
 
 
-def read_logs(files: list[str], naming: Naming, ledger: Ledger) -> Iterator[AgentOutcome]:
-    """Read every file once; yield the logs, give the rest to the naming and the ledger."""
-    json_files = []
+def parse_tree(files: list[str], jobs: int | None = None) -> Iterator[ParsedFile]:
+    """Read and parse each file of a listing that can tell anything; the others are only named."""
+    may_tell = []
     for path in files:
-        if path.endswith(".json"):
-            json_files.append(path)
-        elif os.path.basename(path) == "results.txt":
-            try:
-                naming.add_results(path, read_results(path))
-                ledger.used(path, "names the model")
-            except BrokenFileError as error:
-                ledger.failed(path, str(error))
-        elif os.path.isdir(path):  # one that can't be listed
-            json_files.append(path)
+        if path.endswith(".json") or os.path.basename(path) == RESULTS or os.path.isdir(path):
+            may_tell.append(path)
         else:
-            ledger.skipped(path, "no JSON file by its name")
-    for path, data in read_files(json_files):
-        if isinstance(data, OSError) and os.path.isdir(path):
-            ledger.failed(path, f"the folder can't be listed: {describe(data)}")
-            continue
-        parsed = parse_file(path, data)
-        if parsed.outcome is not None:
-            yield parsed.outcome
-        elif parsed.error:
-            ledger.failed(path, parsed.error)
-        else:
-            ledger.skipped(path, f"not an agent log: {parsed.kind}")
-            _name_from(parsed, naming)
+            yield ParsedFile(path, "no JSON file by its name")
+    yield from parse_files(may_tell, parse_file, jobs)
 
 
-def _name_from(parsed: ParsedFile, naming: Naming) -> None:
-    if parsed.kind == "results":
-        naming.add_results(parsed.source, results_of(parsed.value))
-    elif parsed.kind == "agent profile" and (model := model_of(parsed.value)):
-        naming.add_profile(parsed.source, model)
+def sort_out(parsed: Iterable[ParsedFile], naming: Naming, ledger: Ledger) -> Iterator[AgentOutcome]:
+    """Yield the outcomes of the logs; give the rest to the naming and the ledger."""
+    for file in parsed:
+        if file.outcome is not None:
+            yield file.outcome
+        elif file.error:
+            ledger.failed(file.source, file.error)
+        elif file.kind == RESULTS:
+            ledger.used(file.source, "names the model")
+        else:
+            note = "" if file.kind.startswith("no JSON") else "not an agent log: "
+            ledger.skipped(file.source, note + file.kind)
+        name_from(file, naming)
+
+
+def name_from(file: ParsedFile, naming: Naming) -> None:
+    """Give the naming what a file says of the model."""
+    if file.results is not None:
+        naming.add_results(file.source, file.results)
+    if file.model is not None:
+        naming.add_profile(file.source, file.model)
 
 
 def beside(files: list[str]) -> list[str]:
@@ -58,17 +55,11 @@ def beside(files: list[str]) -> list[str]:
     return [os.path.join(folder, name) for folder in sorted(above) for name in _BESIDE]
 
 
-def look_beside(files: list[str], naming: Naming) -> None:
-    """Ask the files above what was listed too."""
-    for path in filter(os.path.isfile, beside(files)):
-        try:
-            if path.endswith(".txt"):
-                naming.add_results(path, read_results(path))
-            else:
-                ((_, data),) = read_files([path])
-                _name_from(parse_file(path, data), naming)
-        except BrokenFileError:
-            continue  # it lies outside of what was asked for, and only a name is lost
+def parse_beside(files: list[str]) -> Iterator[ParsedFile]:
+    """Read and parse the files above what was listed; one that can't be read is left out, for only a name is lost."""
+    for path, data in read_files(beside(files)):
+        if not isinstance(data, OSError):
+            yield parse_file(path, data)
 
 
 def empty_runs(
@@ -84,7 +75,7 @@ def empty_runs(
         while path not in taken:
             taken.add(path)
             path = os.path.dirname(path)
-    places = {folder: os.path.abspath(folder) for folder in folders}
+    places = {folder: absolute(folder) for folder in folders}
     filled = _folders_of(files) | {os.path.dirname(place) for place in places.values()}
     beside = {os.path.dirname(run.place) for run in runs if not run.flat}
     empty = []
@@ -98,4 +89,4 @@ def empty_runs(
 
 def _folders_of(files: list[str]) -> set[str]:
     """Give the absolute paths of the folders that files stand in."""
-    return {os.path.abspath(folder) for folder in {os.path.dirname(file) for file in files}}
+    return {absolute(folder) for folder in {os.path.dirname(file) for file in files}}

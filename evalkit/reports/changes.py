@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from evalkit.io.files import SourceError, list_files, resolve
+from evalkit.io import SourceError, list_files, resolve
 from evalkit.io.versions import code_version, package_versions
 from evalkit.reports.plan import Report
 from evalkit.reports.records import Record

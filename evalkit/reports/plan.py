@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evalkit.io.files import SourceError, resolve
+from evalkit.io import SourceError, resolve
 from evalkit.reports.choose import Choice, choose
 from evalkit.reports.names import file_name, mark
 from evalkit.reports.parameters import (

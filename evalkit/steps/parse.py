@@ -1,13 +1,27 @@
 """From files to histories: JSON, JSONL and SQLite checkpoints; never raises for what a file holds."""
 
 import os
+import tempfile
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from evalkit.io import BrokenFileError, Ledger, SourceError, decode_json, list_files, read_file, read_files, resolve
+from evalkit.io import (
+    BrokenFileError,
+    Ledger,
+    Source,
+    SourceError,
+    StorageOptions,
+    decode_json,
+    is_url,
+    list_source,
+    parse_files,
+    read_file,
+    storage,
+)
 from evalkit.io.ledger import Status
 from evalkit.steps.checkpoint import SQLITE_MAGIC, CheckpointError, read_checkpoints
 from evalkit.steps.format import DEFAULTS, HISTORY_KEY, PLAN_KEY, Options, StepRecord
@@ -43,15 +57,24 @@ class Found(NamedTuple):
 
 
 def read_histories(
-    source: str | os.PathLike | Iterable[str | os.PathLike], options: Options = DEFAULTS
+    source: Source,
+    options: Options = DEFAULTS,
+    *,
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
 ) -> tuple[list[History], Ledger]:
     """Read every history of files and folders.
 
     Parameters
     ----------
     source : str, path, or several of them
-        Files, folders (also what is below them), or ``samples:steps``. An empty name in a list stands for none.
+        Files, folders (also what is below them), or ``samples:steps``; also globs and URLs: see
+        `evalkit.io.list_source`. An empty name in a list stands for none.
     options : Options
+    jobs : int, optional
+        Processes to read with; see `evalkit.io.parse_files`.
+    storage_options : mapping, optional
+        For the file systems behind URLs, as fsspec takes them.
 
     Returns
     -------
@@ -66,13 +89,24 @@ def read_histories(
         Where a source is not there.
     """
     sources = [source] if isinstance(source, (str, os.PathLike)) else [one for one in source if one]
+    parse = partial(parse_history, options=options)
     histories, ledger = [], Ledger()
-    roots = [resolve(one) for one in sources]
-    for path in dict.fromkeys(path for root in roots for path in list_files(root)):
-        found = read_history_file(path, options, wait=path in roots)
-        histories += found.histories
-        ledger.add(path, found.status, found.reason)
+    with storage(storage_options):
+        files = list_source(sources).files
+        pipes = _named_pipes(sources, files)
+        found = parse_files((path for path in files if path not in pipes), parse, jobs)
+        for path in files:
+            one = parse(path, read_file(path)) if path in pipes else next(found)
+            histories += one.histories
+            ledger.add(path, one.status, one.reason)
     return histories, ledger
+
+
+def _named_pipes(sources: Iterable[str | os.PathLike], files: Iterable[str]) -> set[str]:
+    """Give the pipes among the files that were named one by one: they are waited for, those in folders are not."""
+    named = {str(Path(source).expanduser()) for source in sources}
+    local = (Path(path) for path in named.intersection(files) if not is_url(path))
+    return {str(path) for path in local if path.exists() and not (path.is_file() or path.is_dir())}
 
 
 def load_history(path: str | os.PathLike, options: Options = DEFAULTS) -> list[StepRecord]:
@@ -89,17 +123,21 @@ def load_history(path: str | os.PathLike, options: Options = DEFAULTS) -> list[S
     return histories[-1].records
 
 
-def read_history_file(path: str, options: Options = DEFAULTS, *, wait: bool = True) -> Found:
-    """Read the histories of one file; the kind is told by the first bytes and the suffix.
-
-    A pipe is waited for where it was named (`wait`); one that stands in a folder counts as failed.
-    """
+def read_history_file(path: str, options: Options = DEFAULTS) -> Found:
+    """Read the histories of one file; see `parse_history`."""
     try:
-        data = read_file(path) if wait else next(read_files([path]))[1]
+        return parse_history(path, read_file(path), options)
+    except OSError as error:
+        return parse_history(path, error, options)
+
+
+def parse_history(path: str, data: bytes | OSError, options: Options = DEFAULTS) -> Found:
+    """Find the histories in the bytes of a file; the kind is told by the first of them and the suffix."""
+    try:
         if isinstance(data, OSError):
             raise data
         if data.startswith(SQLITE_MAGIC):
-            return _from_checkpoints(path, options)
+            return _from_database(path, data, options)
         if Path(path).suffix.lower() in LINES:
             return _from_lines(path, data, options)
         return _from_json(path, data, options)
@@ -108,6 +146,15 @@ def read_history_file(path: str, options: Options = DEFAULTS, *, wait: bool = Tr
     except (BrokenFileError, CheckpointError) as error:
         other = Path(path).suffix.lower() not in SUFFIXES
         return Found([], "skipped", _NONE) if other else Found([], "failed", str(error))
+
+
+def _from_database(path: str, data: bytes, options: Options) -> Found:
+    if not is_url(path):
+        return _from_checkpoints(path, path, options)
+    with tempfile.TemporaryDirectory() as folder:  # SQLite opens local files only
+        copy = os.path.join(folder, "checkpoints.sqlite")
+        Path(copy).write_bytes(data)
+        return _from_checkpoints(path, copy, options)
 
 
 def _from_json(path: str, data: bytes, options: Options) -> Found:
@@ -167,9 +214,9 @@ def _state_in(value: Any) -> Mapping | None:
     return next((state for state in (value, *inner) if isinstance(state.get(HISTORY_KEY), list)), None)
 
 
-def _from_checkpoints(path: str, options: Options) -> Found:
+def _from_checkpoints(path: str, database: str, options: Options) -> Found:
     histories, without, broken = [], 0, []
-    for thread, values in read_checkpoints(path):
+    for thread, values in read_checkpoints(database):
         if isinstance(values, CheckpointError):
             broken.append(f"thread {thread}: {values}")
         elif isinstance(values.get(HISTORY_KEY), list):

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evalkit.io import Column, frame
+from evalkit.io import Column, StorageOptions, frame
 from evalkit.steps.evaluators import evaluate_history
 from evalkit.steps.format import DEFAULTS, Options, StepRecord
 from evalkit.steps.jsonable import to_jsonable
@@ -80,15 +80,23 @@ class StepHistories(NamedTuple):
     histories: list[History]
 
 
-def load(source: Any, options: Options = DEFAULTS) -> StepHistories:
+def load(
+    source: Any,
+    options: Options = DEFAULTS,
+    *,
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
+) -> StepHistories:
     """Read and judge histories.
 
     Parameters
     ----------
     source : str, path, or a list of them
-        Files (JSON, JSONL, LangGraph's SQLite checkpoints), folders, or ``samples:steps``; empty names in a list are
-        left out.
+        Files (JSON, JSONL, LangGraph's SQLite checkpoints), folders, or ``samples:steps``; also globs and URLs. Empty
+        names in a list are left out.
     options : Options
+    jobs, storage_options
+        As for `evalkit.steps.parse.read_histories`.
 
     Returns
     -------
@@ -99,7 +107,7 @@ def load(source: Any, options: Options = DEFAULTS) -> StepHistories:
     SourceError
         Where a source is not there.
     """
-    histories, ledger = read_histories(source, options)
+    histories, ledger = read_histories(source, options, jobs=jobs, storage_options=storage_options)
     rows = [evaluated_rows(history, options) for history in histories]
     steps = frame([row for step_rows, _ in rows for row in step_rows], STEP_COLUMNS)
     checks = frame([row for _, check_rows in rows for row in check_rows], CHECK_COLUMNS)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 from tabulate import tabulate
 
-from evalkit.io import Ledger, SourceError, plain
+from evalkit.io import Ledger, SourceError, StorageOptions, plain
 from evalkit.io.output import check_output, write_frame
 from evalkit.steps.evaluators import evaluate_history
 from evalkit.steps.export import write_otlp
@@ -27,6 +27,8 @@ _CHECK_HEADERS = ("#", "step", "function", "check", "score", "label", "severity"
 def report_histories(
     sources: Sequence[str],
     *,
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
     checks: bool = False,
     step: int | None = None,
     output: str | None = None,
@@ -37,7 +39,9 @@ def report_histories(
     Parameters
     ----------
     sources : sequence of str
-        Files and folders.
+        Files and folders, also globs and URLs.
+    jobs, storage_options
+        As for `read_histories`.
     checks : bool
         Print (and write) checks instead of steps.
     step : int, optional
@@ -52,7 +56,7 @@ def report_histories(
     """
     if output and not output.lower().endswith(SPANS):
         check_output(output)
-    histories, ledger = read_histories(sources, options)
+    histories, ledger = read_histories(sources, options, jobs=jobs, storage_options=storage_options)
     if not histories:
         raise SourceError(_nothing(sources, ledger))
     if step is None:

@@ -1,0 +1,51 @@
+"""Paths of files, local or behind a URL; the functions of ``os.path`` that only split and join work for both.
+
+A file within an archive has one path too: ``zip://runs.zip!/task/log.json`` is what fsspec calls
+``zip://task/log.json::runs.zip``.
+"""
+
+import os
+import re
+from collections.abc import Iterable
+
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+_MAGIC = re.compile(r"[*?[]")
+INSIDE = "!/"  # between an archive and the path in it
+
+
+def is_url(path: str | os.PathLike) -> bool:
+    """Tell whether a path is a URL, such as ``s3://bucket/runs``."""
+    return isinstance(path, str) and _URL.match(path) is not None
+
+
+def protocol_of(url: str) -> str:
+    """Give a URL's protocol, such as ``s3``; empty for a local path."""
+    match = _URL.match(url)
+    return match[1].lower() if match else ""
+
+
+def place_of(url: str) -> str:
+    """Give the part of a URL that names the file system: protocol and host or bucket, or the archive."""
+    archive, inside, _ = url.rpartition(INSIDE)
+    return archive + inside if inside else "/".join(url.split("/", 3)[:3])
+
+
+def absolute(path: str) -> str:
+    """Give a path that does not depend on the working folder; a URL stays as it is."""
+    return path if is_url(path) else os.path.abspath(path)
+
+
+def has_magic(path: str) -> bool:
+    """Tell whether a path holds any of ``*``, ``?`` and ``[``, as globs do."""
+    return _MAGIC.search(path) is not None
+
+
+def common_folder(folders: Iterable[str]) -> str:
+    """Give the folder that all folders lie in or are; empty where there is none."""
+    split = [folder.split("/") for folder in folders]
+    shared = []
+    for parts in zip(*split, strict=False):
+        if len(set(parts)) > 1:
+            break
+        shared.append(parts[0])
+    return "/".join(shared)

@@ -1,0 +1,218 @@
+"""Files behind a URL, by fsspec: listed once, read side by side, tried again where that fails.
+
+Credentials come from the environment, from fsspec's configuration or from storage options, never from the URL: paths
+are shown in tables and reports. What an error says is cleared of them.
+"""
+
+import errno
+import re
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from evalkit.io.paths import INSIDE, is_url, place_of, protocol_of
+from evalkit.io.storage import FileMark, storage_options
+
+AT_A_TIME = 16  # reads under way at once
+READ_AHEAD = 64  # files asked for before the first of them is used
+ATTEMPTS = 2  # beside those that many file systems make themselves
+PAUSE = 0.5  # seconds between them
+TIMEOUT = 60.0  # seconds for one read
+
+_TAGS = ("ETag", "etag", "md5Hash", "content_md5", "checksum", "CRC", "generation")
+_TIMES = ("LastModified", "mtime", "updated", "last_modified", "modified", "date_time", "created")
+_FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)  # trying again won't help
+_KINDS = (*_FINAL, TimeoutError, ConnectionError)
+_SECRET = re.compile(r"key|secret|token|pass|credential|signature|sas|auth", re.IGNORECASE)
+_IN_URL = re.compile(r"(?<=://)[^/\s@]+@|\?\S*(?:sig|token|key|cred)\S*", re.IGNORECASE)
+
+
+class _Store:
+    """The file system of one place (a bucket, a host, an archive), with URLs turned into its paths and back.
+
+    Raises OSError where it can't be opened.
+    """
+
+    def __init__(self, url: str) -> None:
+        import fsspec
+
+        place, options = place_of(url), storage_options()
+        self._secrets = list(_secrets(options))
+        try:
+            if place.endswith(INSIDE):
+                archive = place.removesuffix(INSIDE).partition("://")[2]
+                inner = {"target_options": options} if is_url(archive) else {}
+                self.fs = fsspec.filesystem(protocol_of(url), fo=archive, **inner)
+                self._prefix = place
+            else:
+                self.fs, path = fsspec.core.url_to_fs(url, **options)
+                host = place.partition("://")[2]
+                self._prefix = f"{protocol_of(url)}://" + f"{host}/" * (not path.lstrip("/").startswith(host))
+        except Exception as error:  # what a file system raises is its own affair
+            raise _plain_error(error, self._secrets) from None
+        if not self._prefix.endswith(INSIDE) and protocol_of(url) in ("http", "https"):
+            self._prefix = ""  # its paths are URLs
+
+    def path(self, url: str) -> str:
+        return url.rpartition(INSIDE)[2] if self._prefix.endswith(INSIDE) else self.fs._strip_protocol(url)
+
+    def url(self, path: str) -> str:
+        return self._prefix + path.strip("/")
+
+    def call(self, function: Callable, *args: Any, **options: Any) -> Any:
+        """Call a function of the file system, again where it fails; raises nothing but OSError."""
+        for attempt in range(ATTEMPTS):
+            try:
+                return function(*args, **options)
+            except Exception as error:
+                if attempt == ATTEMPTS - 1 or isinstance(error, _FINAL):
+                    raise _plain_error(error, self._secrets) from None
+                time.sleep(PAUSE)
+        raise AssertionError
+
+    def read(self, url: str) -> bytes | OSError:
+        try:
+            if self.fs.async_impl:
+                from fsspec.asyn import sync
+
+                return self.call(sync, self.fs.loop, self.fs._cat_file, self.path(url), timeout=TIMEOUT)
+            return self.call(self.fs.cat_file, self.path(url))
+        except OSError as error:
+            return error
+
+
+def list_remote(url: str, *, recursive: bool = True) -> tuple[dict[str, FileMark], list[str]]:
+    """List what lies under a URL; hidden files and folders are left out.
+
+    Parameters
+    ----------
+    url : str
+    recursive : bool
+        Also the folders below.
+
+    Returns
+    -------
+    files : dict of str to FileMark
+        One entry, `url` itself, where it is a file.
+    folders : list of str
+        Those that hold files, and empty ones where the file system knows such; none where `url` is a file.
+
+    Raises
+    ------
+    OSError
+        Where nothing is there, or it can't be listed.
+    """
+    store = _Store(url)
+    root = store.path(url).rstrip("/")
+    store.fs.invalidate_cache()
+    found = store.call(store.fs.find, root, detail=True, withdirs=True, maxdepth=None if recursive else 1)
+    files, folders = {}, {store.url(root)}
+    for path, info in found.items():
+        below = path.strip("/")[len(root.strip("/")) :].strip("/")
+        if any(part.startswith(".") for part in below.split("/")):
+            continue
+        if info.get("type") == "directory" or path.endswith("/"):
+            folders.add(store.url(path))
+        elif not below:
+            return {store.url(path): _mark(info)}, []
+        else:
+            files[store.url(path)] = _mark(info)
+            folders.update(store.url(f"{root}/{folder}") for folder in _folders_above(below))
+    if not files and not store.call(store.fs.isdir, root):
+        raise FileNotFoundError(errno.ENOENT, "no such file or folder")
+    return files, sorted(folders) if recursive else [store.url(root)]
+
+
+def glob_remote(url: str) -> list[str]:
+    """Give the files and folders that match a URL with ``*``, ``?`` or ``[``, sorted, hidden ones left out.
+
+    Raises as `list_remote`.
+    """
+    store = _Store(url)
+    store.fs.invalidate_cache()
+    found = (path.strip("/") for path in store.call(store.fs.glob, store.path(url)))
+    return sorted(store.url(path) for path in found if "/." not in f"/{path}")
+
+
+def mark_remote(url: str) -> FileMark | None:
+    """Ask for a file's mark; None where it is not there or can't be asked for."""
+    try:
+        store = _Store(url)
+        return _mark(store.call(store.fs.info, store.path(url)))
+    except OSError:
+        return None
+
+
+def read_remote(urls: Iterable[str]) -> Iterator[tuple[str, bytes | OSError]]:
+    """Read files in order, several at a time; what fails is tried again, and then its error is given."""
+    stores: dict[str, _Store] = {}
+    coming = iter(urls)
+    with ThreadPoolExecutor(AT_A_TIME, "evalkit-read") as pool:
+        waiting = deque(_start(url, stores, pool) for url in islice(coming, READ_AHEAD))
+        try:
+            while waiting:
+                url, result = waiting.popleft()
+                data = result()
+                waiting.extend(_start(ahead, stores, pool) for ahead in islice(coming, 1))
+                yield url, data
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _start(url: str, stores: dict[str, _Store], pool: ThreadPoolExecutor) -> tuple[str, Callable[[], bytes | OSError]]:
+    """Begin to read a file; in a file system that is not made for it, nothing is done before its turn."""
+    place = place_of(url)
+    if place not in stores:
+        try:
+            stores[place] = _Store(url)
+        except OSError as error:
+            return url, partial(copy, error)
+    store = stores[place]
+    return url, pool.submit(store.read, url).result if store.fs.async_impl else partial(store.read, url)
+
+
+def _folders_above(path: str) -> Iterator[str]:
+    while path := path.rpartition("/")[0]:
+        yield path
+
+
+def _mark(info: Mapping[str, Any]) -> FileMark:
+    tag = next((str(info[name]) for name in _TAGS if info.get(name)), "")
+    times = (_seconds(info[name]) for name in _TIMES if info.get(name))
+    return FileMark(int(info.get("size") or 0), next(times, 0.0), tag)
+
+
+def _seconds(value: Any) -> float:
+    if isinstance(value, tuple):  # of an archive: year to second
+        value = datetime(*value[:6])
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return 0.0
+    return value.timestamp() if isinstance(value, datetime) else float(value)
+
+
+def _plain_error(error: Exception, secrets: Iterable[str]) -> OSError:
+    """Turn what a file system raises into a plain OSError, without credentials."""
+    kind = next((kind for kind in _KINDS if isinstance(error, kind)), OSError)
+    text = getattr(error, "strerror", None) or str(error) or "no reason was given"
+    if not isinstance(error, OSError):
+        text = f"{type(error).__name__}: {text}"
+    for secret in secrets:
+        text = text.replace(secret, "…")
+    return kind(getattr(error, "errno", None) or errno.EIO, _IN_URL.sub("…", text))
+
+
+def _secrets(options: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            yield from _secrets(value)
+        elif isinstance(value, str) and len(value) > 2 and _SECRET.search(str(name)):
+            yield value

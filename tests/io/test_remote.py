@@ -1,0 +1,299 @@
+"""Files behind URLs: on a real S3 server on loopback, in memory, in archives, and on a file system that fails."""
+
+import asyncio
+import json
+import time
+import zipfile
+
+import fsspec
+import pandas as pd
+import pytest
+from fsspec.asyn import AsyncFileSystem
+
+from evalkit.io import SourceError, list_files, list_source, read_file, read_files, remote, storage
+from evalkit.mindcraft import agents_df, aggregate_results, conversation, extract_task_outcome, load
+
+SECRET = "not-to-be-shown"
+EXPERIMENT = "cooking/some-org/model-7b/suite/exp_1"  # as runs are uploaded: {task_type}/{model}/{suite}/{experiment}
+
+
+def said(score, who=""):
+    turns = [{"role": "user", "content": who}, {"role": "system", "content": f"Task ended with score : {score}"}]
+    return json.dumps({"memory": "", "turns": turns}).encode()
+
+
+FILES = {
+    f"{EXPERIMENT}/bread/Andy_0_0.json": said(1, "a"),
+    f"{EXPERIMENT}/bread/Jill_1_0.json": said(0, "b"),
+    f"{EXPERIMENT}/cake/Andy_0_0.json": said(0.5, "c"),
+    f"{EXPERIMENT}/cake/Andy_0_1.json": b"{",
+    f"{EXPERIMENT}/.trash/Andy_0_0.json": said(1, "d"),
+    f"{EXPERIMENT}/notes.txt": b"hello",
+}
+
+
+@pytest.fixture(scope="module")
+def server():
+    """Start an S3 server; return the storage options to reach it with, and what puts files into the bucket `logs`."""
+    pytest.importorskip("s3fs")
+    pytest.importorskip("moto")
+    from moto.moto_server.threaded_moto_server import ThreadedMotoServer
+    from moto.s3.models import s3_backends
+
+    threaded = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    threaded.start()
+    host, port = threaded.get_host_and_port()
+    backend = s3_backends["123456789012"]["aws"]  # the server runs in this process
+    backend.create_bucket("logs", "us-east-1")
+    options = {
+        "key": "me",
+        "secret": SECRET,
+        "endpoint_url": f"http://{host}:{port}",
+        "config_kwargs": {"retries": {"max_attempts": 1}},
+    }
+    yield options, lambda key, content: backend.put_object("logs", key, content)
+    threaded.stop()
+
+
+@pytest.fixture(scope="module")
+def bucket(server):
+    """Fill the bucket with the runs of `FILES`; return the storage options."""
+    options, put = server
+    for key, content in FILES.items():
+        put(key, content)
+    return options
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for key, content in FILES.items():
+        path = tmp_path / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return tmp_path
+
+
+def same_but_for_the_root(one, other, root, url):
+    for frame in (one, other):
+        assert len(frame)
+    texts = [c for c in one if one[c].dtype == "str"]
+    moved = one.assign(**{c: one[c].str.replace(str(root), url, regex=False) for c in texts})
+    pd.testing.assert_frame_equal(moved, other)
+
+
+def test_a_bucket_gives_the_frames_of_the_same_folder(bucket, folder):
+    local, found = load(folder), load("s3://logs/cooking", storage_options=bucket)
+    same_but_for_the_root(local.runs, found.runs, folder, "s3://logs")
+    same_but_for_the_root(local.agents, found.agents, folder, "s3://logs")
+    same_but_for_the_root(local.ledger, found.ledger, folder, "s3://logs")
+    assert set(found.runs["model_name"]) == {"some-org/model-7b"}
+    assert set(found.runs["model_source"]) == {"s3_path"}
+
+
+@pytest.mark.parametrize(
+    ("source", "n"),
+    [
+        ("s3://logs", 5),
+        (f"s3://logs/{EXPERIMENT}/", 5),
+        (f"s3://logs/{EXPERIMENT}/*/Andy_0_*.json", 3),
+        (f"s3://logs/{EXPERIMENT}/bread/Jill_1_0.json", 1),
+        ([f"s3://logs/{EXPERIMENT}/bread", f"s3://logs/{EXPERIMENT}/cake", f"s3://logs/{EXPERIMENT}/bread"], 4),
+    ],
+)
+def test_folders_globs_files_and_lists_are_listed(bucket, source, n):
+    with storage(bucket):
+        listing = list_source(source)
+    assert len(listing.files) == len(set(listing.files)) == n
+    assert all(file.startswith("s3://logs/cooking/") for file in listing.files)
+    assert set(listing.marks) == set(listing.files)
+    assert all(mark.size and mark.tag and mark.modified for mark in listing.marks.values())
+
+
+def test_single_functions_take_urls(bucket):
+    folder = f"s3://logs/{EXPERIMENT}/bread"
+    with storage(bucket):
+        assert extract_task_outcome(folder, None)["overall_raw_score"] == 1
+        assert "Task ended with score : 1" in conversation(f"{folder}/Andy_0_0.json")
+        assert read_file(f"{folder}/Andy_0_0.json") == FILES[f"{EXPERIMENT}/bread/Andy_0_0.json"]
+    assert len(aggregate_results([folder, folder], storage_options=bucket)) == 1
+
+
+def test_more_keys_than_a_page_holds_are_all_listed(server):
+    options, put = server
+    for i in range(2500):
+        put(f"many/task_{i % 500}/Andy_0_{i}.json", b"")
+    with storage(options):
+        listing = list_source("s3://logs/many")
+    assert len(listing.files) == 2500
+    assert len(listing.folders) == 501
+
+
+def test_a_prefix_is_a_folder_and_not_the_beginning_of_a_name(server):
+    options, put = server
+    put("pre/a.json", b"{}")
+    put("prefix/b.json", b"{}")
+    with storage(options):
+        assert list_files("s3://logs/pre") == ["s3://logs/pre/a.json"]
+
+
+def test_a_marker_of_an_empty_folder_is_a_folder(server):
+    options, put = server
+    put("marked/exp_1/bread/Andy_0_0.json", said(1))
+    put("marked/exp_1/multiagent_cooking_cake/", b"")
+    runs = load("s3://logs/marked", storage_options=options).runs
+    assert runs["task_id"].tolist() == ["bread", "multiagent_cooking_cake"]
+
+
+@pytest.mark.parametrize("source", ["s3://logs/nothing", "s3://no-such-bucket/x", "s3://logs/nothing*"])
+def test_what_is_not_there_is_one_clear_error(bucket, source):
+    with storage(bucket), pytest.raises(SourceError, match=r"no such|no file|does not exist") as caught:
+        list_source(source)
+    assert SECRET not in str(caught.value)
+
+
+def test_a_server_that_fails_or_is_slow_is_asked_again_and_then_in_the_ledger(server, monkeypatch):
+    from moto.s3.models import S3Backend
+
+    options, put = server
+    calls, whole = {}, S3Backend.get_object
+
+    def get_object(self, bucket, key, *args, **more):
+        name = key.rpartition("/")[2]
+        calls[name] = calls.get(name, 0) + 1
+        if name.startswith("broken") or (name.startswith("flaky") and calls[name] == 1):
+            raise RuntimeError("out of order")  # the server answers 500
+        if name.startswith("slow"):
+            time.sleep(3)
+        return whole(self, bucket, key, *args, **more)
+
+    for name in ("broken", "flaky", "slow", "well"):
+        put(f"shaky/exp_1/bread/{name}_0.json", said(1, name))
+    monkeypatch.setattr(S3Backend, "get_object", get_object)
+    monkeypatch.setattr(remote, "TIMEOUT", 2.0)
+    monkeypatch.setattr("s3fs.core.S3FileSystem.retries", 1)
+    ledger = load("s3://logs/shaky", storage_options=options).ledger
+    status = {row.source.rpartition("/")[2]: (row.status, row.reason) for row in ledger.itertuples()}
+    assert status["flaky_0.json"] == status["well_0.json"] == ("used", "")
+    assert status["broken_0.json"][0] == status["slow_0.json"][0] == "failed"
+    assert status["slow_0.json"][1].startswith("TimeoutError")
+    assert calls["broken_0.json"] > 1
+
+
+class Shaky(fsspec.AbstractFileSystem):
+    """A file system whose errors name the secret it was opened with."""
+
+    protocol = "shaky"
+    cachable = False
+
+    def __init__(self, password="", token="", **more):
+        super().__init__(**more)
+        self.text = f"login with {password} at https://user:{password}@host/x?token={token} was refused"
+
+    def ls(self, path, detail=True, **options):
+        if "list" in path:
+            raise OSError(self.text)
+        return [{"name": f"{path.strip('/')}/a.json", "size": 1, "type": "file"}]
+
+    def cat_file(self, path, **options):
+        raise RuntimeError(self.text)
+
+    def isdir(self, path):
+        return True
+
+
+@pytest.fixture
+def shaky(monkeypatch):
+    fsspec.register_implementation("shaky", Shaky, clobber=True)
+    monkeypatch.setattr(remote, "PAUSE", 0)
+    return {"password": SECRET, "token": "t0ken"}
+
+
+def test_errors_do_not_hold_credentials(shaky, recwarn):
+    with storage(shaky):
+        ((_, error),) = read_files(list_files("shaky://x"))
+        with pytest.raises(SourceError) as caught:
+            list_files("shaky://list")
+    for found in (error, caught.value):
+        assert "was refused" in str(found)
+        assert SECRET not in repr(found)
+        assert "t0ken" not in repr(found)
+    assert caught.value.__cause__ is None
+    ledger = agents_df("shaky://x", storage_options=shaky)["parsing_errors"]
+    assert ledger.tolist()[0].startswith("OSError: RuntimeError: login")
+
+
+@pytest.mark.parametrize("url", ["s3://me:pw@logs/x", "ftp://pw@host/x", "https://host/x?X-Amz-Signature=pw"])
+def test_credentials_in_a_url_are_refused_and_not_repeated(url):
+    with pytest.raises(SourceError, match="credentials don't belong in a URL") as caught:
+        list_source(url)
+    assert "pw" not in str(caught.value)
+
+
+class Slow(AsyncFileSystem):
+    """A file system of many small files, each of which takes a while."""
+
+    protocol = "slow"
+    cachable = False
+    under_way = most = 0
+
+    async def _cat_file(self, path, start=None, end=None, **options):
+        Slow.under_way += 1
+        Slow.most = max(Slow.most, Slow.under_way)
+        await asyncio.sleep(0.02)
+        Slow.under_way -= 1
+        return path.encode()
+
+
+def test_remote_files_are_read_side_by_side_in_order():
+    fsspec.register_implementation("slow", Slow, clobber=True)
+    urls = [f"slow://x/{i}" for i in range(200)]
+    assert [(url, b"x/%d" % i) for i, url in enumerate(urls)] == list(read_files(urls))
+    assert 4 < Slow.most <= remote.AT_A_TIME
+
+
+def test_local_and_remote_files_may_be_mixed(folder):
+    with fsspec.open("memory://mixed/a.json", "wb") as file:
+        file.write(b"{}")
+    named = ["memory://mixed/a.json", str(folder / "cooking"), "memory://mixed"]
+    found = list_source(named)
+    assert found.files[0] == "memory://mixed/a.json"
+    assert len(found.files) == 6
+    assert [data for _, data in read_files(found.files)][0] == b"{}"
+
+
+@pytest.mark.parametrize("where", ["local", "bucket"])
+def test_an_archive_gives_the_frames_of_the_same_folder(folder, server, where):
+    options, put = server
+    with zipfile.ZipFile(folder / "runs.zip", "w") as archive:
+        for key, content in FILES.items():
+            archive.writestr(key, content)
+    place = str(folder / "runs.zip")
+    if where == "bucket":
+        put("archive/runs.zip", (folder / "runs.zip").read_bytes())
+        place = "s3://logs/archive/runs.zip"
+    found = load(f"zip://cooking::{place}", storage_options=options)
+    same_but_for_the_root(load(folder / "cooking").runs, found.runs, folder, f"zip://{place}!")
+    assert len(load(f"zip://::{place}", storage_options=options).runs) == 3
+
+
+def test_file_urls_are_local_paths(folder):
+    assert list_files(f"file://{folder}/cooking") == list_files(folder / "cooking")
+
+
+def test_a_protocol_that_nobody_knows_is_named():
+    with pytest.raises(SourceError, match=r"nope://x: .*Protocol not known"):
+        list_source("nope://x")
+
+
+def test_a_stored_parse_of_a_bucket_is_used_until_an_object_changes(server, monkeypatch, tmp_path):
+    options, put = server
+    monkeypatch.setenv("EVALKIT_CACHE", str(tmp_path))
+    monkeypatch.setattr("evalkit.io.store.SETTLED", -10.0)
+    put("kept/exp_1/bread/Andy_0_0.json", said(0))
+    assert load("s3://logs/kept", storage_options=options).runs["overall_score"].tolist() == [0]
+    with monkeypatch.context() as patch:
+        patch.setattr(remote, "read_remote", lambda urls: pytest.fail("read again"))
+        assert load("s3://logs/kept", storage_options=options).runs["overall_score"].tolist() == [0]
+    put("kept/exp_1/bread/Andy_0_0.json", said(1))
+    assert load("s3://logs/kept", storage_options=options).runs["overall_score"].tolist() == [1]
+    assert SECRET.encode() not in b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
