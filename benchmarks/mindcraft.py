@@ -1,11 +1,12 @@
 """Reading Mindcraft runs against the plain way, alternating in one run.
 
 ``python benchmarks/mindcraft.py [FOLDER]`` generates 5 models × 400 tasks × 2 or 3 agents if no folder is given.
-The plain way is glob, json.load, a list of dicts, DataFrame: one row per log, the score by a substring, nothing else.
+The store of parsed tables is off: every round reads and parses. The plain way is glob, json.load, a list of dicts, DataFrame: one row per log, the score by a substring, nothing else.
 """
 
 import glob
 import json
+import os
 import statistics
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from make_mindcraft import make_runs
 from evalkit.io import list_files, read_files
 from evalkit.mindcraft import runs_df
 
+os.environ["EVALKIT_CACHE"] = "off"
 ROUNDS = 5
 NEEDLE = b"Task ended with score"
 
