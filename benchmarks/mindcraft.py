@@ -1,7 +1,8 @@
 """Reading Mindcraft runs against the plain way, alternating in one run.
 
 ``python benchmarks/mindcraft.py [FOLDER]`` generates 5 models × 400 tasks × 2 or 3 agents if no folder is given.
-The store of parsed tables is off: every round reads and parses. The plain way is glob, json.load, a list of dicts, DataFrame: one row per log, the score by a substring, nothing else.
+The plain way is glob, json.load, a list of dicts, DataFrame: one row per log, the score by a substring, nothing else.
+The store of parsed tables is off: every round reads and parses.
 """
 
 import glob
