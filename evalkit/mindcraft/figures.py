@@ -72,21 +72,7 @@ def estimates(
         name, own = _text(row[category]), _text(row[hue]) if hue else ""
         offset = (hues.index(own) - (len(hues) - 1) / 2) * 0.8 / len(hues)
         y = names.index(name) + offset
-        colour, marker = styles[own]
-        pale = highlight is not None and highlight not in (own, name)
-        look = {"color": colour, "alpha": 0.45 if pale else 1.0}
-        ax.plot([row["low"], row["high"]], [y, y], lw=1.6 if pale else 2.4, solid_capstyle="round", **look)
-        ax.plot(row["estimate"], y, marker, ms=5 if pale else 7, mec="white", mew=0.6, **look)
-        ax.annotate(
-            f"n={row['n']}",
-            (1.0, y),
-            (4, 0),
-            ("axes fraction", "data"),
-            "offset points",
-            va="center",
-            size=8,
-            color="#5b616b",
-        )
+        _draw_estimate(ax, row, y, *styles[own], pale=highlight is not None and highlight not in (own, name))
     ax.set_yticks(range(len(names)), [label(name) for name in names])
     ax.set_ylim(len(names) - 0.45, -0.55)
     ax.set_xlabel(f"{xlabel} with 95 % interval")
@@ -172,6 +158,14 @@ def describe_statuses(table: pd.DataFrame, category: str = "model_name") -> str:
         counts = [f"{row[str(s)]} {_words(s)}" for s in STATUS_COLOURS if row[str(s)]]
         parts.append(f"{_text(row[category])}: {', '.join(counts)}")
     return "; ".join(parts) + "." if parts else "No runs of this kind."
+
+
+def _draw_estimate(ax: Axes, row: dict, y: float, colour: str, marker: str, *, pale: bool) -> None:
+    look = {"color": colour, "alpha": 0.45 if pale else 1.0}
+    ax.plot([row["low"], row["high"]], [y, y], lw=1.6 if pale else 2.4, solid_capstyle="round", **look)
+    ax.plot(row["estimate"], y, marker, ms=5 if pale else 7, mec="white", mew=0.6, **look)
+    beside = {"xytext": (4, 0), "xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+    ax.annotate(f"n={row['n']}", (1.0, y), va="center", size=8, color="#5b616b", **beside)
 
 
 def _draw_references(ax: Axes, references: pd.DataFrame) -> None:
