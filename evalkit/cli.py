@@ -3,11 +3,35 @@
 Heavy imports stand inside the commands, so that ``evalkit --help`` stays quick.
 """
 
+import functools
 import sys
+from collections.abc import Callable
 
 import click
 
 from evalkit._version import __version__
+
+
+def _reading(command: Callable) -> Callable:
+    """Add the options of how files are read; the command gets them as `reading`, keywords of the function it calls."""
+
+    @click.option("--jobs", type=click.IntRange(1), help="Processes to read with; they pay from 1,000 files on.")
+    @click.option("--scheduler", metavar="ADDRESS", help="Read on a Dask cluster, such as tcp://10.0.0.1:8786.")
+    @click.option("--storage-options", "storage", metavar="FILE", help="JSON file of fsspec's options for URLs.")
+    @functools.wraps(command)
+    def with_options(jobs, scheduler, storage, **arguments):
+        from evalkit.io.parallel import cluster
+        from evalkit.io.storage import read_storage_options
+
+        options = read_storage_options(storage) if storage else None
+        with cluster(scheduler):
+            return command(reading={"jobs": jobs, "storage_options": options}, **arguments)
+
+    return with_options
+
+
+def _one_or_many(sources: tuple[str, ...]) -> str | list[str]:
+    return sources[0] if len(sources) == 1 else list(sources)
 
 
 class _Group(click.Group):
@@ -37,7 +61,7 @@ def main() -> None:
 
 
 @main.command()
-@click.argument("runs")
+@click.argument("runs", nargs=-1, required=True, metavar="RUNS...")
 @click.option("--tasks", multiple=True, help="Task definitions: a file, a folder or a quoted glob. Repeatable.")
 @click.option("--by", multiple=True, help="Column to group by. Repeatable. [default: model_name]")
 @click.option("--layout", help="What the folders mean, such as '{model_name}/{task_id}'.")
@@ -51,8 +75,9 @@ def main() -> None:
 @click.option("--original-mtimes", is_flag=True, help="The files' times are the experiment's own: gives durations.")
 @click.option("--legacy", is_flag=True, help="Also what the original MineCollab scripts would have said, and why.")
 @click.option("--output", help="Write the runs to FILE.csv, FILE.json or FILE.parquet.", metavar="FILE")
-def mindcraft(runs, tasks, by, layout, scale, original_mtimes, legacy, output) -> None:
-    """Show success rates of the Mindcraft task runs in the folder RUNS."""
+@_reading
+def mindcraft(runs, tasks, by, layout, scale, original_mtimes, legacy, output, reading) -> None:
+    """Show success rates of Mindcraft task runs: RUNS are folders, logs, quoted globs or URLs."""
     from evalkit.io.output import check_output, write_frame
 
     if output:
@@ -60,7 +85,7 @@ def mindcraft(runs, tasks, by, layout, scale, original_mtimes, legacy, output) -
     from evalkit.mindcraft import load
     from evalkit.mindcraft.terminal import legacy_text, overview_text
 
-    logs = load(runs, tasks, layout=layout, scale=scale, original_mtimes=original_mtimes)
+    logs = load(_one_or_many(runs), tasks, layout=layout, scale=scale, original_mtimes=original_mtimes, **reading)
     click.echo(overview_text(logs, by))
     if legacy:
         click.echo("\n" + legacy_text(logs))
@@ -80,16 +105,18 @@ def show(file, last) -> None:
 
 
 @main.command()
-@click.argument("traces")
+@click.argument("traces", nargs=-1, required=True, metavar="TRACES...")
 @click.option("-v", "--verbose", is_flag=True, help="Print every trace, not only the summary.")
 @click.option("--pattern", default="*.json", show_default=True, help="Which files of the folder.")
 @click.option("--by-difficulty", is_flag=True, help="Also break the scores down by difficulty.")
 @click.option("--output", type=click.Path(dir_okay=False), help="Write results and ledger to this file, as JSON.")
-def crafter(traces: str, verbose: bool, pattern: str, by_difficulty: bool, output: str | None) -> None:
-    """Score Crafter session traces: TRACES is a folder or one file."""
+@_reading
+def crafter(traces, verbose, pattern, by_difficulty, output, reading) -> None:
+    """Score Crafter session traces: TRACES are folders, files, quoted globs or URLs."""
     from evalkit.crafter.printing import report_traces
 
-    report_traces(traces, pattern=pattern, verbose=verbose, by_difficulty=by_difficulty, output=output)
+    options = {"pattern": pattern, "verbose": verbose, "by_difficulty": by_difficulty, "output": output}
+    report_traces(_one_or_many(traces), **options, **reading)
 
 
 @main.command()
@@ -132,11 +159,12 @@ def report(targets, params, notebooks, output, texts, files, yamls, jobs, timeou
     metavar="FILE",
     help="Write steps (with --checks: checks) to FILE.csv, .json or .parquet; .otlp.json: spans.",
 )
-def steps(histories: tuple[str, ...], checks: bool, step: int | None, output: str | None) -> None:
-    """Judge the steps of an analysis agent: HISTORY is a file (JSON, JSONL, SQLite checkpoint) or a folder."""
+@_reading
+def steps(histories, checks, step, output, reading) -> None:
+    """Judge the steps of an analysis agent: HISTORY is a file (JSON, JSONL, SQLite checkpoint), a folder or a URL."""
     from evalkit.steps.terminal import report_histories
 
-    report_histories(list(histories), checks=checks, step=step, output=output)
+    report_histories(list(histories), checks=checks, step=step, output=output, **reading)
 
 
 if __name__ == "__main__":
