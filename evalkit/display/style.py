@@ -56,7 +56,7 @@ def new_axes(width: float = 7.0, height: float = 3.6, **subplots) -> Axes:
         As for ``Figure.subplots``; with ``nrows`` or ``ncols`` an array of axes comes back.
     """
     with mpl.rc_context(THEME):
-        return Figure(figsize=(width, height), layout="constrained").subplots(**subplots)
+        return new_figure(width, height).subplots(**subplots)
 
 
 def nothing_to_draw(what: str = "runs", ax: Axes | None = None) -> Axes:

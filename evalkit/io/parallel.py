@@ -5,7 +5,6 @@ from some hundred files on. They are forked where that is safe, since starting n
 Within ``joblib.parallel_config("dask")``, or with any other of joblib's backends, the same work is done there.
 """
 
-import multiprocessing
 import os
 import sys
 import threading
@@ -55,6 +54,8 @@ def parse_files(
     if workers == 1 or len(paths) < (SERIAL_BELOW if serial_below is None else serial_below):
         yield from _parse_here(paths, parse)
         return
+    import multiprocessing  # not above: it would slow the start of commands that read in this process
+
     from joblib import Parallel, delayed, effective_n_jobs
 
     task = delayed(_parse_chunk)
@@ -131,6 +132,8 @@ def _workers(jobs: int | None, remote: bool) -> tuple[int, dict[str, Any]]:
     """Say how many processes to use, and the options that joblib needs for them."""
     if jobs in (None, 1) and "joblib" not in sys.modules:  # nothing was configured
         return 1, {}
+    import multiprocessing
+
     from joblib.parallel import BACKENDS, DEFAULT_BACKEND, get_active_backend
 
     backend, configured = get_active_backend()
