@@ -10,12 +10,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from copy import copy
 from datetime import datetime
 from functools import partial
 from itertools import islice
 from typing import Any
 
+from evalkit.io.files import SourceError
 from evalkit.io.paths import INSIDE, is_url, place_of, protocol_of
 from evalkit.io.storage import FileMark, storage_options
 
@@ -163,6 +165,32 @@ def read_remote(urls: Iterable[str]) -> Iterator[tuple[str, bytes | OSError]]:
                 yield url, data
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def write_remote(url: str, data: bytes) -> None:
+    """Write a file behind a URL.
+
+    Raises
+    ------
+    SourceError
+        Where it can't be written.
+    """
+    try:
+        store = _Store(url)
+        try:
+            store.call(store.fs.pipe_file, store.path(url), data)
+        except FileNotFoundError:  # a file system with real folders
+            store.call(store.fs.makedirs, store.path(url.rpartition("/")[0]), exist_ok=True)
+            store.call(store.fs.pipe_file, store.path(url), data)
+    except OSError as error:
+        raise SourceError(f"{url}: {error.strerror or error}") from None
+
+
+def remove_remote(url: str) -> None:
+    """Remove a file behind a URL; one that is not there any more, or may not be removed, stays as it is."""
+    with suppress(OSError):
+        store = _Store(url)
+        store.call(store.fs.rm_file, store.path(url))
 
 
 def _start(url: str, stores: dict[str, _Store], pool: ThreadPoolExecutor) -> tuple[str, Callable[[], bytes | OSError]]:
