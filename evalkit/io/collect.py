@@ -137,6 +137,7 @@ def collect_files(
         return _update(dataset, names, listing, kind, jobs, progress)
 
 
+@paused_gc()
 def _update(
     dataset: Dataset, sources: list[str], listing: Listing, kind: Kind, jobs: int | None, progress: Progress
 ) -> Collected:
@@ -144,7 +145,7 @@ def _update(
     code = code_version("io", kind.name)
     if dataset.about.get("code") != code:  # what logs say may be read otherwise now
         dataset.parts.clear()
-    known = marks_of(dataset.read("files"))
+    known = marks_of(dataset.read("files", ["source", *FileMark._fields]))
     paths = {whole(path): path for path in [*listing.files, *kind.beside(listing.files)]}
     above = set(paths.values()).difference(listing.files)
     marks = {name: listing.marks.get(path) or mark_of(path) for name, path in paths.items()}
@@ -152,7 +153,8 @@ def _update(
     if known and not marks:
         raise SourceError(f"{dataset.path}: none of its files is there any more; remove it, if that is meant")
     to_read = [name for name, mark in marks.items() if known.get(name) != mark or mark == NOWHERE]
-    vanished = known.keys() - marks.keys() - _below(known, (p for p in listing.files if os.path.isdir(p)))
+    vanished = known.keys() - marks.keys()
+    vanished -= _below(vanished, to_read)
     done = Collected(
         new := len([name for name in to_read if name not in known]),
         len(to_read) - new,
@@ -177,7 +179,6 @@ def _update(
     return done
 
 
-@paused_gc()
 def _add(
     dataset: Dataset, kind: Kind, paths: Mapping[str, str], marks: Mapping[str, FileMark], jobs: int | None
 ) -> None:
@@ -199,10 +200,10 @@ def _parse(parse: Parse, path: str, data: bytes | OSError) -> tuple[bool, Any]:
     return isinstance(data, OSError), parse(path, data)
 
 
-def _below(paths: Iterable[str], folders: Iterable[str]) -> set[str]:
-    """Give the paths that lie in folders, such as those that can't be listed just now."""
-    starts = tuple(f"{folder.rstrip('/')}/" for folder in folders)
-    return {path for path in paths if path.startswith(starts)} if starts else set()
+def _below(vanished: Iterable[str], to_read: Iterable[str]) -> set[str]:
+    """Give those that lie in a folder that stands among the files, since it can't be listed just now."""
+    folders = tuple(f"{path}/" for path in to_read if vanished and os.path.isdir(path))
+    return {path for path in vanished if path.startswith(folders)}
 
 
 def _check_free(path: str) -> None:

@@ -249,5 +249,5 @@ def locked(path: str) -> Iterator[None]:
 
 def marks_of(files: "pd.DataFrame") -> dict[str, FileMark]:
     """Read the marks of a dataset's files."""
-    columns = (files[name] for name in ("source", "size", "modified", "tag"))
-    return {source: FileMark(*mark) for source, *mark in zip(*columns, strict=True)}
+    marks = map(FileMark, *(files[name].tolist() for name in FileMark._fields))
+    return dict(zip(files["source"].tolist(), marks, strict=True))
