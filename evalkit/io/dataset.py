@@ -10,6 +10,7 @@ are not listed any more. So whoever stops in between leaves a whole dataset behi
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -149,11 +150,11 @@ class Dataset:
         import pyarrow as pa
 
         # parts that are no bigger join the new one: there are never many small ones, and no row is copied often
-        small = [
-            part
-            for part in self.parts
-            if (part.table, part.model) == (table, model) and part.rows <= min(len(rows), PART_ROWS)
-        ]
+        small, total = [], len(rows)
+        for part in sorted(self.parts, key=lambda part: part.rows):
+            if (part.table, part.model) == (table, model) and part.rows <= min(total, PART_ROWS):
+                small.append(part)
+                total += part.rows
         rows = pa.concat_tables([*self._tables(small), rows])
         self.parts = [part for part in self.parts if part not in small]
         self._write(table, model, rows)
@@ -177,6 +178,8 @@ class Dataset:
                 if isinstance(data, OSError):
                     raise data
                 yield read_table(data, columns)
+            except FileNotFoundError:
+                raise SourceError(f"{file}: is gone; it was collected again just now, or somebody removed it") from None
             except (OSError, ValueError) as error:
                 reason = getattr(error, "strerror", None) or error
                 raise SourceError(f"{file}: {reason}; remove the dataset and collect it again") from error
@@ -206,16 +209,29 @@ def open_dataset(path: Any, kind: str, columns: Mapping[str, Sequence[Column]]) 
         return None
     folder = resolve(folder)
     try:
-        content = json.loads(read_file(manifest))
+        text = read_file(manifest)
+    except OSError as error:
+        raise SourceError(f"{manifest}: {error.strerror or error}") from None
+    try:
+        content = json.loads(text)
         layout, number = content.pop("layout"), content.pop("number")
         parts = [Part(*part) for part in content.pop("parts")]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SourceError(f"{manifest}: no list of a dataset ({type(error).__name__}: {error})") from error
     if layout != LAYOUT:
         raise SourceError(f"{folder}: a dataset of another layout ({layout}); collect it again")
     if content.get("kind") != kind:
         raise SourceError(f"{folder}: a dataset of {content.get('kind')} logs, not of {kind} logs")
     return Dataset(absolute(folder), columns, content, parts, number)
+
+
+def open_to_read(path: Any, kind: str, columns: Mapping[str, Sequence[Column]]) -> Dataset | None:
+    """Open a dataset as `open_dataset` does, and warn where files may be missing."""
+    made = open_dataset(path, kind, columns)
+    if made is not None and not made.about["complete"]:
+        text = f"{made.path}: collecting was stopped, or still goes on; files may be missing until it is done"
+        warnings.warn(text, stacklevel=4)
+    return made
 
 
 @contextmanager

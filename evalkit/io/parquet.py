@@ -60,6 +60,4 @@ def read_table(data: bytes, columns: list[str] | None = None) -> "pa.Table":
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    return pq.read_table(
-        pa.BufferReader(data), columns=columns, use_threads=False, page_checksum_verification=True
-    )
+    return pq.read_table(pa.BufferReader(data), columns=columns, use_threads=False, page_checksum_verification=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalkit.io import Column, Listing, Source, StorageOptions, storage
 from evalkit.io.collect import FILE_COLUMNS, FOLDER_COLUMNS, Collected, Kind, Progress, collect_files
-from evalkit.io.dataset import Dataset, marks_of, open_dataset
+from evalkit.io.dataset import Dataset, marks_of, open_to_read
 from evalkit.mindcraft.definitions import TaskDefinitions
 from evalkit.mindcraft.folders import group_by_task
 from evalkit.mindcraft.format import CompletionStatus
@@ -97,7 +97,7 @@ def collect(
 
 def open_collected(path: Any) -> Dataset | None:
     """Open a dataset of task runs; None where `path` is something else."""
-    return open_dataset(path, _MindcraftLogs.name, TABLES)
+    return open_to_read(path, _MindcraftLogs.name, TABLES)
 
 
 def contents(dataset: Dataset) -> Contents:

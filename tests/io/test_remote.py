@@ -218,7 +218,7 @@ def test_errors_do_not_hold_credentials(shaky, recwarn):
         assert SECRET not in repr(found)
         assert "t0ken" not in repr(found)
     assert caught.value.__cause__ is None
-    ledger = agents_df("shaky://x", storage_options=shaky)["parsing_errors"]
+    ledger = agents_df(["shaky://x"], storage_options=shaky)["parsing_errors"]
     assert ledger.tolist()[0].startswith("OSError: RuntimeError: login")
 
 
