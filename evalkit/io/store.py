@@ -65,7 +65,8 @@ def cached_frames(
     Returns
     -------
     dict of str to DataFrame
-        Equal to what `build` returns; tuples within cells come back as lists.
+        Equal to what `build` returns. Frames that would not be, as cells hold what JSON has no form for (tuples, sets,
+        keys that are no text), are not kept.
     """
     root = store_path()
     if root is None:
@@ -162,7 +163,7 @@ def _write(entry: Path, frames: Mapping[str, "pd.DataFrame"]) -> None:
             (aside / f"{name}.parquet").write_bytes(data)
         (aside / "entry.json").write_text(json.dumps(digests))
         aside.rename(entry)
-    except (OSError, ValueError, TypeError):  # no room, not allowed, or text that Arrow can't hold
+    except (OSError, ValueError, TypeError, RecursionError):  # no room, not allowed, or cells that can't be held
         if aside:
             shutil.rmtree(aside, ignore_errors=True)
 
@@ -173,12 +174,31 @@ def _parquet(frame: "pd.DataFrame") -> bytes:
     import pyarrow.parquet as pq
 
     objects = [name for name in frame if frame[name].dtype == object]
-    frame = frame.assign(**{name: [json.dumps(value) for value in frame[name]] for name in objects})
+    frame = frame.assign(**{name: [_json(value) for value in frame[name]] for name in objects})
     table = pa.Table.from_pandas(frame, preserve_index=False)
     table = table.replace_schema_metadata({**table.schema.metadata, b"evalkit.objects": json.dumps(objects)})
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink)
     return sink.getvalue().to_pybytes()
+
+
+def _json(value: Any) -> str:
+    """Write a cell as JSON; TypeError where another one would be read."""
+    text = json.dumps(value)
+    if not _same(value, json.loads(text)):
+        raise TypeError("JSON has no form for it")
+    return text
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Tell whether two values are the same, and of the same types all the way down; NaN is itself here."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(map(_same, a.values(), b.values()))
+    if isinstance(a, list):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return a == b or (a != a and b != b)
 
 
 @contextlib.contextmanager
