@@ -61,6 +61,10 @@ class Kind:
         """Name files outside the source that tell something of it; those that are not there are left out."""
         return []
 
+    def mark(self, path: str) -> FileMark | None:
+        """Give a local file's mark, or that of one beside the source; None where it is not there."""
+        return mark_of(path)
+
     def first(self, path: str) -> bool:
         """Tell whether a file is to be read before the others."""
         return False
@@ -148,7 +152,7 @@ def _update(
     known = marks_of(dataset.read("files", ["source", *FileMark._fields]))
     paths = {whole(path): path for path in [*listing.files, *kind.beside(listing.files)]}
     above = set(paths.values()).difference(listing.files)
-    marks = {name: listing.marks.get(path) or mark_of(path) for name, path in paths.items()}
+    marks = {name: listing.marks.get(path) or kind.mark(path) for name, path in paths.items()}
     marks = {name: mark or NOWHERE for name, mark in marks.items() if mark or paths[name] not in above}
     if known and not marks:
         raise SourceError(f"{dataset.path}: none of its files is there any more; remove it, if that is meant")

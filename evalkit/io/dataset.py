@@ -201,7 +201,9 @@ def open_dataset(path: Any, kind: str, columns: Mapping[str, Sequence[Column]]) 
     SourceError
         Where it holds another kind of logs, its list can't be read, or it was written by a newer evalkit.
     """
-    if not isinstance(path, (str, os.PathLike)) or str(path).startswith("samples:"):
+    if isinstance(path, (list, tuple)) and len(path) == 1:
+        path = path[0]
+    if not isinstance(path, (str, os.PathLike)) or not str(path) or str(path).startswith("samples:"):
         return None
     folder = os.path.expanduser(os.fspath(path)).rstrip("/")
     manifest = f"{folder}/{MANIFEST}"

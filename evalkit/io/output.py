@@ -83,8 +83,10 @@ def write_bytes(data: bytes, path: str) -> None:
     if is_url(path):
         from evalkit.io.remote import write_remote
 
-        write_remote(path, data)
-        return
+        try:
+            return write_remote(path, data)
+        except OSError as error:
+            raise SourceError(f"{path}: {error.strerror or error}") from None
 
     def write(aside: str) -> None:
         with open(aside, "wb") as file:

@@ -17,7 +17,6 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from evalkit.io.files import SourceError
 from evalkit.io.paths import INSIDE, is_url, place_of, protocol_of
 from evalkit.io.storage import FileMark, storage_options
 
@@ -172,18 +171,15 @@ def write_remote(url: str, data: bytes) -> None:
 
     Raises
     ------
-    SourceError
+    OSError
         Where it can't be written.
     """
+    store = _Store(url)
     try:
-        store = _Store(url)
-        try:
-            store.call(store.fs.pipe_file, store.path(url), data)
-        except FileNotFoundError:  # a file system with real folders
-            store.call(store.fs.makedirs, store.path(url.rpartition("/")[0]), exist_ok=True)
-            store.call(store.fs.pipe_file, store.path(url), data)
-    except OSError as error:
-        raise SourceError(f"{url}: {error.strerror or error}") from None
+        store.call(store.fs.pipe_file, store.path(url), data)
+    except FileNotFoundError:  # a file system with real folders
+        store.call(store.fs.makedirs, store.path(url.rpartition("/")[0]), exist_ok=True)
+        store.call(store.fs.pipe_file, store.path(url), data)
 
 
 def remove_remote(url: str) -> None:

@@ -66,7 +66,8 @@ def cached_frames(
     Returns
     -------
     dict of str to DataFrame
-        Equal to what `build` returns; tuples within cells come back as lists.
+        Equal to what `build` returns. Frames that would not be, as cells hold what JSON has no form for (tuples, sets,
+        keys that are no text), are not kept.
     """
     root = store_path()
     if root is None:
@@ -148,7 +149,7 @@ def _write(entry: Path, frames: Mapping[str, "pd.DataFrame"]) -> None:
             (aside / f"{name}.parquet").write_bytes(data)
         (aside / "entry.json").write_text(json.dumps(digests))
         aside.rename(entry)
-    except (OSError, ValueError, TypeError):  # no room, not allowed, or text that Arrow can't hold
+    except (OSError, ValueError, TypeError, RecursionError):  # no room, not allowed, or cells that can't be held
         if aside:
             shutil.rmtree(aside, ignore_errors=True)
 

@@ -139,7 +139,10 @@ class _MindcraftLogs(Kind):
     def rows(self, parsed: Sequence[ParsedFile], dataset: Dataset) -> Mapping[str, list[dict[str, Any]]]:
         for file in parsed:
             name_from(file, self._named(dataset))
-        files = [file._asdict() | {"beside": file.source in self._above} for file in parsed]
+        files = [
+            file._asdict() | {"results": file.results and list(file.results), "beside": file.source in self._above}
+            for file in parsed
+        ]
         logs = [file.outcome for file in parsed if file.outcome is not None]
         models = self._models(dataset, [log["source"] for log in logs])
         return {

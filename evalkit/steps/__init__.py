@@ -14,6 +14,7 @@ _WHERE = {
     "build_workflow": "workflow",
     "check": "registry",
     "checks_df": "table",
+    "collect": "collecting",
     "compare_histories": "table",
     "contents": "contents",
     "create_result_summary": "storage",

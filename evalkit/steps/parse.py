@@ -12,6 +12,7 @@ import msgspec
 from evalkit.io import (
     BrokenFileError,
     Ledger,
+    Listing,
     Source,
     SourceError,
     StorageOptions,
@@ -88,17 +89,29 @@ def read_histories(
     SourceError
         Where a source is not there.
     """
+    with storage(storage_options):
+        listing, pipes = list_histories(source)
+        return read_listed(listing.files, pipes, options, jobs)
+
+
+def list_histories(source: Source) -> tuple[Listing, set[str]]:
+    """List the files of a source, as `read_histories` takes it, and those of them that are pipes named one by one."""
     sources = [source] if isinstance(source, (str, os.PathLike)) else [one for one in source if one]
+    listing = list_source(sources)
+    return listing, _named_pipes(sources, listing.files)
+
+
+def read_listed(
+    files: list[str], pipes: set[str], options: Options = DEFAULTS, jobs: int | None = None
+) -> tuple[list[History], Ledger]:
+    """Read the files that `list_histories` has listed; see `read_histories`."""
     parse = partial(parse_history, options=options)
     histories, ledger = [], Ledger()
-    with storage(storage_options):
-        files = list_source(sources).files
-        pipes = _named_pipes(sources, files)
-        found = parse_files((path for path in files if path not in pipes), parse, jobs)
-        for path in files:
-            one = parse(path, read_file(path)) if path in pipes else next(found)
-            histories += one.histories
-            ledger.add(path, one.status, one.reason)
+    found = parse_files((path for path in files if path not in pipes), parse, jobs)
+    for path in files:
+        one = parse(path, read_file(path)) if path in pipes else next(found)
+        histories += one.histories
+        ledger.add(path, one.status, one.reason)
     return histories, ledger
 
 

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evalkit import crafter, mindcraft
+from evalkit import crafter, mindcraft, steps
 from evalkit.io import SourceError, collect, dataset
 from evalkit.samples import make_crafter
 
@@ -173,6 +173,19 @@ def make_crafter_traces(folder: Path) -> None:
     write(folder / "other.json", "[1]")
     for path in folder.rglob("*"):
         os.utime(path, (OLD,) * 2)
+
+
+def test_histories_give_the_same_from_a_dataset(tmp_path):
+    folder = tmp_path / "steps"
+    shutil.copytree(Path(make_crafter.__file__).parent / "steps", folder)
+    write(folder / "broken.json", "{")
+    for path in folder.rglob("*"):
+        os.utime(path, (OLD,) * 2)
+    steps.collect(folder, tmp_path / "made")
+    assert_same(folder, tmp_path / "made", steps)
+    assert steps.load([tmp_path / "made"]).histories == steps.load(folder).histories
+    with pytest.raises(SourceError, match="other options"):
+        steps.load(tmp_path / "made", steps.Options(text_limit=7))
 
 
 STOPPED = """
