@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from pathlib import Path
 
 
@@ -10,12 +11,21 @@ def size(path, data):
 
 
 def which_process(path, data):
+    time.sleep(0.002)  # long enough for each process to get some
     return os.getpid()
 
 
 def die_elsewhere(path, data, home, victim):
     """Kill the process, if it is another one than `home` and has come to a certain file, once."""
-    if os.getpid() != home and path.endswith(victim) and not Path(f"{path}.killed").exists():
+    if os.getpid() == home:
+        time.sleep(0.002)
+    elif path.endswith(victim) and not Path(f"{path}.killed").exists():
         Path(f"{path}.killed").touch()
         os.kill(os.getpid(), signal.SIGKILL)
+    return size(path, data)
+
+
+def sleep_elsewhere(path, data, home):
+    """Do not come back from any file, if this is another process than `home`."""
+    time.sleep(0.002 if os.getpid() == home else 600)
     return size(path, data)
