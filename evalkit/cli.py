@@ -21,7 +21,7 @@ def _reading(command: Callable) -> Callable:
     @functools.wraps(command)
     def with_options(jobs, scheduler, storage, **arguments):
         from evalkit.io.parallel import cluster
-        from evalkit.io.storage import read_storage_options
+        from evalkit.io.sources import read_storage_options
 
         options = read_storage_options(storage) if storage else None
         with cluster(scheduler):

@@ -20,7 +20,7 @@ from evalkit.io.files import SourceError, read_file, read_files
 from evalkit.io.frames import Column, frame
 from evalkit.io.output import remove_files, write_bytes
 from evalkit.io.paths import absolute, is_url
-from evalkit.io.sources import list_source, mark_of, resolve
+from evalkit.io.sources import list_source, resolve
 from evalkit.io.storage import FileMark
 
 if TYPE_CHECKING:
@@ -203,15 +203,13 @@ def open_dataset(path: Any, kind: str, columns: Mapping[str, Sequence[Column]]) 
     """
     if isinstance(path, (list, tuple)) and len(path) == 1:
         path = path[0]
-    if not isinstance(path, (str, os.PathLike)) or not str(path) or str(path).startswith("samples:"):
+    if not isinstance(path, (str, os.PathLike)) or str(path).startswith("samples:"):
         return None
-    folder = os.path.expanduser(os.fspath(path)).rstrip("/")
-    manifest = f"{folder}/{MANIFEST}"
-    if mark_of(manifest) is None:
-        return None
-    folder = resolve(folder)
     try:
-        text = read_file(manifest)
+        folder = resolve(path).rstrip("/")
+        text = read_file(manifest := f"{folder}/{MANIFEST}")
+    except (SourceError, FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError):
+        return None  # S3 may say that one is not allowed to read what is not there
     except OSError as error:
         raise SourceError(f"{manifest}: {error.strerror or error}") from None
     try:

@@ -18,7 +18,7 @@ from evalkit.mindcraft import load
 from evalkit.steps import load as load_steps
 
 sys.path.append(str(Path(__file__).parent))  # where processes that are not forked find it too, by this name
-from probes import die_elsewhere, size, sleep_elsewhere, which_process  # noqa: E402
+from probes import die_elsewhere, size, sleep_elsewhere, which_process
 
 CORES = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
 
