@@ -30,6 +30,9 @@ def _reading(command: Callable) -> Callable:
     return with_options
 
 
+_COLLECT_OPTIONS = {"mindcraft": {"layout"}, "crafter": {"pattern"}, "steps": set()}
+
+
 def _one_or_many(sources: tuple[str, ...]) -> str | list[str]:
     return sources[0] if len(sources) == 1 else list(sources)
 
@@ -117,6 +120,33 @@ def crafter(traces, verbose, pattern, by_difficulty, output, reading) -> None:
 
     options = {"pattern": pattern, "verbose": verbose, "by_difficulty": by_difficulty, "output": output}
     report_traces(_one_or_many(traces), **options, **reading)
+
+
+@main.command()
+@click.argument("kind", type=click.Choice(["mindcraft", "crafter", "steps"]))
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option("--output", "-o", required=True, metavar="DATASET", help="Folder or URL of the dataset.")
+@click.option("--layout", help="mindcraft: what the folders mean, such as '{model_name}/{task_id}'.")
+@click.option("--pattern", help="crafter: which files of the folders.  [default: *.json]")
+@_reading
+def collect(kind, sources, output, layout, pattern, reading) -> None:
+    """Keep what logs say in a dataset, which can be given in place of the folder everywhere.
+
+    The next time only new and changed files are read, and those that have vanished are dropped. It may be stopped at
+    any moment and goes on from there.
+    """
+    from importlib import import_module
+
+    from evalkit.io.progress import progress_bar
+
+    options = {name: value for name, value in (("layout", layout), ("pattern", pattern)) if value is not None}
+    if wrong := sorted(options.keys() - _COLLECT_OPTIONS[kind]):
+        raise click.UsageError(f"--{wrong[0]} is not for {kind}")
+    with progress_bar() as progress:
+        done = import_module(f"evalkit.{kind}").collect(
+            _one_or_many(sources), output, **options, **reading, progress=progress
+        )
+    click.echo(f"{output}: {done.summary()}")
 
 
 @main.command()

@@ -4,10 +4,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evalkit.crafter.evaluate import open_trace
 from evalkit.crafter.format import Event, Trace
 from evalkit.crafter.game import ACHIEVEMENTS, TIER_OF
-from evalkit.crafter.parse import events_of, kind_of, sum_tokens, tokens_of, turn_of
+from evalkit.crafter.parse import events_of, kind_of, open_trace, sum_tokens, tokens_of, turn_of
 from evalkit.crafter.scoring import (
     WEIGHTS,
     Counting,

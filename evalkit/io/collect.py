@@ -95,7 +95,9 @@ class Collected(NamedTuple):
 
     def summary(self) -> str:
         """Return one line."""
-        return f"{self.new} new, {self.changed} changed, {self.vanished} vanished, {self.unchanged} as before"
+        files = self.new + self.changed + self.unchanged
+        changes = f"{self.new} new, {self.changed} changed, {self.vanished} vanished, {self.unchanged} as before"
+        return f"{files} files: {changes}"
 
 
 def collect_files(
@@ -128,8 +130,8 @@ def collect_files(
         was collected with other options or sources, or another process is at work on it.
     """
     sources = [source] if isinstance(source, (str, os.PathLike)) else list(source)
-    names = [absolute(name) for name in map(os.path.expanduser, map(os.fspath, sources))]
-    path = absolute(os.path.expanduser(os.fspath(output))).rstrip("/")
+    names = [_anchored(name) for name in sources]
+    path = _anchored(output).rstrip("/")
     listing = list_source(names, kind.pattern)
     if any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in listing.folders):
         raise SourceError(f"{path}: a dataset can't lie in its own source")
@@ -139,6 +141,12 @@ def collect_files(
             _check_free(path)
             dataset = Dataset(path, kind.tables, {"kind": kind.name})
         return _update(dataset, names, listing, kind, jobs, progress)
+
+
+def _anchored(name: str | os.PathLike) -> str:
+    """Write a name so that it means the same in every working folder."""
+    text = os.path.expanduser(os.fspath(name))
+    return text if text.startswith("samples:") else absolute(text)
 
 
 @paused_gc()

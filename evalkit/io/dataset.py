@@ -203,7 +203,23 @@ def open_dataset(path: Any, kind: str, columns: Mapping[str, Sequence[Column]]) 
     """
     if isinstance(path, (list, tuple)) and len(path) == 1:
         path = path[0]
-    if not isinstance(path, (str, os.PathLike)) or str(path).startswith("samples:"):
+    found = _read_manifest(path) if isinstance(path, (str, os.PathLike)) else None
+    if found is None:
+        return None
+    folder, about, parts, number = found
+    if about.get("kind") != kind:
+        raise SourceError(f"{folder}: a dataset of {about.get('kind')} logs, not of {kind} logs")
+    return Dataset(absolute(folder), columns, about, parts, number)
+
+
+def dataset_files(path: str) -> list[str]:
+    """Name the parts of a dataset; none where `path` is something else."""
+    found = _read_manifest(path)
+    return [f"{found[0]}/{part.file}" for part in found[2]] if found else []
+
+
+def _read_manifest(path: str | os.PathLike) -> tuple[str, dict[str, Any], list[Part], int] | None:
+    if os.fspath(path).startswith("samples:"):
         return None
     try:
         folder = resolve(path).rstrip("/")
@@ -213,16 +229,14 @@ def open_dataset(path: Any, kind: str, columns: Mapping[str, Sequence[Column]]) 
     except OSError as error:
         raise SourceError(f"{manifest}: {error.strerror or error}") from None
     try:
-        content = json.loads(text)
-        layout, number = content.pop("layout"), content.pop("number")
-        parts = [Part(*part) for part in content.pop("parts")]
+        about = json.loads(text)
+        layout, number = about.pop("layout"), about.pop("number")
+        parts = [Part(*part) for part in about.pop("parts")]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SourceError(f"{manifest}: no list of a dataset ({type(error).__name__}: {error})") from error
     if layout != LAYOUT:
         raise SourceError(f"{folder}: a dataset of another layout ({layout}); collect it again")
-    if content.get("kind") != kind:
-        raise SourceError(f"{folder}: a dataset of {content.get('kind')} logs, not of {kind} logs")
-    return Dataset(absolute(folder), columns, content, parts, number)
+    return folder, about, parts, number
 
 
 def open_to_read(path: Any, kind: str, columns: Mapping[str, Sequence[Column]]) -> Dataset | None:

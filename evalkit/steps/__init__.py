@@ -27,7 +27,7 @@ _WHERE = {
     "find_loops": "trajectory",
     "format_step_evaluation": "report",
     "load": "table",
-    "load_history": "parse",
+    "load_history": "histories",
     "normalise_history": "records",
     "plan_adherence": "trajectory",
     "print_step_evaluation": "report",

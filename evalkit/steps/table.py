@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalkit.io import Column, Ledger, StorageOptions, frame, is_url, storage
-from evalkit.steps.collecting import collected_histories, open_collected
+from evalkit.steps.collecting import open_collected
 from evalkit.steps.evaluators import evaluate_history
 from evalkit.steps.format import DEFAULTS, Options, StepRecord
 from evalkit.steps.functions import BUILT_IN
+from evalkit.steps.histories import list_histories, read_histories, read_listed
 from evalkit.steps.jsonable import to_jsonable
-from evalkit.steps.parse import History, list_histories, read_listed
+from evalkit.steps.parse import History
 from evalkit.steps.records import cell_type_of, function_of, normalise_history, whole
 from evalkit.steps.registry import EVALUATORS
 from evalkit.steps.verdicts import VERDICTS
@@ -103,7 +104,7 @@ def load(
         names in a list are left out.
     options : Options
     jobs, storage_options
-        As for `evalkit.steps.parse.read_histories`.
+        As for `evalkit.steps.histories.read_histories`.
 
     Returns
     -------
@@ -117,11 +118,10 @@ def load(
     from evalkit.io import cached_frames
 
     with storage(storage_options):
-        if dataset := open_collected(source):
-            histories, ledger = collected_histories(dataset, options)
+        if open_collected(source):
+            histories, ledger = read_histories(source, options)
             frames = _frames(histories, ledger, options)
-            frames.pop("histories")
-            return StepHistories(**frames, histories=histories)
+            return StepHistories(frames["steps"], frames["checks"], frames["ledger"], histories)
         listing, pipes = list_histories(source)
 
         def build() -> "dict[str, pd.DataFrame]":

@@ -162,6 +162,9 @@ def test_traces_give_the_same_from_a_dataset(tmp_path):
     one = sorted(crafter.load(tmp_path / "traces").episodes["model_name"].unique())[0]
     assert_same(tmp_path / "traces", tmp_path / "made", crafter, models=[one])
     assert_same(tmp_path / "traces", tmp_path / "made", crafter, pattern="*1*.json")
+    scores = crafter.evaluate_all_traces(tmp_path / "made")
+    assert scores == crafter.evaluate_all_traces(tmp_path / "traces")
+    assert scores.ledger.entries == crafter.evaluate_all_traces(tmp_path / "traces").ledger.entries
     with pytest.raises(SourceError, match="was collected with"):
         crafter.load(tmp_path / "made", weights={"easy_achievement": 7})
 
