@@ -3,6 +3,7 @@
 So the task definitions, the scale and everything else of `load` can be chosen anew without reading a log again.
 """
 
+import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -154,7 +155,7 @@ class _MindcraftLogs(Kind):
         """Move logs whose model is another one by now, since a file that names it has come, gone or changed."""
         files = dataset.read("files", ["source", "model", "results"])
         naming = files[files["model"].notna() | files["results"].notna()].sort_values("source")
-        named_by = naming.astype(str).to_dict("list")
+        named_by = hashlib.blake2b(naming.to_json(orient="values").encode(), digest_size=8).hexdigest()
         if dataset.about.get("named_by") != named_by:
             dataset.rename("logs", lambda sources: self._models(dataset, sources))
             dataset.about["named_by"] = named_by
