@@ -72,7 +72,7 @@ def parse_files(
         try:
             results = next(found)
         except Exception as error:  # of the processes, since parse raises nothing; if it does, it will do so here too
-            warnings.warn(f"a process died ({type(error).__name__}); reading on in this one", stacklevel=2)
+            warnings.warn(f"other processes failed ({type(error).__name__}); reading on in this one", stacklevel=2)
             yield from _parse_here(paths[done * size :], parse)
             return
         done += 1
