@@ -72,7 +72,7 @@ def parse_files(
         try:
             results = next(found)
         except Exception as error:  # of the processes, since parse raises nothing; if it does, it will do so here too
-            warnings.warn(f"a process died ({type(error).__name__}); reading on in this one", stacklevel=2)
+            warnings.warn(f"other processes failed ({type(error).__name__}); reading on in this one", stacklevel=2)
             yield from _parse_here(paths[done * size :], parse)
             return
         done += 1
@@ -102,14 +102,31 @@ def cluster(scheduler: str | None) -> Iterator[None]:
         from joblib import parallel_config
     except ImportError as error:
         raise SourceError("a cluster needs the extra: pip install 'evalkit[distributed]'") from error
-    try:
-        client = Client(scheduler, timeout=CONNECT)
-    except (OSError, ValueError) as error:
-        raise SourceError(f"{scheduler}: no Dask scheduler answers ({type(error).__name__})") from None
-    with client:
+    _check_scheduler(scheduler)
+    with Client(scheduler, timeout=CONNECT, set_as_default=False) as client:
         _check_workers(client, scheduler)
-        with parallel_config("dask"):
+        with parallel_config("dask", client=client):
             yield
+
+
+def _check_scheduler(address: str) -> None:
+    """Refuse an address where no scheduler answers soon; a client would wait ten times as long for some of them."""
+    import asyncio
+    from concurrent.futures import ThreadPoolExecutor
+
+    async def ask() -> dict[str, Any]:
+        from distributed import rpc
+
+        async with rpc(address, timeout=CONNECT) as there:
+            return await there.identity()
+
+    with ThreadPoolExecutor(1) as apart:  # in a notebook this thread has a loop of its own
+        try:
+            found = apart.submit(lambda: asyncio.run(asyncio.wait_for(ask(), CONNECT))).result()
+        except Exception as error:  # of many kinds: the address decides which library fails
+            raise SourceError(f"{address}: no Dask scheduler answers ({type(error).__name__})") from None
+    if found["type"] != "Scheduler":
+        raise SourceError(f"{address}: no Dask scheduler, but a {found['type']}")
 
 
 def _check_workers(client: Any, scheduler: str) -> None:

@@ -3,7 +3,6 @@
 import os
 import signal
 import time
-from pathlib import Path
 
 
 def size(path, data):
@@ -15,14 +14,14 @@ def which_process(path, data):
     return os.getpid()
 
 
-def die_elsewhere(path, data, home, victim):
-    """Kill the process, if it is another one than `home` and has come to a certain file, once."""
+def die_elsewhere(path, data, home, victim, mark, then=size):
+    """Kill the process, if it is another one than `home` and has come to a certain file, once; else do `then`."""
     if os.getpid() == home:
         time.sleep(0.002)
-    elif path.endswith(victim) and not Path(f"{path}.killed").exists():
-        Path(f"{path}.killed").touch()
+    elif path == victim and not os.path.exists(mark):
+        open(mark, "x").close()
         os.kill(os.getpid(), signal.SIGKILL)
-    return size(path, data)
+    return then(path, data)
 
 
 def sleep_elsewhere(path, data, home):
