@@ -9,12 +9,12 @@ import contextlib
 import gc
 import os
 import re
-import sys
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 
 from evalkit.reports.parameters import Notebook
+from evalkit.reports.processes import quiet_imports, start_method
 
 # Libraries that only define things when they are imported. Others, such as polars, start threads that a fork loses.
 PRELOADED = {"evalkit", "IPython", "matplotlib", "numpy", "pandas", "scipy", "seaborn", "statsmodels"}
@@ -23,11 +23,6 @@ PRELOADED = {"evalkit", "IPython", "matplotlib", "numpy", "pandas", "scipy", "se
 _NEEDS_KERNEL = re.compile(
     r"\b(ipywidgets|ipykernel|nest_asyncio|comm)\b|^\s*%(gui|matplotlib +(?!inline))", re.MULTILINE
 )
-
-
-def start_method() -> str:
-    """Return how processes are started: forked where that is safe, else spawned."""
-    return "fork" if sys.platform == "linux" else "spawn"
 
 
 def can_be_quick(notebook: Notebook) -> bool:
@@ -58,8 +53,6 @@ def _has_profile() -> bool:
 
 def preload_engine(*, code: bool = True) -> None:
     """Import what executes notebooks and makes pages of them; a first page, of nothing, has libraries set up."""
-    from evalkit.reports.worker import quiet_imports
-
     quiet_imports()
     import nbformat
 

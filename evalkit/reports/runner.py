@@ -17,9 +17,10 @@ from evalkit.io.text import plain
 from evalkit.reports import changes
 from evalkit.reports.aside import folder_aside
 from evalkit.reports.attempt import Attempt
-from evalkit.reports.forking import can_be_quick, preload_engine, preload_libraries, start_method
+from evalkit.reports.forking import can_be_quick, preload_engine, preload_libraries
 from evalkit.reports.job import Job
 from evalkit.reports.plan import Report
+from evalkit.reports.processes import start_method
 from evalkit.reports.progress import Progress
 from evalkit.reports.records import Record, read_record, record_path, write_aside
 
