@@ -4,6 +4,7 @@ import math
 import os
 import zlib
 from collections import Counter
+from functools import lru_cache
 from typing import Any, NamedTuple, TypedDict
 
 from evalkit.io import BrokenFileError, WrongShapeError, decode_json, read_file
@@ -188,7 +189,12 @@ def failed_log(source: str, error: str) -> AgentOutcome:
 
 def name_and_number(source: str) -> tuple[str, int | None]:
     """Split a log's file name: ``Andy_0_1.json`` gives ``("Andy_0", 1)``, ``andy.json`` gives ``("andy", None)``."""
-    stem = os.path.basename(source).removesuffix(".json")
+    return split_stem(os.path.basename(source).removesuffix(".json"))
+
+
+@lru_cache(maxsize=4096)
+def split_stem(stem: str) -> tuple[str, int | None]:
+    """Split a log's file name without its ending; the same few stand in every run's folder."""
     name, _, number = stem.rpartition("_")
     if name and number.isascii() and number.isdigit() and len(number) < 10:
         return name, int(number)
