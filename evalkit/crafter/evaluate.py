@@ -152,7 +152,7 @@ def evaluate_all_traces(
     evalkit.io.SourceError
         Where `trace_dir` is not there or can't be listed.
     """
-    score = partial(_score_file, weights=check_rules(weights, counting), counting=counting)
+    score = partial(score_file, weights=check_rules(weights, counting), counting=counting)
     ledger, results = Ledger(), []
     with storage(storage_options):
         files = list_files(trace_dir, pattern, recursive=False)
@@ -163,9 +163,10 @@ def evaluate_all_traces(
     return TraceScores(results, ledger)
 
 
-def _score_file(
+def score_file(
     path: str, data: bytes | OSError, weights: dict[str, float], counting: Counting
 ) -> tuple[Entry, TraceScore | None]:
+    """Read and score one file: its entry for the ledger and, where it is a trace, the result."""
     entry, read = open_trace(path, data)
     return entry, None if read is None else _result(path, *read, weights, counting)
 

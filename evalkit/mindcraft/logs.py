@@ -113,7 +113,7 @@ def load(
 
         def build() -> dict[str, "pd.DataFrame"]:
             parsed, near = parse_tree(listing.files, jobs), parse_beside(listing.files)
-            outcomes, ledger = _collect(parsed, near, listing, layout, definitions, **options)
+            outcomes, ledger = collect(parsed, near, listing, layout, definitions, **options)
             runs, agents = aggregate_results_to_dataframe(outcomes), agents_frame(outcomes)
             return {"runs": runs, "agents": agents, "ledger": ledger.frame()}
 
@@ -183,12 +183,12 @@ def aggregate_results(
         options = {"scale": scale, "missing": missing, "original_mtimes": False}
         definitions = _definitions(task_definitions or ())
         parsed, near = parse_tree(listing.files, jobs), parse_beside(listing.files)
-        outcomes, _ = _collect(parsed, near, listing, layout, definitions, **options, all_folders=True)
+        outcomes, _ = collect(parsed, near, listing, layout, definitions, **options, all_folders=True)
     return aggregate_results_to_dataframe(outcomes)
 
 
 @paused_gc()
-def _collect(
+def collect(
     parsed: Iterable[ParsedFile],
     near: Iterable[ParsedFile],
     listing: Listing,
@@ -200,7 +200,19 @@ def _collect(
     original_mtimes: bool,
     all_folders: bool = False,
 ) -> tuple[list[TaskOutcome], Ledger]:
-    """Put parsed files together to outcomes; `near` lie above what was listed, and only name models."""
+    """Put parsed files together to outcomes and a ledger.
+
+    Parameters
+    ----------
+    parsed, near : iterable of ParsedFile
+        The listed files, and those above them that only name models (`scan.beside`).
+    listing : Listing
+    layout, scale, missing, original_mtimes
+        As for `load`.
+    definitions : TaskDefinitions
+    all_folders : bool
+        Every folder without logs is a run; see `scan.empty_runs`.
+    """
     naming, ledger = Naming(listing.root, layout), Ledger()
     logs = list(sort_out(parsed, naming, ledger))
     for file in near:

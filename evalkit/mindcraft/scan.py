@@ -16,13 +16,20 @@ _BESIDE = (RESULTS, "results.json", "last_profile.json", "profile.json")
 
 def parse_tree(files: list[str], jobs: int | None = None) -> Iterator[ParsedFile]:
     """Read and parse each file of a listing that can tell anything; the others are only named."""
-    may_tell = []
+    may_tell, others = sift(files)
+    yield from others
+    yield from parse_files(may_tell, parse_file, jobs)
+
+
+def sift(files: list[str]) -> tuple[list[str], list[ParsedFile]]:
+    """Part the files that can tell anything, and are worth reading, from the others."""
+    may_tell, others = [], []
     for path in files:
         if path.endswith(".json") or os.path.basename(path) == RESULTS or os.path.isdir(path):
             may_tell.append(path)
         else:
-            yield ParsedFile(path, "no JSON file by its name")
-    yield from parse_files(may_tell, parse_file, jobs)
+            others.append(ParsedFile(path, "no JSON file by its name"))
+    return may_tell, others
 
 
 def sort_out(parsed: Iterable[ParsedFile], naming: Naming, ledger: Ledger) -> Iterator[AgentOutcome]:
