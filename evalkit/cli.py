@@ -12,24 +12,32 @@ import click
 from evalkit._version import __version__
 
 
-def _following(command: Callable) -> Callable:
-    """Add the options of following; the command gets `expected` and `show`, None where it is to look once."""
+def _following(*, only_stated: bool = False) -> Callable[[Callable], Callable]:
+    """Add the options of following; the command gets `expected` and `show`, None where it is to look once.
 
-    @click.option("--follow", is_flag=True, help="Look again and again while an experiment writes; Ctrl-C ends.")
-    @click.option("--interval", type=click.FloatRange(0.5), help="Seconds between two looks.  [default: 5]")
-    @click.option("--expected", type=click.IntRange(1), metavar="N", help="How many each model is to do, if known.")
-    @click.option("--until-done", is_flag=True, help="End once each model seen has done all that is expected.")
-    @functools.wraps(command)
-    def with_options(follow, interval, expected, until_done, **arguments):
-        if not follow:
-            _refuse("without --follow", interval=interval, expected=expected, until_done=until_done)
-            return command(expected=None, show=None, **arguments)
-        from evalkit.io.live import show_live
+    With `only_stated`, nothing but --expected tells how much is expected.
+    """
 
-        show = functools.partial(show_live, out=sys.stdout, interval=interval or 5.0, until_done=until_done)
-        return command(expected=expected, show=show, **arguments)
+    def add_options(command: Callable) -> Callable:
+        @click.option("--follow", is_flag=True, help="Look again and again while an experiment writes; Ctrl-C ends.")
+        @click.option("--interval", type=click.FloatRange(0.5), help="Seconds between two looks.  [default: 5]")
+        @click.option("--expected", type=click.IntRange(1), metavar="N", help="How many each model is to do.")
+        @click.option("--until-done", is_flag=True, help="End once each model seen has done all that is expected.")
+        @functools.wraps(command)
+        def with_options(follow, interval, expected, until_done, **arguments):
+            if not follow:
+                _refuse("without --follow", interval=interval, expected=expected, until_done=until_done)
+                return command(expected=None, show=None, **arguments)
+            if only_stated and expected is None:
+                _refuse("without --expected", until_done=until_done)
+            from evalkit.io.live import show_live
 
-    return with_options
+            show = functools.partial(show_live, out=sys.stdout, interval=interval or 5.0, until_done=until_done)
+            return command(expected=expected, show=show, **arguments)
+
+        return with_options
+
+    return add_options
 
 
 def _refuse(where: str, **given: object) -> None:
@@ -79,7 +87,7 @@ def main() -> None:
 @click.option("--original-mtimes", is_flag=True, help="The files' times are the experiment's own: gives durations.")
 @click.option("--legacy", is_flag=True, help="Also what the original MineCollab scripts would have said, and why.")
 @click.option("--output", help="Write the runs to FILE.csv, FILE.json or FILE.parquet.", metavar="FILE")
-@_following
+@_following()
 @click.option("--idle", type=click.FloatRange(0), metavar="SECONDS", help="See below.  [default: the task's timeout]")
 def mindcraft(runs, tasks, by, layout, scale, original_mtimes, legacy, output, idle, expected, show) -> None:
     """Show success rates of the Mindcraft task runs in the folder RUNS.
@@ -128,7 +136,7 @@ def show(file, last) -> None:
 @click.option("--pattern", default="*.json", show_default=True, help="Which files of the folder.")
 @click.option("--by-difficulty", is_flag=True, help="Also break the scores down by difficulty.")
 @click.option("--output", type=click.Path(dir_okay=False), help="Write results and ledger to this file, as JSON.")
-@_following
+@_following(only_stated=True)
 def crafter(traces, verbose, pattern, by_difficulty, output, expected, show) -> None:
     """Score Crafter session traces: TRACES is a folder or one file.
 

@@ -83,10 +83,9 @@ class Following:
         for path, (entry, _) in self.watch.results.items():
             if entry.status != "failed" or path not in self.watch.writing:
                 ledger.entries.append(entry)
-        failed = [entry for entry in ledger.entries if entry.status == "failed"]
+        failed = [(self.watch.name(entry.source), entry.reason) for entry in ledger.entries if entry.status == "failed"]
         lines = [f"📁 {ledger.summary()}"]
-        for entry in failed[:MOST_FAILED]:
-            lines.append(f"   failed: {plain(self.watch.name(entry.source))}: {plain(entry.reason)}")
+        lines += [f"   failed: {plain(name)}: {plain(reason)}" for name, reason in failed[:MOST_FAILED]]
         return lines + [f"   … {len(failed) - MOST_FAILED} more"] * (len(failed) > MOST_FAILED)
 
     def _is_done(self, scored: list[TraceScore]) -> bool:

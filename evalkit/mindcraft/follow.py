@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_FAILED = 3  # lines on files that could not be read
+MOST_NAME = 120  # characters of a name; a terminal may leave fewer
 _SPARE = ("success", "broken", "partial", "no score", "timed out", "zero", "running")
 
 
@@ -48,6 +49,12 @@ class Following:
         As for `load`.
     clock : function
         Gives the time in epoch seconds.
+
+    Attributes
+    ----------
+    watch : Watch
+    runs : DataFrame
+        As `load` gives them; of the last look.
 
     Raises
     ------
@@ -103,7 +110,7 @@ class Following:
         self._outcomes, ledger = collect(
             parsed, above, listing, self._layout, self._definitions, missing="keep", **self._options
         )
-        self._runs = aggregate_results_to_dataframe(self._outcomes)
+        self.runs = aggregate_results_to_dataframe(self._outcomes)
         files = ledger.frame()
         files = files[~(files["source"].isin(self.watch.writing) & (files["status"] == "failed"))]
         self._ledger = files.assign(source=[self.watch.name(path) for path in files["source"]])
@@ -118,10 +125,10 @@ class Following:
 
     def _show(self, running: list[bool], width: int | None) -> View:
         notes = [*self.watch.notes(), ""] if self.watch.notes() else []
-        if self._runs.empty:
-            lines = ["no runs yet", *summary_lines(self._runs, self._ledger, MOST_FAILED)]
+        if self.runs.empty:
+            lines = ["no runs yet", *summary_lines(self.runs, self._ledger, MOST_FAILED)]
             return View("\n".join([*notes, *lines]))
-        runs = with_groups(self._runs, self._by).assign(_running=running)
+        runs = with_groups(self.runs, self._by).assign(_running=running)
         progress = _progress(runs, self._expected, len(self._definitions))
         table = fit_table(_rows(runs, self._by, progress), left=len(self._by), spare=_SPARE, width=width)
         done, expected = progress["done"].sum(), progress["expected"].sum(skipna=False)
@@ -183,11 +190,11 @@ def _rows(runs: "pd.DataFrame", by: list[str], progress: "pd.DataFrame") -> list
     by_model = by == ["model_name"]
     one_each = by_model and (table["n"].to_numpy() == progress["done"].reindex(table["model_name"]).to_numpy()).all()
     for row in table.astype(dict.fromkeys(counts, "int64")).to_dict("records"):
-        cells = overview_cells(row, by)
+        cells = overview_cells(row, by, MOST_NAME)
+        head = {column: cells[column] for column in by}
         if by_model:
-            done = so_far(*progress.loc[row["model_name"], ["done", "expected"]])
-            cells = {"model_name": cells["model_name"], "tasks": done, **cells}
+            head["tasks"] = so_far(*progress.loc[row["model_name"], ["done", "expected"]])
             if one_each:  # a run of each task: its number need not stand twice
                 del cells["n"]
-        rows.append({**cells, "running": str(row["running"])})
+        rows.append({**head, "running": str(row["running"]), **cells})
     return rows

@@ -68,9 +68,9 @@ def with_groups(runs: "pd.DataFrame", by: Sequence[str]) -> "pd.DataFrame":
     return runs.assign(**{c: runs[c].map(_joined) for c in by if runs[c].dtype == object})
 
 
-def overview_cells(row: dict, by: Sequence[str]) -> dict[str, str]:
-    """Write a row of `rates.overview` as cells under their headers."""
-    keys = {column: _key(row[column]) for column in by}
+def overview_cells(row: dict, by: Sequence[str], width: int = 48) -> dict[str, str]:
+    """Write a row of `rates.overview` as cells under their headers; names are cut to a width."""
+    keys = {column: _key(row[column], width) for column in by}
     statuses = {short: str(row[str(status)]) for status, short in SHORT.items()}
     interval = "–" if row["low"] != row["low"] else f"{row['low'] * 100:.0f} – {row['high'] * 100:.0f} %"
     rate = _percent(row["estimate"])
@@ -136,7 +136,7 @@ def _joined(value: object) -> object:
     return ", ".join(map(str, value)) if isinstance(value, list) else value
 
 
-def _key(value: object) -> str:
+def _key(value: object, width: int) -> str:
     import pandas as pd
 
-    return "unknown" if pd.isna(value) else plain(value, 48)
+    return "unknown" if pd.isna(value) else plain(value, width)
