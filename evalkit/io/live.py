@@ -43,12 +43,12 @@ class Screen:
 
     def show(self, text: str, head: str) -> None:
         """Show a text below a line that says when it was made; the same text is not printed twice."""
+        before, self._shown, self._head = self._shown, text, head  # first, since Ctrl-C may come at any moment
         if self._terminal:
-            self._draw(text, f"{head}; Ctrl-C ends")
-        elif text != self._shown:
+            self._draw(first=before is None)
+        elif text != before:
             self._out.write(f"{head}\n\n{text}\n\n")
             self._out.flush()
-        self._shown, self._head = text, head
 
     def close(self) -> None:
         """Leave the last text on the terminal as a whole, also where it is longer than the screen."""
@@ -57,12 +57,12 @@ class Screen:
             self._out.write(f"{_END}\x1b[H{_NEXT.join(lines)}{_CLEAR}")
             self._out.flush()
 
-    def _draw(self, text: str, head: str) -> None:
+    def _draw(self, *, first: bool) -> None:
         height = shutil.get_terminal_size().lines
-        lines = [head, "", *text.split("\n")]
+        lines = [f"{self._head}; Ctrl-C ends", "", *(self._shown or "").split("\n")]
         if len(lines) > height:
             lines = [*lines[: height - 1], f"… {len(lines) - height + 1} more lines"]
-        scroll = "\n" * (height * (self._shown is None))  # what stood there before can be scrolled back to
+        scroll = "\n" * (height * first)  # what stood there before can be scrolled back to
         self._out.write(f"{scroll}{_BEGIN}{_NEXT.join(lines)}{_CLEAR}{_END}")
         self._out.flush()
 
