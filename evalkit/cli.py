@@ -37,6 +37,40 @@ def _one_or_many(sources: tuple[str, ...]) -> str | list[str]:
     return sources[0] if len(sources) == 1 else list(sources)
 
 
+def _following(*, only_stated: bool = False) -> Callable[[Callable], Callable]:
+    """Add the options of following; the command gets `expected` and `show`, None where it is to look once.
+
+    With `only_stated`, nothing but --expected tells how much is expected.
+    """
+
+    def add_options(command: Callable) -> Callable:
+        @click.option("--follow", is_flag=True, help="Look again and again while an experiment writes; Ctrl-C ends.")
+        @click.option("--interval", type=click.FloatRange(0.5), help="Seconds between two looks.  [default: 5]")
+        @click.option("--expected", type=click.IntRange(1), metavar="N", help="How many each model is to do.")
+        @click.option("--until-done", is_flag=True, help="End once each model seen has done all that is expected.")
+        @functools.wraps(command)
+        def with_options(follow, interval, expected, until_done, **arguments):
+            if not follow:
+                _refuse("without --follow", interval=interval, expected=expected, until_done=until_done)
+                return command(expected=None, show=None, **arguments)
+            if only_stated and expected is None:
+                _refuse("without --expected", until_done=until_done)
+            from evalkit.io.live import show_live
+
+            show = functools.partial(show_live, out=sys.stdout, interval=interval or 5.0, until_done=until_done)
+            return command(expected=expected, show=show, **arguments)
+
+        return with_options
+
+    return add_options
+
+
+def _refuse(where: str, **given: object) -> None:
+    """Refuse options that were given and would do nothing."""
+    for name in (name for name, value in given.items() if value is not None and value is not False):
+        raise click.UsageError(f"--{name.replace('_', '-')} does nothing {where}")
+
+
 class _Group(click.Group):
     """A group whose commands answer a source that can't be used with one line and exit code 2."""
 
@@ -79,8 +113,23 @@ def main() -> None:
 @click.option("--legacy", is_flag=True, help="Also what the original MineCollab scripts would have said, and why.")
 @click.option("--output", help="Write the runs to FILE.csv, FILE.json or FILE.parquet.", metavar="FILE")
 @_reading
-def mindcraft(runs, tasks, by, layout, scale, original_mtimes, legacy, output, reading) -> None:
-    """Show success rates of Mindcraft task runs: RUNS are folders, logs, quoted globs or URLs."""
+@_following()
+@click.option("--idle", type=click.FloatRange(0), metavar="SECONDS", help="See below.  [default: the task's timeout]")
+def mindcraft(runs, tasks, by, layout, scale, original_mtimes, legacy, output, reading, idle, expected, show) -> None:
+    """Show success rates of Mindcraft task runs: RUNS are folders, logs, quoted globs or URLs.
+
+    With --follow, a run is finished once one of its logs holds a final message, or none of them has changed for --idle
+    seconds. Until then it is running, and counts in no rate. A log that can't be read, and changed less than 10 seconds
+    ago, is being written. Expected are the tasks that an experiment's results file names, else those of --tasks.
+    """
+    if show:
+        from evalkit.mindcraft.follow import Following
+
+        _refuse("with --follow", legacy=legacy, output=output)
+        options = {"layout": layout, "scale": scale, "original_mtimes": original_mtimes}
+        show(Following(_one_or_many(runs), tasks, by=by, expected=expected, idle=idle, **options, **reading).look)
+        return
+    _refuse("without --follow", idle=idle)
     from evalkit.io.output import check_output, write_frame
 
     if output:
@@ -114,8 +163,23 @@ def show(file, last) -> None:
 @click.option("--by-difficulty", is_flag=True, help="Also break the scores down by difficulty.")
 @click.option("--output", type=click.Path(dir_okay=False), help="Write results and ledger to this file, as JSON.")
 @_reading
-def crafter(traces, verbose, pattern, by_difficulty, output, reading) -> None:
-    """Score Crafter session traces: TRACES are folders, files, quoted globs or URLs."""
+@_following(only_stated=True)
+def crafter(traces, verbose, pattern, by_difficulty, output, reading, expected, show) -> None:
+    """Score Crafter session traces: TRACES are folders, files, quoted globs or URLs.
+
+    With --follow, a trace counts as soon as it can be read; one that can't, and changed less than 10 seconds ago, is
+    being written.
+    """
+    if show:
+        from evalkit.crafter.follow import Following
+
+        _refuse("with --follow", verbose=verbose, output=output)
+        show(
+            Following(
+                _one_or_many(traces), pattern=pattern, by_difficulty=by_difficulty, expected=expected, **reading
+            ).look
+        )
+        return
     from evalkit.crafter.printing import report_traces
 
     options = {"pattern": pattern, "verbose": verbose, "by_difficulty": by_difficulty, "output": output}

@@ -157,7 +157,7 @@ def evaluate_all_traces(
         Where `trace_dir` is not there or can't be listed, or is a dataset that was collected with other rules.
     """
     rules = {"weights": check_rules(weights, counting), "counting": counting}
-    score = partial(_score_file, **rules)
+    score = partial(score_file, **rules)
     ledger, results = Ledger(), []
     with storage(storage_options):
         if dataset := open_collected(trace_dir):
@@ -169,9 +169,10 @@ def evaluate_all_traces(
     return TraceScores(results, ledger)
 
 
-def _score_file(
+def score_file(
     path: str, data: bytes | OSError, weights: dict[str, float], counting: Counting
 ) -> tuple[Entry, TraceScore | None]:
+    """Read and score one file: its entry for the ledger and, where it is a trace, the result."""
     entry, read = open_trace(path, data)
     return entry, None if read is None else _result(path, *read, weights, counting)
 

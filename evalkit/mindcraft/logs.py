@@ -114,7 +114,7 @@ def load(
         options = {"scale": scale, "missing": missing, "original_mtimes": original_mtimes}
 
         def build() -> dict[str, "pd.DataFrame"]:
-            outcomes, ledger = _collect(*read(), layout, definitions, **options)
+            outcomes, ledger = assemble(*read(), layout, definitions, **options)
             runs, agents = aggregate_results_to_dataframe(outcomes), agents_frame(outcomes)
             return {"runs": runs, "agents": agents, "ledger": ledger.frame()}
 
@@ -182,12 +182,12 @@ def aggregate_results(
         options = {"scale": scale, "missing": missing, "original_mtimes": False}
         definitions = _definitions(task_definitions or ())
         parsed, near = parse_tree(listing.files, jobs), parse_beside(listing.files)
-        outcomes, _ = _collect(parsed, near, listing, layout, definitions, **options, all_folders=True)
+        outcomes, _ = assemble(parsed, near, listing, layout, definitions, **options, all_folders=True)
     return aggregate_results_to_dataframe(outcomes)
 
 
 def _opened(path: Source, jobs: int | None) -> tuple[list[str], dict[str, FileMark | None], str, Callable]:
-    """Give the files that a source's frames depend on, with marks, its root, and what reads `_collect`'s input."""
+    """Give the files that a source's frames depend on, with marks, its root, and what reads `assemble`'s input."""
     dataset = open_collected(path)
     if dataset is not None:
         return [dataset.manifest], {}, dataset.path, lambda: contents(dataset)
@@ -198,7 +198,7 @@ def _opened(path: Source, jobs: int | None) -> tuple[list[str], dict[str, FileMa
 
 
 @paused_gc()
-def _collect(
+def assemble(
     parsed: Iterable[ParsedFile],
     near: Iterable[ParsedFile],
     listing: Listing,
@@ -210,7 +210,19 @@ def _collect(
     original_mtimes: bool,
     all_folders: bool = False,
 ) -> tuple[list[TaskOutcome], Ledger]:
-    """Put parsed files together to outcomes; `near` lie above what was listed, and only name models."""
+    """Put parsed files together to outcomes and a ledger.
+
+    Parameters
+    ----------
+    parsed, near : iterable of ParsedFile
+        The listed files, and those above them that only name models (`scan.beside`).
+    listing : Listing
+    layout, scale, missing, original_mtimes
+        As for `load`.
+    definitions : TaskDefinitions
+    all_folders : bool
+        Every folder without logs is a run; see `scan.empty_runs`.
+    """
     naming, ledger = Naming(listing.root, layout), Ledger()
     logs = list(sort_out(parsed, naming, ledger))
     for file in near:

@@ -16,8 +16,14 @@ BESIDE = (RESULTS, "results.json", "last_profile.json", "profile.json")
 
 def parse_tree(files: list[str], jobs: int | None = None) -> Iterator[ParsedFile]:
     """Read and parse each file of a listing that can tell anything; the others are only named."""
-    yield from (unread(path) for path in files if not may_tell(path))
-    yield from parse_files(filter(may_tell, files), parse_file, jobs)
+    telling, others = sift(files)
+    yield from others
+    yield from parse_files(telling, parse_file, jobs)
+
+
+def sift(files: list[str]) -> tuple[list[str], list[ParsedFile]]:
+    """Part the files that can tell anything, and are worth reading, from the others."""
+    return list(filter(may_tell, files)), [unread(path) for path in files if not may_tell(path)]
 
 
 def may_tell(path: str) -> bool:
