@@ -174,9 +174,12 @@ def _update(
         len(marks) - len(to_read),
     )
     folders = dataset.read("folders")["source"].tolist()
-    if to_read or vanished or folders != list(map(whole, listing.folders)) or dataset.about.get("sources") != sources:
-        dataset.drop(vanished.union(to_read, folders))
-        dataset.add("folders", [{"source": folder} for folder in listing.folders])
+    moved = folders != [whole(folder) for folder in listing.folders]
+    if to_read or vanished or moved or dataset.about.get("sources") != sources:
+        dataset.drop(vanished.union(to_read), kind.tables.keys() - {"folders"})
+        if moved:
+            dataset.drop(folders, ["folders"])
+            dataset.add("folders", [{"source": folder} for folder in listing.folders])
         dataset.commit(complete=False, code=code, sources=sources, root=absolute(listing.root), options=kind.options)
     to_read.sort(key=lambda name: not kind.first(name))
     for at in range(0, len(to_read), kind.chunk):

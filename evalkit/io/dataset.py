@@ -106,15 +106,15 @@ class Dataset:
         for model, group in new.groupby("model_name"):
             self._join(table, model, to_table(group.drop(columns="model_name").reset_index(drop=True)))
 
-    def drop(self, sources: Collection[str], tables: Collection[str] = ()) -> None:
-        """Drop the rows of some sources, from all tables or from those named."""
+    def drop(self, sources: Collection[str], tables: Collection[str]) -> None:
+        """Drop the rows of some sources from some tables."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         if not sources:
             return
         gone = pa.array(sorted(sources), pa.large_string())
-        touched = [part for part in self.parts if not tables or part.table in tables]
+        touched = [part for part in self.parts if part.table in tables]
         for part, rows in zip(touched, self._tables(touched), strict=True):
             kept = rows.filter(pc.invert(pc.is_in(rows["source"], gone)))
             if len(kept) < len(rows):
