@@ -301,9 +301,11 @@ def _judge(finals: list[Final]) -> tuple[float | None, bool, list[str]]:
 
 
 def _deciding(finals: list[Final]) -> str | None:
+    if not finals:
+        return None
     first_timeout = next((final.text for final in finals if final.timed_out), None)
     scored = next((final.text for final in finals if final.score is not None or final.not_a_number), None)
-    return first_timeout or scored or (finals[0].text if finals else None)
+    return first_timeout or scored or finals[0].text
 
 
 def as_fraction(score: float | None) -> float | None:
