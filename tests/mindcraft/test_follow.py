@@ -222,6 +222,18 @@ def test_a_copy_is_flagged_only_as_long_as_both_are_there(experiment):
     assert not experiment.following.runs["flag_stale_copy"].any()
 
 
+@pytest.mark.parametrize("hostile", ["\x1b[31mred", "a\u202eb", "\x9b2J", "a\rb"])
+def test_nothing_from_logs_or_paths_steers_the_terminal(tmp_path, hostile):
+    experiment = Experiment(tmp_path / "runs")
+    experiment.following = Following([experiment.root, tmp_path / hostile], clock=lambda: experiment.now)
+    experiment.write("exp_1/results.txt", repr({"model": hostile, "total": 1}))
+    experiment.write(f"exp_1/cook/{hostile}_0.json", b"{", age=60)
+    text = experiment.look().text
+    assert "failed: " in text
+    assert "waiting for " in text
+    assert not set(hostile) & {"\x1b", "\u202e", "\x9b", "\r"} & set(text)
+
+
 def test_twelve_models_with_long_names_fit_a_narrow_terminal(tmp_path):
     experiment = Experiment(tmp_path / "runs", *(f"task_{i}" for i in range(3)))
     for model in range(12):
