@@ -38,7 +38,7 @@ def _one_or_many(sources: tuple[str, ...]) -> str | list[str]:
 
 
 def _following(*, only_stated: bool = False) -> Callable[[Callable], Callable]:
-    """Add the options of following; the command gets `expected` and `show`, None where it is to look once.
+    """Add the options of following; the command gets `expected` and `follow`, None where it is to look once.
 
     With `only_stated`, nothing but --expected tells how much is expected.
     """
@@ -52,13 +52,13 @@ def _following(*, only_stated: bool = False) -> Callable[[Callable], Callable]:
         def with_options(follow, interval, expected, until_done, **arguments):
             if not follow:
                 _refuse("without --follow", interval=interval, expected=expected, until_done=until_done)
-                return command(expected=None, show=None, **arguments)
+                return command(expected=None, follow=None, **arguments)
             if only_stated and expected is None:
                 _refuse("without --expected", until_done=until_done)
             from evalkit.io.live import show_live
 
-            show = functools.partial(show_live, out=sys.stdout, interval=interval or 5.0, until_done=until_done)
-            return command(expected=expected, show=show, **arguments)
+            live = functools.partial(show_live, out=sys.stdout, interval=interval or 5.0, until_done=until_done)
+            return command(expected=expected, follow=live, **arguments)
 
         return with_options
 
@@ -115,19 +115,19 @@ def main() -> None:
 @_reading
 @_following()
 @click.option("--idle", type=click.FloatRange(0), metavar="SECONDS", help="See below.  [default: the task's timeout]")
-def mindcraft(runs, tasks, by, layout, scale, original_mtimes, legacy, output, reading, idle, expected, show) -> None:
+def mindcraft(runs, tasks, by, layout, scale, original_mtimes, legacy, output, reading, idle, expected, follow) -> None:
     """Show success rates of Mindcraft task runs: RUNS are folders, logs, quoted globs or URLs.
 
     With --follow, a run is finished once one of its logs holds a final message, or none of them has changed for --idle
     seconds. Until then it is running, and counts in no rate. A log that can't be read, and changed less than 10 seconds
     ago, is being written. Expected are the tasks that an experiment's results file names, else those of --tasks.
     """
-    if show:
+    if follow:
         from evalkit.mindcraft.follow import Following
 
         _refuse("with --follow", legacy=legacy, output=output)
         options = {"layout": layout, "scale": scale, "original_mtimes": original_mtimes}
-        show(Following(_one_or_many(runs), tasks, by=by, expected=expected, idle=idle, **options, **reading).look)
+        follow(Following(_one_or_many(runs), tasks, by=by, expected=expected, idle=idle, **options, **reading).look)
         return
     _refuse("without --follow", idle=idle)
     from evalkit.io.output import check_output, write_frame
@@ -164,13 +164,13 @@ def show(file, last) -> None:
 @click.option("--output", type=click.Path(dir_okay=False), help="Write results and ledger to this file, as JSON.")
 @_reading
 @_following(only_stated=True)
-def crafter(traces, verbose, pattern, by_difficulty, output, reading, expected, show) -> None:
+def crafter(traces, verbose, pattern, by_difficulty, output, reading, expected, follow) -> None:
     """Score Crafter session traces: TRACES are folders, files, quoted globs or URLs.
 
     With --follow, a trace counts as soon as it can be read; one that can't, and changed less than 10 seconds ago, is
     being written.
     """
-    if show:
+    if follow:
         from evalkit.crafter.follow import Following
 
         _refuse("with --follow", verbose=verbose, output=output)

@@ -41,6 +41,12 @@ class Screen:
         """Columns of the terminal; None where it is none."""
         return shutil.get_terminal_size().columns if self._terminal else None
 
+    def wait(self) -> None:
+        """Say on a terminal that the first view takes its time."""
+        if self._terminal:
+            self._out.write("reading …")
+            self._out.flush()
+
     def show(self, text: str, head: str) -> None:
         """Show a text below a line that says when it was made; the same text is not printed twice."""
         before, self._shown, self._head = self._shown, text, head  # first, since Ctrl-C may come at any moment
@@ -52,17 +58,19 @@ class Screen:
 
     def close(self) -> None:
         """Leave the last text on the terminal as a whole, also where it is longer than the screen."""
-        if self._terminal and self._shown is not None:
+        if self._terminal and self._shown is None:
+            self._out.write("\n")
+        elif self._terminal:
             lines = [self._head, "", *self._shown.split("\n"), ""]
             self._out.write(f"{_END}\x1b[H{_NEXT.join(lines)}{_CLEAR}")
-            self._out.flush()
+        self._out.flush()
 
     def _draw(self, *, first: bool) -> None:
         height = shutil.get_terminal_size().lines
         lines = [f"{self._head}; Ctrl-C ends", "", *(self._shown or "").split("\n")]
         if len(lines) > height:
             lines = [*lines[: height - 1], f"… {len(lines) - height + 1} more lines"]
-        scroll = "\n" * (height * first)  # what stood there before can be scrolled back to
+        scroll = ("\r\x1b[K" + "\n" * height) * first  # what stood there before can be scrolled back to
         self._out.write(f"{scroll}{_BEGIN}{_NEXT.join(lines)}{_CLEAR}{_END}")
         self._out.flush()
 
@@ -92,6 +100,7 @@ def show_live(
     """
     screen = Screen(out)
     try:
+        screen.wait()
         while True:
             view = look(screen.width)
             screen.show(view.text, f"updated {time.strftime('%H:%M:%S', time.localtime(clock()))}, {view.status}")
@@ -100,7 +109,8 @@ def show_live(
             sleep(interval)
     except KeyboardInterrupt:
         pass
-    screen.close()
+    finally:
+        screen.close()
 
 
 def fit_table(rows: Sequence[dict[str, str]], *, left: int = 1, spare: Sequence[str] = (), width: int | None) -> str:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evalkit.io import Listing, Source, StorageOptions, mark_of
+from evalkit.io import Listing, Source, StorageOptions, mark_of, storage
 from evalkit.io.follow import Watch
 from evalkit.io.live import View, fit_table, so_far
 from evalkit.mindcraft.definitions import load_task_definitions
@@ -80,7 +80,8 @@ class Following:
         self._by = list(dict.fromkeys(by)) or ["model_name"]
         self._expected, self._idle, self._layout = expected, idle, layout
         self._options: dict[str, Any] = {"scale": scale, "original_mtimes": original_mtimes}
-        self._definitions = load_task_definitions(*filter(None, tasks))
+        with storage(storage_options):
+            self._definitions = load_task_definitions(*filter(None, tasks))
         reading = {"jobs": jobs, "storage_options": storage_options, "clock": clock}
         self.watch: Watch[ParsedFile] = Watch(runs, parse_file, _is_broken, choose=_choose, **reading)
         self._outcomes: list[TaskOutcome] = []

@@ -53,6 +53,9 @@ def test_an_experiment_from_its_first_trace_to_its_last(experiment):
     assert "By difficulty" in view.text
     assert not view.done
     experiment.write("b.json", episode("alder"))
+    experiment.write("c.json", "{")
+    assert not experiment.look(1).done
+    (experiment.root / "c.json").unlink()
     assert experiment.look(1).done
     experiment.write("c.json", episode("birch"))
     view = experiment.look(1)

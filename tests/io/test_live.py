@@ -45,7 +45,7 @@ def test_a_terminal_is_redrawn_in_place_and_keeps_the_last_view(monkeypatch):
     widths, _ = shown([View("one"), View("two")], out, monkeypatch)
     text = out.getvalue()
     assert set(widths) == {80}
-    assert text.startswith("\n" * 24)  # what stood there before is scrolled up, not overwritten
+    assert text.startswith("reading …\r\x1b[K" + "\n" * 24)  # what stood there before is scrolled up, not overwritten
     assert text.count("\x1b[H") == 3
     assert "\x1b[2J" not in text  # which flickers
     last = text.rpartition("\x1b[H")[2]
@@ -53,6 +53,12 @@ def test_a_terminal_is_redrawn_in_place_and_keeps_the_last_view(monkeypatch):
     assert "two\x1b[K\n\x1b[J" in last
     for hidden, again in (("\x1b[?25l", "\x1b[?25h"), ("\x1b[?7l", "\x1b[?7h")):
         assert text.rfind(hidden) < text.rfind(again)
+
+
+def test_ctrl_c_before_the_first_view_ends_the_line(monkeypatch):
+    for out, text in ((Terminal(), "reading …\n"), (io.StringIO(), "")):
+        shown([], out, monkeypatch)
+        assert out.getvalue() == text
 
 
 def test_a_long_view_is_cut_at_the_screen_s_end_and_left_whole_at_last(monkeypatch):

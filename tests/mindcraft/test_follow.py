@@ -92,6 +92,25 @@ def test_a_run_is_finished_by_a_final_message_or_by_being_left_alone(tmp_path, f
     assert table(experiment.look().text)["m"]["running"] == str(int(running))
 
 
+def test_a_run_whose_log_is_being_written_is_running_however_short_idle_is(tmp_path):
+    experiment = Experiment(tmp_path / "runs", idle=0)
+    experiment.write("x/m/cook_task/andy_0.json", b'{"turns": [')
+    assert table(experiment.look().text)["m"]["running"] == "1"
+    assert table(experiment.look(10).text)["m"]["broken"] == "1"
+
+
+def test_nothing_is_done_while_a_run_goes_on_or_a_source_is_waited_for(tmp_path):
+    experiment = Experiment(tmp_path / "runs", expected=1)
+    sources = [experiment.root, tmp_path / "more"]
+    experiment.following = Following(sources, expected=1, clock=lambda: experiment.now)
+    experiment.write("m/cook/andy_0.json", 1)
+    assert not experiment.look().done
+    (tmp_path / "more").mkdir()
+    assert experiment.look(1).done
+    experiment.write("m/bake/andy_0.json", None)
+    assert not experiment.look(1).done
+
+
 def test_a_task_s_own_timeout_says_how_long_a_run_may_be_quiet(tmp_path):
     tasks = str(write(tmp_path / "tasks.json", {"cook": task(timeout=60)}))
     experiment = Experiment(tmp_path / "runs")
@@ -201,6 +220,18 @@ def test_a_copy_is_flagged_only_as_long_as_both_are_there(experiment):
     (experiment.root / "m/bake").rmdir()
     experiment.look(1)
     assert not experiment.following.runs["flag_stale_copy"].any()
+
+
+@pytest.mark.parametrize("hostile", ["\x1b[31mred", "a\u202eb", "\x9b2J", "a\rb"])
+def test_nothing_from_logs_or_paths_steers_the_terminal(tmp_path, hostile):
+    experiment = Experiment(tmp_path / "runs")
+    experiment.following = Following([experiment.root, tmp_path / hostile], clock=lambda: experiment.now)
+    experiment.write("exp_1/results.txt", repr({"model": hostile, "total": 1}))
+    experiment.write(f"exp_1/cook/{hostile}_0.json", b"{", age=60)
+    text = experiment.look().text
+    assert "failed: " in text
+    assert "waiting for " in text
+    assert not set(hostile) & {"\x1b", "\u202e", "\x9b", "\r"} & set(text)
 
 
 def test_twelve_models_with_long_names_fit_a_narrow_terminal(tmp_path):
