@@ -174,7 +174,7 @@ def crafter(traces, verbose, pattern, by_difficulty, output, reading, expected, 
         from evalkit.crafter.follow import Following
 
         _refuse("with --follow", verbose=verbose, output=output)
-        show(
+        follow(
             Following(
                 _one_or_many(traces), pattern=pattern, by_difficulty=by_difficulty, expected=expected, **reading
             ).look
