@@ -21,8 +21,7 @@ from click.testing import CliRunner
 from evalkit import crafter, mindcraft, steps
 from evalkit.cli import main
 from evalkit.crafter import evaluate, table
-from evalkit.io import SourceError, parallel, parse_files, resolve, sources
-from evalkit.io.parallel import cluster
+from evalkit.io import SourceError, cluster, parallel, parse_files, resolve, sources
 from evalkit.io.storage import storage_options
 from evalkit.mindcraft import scan
 from evalkit.steps import parse as steps_parse
