@@ -105,7 +105,7 @@ def main(kind: str, counts: tuple[int, ...], rounds: int) -> None:
     parallel.SERIAL_BELOW = table.SERIAL_BELOW = 1
     print(f"{kind}, median of {rounds} rounds [lowest, highest]; how many times as quick as one process")
     print(f"{'files':>7} {'one':>11} {'two':>22} {'cluster of two':>22} {'bound':>7}")
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as local:
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as local:
         for count in counts or FILES[kind]:
             with tempfile.TemporaryDirectory() as folder:
                 make(kind, Path(folder), count)

@@ -160,7 +160,7 @@ def test_a_process_that_is_killed_loses_nothing(kind, monkeypatch, tmp_path):
 def scheduler():
     """Start a Dask cluster of two processes, and return its scheduler's address."""
     distributed = pytest.importorskip("distributed")
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options, silence_logs=50) as local:
         yield local.scheduler_address
 
