@@ -15,8 +15,12 @@ from evalkit._version import __version__
 def _reading(command: Callable) -> Callable:
     """Add the options of how files are read; the command gets them as `reading`, keywords of the function it calls."""
 
-    @click.option("--jobs", type=click.IntRange(1), help="Processes to read with; they pay from 1,000 files on.")
-    @click.option("--scheduler", metavar="ADDRESS", help="Read on a Dask cluster, such as tcp://10.0.0.1:8786.")
+    @click.option("--jobs", type=click.IntRange(1), help="Processes to read with, where files are many.")
+    @click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Read on a Dask cluster instead, such as tcp://10.0.0.1:8786.",
+    )
     @click.option("--storage-options", "storage", metavar="FILE", help="JSON file of fsspec's options for URLs.")
     @functools.wraps(command)
     def with_options(jobs, scheduler, storage, **arguments):

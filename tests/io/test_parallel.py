@@ -21,8 +21,7 @@ from click.testing import CliRunner
 from evalkit import crafter, mindcraft, steps
 from evalkit.cli import main
 from evalkit.crafter import evaluate, traces
-from evalkit.io import SourceError, parallel, parse_files, resolve, sources
-from evalkit.io.parallel import cluster
+from evalkit.io import SourceError, cluster, parallel, parse_files, resolve, sources
 from evalkit.io.storage import storage_options
 from evalkit.mindcraft import scan
 from evalkit.steps import histories
@@ -161,7 +160,7 @@ def test_a_process_that_is_killed_loses_nothing(kind, monkeypatch, tmp_path):
 def scheduler():
     """Start a Dask cluster of two processes, and return its scheduler's address."""
     distributed = pytest.importorskip("distributed")
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options, silence_logs=50) as local:
         yield local.scheduler_address
 
