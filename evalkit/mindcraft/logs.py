@@ -115,6 +115,7 @@ def load(
             parsed, near = parse_tree(listing.files, jobs), parse_beside(listing.files)
             outcomes, ledger = _collect(parsed, near, listing, layout, definitions, **options)
             runs, agents = aggregate_results_to_dataframe(outcomes), agents_frame(outcomes)
+            outcomes.clear()  # room for the ledger's frame
             return {"runs": runs, "agents": agents, "ledger": ledger.frame()}
 
         if isinstance(tasks, Mapping):  # definitions without files: nothing tells whether they have changed
