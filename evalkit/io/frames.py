@@ -61,7 +61,9 @@ def frame_of(values: Mapping[str, Iterable], columns: Sequence[Column]) -> "pd.D
     """
     import pandas as pd
 
-    return pd.DataFrame({column.name: _series(list(values[column.name]), column.dtype) for column in columns})
+    return pd.DataFrame(
+        {column.name: _series(list(values[column.name]), column.dtype) for column in columns}, copy=False
+    )
 
 
 def _series(values: list, dtype: str) -> "pd.Series":
