@@ -1,6 +1,7 @@
 """Frames from rows: typed columns that are written down once, as data."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -40,16 +41,17 @@ def frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column]) -> "pd.D
         which no text column can hold, are written out as ``\udcff``.
     """
     rows = list(rows)
-    return frame_of({column.name: [row.get(column.name) for row in rows] for column in columns}, columns)
+    return frame_of({column.name: map(methodcaller("get", column.name), rows) for column in columns}, columns)
 
 
-def frame_of(values: Mapping[str, list], columns: Sequence[Column]) -> "pd.DataFrame":
+def frame_of(values: Mapping[str, Iterable], columns: Sequence[Column]) -> "pd.DataFrame":
     """Build a frame from its columns' values, where there are so many rows that a dictionary for each would cost.
 
     Parameters
     ----------
-    values : mapping of column name to list
-        All of one length, one for each column; the values as in the rows of `frame`.
+    values : mapping of column name to iterable
+        All of one length, one for each column; the values as in the rows of `frame`. They are taken one column after
+        the other, so that iterators need the memory of one column only.
     columns : sequence of Column
 
     Returns
@@ -59,7 +61,9 @@ def frame_of(values: Mapping[str, list], columns: Sequence[Column]) -> "pd.DataF
     """
     import pandas as pd
 
-    return pd.DataFrame({column.name: _series(values[column.name], column.dtype) for column in columns})
+    return pd.DataFrame(
+        {column.name: _series(list(values[column.name]), column.dtype) for column in columns}, copy=False
+    )
 
 
 def _series(values: list, dtype: str) -> "pd.Series":

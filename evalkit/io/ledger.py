@@ -2,6 +2,7 @@
 
 import os
 from collections import Counter
+from operator import attrgetter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from evalkit.io.frames import Column, frame_of
@@ -64,7 +65,7 @@ class Ledger:
 
     def frame(self) -> "pd.DataFrame":
         """Return the ledger as a frame with the columns of `COLUMNS`."""
-        return frame_of({c.name: [getattr(entry, c.name) for entry in self.entries] for c in COLUMNS}, COLUMNS)
+        return frame_of({c.name: map(attrgetter(c.name), self.entries) for c in COLUMNS}, COLUMNS)
 
     def summary(self) -> str:
         """Return one line: how many files were used, skipped and failed."""

@@ -51,22 +51,26 @@ def group_by_task(logs: Iterable[AgentOutcome], definitions: TaskDefinitions) ->
     known task id (the longest one counts) is flat; so is a file named ``task_agent_0_1.json`` in a folder that is
     named like an experiment. What remains is nested: the folder's name is the task id.
     """
-    folders: dict[str, list[tuple[str, AgentOutcome]]] = defaultdict(list)
+    folders: dict[str, list[AgentOutcome]] = defaultdict(list)
     for log in logs:
-        folder, file = os.path.split(log["source"])
-        folders[folder].append((file.removesuffix(".json"), log))
+        folders[os.path.dirname(log["source"])].append(log)
     runs = []
     for folder, found in folders.items():
         place = absolute(folder)
+        place = folder if place == folder else place  # one string less per run
         name = os.path.basename(place)
         nested = name in definitions or not (definitions or is_experiment_name(name))
-        tasks: dict[str | None, list[AgentOutcome]] = defaultdict(list)
-        for stem, log in found:
-            tasks[None if nested else _flat_task(stem, name, definitions)].append(log)
+        tasks: dict[str | None, list[AgentOutcome]] = {None: found} if nested else defaultdict(list)
+        for log in () if nested else found:
+            tasks[_flat_task(_stem(log), name, definitions)].append(log)
         for task_id, members in tasks.items():
             flat = task_id is not None
             runs.append(RunFolder(folder, place, task_id or name, flat, members, f"{task_id}_" if flat else ""))
     return runs
+
+
+def _stem(log: AgentOutcome) -> str:
+    return os.path.basename(log["source"]).removesuffix(".json")
 
 
 def _flat_task(stem: str, folder: str, definitions: TaskDefinitions) -> str | None:
@@ -100,7 +104,7 @@ def split_trials(logs: list[AgentOutcome], agent_count: int | None, prefix: str 
         ``single`` : else, one log
         ``last_number_is_repetition`` : the rest, as in ``Andy_0_1.json``
     """
-    stems = [os.path.basename(log["source"]).removesuffix(".json").removeprefix(prefix) for log in logs]
+    stems = [_stem(log).removeprefix(prefix) for log in logs]
     parsed = [split_stem(stem) for stem in stems]
     rule = _rule(parsed, agent_count)
     by_number = rule in ("last_number_is_repetition", "single")

@@ -116,6 +116,7 @@ def load(
         def build() -> dict[str, "pd.DataFrame"]:
             outcomes, ledger = assemble(*read(), layout, definitions, **options)
             runs, agents = aggregate_results_to_dataframe(outcomes), agents_frame(outcomes)
+            outcomes.clear()  # room for the ledger's frame
             return {"runs": runs, "agents": agents, "ledger": ledger.frame()}
 
         if isinstance(tasks, Mapping):  # definitions without files: nothing tells whether they have changed

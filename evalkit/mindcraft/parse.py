@@ -275,7 +275,12 @@ def _quotes_final(text: str) -> bool:
 def read_final(content: str) -> Final | None:
     """Read a system message as a final one; None where its whole text is none of the wordings."""
     text = content.strip()
-    match = FINAL.fullmatch(text) if text.startswith(FINAL_STARTS) else None
+    return _final_of(text) if text.startswith(FINAL_STARTS) else None
+
+
+@lru_cache(maxsize=64)  # the same few end all logs
+def _final_of(text: str) -> Final | None:
+    match = FINAL.fullmatch(text)
     if match is None:
         return None
     wording = next(w for i, w in enumerate(WORDINGS) if match[f"w{i}"] is not None)

@@ -1,6 +1,8 @@
 """Frames of runs and agents; every column's name, type and unit stands here once."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import repeat
+from operator import itemgetter, methodcaller
 from typing import TYPE_CHECKING, Any
 
 from evalkit.io import Column, frame, frame_of
@@ -125,17 +127,11 @@ def aggregate_results_to_dataframe(task_outcomes: Iterable[TaskOutcome]) -> "pd.
     """
     outcomes = list(task_outcomes)
     logs = [outcome["agent_outcomes"] for outcome in outcomes]
-    values = {
-        column.name: [outcome["facts"][column.name] for outcome in outcomes]
-        if column.name in _FACTS
-        else [outcome.get(column.name) for outcome in outcomes]
-        for column in RUN_COLUMNS
-    }
-    values |= _flags(outcomes, FLAGS)
-    values |= {name: [sum([log[name] for log in own]) for own in logs] for name in _COUNTS}
-    values |= _events([[log["events"] for log in own if log["events"]] for own in logs])
-    values["final_system_message"] = list(map(_deciding_message, outcomes))
-    values["parsing_errors"] = ["; ".join([error for log in own for error in log["parsing_errors"]]) for own in logs]
+    values = _values(outcomes, RUN_COLUMNS, FLAGS, [[log["events"] for log in own if log["events"]] for own in logs])
+    values |= {name: map(itemgetter(name), [outcome["facts"] for outcome in outcomes]) for name in _FACTS}
+    values |= {name: map(_sum_of(name), logs) for name in _COUNTS}
+    values["final_system_message"] = map(_deciding_message, outcomes)
+    values["parsing_errors"] = ("; ".join(error for log in own for error in log["parsing_errors"]) for own in logs)
     table = frame_of(values, RUN_COLUMNS)
     metrics = [_flat(outcome["task_definition_metrics"], "metric") for outcome in outcomes]
     names = dict.fromkeys(name for row in metrics for name in row)
@@ -146,26 +142,33 @@ def aggregate_results_to_dataframe(task_outcomes: Iterable[TaskOutcome]) -> "pd.
 def agents_frame(task_outcomes: Iterable[TaskOutcome]) -> "pd.DataFrame":
     """Make a frame of all agents of task outcomes: one row per log, with the columns of `AGENT_COLUMNS`."""
     pairs = [(outcome, log) for outcome in task_outcomes for log in outcome["agent_outcomes"]]
-    logs = [log for _, log in pairs]
-    values = {column.name: [log.get(column.name) for log in logs] for column in AGENT_COLUMNS}
-    values |= {name: [run.get(name) for run, _ in pairs] for name in _IDS_OF_RUN}
-    values |= _flags(logs, LOG_FLAGS) | _events([[log["events"]] for log in logs])
-    values["parsing_errors"] = ["; ".join(log["parsing_errors"]) for log in logs]
+    runs, logs = [run for run, _ in pairs], [log for _, log in pairs]
+    values = _values(logs, AGENT_COLUMNS, LOG_FLAGS, [[log["events"]] for log in logs])
+    values |= {name: map(methodcaller("get", name), runs) for name in _IDS_OF_RUN}
+    values["parsing_errors"] = ("; ".join(log["parsing_errors"]) for log in logs)
     return frame_of(values, AGENT_COLUMNS)
 
 
-def _flags(outcomes: Sequence[Mapping], names: Iterable[str]) -> dict[str, list[bool]]:
-    """Give the flags' columns; most flags are never raised."""
+def _values(
+    outcomes: Sequence[Mapping], columns: Iterable[Column], flags: Iterable[str], events: list[list[dict[str, int]]]
+) -> dict[str, Iterable]:
+    """Give the values of columns: as the outcomes have them, of the flags, of the events counted in their logs."""
+    values: dict[str, Iterable] = {column.name: map(methodcaller("get", column.name), outcomes) for column in columns}
     raised = {flag for outcome in outcomes for flag in outcome["flags"]}
-    never = [False] * len(outcomes)
-    return {f"flag_{n}": [n in outcome["flags"] for outcome in outcomes] if n in raised else never for n in names}
+    seen = {name for counts in events for found in counts for name in found}
+    for name in flags:  # most flags are never raised, and most events never met
+        values[f"flag_{name}"] = map(_has_flag(name), outcomes) if name in raised else repeat(False, len(outcomes))
+    for name in EVENTS:
+        values[name] = map(_sum_of(name), events) if name in seen else repeat(0, len(outcomes))
+    return values
 
 
-def _events(found: list[list[dict[str, int]]]) -> dict[str, list[int]]:
-    """Give the events' columns from what was counted in the logs of each row."""
-    seen = {name for counts in found for events in counts for name in events}
-    none = [0] * len(found)
-    return {n: [sum([c.get(n, 0) for c in counts]) for counts in found] if n in seen else none for n in EVENTS}
+def _has_flag(name: str) -> Callable[[Mapping], bool]:
+    return lambda outcome: name in outcome["flags"]
+
+
+def _sum_of(name: str) -> Callable[[Iterable[Mapping]], int]:
+    return lambda counts: sum([count.get(name, 0) for count in counts])
 
 
 def _deciding_message(outcome: TaskOutcome) -> str | None:
