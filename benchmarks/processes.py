@@ -25,7 +25,7 @@ from distributed import LocalCluster
 from benchmarks.crafter import generate
 from benchmarks.make_mindcraft import make_runs
 from evalkit import crafter, mindcraft
-from evalkit.crafter import table
+from evalkit.crafter import table, traces
 from evalkit.io import list_files, parallel, parse_files
 from evalkit.io.parallel import cluster
 from evalkit.mindcraft.parse import parse_file
@@ -102,7 +102,7 @@ def compare(kind: str, folder: str, scheduler: str, rounds: int) -> None:
 def main(kind: str, counts: tuple[int, ...], rounds: int) -> None:
     """Compare one process, two, and a Dask cluster of two on folders of different sizes."""
     os.environ["EVALKIT_CACHE"] = "off"
-    parallel.SERIAL_BELOW = table.SERIAL_BELOW = 1
+    parallel.SERIAL_BELOW = traces.SERIAL_BELOW = 1
     print(f"{kind}, median of {rounds} rounds [lowest, highest]; how many times as quick as one process")
     print(f"{'files':>7} {'one':>11} {'two':>22} {'cluster of two':>22} {'bound':>7}")
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as local:

@@ -25,7 +25,7 @@ def _reading(command: Callable) -> Callable:
     @functools.wraps(command)
     def with_options(jobs, scheduler, storage, **arguments):
         from evalkit.io.parallel import cluster
-        from evalkit.io.storage import read_storage_options
+        from evalkit.io.sources import read_storage_options
 
         options = read_storage_options(storage) if storage else None
         with cluster(scheduler):
@@ -34,8 +34,45 @@ def _reading(command: Callable) -> Callable:
     return with_options
 
 
+_COLLECT_OPTIONS = {"mindcraft": {"layout"}, "crafter": {"pattern"}, "steps": set()}
+
+
 def _one_or_many(sources: tuple[str, ...]) -> str | list[str]:
     return sources[0] if len(sources) == 1 else list(sources)
+
+
+def _following(*, only_stated: bool = False) -> Callable[[Callable], Callable]:
+    """Add the options of following; the command gets `expected` and `follow`, None where it is to look once.
+
+    With `only_stated`, nothing but --expected tells how much is expected.
+    """
+
+    def add_options(command: Callable) -> Callable:
+        @click.option("--follow", is_flag=True, help="Look again and again while an experiment writes; Ctrl-C ends.")
+        @click.option("--interval", type=click.FloatRange(0.5), help="Seconds between two looks.  [default: 5]")
+        @click.option("--expected", type=click.IntRange(1), metavar="N", help="How many each model is to do.")
+        @click.option("--until-done", is_flag=True, help="End once each model seen has done all that is expected.")
+        @functools.wraps(command)
+        def with_options(follow, interval, expected, until_done, **arguments):
+            if not follow:
+                _refuse("without --follow", interval=interval, expected=expected, until_done=until_done)
+                return command(expected=None, follow=None, **arguments)
+            if only_stated and expected is None:
+                _refuse("without --expected", until_done=until_done)
+            from evalkit.io.live import show_live
+
+            live = functools.partial(show_live, out=sys.stdout, interval=interval or 5.0, until_done=until_done)
+            return command(expected=expected, follow=live, **arguments)
+
+        return with_options
+
+    return add_options
+
+
+def _refuse(where: str, **given: object) -> None:
+    """Refuse options that were given and would do nothing."""
+    for name in (name for name, value in given.items() if value is not None and value is not False):
+        raise click.UsageError(f"--{name.replace('_', '-')} does nothing {where}")
 
 
 class _Group(click.Group):
@@ -80,8 +117,23 @@ def main() -> None:
 @click.option("--legacy", is_flag=True, help="Also what the original MineCollab scripts would have said, and why.")
 @click.option("--output", help="Write the runs to FILE.csv, FILE.json or FILE.parquet.", metavar="FILE")
 @_reading
-def mindcraft(runs, tasks, by, layout, scale, original_mtimes, legacy, output, reading) -> None:
-    """Show success rates of Mindcraft task runs: RUNS are folders, logs, quoted globs or URLs."""
+@_following()
+@click.option("--idle", type=click.FloatRange(0), metavar="SECONDS", help="See below.  [default: the task's timeout]")
+def mindcraft(runs, tasks, by, layout, scale, original_mtimes, legacy, output, reading, idle, expected, follow) -> None:
+    """Show success rates of Mindcraft task runs: RUNS are folders, logs, quoted globs or URLs.
+
+    With --follow, a run is finished once one of its logs holds a final message, or none of them has changed for --idle
+    seconds. Until then it is running, and counts in no rate. A log that can't be read, and changed less than 10 seconds
+    ago, is being written. Expected are the tasks that an experiment's results file names, else those of --tasks.
+    """
+    if follow:
+        from evalkit.mindcraft.follow import Following
+
+        _refuse("with --follow", legacy=legacy, output=output)
+        options = {"layout": layout, "scale": scale, "original_mtimes": original_mtimes}
+        follow(Following(_one_or_many(runs), tasks, by=by, expected=expected, idle=idle, **options, **reading).look)
+        return
+    _refuse("without --follow", idle=idle)
     from evalkit.io.output import check_output, write_frame
 
     if output:
@@ -115,12 +167,54 @@ def show(file, last) -> None:
 @click.option("--by-difficulty", is_flag=True, help="Also break the scores down by difficulty.")
 @click.option("--output", type=click.Path(dir_okay=False), help="Write results and ledger to this file, as JSON.")
 @_reading
-def crafter(traces, verbose, pattern, by_difficulty, output, reading) -> None:
-    """Score Crafter session traces: TRACES are folders, files, quoted globs or URLs."""
+@_following(only_stated=True)
+def crafter(traces, verbose, pattern, by_difficulty, output, reading, expected, follow) -> None:
+    """Score Crafter session traces: TRACES are folders, files, quoted globs or URLs.
+
+    With --follow, a trace counts as soon as it can be read; one that can't, and changed less than 10 seconds ago, is
+    being written.
+    """
+    if follow:
+        from evalkit.crafter.follow import Following
+
+        _refuse("with --follow", verbose=verbose, output=output)
+        follow(
+            Following(
+                _one_or_many(traces), pattern=pattern, by_difficulty=by_difficulty, expected=expected, **reading
+            ).look
+        )
+        return
     from evalkit.crafter.printing import report_traces
 
     options = {"pattern": pattern, "verbose": verbose, "by_difficulty": by_difficulty, "output": output}
     report_traces(_one_or_many(traces), **options, **reading)
+
+
+@main.command()
+@click.argument("kind", type=click.Choice(["mindcraft", "crafter", "steps"]))
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option("--output", "-o", required=True, metavar="DATASET", help="Folder or URL of the dataset.")
+@click.option("--layout", help="mindcraft: what the folders mean, such as '{model_name}/{task_id}'.")
+@click.option("--pattern", help="crafter: which files of the folders.  [default: *.json]")
+@_reading
+def collect(kind, sources, output, layout, pattern, reading) -> None:
+    """Keep what logs say in a dataset, which can be given in place of the folder everywhere.
+
+    The next time only new and changed files are read, and those that have vanished are dropped. It may be stopped at
+    any moment and goes on from there.
+    """
+    from importlib import import_module
+
+    from evalkit.io.progress import progress_bar
+
+    options = {name: value for name, value in (("layout", layout), ("pattern", pattern)) if value is not None}
+    if wrong := sorted(options.keys() - _COLLECT_OPTIONS[kind]):
+        raise click.UsageError(f"--{wrong[0]} is not for {kind}")
+    with progress_bar() as progress:
+        done = import_module(f"evalkit.{kind}").collect(
+            _one_or_many(sources), output, **options, **reading, progress=progress
+        )
+    click.echo(f"{output}: {done.summary()}")
 
 
 @main.command()

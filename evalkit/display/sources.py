@@ -10,6 +10,7 @@ import pandas as pd
 
 from evalkit.display.show import show_table
 from evalkit.io import FileMark, SourceError, absolute, is_url, list_source
+from evalkit.io.dataset import dataset_files
 from evalkit.io.paths import common_folder
 from evalkit.io.versions import package_versions
 
@@ -53,14 +54,16 @@ def provenance(ledger: pd.DataFrame, **parameters: Any) -> None:
     ledger : DataFrame
         The ledger of the files that were read, with the column `source`.
     **parameters
-        The notebook's parameters.
+        The notebook's parameters. Where one names a dataset, the fingerprint is that of the dataset's files.
     """
     used = ledger.loc[ledger["status"] != "skipped", "source"].tolist()
+    given = [name for value in parameters.values() for name in (value if isinstance(value, list) else [value])]
+    datasets = [file for name in given if isinstance(name, str) for file in dataset_files(name)]
     rows = [
         ("made", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")),
         *package_versions().items(),
         *((f"parameter {name}", repr(value)) for name, value in parameters.items()),
         ("input files", f"{len(used)} read, {len(ledger)} seen"),
-        ("fingerprint of the input", fingerprint(used)),
+        ("fingerprint of the input", fingerprint(datasets or used)),
     ]
     show_table(pd.DataFrame(rows, columns=["what", "value"]), caption="Provenance")

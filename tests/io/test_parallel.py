@@ -20,11 +20,11 @@ from click.testing import CliRunner
 
 from evalkit import crafter, mindcraft, steps
 from evalkit.cli import main
-from evalkit.crafter import evaluate, table
+from evalkit.crafter import evaluate, traces
 from evalkit.io import SourceError, cluster, parallel, parse_files, resolve, sources
 from evalkit.io.storage import storage_options
 from evalkit.mindcraft import scan
-from evalkit.steps import parse as steps_parse
+from evalkit.steps import histories
 
 sys.path.append(str(Path(__file__).parent))  # where processes that are not forked find it too, by this name
 from probes import die_elsewhere, size, sleep_elsewhere, which_process
@@ -100,9 +100,9 @@ def test_one_process_imports_nothing_for_several():
 
 KINDS = {  # where files are handed over, what makes frames of them, the samples
     "mindcraft": (scan, lambda path, **how: mindcraft.load(path, "samples:mindcraft/tasks", **how), "mindcraft/runs"),
-    "crafter": (table, crafter.load, "crafter"),
+    "crafter": (traces, crafter.load, "crafter"),
     "scores": (evaluate, lambda path, **how: _scores(crafter.evaluate_all_traces(path, **how)), "crafter"),
-    "steps": (steps_parse, steps.load, "steps"),
+    "steps": (histories, steps.load, "steps"),
 }
 
 
@@ -122,7 +122,7 @@ def assert_same_frames(some, others):
 def kind(request, monkeypatch):
     """Give a function that reads the samples of a kind, which are many here, and the place to change how."""
     module, load, samples = KINDS[request.param]
-    for where in (parallel, table, evaluate):
+    for where in (parallel, traces, evaluate):
         monkeypatch.setattr(where, "SERIAL_BELOW", 2)
     return partial(load, f"samples:{samples}"), module
 
@@ -187,7 +187,7 @@ def test_a_worker_of_a_cluster_that_is_killed_loses_nothing(scheduler, kind, mon
 @pytest.mark.parametrize("command", [["mindcraft", "samples:mindcraft/runs"], ["crafter", "samples:crafter"],
                                      ["steps", "samples:steps", "--checks"]])  # fmt: skip
 def test_commands_read_on_a_cluster(scheduler, monkeypatch, command):
-    for where in (parallel, table, evaluate):
+    for where in (parallel, traces, evaluate):
         monkeypatch.setattr(where, "SERIAL_BELOW", 2)
     expected, used = CliRunner().invoke(main, command), []
     real = parallel._on_cluster
