@@ -39,10 +39,27 @@ def frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column]) -> "pd.D
         With the columns in the order given. Half characters (lone surrogates, as in file names that are not UTF-8),
         which no text column can hold, are written out as ``\udcff``.
     """
+    rows = list(rows)
+    return frame_of({column.name: [row.get(column.name) for row in rows] for column in columns}, columns)
+
+
+def frame_of(values: Mapping[str, list], columns: Sequence[Column]) -> "pd.DataFrame":
+    """Build a frame from its columns' values, where there are so many rows that a dictionary for each would cost.
+
+    Parameters
+    ----------
+    values : mapping of column name to list
+        All of one length, one for each column; the values as in the rows of `frame`.
+    columns : sequence of Column
+
+    Returns
+    -------
+    pandas.DataFrame
+        As `frame` returns it.
+    """
     import pandas as pd
 
-    rows = list(rows)
-    return pd.DataFrame({c.name: _series([row.get(c.name) for row in rows], c.dtype) for c in columns})
+    return pd.DataFrame({column.name: _series(values[column.name], column.dtype) for column in columns})
 
 
 def _series(values: list, dtype: str) -> "pd.Series":
@@ -56,13 +73,16 @@ def _series(values: list, dtype: str) -> "pd.Series":
         return out
     if dtype == "bool":
         return pd.Series(np.fromiter(map(bool, values), bool, len(values)))
+    if dtype == "int":
+        return pd.Series(np.array(values, "int64"))
     try:
         if dtype in _ARROW:
             return pd.Series(pa.array(values, _ARROW[dtype], from_pandas=True).to_pandas(), dtype=_PANDAS[dtype])
     except (pa.ArrowException, UnicodeEncodeError):
-        values = [_whole(v) if isinstance(v, str) else v for v in values]
+        values = [whole(v) if isinstance(v, str) else v for v in values]
     return pd.Series(values, dtype=_PANDAS[dtype])
 
 
-def _whole(text: str) -> str:
+def whole(text: str) -> str:
+    """Write out half characters, as in file names that are not UTF-8."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -4,7 +4,7 @@ import os
 from collections import Counter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from evalkit.io.frames import Column, frame
+from evalkit.io.frames import Column, frame_of
 from evalkit.io.paths import absolute
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Ledger:
 
     def frame(self) -> "pd.DataFrame":
         """Return the ledger as a frame with the columns of `COLUMNS`."""
-        return frame([entry._asdict() for entry in self.entries], COLUMNS)
+        return frame_of({c.name: [getattr(entry, c.name) for entry in self.entries] for c in COLUMNS}, COLUMNS)
 
     def summary(self) -> str:
         """Return one line: how many files were used, skipped and failed."""

@@ -15,7 +15,7 @@ INSIDE = "!/"  # between an archive and the path in it
 
 def is_url(path: str | os.PathLike) -> bool:
     """Tell whether a path is a URL, such as ``s3://bucket/runs``."""
-    return isinstance(path, str) and _URL.match(path) is not None
+    return isinstance(path, str) and "://" in path and _URL.match(path) is not None
 
 
 def protocol_of(url: str) -> str:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from evalkit.io import absolute
 from evalkit.mindcraft.definitions import TaskDefinitions
 from evalkit.mindcraft.facts import agent_count_of
-from evalkit.mindcraft.parse import AgentOutcome, name_and_number
+from evalkit.mindcraft.parse import AgentOutcome, split_stem
 
 # a flat log's name where its task is not among the definitions: task, agent with its server number, repetition
 _FLAT = re.compile(r"(?P<task>.+)_(?P<agent>[A-Za-z][A-Za-z-]*_\d+)_(?P<repetition>\d+)")
@@ -59,9 +59,10 @@ def group_by_task(logs: Iterable[AgentOutcome], definitions: TaskDefinitions) ->
     for folder, found in folders.items():
         place = absolute(folder)
         name = os.path.basename(place)
+        nested = name in definitions or not (definitions or is_experiment_name(name))
         tasks: dict[str | None, list[AgentOutcome]] = defaultdict(list)
         for stem, log in found:
-            tasks[None if name in definitions else _flat_task(stem, name, definitions)].append(log)
+            tasks[None if nested else _flat_task(stem, name, definitions)].append(log)
         for task_id, members in tasks.items():
             flat = task_id is not None
             runs.append(RunFolder(folder, place, task_id or name, flat, members, f"{task_id}_" if flat else ""))
@@ -100,7 +101,7 @@ def split_trials(logs: list[AgentOutcome], agent_count: int | None, prefix: str 
         ``last_number_is_repetition`` : the rest, as in ``Andy_0_1.json``
     """
     stems = [os.path.basename(log["source"]).removesuffix(".json").removeprefix(prefix) for log in logs]
-    parsed = [name_and_number(stem) for stem in stems]
+    parsed = [split_stem(stem) for stem in stems]
     rule = _rule(parsed, agent_count)
     by_number = rule in ("last_number_is_repetition", "single")
     trials: dict[int, list[AgentOutcome]] = defaultdict(list)
@@ -112,7 +113,7 @@ def split_trials(logs: list[AgentOutcome], agent_count: int | None, prefix: str 
 
 def _rule(parsed: list[tuple[str, int | None]], agent_count: int | None) -> str:
     names = {name for name, _ in parsed}
-    server_numbers = any(name_and_number(name)[1] is not None for name in names)
+    server_numbers = any(split_stem(name)[1] is not None for name in names)
     if not server_numbers and 1 < (agent_count or len(parsed)) >= len(parsed):
         if len(names) == 1:
             return "number_is_agent"

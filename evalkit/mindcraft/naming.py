@@ -91,7 +91,12 @@ class Naming:
 
 def _places(run: RunFolder) -> tuple[str, ...]:
     """Give a run's own folder and its experiment's, the same one in the flat layout."""
-    return (run.place,) if run.flat else (run.place, os.path.dirname(run.place))
+    return (run.place,) if run.flat else _with_parent(run.place)
+
+
+@lru_cache(maxsize=16)  # all that is asked of one run is asked at once
+def _with_parent(place: str) -> tuple[str, str]:
+    return place, os.path.dirname(place)
 
 
 def compile_layout(layout: str) -> tuple[re.Pattern, re.Pattern]:

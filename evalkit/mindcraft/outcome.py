@@ -135,7 +135,7 @@ def run_outcome(
 ) -> TaskOutcome:
     """Put the logs of one run together; `scale` as `folder_scale` decided."""
     logs = trial.logs
-    raw = max((log["raw_score"] for log in logs if log["raw_score"] is not None), default=None)
+    raw = max([log["raw_score"] for log in logs if log["raw_score"] is not None], default=None)
     used, score, flags = normalise(raw, facts["task_type"], scale)
     timed_out = any(log["timed_out"] for log in logs)
     status = status_of(raw, score, timed_out)
@@ -192,14 +192,16 @@ def normalise(raw: float | None, task_type: str, scale: Scale) -> tuple[str, flo
 
 
 def _run_flags(logs: list[AgentOutcome], agent_count: int | None) -> list[str]:
-    own = dict.fromkeys(flag for log in logs for flag in log["flags"] if flag != "score_out_of_range")
-    scores = {log["raw_score"] for log in logs if log["raw_score"] is not None}
+    own = dict.fromkeys([flag for log in logs for flag in log["flags"] if flag != "score_out_of_range"])
+    scores = {log["raw_score"] for log in logs} - {None}
     if len(scores) > 1 or (any(scores) and any(log["timed_out"] for log in logs)):
         own["conflicting"] = None
-    if any(log["final_system_message"] for log in logs):
-        own.pop("quoted_only", None)
+    if "quoted_only" in own and any(log["final_system_message"] for log in logs):
+        del own["quoted_only"]
     found = len({log["agent_name"] for log in logs})
-    flags = list(own) + ["unreadable_logs"] * any(not log["agent_log_processed"] for log in logs)
+    flags = list(own)
+    if not all(log["agent_log_processed"] for log in logs):
+        flags.append("unreadable_logs")
     if agent_count is not None and found != agent_count:
         flags.append("missing_agent_logs" if found < agent_count else "extra_agent_logs")
     return flags

@@ -4,6 +4,7 @@ import math
 import os
 import zlib
 from collections import Counter
+from functools import lru_cache
 from typing import Any, NamedTuple, TypedDict
 
 from evalkit.io import BrokenFileError, WrongShapeError, decode_json, read_file
@@ -14,6 +15,7 @@ from evalkit.mindcraft.format import (
     FINAL,
     FINAL_STARTS,
     LOG,
+    NEVER_FIRST,
     NOT_LOGS_BY_NAME,
     NUMBER,
     RESULTS,
@@ -21,15 +23,15 @@ from evalkit.mindcraft.format import (
     AgentLog,
     CompletionStatus,
     Turn,
+    holds_any,
     may_hold_event,
-    may_hold_final,
     model_of,
     other_kind,
     positive_number,
 )
 from evalkit.mindcraft.results import Results, parse_results, results_of
 
-ENDS = 4096  # bytes of a log's beginning and end that tell it from others of the same length
+ENDS = 2048  # bytes of a log's beginning and end that tell it from others of the same length
 
 
 class AgentOutcome(TypedDict):
@@ -165,29 +167,34 @@ def describe(error: Exception) -> str:
 def failed_log(source: str, error: str) -> AgentOutcome:
     """Make the outcome of a log that could not be read."""
     name, repetition = name_and_number(source)
-    return AgentOutcome(
-        raw_score=None,
-        completion_status=CompletionStatus.LOG_FILE_ERROR,
-        final_system_message=None,
-        agent_log_processed=False,
-        parsing_errors=[error],
-        timed_out=False,
-        agent_name=name,
-        repetition=repetition or 0,
-        message_count=0,
-        command_count=0,
-        skipped_turns=0,
-        events={},
-        flags=[],
-        task_start=None,
-        digest="",
-        source=source,
-    )
+    return {
+        "raw_score": None,
+        "completion_status": CompletionStatus.LOG_FILE_ERROR,
+        "final_system_message": None,
+        "agent_log_processed": False,
+        "parsing_errors": [error],
+        "timed_out": False,
+        "agent_name": name,
+        "repetition": repetition or 0,
+        "message_count": 0,
+        "command_count": 0,
+        "skipped_turns": 0,
+        "events": {},
+        "flags": [],
+        "task_start": None,
+        "digest": "",
+        "source": source,
+    }
 
 
 def name_and_number(source: str) -> tuple[str, int | None]:
     """Split a log's file name: ``Andy_0_1.json`` gives ``("Andy_0", 1)``, ``andy.json`` gives ``("andy", None)``."""
-    stem = os.path.basename(source).removesuffix(".json")
+    return split_stem(os.path.basename(source).removesuffix(".json"))
+
+
+@lru_cache(maxsize=4096)
+def split_stem(stem: str) -> tuple[str, int | None]:
+    """Split a log's file name without its ending; the same few stand in every run's folder."""
     name, _, number = stem.rpartition("_")
     if name and number.isascii() and number.isdigit() and len(number) < 10:
         return name, int(number)
@@ -205,59 +212,70 @@ def _salvage(value: Any) -> AgentLog:
 
 
 def _read_log(source: str, log: AgentLog, recovered: list[str], data: bytes) -> AgentOutcome:
-    finals: list[Final] = []
-    events: Counter[str] = Counter()
-    own, talk = [], []
-    messages = 0
+    system: list[str] = []
+    own: list[str] = []
+    others: list[str] = []
     for turn in log.turns:
-        role, content = turn.role, turn.content
-        if not isinstance(content, str):
-            continue
-        messages += 1
-        if role != "system":
-            talk.append(content)
-            if role == "assistant" and "!" in content:
-                own.append(content)
-        elif content.lstrip().startswith(FINAL_STARTS) and (final := read_final(content)):
-            finals.append(final)
-        elif may_hold_event(content):
-            events.update(match.lastgroup for match in EVENT.finditer(content))
-    quoted = not finals and any(may_hold_final(content) and FINAL.search(content) for content in talk)
+        content = turn.content
+        if isinstance(content, str):
+            role = turn.role
+            (system if role == "system" else own if role == "assistant" else others).append(content)
+    finals = [final for text in system if text[:1] not in NEVER_FIRST and (final := read_final(text))]
+    events = _count_events("\n".join(system))
+    quoted = not finals and _quotes_final("\n".join([*own, *others]))
+    commands = "\n".join([text for text in own if "!" in text])
+    messages = len(system) + len(own) + len(others)
     name, repetition = name_and_number(source)
     skipped = len(log.turns) - messages
     score, timed_out, flags = _judge(finals)
-    flags += ["quoted_only"] * quoted + ["restarted"] * bool(events["restarts"])
-    flags += ["turns_skipped"] * bool(skipped) + [f"recovered_{what}" for what in recovered]
-    return AgentOutcome(
-        raw_score=score,
-        completion_status=status_of(score, as_fraction(score), timed_out),
-        final_system_message=_deciding(finals),
-        agent_log_processed=True,
-        parsing_errors=[],
-        timed_out=timed_out,
-        agent_name=name,
-        repetition=repetition or 0,
-        message_count=messages,
-        command_count=len(COMMAND.findall("\n".join(own))),
-        skipped_turns=skipped,
-        events=dict(events),
-        flags=flags,
-        task_start=positive_number(log.taskStart),
-        digest=_fingerprint(data) if talk else "",
-        source=source,
-    )
+    if quoted:
+        flags.append("quoted_only")
+    if "restarts" in events:
+        flags.append("restarted")
+    if skipped:
+        flags.append("turns_skipped")
+    flags += [f"recovered_{what}" for what in recovered]
+    return {
+        "raw_score": score,
+        "completion_status": status_of(score, as_fraction(score), timed_out),
+        "final_system_message": _deciding(finals),
+        "agent_log_processed": True,
+        "parsing_errors": [],
+        "timed_out": timed_out,
+        "agent_name": name,
+        "repetition": repetition or 0,
+        "message_count": messages,
+        "command_count": len(COMMAND.findall(commands)),
+        "skipped_turns": skipped,
+        "events": events,
+        "flags": flags,
+        "task_start": positive_number(log.taskStart),
+        "digest": _fingerprint(data) if own or others else "",
+        "source": source,
+    }
 
 
 def _fingerprint(data: bytes) -> str:
     """Tell copies of a log by length, beginning and end, where the last turns and the task's start stand."""
-    ends = data if len(data) <= 2 * ENDS else data[:ENDS] + data[-ENDS:]
-    return f"{len(data):x}-{zlib.crc32(ends):08x}"
+    return f"{len(data):x}-{zlib.crc32(data[-ENDS:], zlib.crc32(data[:ENDS])):08x}"
+
+
+def _count_events(text: str) -> dict[str, int]:
+    """Count the lines that tell of trouble; turns may be joined by line breaks, for none reaches beyond its line."""
+    if not may_hold_event(text):
+        return {}
+    return dict(Counter(match.lastgroup for match in EVENT.finditer(text)))
+
+
+def _quotes_final(text: str) -> bool:
+    """Tell whether a final wording stands anywhere in a text; turns may be joined by line breaks here too."""
+    return holds_any(text, FINAL_STARTS) and FINAL.search(text) is not None
 
 
 def read_final(content: str) -> Final | None:
     """Read a system message as a final one; None where its whole text is none of the wordings."""
     text = content.strip()
-    match = FINAL.fullmatch(text)
+    match = FINAL.fullmatch(text) if text.startswith(FINAL_STARTS) else None
     if match is None:
         return None
     wording = next(w for i, w in enumerate(WORDINGS) if match[f"w{i}"] is not None)
@@ -270,6 +288,8 @@ def read_final(content: str) -> Final | None:
 
 def _judge(finals: list[Final]) -> tuple[float | None, bool, list[str]]:
     """Give the score, whether the log timed out, and the flags: the first message with a score decides."""
+    if not finals:
+        return None, False, []
     scored = [final for final in finals if final.score is not None or final.not_a_number]
     timed_out = any(final.timed_out for final in finals)
     score = scored[0].score if scored else None
@@ -281,9 +301,11 @@ def _judge(finals: list[Final]) -> tuple[float | None, bool, list[str]]:
 
 
 def _deciding(finals: list[Final]) -> str | None:
+    if not finals:
+        return None
     first_timeout = next((final.text for final in finals if final.timed_out), None)
     scored = next((final.text for final in finals if final.score is not None or final.not_a_number), None)
-    return first_timeout or scored or (finals[0].text if finals else None)
+    return first_timeout or scored or finals[0].text
 
 
 def as_fraction(score: float | None) -> float | None:

@@ -1,9 +1,9 @@
 """Frames of runs and agents; every column's name, type and unit stands here once."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evalkit.io import Column, frame
+from evalkit.io import Column, frame, frame_of
 from evalkit.mindcraft.facts import Facts
 from evalkit.mindcraft.format import EVENTS
 from evalkit.mindcraft.outcome import TaskOutcome
@@ -105,8 +105,9 @@ AGENT_COLUMNS = (
     *COUNT_COLUMNS,
     *_flag_columns(LOG_FLAGS),
 )
-_NONE = dict.fromkeys((column.name for column in COUNT_COLUMNS), 0)
-_FACTS = tuple(name for name in Facts.__annotations__ if name not in ("agent_count", "task_type"))
+_FACTS = frozenset(Facts.__annotations__) - {"agent_count", "task_type"}
+_COUNTS = ("message_count", "command_count")
+_IDS_OF_RUN = ("model_name", "task_id", "repetition", "experiment")  # also of its logs
 
 
 def aggregate_results_to_dataframe(task_outcomes: Iterable[TaskOutcome]) -> "pd.DataFrame":
@@ -123,7 +124,19 @@ def aggregate_results_to_dataframe(task_outcomes: Iterable[TaskOutcome]) -> "pd.
         truth values, or text where they are neither (or of several kinds).
     """
     outcomes = list(task_outcomes)
-    table = frame([_run_row(outcome) for outcome in outcomes], RUN_COLUMNS)
+    logs = [outcome["agent_outcomes"] for outcome in outcomes]
+    values = {
+        column.name: [outcome["facts"][column.name] for outcome in outcomes]
+        if column.name in _FACTS
+        else [outcome.get(column.name) for outcome in outcomes]
+        for column in RUN_COLUMNS
+    }
+    values |= _flags(outcomes, FLAGS)
+    values |= {name: [sum([log[name] for log in own]) for own in logs] for name in _COUNTS}
+    values |= _events([[log["events"] for log in own if log["events"]] for own in logs])
+    values["final_system_message"] = list(map(_deciding_message, outcomes))
+    values["parsing_errors"] = ["; ".join([error for log in own for error in log["parsing_errors"]]) for own in logs]
+    table = frame_of(values, RUN_COLUMNS)
     metrics = [_flat(outcome["task_definition_metrics"], "metric") for outcome in outcomes]
     names = dict.fromkeys(name for row in metrics for name in row)
     columns = [Column(n, _dtype([row.get(n) for row in metrics]), "metric of the definition") for n in names]
@@ -132,44 +145,35 @@ def aggregate_results_to_dataframe(task_outcomes: Iterable[TaskOutcome]) -> "pd.
 
 def agents_frame(task_outcomes: Iterable[TaskOutcome]) -> "pd.DataFrame":
     """Make a frame of all agents of task outcomes: one row per log, with the columns of `AGENT_COLUMNS`."""
-    rows = []
-    for outcome in task_outcomes:
-        ids = {name: outcome.get(name) for name in ("model_name", "task_id", "repetition", "experiment")}
-        for log in outcome["agent_outcomes"]:
-            errors = "; ".join(log["parsing_errors"])
-            rows.append({**_NONE, **log, **log["events"], **_flags(log["flags"]), **ids, "parsing_errors": errors})
-    return frame(rows, AGENT_COLUMNS)
+    pairs = [(outcome, log) for outcome in task_outcomes for log in outcome["agent_outcomes"]]
+    logs = [log for _, log in pairs]
+    values = {column.name: [log.get(column.name) for log in logs] for column in AGENT_COLUMNS}
+    values |= {name: [run.get(name) for run, _ in pairs] for name in _IDS_OF_RUN}
+    values |= _flags(logs, LOG_FLAGS) | _events([[log["events"]] for log in logs])
+    values["parsing_errors"] = ["; ".join(log["parsing_errors"]) for log in logs]
+    return frame_of(values, AGENT_COLUMNS)
 
 
-def _run_row(outcome: TaskOutcome) -> dict[str, Any]:
-    logs = outcome["agent_outcomes"]
+def _flags(outcomes: Sequence[Mapping], names: Iterable[str]) -> dict[str, list[bool]]:
+    """Give the flags' columns; most flags are never raised."""
+    raised = {flag for outcome in outcomes for flag in outcome["flags"]}
+    never = [False] * len(outcomes)
+    return {f"flag_{n}": [n in outcome["flags"] for outcome in outcomes] if n in raised else never for n in names}
+
+
+def _events(found: list[list[dict[str, int]]]) -> dict[str, list[int]]:
+    """Give the events' columns from what was counted in the logs of each row."""
+    seen = {name for counts in found for events in counts for name in events}
+    none = [0] * len(found)
+    return {n: [sum([c.get(n, 0) for c in counts]) for counts in found] if n in seen else none for n in EVENTS}
+
+
+def _deciding_message(outcome: TaskOutcome) -> str | None:
+    """Give the message of the first log that ended as the run did, else of the first with any."""
     status = outcome["overall_completion_status"]
-    finals = sorted(
-        (log["completion_status"] != status, i) for i, log in enumerate(logs) if log["final_system_message"]
-    )
-    facts = outcome["facts"]
-    return {
-        **outcome,
-        **{name: facts[name] for name in _FACTS},  # type: ignore[literal-required]
-        **_counts(logs),
-        **_flags(outcome["flags"]),
-        "final_system_message": logs[finals[0][1]]["final_system_message"] if finals else None,
-        "parsing_errors": "; ".join(error for log in logs for error in log["parsing_errors"]),
-    }
-
-
-def _counts(logs: list) -> dict[str, int]:
-    counts = dict(_NONE)
-    for log in logs:
-        counts["message_count"] += log["message_count"]
-        counts["command_count"] += log["command_count"]
-        for name, n in log["events"].items():
-            counts[name] += n
-    return counts
-
-
-def _flags(flags: Iterable[str]) -> dict[str, bool]:
-    return {f"flag_{name}": True for name in flags}
+    logs = [log for log in outcome["agent_outcomes"] if log["final_system_message"]]
+    first = next((log for log in logs if log["completion_status"] == status), logs[0] if logs else None)
+    return first and first["final_system_message"]
 
 
 def _flat(value: Any, name: str) -> dict[str, Any]:
