@@ -110,6 +110,14 @@ def test_in_a_pipe_a_table_comes_only_when_it_has_changed(tmp_path, command):
     assert following.out.count("updated ") == following.out.count("total: ") == 2
 
 
+def test_a_pipe_whose_reader_leaves_ends_it(tmp_path, command):
+    write(tmp_path / "runs/m/cook/Andy_0_0.json", run_log(1))
+    following = command("mindcraft", tmp_path / "runs")
+    following.read_until("1 of ?")
+    os.close(following.fd)  # nothing new is written, and it ends all the same
+    assert following.process.wait(PATIENCE) == 0
+
+
 def test_the_end_of_the_experiment_may_be_the_end(tmp_path, command):
     write(tmp_path / "tasks.json", {"cook": task(), "bake": task()})
     write(tmp_path / "runs/m/cook/Andy_0_0.json", run_log(1))

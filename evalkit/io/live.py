@@ -1,5 +1,6 @@
 """A table that is shown again and again: redrawn in place in a terminal, printed anew where it changed elsewhere."""
 
+import select
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -55,6 +56,8 @@ class Screen:
         elif text != before:
             self._out.write(f"{head}\n\n{text}\n\n")
             self._out.flush()
+        elif _reader_has_left(self._out):  # nothing is written now that would tell
+            raise BrokenPipeError
 
     def close(self) -> None:
         """Leave the last text on the terminal as a whole, also where it is longer than the screen."""
@@ -73,6 +76,18 @@ class Screen:
         scroll = ("\r\x1b[K" + "\n" * height) * first  # what stood there before can be scrolled back to
         self._out.write(f"{scroll}{_BEGIN}{_NEXT.join(lines)}{_CLEAR}{_END}")
         self._out.flush()
+
+
+def _reader_has_left(out: TextIO) -> bool:
+    if not hasattr(select, "poll"):
+        return False
+    try:
+        descriptor = out.fileno()
+    except (OSError, ValueError):  # no real file
+        return False
+    poll = select.poll()
+    poll.register(descriptor, 0)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
 def show_live(
