@@ -122,8 +122,9 @@ def load(
         if isinstance(tasks, Mapping):  # definitions without files: nothing tells whether they have changed
             frames = build()
         else:
-            seen += [entry.source for entry in definitions.ledger.entries]
-            frames = cached_frames("mindcraft", seen, build, marks, root=root, layout=layout, **options)
+            asked = {"order": seen, "root": root, "layout": layout, **options}
+            seen = [*seen, *(entry.source for entry in definitions.ledger.entries)]
+            frames = cached_frames("mindcraft", seen, build, marks, **asked)
     named = path if isinstance(path, (str, os.PathLike)) else ", ".join(map(os.fspath, path))
     return MindcraftLogs(**frames, definitions=definitions, source=os.fspath(named))
 
