@@ -89,4 +89,4 @@ def _series(values: list, dtype: str) -> "pd.Series":
 
 def whole(text: str) -> str:
     """Write out half characters, as in file names that are not UTF-8."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
