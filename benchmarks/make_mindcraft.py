@@ -78,10 +78,10 @@ def make_turns(rng: random.Random, size: int, emoji: bool) -> list[dict[str, str
     return turns
 
 
-def make_runs(folder: Path, models: int = 5, tasks: int = 400, seed: int = 1) -> int:
+def make_runs(folder: Path, models: int = 5, tasks: int = 400, seed: int = 1, longest: int = 58_000) -> int:
     """Write runs of 2 or 3 agents, logs of 10 to 60 kB, as ``model/task/agent_0.json``; return the bytes written."""
     rng = random.Random(seed)
-    pools = [[make_turns(rng, rng.randint(9_000, 58_000), emoji) for _ in range(60)] for emoji in (False, True)]
+    pools = [[make_turns(rng, rng.randint(9_000, longest), emoji) for _ in range(60)] for emoji in (False, True)]
     written = 0
     for model in range(models):
         for task in range(tasks):

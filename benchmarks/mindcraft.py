@@ -1,6 +1,6 @@
 """Reading Mindcraft runs against the plain way, alternating in one run.
 
-``python benchmarks/mindcraft.py [FOLDER]`` generates 5 models × 400 tasks × 2 or 3 agents if no folder is given.
+``python -m benchmarks.mindcraft [FOLDER]`` generates 5 models × 400 tasks × 2 or 3 agents if no folder is given.
 The plain way is glob, json.load, a list of dicts, DataFrame: one row per log, the score by a substring, nothing else.
 The store of parsed tables is off: every round reads and parses.
 """
@@ -16,8 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
-from make_mindcraft import make_runs
 
+from benchmarks.make_mindcraft import make_runs
 from evalkit.io import list_files, read_files
 from evalkit.mindcraft import runs_df
 

@@ -3,11 +3,76 @@
 Heavy imports stand inside the commands, so that ``evalkit --help`` stays quick.
 """
 
+import functools
 import sys
+from collections.abc import Callable
 
 import click
 
 from evalkit._version import __version__
+
+
+def _reading(command: Callable) -> Callable:
+    """Add the options of how files are read; the command gets them as `reading`, keywords of the function it calls."""
+
+    @click.option("--jobs", type=click.IntRange(1), help="Processes to read with, where files are many.")
+    @click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Read on a Dask cluster instead, such as tcp://10.0.0.1:8786.",
+    )
+    @click.option("--storage-options", "storage", metavar="FILE", help="JSON file of fsspec's options for URLs.")
+    @functools.wraps(command)
+    def with_options(jobs, scheduler, storage, **arguments):
+        from evalkit.io.parallel import cluster
+        from evalkit.io.sources import read_storage_options
+
+        options = read_storage_options(storage) if storage else None
+        with cluster(scheduler):
+            return command(reading={"jobs": jobs, "storage_options": options}, **arguments)
+
+    return with_options
+
+
+_COLLECT_OPTIONS = {"mindcraft": {"layout"}, "crafter": {"pattern"}, "steps": set()}
+
+
+def _one_or_many(sources: tuple[str, ...]) -> str | list[str]:
+    return sources[0] if len(sources) == 1 else list(sources)
+
+
+def _following(*, only_stated: bool = False) -> Callable[[Callable], Callable]:
+    """Add the options of following; the command gets `expected` and `follow`, None where it is to look once.
+
+    With `only_stated`, nothing but --expected tells how much is expected.
+    """
+
+    def add_options(command: Callable) -> Callable:
+        @click.option("--follow", is_flag=True, help="Look again and again while an experiment writes; Ctrl-C ends.")
+        @click.option("--interval", type=click.FloatRange(0.5), help="Seconds between two looks.  [default: 5]")
+        @click.option("--expected", type=click.IntRange(1), metavar="N", help="How many each model is to do.")
+        @click.option("--until-done", is_flag=True, help="End once each model seen has done all that is expected.")
+        @functools.wraps(command)
+        def with_options(follow, interval, expected, until_done, **arguments):
+            if not follow:
+                _refuse("without --follow", interval=interval, expected=expected, until_done=until_done)
+                return command(expected=None, follow=None, **arguments)
+            if only_stated and expected is None:
+                _refuse("without --expected", until_done=until_done)
+            from evalkit.io.live import show_live
+
+            live = functools.partial(show_live, out=sys.stdout, interval=interval or 5.0, until_done=until_done)
+            return command(expected=expected, follow=live, **arguments)
+
+        return with_options
+
+    return add_options
+
+
+def _refuse(where: str, **given: object) -> None:
+    """Refuse options that were given and would do nothing."""
+    for name in (name for name, value in given.items() if value is not None and value is not False):
+        raise click.UsageError(f"--{name.replace('_', '-')} does nothing {where}")
 
 
 class _Group(click.Group):
@@ -37,7 +102,7 @@ def main() -> None:
 
 
 @main.command()
-@click.argument("runs")
+@click.argument("runs", nargs=-1, required=True, metavar="RUNS...")
 @click.option("--tasks", multiple=True, help="Task definitions: a file, a folder or a quoted glob. Repeatable.")
 @click.option("--by", multiple=True, help="Column to group by. Repeatable. [default: model_name]")
 @click.option("--layout", help="What the folders mean, such as '{model_name}/{task_id}'.")
@@ -51,8 +116,24 @@ def main() -> None:
 @click.option("--original-mtimes", is_flag=True, help="The files' times are the experiment's own: gives durations.")
 @click.option("--legacy", is_flag=True, help="Also what the original MineCollab scripts would have said, and why.")
 @click.option("--output", help="Write the runs to FILE.csv, FILE.json or FILE.parquet.", metavar="FILE")
-def mindcraft(runs, tasks, by, layout, scale, original_mtimes, legacy, output) -> None:
-    """Show success rates of the Mindcraft task runs in the folder RUNS."""
+@_reading
+@_following()
+@click.option("--idle", type=click.FloatRange(0), metavar="SECONDS", help="See below.  [default: the task's timeout]")
+def mindcraft(runs, tasks, by, layout, scale, original_mtimes, legacy, output, reading, idle, expected, follow) -> None:
+    """Show success rates of Mindcraft task runs: RUNS are folders, logs, quoted globs or URLs.
+
+    With --follow, a run is finished once one of its logs holds a final message, or none of them has changed for --idle
+    seconds. Until then it is running, and counts in no rate. A log that can't be read, and changed less than 10 seconds
+    ago, is being written. Expected are the tasks that an experiment's results file names, else those of --tasks.
+    """
+    if follow:
+        from evalkit.mindcraft.follow import Following
+
+        _refuse("with --follow", legacy=legacy, output=output)
+        options = {"layout": layout, "scale": scale, "original_mtimes": original_mtimes}
+        follow(Following(_one_or_many(runs), tasks, by=by, expected=expected, idle=idle, **options, **reading).look)
+        return
+    _refuse("without --follow", idle=idle)
     from evalkit.io.output import check_output, write_frame
 
     if output:
@@ -60,7 +141,7 @@ def mindcraft(runs, tasks, by, layout, scale, original_mtimes, legacy, output) -
     from evalkit.mindcraft import load
     from evalkit.mindcraft.terminal import legacy_text, overview_text
 
-    logs = load(runs, tasks, layout=layout, scale=scale, original_mtimes=original_mtimes)
+    logs = load(_one_or_many(runs), tasks, layout=layout, scale=scale, original_mtimes=original_mtimes, **reading)
     click.echo(overview_text(logs, by))
     if legacy:
         click.echo("\n" + legacy_text(logs))
@@ -80,16 +161,60 @@ def show(file, last) -> None:
 
 
 @main.command()
-@click.argument("traces")
+@click.argument("traces", nargs=-1, required=True, metavar="TRACES...")
 @click.option("-v", "--verbose", is_flag=True, help="Print every trace, not only the summary.")
 @click.option("--pattern", default="*.json", show_default=True, help="Which files of the folder.")
 @click.option("--by-difficulty", is_flag=True, help="Also break the scores down by difficulty.")
 @click.option("--output", type=click.Path(dir_okay=False), help="Write results and ledger to this file, as JSON.")
-def crafter(traces: str, verbose: bool, pattern: str, by_difficulty: bool, output: str | None) -> None:
-    """Score Crafter session traces: TRACES is a folder or one file."""
+@_reading
+@_following(only_stated=True)
+def crafter(traces, verbose, pattern, by_difficulty, output, reading, expected, follow) -> None:
+    """Score Crafter session traces: TRACES are folders, files, quoted globs or URLs.
+
+    With --follow, a trace counts as soon as it can be read; one that can't, and changed less than 10 seconds ago, is
+    being written.
+    """
+    if follow:
+        from evalkit.crafter.follow import Following
+
+        _refuse("with --follow", verbose=verbose, output=output)
+        follow(
+            Following(
+                _one_or_many(traces), pattern=pattern, by_difficulty=by_difficulty, expected=expected, **reading
+            ).look
+        )
+        return
     from evalkit.crafter.printing import report_traces
 
-    report_traces(traces, pattern=pattern, verbose=verbose, by_difficulty=by_difficulty, output=output)
+    options = {"pattern": pattern, "verbose": verbose, "by_difficulty": by_difficulty, "output": output}
+    report_traces(_one_or_many(traces), **options, **reading)
+
+
+@main.command()
+@click.argument("kind", type=click.Choice(["mindcraft", "crafter", "steps"]))
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option("--output", "-o", required=True, metavar="DATASET", help="Folder or URL of the dataset.")
+@click.option("--layout", help="mindcraft: what the folders mean, such as '{model_name}/{task_id}'.")
+@click.option("--pattern", help="crafter: which files of the folders.  [default: *.json]")
+@_reading
+def collect(kind, sources, output, layout, pattern, reading) -> None:
+    """Keep what logs say in a dataset, which can be given in place of the folder everywhere.
+
+    The next time only new and changed files are read, and those that have vanished are dropped. It may be stopped at
+    any moment and goes on from there.
+    """
+    from importlib import import_module
+
+    from evalkit.io.progress import progress_bar
+
+    options = {name: value for name, value in (("layout", layout), ("pattern", pattern)) if value is not None}
+    if wrong := sorted(options.keys() - _COLLECT_OPTIONS[kind]):
+        raise click.UsageError(f"--{wrong[0]} is not for {kind}")
+    with progress_bar() as progress:
+        done = import_module(f"evalkit.{kind}").collect(
+            _one_or_many(sources), output, **options, **reading, progress=progress
+        )
+    click.echo(f"{output}: {done.summary()}")
 
 
 @main.command()
@@ -132,11 +257,12 @@ def report(targets, params, notebooks, output, texts, files, yamls, jobs, timeou
     metavar="FILE",
     help="Write steps (with --checks: checks) to FILE.csv, .json or .parquet; .otlp.json: spans.",
 )
-def steps(histories: tuple[str, ...], checks: bool, step: int | None, output: str | None) -> None:
-    """Judge the steps of an analysis agent: HISTORY is a file (JSON, JSONL, SQLite checkpoint) or a folder."""
+@_reading
+def steps(histories, checks, step, output, reading) -> None:
+    """Judge the steps of an analysis agent: HISTORY is a file (JSON, JSONL, SQLite checkpoint), a folder or a URL."""
     from evalkit.steps.terminal import report_histories
 
-    report_histories(list(histories), checks=checks, step=step, output=output)
+    report_histories(list(histories), checks=checks, step=step, output=output, **reading)
 
 
 if __name__ == "__main__":

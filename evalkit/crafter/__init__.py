@@ -20,11 +20,12 @@ _WHERE = {
     "print_evaluation_summary": "printing",
     "print_breakdown": "printing",
     "report_traces": "printing",
-    "load": "table",
-    "CrafterTraces": "table",
-    "episodes_df": "table",
-    "events_df": "table",
-    "achievements_df": "table",
+    "collect": "collecting",
+    "load": "traces",
+    "CrafterTraces": "traces",
+    "episodes_df": "traces",
+    "events_df": "traces",
+    "achievements_df": "traces",
     "band": "scoring",
 }
 _MODULES = ("analysis", "benchmark", "figures", "hooks", "recorder")

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, TypedDict
 
+from evalkit.crafter.collecting import collected_frames, open_collected
 from evalkit.crafter.format import Event, Trace
-from evalkit.crafter.parse import UNKNOWN, OtherShapeError, fit, read_trace
+from evalkit.crafter.parse import UNKNOWN, fit, open_trace, read_trace
 from evalkit.crafter.scoring import (
     NO_SCORED_EVENTS,
     WEIGHTS,
@@ -17,6 +18,7 @@ from evalkit.crafter.scoring import (
     score_counts,
     score_trace,
 )
+from evalkit.crafter.table import FLAGS
 from evalkit.io import (
     BrokenFileError,
     Ledger,
@@ -27,6 +29,7 @@ from evalkit.io import (
     read_file,
     storage,
 )
+from evalkit.io.dataset import Dataset
 from evalkit.io.ledger import Entry
 
 SERIAL_BELOW = 100  # traces; with images they are a hundred times as long as other logs
@@ -52,7 +55,7 @@ class TraceScores(list[TraceScore]):
     """Results of a folder, sorted by score from high to low; `ledger` names every file that was seen."""
 
     def __init__(self, results: Iterable[TraceScore], ledger: Ledger) -> None:
-        super().__init__(results)
+        super().__init__(sorted(results, key=lambda result: -result["total_score"]))
         self.ledger = ledger
 
 
@@ -132,6 +135,7 @@ def evaluate_all_traces(
     ----------
     trace_dir : str, path, or several of them
         A folder, or one file; ``samples:crafter`` for the samples. Also globs and URLs: see `evalkit.io.list_source`.
+        Of a dataset of `collect` all traces, also those that stood in folders below.
     pattern : str
         Glob for file names.
     weights, counting
@@ -150,37 +154,54 @@ def evaluate_all_traces(
     Raises
     ------
     evalkit.io.SourceError
-        Where `trace_dir` is not there or can't be listed.
+        Where `trace_dir` is not there or can't be listed, or is a dataset that was collected with other rules.
     """
-    score = partial(_score_file, weights=check_rules(weights, counting), counting=counting)
+    rules = {"weights": check_rules(weights, counting), "counting": counting}
+    score = partial(score_file, **rules)
     ledger, results = Ledger(), []
     with storage(storage_options):
+        if dataset := open_collected(trace_dir):
+            return _collected_scores(dataset, pattern, rules)
         files = list_files(trace_dir, pattern, recursive=False)
         for entry, result in parse_files(files, score, jobs, SERIAL_BELOW):
             ledger.entries.append(entry)
             results += [result] if result is not None else []
-    results.sort(key=lambda result: -result["total_score"])
     return TraceScores(results, ledger)
 
 
-def _score_file(
+def score_file(
     path: str, data: bytes | OSError, weights: dict[str, float], counting: Counting
 ) -> tuple[Entry, TraceScore | None]:
+    """Read and score one file: its entry for the ledger and, where it is a trace, the result."""
     entry, read = open_trace(path, data)
     return entry, None if read is None else _result(path, *read, weights, counting)
 
 
-def open_trace(path: str, data: bytes | OSError) -> tuple[Entry, tuple[Trace, list[str]] | None]:
-    """Decode a trace: the file's entry for the ledger and, where there is anything to score, the trace and notes."""
-    if isinstance(data, OSError):
-        return Entry(path, "failed", f"{type(data).__name__}: {data.strerror or data}"), None
-    try:
-        trace, notes = read_trace(data)
-    except OtherShapeError as error:
-        return Entry(path, "skipped", str(error)), None
-    except BrokenFileError as error:
-        return Entry(path, "failed", str(error)), None
-    return Entry(path, "used", ", ".join(notes)), (trace, notes)
+def _collected_scores(dataset: Dataset, pattern: str, rules: dict[str, Any]) -> TraceScores:
+    frames = collected_frames(dataset, pattern, rules)
+    entries = frames["ledger"].itertuples(index=False)
+    ledger = Ledger()
+    ledger.entries += [Entry(*entry) for entry in entries]
+    notes = {entry.source: entry.reason.split(", ") if entry.reason else [] for entry in ledger.entries}
+    return TraceScores((_score_of(row, notes, rules) for row in frames["episodes"].to_dict("records")), ledger)
+
+
+def _score_of(episode: dict[str, Any], notes: dict[str, list[str]], rules: dict[str, Any]) -> TraceScore:
+    aborted = episode["flag_aborted"]
+    recovered = notes[episode["source"]]
+    counts = {} if aborted else {name: int(n) for name in WEIGHTS if (n := episode[f"{name}s"])}
+    return TraceScore(
+        total_score=0.0 if aborted else episode["score"],
+        counts=counts,
+        trajectory=NO_SCORED_EVENTS if aborted else episode["trajectory"],
+        num_events=episode["events"],
+        trace_file=os.path.basename(episode["source"]),
+        model_name=episode["model_name"],
+        difficulty=episode["difficulty"],
+        suspect_invalid_actions=0 if aborted else int(episode["suspect_invalid_actions"]),
+        flags=[name for name in FLAGS if episode[f"flag_{name}"] and name not in recovered] + recovered,
+        weights=rules["weights"],
+    )
 
 
 def _result(

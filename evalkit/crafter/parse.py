@@ -9,6 +9,7 @@ import msgspec
 
 from evalkit.crafter.format import Call, Count, Event, Metadata, State, Trace
 from evalkit.io import BrokenFileError, WrongShapeError, decode_json
+from evalkit.io.ledger import Entry
 
 UNKNOWN = "unknown"
 MALFORMED = "malformed_fields"
@@ -79,6 +80,19 @@ def read_trace(data: bytes) -> tuple[Trace, list[str]]:
     if not isinstance(trace.session_id, str) and not isinstance(trace.event_history, list):
         raise OtherShapeError(f"not a session trace: {name_shape(decode_json(lean, _ANY)[0])}")
     return trace, notes
+
+
+def open_trace(path: str, data: bytes | OSError) -> tuple[Entry, tuple[Trace, list[str]] | None]:
+    """Decode a trace: the file's entry for the ledger and, where there is anything to score, the trace and notes."""
+    if isinstance(data, OSError):
+        return Entry(path, "failed", f"{type(data).__name__}: {data.strerror or data}"), None
+    try:
+        trace, notes = read_trace(data)
+    except OtherShapeError as error:
+        return Entry(path, "skipped", str(error)), None
+    except BrokenFileError as error:
+        return Entry(path, "failed", str(error)), None
+    return Entry(path, "used", ", ".join(notes)), (trace, notes)
 
 
 def without_images(data: bytes) -> bytes:

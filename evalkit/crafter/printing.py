@@ -4,7 +4,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from evalkit.crafter.evaluate import TraceScore, TraceScores, evaluate_all_traces
@@ -137,17 +137,25 @@ def print_evaluation_summary(results: Sequence[TraceScore], by: Sequence[Group] 
 
 def print_breakdown(results: Iterable[TraceScore], by: Group) -> None:
     """Print one line per model or per difficulty: n, mean score with its standard error, mean counts."""
+    print("\n".join(breakdown_lines(results, by)))
+
+
+def breakdown_lines(results: Iterable[TraceScore], by: Group, count: Callable[[int], str] = str) -> list[str]:
+    """Write what `print_breakdown` prints; `count` writes the n of a line."""
     groups: dict[str, list[TraceScore]] = {}
     for result in results:
         if result["total_score"] is not None:
             groups.setdefault(plain(result.get(by, UNKNOWN), 40), []).append(result)
     width = max(map(len, [*groups, "difficulty"]))
-    print(f"📈 By {by.removesuffix('_name')} (mean score ± standard error; mean count per trace)")
-    print(f"   {'':{width}} {'n':>5} {'score':>15} {'easy':>7} {'medium':>7} {'hard':>7} {'invalid':>8}")
+    wide = max([5, *(len(count(len(group))) for group in groups.values())])
+    lines = [f"📈 By {by.removesuffix('_name')} (mean score ± standard error; mean count per trace)"]
+    lines.append(f"   {'':{width}} {'n':>{wide}} {'score':>15} {'easy':>7} {'medium':>7} {'hard':>7} {'invalid':>8}")
     for name, group in sorted(groups.items()):
         means = [sum(r["counts"].get(hook, 0) for r in group) / len(group) for hook in WEIGHTS]
         counts = " ".join(f"{mean:>{w}.2f}" for mean, w in zip(means, (7, 7, 7, 8), strict=True))
-        print(f"   {name:{width}} {len(group):>5} {_mean([r['total_score'] for r in group]):>15} {counts}")
+        mean = mean_text([r["total_score"] for r in group])
+        lines.append(f"   {name:{width}} {count(len(group)):>{wide}} {mean:>15} {counts}")
+    return lines
 
 
 def print_ledger(ledger: Ledger | None) -> None:
@@ -181,10 +189,10 @@ def _print_ranking(scored: list[TraceScore]) -> None:
 def _print_totals(scored: list[TraceScore]) -> None:
     scores = [result["total_score"] for result in scored]
     print(f"   Traces: {len(scores)}")
-    print(f"   Mean score: {_mean(scores)} (standard error, n = {len(scores)})")
+    print(f"   Mean score: {mean_text(scores)} (standard error, n = {len(scores)})")
     if aborted := sum("aborted" in result.get("flags", []) for result in scored):
         rest = [result["total_score"] for result in scored if "aborted" not in result.get("flags", [])]
-        print(f"   Aborted: {aborted}, counted as 0.00; mean score without: {_mean(rest) if rest else 'none'}")
+        print(f"   Aborted: {aborted}, counted as 0.00; mean score without: {mean_text(rest) if rest else 'none'}")
     print(f"   Best: {scores[0]:.2f}")
     print(f"   Worst: {scores[-1]:.2f}")
     for name in WEIGHTS:
@@ -194,7 +202,7 @@ def _print_totals(scored: list[TraceScore]) -> None:
         print(f"     {name}: {sum(band(score) == name for score in scores)} ({meaning})")
 
 
-def _mean(scores: list[float]) -> str:
+def mean_text(scores: list[float]) -> str:
     """Write a mean with its standard error; one value has none."""
     n, mean = len(scores), math.fsum(scores) / len(scores)
     if n < 2:

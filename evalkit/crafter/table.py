@@ -1,41 +1,28 @@
 """Session traces as tables: episodes, events, achievements and the ledger of files."""
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evalkit.crafter.evaluate import SERIAL_BELOW, open_trace
 from evalkit.crafter.format import Event, Trace
 from evalkit.crafter.game import ACHIEVEMENTS, TIER_OF
-from evalkit.crafter.parse import events_of, kind_of, sum_tokens, tokens_of, turn_of
+from evalkit.crafter.parse import events_of, kind_of, open_trace, sum_tokens, tokens_of, turn_of
 from evalkit.crafter.scoring import (
     WEIGHTS,
     Counting,
     Scored,
     Verdict,
     band,
-    check_rules,
     score_counts,
     score_trace,
 )
 from evalkit.io import (
     Column,
-    Ledger,
-    Source,
-    SourceError,
-    StorageOptions,
-    frame,
-    list_source,
-    parse_files,
-    paused_gc,
-    storage,
 )
 from evalkit.io.ledger import Entry
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 _IDS = (
     Column("source", "str", "path of the trace"),
@@ -103,6 +90,7 @@ ACHIEVEMENT_ROWS = (
     Column("unlocked", "bool?", "unlocked in this episode; missing where the trace can't tell"),
     Column("turn", "int?", "turn of the first unlock, from 0"),
 )
+TABLES = {"episodes": EPISODES, "events": EVENTS, "achievements": ACHIEVEMENT_ROWS}
 
 
 class TraceRows(NamedTuple):
@@ -112,110 +100,6 @@ class TraceRows(NamedTuple):
     episode: dict[str, Any] | None = None
     events: Sequence[dict[str, Any]] = ()
     achievements: Sequence[dict[str, Any]] = ()
-
-
-class CrafterTraces(NamedTuple):
-    """Session traces as frames; columns are those of `EPISODES`, `EVENTS` and `ACHIEVEMENT_ROWS`."""
-
-    episodes: "pd.DataFrame"
-    events: "pd.DataFrame"
-    achievements: "pd.DataFrame"
-    ledger: "pd.DataFrame"
-
-
-def load(
-    path: Source,
-    pattern: str = "*.json",
-    models: Sequence[str] = (),
-    difficulty: str = "",
-    weights: Mapping[str, float] = WEIGHTS,
-    counting: Counting = "achievement",
-    *,
-    jobs: int | None = None,
-    storage_options: StorageOptions = None,
-) -> CrafterTraces:
-    """Read the session traces of a folder, also those of folders below, once and into all tables.
-
-    Parameters
-    ----------
-    path : str, path, or several of them
-        A folder or one trace; ``samples:crafter`` for the samples. Also globs and URLs: see `evalkit.io.list_source`.
-    pattern : str
-        Glob for file names.
-    models : sequence of str
-        Only these models; none means all.
-    difficulty : str
-        Only this difficulty; ``""`` means all.
-    weights, counting
-        As for `evaluate_event`.
-    jobs : int, optional
-        Processes to read with; see `evalkit.io.parse_files`.
-    storage_options : mapping, optional
-        For the file systems behind URLs, as fsspec takes them.
-
-    Returns
-    -------
-    CrafterTraces
-
-    Raises
-    ------
-    evalkit.io.SourceError
-        Where `path` is not there, or no trace is of the models or the difficulty asked for.
-    """
-    from evalkit.io import cached_frames
-
-    rules = {"weights": dict(check_rules(weights, counting)), "counting": counting}
-    asked = {"models": list(models), "difficulty": difficulty}
-    with storage(storage_options):
-        listing = list_source(path, pattern)
-
-        def build() -> "dict[str, pd.DataFrame]":
-            return _frames(parse_files(listing.files, partial(rows_of_file, **rules), jobs, SERIAL_BELOW), **asked)
-
-        return CrafterTraces(**cached_frames("crafter", listing.files, build, listing.marks, **rules, **asked))
-
-
-@paused_gc()
-def _frames(found: Iterable[TraceRows], models: Sequence[str], difficulty: str) -> "dict[str, pd.DataFrame]":
-    ledger, episodes, events, achievements = Ledger(), [], [], []
-    seen: dict[str, set[str]] = {"model": set(), "difficulty": set()}
-    for entry, episode, event_rows, achievement_rows in found:
-        ledger.entries.append(entry)
-        if episode is None:
-            continue
-        seen["model"].add(episode["model_name"])
-        seen["difficulty"].add(episode["difficulty"])
-        if (models and episode["model_name"] not in models) or difficulty not in ("", episode["difficulty"]):
-            ledger.entries.pop()
-            ledger.skipped(entry.source, f"not asked for: {episode['model_name']}, {episode['difficulty']}")
-            continue
-        episodes.append(episode)
-        events += event_rows
-        achievements += achievement_rows
-    _check_choice("model", models, seen)
-    _check_choice("difficulty", [difficulty] if difficulty else [], seen)
-    _mark_duplicates(episodes)
-    return {
-        "episodes": frame(episodes, EPISODES),
-        "events": frame(events, EVENTS),
-        "achievements": frame(achievements, ACHIEVEMENT_ROWS),
-        "ledger": ledger.frame(),
-    }
-
-
-def episodes_df(path: Source, **options: Any) -> "pd.DataFrame":
-    """Return one row per trace; options as for `load`, columns in `EPISODES`."""
-    return load(path, **options).episodes
-
-
-def events_df(path: Source, **options: Any) -> "pd.DataFrame":
-    """Return one row per event; options as for `load`, columns in `EVENTS`."""
-    return load(path, **options).events
-
-
-def achievements_df(path: Source, **options: Any) -> "pd.DataFrame":
-    """Return one row per trace and achievement; options as for `load`, columns in `ACHIEVEMENT_ROWS`."""
-    return load(path, **options).achievements
 
 
 def rows_of_file(
@@ -296,15 +180,3 @@ def _achievement_rows(events: list[Event], scored: Scored) -> Iterator[dict[str,
     for name in ACHIEVEMENTS:
         unlocked = None if scored.unlocked is None and name not in turns else name in turns
         yield {"achievement": name, "tier": TIER_OF[name], "unlocked": unlocked, "turn": turns.get(name)}
-
-
-def _check_choice(what: str, chosen: Sequence[str], seen: dict[str, set[str]]) -> None:
-    if missing := [name for name in chosen if name not in seen[what]]:
-        known = ", ".join(sorted(seen[what])) or "none"
-        raise SourceError(f"no trace has the {what} {missing[0]!r}; there are {known}")
-
-
-def _mark_duplicates(episodes: list[dict[str, Any]]) -> None:
-    times = Counter(row["session_id"] for row in episodes)
-    for row in episodes:
-        row["flag_duplicate_session"] = row["session_id"] is not None and times[row["session_id"]] > 1

@@ -19,6 +19,7 @@ from PIL import Image
 
 from evalkit.display.style import THEME
 from evalkit.io import plain
+from evalkit.io.paths import common_folder
 
 HEADLINE = "application/vnd.evalkit.headline+json"  # what the index of reports shows beside a link
 TABLE = "application/vnd.evalkit.table+json"  # what becomes a CSV file beside the page
@@ -222,7 +223,7 @@ def _readable(table: pd.DataFrame, digits: int, percent: bool, folder: str) -> p
         else:
             values = table[name]
             if name == "source" and folder:
-                values = [os.path.relpath(path, folder) for path in values]
+                values = [path.removeprefix(folder).lstrip("/") for path in values]
             whole = pd.api.types.is_float_dtype(table[name]) and (table[name].dropna() % 1 == 0).all()
             show = _p_value if str(name).startswith("p_") and pd.api.types.is_float_dtype(table[name]) else _cell
             out[name] = [show(value, 0 if whole else digits) for value in values]
@@ -233,8 +234,8 @@ def _readable(table: pd.DataFrame, digits: int, percent: bool, folder: str) -> p
 def _common_folder(sources: pd.Series) -> str:
     """Give the folder all sources lie in; empty where there is none."""
     try:
-        return os.path.commonpath([os.path.dirname(path) for path in sources])
-    except (ValueError, TypeError):  # no paths, missing ones, or some relative and some not
+        return common_folder(os.path.dirname(path) for path in sources)
+    except TypeError:  # missing ones
         return ""
 
 

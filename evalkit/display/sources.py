@@ -9,6 +9,9 @@ from typing import Any
 import pandas as pd
 
 from evalkit.display.show import show_table
+from evalkit.io import FileMark, SourceError, absolute, is_url, list_source
+from evalkit.io.dataset import dataset_files
+from evalkit.io.paths import common_folder
 from evalkit.io.versions import package_versions
 
 
@@ -16,19 +19,31 @@ def fingerprint(sources: Iterable[str]) -> str:
     """Hash the names and bytes of files, in sorted order, to 16 hexadecimal digits.
 
     Names count relative to the files' common folder, so that the same data elsewhere give the same fingerprint.
-    A file that can't be read counts with its name only.
+    A file that can't be read counts with its name only; one behind a URL is not read again, but counts with its size
+    and tag as the store lists them.
     """
     paths = sorted(set(sources))
     digest = hashlib.blake2b(digest_size=8)
-    root = os.path.commonpath([os.path.dirname(os.path.abspath(p)) for p in paths]) if paths else ""
+    root = common_folder(os.path.dirname(absolute(path)) for path in paths)
+    marks = _marks(root) if any(map(is_url, paths)) else {}
     for path in paths:
-        digest.update(os.path.relpath(path, root).encode("utf-8", "surrogateescape") + b"\0")
+        digest.update(absolute(path).removeprefix(root).lstrip("/").encode("utf-8", "surrogateescape") + b"\0")
+        if is_url(path):
+            digest.update(f"{marks[path].size} {marks[path].tag}".encode() if path in marks else b"unreadable")
+            continue
         try:
             with open(path, "rb") as file:
                 digest.update(hashlib.file_digest(file, "blake2b").digest())
         except OSError:
             digest.update(b"unreadable")
     return digest.hexdigest()
+
+
+def _marks(root: str) -> dict[str, FileMark]:
+    try:
+        return list_source(root).marks
+    except SourceError:
+        return {}
 
 
 def provenance(ledger: pd.DataFrame, **parameters: Any) -> None:
@@ -39,14 +54,16 @@ def provenance(ledger: pd.DataFrame, **parameters: Any) -> None:
     ledger : DataFrame
         The ledger of the files that were read, with the column `source`.
     **parameters
-        The notebook's parameters.
+        The notebook's parameters. Where one names a dataset, the fingerprint is that of the dataset's files.
     """
     used = ledger.loc[ledger["status"] != "skipped", "source"].tolist()
+    given = [name for value in parameters.values() for name in (value if isinstance(value, list) else [value])]
+    datasets = [file for name in given if isinstance(name, str) for file in dataset_files(name)]
     rows = [
         ("made", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")),
         *package_versions().items(),
         *((f"parameter {name}", repr(value)) for name, value in parameters.items()),
         ("input files", f"{len(used)} read, {len(ledger)} seen"),
-        ("fingerprint of the input", fingerprint(used)),
+        ("fingerprint of the input", fingerprint(datasets or used)),
     ]
     show_table(pd.DataFrame(rows, columns=["what", "value"]), caption="Provenance")

@@ -7,7 +7,7 @@ from evalkit.io.decode import BrokenFileError, WrongShapeError, decode_json
 from evalkit.io.files import SourceError, read_file, read_files
 from evalkit.io.frames import Column, frame, frame_of
 from evalkit.io.ledger import Ledger
-from evalkit.io.parallel import parse_files
+from evalkit.io.parallel import cluster, parse_files
 from evalkit.io.paths import absolute, is_url
 from evalkit.io.sources import Listing, Source, list_files, list_source, list_tree, mark_of, resolve
 from evalkit.io.storage import FileMark, StorageOptions, storage
@@ -25,6 +25,7 @@ __all__ = [
     "WrongShapeError",
     "absolute",
     "cached_frames",
+    "cluster",
     "decode_json",
     "frame",
     "frame_of",

@@ -83,9 +83,10 @@ def _series(values: list, dtype: str) -> "pd.Series":
         if dtype in _ARROW:
             return pd.Series(pa.array(values, _ARROW[dtype], from_pandas=True).to_pandas(), dtype=_PANDAS[dtype])
     except (pa.ArrowException, UnicodeEncodeError):
-        values = [_whole(v) if isinstance(v, str) else v for v in values]
+        values = [whole(v) if isinstance(v, str) else v for v in values]
     return pd.Series(values, dtype=_PANDAS[dtype])
 
 
-def _whole(text: str) -> str:
+def whole(text: str) -> str:
+    """Write out half characters, as in file names that are not UTF-8."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -1,11 +1,13 @@
-"""Writing frames and texts: the suffix says how a frame is written, and nobody ever sees half a file."""
+"""Writing files: the suffix says how a frame is written, and nobody ever sees half a file."""
 
+import contextlib
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from evalkit.io.files import SourceError
+from evalkit.io.paths import is_url
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,6 +70,45 @@ def write_text(text: str, path: str | os.PathLike) -> None:
             os.fsync(file.fileno())
 
     _replace(os.fspath(path), write)
+
+
+def write_bytes(data: bytes, path: str) -> None:
+    """Write a file, local (aside, then renamed; folders above are made) or behind a URL.
+
+    Raises
+    ------
+    SourceError
+        Where it can't be written.
+    """
+    if is_url(path):
+        from evalkit.io.remote import write_remote
+
+        try:
+            return write_remote(path, data)
+        except OSError as error:
+            raise SourceError(f"{path}: {error.strerror or error}") from None
+
+    def write(aside: str) -> None:
+        with open(aside, "wb") as file:
+            file.write(data)
+
+    try:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror or error}") from error
+    _replace(path, write)
+
+
+def remove_files(paths: Iterable[str]) -> None:
+    """Remove files, local or behind a URL; one that is not there any more, or may not be removed, stays as it is."""
+    for path in paths:
+        if is_url(path):
+            from evalkit.io.remote import remove_remote
+
+            remove_remote(path)
+        else:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
 
 
 def _replace(path: str, write: Callable[[str], object]) -> None:

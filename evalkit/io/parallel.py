@@ -1,33 +1,40 @@
-"""Reading and parsing many files: in this process, in several, or on a cluster that joblib knows.
+"""Reading and parsing many files: in this process, in several, or on a Dask cluster.
 
 Serial reading is the rule. JSON decoders hold the interpreter's lock, so threads don't help, and processes pay only
-from some hundred files on. They are forked where that is safe, since starting new ones takes longer than most folders.
-Within ``joblib.parallel_config("dask")``, or with any other of joblib's backends, the same work is done there.
+from some thousand files on. They are forked where that is safe, since starting new ones takes longer than most folders.
+Within ``joblib.parallel_config``, the backend that it names does the same work.
 """
 
 import os
 import sys
 import threading
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
+from evalkit._version import __version__
 from evalkit.io.bulk import paused_gc
-from evalkit.io.files import read_files
+from evalkit.io.files import SourceError, read_files
 from evalkit.io.paths import is_url
 from evalkit.io.storage import storage, storage_options
 
 T = TypeVar("T")
 Parse = Callable[[str, bytes | OSError], T]
+Run = Callable[[list[list[str]], Parse[T]], Iterator[list[T]]]  # of chunks, in order
 
-SERIAL_BELOW = 1000  # files; for fewer, processes take longer to start than they save
+SERIAL_BELOW = 3000  # files; two processes are 1.3 to 1.4 times as quick for so many, and gain little for fewer
 CHUNK = 64  # files of one task, at most
-AHEAD = 8  # tasks per process that are handed out before their results are taken
-PATIENCE = 300.0  # seconds without a result, after which a process is taken for dead
+TASKS = 16  # tasks per process, at least, so that none is idle for long at the end
+AHEAD = 3  # tasks that a process has been given and not finished
+CONNECT = 5.0  # seconds to wait for a cluster's scheduler, and for what its workers answer
+PATIENCE = 300.0  # seconds to wait for a result, after which the process is taken for dead
 
 
 def parse_files(
-    paths: Iterable[str], parse: Parse[T], jobs: int | None = None, serial_below: int = SERIAL_BELOW
+    paths: Iterable[str], parse: Parse[T], jobs: int | None = None, serial_below: int | None = None
 ) -> Iterator[T]:
     """Read and parse files; results come in the order of the paths.
 
@@ -38,37 +45,103 @@ def parse_files(
         Must not raise for what a file holds. For several processes it must be one of a module (or a partial of one),
         and its results must be picklable.
     jobs : int, optional
-        Processes; -1 for as many as there are cores. None: one, or what ``joblib.parallel_config`` says around this.
-    serial_below : int
-        Fewer files than this are read in this process.
+        Processes, this one among them; -1 for as many as there are cores. None: one, or what
+        ``joblib.parallel_config`` says around this. On a `cluster`, all of its workers read, whatever is said here.
+    serial_below : int, optional
+        Fewer files than this are read in this process; `SERIAL_BELOW`, where nothing is said.
 
     Yields
     ------
     What `parse` returns
+
+    Warns
+    -----
+    UserWarning
+        Where processes or the cluster break down; the files whose results are missing are then read in this process.
     """
     paths = list(paths)
-    workers, options = _workers(jobs, any(map(is_url, paths)))
-    if workers == 1 or len(paths) < serial_below:
+    few = len(paths) < (SERIAL_BELOW if serial_below is None else serial_below)
+    workers, run = (1, None) if few else _processes(jobs, any(map(is_url, paths)))
+    if run is None:
         yield from _parse_here(paths, parse)
         return
-    import multiprocessing  # not above: it would slow the start of commands that read in this process
+    size = max(1, min(CHUNK, len(paths) // (TASKS * workers)))
+    chunks = [paths[at : at + size] for at in range(0, len(paths), size)]
+    done, found = 0, run(chunks, parse)
+    while done < len(chunks):
+        try:
+            results = next(found)
+        except Exception as error:  # of the processes, since parse raises nothing; if it does, it will do so here too
+            warnings.warn(f"other processes failed ({type(error).__name__}); reading on in this one", stacklevel=2)
+            yield from _parse_here(paths[done * size :], parse)
+            return
+        done += 1
+        yield from results
 
-    from joblib import Parallel, delayed, effective_n_jobs
 
-    task = delayed(_parse_chunk)
-    size = max(1, min(CHUNK, len(paths) // (4 * effective_n_jobs(workers))))
-    window = size * AHEAD * effective_n_jobs(workers)
-    with Parallel(n_jobs=workers, timeout=PATIENCE, **options) as parallel:
-        for start in range(0, len(paths), window):
-            chunks = [paths[at : at + size] for at in range(start, min(start + window, len(paths)), size)]
-            try:
-                results = parallel(task(chunk, parse, storage_options()) for chunk in chunks)
-            except (TimeoutError, multiprocessing.TimeoutError, RuntimeError) as error:
-                warnings.warn(f"a process died ({type(error).__name__}); reading on in this one", stacklevel=2)
-                yield from _parse_here(paths[start:], parse)
-                return
-            for chunk in results:
-                yield from chunk
+@contextmanager
+def cluster(scheduler: str | None) -> Iterator[None]:
+    """Read with the processes of a Dask cluster within a ``with`` block; None changes nothing.
+
+    Parameters
+    ----------
+    scheduler : str or None
+        Address of the cluster's scheduler, such as ``tcp://10.0.0.1:8786``. Its workers must have evalkit installed,
+        and see the files under the same paths.
+
+    Raises
+    ------
+    SourceError
+        Where Dask is not installed, or no scheduler answers.
+    """
+    if scheduler is None:
+        yield
+        return
+    try:
+        from distributed import Client
+        from joblib import parallel_config
+    except ImportError as error:
+        raise SourceError("a cluster needs the extra: pip install 'evalkit[distributed]'") from error
+    _check_scheduler(scheduler)
+    with Client(scheduler, timeout=CONNECT, set_as_default=False) as client:
+        _check_workers(client, scheduler)
+        with parallel_config("dask", client=client):
+            yield
+
+
+def _check_scheduler(address: str) -> None:
+    """Refuse an address where no scheduler answers soon; a client would wait ten times as long for some of them."""
+    import asyncio
+    from concurrent.futures import ThreadPoolExecutor
+
+    async def ask() -> dict[str, Any]:
+        from distributed import rpc
+
+        async with rpc(address, timeout=CONNECT) as there:
+            return await there.identity()
+
+    with ThreadPoolExecutor(1) as apart:  # in a notebook this thread has a loop of its own
+        try:
+            found = apart.submit(lambda: asyncio.run(asyncio.wait_for(ask(), CONNECT))).result()
+        except Exception as error:  # of many kinds: the address decides which library fails
+            raise SourceError(f"{address}: no Dask scheduler answers ({type(error).__name__})") from None
+    if found["type"] != "Scheduler":
+        raise SourceError(f"{address}: no Dask scheduler, but a {found['type']}")
+
+
+def _check_workers(client: Any, scheduler: str) -> None:
+    """Refuse a cluster without workers, and one whose workers don't run this code."""
+    try:
+        found = client.run(
+            lambda: getattr(__import__("evalkit"), "__version__", ""), on_error="return", callback_timeout=CONNECT
+        )
+    except (OSError, TimeoutError) as error:
+        raise SourceError(f"{scheduler}: the cluster's workers don't answer ({type(error).__name__})") from None
+    if not found:
+        raise SourceError(f"{scheduler}: the cluster has no workers")
+    for worker, version in found.items():
+        if version != __version__:
+            raise SourceError(f"{scheduler}: worker {worker} has no evalkit {__version__} ({version})")
 
 
 def _parse_here(paths: Iterable[str], parse: Parse[T]) -> Iterator[T]:
@@ -83,21 +156,76 @@ def _parse_chunk(paths: list[str], parse: Parse[T], options: Mapping[str, Any]) 
         return list(_parse_here(paths, parse))
 
 
-def _workers(jobs: int | None, remote: bool) -> tuple[int, dict[str, Any]]:
-    """Say how many processes to use, and the options that joblib needs for them."""
-    if jobs in (None, 1) and "joblib" not in sys.modules:  # nothing was configured
-        return 1, {}
-    import multiprocessing
+def _in_forks(workers: int, chunks: list[list[str]], parse: Parse[T]) -> Iterator[list[T]]:
+    """Parse in forked processes from the first chunk on, and in this one from the last one on, until they meet.
 
-    from joblib.parallel import BACKENDS, DEFAULT_BACKEND, get_active_backend
+    So this process is not idle, and what it has parsed itself need not be sent to it.
+    """
+    import multiprocessing  # here, as it would slow the start of commands that read in one process
+    import signal
+    from concurrent.futures import ProcessPoolExecutor
 
-    backend, configured = get_active_backend()
-    if not isinstance(backend, BACKENDS[DEFAULT_BACKEND]):  # a cluster, or whatever the user has chosen
-        return jobs or configured or backend.default_n_jobs, {}
+    others = set(multiprocessing.active_children())
+    ignored = (signal.SIGINT, signal.SIG_IGN)  # this process is interrupted too, and ends the others
+    pool = ProcessPoolExecutor(workers - 1, multiprocessing.get_context("fork"), signal.signal, ignored)
+    todo, begun, own = deque(chunks), deque[Any](), deque[list[T]]()
+    try:
+        while todo or begun:
+            for _ in range(AHEAD * (workers - 1) - sum(not future.done() for future in begun)):
+                if todo:
+                    begun.append(pool.submit(_parse_chunk, todo.popleft(), parse, storage_options()))
+            if todo and not begun[0].done():
+                own.appendleft(_parse_chunk(todo.pop(), parse, storage_options()))
+            else:
+                yield begun.popleft().result(PATIENCE)
+        yield from own
+    except TimeoutError:
+        for process in set(multiprocessing.active_children()) - others:
+            process.kill()  # else the interpreter would wait for it at its end
+        raise
+    finally:
+        pool.shutdown(wait=False)
+
+
+def _on_cluster(client: Any, chunks: list[list[str]], parse: Parse[T]) -> Iterator[list[T]]:
+    """Parse on a Dask cluster, which gives the work of a worker that dies to another one."""
+    pool = client.get_executor(pure=False)
+    try:
+        waiting = deque(pool.submit(_parse_chunk, chunk, parse, storage_options()) for chunk in chunks)
+        while waiting:
+            yield waiting.popleft().result(PATIENCE)
+    finally:
+        pool.shutdown(wait=False)
+
+
+def _by_joblib(workers: int, chunks: list[list[str]], parse: Parse[T], **options: Any) -> Iterator[list[T]]:
+    from joblib import Parallel, delayed
+
+    task = delayed(_parse_chunk)
+    yield from Parallel(n_jobs=workers, **options)(task(chunk, parse, storage_options()) for chunk in chunks)
+
+
+def _processes(jobs: int | None, remote: bool) -> tuple[int, Run | None]:
+    """Say how many processes are to read, and how; None for this one alone."""
+    configured = None
+    if "joblib" in sys.modules:  # else nothing was configured
+        from joblib.parallel import BACKENDS, DEFAULT_BACKEND, get_active_backend
+
+        backend, configured = get_active_backend()
+        if hasattr(client := getattr(backend, "client", None), "get_executor"):
+            return max(1, sum(client.ncores().values())), partial(_on_cluster, client)
+        if not isinstance(backend, BACKENDS[DEFAULT_BACKEND]):  # what the user has chosen
+            workers = jobs or configured or backend.default_n_jobs
+            return backend.effective_n_jobs(workers), partial(_by_joblib, workers)
     workers = jobs or configured or 1
     if workers == -1:
         workers = os.cpu_count() or 1
+    if workers == 1:
+        return 1, None
+    import multiprocessing
+
     if multiprocessing.current_process().daemon:  # has no children of its own
-        return 1, {}
-    forks = sys.platform == "linux" and threading.current_thread() is threading.main_thread() and not remote
-    return workers, {"backend": "multiprocessing", "context": multiprocessing.get_context("fork")} if forks else {}
+        return 1, None
+    if sys.platform == "linux" and threading.current_thread() is threading.main_thread() and not remote:
+        return workers, partial(_in_forks, workers)
+    return workers, partial(_by_joblib, workers, timeout=PATIENCE)

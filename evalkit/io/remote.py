@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from copy import copy
 from datetime import datetime
 from functools import partial
@@ -163,6 +164,29 @@ def read_remote(urls: Iterable[str]) -> Iterator[tuple[str, bytes | OSError]]:
                 yield url, data
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def write_remote(url: str, data: bytes) -> None:
+    """Write a file behind a URL.
+
+    Raises
+    ------
+    OSError
+        Where it can't be written.
+    """
+    store = _Store(url)
+    try:
+        store.call(store.fs.pipe_file, store.path(url), data)
+    except FileNotFoundError:  # a file system with real folders
+        store.call(store.fs.makedirs, store.path(url.rpartition("/")[0]), exist_ok=True)
+        store.call(store.fs.pipe_file, store.path(url), data)
+
+
+def remove_remote(url: str) -> None:
+    """Remove a file behind a URL; one that is not there any more, or may not be removed, stays as it is."""
+    with suppress(OSError):
+        store = _Store(url)
+        store.call(store.fs.rm_file, store.path(url))
 
 
 def _start(url: str, stores: dict[str, _Store], pool: ThreadPoolExecutor) -> tuple[str, Callable[[], bytes | OSError]]:

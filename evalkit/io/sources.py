@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from evalkit.io.files import SourceError
 from evalkit.io.paths import INSIDE, absolute, common_folder, has_magic, is_url, protocol_of
-from evalkit.io.storage import FileMark
+from evalkit.io.storage import FileMark, StorageOptions
 
 Source = str | os.PathLike | Iterable[str | os.PathLike]
 
@@ -133,6 +133,28 @@ def resolve(source: str | os.PathLike) -> str:
     if not there:
         raise SourceError(f"{text}: no such file or folder")
     return str(path)
+
+
+def read_storage_options(path: str | os.PathLike) -> StorageOptions:
+    """Read storage options from a JSON file, which nobody but its owner need be able to read.
+
+    Raises
+    ------
+    SourceError
+        Where it is not there, or holds no JSON object; what it holds is not repeated.
+    """
+    import json
+
+    try:
+        with open(path, "rb") as file:
+            options = json.load(file)
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror or error}") from None
+    except ValueError:
+        raise SourceError(f"{path}: no JSON file") from None
+    if not isinstance(options, dict):
+        raise SourceError(f"{path}: no JSON object")
+    return options
 
 
 def _sample(text: str) -> str:

@@ -21,6 +21,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalkit.io.parquet import read_table, to_frame, to_table, write_table
 from evalkit.io.paths import is_url
 from evalkit.io.sources import FileMark, mark_of
 from evalkit.io.storage import storage_options
@@ -65,7 +66,8 @@ def cached_frames(
     Returns
     -------
     dict of str to DataFrame
-        Equal to what `build` returns; tuples within cells come back as lists.
+        Equal to what `build` returns. Frames that would not be, as cells hold what JSON has no form for (tuples, sets,
+        keys that are no text), are not kept.
     """
     root = store_path()
     if root is None:
@@ -128,24 +130,9 @@ def _read(entry: Path) -> dict[str, "pd.DataFrame"] | None:
 
 
 def _frame(data: bytes, digest: str) -> "pd.DataFrame":
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     if hashlib.blake2b(data, digest_size=16).hexdigest() != digest:
         raise ValueError("not what was written")
-    table = pq.read_table(pa.BufferReader(data), use_threads=False)
-    frame = table.to_pandas(use_threads=False)
-    for name in json.loads(table.schema.metadata[b"evalkit.objects"]):
-        frame[name] = _objects([json.loads(text) for text in frame[name]])
-    return frame
-
-
-def _objects(values: list) -> "pd.Series":
-    import pandas as pd
-
-    out = pd.Series([None] * len(values), dtype="object")
-    out[:] = values
-    return out
+    return to_frame(read_table(data))
 
 
 def _write(entry: Path, frames: Mapping[str, "pd.DataFrame"]) -> None:
@@ -157,28 +144,14 @@ def _write(entry: Path, frames: Mapping[str, "pd.DataFrame"]) -> None:
         aside = Path(tempfile.mkdtemp(prefix=".new-", dir=entry.parent))
         digests = {}
         for name, frame in frames.items():
-            data = _parquet(frame)
+            data = write_table(to_table(frame))
             digests[name] = hashlib.blake2b(data, digest_size=16).hexdigest()
             (aside / f"{name}.parquet").write_bytes(data)
         (aside / "entry.json").write_text(json.dumps(digests))
         aside.rename(entry)
-    except (OSError, ValueError, TypeError):  # no room, not allowed, or text that Arrow can't hold
+    except (OSError, ValueError, TypeError, RecursionError):  # no room, not allowed, or cells that can't be held
         if aside:
             shutil.rmtree(aside, ignore_errors=True)
-
-
-def _parquet(frame: "pd.DataFrame") -> bytes:
-    """Write a frame; what Arrow has no type for (lists, mappings) goes as JSON."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    objects = [name for name in frame if frame[name].dtype == object]
-    frame = frame.assign(**{name: [json.dumps(value) for value in frame[name]] for name in objects})
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    table = table.replace_schema_metadata({**table.schema.metadata, b"evalkit.objects": json.dumps(objects)})
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink)
-    return sink.getvalue().to_pybytes()
 
 
 @contextlib.contextmanager

@@ -20,11 +20,12 @@ def package_versions() -> dict[str, str]:
 
 
 @cache
-def code_version() -> str:
-    """Return evalkit's version and a hash of its code, so that a change in a checkout counts too."""
+def code_version(*rooms: str) -> str:
+    """Return evalkit's version and a hash of its code, or that of some rooms; a change in a checkout counts too."""
     root = Path(__file__).parents[1]
     digest = hashlib.blake2b(digest_size=8)
-    for path in sorted(p for p in root.rglob("*") if p.suffix in _CODE):
+    folders = [root / room for room in rooms] or [root]
+    for path in sorted(p for folder in folders for p in folder.rglob("*") if p.suffix in _CODE):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return f"{__version__}+{digest.hexdigest()}"
 

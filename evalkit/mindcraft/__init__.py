@@ -14,6 +14,7 @@ _WHERE = {
     "aggregate_results_to_dataframe": "table",
     "analysis": "analysis",
     "analyze_agent_log": "parse",
+    "collect": "collecting",
     "conversation": "reading",
     "extract_task_outcome": "outcome",
     "extract_task_outcomes": "outcome",

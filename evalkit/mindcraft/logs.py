@@ -2,7 +2,7 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from evalkit.io import (
@@ -20,6 +20,7 @@ from evalkit.io import (
     resolve,
     storage,
 )
+from evalkit.mindcraft.collecting import contents, open_collected
 from evalkit.mindcraft.definitions import TaskDefinitions, load_task_definitions
 from evalkit.mindcraft.facts import Facts, task_facts
 from evalkit.mindcraft.folders import RunFolder, expected_agents, group_by_task, split_trials
@@ -75,7 +76,7 @@ def load(
     ----------
     path : str, path, or several of them
         A folder at any level (experiments, one experiment, one task), or one log; also a glob or a URL: see
-        `evalkit.io.list_source`.
+        `evalkit.io.list_source`. A dataset of `collect` stands for the folder that it was collected from.
     tasks : path, paths, mapping of task id to definition, or TaskDefinitions
         Task definition files; none: what can be is read from the ids.
     layout : str, optional
@@ -108,12 +109,12 @@ def load(
     """
     _check_options(scale, missing)
     with storage(storage_options):
-        listing, definitions = list_source(path), _definitions(tasks)
+        definitions = _definitions(tasks)
+        seen, marks, root, read = _opened(path, jobs)
         options = {"scale": scale, "missing": missing, "original_mtimes": original_mtimes}
 
         def build() -> dict[str, "pd.DataFrame"]:
-            parsed, near = parse_tree(listing.files, jobs), parse_beside(listing.files)
-            outcomes, ledger = _collect(parsed, near, listing, layout, definitions, **options)
+            outcomes, ledger = assemble(*read(), layout, definitions, **options)
             runs, agents = aggregate_results_to_dataframe(outcomes), agents_frame(outcomes)
             outcomes.clear()  # room for the ledger's frame
             return {"runs": runs, "agents": agents, "ledger": ledger.frame()}
@@ -121,10 +122,8 @@ def load(
         if isinstance(tasks, Mapping):  # definitions without files: nothing tells whether they have changed
             frames = build()
         else:
-            sources = [entry.source for entry in definitions.ledger.entries]
-            seen = [*listing.files, *listing.folders, *beside(listing.files), *sources]
-            marks = dict.fromkeys(filter(is_url, listing.folders)) | listing.marks
-            frames = cached_frames("mindcraft", seen, build, marks, root=listing.root, layout=layout, **options)
+            seen += [entry.source for entry in definitions.ledger.entries]
+            frames = cached_frames("mindcraft", seen, build, marks, root=root, layout=layout, **options)
     named = path if isinstance(path, (str, os.PathLike)) else ", ".join(map(os.fspath, path))
     return MindcraftLogs(**frames, definitions=definitions, source=os.fspath(named))
 
@@ -184,12 +183,23 @@ def aggregate_results(
         options = {"scale": scale, "missing": missing, "original_mtimes": False}
         definitions = _definitions(task_definitions or ())
         parsed, near = parse_tree(listing.files, jobs), parse_beside(listing.files)
-        outcomes, _ = _collect(parsed, near, listing, layout, definitions, **options, all_folders=True)
+        outcomes, _ = assemble(parsed, near, listing, layout, definitions, **options, all_folders=True)
     return aggregate_results_to_dataframe(outcomes)
 
 
+def _opened(path: Source, jobs: int | None) -> tuple[list[str], dict[str, FileMark | None], str, Callable]:
+    """Give the files that a source's frames depend on, with marks, its root, and what reads `assemble`'s input."""
+    dataset = open_collected(path)
+    if dataset is not None:
+        return [dataset.manifest], {}, dataset.path, lambda: contents(dataset)
+    listing = list_source(path)
+    seen = [*listing.files, *listing.folders, *beside(listing.files)]
+    marks = dict.fromkeys(filter(is_url, listing.folders)) | listing.marks
+    return seen, marks, listing.root, lambda: (parse_tree(listing.files, jobs), parse_beside(listing.files), listing)
+
+
 @paused_gc()
-def _collect(
+def assemble(
     parsed: Iterable[ParsedFile],
     near: Iterable[ParsedFile],
     listing: Listing,
@@ -201,7 +211,19 @@ def _collect(
     original_mtimes: bool,
     all_folders: bool = False,
 ) -> tuple[list[TaskOutcome], Ledger]:
-    """Put parsed files together to outcomes; `near` lie above what was listed, and only name models."""
+    """Put parsed files together to outcomes and a ledger.
+
+    Parameters
+    ----------
+    parsed, near : iterable of ParsedFile
+        The listed files, and those above them that only name models (`scan.beside`).
+    listing : Listing
+    layout, scale, missing, original_mtimes
+        As for `load`.
+    definitions : TaskDefinitions
+    all_folders : bool
+        Every folder without logs is a run; see `scan.empty_runs`.
+    """
     naming, ledger = Naming(listing.root, layout), Ledger()
     logs = list(sort_out(parsed, naming, ledger))
     for file in near:

@@ -11,18 +11,29 @@ from evalkit.mindcraft.format import RESULTS
 from evalkit.mindcraft.naming import Naming
 from evalkit.mindcraft.parse import AgentOutcome, ParsedFile, parse_file
 
-_BESIDE = (RESULTS, "results.json", "last_profile.json", "profile.json")
+BESIDE = (RESULTS, "results.json", "last_profile.json", "profile.json")
 
 
 def parse_tree(files: list[str], jobs: int | None = None) -> Iterator[ParsedFile]:
     """Read and parse each file of a listing that can tell anything; the others are only named."""
-    may_tell = []
-    for path in files:
-        if path.endswith(".json") or os.path.basename(path) == RESULTS or os.path.isdir(path):
-            may_tell.append(path)
-        else:
-            yield ParsedFile(path, "no JSON file by its name")
-    yield from parse_files(may_tell, parse_file, jobs)
+    telling, others = sift(files)
+    yield from others
+    yield from parse_files(telling, parse_file, jobs)
+
+
+def sift(files: list[str]) -> tuple[list[str], list[ParsedFile]]:
+    """Part the files that can tell anything, and are worth reading, from the others."""
+    return list(filter(may_tell, files)), [unread(path) for path in files if not may_tell(path)]
+
+
+def may_tell(path: str) -> bool:
+    """Tell by its name whether a file can be of use."""
+    return path.endswith(".json") or os.path.basename(path) == RESULTS or os.path.isdir(path)
+
+
+def unread(path: str) -> ParsedFile:
+    """Say of a file that can't be of use why."""
+    return ParsedFile(path, "no JSON file by its name")
 
 
 def sort_out(parsed: Iterable[ParsedFile], naming: Naming, ledger: Ledger) -> Iterator[AgentOutcome]:
@@ -52,7 +63,7 @@ def beside(files: list[str]) -> list[str]:
     """Name the files above what was listed that can tell the model: one task folder's results file lies there."""
     listed = _folders_of(files)
     above = {os.path.dirname(folder) for folder in listed} - listed
-    return [os.path.join(folder, name) for folder in sorted(above) for name in _BESIDE]
+    return [os.path.join(folder, name) for folder in sorted(above) for name in BESIDE]
 
 
 def parse_beside(files: list[str]) -> Iterator[ParsedFile]:

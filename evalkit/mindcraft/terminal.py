@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_FAILED = 10  # lines on files that could not be read
-_SHORT = {
+SHORT = {
     CompletionStatus.SUCCESS: "success",
     CompletionStatus.FAILED_PARTIAL_SCORE: "partial",
     CompletionStatus.FAILED_SCORE_ZERO: "zero",
@@ -44,31 +44,54 @@ def overview_text(logs: MindcraftLogs, by: Sequence[str] = ()) -> str:
     """
     from evalkit.mindcraft.analysis import overview
 
-    counts = logs.ledger["status"].value_counts()
-    seen = ", ".join(f"{counts.get(status, 0)} {status}" for status in ("used", "skipped", "failed"))
     if logs.runs.empty:
+        counts = logs.ledger["status"].value_counts()
+        seen = ", ".join(f"{counts.get(status, 0)} {status}" for status in ("used", "skipped", "failed"))
         raise SourceError(f"{logs.source}: no task run in it ({len(logs.ledger)} files: {seen})")
     by = list(dict.fromkeys(by)) or ["model_name"]
-    check_columns(logs.runs, by)
-    table = overview(logs.runs.assign(**{c: logs.runs[c].map(_joined) for c in by if logs.runs[c].dtype == object}), by)
-    rows = [
-        [*(_key(row[column]) for column in by), row["n"], *_rate(row), *(row[str(status)] for status in _SHORT)]
-        for row in table.to_dict("records")
-    ]
-    headers = [*by, "n", "success rate", "95 % interval", *_SHORT.values()]
-    align = ["left"] * len(by) + ["right"] * (len(headers) - len(by))
-    lines = [tabulate(rows, headers, tablefmt="simple", colalign=align, disable_numparse=True)]
-    lines.append(f"\n{len(logs.runs)} runs; {len(logs.ledger)} files: {seen}")
-    failed = logs.ledger[logs.ledger["status"] == "failed"]
-    lines += [f"  failed: {plain(row.source)}: {plain(row.reason)}" for row in failed.head(MOST_FAILED).itertuples()]
-    if len(failed) > MOST_FAILED:
-        lines.append(f"  … {len(failed) - MOST_FAILED} more; the ledger holds them all")
-    unknown = int((logs.runs["model_name"] == "unknown").sum())
+    runs = with_groups(logs.runs, by)
+    rows = [overview_cells(row, by) for row in overview(runs, by).to_dict("records")]
+    align = ["left"] * len(by) + ["right"] * (len(rows[0]) - len(by))
+    lines = [tabulate(rows, "keys", tablefmt="simple", colalign=align, disable_numparse=True)]
+    return "\n".join([*lines, *summary_lines(runs, logs.ledger)])
+
+
+def with_groups(runs: "pd.DataFrame", by: Sequence[str]) -> "pd.DataFrame":
+    """Make the columns to group by fit for it: lists become texts.
+
+    Raises
+    ------
+    SourceError
+        Where there is no such column.
+    """
+    check_columns(runs, by)
+    return runs.assign(**{c: runs[c].map(_joined) for c in by if runs[c].dtype == object})
+
+
+def overview_cells(row: dict, by: Sequence[str], width: int = 48) -> dict[str, str]:
+    """Write a row of `rates.overview` as cells under their headers; names are cut to a width."""
+    keys = {column: _key(row[column], width) for column in by}
+    statuses = {short: str(row[str(status)]) for status, short in SHORT.items()}
+    interval = "–" if row["low"] != row["low"] else f"{row['low'] * 100:.0f} – {row['high'] * 100:.0f} %"
+    rate = _percent(row["estimate"])
+    return {**keys, "n": str(row["n"]), "success rate": rate, "95 % interval": interval, **statuses}
+
+
+def summary_lines(runs: "pd.DataFrame", ledger: "pd.DataFrame", most: int = MOST_FAILED) -> list[str]:
+    """Say how many runs and files there are, which files failed (at most so many), and whether models have no name."""
+    counts = ledger["status"].value_counts()
+    seen = ", ".join(f"{counts.get(status, 0)} {status}" for status in ("used", "skipped", "failed"))
+    lines = [f"\n{len(runs)} runs; {len(ledger)} files: {seen}"]
+    failed = ledger[ledger["status"] == "failed"]
+    lines += [f"  failed: {plain(row.source)}: {plain(row.reason)}" for row in failed.head(most).itertuples()]
+    if len(failed) > most:
+        lines.append(f"  … {len(failed) - most} more; the ledger holds them all")
+    unknown = int((runs["model_name"] == "unknown").sum())
     if unknown:
         lines.append(
             f"{unknown} runs name no model; --layout tells what the folders mean, e.g. '{{model_name}}/{{task_id}}'"
         )
-    return "\n".join(lines)
+    return lines
 
 
 def legacy_text(logs: MindcraftLogs, limit: int = 60) -> str:
@@ -109,16 +132,11 @@ def check_columns(table: "pd.DataFrame", columns: Sequence[str]) -> None:
             raise SourceError(f"no column {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
 
 
-def _rate(row: dict) -> list[str]:
-    interval = "–" if row["low"] != row["low"] else f"{row['low'] * 100:.0f} – {row['high'] * 100:.0f} %"
-    return [f"{row['estimate'] * 100:.1f} %", interval]
-
-
 def _joined(value: object) -> object:
     return ", ".join(map(str, value)) if isinstance(value, list) else value
 
 
-def _key(value: object) -> str:
+def _key(value: object, width: int) -> str:
     import pandas as pd
 
-    return "unknown" if pd.isna(value) else plain(value, 48)
+    return "unknown" if pd.isna(value) else plain(value, width)

@@ -7,8 +7,8 @@ import signal
 import time
 
 from evalkit.io.text import plain
-from evalkit.reports.forking import start_method
 from evalkit.reports.job import Job
+from evalkit.reports.processes import start_method
 from evalkit.reports.worker import work
 
 START = 60.0  # seconds within which the first cell must have been begun, else another try is made

@@ -15,19 +15,18 @@ from importlib import import_module
 from pathlib import Path
 
 from evalkit.reports.parameters import Notebook
+from evalkit.reports.processes import quiet_imports, start_method
 
 # Libraries that only define things when they are imported. Others, such as polars, start threads that a fork loses.
 PRELOADED = {"evalkit", "IPython", "matplotlib", "numpy", "pandas", "scipy", "seaborn", "statsmodels"}
+
+# What every report uses, and its libraries import only then
+_LATER = ("evalkit.io.store", "pyarrow.dataset", "pyarrow.parquet")
 
 # What needs a kernel's channels to the outside, or its event loop
 _NEEDS_KERNEL = re.compile(
     r"\b(ipywidgets|ipykernel|nest_asyncio|comm)\b|^\s*%(gui|matplotlib +(?!inline))", re.MULTILINE
 )
-
-
-def start_method() -> str:
-    """Return how processes are started: forked where that is safe, else spawned."""
-    return "fork" if sys.platform == "linux" else "spawn"
 
 
 def can_be_quick(notebook: Notebook) -> bool:
@@ -58,9 +57,8 @@ def _has_profile() -> bool:
 
 def preload_engine(*, code: bool = True) -> None:
     """Import what executes notebooks and makes pages of them; a first page, of nothing, has libraries set up."""
-    from evalkit.reports.worker import quiet_imports
-
     quiet_imports()
+    import IPython.core.completerlib  # noqa: F401 - every shell does
     import nbformat
 
     import evalkit.reports.make
@@ -72,14 +70,30 @@ def preload_engine(*, code: bool = True) -> None:
 
 
 def preload_libraries(notebooks: Iterable[Notebook]) -> None:
-    """Import what the notebooks import, as far as it is in `PRELOADED`; a fault is left to the notebook itself."""
+    """Import what the notebooks import, as far as it is in `PRELOADED`; a fault is left to the notebook itself.
+
+    What the functions they call import later, they name in their metadata: ``{"evalkit": {"preload": [...]}}``.
+    """
     for notebook in notebooks:
         for cell in notebook.cells:
             if cell.get("cell_type") == "code":
                 with contextlib.suppress(SyntaxError, ValueError):
                     _import_all(ast.parse(re.sub(r"(?m)^(\s*)[%!].*$", r"\1pass", cell["source"])))
+        for name in _imported_later(notebook):
+            with contextlib.suppress(Exception):
+                _resolve(name, "")
+    if "evalkit.display" in sys.modules:
+        for name in _LATER:
+            with contextlib.suppress(ImportError):
+                import_module(name)
     gc.collect()
     gc.freeze()  # the children's collections then leave the parent's pages shared
+
+
+def _imported_later(notebook: Notebook) -> list[str]:
+    own = notebook.metadata.get("evalkit", {})
+    names = own.get("preload", []) if isinstance(own, dict) else []
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
 
 def _import_all(tree: ast.AST) -> None:

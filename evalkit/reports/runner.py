@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import os
 import shutil
 import signal
@@ -13,13 +14,15 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
+from evalkit.io.bulk import paused_gc
 from evalkit.io.text import plain
 from evalkit.reports import changes
 from evalkit.reports.aside import folder_aside
 from evalkit.reports.attempt import Attempt
-from evalkit.reports.forking import can_be_quick, preload_engine, preload_libraries, start_method
+from evalkit.reports.forking import can_be_quick, preload_engine, preload_libraries
 from evalkit.reports.job import Job
 from evalkit.reports.plan import Report
+from evalkit.reports.processes import start_method
 from evalkit.reports.progress import Progress
 from evalkit.reports.records import Record, read_record, record_path, write_aside
 
@@ -117,9 +120,12 @@ class _Batch:
         return False
 
     def _choose(self, reports: list[Report], *, force: bool, code: bool, fork: bool) -> list[Job]:
-        """Return the jobs of the reports that must be made; the others are said to be up to date."""
+        """Return the jobs of the reports that must be made; the others are said to be up to date.
+
+        Those that took longest come first, so that none is left to one core at the end; and before these, new ones.
+        """
         fingerprint = changes.cached_fingerprint()
-        due = []
+        due, took = [], {}
         for number, report in enumerate(reports):
             stamp = changes.stamp(report, code=code, fingerprint=fingerprint)
             record = read_record(self.output, report.key)
@@ -127,18 +133,18 @@ class _Batch:
             if why:
                 quick = fork and can_be_quick(report.notebook)
                 due.append(Job(report, self.output, self.aside / str(number), why, stamp, code, quick))
+                took[report.key] = record["seconds"] if record else math.inf
             else:
                 self.unchanged.append(report.key)
                 self.progress.unchanged(record)
-        return due
+        return sorted(due, key=lambda job: took[job.report.key], reverse=True)
 
     def _make(self, waiting: deque[tuple[Job, int]], code: bool) -> None:
         if waiting and start_method() == "fork":
-            preload_engine(code=code)
             quick = {job.report.notebook.path: job.report.notebook for job, _ in waiting if job.quick}
-            while len(waiting) > 1 and len(self.running) < self.jobs - 1:
-                self._start(*waiting.popleft())  # other cores would be idle now
-            preload_libraries(quick.values())
+            with paused_gc():
+                preload_engine(code=code)
+                preload_libraries(quick.values())
         while waiting or self.running:
             while waiting and len(self.running) < self.jobs:
                 self._start(*waiting.popleft())

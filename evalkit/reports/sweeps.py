@@ -12,8 +12,8 @@ from importlib import import_module
 from typing import Any
 
 from evalkit.io.files import SourceError
-from evalkit.reports.forking import start_method
 from evalkit.reports.parameters import Notebook
+from evalkit.reports.processes import start_method
 
 ALL = "all"
 

@@ -7,6 +7,7 @@ import sys
 import traceback
 
 from evalkit.reports.job import Job
+from evalkit.reports.processes import quiet_imports
 
 
 def work(job: Job, error: str = "", seconds: float = 0.0) -> None:
@@ -28,21 +29,6 @@ def work(job: Job, error: str = "", seconds: float = 0.0) -> None:
         os.write(2, traceback.format_exc().encode(errors="replace"))
         os._exit(1)
     os._exit(0)
-
-
-def quiet_imports() -> None:
-    """Import papermill without what only slows it down or prints to the terminal.
-
-    rfc3987_syntax, an option of jsonschema that nbformat does not use, takes a second to build its grammar.
-    """
-    os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
-    absent = "rfc3987_syntax" not in sys.modules
-    if absent:
-        sys.modules["rfc3987_syntax"] = None
-    import papermill  # noqa: F401
-
-    if absent:
-        del sys.modules["rfc3987_syntax"]
 
 
 def _detach(job: Job) -> None:

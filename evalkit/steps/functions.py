@@ -4,7 +4,7 @@ from typing import Any
 
 from evalkit.steps.format import Options, StepRecord
 from evalkit.steps.records import cell_type_of
-from evalkit.steps.registry import Check, check, evaluates
+from evalkit.steps.registry import EVALUATORS, Check, check, evaluates
 from evalkit.steps.results import (
     read_annotation,
     read_counts,
@@ -180,3 +180,7 @@ def _plain_name(name: str) -> str:
     """Make names comparable: `T cells`, `t cell` and `T Cell` are one."""
     words = name.lower().replace("_", " ").replace("-", " ").split()
     return " ".join(word.removesuffix("s") if len(word) > 3 else word for word in words)
+
+
+# as registered above; with any other evaluator the store can't tell what judgements rest on
+BUILT_IN = {name: found for name, found in EVALUATORS.items() if getattr(found, "__globals__", None) is globals()}

@@ -2,8 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,16 +10,9 @@ import msgspec
 
 from evalkit.io import (
     BrokenFileError,
-    Ledger,
-    Source,
-    SourceError,
-    StorageOptions,
     decode_json,
     is_url,
-    list_source,
-    parse_files,
     read_file,
-    storage,
 )
 from evalkit.io.ledger import Status
 from evalkit.steps.checkpoint import SQLITE_MAGIC, CheckpointError, read_checkpoints
@@ -54,73 +46,6 @@ class Found(NamedTuple):
     histories: list[History]
     status: Status
     reason: str
-
-
-def read_histories(
-    source: Source,
-    options: Options = DEFAULTS,
-    *,
-    jobs: int | None = None,
-    storage_options: StorageOptions = None,
-) -> tuple[list[History], Ledger]:
-    """Read every history of files and folders.
-
-    Parameters
-    ----------
-    source : str, path, or several of them
-        Files, folders (also what is below them), or ``samples:steps``; also globs and URLs: see
-        `evalkit.io.list_source`. An empty name in a list stands for none.
-    options : Options
-    jobs : int, optional
-        Processes to read with; see `evalkit.io.parse_files`.
-    storage_options : mapping, optional
-        For the file systems behind URLs, as fsspec takes them.
-
-    Returns
-    -------
-    histories : list of History
-        In the order of the files.
-    ledger : Ledger
-        Every file seen: used, skipped (not an execution history) or failed (can't be read).
-
-    Raises
-    ------
-    SourceError
-        Where a source is not there.
-    """
-    sources = [source] if isinstance(source, (str, os.PathLike)) else [one for one in source if one]
-    parse = partial(parse_history, options=options)
-    histories, ledger = [], Ledger()
-    with storage(storage_options):
-        files = list_source(sources).files
-        pipes = _named_pipes(sources, files)
-        found = parse_files((path for path in files if path not in pipes), parse, jobs)
-        for path in files:
-            one = parse(path, read_file(path)) if path in pipes else next(found)
-            histories += one.histories
-            ledger.add(path, one.status, one.reason)
-    return histories, ledger
-
-
-def _named_pipes(sources: Iterable[str | os.PathLike], files: Iterable[str]) -> set[str]:
-    """Give the pipes among the files that were named one by one: they are waited for, those in folders are not."""
-    named = {str(Path(source).expanduser()) for source in sources}
-    local = (Path(path) for path in named.intersection(files) if not is_url(path))
-    return {str(path) for path in local if path.exists() and not (path.is_file() or path.is_dir())}
-
-
-def load_history(path: str | os.PathLike, options: Options = DEFAULTS) -> list[StepRecord]:
-    """Read one history of any shape from a JSON or JSONL file, or the one written last of a SQLite checkpoint.
-
-    Raises
-    ------
-    SourceError
-        Where the file is not there or holds no history; the message names file and cause.
-    """
-    histories, ledger = read_histories(path, options)
-    if not histories:
-        raise SourceError(f"{path}: {ledger.entries[0].reason if ledger.entries else 'an empty folder'}")
-    return histories[-1].records
 
 
 def read_history_file(path: str, options: Options = DEFAULTS) -> Found:

@@ -4,12 +4,16 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evalkit.io import Column, StorageOptions, frame
+from evalkit.io import Column, Ledger, StorageOptions, frame, is_url, storage
+from evalkit.steps.collecting import open_collected
 from evalkit.steps.evaluators import evaluate_history
 from evalkit.steps.format import DEFAULTS, Options, StepRecord
+from evalkit.steps.functions import BUILT_IN
+from evalkit.steps.histories import list_histories, read_histories, read_listed
 from evalkit.steps.jsonable import to_jsonable
-from evalkit.steps.parse import History, read_histories
+from evalkit.steps.parse import History
 from evalkit.steps.records import cell_type_of, function_of, normalise_history, whole
+from evalkit.steps.registry import EVALUATORS
 from evalkit.steps.verdicts import VERDICTS
 
 if TYPE_CHECKING:
@@ -57,6 +61,7 @@ CHECK_COLUMNS = (
     Column("explanation", "str", "why"),
     Column("severity", "str", "info, warning, error or critical"),
 )
+_HISTORY_COLUMNS = tuple(Column(name, "object", "as it was read") for name in History._fields)
 
 
 class StepHistories(NamedTuple):
@@ -87,7 +92,10 @@ def load(
     jobs: int | None = None,
     storage_options: StorageOptions = None,
 ) -> StepHistories:
-    """Read and judge histories.
+    """Read and judge histories, or take them from the store of parsed tables where no file has changed.
+
+    Evaluators other than the kit's own, and `Options` of a subclass, are code that the store can't tell from another:
+    with one of these, and of named pipes, everything is read and judged anew.
 
     Parameters
     ----------
@@ -96,7 +104,7 @@ def load(
         names in a list are left out.
     options : Options
     jobs, storage_options
-        As for `evalkit.steps.parse.read_histories`.
+        As for `evalkit.steps.histories.read_histories`.
 
     Returns
     -------
@@ -107,11 +115,37 @@ def load(
     SourceError
         Where a source is not there.
     """
-    histories, ledger = read_histories(source, options, jobs=jobs, storage_options=storage_options)
+    from evalkit.io import cached_frames
+
+    with storage(storage_options):
+        if open_collected(source):
+            histories, ledger = read_histories(source, options)
+            frames = _frames(histories, ledger, options)
+            return StepHistories(frames["steps"], frames["checks"], frames["ledger"], histories)
+        listing, pipes = list_histories(source)
+
+        def build() -> "dict[str, pd.DataFrame]":
+            return _frames(*read_listed(listing.files, pipes, options, jobs), options)
+
+        if pipes or type(options) is not Options or EVALUATORS != BUILT_IN:
+            frames = build()
+        else:
+            # what a database was told last may stand beside it
+            seen = [*listing.files, *(f"{file}-wal" for file in listing.files if not is_url(file))]
+            asked = {"order": listing.files, "options": to_jsonable(options)}
+            frames = cached_frames("steps", seen, build, listing.marks, **asked)
+    table = frames.pop("histories")
+    return StepHistories(**frames, histories=list(map(History, *(table[name] for name in table))))
+
+
+def _frames(histories: list[History], ledger: Ledger, options: Options) -> "dict[str, pd.DataFrame]":
     rows = [evaluated_rows(history, options) for history in histories]
-    steps = frame([row for step_rows, _ in rows for row in step_rows], STEP_COLUMNS)
-    checks = frame([row for _, check_rows in rows for row in check_rows], CHECK_COLUMNS)
-    return StepHistories(steps, checks, ledger.frame(), histories)
+    return {
+        "steps": frame([row for step_rows, _ in rows for row in step_rows], STEP_COLUMNS),
+        "checks": frame([row for _, check_rows in rows for row in check_rows], CHECK_COLUMNS),
+        "ledger": ledger.frame(),
+        "histories": frame([history._asdict() for history in histories], _HISTORY_COLUMNS),
+    }
 
 
 def steps_df(source: Any, options: Options = DEFAULTS) -> "pd.DataFrame":

@@ -12,7 +12,8 @@ from evalkit.io.output import check_output, write_frame
 from evalkit.steps.evaluators import evaluate_history
 from evalkit.steps.export import write_otlp
 from evalkit.steps.format import DEFAULTS, Options
-from evalkit.steps.parse import History, read_histories
+from evalkit.steps.histories import read_histories
+from evalkit.steps.parse import History
 from evalkit.steps.report import print_step_evaluation
 from evalkit.steps.table import evaluated_rows
 from evalkit.steps.trajectory import find_loops

@@ -124,6 +124,7 @@ def test_a_long_table_says_how_much_it_leaves_out(shown):
         (["/logs/a/1.json"], ["1.json"], "/logs/a"),
         (["logs/a/1.json", "logs/a/2.json"], ["1.json", "2.json"], "logs/a"),
         (["1.json", "a/2.json"], ["1.json", "a/2.json"], ""),
+        (["s3://logs/a/1.json", "s3://logs/b/2.json"], ["a/1.json", "b/2.json"], "s3://logs"),
         (["/logs/1.json", None], ["/logs/1.json", "–"], ""),
     ],
 )

@@ -11,7 +11,9 @@ import pytest
 from fsspec.asyn import AsyncFileSystem
 
 from evalkit.io import SourceError, list_files, list_source, read_file, read_files, remote, storage
-from evalkit.mindcraft import agents_df, aggregate_results, conversation, extract_task_outcome, load
+from evalkit.io.dataset import MANIFEST, open_dataset
+from evalkit.mindcraft import agents_df, aggregate_results, collect, conversation, extract_task_outcome, load
+from evalkit.mindcraft.collecting import TABLES
 
 SECRET = "not-to-be-shown"
 EXPERIMENT = "cooking/some-org/model-7b/suite/exp_1"  # as runs are uploaded: {task_type}/{model}/{suite}/{experiment}
@@ -195,7 +197,7 @@ class Shaky(fsspec.AbstractFileSystem):
         return [{"name": f"{path.strip('/')}/a.json", "size": 1, "type": "file"}]
 
     def cat_file(self, path, **options):
-        raise RuntimeError(self.text)
+        raise FileNotFoundError(path) if path.endswith(MANIFEST) else RuntimeError(self.text)
 
     def isdir(self, path):
         return True
@@ -258,7 +260,7 @@ def test_local_and_remote_files_may_be_mixed(folder):
     found = list_source(named)
     assert found.files[0] == "memory://mixed/a.json"
     assert len(found.files) == 6
-    assert next(data for _, data in read_files(found.files)) == b"{}"
+    assert next(read_files(found.files))[1] == b"{}"
 
 
 @pytest.mark.parametrize("where", ["local", "bucket"])
@@ -292,8 +294,25 @@ def test_a_stored_parse_of_a_bucket_is_used_until_an_object_changes(server, monk
     put("kept/exp_1/bread/Andy_0_0.json", said(0))
     assert load("s3://logs/kept", storage_options=options).runs["overall_score"].tolist() == [0]
     with monkeypatch.context() as patch:
-        patch.setattr(remote, "read_remote", lambda urls: pytest.fail("read again"))
+        patch.setattr("evalkit.mindcraft.scan.parse_files", lambda *_: pytest.fail("read again"))
         assert load("s3://logs/kept", storage_options=options).runs["overall_score"].tolist() == [0]
     put("kept/exp_1/bread/Andy_0_0.json", said(1))
     assert load("s3://logs/kept", storage_options=options).runs["overall_score"].tolist() == [1]
     assert SECRET.encode() not in b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_a_dataset_in_a_bucket_follows_a_bucket(server):
+    options, put = server
+    put("gathered/exp_1/bread/Andy_0_0.json", said(0))
+    put("gathered/exp_1/cake/Andy_0_0.json", said(1, "b"))
+    with storage(options):
+        assert collect("s3://logs/gathered", "s3://logs/made/here").new == 2
+        put("gathered/exp_1/cake/Andy_0_0.json", said(0, "c"))
+        put("gathered/exp_1/rice/Andy_0_0.json", said(1, "d"))
+        done = collect("s3://logs/gathered", "s3://logs/made/here")
+        assert (done.new, done.changed, done.unchanged) == (1, 1, 1)
+        expected, found = load("s3://logs/gathered"), load("s3://logs/made/here")
+        live = {part.file for part in open_dataset("s3://logs/made/here", "mindcraft", TABLES).parts}
+        assert {f.removeprefix("s3://logs/made/here/") for f in list_files("s3://logs/made/here", "*.parquet")} == live
+    pd.testing.assert_frame_equal(expected.runs, found.runs)
+    pd.testing.assert_frame_equal(expected.ledger, found.ledger)

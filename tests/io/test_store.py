@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 import time
+from collections import OrderedDict
 from pathlib import Path
 
 import pandas as pd
@@ -40,6 +41,10 @@ def folder(tmp_path, monkeypatch):
 def _age(folder, seconds=100):
     for path in folder.iterdir():
         os.utime(path, (time.time() - seconds,) * 2)
+
+
+def _nested(depth):
+    return [_nested(depth - 1)] if depth else []
 
 
 class Build:
@@ -171,7 +176,9 @@ def test_a_lost_file_of_an_entry_is_noticed(folder, tmp_path):
     assert build.times == 2
 
 
-@pytest.mark.parametrize("value", [{1, 2}, object(), pd.NA])
+@pytest.mark.parametrize(
+    "value", [{1, 2}, object(), pd.NA, (1, 2), [{"a": (1,)}], {1: 2}, OrderedDict(a=1), "\ud83d\ude00", _nested(900)]
+)
 def test_what_cannot_be_kept_is_returned_all_the_same(folder, tmp_path, value):
     build = Build([{**ROWS[0], "things": value}])
     assert cached_frames("x", files(folder), build)["runs"]["things"][0] is value

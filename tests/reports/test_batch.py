@@ -223,6 +223,20 @@ def test_nothing_changed_starts_no_process(project, batch, monkeypatch):
     assert batch(["one"]).unchanged == ["one/defaults"]
 
 
+def test_reports_that_took_long_are_made_first_and_new_ones_before_them(project, batch, tmp_path, monkeypatch):
+    started, init = [], Attempt.__init__
+    monkeypatch.setattr(Attempt, "__init__", lambda self, job, *rest: started.append(job) or init(self, job, *rest))
+    took = {"a": 1.5, "b": 20, "c": 3}
+    project("one", "print(n)", parameters="n: int = 0", params={f"{name}.yaml": "n: 1" for name in took})
+    batch(["one"])
+    for name, seconds in took.items():
+        record = tmp_path / "out" / "one" / f"{name}.json"
+        record.write_text(json.dumps({**json.loads(record.read_text()), "seconds": seconds}))
+    (tmp_path / "params/one/d.yaml").write_text("n: 2")
+    batch(["one"], force=True)
+    assert [job.report.name for job in started] == ["a", "b", "c", "d", "b", "c", "a"]
+
+
 def test_a_failed_report_is_made_again(project, batch, tmp_path):
     project("one", f"assert open({str(tmp_path / 'x')!r})")
     assert batch(["one"]).failed

@@ -1,3 +1,4 @@
+import importlib
 import os
 import subprocess
 import sys
@@ -6,7 +7,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from evalkit.reports.forking import can_be_quick
+from evalkit.reports import forking
+from evalkit.reports.forking import can_be_quick, preload_libraries
 from evalkit.reports.parameters import Notebook
 from tests.reports.compare import outputs_of
 
@@ -148,3 +150,24 @@ def test_settings_of_the_users_profile_need_a_kernel(no_profile, file):
     (no_profile / file).parent.mkdir(parents=True)
     (no_profile / file).touch()
     assert not can_be_quick(_notebook("import pandas"))
+
+
+@pytest.mark.parametrize(
+    ("cells", "metadata", "imported"),
+    [
+        (["import scipy.stats, polars"], {}, ["scipy.stats"]),
+        (["from matplotlib import ticker\n%matplotlib inline"], {}, ["matplotlib"]),
+        (["import numpy as (", "import numpy"], {}, ["numpy"]),
+        (["1"], {"evalkit": {"preload": ["scipy.stats", "polars", "scipy.nowhere"]}}, ["scipy.stats", "scipy.nowhere"]),
+        (["import numpy"], {"evalkit": {"preload": [1, None]}}, ["numpy"]),
+        (["import numpy"], {"evalkit": {"preload": 1}}, ["numpy"]),
+        (["import numpy"], {"evalkit": "all"}, ["numpy"]),
+    ],
+)
+def test_what_is_imported_before_the_forks(monkeypatch, cells, metadata, imported):
+    found = []
+    monkeypatch.setattr(forking, "import_module", lambda name: found.append(name) or importlib.import_module(name))
+    monkeypatch.setattr(forking, "_LATER", ())
+    monkeypatch.setattr(forking.gc, "freeze", lambda: None)
+    preload_libraries([_notebook(*cells, **metadata)])
+    assert found == imported

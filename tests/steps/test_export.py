@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalkit.steps import History, load_history, normalise_history, to_otlp, write_otlp
-from evalkit.steps.parse import read_histories
+from evalkit.steps.histories import read_histories
 from tests.steps.test_evaluators import JSON, RECORD
 
 SAMPLE = "samples:steps/typed.json"

@@ -6,7 +6,8 @@ import pytest
 
 from evalkit.io import SourceError
 from evalkit.steps import load_history, normalise_history
-from evalkit.steps.parse import read_histories, read_history_file
+from evalkit.steps.histories import read_histories
+from evalkit.steps.parse import read_history_file
 from evalkit.steps.records import normalise_record
 from tests.steps.cases import CELLS
 

@@ -1,0 +1,74 @@
+"""Does the time per run stay the same where there are a hundred times as many? Time and peak memory of `runs_df`.
+
+    python -m benchmarks.growth                             # 1,000, 10,000 and 100,000 runs
+    python -m benchmarks.growth --runs 1000 --runs 3000
+
+Every reading is a process of its own, the sizes alternate, and the store of parsed tables is off. Time is that of
+`runs_df`, without imports. The logs are those of `make_mindcraft`, of 2 or 3 agents per run, kept short so that the
+disk holds them; `--dataset` loads the same from a dataset instead.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from benchmarks.make_mindcraft import make_runs
+from evalkit.mindcraft import collect
+
+MODELS = 5
+READ = """
+import resource, sys, time
+from evalkit.mindcraft import runs_df
+import pandas, pyarrow.parquet
+start = time.perf_counter()
+runs = runs_df(sys.argv[1])
+print(time.perf_counter() - start, len(runs), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+def read(folder: Path) -> tuple[float, int, float]:
+    """Read a folder in a process of its own; return seconds, runs and the peak memory in MB."""
+    environment = os.environ | {"EVALKIT_CACHE": "off"}
+    command = [sys.executable, "-c", READ, str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    seconds, runs, memory = done.stdout.split()
+    return float(seconds), int(runs), float(memory)
+
+
+@click.command()
+@click.option("--runs", "sizes", multiple=True, type=click.IntRange(MODELS), default=(1000, 10_000, 100_000))
+@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1))
+@click.option("--kilobytes", default=12, show_default=True, help="Length of the longest logs.")
+@click.option("--dataset", is_flag=True, help="Collect first, and load from the dataset.")
+def main(sizes: tuple[int, ...], rounds: int, kilobytes: int, dataset: bool) -> None:
+    """Measure and print time per run and peak memory for each size."""
+    with tempfile.TemporaryDirectory() as made:
+        folders = {}
+        for size in sizes:
+            folders[size] = Path(made) / f"runs-{size}"
+            make_runs(folders[size], MODELS, size // MODELS, longest=kilobytes * 1000)
+            if dataset:
+                collect(folders[size], Path(made) / f"dataset-{size}")
+                folders[size] = Path(made) / f"dataset-{size}"
+        times: dict[int, list[tuple[float, int, float]]] = {size: [] for size in sizes}
+        for counted in [False] + [True] * rounds:
+            for size, folder in folders.items():
+                found = read(folder)
+                if counted:
+                    times[size].append(found)
+        base = statistics.median(seconds / runs for seconds, runs, _ in times[sizes[0]])
+        print(f"{'a dataset' if dataset else 'folders'}, median of {rounds} rounds, warm cache, one process")
+        print(f"{'runs':>8} {'seconds':>8} {'ms per run':>11} {'× smallest':>11} {'peak MB':>8}")
+        for size, found in times.items():
+            each = statistics.median(seconds / runs for seconds, runs, _ in found)
+            seconds, memory = (statistics.median(column) for column in (*zip(*found, strict=True),)[::2])
+            print(f"{size:>8} {seconds:>8.2f} {1000 * each:>11.3f} {each / base:>11.2f} {memory:>8.0f}")
+
+
+if __name__ == "__main__":
+    main()

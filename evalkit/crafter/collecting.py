@@ -1,0 +1,96 @@
+"""Traces as a dataset: the rows that every trace gives are kept, as scored by the rules it was collected with."""
+
+import os
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatch
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from evalkit.crafter.scoring import WEIGHTS, Counting, check_rules
+from evalkit.crafter.table import TABLES, TraceRows, rows_of_file
+from evalkit.io import Source, SourceError, StorageOptions, storage
+from evalkit.io.collect import FILE_COLUMNS, FOLDER_COLUMNS, Collected, Kind, Progress, collect_files
+from evalkit.io.dataset import Dataset, open_to_read
+from evalkit.io.ledger import COLUMNS as LEDGER_COLUMNS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+EVERY = "*.json"  # the pattern that stands for no choice
+_TABLES = {"files": (*FILE_COLUMNS, *LEDGER_COLUMNS[1:]), "folders": FOLDER_COLUMNS, **TABLES}
+
+
+def collect(
+    source: Source,
+    output: str | os.PathLike,
+    pattern: str = EVERY,
+    weights: Mapping[str, float] = WEIGHTS,
+    counting: Counting = "achievement",
+    *,
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
+    progress: Progress = None,
+) -> Collected:
+    """Collect session traces into a dataset, which `load` takes in place of the folder.
+
+    Parameters
+    ----------
+    source, pattern, weights, counting, jobs, storage_options
+        As for `load`; the dataset keeps to its pattern, weights and counting.
+    output, progress
+        As for `evalkit.io.collect.collect_files`.
+
+    Returns
+    -------
+    Collected
+
+    Raises
+    ------
+    SourceError
+        As `evalkit.io.collect.collect_files`.
+    """
+    rules = {"weights": dict(check_rules(weights, counting)), "counting": counting}
+    with storage(storage_options):
+        return collect_files(source, output, _CrafterTraces(pattern, rules), jobs, progress)
+
+
+def open_collected(path: Any) -> Dataset | None:
+    """Open a dataset of traces; None where `path` is something else."""
+    return open_to_read(path, _CrafterTraces.name, _TABLES)
+
+
+def collected_frames(dataset: Dataset, pattern: str, rules: Mapping[str, Any]) -> "dict[str, pd.DataFrame]":
+    """Read the frames of `load` from a dataset.
+
+    Raises
+    ------
+    SourceError
+        Where it was collected with other rules, or can't be read.
+    """
+    kept = dataset.about["options"]
+    if any(kept[name] != rule for name, rule in rules.items()):
+        raise SourceError(f"{dataset.path}: was collected with {kept}; collect anew with other rules")
+    frames = {name: dataset.read(name) for name in TABLES}
+    frames["ledger"] = dataset.read("files", [column.name for column in LEDGER_COLUMNS])
+    if pattern != EVERY:
+        ledger = frames["ledger"]
+        named = ledger.loc[[fnmatch(os.path.basename(path), pattern) for path in ledger["source"]], "source"]
+        frames = {name: frame[frame["source"].isin(named)] for name, frame in frames.items()}
+    return {name: frame.sort_values("source", kind="stable", ignore_index=True) for name, frame in frames.items()}
+
+
+class _CrafterTraces(Kind):
+    name, tables, chunk = "crafter", _TABLES, 500
+
+    def __init__(self, pattern: str, rules: Mapping[str, Any]) -> None:
+        self.pattern = pattern
+        self.options = {"pattern": pattern, **rules}
+        self.parse = partial(rows_of_file, **rules)
+
+    def rows(self, parsed: Sequence[TraceRows], dataset: Dataset) -> Mapping[str, list[dict[str, Any]]]:
+        return {
+            "files": [one.entry._asdict() for one in parsed],
+            "episodes": [one.episode for one in parsed if one.episode is not None],
+            "events": [row for one in parsed for row in one.events],
+            "achievements": [row for one in parsed for row in one.achievements],
+        }

@@ -1,0 +1,283 @@
+"""A dataset: tables of Parquet files in a folder, local or behind a URL, and a list of the files that count.
+
+    DATASET/evalkit-dataset.json               what was collected, and the list of the parts
+    DATASET/TABLE/000012.parquet               a part of a table
+    DATASET/TABLE/model_name=NAME/000012.parquet   the same where the table is split by model
+
+Parts are never changed. An edit writes new ones, then the list, which is what makes them count, then removes those that
+are not listed any more. So whoever stops in between leaves a whole dataset behind, the one from before the edit.
+"""
+
+import json
+import os
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
+
+from evalkit.io.files import SourceError, read_file, read_files
+from evalkit.io.frames import Column, frame
+from evalkit.io.output import remove_files, write_bytes
+from evalkit.io.paths import absolute, is_url
+from evalkit.io.sources import list_source, resolve
+from evalkit.io.storage import FileMark
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+MANIFEST = "evalkit-dataset.json"
+LAYOUT = 1  # of the manifest and the folders
+LONGEST_NAME = 150  # characters of a folder's name; longer names of models are cut there, not in the manifest
+PART_ROWS = 100_000  # a part that has as many is not joined with new rows any more
+
+
+class Part(NamedTuple):
+    """One Parquet file of a table; `model` is None where the table is not split."""
+
+    table: str
+    model: str | None
+    file: str
+    rows: int
+
+
+class Dataset:
+    """Tables that can be read whole, and edited by the `source` that their rows come from.
+
+    Attributes
+    ----------
+    path : str
+        Folder or URL.
+    columns : mapping of str to sequence of Column
+        The columns of each table; one with `model_name` is split by model.
+    about : dict
+        What was collected: kind, sources, options, code, complete.
+    parts : list of Part
+    """
+
+    def __init__(
+        self,
+        path: str,
+        columns: Mapping[str, Sequence[Column]],
+        about: dict[str, Any],
+        parts: Iterable[Part] = (),
+        number: int = 0,
+    ) -> None:
+        self.path, self.columns, self.about, self.parts, self._number = path, columns, about, list(parts), number
+
+    @property
+    def manifest(self) -> str:
+        """The path of the file that lists the parts."""
+        return f"{self.path}/{MANIFEST}"
+
+    def read(self, table: str, columns: Collection[str] = ()) -> "pd.DataFrame":
+        """Read a table, or some of its columns.
+
+        Raises
+        ------
+        SourceError
+            Where a part can't be read.
+        """
+        import pandas as pd
+        import pyarrow as pa
+
+        from evalkit.io.parquet import to_frame
+
+        names = [column.name for column in self.columns[table] if not columns or column.name in columns]
+        parts = [part for part in self.parts if part.table == table]
+        if not parts:
+            return frame([], self.columns[table])[names]
+        found = list(self._tables(parts, [name for name in names if name != "model_name"]))
+        rows = to_frame(pa.concat_tables(found))
+        if "model_name" in names:
+            models = pa.chunked_array([pa.repeat(pa.scalar(p.model, pa.large_string()), p.rows) for p in parts])
+            rows["model_name"] = pd.Series(models.to_pandas(), dtype="str")
+        return rows[names]
+
+    def add(self, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Add rows to a table."""
+        from evalkit.io.parquet import to_table
+
+        new = frame(rows, self.columns[table])
+        if "model_name" not in new:
+            self._join(table, None, to_table(new))
+            return
+        for model, group in new.groupby("model_name"):
+            self._join(table, model, to_table(group.drop(columns="model_name").reset_index(drop=True)))
+
+    def drop(self, sources: Collection[str], tables: Collection[str]) -> None:
+        """Drop the rows of some sources from some tables."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if not sources:
+            return
+        gone = pa.array(sorted(sources), pa.large_string())
+        touched = [part for part in self.parts if part.table in tables]
+        for part, rows in zip(touched, self._tables(touched), strict=True):
+            kept = rows.filter(pc.invert(pc.is_in(rows["source"], gone)))
+            if len(kept) < len(rows):
+                self.parts.remove(part)
+                self._write(part.table, part.model, kept)
+
+    def rename(self, table: str, models: Callable[[list[str]], list[str]]) -> None:
+        """Move rows whose model is not the one that `models` gives for their source."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        parts = [part for part in self.parts if part.table == table]
+        for part, rows in zip(parts, self._tables(parts), strict=True):
+            names = pa.array(models(rows["source"].to_pylist()), pa.large_string())
+            if set(names.to_pylist()) != {part.model}:
+                self.parts.remove(part)
+                for model in sorted(set(names.to_pylist())):
+                    self._join(table, model, rows.filter(pc.equal(names, model)))
+
+    def commit(self, **about: Any) -> None:
+        """Make all edits count, with these changes to `about`."""
+        self.about |= about
+        content = {"layout": LAYOUT, **self.about, "number": self._number, "parts": self.parts}
+        write_bytes(json.dumps(content, indent=1).encode(), self.manifest)
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Remove Parquet files that are not listed: of former parts, or of an edit that was stopped."""
+        live = {f"{self.path}/{part.file}" for part in self.parts}
+        remove_files(f for f in list_source(self.path).files if f.endswith(".parquet") and f not in live)
+
+    def _join(self, table: str, model: str | None, rows: "pa.Table") -> None:
+        import pyarrow as pa
+
+        # parts that are no bigger join the new one: there are never many small ones, and no row is copied often
+        small, total = [], len(rows)
+        for part in sorted(self.parts, key=lambda part: part.rows):
+            if (part.table, part.model) == (table, model) and part.rows <= min(total, PART_ROWS):
+                small.append(part)
+                total += part.rows
+        rows = pa.concat_tables([*self._tables(small), rows])
+        self.parts = [part for part in self.parts if part not in small]
+        self._write(table, model, rows)
+
+    def _write(self, table: str, model: str | None, rows: "pa.Table") -> None:
+        if not len(rows):
+            return
+        from evalkit.io.parquet import write_table
+
+        self._number += 1
+        folder = table if model is None else f"{table}/model_name={quote(model, safe='')[:LONGEST_NAME]}"
+        part = Part(table, model, f"{folder}/{self._number:06}.parquet", len(rows))
+        write_bytes(write_table(rows), f"{self.path}/{part.file}")
+        self.parts.append(part)
+
+    def _tables(self, parts: list[Part], columns: list[str] | None = None) -> "Iterator[pa.Table]":
+        from evalkit.io.parquet import read_table
+
+        for file, data in read_files(f"{self.path}/{part.file}" for part in parts):
+            try:
+                if isinstance(data, OSError):
+                    raise data
+                yield read_table(data, columns)
+            except FileNotFoundError:
+                raise SourceError(f"{file}: is gone; it was collected again just now, or somebody removed it") from None
+            except (OSError, ValueError) as error:
+                reason = getattr(error, "strerror", None) or error
+                raise SourceError(f"{file}: {reason}; remove the dataset and collect it again") from error
+
+
+def open_dataset(path: Any, kind: str, columns: Mapping[str, Sequence[Column]]) -> Dataset | None:
+    """Open the dataset that a source is; None where it is something else.
+
+    Parameters
+    ----------
+    path : str, path, or anything else a reader takes as its source
+    kind : str
+        What it must hold, such as ``mindcraft``.
+    columns : mapping of str to sequence of Column
+        Of its tables.
+
+    Raises
+    ------
+    SourceError
+        Where it holds another kind of logs, its list can't be read, or it was written by a newer evalkit.
+    """
+    if isinstance(path, (list, tuple)) and len(path) == 1:
+        path = path[0]
+    found = _read_manifest(path) if isinstance(path, (str, os.PathLike)) else None
+    if found is None:
+        return None
+    folder, about, parts, number = found
+    if about.get("kind") != kind:
+        raise SourceError(f"{folder}: a dataset of {about.get('kind')} logs, not of {kind} logs")
+    return Dataset(absolute(folder), columns, about, parts, number)
+
+
+def dataset_files(path: str) -> list[str]:
+    """Name the parts of a dataset; none where `path` is something else."""
+    found = _read_manifest(path)
+    return [f"{found[0]}/{part.file}" for part in found[2]] if found else []
+
+
+def _read_manifest(path: str | os.PathLike) -> tuple[str, dict[str, Any], list[Part], int] | None:
+    if os.fspath(path).startswith("samples:"):
+        return None
+    try:
+        folder = resolve(path).rstrip("/")
+        text = read_file(manifest := f"{folder}/{MANIFEST}")
+    except (SourceError, FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError):
+        return None  # S3 may say that one is not allowed to read what is not there
+    except OSError as error:
+        raise SourceError(f"{manifest}: {error.strerror or error}") from None
+    try:
+        about = json.loads(text)
+        layout, number = about.pop("layout"), about.pop("number")
+        parts = [Part(*part) for part in about.pop("parts")]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise SourceError(f"{manifest}: no list of a dataset ({type(error).__name__}: {error})") from error
+    if layout != LAYOUT:
+        raise SourceError(f"{folder}: a dataset of another layout ({layout}); collect it again")
+    return folder, about, parts, number
+
+
+def open_to_read(path: Any, kind: str, columns: Mapping[str, Sequence[Column]]) -> Dataset | None:
+    """Open a dataset as `open_dataset` does, and warn where files may be missing."""
+    made = open_dataset(path, kind, columns)
+    if made is not None and not made.about["complete"]:
+        text = f"{made.path}: collecting was stopped, or still goes on; files may be missing until it is done"
+        warnings.warn(text, stacklevel=4)
+    return made
+
+
+@contextmanager
+def locked(path: str) -> Iterator[None]:
+    """Let one process at a time edit a local dataset; behind a URL nothing keeps others out.
+
+    Raises
+    ------
+    SourceError
+        Where another one is at work, or the folder can't be made.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        fcntl = None
+    if is_url(path) or fcntl is None:
+        yield
+        return
+    try:
+        os.makedirs(path, exist_ok=True)
+        lock = open(f"{path}/.lock", "w")  # noqa: SIM115 - closed below
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror or error}") from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise SourceError(f"{path}: another process is collecting into it") from None
+        yield
+
+
+def marks_of(files: "pd.DataFrame") -> dict[str, FileMark]:
+    """Read the marks of a dataset's files."""
+    marks = map(FileMark, *(files[name].tolist() for name in FileMark._fields))
+    return dict(zip(files["source"].tolist(), marks, strict=True))

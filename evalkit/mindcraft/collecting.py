@@ -1,0 +1,194 @@
+"""Task runs as a dataset: what every log and results file says is kept; runs are put together when it is loaded.
+
+So the task definitions, the scale and everything else of `load` can be chosen anew without reading a log again.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from evalkit.io import Column, Listing, Source, StorageOptions, storage
+from evalkit.io.collect import FILE_COLUMNS, FOLDER_COLUMNS, Collected, Kind, Progress, collect_files
+from evalkit.io.dataset import Dataset, marks_of, open_to_read
+from evalkit.mindcraft.definitions import TaskDefinitions
+from evalkit.mindcraft.folders import group_by_task
+from evalkit.mindcraft.format import CompletionStatus
+from evalkit.mindcraft.naming import Naming, compile_layout
+from evalkit.mindcraft.parse import AgentOutcome, ParsedFile, parse_file
+from evalkit.mindcraft.results import Results
+from evalkit.mindcraft.scan import BESIDE, beside, may_tell, name_from, unread
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LOG_COLUMNS = (
+    Column("source", "str", "path of the log"),
+    Column("model_name", "str", "the model, as the folders tell without task definitions"),
+    Column("raw_score", "float", "score as logged"),
+    Column("completion_status", "str", "how this log ended"),
+    Column("final_system_message", "str", "the message that decided the status"),
+    Column("agent_log_processed", "bool", "the file could be read"),
+    Column("timed_out", "bool", "a time-out was logged"),
+    Column("agent_name", "str", "name of the agent, by the file's"),
+    Column("repetition", "int", "last number of the file's name"),
+    Column("message_count", "int", "turns with text; a lower bound"),
+    Column("command_count", "int", "commands in the agent's own turns; a lower bound"),
+    Column("skipped_turns", "int", "turns without text"),
+    Column("task_start", "float", "start of the task", "epoch milliseconds"),
+    Column("digest", "str", "equal for copies"),
+    Column("parsing_errors", "object", "what was wrong with the file"),
+    Column("events", "object", "lines that tell of trouble, by kind"),
+    Column("flags", "object", "what is to be known of the log"),
+)
+TABLES = {
+    "files": (
+        *FILE_COLUMNS,
+        Column("beside", "bool", "lies above the source, and only names models"),
+        Column("kind", "str", "log, or what else it is"),
+        Column("error", "str", "why a file that is no log could not be read"),
+        Column("model", "str", "that an agent profile names"),
+        Column("results", "object", "what a results file says: model, task file, number of tasks"),
+    ),
+    "folders": FOLDER_COLUMNS,
+    "logs": LOG_COLUMNS,
+}
+
+
+class Contents(NamedTuple):
+    """What a dataset gives in place of the files: their listing, what they say, and what those above them say."""
+
+    parsed: list[ParsedFile]
+    near: list[ParsedFile]
+    listing: Listing
+
+
+def collect(
+    source: Source,
+    output: str | os.PathLike,
+    *,
+    layout: str | None = None,
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
+    progress: Progress = None,
+) -> Collected:
+    """Collect task runs into a dataset, which `load` takes in place of the folder.
+
+    Parameters
+    ----------
+    source, layout, jobs, storage_options
+        As for `load`.
+    output, progress
+        As for `evalkit.io.collect.collect_files`.
+
+    Returns
+    -------
+    Collected
+
+    Raises
+    ------
+    SourceError
+        As `evalkit.io.collect.collect_files`.
+    """
+    if layout:
+        compile_layout(layout)
+    with storage(storage_options):
+        return collect_files(source, output, _MindcraftLogs(layout), jobs, progress)
+
+
+def open_collected(path: Any) -> Dataset | None:
+    """Open a dataset of task runs; None where `path` is something else."""
+    return open_to_read(path, _MindcraftLogs.name, TABLES)
+
+
+def contents(dataset: Dataset) -> Contents:
+    """Read what a dataset holds, as parsing the files would give it."""
+    outcomes = {log["source"]: log for log in _outcomes(dataset)}
+    files = dataset.read("files")
+    above = set(files.loc[files["beside"], "source"])
+    parsed: list[ParsedFile] = []
+    near: list[ParsedFile] = []
+    for file in _files(dataset):
+        (near if file.source in above else parsed).append(file._replace(outcome=outcomes.get(file.source)))
+    marks = marks_of(files[~files["beside"]])
+    listing = Listing(dataset.about["root"], sorted(marks), dataset.read("folders")["source"].tolist(), marks)
+    return Contents(parsed, near, listing)
+
+
+class _MindcraftLogs(Kind):
+    name, tables, parse = "mindcraft", TABLES, staticmethod(parse_file)
+
+    def __init__(self, layout: str | None) -> None:
+        self.options = {"layout": layout}
+        self._above: frozenset[str] = frozenset()
+        self._naming: Naming | None = None
+
+    def beside(self, files: list[str]) -> list[str]:
+        found = beside(files)
+        self._above = frozenset(found)
+        return found
+
+    def first(self, path: str) -> bool:
+        return os.path.basename(path) in BESIDE
+
+    def wants(self, path: str) -> bool:
+        return may_tell(path)
+
+    def unread(self, path: str) -> ParsedFile:
+        return unread(path)
+
+    def rows(self, parsed: Sequence[ParsedFile], dataset: Dataset) -> Mapping[str, list[dict[str, Any]]]:
+        for file in parsed:
+            name_from(file, self._named(dataset))
+        files = [
+            file._asdict() | {"results": file.results and list(file.results), "beside": file.source in self._above}
+            for file in parsed
+        ]
+        logs = [file.outcome for file in parsed if file.outcome is not None]
+        models = self._models(dataset, [log["source"] for log in logs])
+        return {
+            "files": files,
+            "logs": [{**log, "model_name": model} for log, model in zip(logs, models, strict=True)],
+        }
+
+    def finish(self, dataset: Dataset) -> None:
+        """Move logs whose model is another one by now, since a file that names it has come, gone or changed."""
+        files = dataset.read("files", ["source", "model", "results"])
+        naming = files[files["model"].notna() | files["results"].notna()].sort_values("source")
+        named_by = hashlib.blake2b(naming.to_json(orient="values").encode(), digest_size=8).hexdigest()
+        if dataset.about.get("named_by") != named_by:
+            dataset.rename("logs", lambda sources: self._models(dataset, sources))
+            dataset.about["named_by"] = named_by
+
+    def _models(self, dataset: Dataset, sources: Iterable[str]) -> list[str]:
+        runs = group_by_task(({"source": source} for source in sources), TaskDefinitions())  # type: ignore[misc]
+        models = {log["source"]: self._named(dataset).name(run).model_name for run in runs for log in run.logs}
+        return [models[source] for source in sources]
+
+    def _named(self, dataset: Dataset) -> Naming:
+        if self._naming is None:
+            self._naming = Naming(dataset.about["root"], self.options["layout"])
+            for file in _files(dataset):
+                name_from(file, self._naming)
+        return self._naming
+
+
+def _files(dataset: Dataset) -> Iterator[ParsedFile]:
+    """Read what a dataset holds of each file, but for the outcomes of logs."""
+    files = dataset.read("files").sort_values("source")
+    columns = ("source", "kind", "error", "model", "results")
+    for source, kind, error, model, results in zip(*(_plain(files[name]) for name in columns), strict=True):
+        yield ParsedFile(source, kind, None, results and Results(*results), model, error)
+
+
+def _outcomes(dataset: Dataset) -> Iterator[AgentOutcome]:
+    logs = dataset.read("logs").drop(columns="model_name")
+    columns = {name: _plain(logs[name]) for name in logs}
+    columns["completion_status"] = list(map(CompletionStatus, columns["completion_status"]))
+    for values in zip(*columns.values(), strict=True):
+        yield dict(zip(columns, values, strict=True))  # type: ignore[misc]
+
+
+def _plain(column: "pd.Series") -> list:
+    """Give a column's values with None for what is missing."""
+    return [None if value != value else value for value in column.tolist()]

@@ -1,0 +1,292 @@
+"""Collecting on the real kinds of logs: the dataset gives what the folder gives, however it came about."""
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import zlib
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evalkit import crafter, mindcraft, steps
+from evalkit.io import SourceError, collect, dataset
+from evalkit.samples import make_crafter
+
+OLD = 1_600_000_000
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    """Let every collection of some files take several chunks."""
+    monkeypatch.setattr(collect.Kind, "chunk", 3)
+    monkeypatch.setattr("evalkit.crafter.collecting._CrafterTraces.chunk", 3)
+
+
+def write(path: Path, text: str, age: float = 0) -> None:
+    """Write a file that looks as if it had been left alone for a while."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    os.utime(path, (OLD + age,) * 2)
+
+
+def log(score, who="") -> str:
+    turns = [{"role": "user", "content": who}, {"role": "system", "content": f"Task ended with score : {score}"}]
+    return json.dumps({"memory": "", "turns": turns, "taskStart": 1_757_845_200_000 + zlib.crc32(who.encode())})
+
+
+def experiment(folder: Path, model: str, runs: int) -> None:
+    """Write an experiment of some runs of two agents, one of them broken, and the file that names its model."""
+    for run in range(runs):
+        for agent in range(2):
+            text = log(run % 2, f"{folder.name} {run} {agent}")
+            write(folder / f"multiagent_cooking_{run}_bread" / f"Agent_{agent}_0.json", text)
+    write(folder / "multiagent_cooking_0_bread" / "Broken_0_0.json", '{"turns": [')
+    write(folder / "results.txt", repr({"model": model, "exp_name": folder.name, "total": 9}))
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Write two experiments of Mindcraft runs, with files that are no logs."""
+    folder = tmp_path / "runs"
+    experiment(folder / "exp_a_01-01_10-00", "org/model-7b", 4)
+    experiment(folder / "exp_b_01-02_10-00", "ft:gpt:x", 3)
+    write(folder / "notes.txt", "hello")
+    (folder / "exp_b_01-02_10-00" / "multiagent_cooking_7_bread").mkdir()
+    return folder
+
+
+def assert_same(folder, made, room=mindcraft, **options):
+    """Compare the frames of the folder with those of the dataset."""
+    expected, got = room.load(folder, **options), room.load(made, **options)
+    for name in expected._fields:
+        if isinstance(getattr(expected, name), pd.DataFrame):
+            pd.testing.assert_frame_equal(getattr(expected, name), getattr(got, name), obj=name)
+
+
+def test_a_dataset_of_task_runs_gives_what_the_folder_gives(runs, tmp_path):
+    done = mindcraft.collect(runs, tmp_path / "made")
+    assert done.new == len(mindcraft.load(runs).ledger)
+    assert_same(runs, tmp_path / "made")
+    assert_same(runs, tmp_path / "made", tasks={"multiagent_cooking_1_bread": {"goal": "", "agent_count": 3}})
+    assert_same(runs, tmp_path / "made", original_mtimes=True)
+
+
+def test_samples_give_the_same_as_a_dataset(tmp_path):
+    tasks = "samples:mindcraft/tasks"
+    folder = Path(mindcraft.load("samples:mindcraft/runs").ledger["source"][0])
+    folder = next(parent for parent in folder.parents if parent.name == "runs")
+    mindcraft.collect(folder, tmp_path / "made")
+    assert_same(folder, tmp_path / "made", tasks=tasks)
+    assert_same(folder, tmp_path / "made", tasks=tasks, missing="skip", scale="percent")
+
+
+def test_other_programs_read_the_tables_split_by_model(runs, tmp_path):
+    mindcraft.collect(runs, tmp_path / "made")
+    logs = pd.read_parquet(tmp_path / "made" / "logs")
+    assert logs.groupby("model_name", observed=True).size().to_dict() == {"ft:gpt:x": 7, "org/model-7b": 9}
+
+
+def test_nothing_is_read_again_where_nothing_changed(runs, tmp_path, monkeypatch):
+    mindcraft.collect(runs, tmp_path / "made")
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "made").rglob("*.parquet")}
+    monkeypatch.setattr(collect, "parse_files", lambda paths, *_: iter([]) if not list(paths) else pytest.fail("read"))
+    done = mindcraft.collect(runs, tmp_path / "made")
+    assert (done.new, done.changed, done.vanished) == (0, 0, 0)
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "made").rglob("*.parquet")} == before
+
+
+def test_a_file_that_was_just_written_is_read_again(tmp_path):
+    write(tmp_path / "runs" / "m" / "task_1" / "a_0.json", log(0))
+    os.utime(tmp_path / "runs" / "m" / "task_1" / "a_0.json")
+    mindcraft.collect(tmp_path / "runs", tmp_path / "made")
+    assert mindcraft.collect(tmp_path / "runs", tmp_path / "made").changed == 1
+
+
+EDITS = {
+    "changed": lambda f: write(f / "exp_a_01-01_10-00/multiagent_cooking_0_bread/Agent_0_0.json", log(1, "x"), age=9),
+    "mended": lambda f: write(f / "exp_b_01-02_10-00/multiagent_cooking_0_bread/Broken_0_0.json", log(1, "y"), age=9),
+    "new": lambda f: experiment(f / "exp_c_01-03_10-00", "third", 2),
+    "copied": lambda f: write(
+        f / "exp_b_01-02_10-00/multiagent_cooking_1_bread/Agent_9_0.json",
+        (f / "exp_a_01-01_10-00/multiagent_cooking_1_bread/Agent_0_0.json").read_text(),
+    ),
+    "gone": lambda f: shutil.rmtree(f / "exp_a_01-01_10-00" / "multiagent_cooking_1_bread", ignore_errors=True),
+    "all of a model gone": lambda f: shutil.rmtree(f / "exp_b_01-02_10-00", ignore_errors=True),
+    "model renamed": lambda f: write(f / "exp_a_01-01_10-00/results.txt", "{'model': 'other', 'total': 2}", age=9),
+    "model unnamed": lambda f: (f / "exp_a_01-01_10-00" / "results.txt").unlink(missing_ok=True),
+    "model named above": lambda f: write(f.parent / "results.txt", "{'model': 'above', 'total': 2}"),
+    "empty folder": lambda f: (f / "exp_a_01-01_10-00" / "multiagent_cooking_8_bread").mkdir(exist_ok=True),
+    "broken link": lambda f: (f / "lost.json").is_symlink() or (f / "lost.json").symlink_to(f / "nowhere"),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_after_an_edit_the_dataset_follows(runs, tmp_path, name):
+    mindcraft.collect(runs, tmp_path / "made")
+    EDITS[name](runs)
+    mindcraft.collect(runs, tmp_path / "made")
+    assert_same(runs, tmp_path / "made")
+    by_model = mindcraft.load(runs).agents.groupby("model_name").size()
+    collected = pd.read_parquet(tmp_path / "made" / "logs").groupby("model_name", observed=True).size()
+    assert collected.to_dict() == by_model.to_dict()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=8, deadline=None)
+@given(st.lists(st.lists(st.sampled_from(sorted(EDITS)), max_size=3), max_size=4))
+def test_after_any_edits_the_dataset_follows(tmp_path, rounds):
+    root = tmp_path / str(random.getrandbits(64))
+    experiment(root / "runs" / "exp_a_01-01_10-00", "a", 3)
+    experiment(root / "runs" / "exp_b_01-02_10-00", "b", 2)
+    for edits in [[], *rounds]:
+        for edit in edits:
+            with contextlib.suppress(FileNotFoundError):  # an earlier edit has removed what this one needs
+                EDITS[edit](root / "runs")
+        mindcraft.collect(root / "runs", root / "made")
+        assert_same(root / "runs", root / "made")
+
+
+def test_traces_give_the_same_from_a_dataset(tmp_path):
+    make_crafter_traces(tmp_path / "traces")
+    crafter.collect(tmp_path / "traces", tmp_path / "made")
+    assert_same(tmp_path / "traces", tmp_path / "made", crafter)
+    one = sorted(crafter.load(tmp_path / "traces").episodes["model_name"].unique())[0]
+    assert_same(tmp_path / "traces", tmp_path / "made", crafter, models=[one])
+    assert_same(tmp_path / "traces", tmp_path / "made", crafter, pattern="*1*.json")
+    scores = crafter.evaluate_all_traces(tmp_path / "made")
+    assert scores == crafter.evaluate_all_traces(tmp_path / "traces")
+    assert scores.ledger.entries == crafter.evaluate_all_traces(tmp_path / "traces").ledger.entries
+    with pytest.raises(SourceError, match="was collected with"):
+        crafter.load(tmp_path / "made", weights={"easy_achievement": 7})
+
+
+def make_crafter_traces(folder: Path) -> None:
+    """Copy the sample traces, with one broken file and one that is none."""
+    shutil.copytree(Path(make_crafter.__file__).parent / "crafter", folder)
+    write(folder / "broken.json", '{"event_history": [')
+    write(folder / "other.json", "[1]")
+    for path in folder.rglob("*"):
+        os.utime(path, (OLD,) * 2)
+
+
+def test_histories_give_the_same_from_a_dataset(tmp_path):
+    folder = tmp_path / "steps"
+    shutil.copytree(Path(make_crafter.__file__).parent / "steps", folder)
+    write(folder / "broken.json", "{")
+    for path in folder.rglob("*"):
+        os.utime(path, (OLD,) * 2)
+    steps.collect(folder, tmp_path / "made")
+    assert_same(folder, tmp_path / "made", steps)
+    assert steps.load([tmp_path / "made"]).histories == steps.load(folder).histories
+    with pytest.raises(SourceError, match="other options"):
+        steps.load(tmp_path / "made", steps.Options(text_limit=7))
+
+
+STOPPED = """
+    import sys, os
+    from evalkit import mindcraft
+    from evalkit.io import collect
+    collect.Kind.chunk = 2
+    mindcraft.collect(sys.argv[1], sys.argv[2], progress=lambda done, of: print(done, flush=True))
+"""
+
+
+@pytest.mark.parametrize("chunks", [1, 2, 4])
+def test_killed_at_any_moment_it_goes_on_from_there(runs, tmp_path, chunks):
+    command = [sys.executable, "-c", textwrap.dedent(STOPPED), str(runs), str(tmp_path / "made")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        for _ in range(chunks):
+            read = int(process.stdout.readline())
+        time.sleep(random.random() * 0.02)
+        process.send_signal(signal.SIGKILL)
+    done = mindcraft.collect(runs, tmp_path / "made")
+    assert done.unchanged >= read
+    assert_same(runs, tmp_path / "made")
+    listed = {part.file for part in dataset.open_dataset(tmp_path / "made", "mindcraft", {}).parts}
+    there = {path.relative_to(tmp_path / "made").as_posix() for path in (tmp_path / "made").rglob("*.parquet")}
+    assert there == listed
+
+
+def test_an_unfinished_dataset_says_so(runs, tmp_path):
+    def stop(done, of):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        mindcraft.collect(runs, tmp_path / "made", progress=stop)
+    with pytest.warns(UserWarning, match="was stopped"):
+        assert len(mindcraft.load(tmp_path / "made").ledger) == 3
+
+
+def test_many_small_additions_leave_few_parts(tmp_path):
+    for n in range(20):
+        write(tmp_path / "runs" / "m" / f"task_{n}" / "a_0.json", log(n % 2, str(n)))
+        mindcraft.collect(tmp_path / "runs", tmp_path / "made")
+    assert len(list((tmp_path / "made" / "logs").rglob("*.parquet"))) <= 6
+    assert_same(tmp_path / "runs", tmp_path / "made")
+
+
+REFUSED = {
+    "no such file or folder": lambda runs, out: mindcraft.collect(runs / "nowhere", out),
+    "can't lie in its own source": lambda runs, out: mindcraft.collect(runs, runs / "made"),
+    "holds other files": lambda runs, out: mindcraft.collect(runs, runs.parent / "other"),
+    "was also collected from": lambda runs, out: mindcraft.collect(runs / "exp_a_01-01_10-00", out),
+    "was collected with": lambda runs, out: mindcraft.collect(runs, out, layout="{model_name}/{task_id}"),
+    "a dataset of mindcraft logs, not of crafter logs": lambda runs, out: crafter.collect(runs, out),
+    "not of crafter": lambda runs, out: crafter.load(out),
+    "is there any more": lambda runs, out: (shutil.rmtree(runs), runs.mkdir(), mindcraft.collect(runs, out)),
+    "no list of a dataset": lambda runs, out: (out / dataset.MANIFEST).write_text("{") and mindcraft.load(out),
+    "of another layout": lambda runs, out: (
+        (out / dataset.MANIFEST).write_text('{"layout": 99, "number": 1, "parts": []}') and mindcraft.load(out)
+    ),
+    "remove the dataset and collect it again": lambda runs, out: (
+        [path.write_bytes(b"PAR1") for path in (out / "logs").rglob("*.parquet")] and mindcraft.load(out)
+    ),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_can_not_be_is_refused_in_plain_words(runs, tmp_path, message):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.txt").write_text("my only copy")
+    mindcraft.collect(runs, tmp_path / "made")
+    with pytest.raises(SourceError, match=message):
+        REFUSED[message](runs, tmp_path / "made")
+    assert (tmp_path / "other" / "thesis.txt").exists()
+
+
+def test_two_at_once_are_refused(runs, tmp_path):
+    with dataset.locked(str(tmp_path / "made")), pytest.raises(SourceError, match="another process"):
+        mindcraft.collect(runs, tmp_path / "made")
+
+
+def test_sources_may_be_added(runs, tmp_path):
+    a, b = (runs / name for name in ("exp_a_01-01_10-00", "exp_b_01-02_10-00"))
+    mindcraft.collect(a, tmp_path / "made")
+    done = mindcraft.collect([a, b], tmp_path / "made")
+    assert done.vanished == 0
+    assert_same([a, b], tmp_path / "made")
+
+
+def test_a_folder_that_can_not_be_listed_keeps_its_files(runs, tmp_path, monkeypatch):
+    mindcraft.collect(runs, tmp_path / "made")
+    scandir = os.scandir
+
+    def refuse(path):
+        if str(path).endswith("multiagent_cooking_1_bread"):
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", refuse)
+        assert mindcraft.collect(runs, tmp_path / "made").vanished == 0
+    assert mindcraft.collect(runs, tmp_path / "made").vanished == 2  # the folders, as files that could not be read
+    assert_same(runs, tmp_path / "made")

@@ -1,0 +1,272 @@
+"""Many processes give what one gives: in order, nothing lost, also where a process dies."""
+
+import multiprocessing
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import warnings
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+
+import joblib
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from evalkit import crafter, mindcraft, steps
+from evalkit.cli import main
+from evalkit.crafter import evaluate, traces
+from evalkit.io import SourceError, cluster, parallel, parse_files, resolve, sources
+from evalkit.io.storage import storage_options
+from evalkit.mindcraft import scan
+from evalkit.steps import histories
+
+sys.path.append(str(Path(__file__).parent))  # where processes that are not forked find it too, by this name
+from probes import die_elsewhere, size, sleep_elsewhere, which_process
+
+CORES = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
+
+
+@pytest.fixture
+def paths(tmp_path):
+    for i in range(50):
+        (tmp_path / f"{i:03}.json").write_text("x" * i)
+    return [str(tmp_path / f"{i:03}.json") for i in range(50)] + [str(tmp_path / "gone.json")]
+
+
+EXPECTED = [(f"{i:03}.json", i) for i in range(50)] + [("gone.json", "FileNotFoundError")]
+
+
+@CORES
+@pytest.mark.parametrize("jobs", [None, 1, 2, 3, -1])
+def test_results_come_in_the_order_of_the_paths(paths, jobs):
+    assert list(parse_files(paths, size, jobs, serial_below=2)) == EXPECTED
+
+
+@CORES
+def test_few_files_are_read_in_this_process_and_many_in_others(paths):
+    here = os.getpid()
+    assert set(parse_files(paths, which_process, 2)) == {here}
+    assert len(set(parse_files(paths, which_process, 2, serial_below=2))) == 2
+    assert set(parse_files(paths, which_process, serial_below=2)) == {here}
+
+
+@CORES
+def test_a_thread_that_may_not_fork_starts_processes_of_its_own(paths):
+    found = []
+    thread = threading.Thread(target=lambda: found.extend(parse_files(paths, size, 2, serial_below=2)))
+    thread.start()
+    thread.join()
+    assert found == EXPECTED
+
+
+@pytest.mark.parametrize("backend", ["threading", "sequential", "loky"])
+def test_a_backend_that_was_chosen_around_it_is_used(paths, backend):
+    with joblib.parallel_config(backend, n_jobs=2):
+        assert list(parse_files(paths, size, serial_below=2)) == EXPECTED
+
+
+@CORES
+def test_a_process_that_never_answers_is_ended_and_loses_nothing(paths, monkeypatch):
+    monkeypatch.setattr(parallel, "PATIENCE", 0.5)
+    parse, before = partial(sleep_elsewhere, home=os.getpid()), set(multiprocessing.active_children())
+    with pytest.warns(UserWarning, match=r"other processes failed \(TimeoutError\)"):
+        assert list(parse_files(paths, parse, 2, serial_below=2)) == EXPECTED
+    for process in (left := set(multiprocessing.active_children()) - before):
+        process.join(10)
+    assert not [process for process in left if process.is_alive()]
+
+
+@CORES
+def test_an_error_of_the_caller_is_told_as_in_one_process(paths):
+    with pytest.warns(UserWarning, match="other processes failed"), pytest.raises(TypeError, match="argument"):
+        list(parse_files(paths, os.getpid, 2, serial_below=2))
+
+
+def test_one_process_imports_nothing_for_several():
+    script = (
+        "import sys; from evalkit.crafter import evaluate_all_traces; evaluate_all_traces('samples:crafter'); "
+        "heavy = ('pandas', 'multiprocessing', 'concurrent.futures', 'asyncio', 'joblib'); "
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "[]\n"
+
+
+KINDS = {  # where files are handed over, what makes frames of them, the samples
+    "mindcraft": (scan, lambda path, **how: mindcraft.load(path, "samples:mindcraft/tasks", **how), "mindcraft/runs"),
+    "crafter": (traces, crafter.load, "crafter"),
+    "scores": (evaluate, lambda path, **how: _scores(crafter.evaluate_all_traces(path, **how)), "crafter"),
+    "steps": (histories, steps.load, "steps"),
+}
+
+
+def _scores(found):
+    return SimpleNamespace(_fields=("scores", "ledger"), scores=pd.DataFrame(found), ledger=found.ledger.frame())
+
+
+def assert_same_frames(some, others):
+    names = [name for name in some._fields if isinstance(getattr(some, name), pd.DataFrame)]
+    assert "ledger" in names
+    for name in names:
+        assert len(getattr(some, name)) > 1
+        pd.testing.assert_frame_equal(getattr(some, name), getattr(others, name))
+
+
+@pytest.fixture(params=KINDS)
+def kind(request, monkeypatch):
+    """Give a function that reads the samples of a kind, which are many here, and the place to change how."""
+    module, load, samples = KINDS[request.param]
+    for where in (parallel, traces, evaluate):
+        monkeypatch.setattr(where, "SERIAL_BELOW", 2)
+    return partial(load, f"samples:{samples}"), module
+
+
+def kill_at_the_second_file(module, monkeypatch, mark):
+    """Have the first process but this one that comes to the second file killed."""
+
+    def parse(paths, then, jobs=None, serial_below=None):
+        paths = list(paths)
+        killing = partial(die_elsewhere, home=os.getpid(), victim=paths[1], mark=str(mark), then=then)
+        return parse_files(paths, killing, jobs, serial_below)
+
+    monkeypatch.setattr(module, "parse_files", parse)
+
+
+@CORES
+def test_two_processes_give_the_frames_of_one(kind):
+    load, _ = kind
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="other processes failed")
+        assert_same_frames(load(), load(jobs=2))
+
+
+@CORES
+def test_a_process_that_is_killed_loses_nothing(kind, monkeypatch, tmp_path):
+    load, module = kind
+    expected = load()
+    kill_at_the_second_file(module, monkeypatch, tmp_path / "killed")
+    with pytest.warns(UserWarning, match=r"other processes failed \(BrokenProcessPool\)"):
+        assert_same_frames(expected, load(jobs=2))
+    assert (tmp_path / "killed").exists()
+
+
+@pytest.fixture(scope="module")
+def scheduler():
+    """Start a Dask cluster of two processes, and return its scheduler's address."""
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options, silence_logs=50) as local:
+        yield local.scheduler_address
+
+
+def test_a_cluster_reads_in_its_own_processes_and_in_order(scheduler, paths):
+    with cluster(scheduler):
+        found = set(parse_files(paths, which_process, serial_below=2))
+        assert list(parse_files(paths, size, serial_below=2)) == EXPECTED
+    assert len(found) == 2
+    assert os.getpid() not in found
+    assert set(parse_files(paths, which_process, serial_below=2)) == {os.getpid()}
+
+
+def test_a_worker_of_a_cluster_that_is_killed_loses_nothing(scheduler, kind, monkeypatch, tmp_path):
+    load, module = kind
+    expected = load()
+    kill_at_the_second_file(module, monkeypatch, tmp_path / "killed")
+    with cluster(scheduler), warnings.catch_warnings():
+        warnings.filterwarnings("error", message="other processes failed")
+        assert_same_frames(expected, load())
+    assert (tmp_path / "killed").exists()
+
+
+@pytest.mark.parametrize("command", [["mindcraft", "samples:mindcraft/runs"], ["crafter", "samples:crafter"],
+                                     ["steps", "samples:steps", "--checks"]])  # fmt: skip
+def test_commands_read_on_a_cluster(scheduler, monkeypatch, command):
+    for where in (parallel, traces, evaluate):
+        monkeypatch.setattr(where, "SERIAL_BELOW", 2)
+    expected, used = CliRunner().invoke(main, command), []
+    real = parallel._on_cluster
+    monkeypatch.setattr(parallel, "_on_cluster", lambda *given: used.append(given) or real(*given))
+    found = CliRunner().invoke(main, [*command, "--scheduler", scheduler])
+    assert (found.exit_code, found.output) == (0, expected.output)
+    assert len(used) == 1
+
+
+@pytest.fixture
+def silent_server():
+    """Give the address of a server that accepts connections and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"tcp://127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "silent", "nonsense", "foo://x:1", "tls://127.0.0.1:9", ""])
+@pytest.mark.parametrize("command", ["mindcraft", "crafter", "steps"])
+def test_a_scheduler_that_does_not_answer_is_one_line_and_exit_code_2(monkeypatch, silent_server, command, address):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(parallel, "CONNECT", 0.2)
+    address = silent_server if address == "silent" else address
+    found = CliRunner().invoke(main, [command, f"samples:{command}", "--scheduler", address])
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert found.stderr.startswith(f"evalkit: {address}: no Dask scheduler answers (")
+    assert found.stderr.count("\n") == 1
+
+
+def test_a_worker_is_no_scheduler(scheduler):
+    distributed = pytest.importorskip("distributed")
+    with distributed.Client(scheduler, set_as_default=False) as client:
+        (worker, *_) = client.ncores()
+    with pytest.raises(SourceError, match="no Dask scheduler, but a Worker"), cluster(worker):
+        pass
+
+
+def test_a_cluster_without_workers_is_refused():
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 0, "processes": False, "protocol": "tcp", "dashboard_address": ":0", "silence_logs": 50}
+    with (
+        distributed.LocalCluster(**options) as local,
+        pytest.raises(SourceError, match="the cluster has no workers"),
+        cluster(local.scheduler_address),
+    ):
+        pass
+
+
+def test_a_cluster_of_another_version_is_refused(scheduler, monkeypatch):
+    monkeypatch.setattr(parallel, "__version__", "9.9")
+    with pytest.raises(SourceError, match=r"has no evalkit 9\.9"), cluster(scheduler):
+        pass
+
+
+@pytest.mark.parametrize("content", ["", "[1]", "{", None])
+def test_storage_options_that_can_not_be_read_are_one_line_and_not_repeated(tmp_path, content):
+    path = tmp_path / "secret.json"
+    if content is not None:
+        path.write_text(content)
+    found = CliRunner().invoke(main, ["crafter", "samples:crafter", "--storage-options", str(path)])
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert found.stderr.startswith(f"evalkit: {path}: ")
+    assert found.stderr.count("\n") == 1
+
+
+def test_storage_options_of_a_file_reach_the_file_system(tmp_path, monkeypatch):
+    options = tmp_path / "options.json"
+    options.write_text('{"key": "abc"}')
+    seen = []
+    monkeypatch.setattr(sources, "resolve", lambda text: seen.append(dict(storage_options())) or resolve(text))
+    assert CliRunner().invoke(main, ["crafter", "samples:crafter", "--storage-options", str(options)]).exit_code == 0
+    assert {"key": "abc"} in seen
+
+
+@pytest.mark.parametrize("command", ["mindcraft", "crafter", "steps"])
+def test_several_sources_are_read_as_one(tmp_path, command):
+    one, two = (tmp_path / name for name in ("one", "two"))
+    for folder in (one, two):
+        shutil.copytree(resolve(f"samples:{command}"), folder)
+    alone, both = (CliRunner().invoke(main, [command, *map(str, named)]) for named in ([one], [one, two]))
+    assert (alone.exit_code, both.exit_code) == (0, 0)
+    used = [int(re.search(r"(\d+) used", found.output)[1]) for found in (alone, both)]
+    assert used[1] == 2 * used[0]

@@ -1,0 +1,157 @@
+"""`--follow` as a user runs it: in a terminal, through a pipe, stopped by Ctrl-C or by the end of the experiment."""
+
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+import pytest
+from click.testing import CliRunner
+
+from evalkit.cli import main
+from tests.crafter.test_follow import episode
+from tests.mindcraft.builders import SCORE, log, task, write
+
+PATIENCE = 120.0  # seconds for what takes two at most on a quiet machine
+
+
+class Command:
+    """The real command, its output collected as it comes."""
+
+    def __init__(self, *arguments, terminal):
+        self.fd, end = pty.openpty() if terminal else os.pipe()
+        if terminal:
+            import fcntl
+
+            fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        command = [sys.executable, "-m", "evalkit", *map(str, arguments), "--follow", "--interval", "0.5"]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=end, stderr=subprocess.PIPE)
+        os.close(end)
+        self.out = ""
+
+    def read_until(self, text):
+        """Read on until a text stands in the output, or the output ends."""
+        end = time.monotonic() + PATIENCE
+        while text not in self.out:
+            assert time.monotonic() < end, f"{text!r} never came; there is {self.out!r}"
+            if select.select([self.fd], [], [], 1)[0] and not self._read():
+                break
+        assert text in self.out
+
+    def _read(self):
+        try:
+            data = os.read(self.fd, 1 << 16)
+        except OSError:  # how a terminal ends
+            data = b""
+        self.out += data.decode().replace("\r\n", "\n")
+        return data
+
+    def end(self):
+        """Read to the end: exit code and stderr."""
+        while self._read():
+            pass
+        os.close(self.fd)
+        return self.process.wait(PATIENCE), self.process.communicate()[1].decode()
+
+    def interrupt(self):
+        self.process.send_signal(signal.SIGINT)
+        return self.end()
+
+
+@pytest.fixture
+def command():
+    started = []
+
+    def start(*arguments, terminal=False):
+        started.append(Command(*arguments, terminal=terminal))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.process.kill()
+
+
+def run_log(score=None):
+    return log(*([] if score is None else [f"{SCORE}{score}"]))
+
+
+def test_in_a_terminal_the_table_is_redrawn_and_its_last_state_stays(tmp_path, command):
+    runs = tmp_path / "runs"
+    following = command("mindcraft", runs, "--expected", 2, terminal=True)
+    following.read_until("waiting for")
+    write(runs / "m/cook/Andy_0_0.json", '{"turns": [')
+    following.read_until("0 of 2")
+    write(runs / "m/cook/Andy_0_0.json", run_log(1))
+    following.read_until("1 of 2")
+    assert following.interrupt() == (0, "")
+    assert following.out.count("\x1b[H") >= 4
+    last = following.out.rpartition("\x1b[H")[2]
+    assert "total: 1 of 2 tasks done, 0 runs running" in last
+    assert last.endswith("\n\x1b[J")  # the cursor stands below
+    assert following.out.rfind("\x1b[?25l") < following.out.rfind("\x1b[?25h")
+    assert following.out.rfind("\x1b[?7l") < following.out.rfind("\x1b[?7h")
+
+
+def test_in_a_pipe_a_table_comes_only_when_it_has_changed(tmp_path, command):
+    runs = tmp_path / "runs"
+    write(runs / "m/cook/Andy_0_0.json", run_log(1))
+    following = command("mindcraft", runs)
+    following.read_until("1 of ?")
+    time.sleep(1.5)  # a few looks that find nothing new
+    write(runs / "m/bake/Andy_0_0.json", run_log(0))
+    following.read_until("2 of ?")
+    assert following.interrupt() == (0, "")
+    assert "\x1b" not in following.out
+    assert following.out.count("updated ") == following.out.count("total: ") == 2
+
+
+def test_a_pipe_whose_reader_leaves_ends_it(tmp_path, command):
+    write(tmp_path / "runs/m/cook/Andy_0_0.json", run_log(1))
+    following = command("mindcraft", tmp_path / "runs")
+    following.read_until("1 of ?")
+    os.close(following.fd)  # nothing new is written, and it ends all the same
+    assert following.process.wait(PATIENCE) == 0
+
+
+def test_the_end_of_the_experiment_may_be_the_end(tmp_path, command):
+    write(tmp_path / "tasks.json", {"cook": task(), "bake": task()})
+    write(tmp_path / "runs/m/cook/Andy_0_0.json", run_log(1))
+    following = command("mindcraft", tmp_path / "runs", "--tasks", tmp_path / "tasks.json", "--until-done")
+    following.read_until("1 of 2")
+    assert following.process.poll() is None
+    write(tmp_path / "runs/m/bake/Andy_0_0.json", run_log(0))
+    following.read_until("2 of 2")
+    assert following.end() == (0, "")
+
+
+def test_traces_are_followed_too(tmp_path, command):
+    following = command("crafter", tmp_path, "--expected", 1, "--until-done")
+    following.read_until("no traces yet")
+    write(tmp_path / "a.json", episode("alder"))
+    following.read_until("total: 1 of 1 traces")
+    assert following.end() == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["mindcraft", ".", "--follow", "--output", "x.csv"], "--output does nothing with --follow"),
+        (["mindcraft", ".", "--follow", "--legacy"], "--legacy does nothing with --follow"),
+        (["mindcraft", ".", "--follow", "--interval", "0.1"], "0.1 is not in the range"),
+        (["mindcraft", ".", "--follow", "--tasks", "gone.json"], "gone.json: no such file"),
+        (["mindcraft", ".", "--idle", "5"], "--idle does nothing without --follow"),
+        (["mindcraft", ".", "--interval", "5"], "--interval does nothing without --follow"),
+        (["crafter", ".", "--until-done"], "--until-done does nothing without --follow"),
+        (["crafter", ".", "--follow", "--until-done"], "--until-done does nothing without --expected"),
+        (["crafter", ".", "--follow", "--verbose"], "--verbose does nothing with --follow"),
+    ],
+)
+def test_what_goes_together_is_told_at_once(arguments, message):
+    result = CliRunner().invoke(main, arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
