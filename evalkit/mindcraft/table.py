@@ -5,7 +5,7 @@ from itertools import repeat
 from operator import itemgetter, methodcaller
 from typing import TYPE_CHECKING, Any
 
-from evalkit.io import Column, frame, frame_of
+from evalkit.io import Column, frame, frame_of, paused_gc
 from evalkit.mindcraft.facts import Facts
 from evalkit.mindcraft.format import EVENTS
 from evalkit.mindcraft.outcome import TaskOutcome
@@ -112,6 +112,7 @@ _COUNTS = ("message_count", "command_count")
 _IDS_OF_RUN = ("model_name", "task_id", "repetition", "experiment")  # also of its logs
 
 
+@paused_gc()
 def aggregate_results_to_dataframe(task_outcomes: Iterable[TaskOutcome]) -> "pd.DataFrame":
     """Make a frame of task outcomes: one row per run.
 
@@ -139,6 +140,7 @@ def aggregate_results_to_dataframe(task_outcomes: Iterable[TaskOutcome]) -> "pd.
     return table.join(frame(metrics, columns)) if columns else table
 
 
+@paused_gc()
 def agents_frame(task_outcomes: Iterable[TaskOutcome]) -> "pd.DataFrame":
     """Make a frame of all agents of task outcomes: one row per log, with the columns of `AGENT_COLUMNS`."""
     pairs = [(outcome, log) for outcome in task_outcomes for log in outcome["agent_outcomes"]]
