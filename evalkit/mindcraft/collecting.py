@@ -142,7 +142,8 @@ class _MindcraftLogs(Kind):
         for file in parsed:
             name_from(file, self._named(dataset))
         files = [
-            file._asdict() | {"results": file.results and json.dumps(file.results), "beside": file.source in self._above}
+            file._asdict()
+            | {"results": file.results and json.dumps(file.results), "beside": file.source in self._above}
             for file in parsed
         ]
         logs = [file.outcome for file in parsed if file.outcome is not None]

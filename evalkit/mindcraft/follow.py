@@ -108,9 +108,10 @@ class Following:
         near = results.keys() - set(may_tell)
         parsed = [*others, *(_fresh(results[path]) for path in may_tell)]
         above = [results[path] for path in results if path in near]
-        self._outcomes, ledger = assemble(
+        outcomes, ledger = assemble(
             parsed, above, listing, self._layout, self._definitions, missing="keep", **self._options
         )
+        self._outcomes = list(outcomes)
         self.runs = aggregate_results_to_dataframe(self._outcomes)
         files = ledger.frame()
         files = files[~(files["source"].isin(self.watch.writing) & (files["status"] == "failed"))]

@@ -2,7 +2,7 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from evalkit.io import (
@@ -23,13 +23,13 @@ from evalkit.io import (
 from evalkit.mindcraft.collecting import contents, open_collected
 from evalkit.mindcraft.definitions import TaskDefinitions, load_task_definitions
 from evalkit.mindcraft.facts import Facts, task_facts
-from evalkit.mindcraft.folders import RunFolder, expected_agents, group_by_task, split_trials
+from evalkit.mindcraft.folders import RunFolder, Trial, expected_agents, group_by_task, split_trials
 from evalkit.mindcraft.format import CompletionStatus
 from evalkit.mindcraft.naming import Named, Naming
 from evalkit.mindcraft.outcome import NO_TRIAL, Scale, TaskOutcome, check_scale, folder_scale, run_outcome
-from evalkit.mindcraft.parse import ParsedFile
+from evalkit.mindcraft.parse import AgentOutcome, ParsedFile
 from evalkit.mindcraft.scan import beside, empty_runs, name_from, parse_beside, parse_tree, sort_out
-from evalkit.mindcraft.table import agents_frame, aggregate_results_to_dataframe
+from evalkit.mindcraft.table import aggregate_results_to_dataframe, frames_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +56,7 @@ class _Planned(NamedTuple):
     facts: Facts
     named: Named
     total: int | None
-    flags: list[str]
+    flags: tuple[str, ...]
 
 
 def load(
@@ -115,8 +115,7 @@ def load(
 
         def build() -> dict[str, "pd.DataFrame"]:
             outcomes, ledger = assemble(*read(), layout, definitions, **options)
-            runs, agents = aggregate_results_to_dataframe(outcomes), agents_frame(outcomes)
-            outcomes.clear()  # room for the ledger's frame
+            runs, agents = frames_of(outcomes)
             return {"runs": runs, "agents": agents, "ledger": ledger.frame()}
 
         if isinstance(tasks, Mapping):  # definitions without files: nothing tells whether they have changed
@@ -211,8 +210,8 @@ def assemble(
     missing: Missing,
     original_mtimes: bool,
     all_folders: bool = False,
-) -> tuple[list[TaskOutcome], Ledger]:
-    """Put parsed files together to outcomes and a ledger.
+) -> tuple[Iterator[TaskOutcome], Ledger]:
+    """Put parsed files together to outcomes and a ledger; each outcome is made, and its logs let go, when it is taken.
 
     Parameters
     ----------
@@ -247,13 +246,9 @@ def assemble(
                 ledger.failed(log["source"], "; ".join(log["parsing_errors"]))
         if plan.definition is not None or missing == "keep":
             planned.append(plan)
-    outcomes = _outcomes(planned, scale)
-    _flag_stale(outcomes)
-    if original_mtimes:
-        _add_durations(outcomes, listing.marks)
     ledger.include(definitions.ledger)
     ledger.entries.sort()
-    return outcomes, ledger
+    return _outcomes(_trials(planned, scale), listing.marks if original_mtimes else None), ledger
 
 
 def _check_options(scale: str, missing: str) -> None:
@@ -285,50 +280,66 @@ def _plan(run: RunFolder, definitions: TaskDefinitions, naming: Naming, known: d
     key = (run.task_id, id(resolved.definition), named.fields.get("task_type", ""))
     if key not in known:
         known[key] = task_facts(run.task_id, resolved.definition, key[-1])
-    flags = ["ambiguous_definition"] * resolved.ambiguous + ["layout_mismatch"] * (not naming.fits_layout(run))
+    flags = ("ambiguous_definition",) * resolved.ambiguous + ("layout_mismatch",) * (not naming.fits_layout(run))
     return _Planned(run, resolved.definition, known[key], named, results.total if results else None, flags)
 
 
-def _outcomes(planned: list[_Planned], scale: Scale) -> list[TaskOutcome]:
+def _trials(planned: list[_Planned], scale: Scale) -> list[tuple[_Planned, Trial, Scale]]:
+    """Part runs by repetition, in the order of their folders, with the scale of their experiment; flag stale logs."""
     scores = defaultdict(list)
     for plan in planned:
         if plan.facts["task_type"] == "construction":
             scores[plan.named.experiment] += [log["raw_score"] for log in plan.run.logs]
-    outcomes = []
+    trials = []
     for plan in sorted(planned, key=lambda p: (p.run.folder, p.run.task_id)):
         used = folder_scale(plan.facts["task_type"], scores[plan.named.experiment], scale)
-        for trial in split_trials(plan.run.logs, plan.facts["agent_count"], plan.run.prefix) or NO_TRIAL:
-            outcome = run_outcome(plan.run.task_id, trial, plan.definition, plan.facts, used, plan.run.folder)
-            outcome["flags"] += plan.flags
-            outcome["model_name"] = plan.named.model_name
-            outcome["model_source"] = plan.named.model_source
-            outcome["experiment"] = plan.named.fields.get("experiment") or os.path.basename(plan.named.experiment)
-            outcome["experiment_total"] = plan.total
-            outcome["suite"] = plan.named.fields.get("suite")
-            outcomes.append(outcome)
-    return outcomes
+        own = split_trials(plan.run.logs, plan.facts["agent_count"], plan.run.prefix) or NO_TRIAL
+        trials += [(plan, trial, used) for trial in own]
+    _flag_stale([trial.logs for _, trial, _ in trials])
+    return trials
 
 
-def _flag_stale(outcomes: list[TaskOutcome]) -> None:
-    """Flag logs that stand in two runs, and these runs: equal content, or an equal start."""
-    seen = defaultdict(list)
-    for i, outcome in enumerate(outcomes):
-        for log in outcome["agent_outcomes"]:
-            for mark in filter(None, (log["digest"], log["task_start"])):
-                seen[mark].append((i, outcome["flags"], log["flags"]))
-    for found in seen.values():
-        if len({i for i, _, _ in found}) > 1:
-            for flags in (flags for _, *both in found for flags in both):
-                flags += ["stale_copy"] * ("stale_copy" not in flags)
+def _flag_stale(runs: list[list[AgentOutcome]]) -> None:
+    """Flag logs of which another run has the same: equal content, or an equal start."""
+    first: dict[str | float, int] = {}
+    repeated = set()
+    for i, logs in enumerate(runs):
+        for log in logs:
+            repeated.update(mark for mark in _marks(log) if first.setdefault(mark, i) != i)
+    for log in (log for logs in runs for log in logs):
+        if not repeated.isdisjoint(_marks(log)):
+            log["flags"].append("stale_copy")
 
 
-def _add_durations(outcomes: list[TaskOutcome], marks: Mapping[str, FileMark]) -> None:
-    for outcome in outcomes:
-        starts = {log["source"]: log["task_start"] for log in outcome["agent_outcomes"] if log["task_start"]}
-        found = {source: marks.get(source) or mark_of(source) for source in starts}
-        spans = [mark.modified - starts[source] / 1000 for source, mark in found.items() if mark]
-        outcome["duration"] = max(spans, default=None)
-        late = bool(spans) and max(spans) >= outcome["facts"]["timeout"]
-        if late and not outcome["overall_is_successful"] and outcome["overall_completion_status"] != "TIMED_OUT":
-            outcome["overall_completion_status"] = CompletionStatus.TIMED_OUT
-            outcome["flags"].append("inferred_timeout")
+def _marks(log: AgentOutcome) -> list[str | float]:
+    return [mark for mark in (log["digest"], log["task_start"]) if mark]
+
+
+def _outcomes(
+    trials: list[tuple[_Planned, Trial, Scale]], marks: Mapping[str, FileMark] | None
+) -> Iterator[TaskOutcome]:
+    """Make the outcomes of runs, and take these off the list; with marks also their durations."""
+    trials.reverse()
+    while trials:
+        plan, trial, scale = trials.pop()
+        outcome = run_outcome(plan.run.task_id, trial, plan.definition, plan.facts, scale, plan.run.folder)
+        outcome["flags"] += plan.flags
+        outcome["model_name"] = plan.named.model_name
+        outcome["model_source"] = plan.named.model_source
+        outcome["experiment"] = plan.named.fields.get("experiment") or os.path.basename(plan.named.experiment)
+        outcome["experiment_total"] = plan.total
+        outcome["suite"] = plan.named.fields.get("suite")
+        if marks is not None:
+            _add_duration(outcome, marks)
+        yield outcome
+
+
+def _add_duration(outcome: TaskOutcome, marks: Mapping[str, FileMark]) -> None:
+    starts = {log["source"]: log["task_start"] for log in outcome["agent_outcomes"] if log["task_start"]}
+    found = {source: marks.get(source) or mark_of(source) for source in starts}
+    spans = [mark.modified - starts[source] / 1000 for source, mark in found.items() if mark]
+    outcome["duration"] = max(spans, default=None)
+    late = bool(spans) and max(spans) >= outcome["facts"]["timeout"]
+    if late and not outcome["overall_is_successful"] and outcome["overall_completion_status"] != "TIMED_OUT":
+        outcome["overall_completion_status"] = CompletionStatus.TIMED_OUT
+        outcome["flags"].append("inferred_timeout")
