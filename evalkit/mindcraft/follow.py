@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from evalkit.io import Listing, Source, StorageOptions, mark_of, storage
 from evalkit.io.follow import Watch
 from evalkit.io.live import View, fit_table, so_far
+from evalkit.mindcraft.assemble import assemble
 from evalkit.mindcraft.definitions import load_task_definitions
-from evalkit.mindcraft.logs import assemble
 from evalkit.mindcraft.outcome import Scale, TaskOutcome
 from evalkit.mindcraft.parse import ParsedFile, parse_file
 from evalkit.mindcraft.scan import beside, sift
