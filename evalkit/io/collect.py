@@ -137,10 +137,14 @@ def collect_files(
         raise SourceError(f"{path}: a dataset can't lie in its own source")
     with locked(path):
         dataset = open_dataset(path, kind.name, kind.tables)
+        code, root = code_version("io", kind.name), absolute(listing.root)
+        about = {"sources": names, "root": root, "options": dict(kind.options), "code": code}
         if dataset is None:
             _check_free(path)
-            dataset = Dataset(path, kind.tables, {"kind": kind.name})
-        return _update(dataset, names, listing, kind, jobs, progress)
+            dataset = Dataset(path, kind.tables, {"kind": kind.name, "complete": False, **about})
+            dataset.commit()  # before any part is written: a folder with parts and no list is somebody else's
+        _check_same(dataset, names, kind)
+        return _update(dataset, about, listing, kind, jobs, progress)
 
 
 def _anchored(name: str | os.PathLike) -> str:
@@ -151,19 +155,22 @@ def _anchored(name: str | os.PathLike) -> str:
 
 @paused_gc()
 def _update(
-    dataset: Dataset, sources: list[str], listing: Listing, kind: Kind, jobs: int | None, progress: Progress
+    dataset: Dataset,
+    about: Mapping[str, Any],
+    listing: Listing,
+    kind: Kind,
+    jobs: int | None,
+    progress: Progress,
 ) -> Collected:
-    _check_same(dataset, sources, kind)
-    code = code_version("io", kind.name)
-    if dataset.about.get("code") != code:  # what logs say may be read otherwise now
+    if not listing.files and any(part.table == "files" for part in dataset.parts):
+        raise SourceError(f"{dataset.path}: none of its files is there any more; remove it, if that is meant")
+    if dataset.about["code"] != about["code"]:  # what logs say may be read otherwise now
         dataset.parts.clear()
     known = marks_of(dataset.read("files", ["source", *FileMark._fields]))
     paths = {whole(path): path for path in [*listing.files, *kind.beside(listing.files)]}
     above = set(paths.values()).difference(listing.files)
     marks = {name: listing.marks.get(path) or kind.mark(path) for name, path in paths.items()}
     marks = {name: mark or NOWHERE for name, mark in marks.items() if mark or paths[name] not in above}
-    if known and not marks:
-        raise SourceError(f"{dataset.path}: none of its files is there any more; remove it, if that is meant")
     to_read = [name for name, mark in marks.items() if known.get(name) != mark or mark == NOWHERE]
     vanished = known.keys() - marks.keys()
     vanished -= _below(vanished, to_read)
@@ -175,12 +182,12 @@ def _update(
     )
     folders = dataset.read("folders")["source"].tolist()
     moved = folders != [whole(folder) for folder in listing.folders]
-    if to_read or vanished or moved or dataset.about.get("sources") != sources:
+    if to_read or vanished or moved or dataset.about != {**dataset.about, **about}:
         dataset.drop(vanished.union(to_read), kind.tables.keys() - {"folders"})
         if moved:
             dataset.drop(folders, ["folders"])
             dataset.add("folders", [{"source": folder} for folder in listing.folders])
-        dataset.commit(complete=False, code=code, sources=sources, root=absolute(listing.root), options=kind.options)
+        dataset.commit(complete=False, **about)
     to_read.sort(key=lambda name: not kind.first(name))
     for at in range(0, len(to_read), kind.chunk):
         chunk = to_read[at : at + kind.chunk]
@@ -188,7 +195,9 @@ def _update(
         dataset.commit()
         if progress:
             progress(at + len(chunk), len(to_read))
-    if not dataset.about["complete"]:
+    if dataset.about["complete"]:
+        dataset.sweep()  # whoever was killed right after the last commit has not done so
+    else:
         kind.finish(dataset)
         dataset.commit(complete=True)
     return done
@@ -224,7 +233,7 @@ def _below(vanished: Iterable[str], to_read: Iterable[str]) -> set[str]:
 def _check_free(path: str) -> None:
     """Refuse a folder that holds other things."""
     try:
-        found = [f for f in list_source(path).files if not f.endswith(".parquet")]  # parts of a first, stopped chunk
+        found = list_source(path).files
     except SourceError:
         return  # it is not there yet
     if found:
@@ -234,7 +243,7 @@ def _check_free(path: str) -> None:
 def _check_same(dataset: Dataset, sources: list[str], kind: Kind) -> None:
     """Refuse to go on with other options or without a former source, whose rows would all vanish."""
     about = dataset.about
-    if left_out := [name for name in about.get("sources", []) if name not in sources]:
+    if left_out := [name for name in about["sources"] if name not in sources]:
         raise SourceError(f"{dataset.path}: was also collected from {left_out[0]}; name it too, or take a new dataset")
-    if about.get("options", kind.options) != kind.options:
+    if about["options"] != kind.options:
         raise SourceError(f"{dataset.path}: was collected with {about['options']}; keep to that, or take a new dataset")
