@@ -200,10 +200,15 @@ def open_dataset(path: Any, kind: str, columns: Mapping[str, Sequence[Column]]) 
     Raises
     ------
     SourceError
-        Where it holds another kind of logs, its list can't be read, or it was written by a newer evalkit.
+        Where it holds another kind of logs, its list can't be read, it was written by another evalkit, or it is one of
+        several sources.
     """
     if isinstance(path, (list, tuple)) and len(path) == 1:
         path = path[0]
+    elif isinstance(path, (list, tuple)):
+        local = [one for one in path if isinstance(one, (str, os.PathLike)) and not is_url(one)]
+        if found := [one for one in local if os.path.exists(os.path.join(os.path.expanduser(one), MANIFEST))]:
+            raise SourceError(f"{os.fspath(found[0])}: a dataset, which is read by itself, not beside other sources")
     found = read_manifest(path) if isinstance(path, (str, os.PathLike)) else None
     if found is None:
         return None

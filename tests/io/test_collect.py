@@ -330,6 +330,17 @@ REFUSED = {
     "a dataset of mindcraft logs, not of crafter logs": lambda runs, out: crafter.collect(runs, out),
     "not of crafter": lambda runs, out: crafter.load(out),
     "is there any more": lambda runs, out: (shutil.rmtree(runs), runs.mkdir(), mindcraft.collect(runs, out)),
+    "no path was given": lambda runs, out: mindcraft.collect([], out),
+    "path is empty": lambda runs, out: mindcraft.collect("", out),
+    "'': no name for a dataset": lambda runs, out: mindcraft.collect(runs, ""),
+    "samples:x: no name": lambda runs, out: mindcraft.collect(runs, "samples:x"),
+    r"memory://\*: no name": lambda runs, out: mindcraft.collect(runs, "memory://*"),
+    "linked: a dataset can't lie": lambda runs, out: (
+        (runs.parent / "link").symlink_to(runs) or mindcraft.collect(runs, runs.parent / "link" / "linked")
+    ),
+    "url: a dataset can't lie": lambda runs, out: mindcraft.collect(runs, f"file://{runs}/url"),
+    "is a dataset itself": lambda runs, out: mindcraft.collect([runs, out], runs.parent / "new"),
+    "not beside other sources": lambda runs, out: mindcraft.load([runs, out]),
     "no list of a dataset": lambda runs, out: (out / dataset.MANIFEST).write_text("{") and mindcraft.load(out),
     "of another layout": lambda runs, out: (
         (out / dataset.MANIFEST).write_text('{"layout": 99}') and mindcraft.load(out)
@@ -361,6 +372,15 @@ def test_sources_may_be_added(runs, tmp_path):
     done = mindcraft.collect([a, b], tmp_path / "made")
     assert done.vanished == 0
     assert_same([a, b], tmp_path / "made")
+
+
+def test_a_file_beside_the_source_counts_once_its_folder_is_added(runs, tmp_path):
+    experiment = runs / "exp_a_01-01_10-00"
+    task = experiment / "multiagent_cooking_1_bread"
+    mindcraft.collect(task, tmp_path / "made")
+    assert_same(task, tmp_path / "made")
+    mindcraft.collect([task, experiment], tmp_path / "made")
+    assert_same([task, experiment], tmp_path / "made")
 
 
 def test_a_folder_that_can_not_be_listed_keeps_its_files(runs, tmp_path, monkeypatch):
