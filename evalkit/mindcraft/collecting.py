@@ -157,7 +157,8 @@ class _MindcraftLogs(Kind):
         """Move logs whose model is another one by now, since a file that names it has come, gone or changed."""
         files = dataset.read("files", ["source", "model", "results"])
         naming = files[files["model"].notna() | files["results"].notna()].sort_values("source")
-        named_by = hashlib.blake2b(naming.to_json(orient="values").encode(), digest_size=8).hexdigest()
+        said = dataset.about["root"] + naming.to_json(orient="values")
+        named_by = hashlib.blake2b(said.encode(errors="surrogatepass"), digest_size=8).hexdigest()
         if dataset.about.get("named_by") != named_by:
             dataset.rename("logs", lambda sources: self._models(dataset, sources))
             dataset.about["named_by"] = named_by

@@ -53,8 +53,9 @@ def collect(
     SourceError
         As `evalkit.io.collect.collect_files`.
     """
+    sources = [source] if isinstance(source, (str, os.PathLike)) else [one for one in source if one]
     with storage(storage_options):
-        return collect_files(source, output, _Histories(options), jobs, progress)
+        return collect_files(sources, output, _Histories(options), jobs, progress)
 
 
 def open_collected(path: Any) -> Dataset | None:
