@@ -23,6 +23,7 @@ from evalkit.io.output import remove_files, unfinished, write_bytes
 from evalkit.io.paths import absolute, is_url
 from evalkit.io.sources import list_source
 from evalkit.io.storage import FileMark
+from evalkit.io.versions import code_version
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,12 +119,15 @@ class Dataset:
         import pyarrow.compute as pc
 
         parts = [part for part in self.parts if part.table == table]
+        moved: dict[str, list[pa.Table]] = {}  # all of them first: joining takes parts in that may be still to come
         for part, rows in zip(parts, self._tables(parts), strict=True):
             names = pa.array(models(rows["source"].to_pylist()), pa.large_string())
             if set(names.to_pylist()) != {part.model}:
                 self.parts.remove(part)
-                for model in sorted(set(names.to_pylist())):
-                    self._join(table, model, rows.filter(pc.equal(names, model)))
+                for model in set(names.to_pylist()):
+                    moved.setdefault(model, []).append(rows.filter(pc.equal(names, model)))
+        for model in sorted(moved):
+            self._join(table, model, pa.concat_tables(moved[model]))
 
     def commit(self, **about: Any) -> None:
         """Make all edits count, with these changes to `about`."""
@@ -219,11 +223,16 @@ def open_dataset(path: Any, kind: str, columns: Mapping[str, Sequence[Column]]) 
 
 
 def open_to_read(path: Any, kind: str, columns: Mapping[str, Sequence[Column]]) -> Dataset | None:
-    """Open a dataset as `open_dataset` does, and warn where files may be missing."""
+    """Open a dataset as `open_dataset` does, and warn where files may be missing, or be read otherwise by now."""
     made = open_dataset(path, kind, columns)
-    if made is not None and not made.about["complete"]:
-        text = f"{made.path}: collecting was stopped, or still goes on; files may be missing until it is done"
-        warnings.warn(text, stacklevel=4)
+    if made is None:
+        return None
+    if not made.about["complete"]:
+        text = "collecting was stopped, or still goes on; files may be missing until it is done"
+        warnings.warn(f"{made.path}: {text}", stacklevel=4)
+    elif made.about["code"] != code_version("io", kind):
+        text = f"collected by another evalkit ({made.about['code']}); collect again, and logs are read as they are now"
+        warnings.warn(f"{made.path}: {text}", stacklevel=4)
     return made
 
 

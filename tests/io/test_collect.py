@@ -191,6 +191,17 @@ def test_histories_give_the_same_from_a_dataset(tmp_path):
         steps.load(tmp_path / "made", steps.Options(text_limit=7))
 
 
+@pytest.mark.parametrize("odd", ["[" * 300 + "]" * 300, "[NaN, -Infinity]", "1" * 400, '"\\ud800\\u0000"', "-0.0"])
+def test_odd_values_in_histories_come_back_as_they_were(tmp_path, odd):
+    record = '{"step": {"function_name": "f", "parameters": {"odd": %s}}, "success": true, "result": "x"}'
+    write(tmp_path / "steps" / "a.json", f"[{record % odd}, {record % 'NaN'}]")
+    steps.collect(tmp_path / "steps", tmp_path / "made")
+    assert_same(tmp_path / "steps", tmp_path / "made", steps)
+    expected = steps.load(tmp_path / "steps").histories
+    assert len(expected[0].records) == 2
+    assert repr(steps.load(tmp_path / "made").histories) == repr(expected)
+
+
 STOPPED = """
     import sys, os
     from evalkit import mindcraft
@@ -311,6 +322,26 @@ def test_an_unfinished_dataset_says_so(runs, tmp_path):
         mindcraft.collect(runs, tmp_path / "made", progress=stop)
     with pytest.warns(UserWarning, match="was stopped"):
         assert len(mindcraft.load(tmp_path / "made").ledger) == 3
+
+
+def test_a_dataset_of_another_evalkit_says_so(runs, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(collect, "code_version", lambda *_: "0.0.1+abc")
+        mindcraft.collect(runs, tmp_path / "made")
+    with pytest.warns(UserWarning, match=r"another evalkit \(0.0.1\+abc\)"):
+        assert len(mindcraft.load(tmp_path / "made").ledger)
+
+
+def test_models_swap_their_names(runs, tmp_path):
+    a, b = (runs / name / "results.txt" for name in ("exp_a_01-01_10-00", "exp_b_01-02_10-00"))
+    mindcraft.collect(runs, tmp_path / "made")
+    first, second = a.read_text(), b.read_text()
+    write(a, second, age=9)
+    write(b, first, age=9)
+    mindcraft.collect(runs, tmp_path / "made")
+    assert_same(runs, tmp_path / "made")
+    logs = pd.read_parquet(tmp_path / "made" / "logs")
+    assert logs.groupby("model_name", observed=True).size().to_dict() == {"ft:gpt:x": 9, "org/model-7b": 7}
 
 
 def test_many_small_additions_leave_few_parts(tmp_path):
