@@ -15,7 +15,7 @@ from evalkit._version import __version__
 def _reading(command: Callable) -> Callable:
     """Add the options of how files are read; the command gets them as `reading`, keywords of the function it calls."""
 
-    @click.option("--jobs", type=click.IntRange(1), help="Processes to read with, where files are many.")
+    @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes to read with, where files are many.")
     @click.option(
         "--scheduler",
         metavar="ADDRESS",
@@ -49,7 +49,7 @@ def _following(*, only_stated: bool = False) -> Callable[[Callable], Callable]:
 
     def add_options(command: Callable) -> Callable:
         @click.option("--follow", is_flag=True, help="Look again and again while an experiment writes; Ctrl-C ends.")
-        @click.option("--interval", type=click.FloatRange(0.5), help="Seconds between two looks.  [default: 5]")
+        @click.option("--interval", type=click.FloatRange(0.5), metavar="SECONDS", help="Between looks.  [default: 5]")
         @click.option("--expected", type=click.IntRange(1), metavar="N", help="How many each model is to do.")
         @click.option("--until-done", is_flag=True, help="End once each model seen has done all that is expected.")
         @functools.wraps(command)
@@ -78,6 +78,9 @@ def _refuse(where: str, **given: object) -> None:
 class _Group(click.Group):
     """A group whose commands answer a source that can't be used with one line and exit code 2."""
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)  # as they stand here, not by the alphabet
+
     def invoke(self, ctx: click.Context):
         from evalkit.io.files import SourceError
 
@@ -98,14 +101,19 @@ class _Group(click.Group):
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="evalkit")
 def main() -> None:
-    """Turn raw logs of LLM agents into tables, pictures and HTML reports."""
+    """Turn raw logs of LLM agents into tables, pictures and HTML reports.
+
+    To begin with: evalkit mindcraft samples:mindcraft
+    """
 
 
-@main.command()
+@main.command(short_help="Success rates of Mindcraft task runs.")
 @click.argument("runs", nargs=-1, required=True, metavar="RUNS...")
-@click.option("--tasks", multiple=True, help="Task definitions: a file, a folder or a quoted glob. Repeatable.")
-@click.option("--by", multiple=True, help="Column to group by. Repeatable. [default: model_name]")
-@click.option("--layout", help="What the folders mean, such as '{model_name}/{task_id}'.")
+@click.option(
+    "--tasks", multiple=True, metavar="PATH", help="Task definitions: file, folder or quoted glob. Repeatable."
+)
+@click.option("--by", multiple=True, metavar="COLUMN", help="Column to group by. Repeatable.  [default: model_name]")
+@click.option("--layout", metavar="PATTERN", help="What the folders mean, such as '{model_name}/{task_id}'.")
 @click.option(
     "--scale",
     type=click.Choice(["auto", "percent", "fraction"]),
@@ -118,9 +126,11 @@ def main() -> None:
 @click.option("--output", help="Write the runs to FILE.csv, FILE.json or FILE.parquet.", metavar="FILE")
 @_reading
 @_following()
-@click.option("--idle", type=click.FloatRange(0), metavar="SECONDS", help="See below.  [default: the task's timeout]")
+@click.option(
+    "--idle", type=click.FloatRange(0), metavar="SECONDS", help="As said above.  [default: the task's timeout]"
+)
 def mindcraft(runs, tasks, by, layout, scale, original_mtimes, legacy, output, reading, idle, expected, follow) -> None:
-    """Show success rates of Mindcraft task runs: RUNS are folders, logs, quoted globs or URLs.
+    """Show success rates of Mindcraft task runs: RUNS are folders, logs, quoted globs, URLs or a dataset of `collect`.
 
     With --follow, a run is finished once one of its logs holds a final message, or none of them has changed for --idle
     seconds. Until then it is running, and counts in no rate. A log that can't be read, and changed less than 10 seconds
@@ -149,27 +159,29 @@ def mindcraft(runs, tasks, by, layout, scale, original_mtimes, legacy, output, r
         write_frame(logs.runs, output)
 
 
-@main.command()
+@main.command(short_help="One agent log of Mindcraft as a conversation.")
 @click.argument("file")
-@click.option("--last", type=click.IntRange(1), help="Only so many turns, from the end.")
+@click.option("--last", type=click.IntRange(1), metavar="N", help="Only the last N turns.")
 def show(file, last) -> None:
-    """Print the agent log FILE as a conversation."""
+    """Print FILE, one agent log of Mindcraft, as a conversation."""
     from evalkit.mindcraft import conversation
 
     text = conversation(file, last, width=None)
     click.echo_via_pager(text) if sys.stdout.isatty() else click.echo(text, nl=False)
 
 
-@main.command()
+@main.command(short_help="Scores of Crafter session traces.")
 @click.argument("traces", nargs=-1, required=True, metavar="TRACES...")
 @click.option("-v", "--verbose", is_flag=True, help="Print every trace, not only the summary.")
-@click.option("--pattern", default="*.json", show_default=True, help="Which files of the folder.")
+@click.option("--pattern", default="*.json", show_default=True, metavar="GLOB", help="Which files of the folder.")
 @click.option("--by-difficulty", is_flag=True, help="Also break the scores down by difficulty.")
-@click.option("--output", type=click.Path(dir_okay=False), help="Write results and ledger to this file, as JSON.")
+@click.option("--output", metavar="FILE", help="Write results and ledger to FILE, as JSON.")
 @_reading
 @_following(only_stated=True)
 def crafter(traces, verbose, pattern, by_difficulty, output, reading, expected, follow) -> None:
-    """Score Crafter session traces: TRACES are folders, files, quoted globs or URLs.
+    """Score Crafter session traces: TRACES are folders, files, quoted globs, URLs or a dataset of `collect`.
+
+    Of a folder only its own files are read, not those of folders below.
 
     With --follow, a trace counts as soon as it can be read; one that can't, and changed less than 10 seconds ago, is
     being written.
@@ -190,18 +202,40 @@ def crafter(traces, verbose, pattern, by_difficulty, output, reading, expected, 
     report_traces(_one_or_many(traces), **options, **reading)
 
 
-@main.command()
+@main.command(short_help="Verdicts on the steps of a plan-and-execute analysis agent.")
+@click.argument("histories", nargs=-1, required=True, metavar="HISTORY...")
+@click.option("--checks", is_flag=True, help="Show every check of every step.")
+@click.option(
+    "--step", type=click.IntRange(0), metavar="N", help="Print the report of record N (from 0) of each history."
+)
+@click.option(
+    "--output",
+    metavar="FILE",
+    help="Write steps (with --checks: checks) to FILE.csv, .json or .parquet; .otlp.json: spans.",
+)
+@_reading
+def steps(histories, checks, step, output, reading) -> None:
+    """Judge the steps of an analysis agent.
+
+    HISTORY is a file (JSON, JSONL, SQLite checkpoint), a folder, a quoted glob, a URL or a dataset of `collect`.
+    """
+    from evalkit.steps.terminal import report_histories
+
+    report_histories(list(histories), checks=checks, step=step, output=output, **reading)
+
+
+@main.command(short_help="Keep what many logs say in a dataset of Parquet files.")
 @click.argument("kind", type=click.Choice(["mindcraft", "crafter", "steps"]))
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @click.option("--output", "-o", required=True, metavar="DATASET", help="Folder or URL of the dataset.")
-@click.option("--layout", help="mindcraft: what the folders mean, such as '{model_name}/{task_id}'.")
-@click.option("--pattern", help="crafter: which files of the folders.  [default: *.json]")
+@click.option("--layout", metavar="PATTERN", help="mindcraft: what the folders mean, such as '{model_name}/{task_id}'.")
+@click.option("--pattern", metavar="GLOB", help="crafter: which files of the folders.  [default: *.json]")
 @_reading
 def collect(kind, sources, output, layout, pattern, reading) -> None:
-    """Keep what logs say in a dataset, which can be given in place of the folder everywhere.
+    """Keep what logs say in a dataset, to be given wherever their folder is: evalkit mindcraft DATASET.
 
-    The next time only new and changed files are read, and those that have vanished are dropped. It may be stopped at
-    any moment and goes on from there.
+    SOURCE is a folder, a file, a quoted glob or a URL. The next time only new and changed files are read, and those
+    that have vanished are dropped. It may be stopped at any moment and goes on from there.
     """
     from importlib import import_module
 
@@ -217,16 +251,25 @@ def collect(kind, sources, output, layout, pattern, reading) -> None:
     click.echo(f"{output}: {done.summary()}")
 
 
-@main.command()
+@main.command(short_help="Notebooks with parameters as HTML pages with an index.")
 @click.argument("targets", nargs=-1, metavar="[NOTEBOOK | FILE]...")
-@click.option("--params", default="params", show_default=True, help="Folder of NOTEBOOK/REPORT.yaml.")
-@click.option("--notebooks", default="notebooks", show_default=True, help="Folder of the notebooks.")
-@click.option("--output", "-o", default="reports", show_default=True, help="Folder for pages, index and manifest.")
+@click.option("--params", default="params", show_default=True, metavar="DIR", help="Folder of NOTEBOOK/REPORT.yaml.")
+@click.option("--notebooks", default="notebooks", show_default=True, metavar="DIR", help="Folder of the notebooks.")
+@click.option("--output", "-o", default="reports", show_default=True, metavar="DIR", help="For pages, index, manifest.")
 @click.option("--parameter", "-p", "texts", nargs=2, multiple=True, metavar="NAME VALUE", help="Set a parameter.")
 @click.option("--file", "-f", "files", multiple=True, metavar="FILE", help="YAML file of parameters.")
 @click.option("--yaml", "-y", "yamls", multiple=True, metavar="TEXT", help="Parameters as YAML text.")
-@click.option("--jobs", "-j", type=click.IntRange(1), help="Reports at a time.  [default: number of cores]")
-@click.option("--timeout", type=click.FloatRange(0, min_open=True), default=600, show_default=True, help="Seconds.")
+@click.option(
+    "--jobs", "-j", type=click.IntRange(1), metavar="N", help="Reports at a time.  [default: number of cores]"
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=600,
+    show_default=True,
+    metavar="SECONDS",
+    help="For one report.",
+)
 @click.option("--force", is_flag=True, help="Also make reports that have not changed.")
 @click.option("--no-code", is_flag=True, help="Leave the notebook's code out of the pages.")
 @click.option("--no-fork", is_flag=True, help="Execute every notebook in a Jupyter kernel of its own.")
@@ -244,25 +287,6 @@ def report(targets, params, notebooks, output, texts, files, yamls, jobs, timeou
             jobs=jobs, timeout=timeout, force=force, code=not no_code, fork=not no_fork,
         )
     )  # fmt: skip
-
-
-@main.command()
-@click.argument("histories", nargs=-1, required=True, metavar="HISTORY...")
-@click.option("--checks", is_flag=True, help="Show every check of every step.")
-@click.option(
-    "--step", type=click.IntRange(0), metavar="N", help="Print the report of record N (from 0) of each history."
-)
-@click.option(
-    "--output",
-    metavar="FILE",
-    help="Write steps (with --checks: checks) to FILE.csv, .json or .parquet; .otlp.json: spans.",
-)
-@_reading
-def steps(histories, checks, step, output, reading) -> None:
-    """Judge the steps of an analysis agent: HISTORY is a file (JSON, JSONL, SQLite checkpoint), a folder or a URL."""
-    from evalkit.steps.terminal import report_histories
-
-    report_histories(list(histories), checks=checks, step=step, output=output, **reading)
 
 
 if __name__ == "__main__":

@@ -133,6 +133,12 @@ def test_a_layout_can_be_stated(tmp_path):
         (["{tmp}/file.txt"], "{tmp}/file.txt: no task run in it (1 files"),
         (["{tmp}/runs", "--tasks", "{tmp}/gone.json"], "{tmp}/gone.json: no such file"),
         (["{tmp}/runs", "--tasks", "{tmp}/*.yaml"], "{tmp}/*.yaml: no file matches"),
+        (
+            ["{tmp}/runs", "--tasks", "{tmp}/runs/x/good"],
+            "--tasks: no task definition in 3 files, such as {tmp}/runs/x/",
+        ),
+        (["{tmp}/trace.json"], "{tmp}/trace.json: no agent log in it (1 JSON files without turns)"),
+        (["{tmp}/steps.json"], "{tmp}/steps.json: no agent log in it (1 JSON files without turns)"),
         (["{tmp}/runs", "--by", "model"], "no column 'model'; did you mean 'model_name'?"),
         (["{tmp}/runs", "--by", "zzz"], "no column 'zzz'"),
         (["{tmp}/runs", "--layout", "{{model}}"], "layout '{{model}}': use each of"),
@@ -144,6 +150,8 @@ def test_a_layout_can_be_stated(tmp_path):
 def test_what_can_not_be_done_is_one_line_and_exit_code_2(runs, tmp_path, arguments, message):
     (tmp_path / "empty").mkdir()
     (tmp_path / "file.txt").touch()
+    write(tmp_path / "trace.json", {"event_history": []})
+    write(tmp_path / "steps.json", [{"step": 1}])
     code, out, err = run("mindcraft", *(word.format(tmp=tmp_path) for word in arguments))
     assert (code, out) == (2, "")
     assert err.startswith(f"evalkit: {message.format(tmp=tmp_path)}")
@@ -186,11 +194,10 @@ def test_show_names_what_is_no_conversation(tmp_path, content, message):
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("target", ["gone.json", "."])
-def test_show_names_what_is_no_file(tmp_path, target):
+@pytest.mark.parametrize(("target", "words"), [("gone.json", "no such file"), (".", "a folder; name one log in it")])
+def test_show_names_what_is_no_file(tmp_path, target, words):
     code, _, err = run("show", tmp_path / target)
-    assert code == 2
-    assert re.search("FileNotFoundError|IsADirectoryError", err)
+    assert (code, err) == (2, f"evalkit: {tmp_path / target}: {words}{' or folder' * (target != '.')}\n")
 
 
 @pytest.mark.parametrize("hostile", ["\x1b[31mred", "a\u202eb", "\x1b]0;title\x07", "\x9b2J", "a\rb"])

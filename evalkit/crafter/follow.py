@@ -59,7 +59,23 @@ class Following:
         )
 
     def look(self, width: int | None = None) -> View:
-        """Look at the traces once; names are cut to what `width` leaves for them."""
+        """Look at the traces once; names are cut to what `width` leaves for them.
+
+        Parameters
+        ----------
+        width : int, optional
+            Characters of a line; None: any.
+
+        Returns
+        -------
+        View
+            Its `status` says what was read; it is `done` once all that is expected is there, and nothing is running.
+
+        Raises
+        ------
+        SourceError
+            Where a dataset stands in the source.
+        """
         watch = self.watch
         watch.look()
         found = watch.results.values()

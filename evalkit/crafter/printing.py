@@ -56,7 +56,7 @@ def report_traces(
     """
     results = evaluate_all_traces(traces, pattern, jobs=jobs, storage_options=storage_options)
     if not results.ledger.entries:
-        raise SourceError(f"{traces}: no files match {pattern}")
+        raise SourceError(f"{traces}: no files match {pattern}; folders below are not looked into")
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a terminal that can't show an emoji shows a question mark
     single = _is_one_file(traces, results.ledger)

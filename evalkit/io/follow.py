@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
+from evalkit.io.dataset import MANIFEST
 from evalkit.io.files import SourceError
 from evalkit.io.parallel import SERIAL_BELOW, Parse, parse_files
 from evalkit.io.sources import Listing, Source, list_source, mark_of
@@ -105,7 +106,13 @@ class Watch(Generic[T]):
         self.changed, self.new, self.now = False, 0, 0.0
 
     def look(self) -> None:
-        """List the source, and read what is new, what has changed, and what was being written or could not be read."""
+        """List the source, and read what is new, what has changed, and what was being written or could not be read.
+
+        Raises
+        ------
+        SourceError
+            Where a dataset stands in the source: nothing in it is a log.
+        """
         self.now, self.changed, self.new = self._clock(), False, 0
         with storage(self._options):
             try:
@@ -113,6 +120,9 @@ class Watch(Generic[T]):
             except SourceError as error:
                 self.problem = plain(error)
                 return
+            if dataset := next((file for file in listing.files if os.path.basename(file) == MANIFEST), None):
+                folder = os.path.dirname(dataset)
+                raise SourceError(f"{folder}: a dataset can't be followed; name the folder that it is collected from")
             self.problem, self.listing = "", listing
             files = self._choose(listing)
             marks = {path: listing.marks.get(path) or mark_of(path) or _NOT_THERE for path in files}

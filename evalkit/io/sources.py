@@ -138,6 +138,16 @@ def resolve(source: str | os.PathLike) -> str:
 def read_storage_options(path: str | os.PathLike) -> StorageOptions:
     """Read storage options from a JSON file, which nobody but its owner need be able to read.
 
+    Parameters
+    ----------
+    path : str or path
+        A local file; it holds one object, such as ``{"key": "…", "secret": "…"}`` for S3.
+
+    Returns
+    -------
+    dict
+        As fsspec takes them.
+
     Raises
     ------
     SourceError

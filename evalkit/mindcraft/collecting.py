@@ -79,17 +79,22 @@ def collect(
     ----------
     source, layout, jobs, storage_options
         As for `load`.
-    output, progress
-        As for `evalkit.io.collect.collect_files`.
+    output : str or path
+        The dataset's folder, or a URL. One that is there is brought up to date: only new and changed files are read,
+        and the rows of files that have vanished are dropped.
+    progress : function of (files read, files to read), optional
+        Called after each chunk of files.
 
     Returns
     -------
     Collected
+        How many files were new, changed, vanished and unchanged.
 
     Raises
     ------
     SourceError
-        As `evalkit.io.collect.collect_files`.
+        Where the source is not there, `output` holds other things or lies in the source, it was collected with other
+        options or more sources, or another process is at work on it.
     """
     if layout:
         compile_layout(layout)

@@ -89,7 +89,23 @@ class Following:
         self._view = View("")
 
     def look(self, width: int | None = None) -> View:
-        """Look at the runs once; what is shown keeps to a width, as far as it can."""
+        """Look at the runs once; what is shown keeps to a width, as far as it can.
+
+        Parameters
+        ----------
+        width : int, optional
+            Characters of a line; None: any.
+
+        Returns
+        -------
+        View
+            Its `status` says what was read; it is `done` once all that is expected is there, and nothing is running.
+
+        Raises
+        ------
+        SourceError
+            Where a dataset stands in the source.
+        """
         watch = self.watch
         watch.look()
         if watch.changed or self._state is None:

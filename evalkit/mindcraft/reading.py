@@ -3,7 +3,7 @@
 import os
 from typing import TYPE_CHECKING
 
-from evalkit.io import BrokenFileError, SourceError, decode_json, plain, read_file
+from evalkit.io import BrokenFileError, SourceError, decode_json, plain, read_file, resolve
 from evalkit.mindcraft.format import ANYTHING, EVENT
 from evalkit.mindcraft.parse import describe, parse_file, read_final
 
@@ -32,11 +32,13 @@ def conversation(path: str | os.PathLike, last: int | None = None, width: int | 
     Raises
     ------
     SourceError
-        Where the file is missing, broken, or holds no list of turns.
+        Where the file is missing, broken, a folder, or holds no list of turns.
     """
-    source = os.fspath(path)
+    source = resolve(path)
     try:
         data = read_file(source)
+    except IsADirectoryError as error:
+        raise SourceError(f"{source}: a folder; name one log in it") from error
     except OSError as error:
         raise SourceError(f"{source}: {describe(error)}") from error
     turns = _turns(source, data)
@@ -63,6 +65,8 @@ def _turns(source: str, data: bytes) -> list[tuple[str, str]]:
     turns = value.get("turns") if isinstance(value, dict) else value
     if not isinstance(turns, list):
         raise SourceError(f"{source}: no agent log: no list of turns in it")
+    if turns and all(isinstance(turn, dict) and not turn.keys() & {"role", "content"} for turn in turns):
+        raise SourceError(f"{source}: no agent log: nothing in it has a role or a content")
     return [_turn(turn) for turn in turns]
 
 

@@ -13,6 +13,7 @@ from evalkit.mindcraft.logs import MindcraftLogs
 if TYPE_CHECKING:
     import pandas as pd
 
+NO_TURNS = "TypeError: no list of turns in it"
 MOST_FAILED = 10  # lines on files that could not be read
 SHORT = {
     CompletionStatus.SUCCESS: "success",
@@ -40,7 +41,8 @@ def overview_text(logs: MindcraftLogs, by: Sequence[str] = ()) -> str:
     Raises
     ------
     SourceError
-        Where there is no run, or no such column.
+        Where there is no run, no file is an agent log, no definition was found where some were named, or there is no
+        such column.
     """
     from evalkit.mindcraft.analysis import overview
 
@@ -48,12 +50,31 @@ def overview_text(logs: MindcraftLogs, by: Sequence[str] = ()) -> str:
         counts = logs.ledger["status"].value_counts()
         seen = ", ".join(f"{counts.get(status, 0)} {status}" for status in ("used", "skipped", "failed"))
         raise SourceError(f"{logs.source}: no task run in it ({len(logs.ledger)} files: {seen})")
+    _check_kind(logs)
+    _check_definitions(logs)
     by = list(dict.fromkeys(by)) or ["model_name"]
     runs = with_groups(logs.runs, by)
     rows = [overview_cells(row, by) for row in overview(runs, by).to_dict("records")]
     align = ["left"] * len(by) + ["right"] * (len(rows[0]) - len(by))
     lines = [tabulate(rows, "keys", tablefmt="simple", colalign=align, disable_numparse=True)]
     return "\n".join([*lines, *summary_lines(runs, logs.ledger)])
+
+
+def _check_kind(logs: MindcraftLogs) -> None:
+    """Refuse files that are all of another kind; an empty or broken log is still one."""
+    agents = logs.agents
+    shapeless = agents["parsing_errors"].str.contains(NO_TURNS, regex=False)
+    no_turns = shapeless | (agents["skipped_turns"].gt(0) & agents["message_count"].eq(0))
+    if len(agents) and no_turns.all():
+        others = "`evalkit crafter` reads traces, `evalkit steps` execution histories"
+        raise SourceError(f"{logs.source}: no agent log in it ({len(agents)} JSON files without turns); {others}")
+
+
+def _check_definitions(logs: MindcraftLogs) -> None:
+    """Refuse files of definitions that hold none at all, since every run would pass for one without."""
+    seen = logs.definitions.ledger.entries
+    if seen and not logs.definitions:
+        raise SourceError(f"--tasks: no task definition in {len(seen)} files, such as {seen[0].source}")
 
 
 def with_groups(runs: "pd.DataFrame", by: Sequence[str]) -> "pd.DataFrame":

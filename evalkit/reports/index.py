@@ -37,6 +37,7 @@ def write_index(output: Path, aside: Path) -> tuple[Path, Path]:
     environment = Environment(loader=FileSystemLoader([TEMPLATES, TEMPLATES / "evalkit"]), autoescape=True)
     environment.filters["link"] = quote
     groups = [list(group) for _, group in itertools.groupby(records, key=lambda record: record["notebook"])]
+    groups.sort(key=lambda group: (group[0]["title"], group[0]["notebook"]))
     page = environment.get_template("reports.html.j2").render(
         groups=[(group[0]["title"], group[0]["notebook"], [_row(record) for record in group]) for group in groups],
         failed=sum(record["status"] == "failed" for record in records),

@@ -208,3 +208,9 @@ def test_a_url_is_followed_by_the_marks_of_its_listing():
     assert list(watch.results.values()) == [b"22", b"3"]
     assert len(parsed) == 3
     files.rm("/follow", recursive=True)
+
+
+def test_a_dataset_is_refused_since_nothing_in_it_is_a_log(folder):
+    folder.write("evalkit-dataset.json", "{}", age=60)
+    with pytest.raises(SourceError, match="a dataset can't be followed; name the folder"):
+        folder.look()

@@ -76,6 +76,7 @@ def test_a_log_that_counts_as_broken_says_why(tmp_path):
     ("content", "words"),
     [
         (b"", "the file is empty"),
+        (b'[{"step": 1}]', "no agent log: nothing in it has a role"),
         (b'{"turns": [', "JSONDecodeError"),
         (b'{"memory": "\xff", "turns": []}', "UnicodeDecodeError"),
         ({"model": "m"}, "no list of turns"),
@@ -89,7 +90,7 @@ def test_a_file_that_is_no_conversation_is_named_with_the_cause(tmp_path, conten
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(SourceError, match=r"gone\.json: FileNotFoundError: No such file"):
+    with pytest.raises(SourceError, match=r"gone\.json: no such file or folder"):
         conversation(tmp_path / "gone.json")
 
 
