@@ -170,10 +170,17 @@ def _lies_in(path: str, folders: Iterable[str]) -> bool:
     if is_url(path):
         return any(f"{path}/".startswith(f"{folder.rstrip('/')}/") for folder in folders)
     place = Path(path).resolve()
-    above = [os.stat(folder) for folder in (place, *place.parents) if folder.exists()]
-    here = {(status.st_dev, status.st_ino) for status in above}
-    found = (os.stat(folder) for folder in folders if not is_url(folder) and os.path.isdir(folder))
-    return any((status.st_dev, status.st_ino) in here for status in found)
+    here = {_identity(str(folder)) for folder in (place, *place.parents)} - {None}
+    return any(_identity(folder) in here for folder in folders)
+
+
+def _identity(folder: str) -> tuple[int, int] | None:
+    """Give what tells a local folder whatever its name; None where it is not there."""
+    try:
+        status = os.stat(folder)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 @paused_gc()
