@@ -89,7 +89,17 @@ class Kind:
 
 
 class Collected(NamedTuple):
-    """What collecting did, in numbers of files."""
+    """What collecting did, in numbers of files.
+
+    Attributes
+    ----------
+    new, changed : int
+        Files that were read.
+    vanished : int
+        Files whose rows were dropped.
+    unchanged : int
+        Files that were not read again.
+    """
 
     new: int
     changed: int
@@ -121,6 +131,7 @@ def collect_files(
     jobs : int, optional
         As for `parse_files`.
     progress : function of (files read, files to read), optional
+        Called after each chunk.
 
     Returns
     -------

@@ -19,7 +19,13 @@ class FileMark(NamedTuple):
 
 @contextmanager
 def storage(options: StorageOptions) -> Iterator[None]:
-    """Open URLs with these options of their file system within a ``with`` block; None keeps those around it."""
+    """Open URLs with these options of their file system within a ``with`` block.
+
+    Parameters
+    ----------
+    options : mapping or None
+        As fsspec takes them; they replace those of a block around this one. None keeps these.
+    """
     token = _options.set(storage_options() if options is None else dict(options))
     try:
         yield

@@ -1,6 +1,6 @@
 import pytest
 
-from evalkit.reports.index import change
+from evalkit.reports import index
 
 NEW = {"label": "rate", "text": "60 % [50, 70]", "estimate": 0.6, "n": 20, "percent": True}
 
@@ -19,8 +19,20 @@ NEW = {"label": "rate", "text": "60 % [50, 70]", "estimate": 0.6, "n": 20, "perc
 )
 def test_a_changed_headline_is_told(old, new, said):
     previous = {"headline": old} if old else None
-    assert change({"headline": NEW | new, "previous": previous}) == said
+    assert index.change({"headline": NEW | new, "previous": previous}) == said
 
 
 def test_without_a_headline_there_is_no_change():
-    assert change({"headline": None, "previous": {"headline": NEW}}) == ""
+    assert index.change({"headline": None, "previous": {"headline": NEW}}) == ""
+
+
+def test_notebooks_stand_by_the_names_they_are_shown_under(tmp_path, monkeypatch):
+    record = {
+        "status": "made", "headline": None, "previous": None, "made": "2026-01-01T00:00:00", "tables": [],
+        "error": None, "params_file": "", "page": "", "executed": "", "seconds": 1.0, "warnings": [], "report": "one",
+    }  # fmt: skip
+    titles = {"a": "Mindcraft: tasks", "b": "Crafter", "c": "Mindcraft: models"}
+    records = [{**record, "notebook": notebook, "title": title} for notebook, title in titles.items()]
+    monkeypatch.setattr(index, "read_records", lambda output: records)
+    page = index.write_index(tmp_path, tmp_path)[0].read_text()
+    assert sorted(titles.values(), key=page.index) == sorted(titles.values())
