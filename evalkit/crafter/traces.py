@@ -76,7 +76,7 @@ def load(
             def build() -> "dict[str, pd.DataFrame]":
                 return _frames(parse_files(listing.files, partial(rows_of_file, **rules), jobs, SERIAL_BELOW))
 
-            frames = cached_frames("crafter", listing.files, build, listing.marks, **rules)
+            frames = cached_frames("crafter", listing.files, build, listing.marks, order=listing.files, **rules)
     return CrafterTraces(**_choose(frames, models, difficulty))
 
 

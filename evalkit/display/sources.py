@@ -10,7 +10,7 @@ import pandas as pd
 
 from evalkit.display.show import show_table
 from evalkit.io import FileMark, SourceError, absolute, is_url, list_source
-from evalkit.io.dataset import dataset_files
+from evalkit.io.manifest import dataset_files
 from evalkit.io.paths import common_folder
 from evalkit.io.versions import package_versions
 

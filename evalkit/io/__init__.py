@@ -5,7 +5,7 @@ from typing import Any
 from evalkit.io.bulk import paused_gc
 from evalkit.io.decode import BrokenFileError, WrongShapeError, decode_json
 from evalkit.io.files import SourceError, read_file, read_files
-from evalkit.io.frames import Column, frame, frame_of
+from evalkit.io.frames import Column, frame, frame_of, joined
 from evalkit.io.ledger import Ledger
 from evalkit.io.parallel import cluster, parse_files
 from evalkit.io.paths import absolute, is_url
@@ -30,6 +30,7 @@ __all__ = [
     "frame",
     "frame_of",
     "is_url",
+    "joined",
     "list_files",
     "list_source",
     "list_tree",

@@ -4,14 +4,17 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from evalkit.io.bulk import paused_gc
 from evalkit.io.dataset import Dataset, locked, marks_of, open_dataset
 from evalkit.io.files import SourceError
 from evalkit.io.frames import Column, whole
+from evalkit.io.manifest import MANIFEST
 from evalkit.io.parallel import Parse, parse_files
-from evalkit.io.paths import absolute, is_url
+from evalkit.io.paths import absolute, has_magic, is_url, protocol_of
 from evalkit.io.sources import Listing, Source, list_source, mark_of
 from evalkit.io.storage import FileMark
 from evalkit.io.versions import code_version
@@ -143,41 +146,70 @@ def collect_files(
     sources = [source] if isinstance(source, (str, os.PathLike)) else list(source)
     names = [_anchored(name) for name in sources]
     path = _anchored(output).rstrip("/")
+    if not names:
+        raise SourceError("no path was given")
+    if not path or path.startswith("samples:") or (is_url(path) and has_magic(path)):
+        raise SourceError(f"{path or repr(path)}: no name for a dataset")
     listing = list_source(names, kind.pattern)
-    if any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in listing.folders):
+    if _lies_in(path, listing.folders):
         raise SourceError(f"{path}: a dataset can't lie in its own source")
+    listed = set(listing.files)
+    if datasets := [name for name in names if f"{name.rstrip('/')}/{MANIFEST}" in listed]:
+        raise SourceError(f"{datasets[0]}: is a dataset itself; collect from the logs")
     with locked(path):
         dataset = open_dataset(path, kind.name, kind.tables)
+        code, root = code_version("io", kind.name), absolute(listing.root)
+        about = {"sources": names, "root": root, "options": dict(kind.options), "code": code}
         if dataset is None:
             _check_free(path)
-            dataset = Dataset(path, kind.tables, {"kind": kind.name})
-        return _update(dataset, names, listing, kind, jobs, progress)
+            dataset = Dataset(path, kind.tables, {"kind": kind.name, "complete": False, **about})
+            dataset.commit()  # before any part is written: a folder with parts and no list is somebody else's
+        _check_same(dataset, names, kind)
+        return _update(dataset, about, listing, kind, jobs, progress)
 
 
 def _anchored(name: str | os.PathLike) -> str:
     """Write a name so that it means the same in every working folder."""
     text = os.path.expanduser(os.fspath(name))
-    return text if text.startswith("samples:") else absolute(text)
+    if protocol_of(text) in ("file", "local"):
+        text = unquote(text.partition("://")[2])
+    return absolute(text) if text and not text.startswith("samples:") else text
+
+
+def _lies_in(path: str, folders: Iterable[str]) -> bool:
+    """Tell whether a path is one of the folders or below one, also by way of a link."""
+    if is_url(path):
+        return any(f"{path}/".startswith(f"{folder.rstrip('/')}/") for folder in folders)
+    place = Path(path).resolve()
+    above = [os.stat(folder) for folder in (place, *place.parents) if folder.exists()]
+    here = {(status.st_dev, status.st_ino) for status in above}
+    found = (os.stat(folder) for folder in folders if not is_url(folder) and os.path.isdir(folder))
+    return any((status.st_dev, status.st_ino) in here for status in found)
 
 
 @paused_gc()
 def _update(
-    dataset: Dataset, sources: list[str], listing: Listing, kind: Kind, jobs: int | None, progress: Progress
+    dataset: Dataset,
+    about: Mapping[str, Any],
+    listing: Listing,
+    kind: Kind,
+    jobs: int | None,
+    progress: Progress,
 ) -> Collected:
-    _check_same(dataset, sources, kind)
-    code = code_version("io", kind.name)
-    if dataset.about.get("code") != code:  # what logs say may be read otherwise now
+    if not listing.files and any(part.table == "files" for part in dataset.parts):
+        raise SourceError(f"{dataset.path}: none of its files is there any more; remove it, if that is meant")
+    if dataset.about["code"] != about["code"]:  # what logs say may be read otherwise now
         dataset.parts.clear()
     known = marks_of(dataset.read("files", ["source", *FileMark._fields]))
     paths = {whole(path): path for path in [*listing.files, *kind.beside(listing.files)]}
     above = set(paths.values()).difference(listing.files)
     marks = {name: listing.marks.get(path) or kind.mark(path) for name, path in paths.items()}
     marks = {name: mark or NOWHERE for name, mark in marks.items() if mark or paths[name] not in above}
-    if known and not marks:
-        raise SourceError(f"{dataset.path}: none of its files is there any more; remove it, if that is meant")
+    # a file beside the source is another thing than the same file in a source that was added
+    marks |= {name: _beside(marks[name]) for name, path in paths.items() if path in above and name in marks}
     to_read = [name for name, mark in marks.items() if known.get(name) != mark or mark == NOWHERE]
     vanished = known.keys() - marks.keys()
-    vanished -= _below(vanished, to_read)
+    vanished -= _below(vanished, [f"{name}/" for name in to_read if vanished and os.path.isdir(paths[name])])
     done = Collected(
         new := len([name for name in to_read if name not in known]),
         len(to_read) - new,
@@ -186,12 +218,12 @@ def _update(
     )
     folders = dataset.read("folders")["source"].tolist()
     moved = folders != [whole(folder) for folder in listing.folders]
-    if to_read or vanished or moved or dataset.about.get("sources") != sources:
+    if to_read or vanished or moved or dataset.about != {**dataset.about, **about}:
         dataset.drop(vanished.union(to_read), kind.tables.keys() - {"folders"})
         if moved:
             dataset.drop(folders, ["folders"])
             dataset.add("folders", [{"source": folder} for folder in listing.folders])
-        dataset.commit(complete=False, code=code, sources=sources, root=absolute(listing.root), options=kind.options)
+        dataset.commit(complete=False, **about)
     to_read.sort(key=lambda name: not kind.first(name))
     for at in range(0, len(to_read), kind.chunk):
         chunk = to_read[at : at + kind.chunk]
@@ -199,7 +231,9 @@ def _update(
         dataset.commit()
         if progress:
             progress(at + len(chunk), len(to_read))
-    if not dataset.about["complete"]:
+    if dataset.about["complete"]:
+        dataset.sweep()  # whoever was killed right after the last commit has not done so
+    else:
         kind.finish(dataset)
         dataset.commit(complete=True)
     return done
@@ -210,8 +244,9 @@ def _add(
 ) -> None:
     """Read a chunk of files and add its rows."""
     begun = time.time()
-    wanted = parse_files(filter(kind.wants, paths.values()), partial(_parse, kind.parse), jobs)
-    found = [next(wanted) if kind.wants(path) else (False, kind.unread(path)) for path in paths.values()]
+    wanted = {path for path in paths.values() if kind.wants(path)}  # asked once: a file may become a folder
+    read = parse_files((path for path in paths.values() if path in wanted), partial(_parse, kind.parse), jobs)
+    found = [next(read) if path in wanted else (False, kind.unread(path)) for path in paths.values()]
     tables = kind.rows([parsed for _, parsed in found], dataset)
     for name, row, (failed, _) in zip(paths, tables["files"], found, strict=True):
         mark = marks[name]
@@ -226,16 +261,19 @@ def _parse(parse: Parse, path: str, data: bytes | OSError) -> tuple[bool, Any]:
     return isinstance(data, OSError), parse(path, data)
 
 
-def _below(vanished: Iterable[str], to_read: Iterable[str]) -> set[str]:
+def _beside(mark: FileMark) -> FileMark:
+    return mark._replace(tag=mark.tag and f"{mark.tag} beside")
+
+
+def _below(vanished: Iterable[str], folders: Iterable[str]) -> set[str]:
     """Give those that lie in a folder that stands among the files, since it can't be listed just now."""
-    folders = tuple(f"{path}/" for path in to_read if vanished and os.path.isdir(path))
-    return {path for path in vanished if path.startswith(folders)}
+    return {path for path in vanished if path.startswith(tuple(folders))}
 
 
 def _check_free(path: str) -> None:
     """Refuse a folder that holds other things."""
     try:
-        found = [f for f in list_source(path).files if not f.endswith(".parquet")]  # parts of a first, stopped chunk
+        found = list_source(path).files
     except SourceError:
         return  # it is not there yet
     if found:
@@ -245,7 +283,7 @@ def _check_free(path: str) -> None:
 def _check_same(dataset: Dataset, sources: list[str], kind: Kind) -> None:
     """Refuse to go on with other options or without a former source, whose rows would all vanish."""
     about = dataset.about
-    if left_out := [name for name in about.get("sources", []) if name not in sources]:
+    if left_out := [name for name in about["sources"] if name not in sources]:
         raise SourceError(f"{dataset.path}: was also collected from {left_out[0]}; name it too, or take a new dataset")
-    if about.get("options", kind.options) != kind.options:
+    if about["options"] != kind.options:
         raise SourceError(f"{dataset.path}: was collected with {about['options']}; keep to that, or take a new dataset")

@@ -13,33 +13,24 @@ import os
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from evalkit.io.files import SourceError, read_file, read_files
+from evalkit.io.files import SourceError, read_files
 from evalkit.io.frames import Column, frame
-from evalkit.io.output import remove_files, write_bytes
+from evalkit.io.manifest import LAYOUT, MANIFEST, PART, Part, read_manifest
+from evalkit.io.output import remove_files, unfinished, write_bytes
 from evalkit.io.paths import absolute, is_url
-from evalkit.io.sources import list_source, resolve
+from evalkit.io.sources import list_source
 from evalkit.io.storage import FileMark
+from evalkit.io.versions import code_version
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-MANIFEST = "evalkit-dataset.json"
-LAYOUT = 1  # of the manifest and the folders
 LONGEST_NAME = 150  # characters of a folder's name; longer names of models are cut there, not in the manifest
 PART_ROWS = 100_000  # a part that has as many is not joined with new rows any more
-
-
-class Part(NamedTuple):
-    """One Parquet file of a table; `model` is None where the table is not split."""
-
-    table: str
-    model: str | None
-    file: str
-    rows: int
 
 
 class Dataset:
@@ -52,7 +43,7 @@ class Dataset:
     columns : mapping of str to sequence of Column
         The columns of each table; one with `model_name` is split by model.
     about : dict
-        What was collected: kind, sources, options, code, complete.
+        What was collected, `ABOUT` at least.
     parts : list of Part
     """
 
@@ -91,7 +82,8 @@ class Dataset:
         found = list(self._tables(parts, [name for name in names if name != "model_name"]))
         rows = to_frame(pa.concat_tables(found))
         if "model_name" in names:
-            models = pa.chunked_array([pa.repeat(pa.scalar(p.model, pa.large_string()), p.rows) for p in parts])
+            names_of = zip((pa.scalar(part.model, pa.large_string()) for part in parts), found, strict=True)
+            models = pa.chunked_array([pa.repeat(model, len(rows)) for model, rows in names_of])
             rows["model_name"] = pd.Series(models.to_pandas(), dtype="str")
         return rows[names]
 
@@ -127,12 +119,15 @@ class Dataset:
         import pyarrow.compute as pc
 
         parts = [part for part in self.parts if part.table == table]
+        moved: dict[str, list[pa.Table]] = {}  # all of them first: joining takes parts in that may be still to come
         for part, rows in zip(parts, self._tables(parts), strict=True):
             names = pa.array(models(rows["source"].to_pylist()), pa.large_string())
             if set(names.to_pylist()) != {part.model}:
                 self.parts.remove(part)
-                for model in sorted(set(names.to_pylist())):
-                    self._join(table, model, rows.filter(pc.equal(names, model)))
+                for model in set(names.to_pylist()):
+                    moved.setdefault(model, []).append(rows.filter(pc.equal(names, model)))
+        for model in sorted(moved):
+            self._join(table, model, pa.concat_tables(moved[model]))
 
     def commit(self, **about: Any) -> None:
         """Make all edits count, with these changes to `about`."""
@@ -142,9 +137,19 @@ class Dataset:
         self.sweep()
 
     def sweep(self) -> None:
-        """Remove Parquet files that are not listed: of former parts, or of an edit that was stopped."""
-        live = {f"{self.path}/{part.file}" for part in self.parts}
-        remove_files(f for f in list_source(self.path).files if f.endswith(".parquet") and f not in live)
+        """Remove former parts, and what an edit that was stopped has left; nothing else, and nothing behind a link."""
+        listing, live = list_source(self.path), {part.number for part in self.parts}
+        root = min(listing.folders, key=len)
+        real = root if is_url(root) else os.path.realpath(root)
+        for file in listing.files:
+            name = file.removeprefix(f"{root}/")
+            found = PART.fullmatch(name)
+            former = found and found["table"] in self.columns and int(found["number"]) not in live
+            if former and (is_url(file) or os.path.realpath(file) == f"{real}/{name}"):
+                remove_files([file])
+        for folder in () if is_url(root) else listing.folders:
+            if os.path.realpath(folder) == folder.replace(root, real, 1):
+                remove_files(unfinished(folder))
 
     def _join(self, table: str, model: str | None, rows: "pa.Table") -> None:
         import pyarrow as pa
@@ -199,11 +204,16 @@ def open_dataset(path: Any, kind: str, columns: Mapping[str, Sequence[Column]]) 
     Raises
     ------
     SourceError
-        Where it holds another kind of logs, its list can't be read, or it was written by a newer evalkit.
+        Where it holds another kind of logs, its list can't be read, it was written by another evalkit, or it is one of
+        several sources.
     """
     if isinstance(path, (list, tuple)) and len(path) == 1:
         path = path[0]
-    found = _read_manifest(path) if isinstance(path, (str, os.PathLike)) else None
+    elif isinstance(path, (list, tuple)):
+        local = [one for one in path if isinstance(one, (str, os.PathLike)) and not is_url(one)]
+        if found := [one for one in local if os.path.exists(os.path.join(os.path.expanduser(one), MANIFEST))]:
+            raise SourceError(f"{os.fspath(found[0])}: a dataset, which is read by itself, not beside other sources")
+    found = read_manifest(path) if isinstance(path, (str, os.PathLike)) else None
     if found is None:
         return None
     folder, about, parts, number = found
@@ -212,39 +222,17 @@ def open_dataset(path: Any, kind: str, columns: Mapping[str, Sequence[Column]]) 
     return Dataset(absolute(folder), columns, about, parts, number)
 
 
-def dataset_files(path: str) -> list[str]:
-    """Name the parts of a dataset; none where `path` is something else."""
-    found = _read_manifest(path)
-    return [f"{found[0]}/{part.file}" for part in found[2]] if found else []
-
-
-def _read_manifest(path: str | os.PathLike) -> tuple[str, dict[str, Any], list[Part], int] | None:
-    if os.fspath(path).startswith("samples:"):
-        return None
-    try:
-        folder = resolve(path).rstrip("/")
-        text = read_file(manifest := f"{folder}/{MANIFEST}")
-    except (SourceError, FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError):
-        return None  # S3 may say that one is not allowed to read what is not there
-    except OSError as error:
-        raise SourceError(f"{manifest}: {error.strerror or error}") from None
-    try:
-        about = json.loads(text)
-        layout, number = about.pop("layout"), about.pop("number")
-        parts = [Part(*part) for part in about.pop("parts")]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise SourceError(f"{manifest}: no list of a dataset ({type(error).__name__}: {error})") from error
-    if layout != LAYOUT:
-        raise SourceError(f"{folder}: a dataset of another layout ({layout}); collect it again")
-    return folder, about, parts, number
-
-
 def open_to_read(path: Any, kind: str, columns: Mapping[str, Sequence[Column]]) -> Dataset | None:
-    """Open a dataset as `open_dataset` does, and warn where files may be missing."""
+    """Open a dataset as `open_dataset` does, and warn where files may be missing, or be read otherwise by now."""
     made = open_dataset(path, kind, columns)
-    if made is not None and not made.about["complete"]:
-        text = f"{made.path}: collecting was stopped, or still goes on; files may be missing until it is done"
-        warnings.warn(text, stacklevel=4)
+    if made is None:
+        return None
+    if not made.about["complete"]:
+        text = "collecting was stopped, or still goes on; files may be missing until it is done"
+        warnings.warn(f"{made.path}: {text}", stacklevel=4)
+    elif made.about["code"] != code_version("io", kind):
+        text = f"collected by another evalkit ({made.about['code']}); collect again, and logs are read as they are now"
+        warnings.warn(f"{made.path}: {text}", stacklevel=4)
     return made
 
 

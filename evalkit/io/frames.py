@@ -66,6 +66,16 @@ def frame_of(values: Mapping[str, Iterable], columns: Sequence[Column]) -> "pd.D
     )
 
 
+def joined(frames: "list[pd.DataFrame]") -> "pd.DataFrame":
+    """Put frames of the same columns below each other, emptying them column by column: nothing is held twice."""
+    import pandas as pd
+
+    if len(frames) == 1:
+        return frames[0]
+    columns = {name: pd.concat([part.pop(name) for part in frames], ignore_index=True) for name in list(frames[0])}
+    return pd.DataFrame(columns, copy=False)
+
+
 def _series(values: list, dtype: str) -> "pd.Series":
     import numpy as np
     import pandas as pd
@@ -89,4 +99,4 @@ def _series(values: list, dtype: str) -> "pd.Series":
 
 def whole(text: str) -> str:
     """Write out half characters, as in file names that are not UTF-8."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

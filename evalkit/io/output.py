@@ -1,6 +1,7 @@
 """Writing files: the suffix says how a frame is written, and nobody ever sees half a file."""
 
 import contextlib
+import glob
 import os
 import tempfile
 from collections.abc import Callable, Iterable
@@ -12,6 +13,7 @@ from evalkit.io.paths import is_url
 if TYPE_CHECKING:
     import pandas as pd
 
+_ASIDE = ".evalkit-"  # what the name of a file begins with until it is whole
 _WRITERS: dict[str, Callable[["pd.DataFrame", str], object]] = {
     ".csv": lambda table, path: table.to_csv(path, index=False),
     ".json": lambda table, path: table.to_json(path, orient="records", indent=1, force_ascii=False),
@@ -111,11 +113,16 @@ def remove_files(paths: Iterable[str]) -> None:
                 os.unlink(path)
 
 
+def unfinished(folder: str) -> list[str]:
+    """Name the files in a folder that were being written when the process was killed, or are just now."""
+    return glob.glob(f"{glob.escape(folder)}/{_ASIDE}*")
+
+
 def _replace(path: str, write: Callable[[str], object]) -> None:
     """Let `write` fill a file beside `path`, and put it in its place when it is whole."""
     try:
         suffix = os.path.splitext(path)[1].lower()
-        handle, aside = tempfile.mkstemp(suffix, ".evalkit-", os.path.dirname(os.path.abspath(path)))
+        handle, aside = tempfile.mkstemp(suffix, _ASIDE, os.path.dirname(os.path.abspath(path)))
         os.close(handle)
         try:
             write(aside)

@@ -65,7 +65,7 @@ def to_frame(table: "pa.Table") -> "pd.DataFrame":
     for name in json.loads(table.schema.metadata[_OBJECTS]):
         if name in frame:
             values = pd.Series([None] * len(frame), dtype="object")
-            values[:] = [json.loads(text) for text in frame[name]]
+            values[:] = [json.loads(text) for text in frame[name].tolist()]
             frame[name] = values
     return frame
 

@@ -83,7 +83,8 @@ def cached_frames(
         frames = _read(entry)  # by another process, while this one waited
         if frames is None:
             frames = dict(build())
-            _write(entry, frames)
+            if not _may_pass(frames.get("ledger")):
+                _write(entry, frames)
     return frames
 
 
@@ -112,6 +113,14 @@ def _key(
             newest = max(newest, mark.modified if mark.modified or mark.tag else math.inf)  # inf: nothing tells changes
         digest.update(f"\0{path}\0{mark}".encode(errors="surrogatepass"))
     return digest.hexdigest(), newest
+
+
+def _may_pass(ledger: "pd.DataFrame | None") -> bool:
+    """Tell whether a file behind a URL could not be read, which may be otherwise the next time."""
+    if ledger is None:
+        return False
+    unread = ledger[(ledger["status"] == "failed") & ledger["source"].map(is_url)]
+    return unread["reason"].str.match(r"(?:OS|Timeout|Connection|Permission)Error:").any()
 
 
 def _read(entry: Path) -> dict[str, "pd.DataFrame"] | None:

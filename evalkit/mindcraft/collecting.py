@@ -4,6 +4,7 @@ So the task definitions, the scale and everything else of `load` can be chosen a
 """
 
 import hashlib
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -48,7 +49,7 @@ TABLES = {
         Column("kind", "str", "log, or what else it is"),
         Column("error", "str", "why a file that is no log could not be read"),
         Column("model", "str", "that an agent profile names"),
-        Column("results", "object", "what a results file says: model, task file, number of tasks"),
+        Column("results", "str", "what a results file says: model, task file, number of tasks, as JSON"),
     ),
     "folders": FOLDER_COLUMNS,
     "logs": LOG_COLUMNS,
@@ -146,7 +147,8 @@ class _MindcraftLogs(Kind):
         for file in parsed:
             name_from(file, self._named(dataset))
         files = [
-            file._asdict() | {"results": file.results and list(file.results), "beside": file.source in self._above}
+            file._asdict()
+            | {"results": file.results and json.dumps(file.results), "beside": file.source in self._above}
             for file in parsed
         ]
         logs = [file.outcome for file in parsed if file.outcome is not None]
@@ -160,7 +162,8 @@ class _MindcraftLogs(Kind):
         """Move logs whose model is another one by now, since a file that names it has come, gone or changed."""
         files = dataset.read("files", ["source", "model", "results"])
         naming = files[files["model"].notna() | files["results"].notna()].sort_values("source")
-        named_by = hashlib.blake2b(naming.to_json(orient="values").encode(), digest_size=8).hexdigest()
+        said = dataset.about["root"] + naming.to_json(orient="values")
+        named_by = hashlib.blake2b(said.encode(errors="surrogatepass"), digest_size=8).hexdigest()
         if dataset.about.get("named_by") != named_by:
             dataset.rename("logs", lambda sources: self._models(dataset, sources))
             dataset.about["named_by"] = named_by
@@ -183,7 +186,7 @@ def _files(dataset: Dataset) -> Iterator[ParsedFile]:
     files = dataset.read("files").sort_values("source")
     columns = ("source", "kind", "error", "model", "results")
     for source, kind, error, model, results in zip(*(_plain(files[name]) for name in columns), strict=True):
-        yield ParsedFile(source, kind, None, results and Results(*results), model, error)
+        yield ParsedFile(source, kind, None, results and Results(*json.loads(results)), model, error)
 
 
 def _outcomes(dataset: Dataset) -> Iterator[AgentOutcome]:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterable
 from functools import lru_cache
@@ -58,7 +59,7 @@ def group_by_task(logs: Iterable[AgentOutcome], definitions: TaskDefinitions) ->
     for folder, found in folders.items():
         place = absolute(folder)
         place = folder if place == folder else place  # one string less per run
-        name = os.path.basename(place)
+        name = sys.intern(os.path.basename(place))  # many models run the same tasks
         nested = name in definitions or not (definitions or is_experiment_name(name))
         tasks: dict[str | None, list[AgentOutcome]] = {None: found} if nested else defaultdict(list)
         for log in () if nested else found:
@@ -110,7 +111,7 @@ def split_trials(logs: list[AgentOutcome], agent_count: int | None, prefix: str 
     by_number = rule in ("last_number_is_repetition", "single")
     trials: dict[int, list[AgentOutcome]] = defaultdict(list)
     for log, stem, (name, number) in zip(logs, stems, parsed, strict=True):
-        log["agent_name"], log["repetition"] = (name, number or 0) if by_number else (stem, 0)
+        log["agent_name"], log["repetition"] = (name, number or 0) if by_number else (sys.intern(stem), 0)
         trials[log["repetition"]].append(log)
     return [Trial(repetition, members, rule) for repetition, members in sorted(trials.items())]
 

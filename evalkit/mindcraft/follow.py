@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from evalkit.io import Listing, Source, StorageOptions, mark_of, storage
 from evalkit.io.follow import Watch
 from evalkit.io.live import View, fit_table, so_far
+from evalkit.mindcraft.assemble import assemble
 from evalkit.mindcraft.definitions import load_task_definitions
-from evalkit.mindcraft.logs import assemble
 from evalkit.mindcraft.outcome import Scale, TaskOutcome
 from evalkit.mindcraft.parse import ParsedFile, parse_file
 from evalkit.mindcraft.scan import beside, sift
@@ -124,9 +124,10 @@ class Following:
         near = results.keys() - set(may_tell)
         parsed = [*others, *(_fresh(results[path]) for path in may_tell)]
         above = [results[path] for path in results if path in near]
-        self._outcomes, ledger = assemble(
+        outcomes, ledger = assemble(
             parsed, above, listing, self._layout, self._definitions, missing="keep", **self._options
         )
+        self._outcomes = list(outcomes)
         self.runs = aggregate_results_to_dataframe(self._outcomes)
         files = ledger.frame()
         files = files[~(files["source"].isin(self.watch.writing) & (files["status"] == "failed"))]

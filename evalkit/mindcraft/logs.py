@@ -1,40 +1,30 @@
 """The short way: a folder of experiments in, frames of runs and agents out, every file in the ledger."""
 
 import os
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalkit.io import (
     FileMark,
-    Ledger,
-    Listing,
     Source,
     SourceError,
     StorageOptions,
     cached_frames,
     is_url,
     list_source,
-    mark_of,
-    paused_gc,
     resolve,
     storage,
 )
+from evalkit.mindcraft.assemble import Missing, assemble
 from evalkit.mindcraft.collecting import contents, open_collected
 from evalkit.mindcraft.definitions import TaskDefinitions, load_task_definitions
-from evalkit.mindcraft.facts import Facts, task_facts
-from evalkit.mindcraft.folders import RunFolder, expected_agents, group_by_task, split_trials
-from evalkit.mindcraft.format import CompletionStatus
-from evalkit.mindcraft.naming import Named, Naming
-from evalkit.mindcraft.outcome import NO_TRIAL, Scale, TaskOutcome, check_scale, folder_scale, run_outcome
-from evalkit.mindcraft.parse import ParsedFile
-from evalkit.mindcraft.scan import beside, empty_runs, name_from, parse_beside, parse_tree, sort_out
-from evalkit.mindcraft.table import agents_frame, aggregate_results_to_dataframe
+from evalkit.mindcraft.outcome import Scale, check_scale
+from evalkit.mindcraft.scan import beside, parse_beside, parse_tree
+from evalkit.mindcraft.table import aggregate_results_to_dataframe, frames_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Missing = Literal["keep", "skip", "raise"]
 Tasks = str | os.PathLike | Iterable[str | os.PathLike] | Mapping[str, dict] | TaskDefinitions
 
 
@@ -46,17 +36,6 @@ class MindcraftLogs(NamedTuple):
     ledger: "pd.DataFrame"
     definitions: TaskDefinitions
     source: str
-
-
-class _Planned(NamedTuple):
-    """A run folder with all that is known of it before its scores are read."""
-
-    run: RunFolder
-    definition: dict[str, Any] | None
-    facts: Facts
-    named: Named
-    total: int | None
-    flags: list[str]
 
 
 def load(
@@ -115,15 +94,15 @@ def load(
 
         def build() -> dict[str, "pd.DataFrame"]:
             outcomes, ledger = assemble(*read(), layout, definitions, **options)
-            runs, agents = aggregate_results_to_dataframe(outcomes), agents_frame(outcomes)
-            outcomes.clear()  # room for the ledger's frame
+            runs, agents = frames_of(outcomes)
             return {"runs": runs, "agents": agents, "ledger": ledger.frame()}
 
         if isinstance(tasks, Mapping):  # definitions without files: nothing tells whether they have changed
             frames = build()
         else:
-            seen += [entry.source for entry in definitions.ledger.entries]
-            frames = cached_frames("mindcraft", seen, build, marks, root=root, layout=layout, **options)
+            asked = {"order": seen, "root": root, "layout": layout, **options}
+            seen = [*seen, *(entry.source for entry in definitions.ledger.entries)]
+            frames = cached_frames("mindcraft", seen, build, marks, **asked)
     named = path if isinstance(path, (str, os.PathLike)) else ", ".join(map(os.fspath, path))
     return MindcraftLogs(**frames, definitions=definitions, source=os.fspath(named))
 
@@ -198,63 +177,6 @@ def _opened(path: Source, jobs: int | None) -> tuple[list[str], dict[str, FileMa
     return seen, marks, listing.root, lambda: (parse_tree(listing.files, jobs), parse_beside(listing.files), listing)
 
 
-@paused_gc()
-def assemble(
-    parsed: Iterable[ParsedFile],
-    near: Iterable[ParsedFile],
-    listing: Listing,
-    layout: str | None,
-    definitions: TaskDefinitions,
-    *,
-    scale: Scale,
-    missing: Missing,
-    original_mtimes: bool,
-    all_folders: bool = False,
-) -> tuple[list[TaskOutcome], Ledger]:
-    """Put parsed files together to outcomes and a ledger.
-
-    Parameters
-    ----------
-    parsed, near : iterable of ParsedFile
-        The listed files, and those above them that only name models (`scan.beside`).
-    listing : Listing
-    layout, scale, missing, original_mtimes
-        As for `load`.
-    definitions : TaskDefinitions
-    all_folders : bool
-        Every folder without logs is a run; see `scan.empty_runs`.
-    """
-    naming, ledger = Naming(listing.root, layout), Ledger()
-    logs = list(sort_out(parsed, naming, ledger))
-    for file in near:
-        name_from(file, naming)
-    runs = group_by_task(logs, definitions)
-    runs += empty_runs(listing.files, listing.folders, runs, definitions, all_folders)
-    planned: list[_Planned] = []
-    facts: dict[tuple, Facts] = {}
-    for run in runs:
-        plan = _plan(run, definitions, naming, facts)
-        if plan.definition is None and missing == "raise":
-            raise SourceError(f"{run.folder}: no definition of task {run.task_id!r}")
-        reason = f"no definition of task {run.task_id}"
-        for log in run.logs:
-            if plan.definition is None and missing == "skip":
-                ledger.skipped(log["source"], reason)
-            elif log["agent_log_processed"]:
-                ledger.used(log["source"], ", ".join(flag for flag in log["flags"] if flag.startswith("recovered")))
-            else:
-                ledger.failed(log["source"], "; ".join(log["parsing_errors"]))
-        if plan.definition is not None or missing == "keep":
-            planned.append(plan)
-    outcomes = _outcomes(planned, scale)
-    _flag_stale(outcomes)
-    if original_mtimes:
-        _add_durations(outcomes, listing.marks)
-    ledger.include(definitions.ledger)
-    ledger.entries.sort()
-    return outcomes, ledger
-
-
 def _check_options(scale: str, missing: str) -> None:
     check_scale(scale)
     if missing not in ("keep", "skip", "raise"):
@@ -268,66 +190,3 @@ def _definitions(tasks: Tasks) -> TaskDefinitions:
         return TaskDefinitions(tasks)
     paths = [tasks] if isinstance(tasks, (str, os.PathLike)) else list(tasks)
     return load_task_definitions(*(path for path in paths if os.fspath(path)))
-
-
-def _plan(run: RunFolder, definitions: TaskDefinitions, naming: Naming, known: dict[tuple, Facts]) -> _Planned:
-    """Find out all but the scores of a run; `known` keeps the facts of tasks that many models ran."""
-    named = naming.name(run)
-    if "task_id" in named.fields:
-        run = run._replace(task_id=named.fields["task_id"])
-    results = naming.results_for(run)
-    candidates, logs = definitions.candidates(run.task_id), None
-    if len(candidates) > 1:
-        trials = split_trials(run.logs, expected_agents(candidates), run.prefix)
-        logs = max((len(trial.logs) for trial in trials), default=0)
-    resolved = definitions.resolve(run.task_id, results.task_path if results else None, logs)
-    key = (run.task_id, id(resolved.definition), named.fields.get("task_type", ""))
-    if key not in known:
-        known[key] = task_facts(run.task_id, resolved.definition, key[-1])
-    flags = ["ambiguous_definition"] * resolved.ambiguous + ["layout_mismatch"] * (not naming.fits_layout(run))
-    return _Planned(run, resolved.definition, known[key], named, results.total if results else None, flags)
-
-
-def _outcomes(planned: list[_Planned], scale: Scale) -> list[TaskOutcome]:
-    scores = defaultdict(list)
-    for plan in planned:
-        if plan.facts["task_type"] == "construction":
-            scores[plan.named.experiment] += [log["raw_score"] for log in plan.run.logs]
-    outcomes = []
-    for plan in sorted(planned, key=lambda p: (p.run.folder, p.run.task_id)):
-        used = folder_scale(plan.facts["task_type"], scores[plan.named.experiment], scale)
-        for trial in split_trials(plan.run.logs, plan.facts["agent_count"], plan.run.prefix) or NO_TRIAL:
-            outcome = run_outcome(plan.run.task_id, trial, plan.definition, plan.facts, used, plan.run.folder)
-            outcome["flags"] += plan.flags
-            outcome["model_name"] = plan.named.model_name
-            outcome["model_source"] = plan.named.model_source
-            outcome["experiment"] = plan.named.fields.get("experiment") or os.path.basename(plan.named.experiment)
-            outcome["experiment_total"] = plan.total
-            outcome["suite"] = plan.named.fields.get("suite")
-            outcomes.append(outcome)
-    return outcomes
-
-
-def _flag_stale(outcomes: list[TaskOutcome]) -> None:
-    """Flag logs that stand in two runs, and these runs: equal content, or an equal start."""
-    seen = defaultdict(list)
-    for i, outcome in enumerate(outcomes):
-        for log in outcome["agent_outcomes"]:
-            for mark in filter(None, (log["digest"], log["task_start"])):
-                seen[mark].append((i, outcome["flags"], log["flags"]))
-    for found in seen.values():
-        if len({i for i, _, _ in found}) > 1:
-            for flags in (flags for _, *both in found for flags in both):
-                flags += ["stale_copy"] * ("stale_copy" not in flags)
-
-
-def _add_durations(outcomes: list[TaskOutcome], marks: Mapping[str, FileMark]) -> None:
-    for outcome in outcomes:
-        starts = {log["source"]: log["task_start"] for log in outcome["agent_outcomes"] if log["task_start"]}
-        found = {source: marks.get(source) or mark_of(source) for source in starts}
-        spans = [mark.modified - starts[source] / 1000 for source, mark in found.items() if mark]
-        outcome["duration"] = max(spans, default=None)
-        late = bool(spans) and max(spans) >= outcome["facts"]["timeout"]
-        if late and not outcome["overall_is_successful"] and outcome["overall_completion_status"] != "TIMED_OUT":
-            outcome["overall_completion_status"] = CompletionStatus.TIMED_OUT
-            outcome["flags"].append("inferred_timeout")

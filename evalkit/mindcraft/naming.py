@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -74,7 +75,8 @@ class Naming:
             experiment = match.string[: match.end("experiment")]
         elif parent == model:  # arranged by hand: the models of an experiment lie side by side
             experiment = os.path.dirname(experiment)
-        return Named(model, source, experiment, {**s3, **fields})
+        # one string for all runs of an experiment: there may be many
+        return Named(sys.intern(model), source, sys.intern(experiment), {**s3, **fields} if fields else s3)
 
     def fits_layout(self, run: RunFolder) -> bool:
         """Tell whether a run's path fits the layout that was stated, if one was."""

@@ -142,28 +142,28 @@ def run_outcome(
     if status == CompletionStatus.NO_SCORE_LOGGED and logs and not any(log["agent_log_processed"] for log in logs):
         status = CompletionStatus.LOG_FILE_ERROR
     metrics = (definition or {}).get("difficulty_metrics")
-    return TaskOutcome(
-        task_id=task_id,
-        model_name=None,
-        agent_count=facts["agent_count"] or len({log["agent_name"] for log in logs}),
-        task_type=facts["task_type"],
-        overall_raw_score=raw,
-        overall_score=score,
-        overall_is_successful=score == 1,
-        overall_is_completed=score is not None and score > 0,
-        overall_completion_status=status,
-        score_scale=used,
-        total_agent_logs_found=len(logs),
-        agent_outcomes=logs,
-        task_definition_metrics=metrics if isinstance(metrics, dict) else {},
-        repetition=trial.repetition,
-        repetition_rule=trial.rule,
-        has_definition=definition is not None,
-        definition_file=(definition or {}).get("definition_file"),
-        facts=facts,
-        flags=flags + _run_flags(logs, facts["agent_count"]),
-        source=source,
-    )
+    return {
+        "task_id": task_id,
+        "model_name": None,
+        "agent_count": facts["agent_count"] or len({log["agent_name"] for log in logs}),
+        "task_type": facts["task_type"],
+        "overall_raw_score": raw,
+        "overall_score": score,
+        "overall_is_successful": score == 1,
+        "overall_is_completed": score is not None and score > 0,
+        "overall_completion_status": status,
+        "score_scale": used,
+        "total_agent_logs_found": len(logs),
+        "agent_outcomes": logs,
+        "task_definition_metrics": metrics if isinstance(metrics, dict) else {},
+        "repetition": trial.repetition,
+        "repetition_rule": trial.rule,
+        "has_definition": definition is not None,
+        "definition_file": (definition or {}).get("definition_file"),
+        "facts": facts,
+        "flags": flags + _run_flags(logs, facts["agent_count"]),
+        "source": source,
+    }
 
 
 def normalise(raw: float | None, task_type: str, scale: Scale) -> tuple[str, float | None, list[str]]:

@@ -1,11 +1,11 @@
 """Frames of runs and agents; every column's name, type and unit stands here once."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import repeat
+from itertools import islice, repeat
 from operator import itemgetter, methodcaller
 from typing import TYPE_CHECKING, Any
 
-from evalkit.io import Column, frame, frame_of
+from evalkit.io import Column, frame, frame_of, joined, paused_gc
 from evalkit.mindcraft.facts import Facts
 from evalkit.mindcraft.format import EVENTS
 from evalkit.mindcraft.outcome import TaskOutcome
@@ -107,11 +107,13 @@ AGENT_COLUMNS = (
     *COUNT_COLUMNS,
     *_flag_columns(LOG_FLAGS),
 )
+BLOCK = 10_000  # runs of which the outcomes are held while their frames are made
 _FACTS = frozenset(Facts.__annotations__) - {"agent_count", "task_type"}
 _COUNTS = ("message_count", "command_count")
 _IDS_OF_RUN = ("model_name", "task_id", "repetition", "experiment")  # also of its logs
 
 
+@paused_gc()
 def aggregate_results_to_dataframe(task_outcomes: Iterable[TaskOutcome]) -> "pd.DataFrame":
     """Make a frame of task outcomes: one row per run.
 
@@ -126,19 +128,27 @@ def aggregate_results_to_dataframe(task_outcomes: Iterable[TaskOutcome]) -> "pd.
         truth values, or text where they are neither (or of several kinds).
     """
     outcomes = list(task_outcomes)
+    return _with_metrics(_runs_frame(outcomes), [outcome["task_definition_metrics"] for outcome in outcomes])
+
+
+def _runs_frame(outcomes: list[TaskOutcome]) -> "pd.DataFrame":
     logs = [outcome["agent_outcomes"] for outcome in outcomes]
     values = _values(outcomes, RUN_COLUMNS, FLAGS, [[log["events"] for log in own if log["events"]] for own in logs])
     values |= {name: map(itemgetter(name), [outcome["facts"] for outcome in outcomes]) for name in _FACTS}
     values |= {name: map(_sum_of(name), logs) for name in _COUNTS}
     values["final_system_message"] = map(_deciding_message, outcomes)
     values["parsing_errors"] = ("; ".join(error for log in own for error in log["parsing_errors"]) for own in logs)
-    table = frame_of(values, RUN_COLUMNS)
-    metrics = [_flat(outcome["task_definition_metrics"], "metric") for outcome in outcomes]
+    return frame_of(values, RUN_COLUMNS)
+
+
+def _with_metrics(table: "pd.DataFrame", of_runs: list[dict[str, Any]]) -> "pd.DataFrame":
+    metrics = [_flat(own, "metric") for own in of_runs]
     names = dict.fromkeys(name for row in metrics for name in row)
     columns = [Column(n, _dtype([row.get(n) for row in metrics]), "metric of the definition") for n in names]
     return table.join(frame(metrics, columns)) if columns else table
 
 
+@paused_gc()
 def agents_frame(task_outcomes: Iterable[TaskOutcome]) -> "pd.DataFrame":
     """Make a frame of all agents of task outcomes: one row per log, with the columns of `AGENT_COLUMNS`."""
     pairs = [(outcome, log) for outcome in task_outcomes for log in outcome["agent_outcomes"]]
@@ -147,6 +157,20 @@ def agents_frame(task_outcomes: Iterable[TaskOutcome]) -> "pd.DataFrame":
     values |= {name: map(methodcaller("get", name), runs) for name in _IDS_OF_RUN}
     values["parsing_errors"] = ("; ".join(log["parsing_errors"]) for log in logs)
     return frame_of(values, AGENT_COLUMNS)
+
+
+@paused_gc()
+def frames_of(task_outcomes: Iterable[TaskOutcome]) -> "tuple[pd.DataFrame, pd.DataFrame]":
+    """Make the frames of runs and of agents; of an iterator, only `BLOCK` outcomes are held at a time."""
+    outcomes = iter(task_outcomes)
+    runs, agents, metrics = [], [], []
+    block = list(islice(outcomes, BLOCK))
+    while block or not runs:
+        runs.append(_runs_frame(block))
+        agents.append(agents_frame(block))
+        metrics += [outcome["task_definition_metrics"] for outcome in block]
+        block = list(islice(outcomes, BLOCK))
+    return _with_metrics(joined(runs), metrics), joined(agents)
 
 
 def _values(

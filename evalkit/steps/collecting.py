@@ -58,8 +58,9 @@ def collect(
         Where the source is not there, `output` holds other things or lies in the source, it was collected with other
         options or more sources, or another process is at work on it.
     """
+    sources = [source] if isinstance(source, (str, os.PathLike)) else [one for one in source if one]
     with storage(storage_options):
-        return collect_files(source, output, _Histories(options), jobs, progress)
+        return collect_files(sources, output, _Histories(options), jobs, progress)
 
 
 def open_collected(path: Any) -> Dataset | None:

@@ -191,6 +191,17 @@ def test_histories_give_the_same_from_a_dataset(tmp_path):
         steps.load(tmp_path / "made", steps.Options(text_limit=7))
 
 
+@pytest.mark.parametrize("odd", ["[" * 300 + "]" * 300, "[NaN, -Infinity]", "1" * 400, '"\\ud800\\u0000"', "-0.0"])
+def test_odd_values_in_histories_come_back_as_they_were(tmp_path, odd):
+    record = '{"step": {"function_name": "f", "parameters": {"odd": %s}}, "success": true, "result": "x"}'
+    write(tmp_path / "steps" / "a.json", f"[{record % odd}, {record % 'NaN'}]")
+    steps.collect(tmp_path / "steps", tmp_path / "made")
+    assert_same(tmp_path / "steps", tmp_path / "made", steps)
+    expected = steps.load(tmp_path / "steps").histories
+    assert len(expected[0].records) == 2
+    assert repr(steps.load(tmp_path / "made").histories) == repr(expected)
+
+
 STOPPED = """
     import sys, os
     from evalkit import mindcraft
@@ -216,6 +227,93 @@ def test_killed_at_any_moment_it_goes_on_from_there(runs, tmp_path, chunks):
     assert there == listed
 
 
+def test_whatever_is_no_part_is_never_removed(runs, tmp_path):
+    made, other = tmp_path / "made", tmp_path / "other"
+    mindcraft.collect(runs, made)
+    mindcraft.collect(runs, other)
+    (made / "logs" / "model_name=linked").symlink_to(other / "logs" / "model_name=ft%3Agpt%3Ax")
+    (made / "files" / "000001.parquet").symlink_to(next((other / "files").iterdir()))
+    kept = [made / "mine.parquet", made / "logs" / "x.parquet", made / "mine" / "000001.parquet"]
+    kept += [made / "copy" / "logs" / "000001.parquet"]
+    for path in kept:
+        write(path, "my only copy")
+    kept += list(other.rglob("*.parquet"))
+    former, aside = made / "logs" / "model_name=a" / "999999.parquet", made / "logs" / ".evalkit-0.parquet"
+    write(former, "left by an edit that was stopped")
+    write(aside, "half a part")
+    for run in ("exp_c_01-03_10-00", None):
+        experiment(runs / run, "third", 2) if run else None
+        mindcraft.collect(runs, made)
+        assert [path for path in kept if not path.exists()] == []
+        assert not former.exists()
+        assert not aside.exists()
+    assert_same(runs, made)
+
+
+def test_a_folder_that_holds_parquet_files_is_no_place_for_a_dataset(runs, tmp_path):
+    write(tmp_path / "made" / "logs" / "000001.parquet", "my only copy")
+    with pytest.raises(SourceError, match="holds other files than a dataset, such as 000001"):
+        mindcraft.collect(runs, tmp_path / "made")
+    assert (tmp_path / "made" / "logs" / "000001.parquet").read_text() == "my only copy"
+
+
+def test_a_dataset_keeps_its_parts_however_its_url_is_written(runs):
+    for url in ("memory:///made", "memory://made//twice", "memory://made/slash/"):
+        mindcraft.collect(runs, url)
+        assert_same(runs, url)
+
+
+EDITED = {
+    "above": lambda about: about["parts"][0].__setitem__(2, "../000001.parquet"),
+    "absolute": lambda about: about["parts"][0].__setitem__(2, "/etc/passwd"),
+    "elsewhere": lambda about: about["parts"][0].__setitem__(0, "logs"),
+    "no name": lambda about: about["parts"][0].__setitem__(2, 5),
+    "cut": lambda about: about["parts"][0].pop(),
+    "without a word": lambda about: about.pop("sources"),
+    "number": lambda about: about.__setitem__("number", "x"),
+}
+
+
+@pytest.mark.parametrize("name", EDITED)
+def test_a_list_that_no_dataset_would_say_is_refused(runs, tmp_path, name):
+    mindcraft.collect(runs, tmp_path / "made")
+    about = json.loads((tmp_path / "made" / dataset.MANIFEST).read_text())
+    EDITED[name](about)
+    (tmp_path / "made" / dataset.MANIFEST).write_text(json.dumps(about))
+    for use in (mindcraft.load, lambda made: mindcraft.collect(runs, made)):
+        with pytest.raises(SourceError, match="no list of a dataset"):
+            use(tmp_path / "made")
+
+
+def test_a_list_that_may_not_be_read_is_not_taken_for_none(runs, tmp_path, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied")
+
+    mindcraft.collect(runs, tmp_path / "made")
+    monkeypatch.setattr("evalkit.io.manifest.read_file", refuse)
+    with pytest.raises(SourceError, match=r"evalkit-dataset.json: Permission denied"):
+        mindcraft.load(tmp_path / "made")
+
+
+def test_a_low_number_in_the_list_overwrites_no_part(runs, tmp_path):
+    mindcraft.collect(runs, tmp_path / "made")
+    about = json.loads((tmp_path / "made" / dataset.MANIFEST).read_text())
+    (tmp_path / "made" / dataset.MANIFEST).write_text(json.dumps(about | {"number": 0}))
+    EDITS["new"](runs)
+    mindcraft.collect(runs, tmp_path / "made")
+    assert_same(runs, tmp_path / "made")
+
+
+def test_where_all_logs_are_gone_another_version_keeps_the_dataset_too(runs, tmp_path, monkeypatch):
+    mindcraft.collect(runs, tmp_path / "made")
+    shutil.rmtree(runs)
+    runs.mkdir()
+    monkeypatch.setattr(collect, "code_version", lambda *_: "another")
+    with pytest.raises(SourceError, match="is there any more"):
+        mindcraft.collect(runs, tmp_path / "made")
+    assert len(mindcraft.load(tmp_path / "made").runs)
+
+
 def test_an_unfinished_dataset_says_so(runs, tmp_path):
     def stop(done, of):
         raise KeyboardInterrupt
@@ -224,6 +322,26 @@ def test_an_unfinished_dataset_says_so(runs, tmp_path):
         mindcraft.collect(runs, tmp_path / "made", progress=stop)
     with pytest.warns(UserWarning, match="was stopped"):
         assert len(mindcraft.load(tmp_path / "made").ledger) == 3
+
+
+def test_a_dataset_of_another_evalkit_says_so(runs, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(collect, "code_version", lambda *_: "0.0.1+abc")
+        mindcraft.collect(runs, tmp_path / "made")
+    with pytest.warns(UserWarning, match=r"another evalkit \(0.0.1\+abc\)"):
+        assert len(mindcraft.load(tmp_path / "made").ledger)
+
+
+def test_models_swap_their_names(runs, tmp_path):
+    a, b = (runs / name / "results.txt" for name in ("exp_a_01-01_10-00", "exp_b_01-02_10-00"))
+    mindcraft.collect(runs, tmp_path / "made")
+    first, second = a.read_text(), b.read_text()
+    write(a, second, age=9)
+    write(b, first, age=9)
+    mindcraft.collect(runs, tmp_path / "made")
+    assert_same(runs, tmp_path / "made")
+    logs = pd.read_parquet(tmp_path / "made" / "logs")
+    assert logs.groupby("model_name", observed=True).size().to_dict() == {"ft:gpt:x": 9, "org/model-7b": 7}
 
 
 def test_many_small_additions_leave_few_parts(tmp_path):
@@ -243,9 +361,20 @@ REFUSED = {
     "a dataset of mindcraft logs, not of crafter logs": lambda runs, out: crafter.collect(runs, out),
     "not of crafter": lambda runs, out: crafter.load(out),
     "is there any more": lambda runs, out: (shutil.rmtree(runs), runs.mkdir(), mindcraft.collect(runs, out)),
+    "no path was given": lambda runs, out: mindcraft.collect([], out),
+    "path is empty": lambda runs, out: mindcraft.collect("", out),
+    "'': no name for a dataset": lambda runs, out: mindcraft.collect(runs, ""),
+    "samples:x: no name": lambda runs, out: mindcraft.collect(runs, "samples:x"),
+    r"memory://\*: no name": lambda runs, out: mindcraft.collect(runs, "memory://*"),
+    "linked: a dataset can't lie": lambda runs, out: (
+        (runs.parent / "link").symlink_to(runs) or mindcraft.collect(runs, runs.parent / "link" / "linked")
+    ),
+    "url: a dataset can't lie": lambda runs, out: mindcraft.collect(runs, f"file://{runs}/url"),
+    "is a dataset itself": lambda runs, out: mindcraft.collect([runs, out], runs.parent / "new"),
+    "not beside other sources": lambda runs, out: mindcraft.load([runs, out]),
     "no list of a dataset": lambda runs, out: (out / dataset.MANIFEST).write_text("{") and mindcraft.load(out),
     "of another layout": lambda runs, out: (
-        (out / dataset.MANIFEST).write_text('{"layout": 99, "number": 1, "parts": []}') and mindcraft.load(out)
+        (out / dataset.MANIFEST).write_text('{"layout": 99}') and mindcraft.load(out)
     ),
     "remove the dataset and collect it again": lambda runs, out: (
         [path.write_bytes(b"PAR1") for path in (out / "logs").rglob("*.parquet")] and mindcraft.load(out)
@@ -274,6 +403,15 @@ def test_sources_may_be_added(runs, tmp_path):
     done = mindcraft.collect([a, b], tmp_path / "made")
     assert done.vanished == 0
     assert_same([a, b], tmp_path / "made")
+
+
+def test_a_file_beside_the_source_counts_once_its_folder_is_added(runs, tmp_path):
+    experiment = runs / "exp_a_01-01_10-00"
+    task = experiment / "multiagent_cooking_1_bread"
+    mindcraft.collect(task, tmp_path / "made")
+    assert_same(task, tmp_path / "made")
+    mindcraft.collect([task, experiment], tmp_path / "made")
+    assert_same([task, experiment], tmp_path / "made")
 
 
 def test_a_folder_that_can_not_be_listed_keeps_its_files(runs, tmp_path, monkeypatch):

@@ -1,3 +1,4 @@
+import json
 import os
 import subprocess
 import sys
@@ -10,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evalkit.io import Column, cached_frames, frame, store
+from evalkit import crafter, mindcraft
+from evalkit.io import Column, cached_frames, frame, ledger, store
 
 COLUMNS = (
     Column("text", "str", ""),
@@ -257,3 +259,24 @@ def test_processes_at_the_same_time_build_once(folder, tmp_path):
     assert [process.wait(timeout=60) for process in processes] == [0, 0, 0]
     assert len(list(tmp_path.glob("built-*"))) == 1
     assert len(list((tmp_path / "store").iterdir())) == 1
+
+
+@pytest.mark.parametrize("load", [mindcraft.load, crafter.load])
+def test_the_store_keeps_to_the_order_of_the_sources(folder, load):
+    (folder / "b.json").write_text(json.dumps({"turns": [], "session_id": "b", "event_history": []}))
+    (folder / "a.json").write_text(json.dumps({"turns": [], "session_id": "a", "event_history": []}))
+    _age(folder)
+    for names in (["a", "b"], ["b", "a"], ["a", "b"]):
+        found = load([folder / f"{name}.json" for name in names])
+        sources = (found.agents if load is mindcraft.load else found.episodes)["source"]
+        assert [os.path.basename(source)[0] for source in sources] == names
+
+
+def test_a_file_behind_a_url_that_could_not_be_read_is_tried_again(folder):
+    def build(reason):
+        rows = [{"source": "s3://x/a.json", "status": "failed", "reason": reason}]
+        return {"ledger": frame(rows, ledger.COLUMNS)}
+
+    reasons = ("TimeoutError: slow", "JSONDecodeError: truncated", "JSONDecodeError: built again")
+    found = [cached_frames("x", files(folder), lambda reason=reason: build(reason))["ledger"] for reason in reasons]
+    assert [ledger["reason"][0] for ledger in found] == [reasons[0], reasons[1], reasons[1]]

@@ -60,12 +60,12 @@ def test_the_overview_says_the_same_of_a_bucket(tmp_path, monkeypatch):
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", "me")
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "not-to-be-shown")
         backend = s3_backends["123456789012"]["aws"]
-        backend.create_bucket("logs", "us-east-1")
+        backend.create_bucket("overview", "us-east-1")
         for path in filter(Path.is_file, folder.rglob("*")):
-            backend.put_object("logs", f"runs/{path.relative_to(folder).as_posix()}", path.read_bytes())
+            backend.put_object("overview", f"runs/{path.relative_to(folder).as_posix()}", path.read_bytes())
         shutil.copytree(folder, tmp_path / "runs")
         expected = tables_of("model_overview", tmp_path / "a", runs=str(tmp_path / "runs"), tasks=TASKS)
-        found = tables_of("model_overview", tmp_path / "b", runs="s3://logs/runs", tasks=TASKS)
+        found = tables_of("model_overview", tmp_path / "b", runs="s3://overview/runs", tasks=TASKS)
     finally:
         server.stop()
     for table in expected:
