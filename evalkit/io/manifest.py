@@ -54,7 +54,7 @@ def read_manifest(path: str | os.PathLike) -> tuple[str, dict[str, Any], list[Pa
     except OSError as error:
         if isinstance(error, PermissionError) and is_url(folder):
             return None  # S3 may say that one is not allowed to read what is not there
-        raise SourceError(f"{manifest}: {error.strerror or error}") from None
+        raise SourceError(f"{folder}: {error.strerror or error}") from None
     try:
         about = json.loads(text)
         layout = about.pop("layout")
