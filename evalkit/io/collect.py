@@ -153,6 +153,8 @@ def collect_files(
             _check_free(path)
             dataset = Dataset(path, kind.tables, {"kind": kind.name, "complete": False, **about})
             dataset.commit()  # before any part is written: a folder with parts and no list is somebody else's
+        else:
+            dataset.sweep()  # what an edit that was stopped has left may fill the disk
         _check_same(dataset, names, kind)
         return _update(dataset, about, listing, kind, jobs, progress)
 
@@ -220,9 +222,7 @@ def _update(
         dataset.commit()
         if progress:
             progress(at + len(chunk), len(to_read))
-    if dataset.about["complete"]:
-        dataset.sweep()  # whoever was killed right after the last commit has not done so
-    else:
+    if not dataset.about["complete"]:
         kind.finish(dataset)
         dataset.commit(complete=True)
     return done

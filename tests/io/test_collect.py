@@ -270,6 +270,17 @@ def test_whatever_is_no_part_is_never_removed(runs, tmp_path):
     assert_same(runs, made)
 
 
+def test_what_a_full_disk_has_left_goes_before_anything_is_written(runs, tmp_path, monkeypatch):
+    mindcraft.collect(runs, tmp_path / "made")
+    left = tmp_path / "made" / "logs" / "model_name=a" / "999999.parquet"
+    write(left, "of an edit that found no room")
+    written = dataset.write_bytes
+    monkeypatch.setattr(dataset, "write_bytes", lambda *to: pytest.fail("no room") if left.exists() else written(*to))
+    EDITS["new"](runs)
+    mindcraft.collect(runs, tmp_path / "made")
+    assert_same(runs, tmp_path / "made")
+
+
 def test_a_folder_that_holds_parquet_files_is_no_place_for_a_dataset(runs, tmp_path):
     write(tmp_path / "made" / "logs" / "000001.parquet", "my only copy")
     with pytest.raises(SourceError, match="holds other files than a dataset, such as 000001"):
