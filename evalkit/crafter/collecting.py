@@ -10,7 +10,7 @@ from evalkit.crafter.scoring import WEIGHTS, Counting, check_rules
 from evalkit.crafter.table import TABLES, TraceRows, rows_of_file
 from evalkit.io import Source, SourceError, StorageOptions, storage
 from evalkit.io.collect import FILE_COLUMNS, FOLDER_COLUMNS, Collected, Kind, Progress, collect_files
-from evalkit.io.dataset import Dataset, open_to_read
+from evalkit.io.dataset import Dataset, in_order, open_to_read
 from evalkit.io.ledger import COLUMNS as LEDGER_COLUMNS
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def collected_frames(dataset: Dataset, pattern: str, rules: Mapping[str, Any]) -
         ledger = frames["ledger"]
         named = ledger.loc[[fnmatch(os.path.basename(path), pattern) for path in ledger["source"]], "source"]
         frames = {name: frame[frame["source"].isin(named)] for name, frame in frames.items()}
-    return {name: frame.sort_values("source", kind="stable", ignore_index=True) for name, frame in frames.items()}
+    return {name: in_order(frame) for name, frame in frames.items()}
 
 
 class _CrafterTraces(Kind):

@@ -54,16 +54,18 @@ def provenance(ledger: pd.DataFrame, **parameters: Any) -> None:
     ledger : DataFrame
         The ledger of the files that were read, with the column `source`.
     **parameters
-        The notebook's parameters. Where one names a dataset, the fingerprint is that of the dataset's files.
+        The notebook's parameters. Where one names a dataset, its files count in the fingerprint, not the logs.
     """
     used = ledger.loc[ledger["status"] != "skipped", "source"].tolist()
+    seen = set(used)
     given = [name for value in parameters.values() for name in (value if isinstance(value, list) else [value])]
-    datasets = [file for name in given if isinstance(name, str) for file in dataset_files(name)]
+    for root, parts in filter(None, (dataset_files(name) for name in given if isinstance(name, str))):
+        seen = {path for path in seen if not path.startswith(f"{root}/")}.union(parts)
     rows = [
         ("made", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")),
         *package_versions().items(),
         *((f"parameter {name}", repr(value)) for name, value in parameters.items()),
         ("input files", f"{len(used)} read, {len(ledger)} seen"),
-        ("fingerprint of the input", fingerprint(datasets or used)),
+        ("fingerprint of the input", fingerprint(seen)),
     ]
     show_table(pd.DataFrame(rows, columns=["what", "value"]), caption="Provenance")

@@ -16,10 +16,8 @@ from evalkit.io.manifest import MANIFEST
 from evalkit.io.parallel import Parse, parse_files
 from evalkit.io.paths import absolute, has_magic, is_url, protocol_of
 from evalkit.io.sources import Listing, Source, list_source, mark_of
-from evalkit.io.storage import FileMark
+from evalkit.io.storage import SETTLED, FileMark
 from evalkit.io.versions import code_version
-
-SETTLED = 2.0  # seconds a file must have been left alone: one that is being written may change within its time stamp
 
 FILE_COLUMNS = (
     Column("source", "str", "path of the file"),
@@ -164,6 +162,8 @@ def collect_files(
             _check_free(path)
             dataset = Dataset(path, kind.tables, {"kind": kind.name, "complete": False, **about})
             dataset.commit()  # before any part is written: a folder with parts and no list is somebody else's
+        else:
+            dataset.sweep()  # what an edit that was stopped has left may fill the disk
         _check_same(dataset, names, kind)
         return _update(dataset, about, listing, kind, jobs, progress)
 
@@ -238,9 +238,7 @@ def _update(
         dataset.commit()
         if progress:
             progress(at + len(chunk), len(to_read))
-    if dataset.about["complete"]:
-        dataset.sweep()  # whoever was killed right after the last commit has not done so
-    else:
+    if not dataset.about["complete"]:
         kind.finish(dataset)
         dataset.commit(complete=True)
     return done

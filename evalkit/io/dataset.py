@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from evalkit.io.files import SourceError, read_files
-from evalkit.io.frames import Column, frame
+from evalkit.io.frames import Column, as_named, frame
 from evalkit.io.manifest import LAYOUT, MANIFEST, PART, Part, read_manifest
 from evalkit.io.output import remove_files, unfinished, write_bytes
 from evalkit.io.paths import absolute, is_url
@@ -263,6 +263,14 @@ def locked(path: str) -> Iterator[None]:
         except OSError:
             raise SourceError(f"{path}: another process is collecting into it") from None
         yield
+
+
+def in_order(rows: "pd.DataFrame") -> "pd.DataFrame":
+    """Sort rows by their source, as the files of a folder are listed."""
+    if not rows["source"].str.contains("\\ud", regex=False).any():
+        return rows.sort_values("source", kind="stable", ignore_index=True)
+    names = list(map(as_named, rows["source"]))  # a text column can't hold them
+    return rows.iloc[sorted(range(len(names)), key=names.__getitem__)].reset_index(drop=True)
 
 
 def marks_of(files: "pd.DataFrame") -> dict[str, FileMark]:

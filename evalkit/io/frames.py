@@ -1,5 +1,6 @@
 """Frames from rows: typed columns that are written down once, as data."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,6 +23,7 @@ class Column(NamedTuple):
 
 
 _PANDAS = {"str": "str", "int": "int64", "int?": "Int64", "float": "float64", "bool": "bool", "bool?": "boolean"}
+_HALF = re.compile(r"\\u(dc[89a-f][0-9a-f])")  # what Python makes of a byte that is not UTF-8
 _ARROW = {"str": "large_string", "float": "double"}  # what Arrow builds from a list several times as quickly
 
 
@@ -100,3 +102,8 @@ def _series(values: list, dtype: str) -> "pd.Series":
 def whole(text: str) -> str:
     """Write out half characters, as in file names that are not UTF-8."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+def as_named(text: str) -> str:
+    """Give back the name of a file that `whole` has written out."""
+    return _HALF.sub(lambda match: chr(int(match[1], 16)), text) if "\\ud" in text else text

@@ -30,10 +30,10 @@ class Part(NamedTuple):
         return int(os.path.basename(self.file).removesuffix(".parquet"))
 
 
-def dataset_files(path: str) -> list[str]:
-    """Name the parts of a dataset; none where `path` is something else."""
+def dataset_files(path: str) -> tuple[str, list[str]] | None:
+    """Name the root that a dataset was collected from, and its parts; None where `path` is something else."""
     found = read_manifest(path)
-    return [f"{found[0]}/{part.file}" for part in found[2]] if found else []
+    return (found[1]["root"], [f"{found[0]}/{part.file}" for part in found[2]]) if found else None
 
 
 def read_manifest(path: str | os.PathLike) -> tuple[str, dict[str, Any], list[Part], int] | None:

@@ -65,14 +65,16 @@ def list_source(source: Source, pattern: str = "*", *, recursive: bool = True) -
     marks: dict[str, FileMark] = {}
     for text in [source] if isinstance(source, str | os.PathLike) else source:
         base, paths = _expand(os.fspath(text))
+        found: list[str] = []
         for path in paths:
             own_files, own_folders, own_marks = _list_one(path, recursive)
             if own_folders and pattern != "*":
                 own_files = [file for file in own_files if fnmatch(os.path.basename(file), pattern)]
             roots.append(base or (path if own_folders else os.path.dirname(path)))
-            files |= dict.fromkeys(sorted(own_files))
+            found += own_files
             folders |= dict.fromkeys(sorted(own_folders))
             marks |= own_marks
+        files |= dict.fromkeys(sorted(found))
     root = roots[0] if len(set(roots)) == 1 else common_folder(map(absolute, roots))
     return Listing(root, list(files), list(folders), marks)
 

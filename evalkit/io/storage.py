@@ -9,6 +9,9 @@ StorageOptions = Mapping[str, Any] | None
 _options: ContextVar[StorageOptions] = ContextVar("storage_options", default=None)
 
 
+SETTLED = 2.0  # seconds a file must have been left alone: one that is being written may change within its time stamp
+
+
 class FileMark(NamedTuple):
     """What tells one state of a file from another: bytes, time of the last change (epoch seconds), and more."""
 

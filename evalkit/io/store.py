@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from evalkit.io.parquet import read_table, to_frame, to_table, write_table
 from evalkit.io.paths import is_url
 from evalkit.io.sources import FileMark, mark_of
-from evalkit.io.storage import storage_options
+from evalkit.io.storage import SETTLED, storage_options
 from evalkit.io.versions import code_version
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ try:
 except ImportError:  # Windows: two processes may build the same entry, and one of them keeps it
     fcntl = None
 
-SETTLED = 2.0  # seconds a file must have been left alone: one that is being written may change within its time stamp
 WAIT = 60.0  # seconds to wait for another process that builds the same entry
 KEPT_DAYS = 30
 KEPT_BYTES = 2_000_000_000

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalkit.io import Column, Listing, Source, StorageOptions, storage
 from evalkit.io.collect import FILE_COLUMNS, FOLDER_COLUMNS, Collected, Kind, Progress, collect_files
-from evalkit.io.dataset import Dataset, marks_of, open_to_read
+from evalkit.io.dataset import Dataset, in_order, marks_of, open_to_read
+from evalkit.io.frames import as_named
 from evalkit.mindcraft.definitions import TaskDefinitions
 from evalkit.mindcraft.folders import group_by_task
 from evalkit.mindcraft.format import CompletionStatus
@@ -111,13 +112,14 @@ def contents(dataset: Dataset) -> Contents:
     """Read what a dataset holds, as parsing the files would give it."""
     outcomes = {log["source"]: log for log in _outcomes(dataset)}
     files = dataset.read("files")
-    above = set(files.loc[files["beside"], "source"])
+    above = set(map(as_named, files.loc[files["beside"], "source"]))
     parsed: list[ParsedFile] = []
     near: list[ParsedFile] = []
     for file in _files(dataset):
         (near if file.source in above else parsed).append(file._replace(outcome=outcomes.get(file.source)))
-    marks = marks_of(files[~files["beside"]])
-    listing = Listing(dataset.about["root"], sorted(marks), dataset.read("folders")["source"].tolist(), marks)
+    marks = {as_named(path): mark for path, mark in marks_of(files[~files["beside"]]).items()}
+    folders = list(map(as_named, dataset.read("folders")["source"]))
+    listing = Listing(dataset.about["root"], sorted(marks), folders, marks)
     return Contents(parsed, near, listing)
 
 
@@ -165,7 +167,7 @@ class _MindcraftLogs(Kind):
         said = dataset.about["root"] + naming.to_json(orient="values")
         named_by = hashlib.blake2b(said.encode(errors="surrogatepass"), digest_size=8).hexdigest()
         if dataset.about.get("named_by") != named_by:
-            dataset.rename("logs", lambda sources: self._models(dataset, sources))
+            dataset.rename("logs", lambda sources: self._models(dataset, list(map(as_named, sources))))
             dataset.about["named_by"] = named_by
 
     def _models(self, dataset: Dataset, sources: Iterable[str]) -> list[str]:
@@ -183,15 +185,16 @@ class _MindcraftLogs(Kind):
 
 def _files(dataset: Dataset) -> Iterator[ParsedFile]:
     """Read what a dataset holds of each file, but for the outcomes of logs."""
-    files = dataset.read("files").sort_values("source")
+    files = in_order(dataset.read("files"))
     columns = ("source", "kind", "error", "model", "results")
     for source, kind, error, model, results in zip(*(_plain(files[name]) for name in columns), strict=True):
-        yield ParsedFile(source, kind, None, results and Results(*json.loads(results)), model, error)
+        yield ParsedFile(as_named(source), kind, None, results and Results(*json.loads(results)), model, error)
 
 
 def _outcomes(dataset: Dataset) -> Iterator[AgentOutcome]:
     logs = dataset.read("logs").drop(columns="model_name")
     columns = {name: _plain(logs[name]) for name in logs}
+    columns["source"] = list(map(as_named, columns["source"]))
     columns["completion_status"] = list(map(CompletionStatus, columns["completion_status"]))
     for values in zip(*columns.values(), strict=True):
         yield dict(zip(columns, values, strict=True))  # type: ignore[misc]

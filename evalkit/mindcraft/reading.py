@@ -3,7 +3,7 @@
 import os
 from typing import TYPE_CHECKING
 
-from evalkit.io import BrokenFileError, SourceError, decode_json, plain, read_file, resolve
+from evalkit.io import BrokenFileError, SourceError, decode_json, is_url, plain, read_file, resolve
 from evalkit.mindcraft.format import ANYTHING, EVENT
 from evalkit.mindcraft.parse import describe, parse_file, read_final
 
@@ -105,8 +105,14 @@ def show_conversations(runs: "pd.DataFrame", agents: "pd.DataFrame", last: int =
     keys = ["source", "task_id", "repetition"]
     folders = agents.assign(file=agents["source"], source=agents["source"].map(os.path.dirname))
     logs = folders.groupby(keys)["file"].apply(list).to_dict()
-    for run in runs.head(limit).to_dict("records"):
-        files = logs.get(tuple(run[key] for key in keys), [])
+    shown = [(run, logs.get(tuple(run[key] for key in keys), [])) for run in runs.head(limit).to_dict("records")]
+    named = [file for _, files in shown for file in files]
+    if named and not any(is_url(file) or os.path.exists(file) for file in named):
+        show_text(
+            f"The logs are not where they were read ({plain(named[0])} and all others): there is nothing to show."
+        )
+        return
+    for run, files in shown:
         title = f"{run['task_id']}, repetition {run['repetition']}: {run['overall_completion_status']}"
         show_details(title, "\n".join(_or_reason(file, last) for file in files) or "No agent log in this folder.")
     if len(runs) > limit:

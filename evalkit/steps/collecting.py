@@ -7,7 +7,7 @@ from typing import Any
 
 from evalkit.io import Column, FileMark, Ledger, Source, SourceError, StorageOptions, is_url, mark_of, storage
 from evalkit.io.collect import FILE_COLUMNS, FOLDER_COLUMNS, Collected, Kind, Progress, collect_files
-from evalkit.io.dataset import Dataset, open_to_read
+from evalkit.io.dataset import Dataset, in_order, open_to_read
 from evalkit.io.ledger import COLUMNS as LEDGER_COLUMNS
 from evalkit.io.parquet import is_json
 from evalkit.steps.format import DEFAULTS, Options
@@ -78,8 +78,8 @@ def collected_histories(dataset: Dataset, options: Options) -> tuple[list[Histor
     """
     if dataset.about["options"] != to_jsonable(options):
         raise SourceError(f"{dataset.path}: was collected with other options; collect anew with these")
-    histories = dataset.read("histories").sort_values("source", kind="stable")
-    files = dataset.read("files").sort_values("source")
+    histories = in_order(dataset.read("histories"))
+    files = in_order(dataset.read("files"))
     ledger = Ledger()
     for row in files.itertuples():
         ledger.add(row.source, row.status, row.reason)

@@ -5,7 +5,7 @@ import shutil
 import pandas as pd
 import pytest
 
-from evalkit import display
+from evalkit import display, mindcraft
 from evalkit.display.sources import fingerprint
 
 
@@ -58,3 +58,12 @@ def test_provenance_names_versions_parameters_and_input(folder, shown, tags):
     assert "['a']" in texts
     assert {"evalkit", "pandas", "Python"} <= set(texts)
     assert fingerprint(files(folder)[:1]) in texts
+
+
+def test_a_dataset_stands_for_its_logs_and_what_lies_elsewhere_counts_too(folder, tmp_path, shown, tags):
+    logs, tasks = folder / "sub", folder / "a.json"
+    mindcraft.collect(logs, tmp_path / "made")
+    ledger = pd.DataFrame({"source": files(folder), "status": "used", "reason": ""})
+    display.provenance(ledger, runs=str(tmp_path / "made"), tasks=[str(tasks)])
+    parts = [str(path) for path in (tmp_path / "made").rglob("*.parquet")]
+    assert fingerprint([*parts, str(tasks)]) in tags(shown[0][0]["text/html"]).texts

@@ -191,6 +191,26 @@ def test_histories_give_the_same_from_a_dataset(tmp_path):
         steps.load(tmp_path / "made", steps.Options(text_limit=7))
 
 
+ROOMS = {"mindcraft": mindcraft, "crafter": crafter, "steps": steps}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_files_of_any_name_stand_in_the_order_of_the_folder(tmp_path, room):
+    samples = Path(make_crafter.__file__).parent
+    found = [path.read_text() for path in sorted((samples / room).rglob("*.json"))]
+    texts = [log(1, name) for name in "abcdef"] if room == "mindcraft" else found
+    names = ("b/a\udcff_0_0.json", "b/az_0_0.json", "b-1\udcfe/x\n_0_0.json", "b/%='\"_0_0.json", "b-1/é_0_0.json")
+    for name, text in zip(names, texts, strict=False):
+        write(tmp_path / "logs" / name, text)
+    write(tmp_path / "logs" / "b-1\udcfe" / "results.txt", repr({"model": "named", "total": 1}))
+    ROOMS[room].collect(tmp_path / "logs", tmp_path / "made")
+    assert_same(tmp_path / "logs", tmp_path / "made", ROOMS[room])
+    ROOMS[room].collect(f"{tmp_path}/logs/b*", tmp_path / "of a glob")
+    assert_same(f"{tmp_path}/logs/b*", tmp_path / "of a glob", ROOMS[room])
+    if room == "mindcraft":
+        assert (tmp_path / "made" / "logs" / "model_name=named").is_dir()
+
+
 @pytest.mark.parametrize("odd", ["[" * 300 + "]" * 300, "[NaN, -Infinity]", "1" * 400, '"\\ud800\\u0000"', "-0.0"])
 def test_odd_values_in_histories_come_back_as_they_were(tmp_path, odd):
     record = '{"step": {"function_name": "f", "parameters": {"odd": %s}}, "success": true, "result": "x"}'
@@ -250,6 +270,17 @@ def test_whatever_is_no_part_is_never_removed(runs, tmp_path):
     assert_same(runs, made)
 
 
+def test_what_a_full_disk_has_left_goes_before_anything_is_written(runs, tmp_path, monkeypatch):
+    mindcraft.collect(runs, tmp_path / "made")
+    left = tmp_path / "made" / "logs" / "model_name=a" / "999999.parquet"
+    write(left, "of an edit that found no room")
+    written = dataset.write_bytes
+    monkeypatch.setattr(dataset, "write_bytes", lambda *to: pytest.fail("no room") if left.exists() else written(*to))
+    EDITS["new"](runs)
+    mindcraft.collect(runs, tmp_path / "made")
+    assert_same(runs, tmp_path / "made")
+
+
 def test_a_folder_that_holds_parquet_files_is_no_place_for_a_dataset(runs, tmp_path):
     write(tmp_path / "made" / "logs" / "000001.parquet", "my only copy")
     with pytest.raises(SourceError, match="holds other files than a dataset, such as 000001"):
@@ -291,7 +322,7 @@ def test_a_list_that_may_not_be_read_is_not_taken_for_none(runs, tmp_path, monke
 
     mindcraft.collect(runs, tmp_path / "made")
     monkeypatch.setattr("evalkit.io.manifest.read_file", refuse)
-    with pytest.raises(SourceError, match=r"evalkit-dataset.json: Permission denied"):
+    with pytest.raises(SourceError, match="made: Permission denied"):
         mindcraft.load(tmp_path / "made")
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 
 import pytest
 
@@ -140,3 +141,11 @@ def test_a_run_without_logs_says_so(tmp_path, shown):
     logs = load(write_all(tmp_path, {"exp_1/cook/Andy_0_0.json": 1}))
     show_conversations(analysis.failed_runs(logs.runs), logs.agents)
     assert shown == ["multiagent_cooking_1_bread, repetition 0: NO_SCORE_LOGGED\nNo agent log in this folder."]
+
+
+def test_logs_that_are_gone_are_named_once(tmp_path, shown):
+    logs = load(write_all(tmp_path, {f"exp_1/t{i}/Andy_0_0.json": 0 for i in range(3)}))
+    shutil.rmtree(tmp_path / "exp_1")
+    show_conversations(logs.runs, logs.agents)
+    (text,) = shown
+    assert text.startswith("The logs are not where they were read")
