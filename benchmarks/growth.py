@@ -18,7 +18,6 @@ from pathlib import Path
 import click
 
 from benchmarks.make_mindcraft import make_runs
-from evalkit.mindcraft import collect
 
 MODELS = 5
 READ = """
@@ -52,9 +51,10 @@ def main(sizes: tuple[int, ...], rounds: int, kilobytes: int, dataset: bool) -> 
         for size in sizes:
             folders[size] = Path(made) / f"runs-{size}"
             make_runs(folders[size], MODELS, size // MODELS, longest=kilobytes * 1000)
-            if dataset:
-                collect(folders[size], Path(made) / f"dataset-{size}")
-                folders[size] = Path(made) / f"dataset-{size}"
+            if dataset:  # in a process of its own: what is started later inherits this one's peak
+                made_of, folders[size] = folders[size], Path(made) / f"dataset-{size}"
+                command = ["evalkit", "collect", "mindcraft", str(made_of), "--output", str(folders[size])]
+                subprocess.run([sys.executable, "-m", *command], check=True, capture_output=True)
         times: dict[int, list[tuple[float, int, float]]] = {size: [] for size in sizes}
         for counted in [False] + [True] * rounds:
             for size, folder in folders.items():

@@ -6,6 +6,7 @@ from fnmatch import fnmatch
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from evalkit.crafter.parse import SERIAL_BELOW
 from evalkit.crafter.scoring import WEIGHTS, Counting, check_rules
 from evalkit.crafter.table import TABLES, TraceRows, rows_of_file
 from evalkit.io import Source, SourceError, StorageOptions, storage
@@ -85,7 +86,7 @@ def collected_frames(dataset: Dataset, pattern: str, rules: Mapping[str, Any]) -
 
 
 class _CrafterTraces(Kind):
-    name, tables, chunk = "crafter", _TABLES, 500
+    name, tables, chunk, serial_below = "crafter", _TABLES, 500, SERIAL_BELOW
 
     def __init__(self, pattern: str, rules: Mapping[str, Any]) -> None:
         self.pattern = pattern

@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 from evalkit.crafter.collecting import collected_frames, open_collected
 from evalkit.crafter.format import Event, Trace
-from evalkit.crafter.parse import UNKNOWN, fit, open_trace, read_trace
+from evalkit.crafter.parse import SERIAL_BELOW, UNKNOWN, fit, open_trace, read_trace
 from evalkit.crafter.scoring import (
     NO_SCORED_EVENTS,
     WEIGHTS,
@@ -31,8 +31,6 @@ from evalkit.io import (
 )
 from evalkit.io.dataset import Dataset
 from evalkit.io.ledger import Entry
-
-SERIAL_BELOW = 100  # traces; with images they are a hundred times as long as other logs
 
 
 class TraceScore(TypedDict, total=False):

@@ -4,7 +4,8 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from evalkit.crafter.evaluate import SERIAL_BELOW, TraceScore, score_file
+from evalkit.crafter.evaluate import TraceScore, score_file
+from evalkit.crafter.parse import SERIAL_BELOW
 from evalkit.crafter.printing import breakdown_lines, mean_text
 from evalkit.crafter.scoring import WEIGHTS
 from evalkit.io import Ledger, Source, StorageOptions, plain

@@ -5,7 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalkit.crafter.collecting import collected_frames, open_collected
-from evalkit.crafter.evaluate import SERIAL_BELOW
+from evalkit.crafter.parse import SERIAL_BELOW
 from evalkit.crafter.scoring import WEIGHTS, Counting, check_rules
 from evalkit.crafter.table import TABLES, TraceRows, rows_of_file
 from evalkit.io import Ledger, Source, SourceError, StorageOptions, frame, list_source, parse_files, paused_gc, storage

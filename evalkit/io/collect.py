@@ -13,7 +13,7 @@ from evalkit.io.dataset import Dataset, locked, marks_of, open_dataset
 from evalkit.io.files import SourceError
 from evalkit.io.frames import Column, whole
 from evalkit.io.manifest import MANIFEST
-from evalkit.io.parallel import Parse, parse_files
+from evalkit.io.parallel import SERIAL_BELOW, Parse, parse_files
 from evalkit.io.paths import absolute, has_magic, is_url, protocol_of
 from evalkit.io.sources import Listing, Source, list_source, mark_of
 from evalkit.io.storage import SETTLED, FileMark
@@ -49,6 +49,8 @@ class Kind:
         Glob for the names of files.
     chunk : int
         Files that are read before their rows are written: what bounds the memory.
+    serial_below : int
+        As for `parse_files`.
     """
 
     name: str
@@ -56,7 +58,8 @@ class Kind:
     parse: Parse
     options: Mapping[str, Any]
     pattern: str = "*"
-    chunk: int = 5000
+    chunk: int = 10_000
+    serial_below: int = SERIAL_BELOW
 
     def beside(self, files: list[str]) -> list[str]:
         """Name files outside the source that tell something of it; those that are not there are left out."""
@@ -250,7 +253,8 @@ def _add(
     """Read a chunk of files and add its rows."""
     begun = time.time()
     wanted = {path for path in paths.values() if kind.wants(path)}  # asked once: a file may become a folder
-    read = parse_files((path for path in paths.values() if path in wanted), partial(_parse, kind.parse), jobs)
+    reading = [path for path in paths.values() if path in wanted]
+    read = parse_files(reading, partial(_parse, kind.parse), jobs, kind.serial_below)
     found = [next(read) if path in wanted else (False, kind.unread(path)) for path in paths.values()]
     tables = kind.rows([parsed for _, parsed in found], dataset)
     for name, row, (failed, _) in zip(paths, tables["files"], found, strict=True):

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LONGEST_NAME = 150  # characters of a folder's name; longer names of models are cut there, not in the manifest
+PIECE = 10_000  # rows that are made Python objects at a time
 PART_ROWS = 100_000  # a part that has as many is not joined with new rows any more
 
 
@@ -86,6 +87,19 @@ class Dataset:
             models = pa.chunked_array([pa.repeat(model, len(rows)) for model, rows in names_of])
             rows["model_name"] = pd.Series(models.to_pandas(), dtype="str")
         return rows[names]
+
+    def pieces(self, table: str) -> "Iterator[pd.DataFrame]":
+        """Read a table piece by piece, without the models: of `PIECE` rows at most, in no order.
+
+        Raises
+        ------
+        SourceError
+            Where a part can't be read.
+        """
+        from evalkit.io.parquet import to_frame
+
+        for rows in self._tables([part for part in self.parts if part.table == table]):
+            yield from (to_frame(rows.slice(at, PIECE)) for at in range(0, len(rows), PIECE))
 
     def add(self, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """Add rows to a table."""

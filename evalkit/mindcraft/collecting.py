@@ -6,6 +6,7 @@ So the task definitions, the scale and everything else of `load` can be chosen a
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -60,7 +61,7 @@ TABLES = {
 class Contents(NamedTuple):
     """What a dataset gives in place of the files: their listing, what they say, and what those above them say."""
 
-    parsed: list[ParsedFile]
+    parsed: Iterable[ParsedFile]
     near: list[ParsedFile]
     listing: Listing
 
@@ -108,18 +109,17 @@ def open_collected(path: Any) -> Dataset | None:
     return open_to_read(path, _MindcraftLogs.name, TABLES)
 
 
-def contents(dataset: Dataset) -> Contents:
-    """Read what a dataset holds, as parsing the files would give it."""
-    outcomes = {log["source"]: log for log in _outcomes(dataset)}
-    files = dataset.read("files")
-    above = set(map(as_named, files.loc[files["beside"], "source"]))
-    parsed: list[ParsedFile] = []
-    near: list[ParsedFile] = []
-    for file in _files(dataset):
-        (near if file.source in above else parsed).append(file._replace(outcome=outcomes.get(file.source)))
-    marks = {as_named(path): mark for path, mark in marks_of(files[~files["beside"]]).items()}
-    folders = list(map(as_named, dataset.read("folders")["source"]))
-    listing = Listing(dataset.about["root"], sorted(marks), folders, marks)
+def contents(dataset: Dataset, *, with_marks: bool = False) -> Contents:
+    """Read what a dataset holds, as parsing the files would give it; the listing has marks where they are asked for."""
+    files = in_order(dataset.read("files"))
+    near = list(_files(files[files["beside"]]))
+    files = files[~files["beside"]]
+    paths = list(map(as_named, _plain(files["source"])))
+    marks = dict(zip(paths, marks_of(files).values(), strict=True)) if with_marks else {}
+    folders = list(map(as_named, dataset.read("folders")["source"].tolist()))
+    listing = Listing(dataset.about["root"], paths, folders, marks)
+    outcomes = {log["source"]: log for piece in dataset.pieces("logs") for log in _outcomes(piece)}
+    parsed = (file._replace(outcome=outcomes.pop(file.source, None)) for file in _files(files))
     return Contents(parsed, near, listing)
 
 
@@ -178,21 +178,20 @@ class _MindcraftLogs(Kind):
     def _named(self, dataset: Dataset) -> Naming:
         if self._naming is None:
             self._naming = Naming(dataset.about["root"], self.options["layout"])
-            for file in _files(dataset):
+            for file in _files(in_order(dataset.read("files"))):
                 name_from(file, self._naming)
         return self._naming
 
 
-def _files(dataset: Dataset) -> Iterator[ParsedFile]:
-    """Read what a dataset holds of each file, but for the outcomes of logs."""
-    files = in_order(dataset.read("files"))
-    columns = ("source", "kind", "error", "model", "results")
-    for source, kind, error, model, results in zip(*(_plain(files[name]) for name in columns), strict=True):
+def _files(files: "pd.DataFrame") -> Iterator[ParsedFile]:
+    """Take what a dataset holds of each file, but for the outcomes of logs."""
+    columns = [_plain(files[name]) for name in ("source", "kind", "error", "model", "results")]
+    del files  # which would be held until the last file is taken
+    for source, kind, error, model, results in zip(*columns, strict=True):
         yield ParsedFile(as_named(source), kind, None, results and Results(*json.loads(results)), model, error)
 
 
-def _outcomes(dataset: Dataset) -> Iterator[AgentOutcome]:
-    logs = dataset.read("logs").drop(columns="model_name")
+def _outcomes(logs: "pd.DataFrame") -> Iterator[AgentOutcome]:
     columns = {name: _plain(logs[name]) for name in logs}
     columns["source"] = list(map(as_named, columns["source"]))
     columns["completion_status"] = list(map(CompletionStatus, columns["completion_status"]))
@@ -201,5 +200,6 @@ def _outcomes(dataset: Dataset) -> Iterator[AgentOutcome]:
 
 
 def _plain(column: "pd.Series") -> list:
-    """Give a column's values with None for what is missing."""
-    return [None if value != value else value for value in column.tolist()]
+    """Give a column's values with None for what is missing, and one object for all texts that are equal."""
+    values = [None if value != value else value for value in column.tolist()]
+    return [value and sys.intern(value) for value in values] if column.dtype == "str" else values

@@ -89,7 +89,7 @@ def load(
     _check_options(scale, missing)
     with storage(storage_options):
         definitions = _definitions(tasks)
-        seen, marks, root, read = _opened(path, jobs)
+        seen, marks, root, read = _opened(path, jobs, original_mtimes)
         options = {"scale": scale, "missing": missing, "original_mtimes": original_mtimes}
 
         def build() -> dict[str, "pd.DataFrame"]:
@@ -166,11 +166,13 @@ def aggregate_results(
     return aggregate_results_to_dataframe(outcomes)
 
 
-def _opened(path: Source, jobs: int | None) -> tuple[list[str], dict[str, FileMark | None], str, Callable]:
+def _opened(
+    path: Source, jobs: int | None, with_marks: bool
+) -> tuple[list[str], dict[str, FileMark | None], str, Callable]:
     """Give the files that a source's frames depend on, with marks, its root, and what reads `assemble`'s input."""
     dataset = open_collected(path)
     if dataset is not None:
-        return [dataset.manifest], {}, dataset.path, lambda: contents(dataset)
+        return [dataset.manifest], {}, dataset.path, lambda: contents(dataset, with_marks=with_marks)
     listing = list_source(path)
     seen = [*listing.files, *listing.folders, *beside(listing.files)]
     marks = dict.fromkeys(filter(is_url, listing.folders)) | listing.marks
