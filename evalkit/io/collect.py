@@ -17,7 +17,6 @@ from evalkit.io.parallel import SERIAL_BELOW, Parse, parse_files
 from evalkit.io.paths import absolute, has_magic, is_url, protocol_of
 from evalkit.io.sources import Listing, Source, list_source, mark_of
 from evalkit.io.storage import SETTLED, FileMark
-from evalkit.io.versions import code_version
 
 FILE_COLUMNS = (
     Column("source", "str", "path of the file"),
@@ -144,6 +143,8 @@ def collect_files(
         Where the source is not there or holds nothing any more, `output` is no such dataset or lies in the source, it
         was collected with other options or sources, or another process is at work on it.
     """
+    from evalkit.io.versions import code_version  # slow to import, and what reads traces imports this module
+
     sources = [source] if isinstance(source, (str, os.PathLike)) else list(source)
     names = [_anchored(name) for name in sources]
     path = _anchored(output).rstrip("/")

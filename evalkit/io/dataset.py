@@ -23,7 +23,6 @@ from evalkit.io.output import remove_files, unfinished, write_bytes
 from evalkit.io.paths import absolute, is_url
 from evalkit.io.sources import list_source
 from evalkit.io.storage import FileMark
-from evalkit.io.versions import code_version
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -241,6 +240,8 @@ def open_to_read(path: Any, kind: str, columns: Mapping[str, Sequence[Column]]) 
     made = open_dataset(path, kind, columns)
     if made is None:
         return None
+    from evalkit.io.versions import code_version  # slow to import, and most sources are no datasets
+
     if not made.about["complete"]:
         text = "collecting was stopped, or still goes on; files may be missing until it is done"
         warnings.warn(f"{made.path}: {text}", stacklevel=4)

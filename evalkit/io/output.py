@@ -3,7 +3,6 @@
 import contextlib
 import glob
 import os
-import tempfile
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
@@ -120,6 +119,8 @@ def unfinished(folder: str) -> list[str]:
 
 def _replace(path: str, write: Callable[[str], object]) -> None:
     """Let `write` fill a file beside `path`, and put it in its place when it is whole."""
+    import tempfile  # slow to import, and many commands write nothing
+
     try:
         suffix = os.path.splitext(path)[1].lower()
         handle, aside = tempfile.mkstemp(suffix, _ASIDE, os.path.dirname(os.path.abspath(path)))

@@ -91,7 +91,7 @@ def test_an_error_of_the_caller_is_told_as_in_one_process(paths):
 def test_one_process_imports_nothing_for_several():
     script = (
         "import sys; from evalkit.crafter import evaluate_all_traces; evaluate_all_traces('samples:crafter'); "
-        "heavy = ('pandas', 'multiprocessing', 'concurrent.futures', 'asyncio', 'joblib'); "
+        "heavy = ('pandas', 'importlib.metadata', 'multiprocessing', 'concurrent.futures', 'asyncio', 'joblib'); "
         "print([name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
