@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalkit import crafter, mindcraft, steps
-from evalkit.io import SourceError, collect, dataset
+from evalkit.io import SourceError, collect, dataset, versions
 from evalkit.samples import make_crafter
 
 OLD = 1_600_000_000
@@ -339,7 +339,7 @@ def test_where_all_logs_are_gone_another_version_keeps_the_dataset_too(runs, tmp
     mindcraft.collect(runs, tmp_path / "made")
     shutil.rmtree(runs)
     runs.mkdir()
-    monkeypatch.setattr(collect, "code_version", lambda *_: "another")
+    monkeypatch.setattr(versions, "code_version", lambda *_: "another")
     with pytest.raises(SourceError, match="is there any more"):
         mindcraft.collect(runs, tmp_path / "made")
     assert len(mindcraft.load(tmp_path / "made").runs)
@@ -357,7 +357,7 @@ def test_an_unfinished_dataset_says_so(runs, tmp_path):
 
 def test_a_dataset_of_another_evalkit_says_so(runs, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(collect, "code_version", lambda *_: "0.0.1+abc")
+        patch.setattr(versions, "code_version", lambda *_: "0.0.1+abc")
         mindcraft.collect(runs, tmp_path / "made")
     with pytest.warns(UserWarning, match=r"another evalkit \(0.0.1\+abc\)"):
         assert len(mindcraft.load(tmp_path / "made").ledger)
