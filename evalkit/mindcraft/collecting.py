@@ -21,24 +21,17 @@ from evalkit.mindcraft.naming import Naming, compile_layout
 from evalkit.mindcraft.parse import AgentOutcome, ParsedFile, parse_file
 from evalkit.mindcraft.results import Results
 from evalkit.mindcraft.scan import BESIDE, beside, may_tell, name_from, unread
+from evalkit.mindcraft.table import AGENT_COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_AS_IN_AGENTS = {  # what the log itself says, or its name; the rest is found out when runs are put together
+    "source", "model_name", "raw_score", "completion_status", "final_system_message", "agent_log_processed",
+    "timed_out", "agent_name", "repetition", "message_count", "command_count", "skipped_turns", "task_start",
+}  # fmt: skip
 LOG_COLUMNS = (
-    Column("source", "str", "path of the log"),
-    Column("model_name", "str", "the model, as the folders tell without task definitions"),
-    Column("raw_score", "float", "score as logged"),
-    Column("completion_status", "str", "how this log ended"),
-    Column("final_system_message", "str", "the message that decided the status"),
-    Column("agent_log_processed", "bool", "the file could be read"),
-    Column("timed_out", "bool", "a time-out was logged"),
-    Column("agent_name", "str", "name of the agent, by the file's"),
-    Column("repetition", "int", "last number of the file's name"),
-    Column("message_count", "int", "turns with text; a lower bound"),
-    Column("command_count", "int", "commands in the agent's own turns; a lower bound"),
-    Column("skipped_turns", "int", "turns without text"),
-    Column("task_start", "float", "start of the task", "epoch milliseconds"),
+    *(column for column in AGENT_COLUMNS if column.name in _AS_IN_AGENTS),
     Column("digest", "str", "equal for copies"),
     Column("parsing_errors", "object", "what was wrong with the file"),
     Column("events", "object", "lines that tell of trouble, by kind"),

@@ -335,6 +335,7 @@ def test_a_low_number_in_the_list_overwrites_no_part(runs, tmp_path):
     assert_same(runs, tmp_path / "made")
 
 
+@pytest.mark.filterwarnings("ignore:.*collected by another evalkit")
 def test_where_all_logs_are_gone_another_version_keeps_the_dataset_too(runs, tmp_path, monkeypatch):
     mindcraft.collect(runs, tmp_path / "made")
     shutil.rmtree(runs)
