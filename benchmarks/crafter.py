@@ -126,7 +126,7 @@ def bound(folder: Path) -> int:
 WAYS: dict[str, Callable] = {
     "plain way": plain_way,
     "evaluate_all_traces": evaluate_all_traces,
-    f"bound ({NEEDLE.decode()})": bound,
+    "bound": bound,
 }
 
 
