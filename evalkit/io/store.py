@@ -118,7 +118,7 @@ def _may_pass(ledger: "pd.DataFrame | None") -> bool:
     """Tell whether a file behind a URL could not be read, which may be otherwise the next time."""
     if ledger is None:
         return False
-    unread = ledger[(ledger["status"] == "failed") & ledger["source"].map(is_url)]
+    unread = ledger[(ledger["status"] == "failed") & ledger["source"].map(is_url).astype(bool)]
     return unread["reason"].str.match(r"(?:OS|Timeout|Connection|Permission)Error:").any()
 
 
