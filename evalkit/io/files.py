@@ -67,10 +67,9 @@ def _read_local(paths: Iterable[str]) -> Iterator[tuple[str, bytes | OSError]]:
             path, descriptor = waiting.popleft()
             if isinstance(descriptor, OSError) and descriptor.errno in (errno.EMFILE, errno.ENFILE):
                 descriptor = _open(path)  # too many were open; by now some are closed
-            data = descriptor if isinstance(descriptor, OSError) else _read(descriptor)
             if (ahead := next(coming, None)) is not None:
                 waiting.append((ahead, _open(ahead)))
-            yield path, data
+            yield path, descriptor if isinstance(descriptor, OSError) else _read(descriptor)
     finally:
         for _, descriptor in waiting:
             if not isinstance(descriptor, OSError):

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -132,3 +133,17 @@ def test_a_pipe_in_a_folder_is_not_waited_for(tree):
 
 def test_read_file_gives_the_bytes(tree):
     assert read_file(tree / "a.json") == b"a.json"
+
+
+def test_one_file_is_held_at_a_time(tmp_path):
+    paths = [str(tmp_path / name) for name in "abcd"]
+    for path in paths:
+        Path(path).write_bytes(bytes(1_000_000))
+    tracemalloc.start()
+    try:
+        for _, data in read_files(paths):
+            assert len(data) == 1_000_000
+            del data
+        assert tracemalloc.get_traced_memory()[1] < 1_500_000
+    finally:
+        tracemalloc.stop()
