@@ -15,7 +15,7 @@ from evalkit.io.frames import Column, whole
 from evalkit.io.manifest import MANIFEST
 from evalkit.io.parallel import SERIAL_BELOW, Parse, parse_files
 from evalkit.io.paths import absolute, has_magic, is_url, protocol_of
-from evalkit.io.sources import Listing, Source, list_source, mark_of
+from evalkit.io.sources import Listing, Source, identity_of, list_source, mark_of
 from evalkit.io.storage import SETTLED, FileMark
 
 FILE_COLUMNS = (
@@ -185,17 +185,8 @@ def _lies_in(path: str, folders: Iterable[str]) -> bool:
     if is_url(path):
         return any(f"{path}/".startswith(f"{folder.rstrip('/')}/") for folder in folders)
     place = Path(path).resolve()
-    here = {_identity(str(folder)) for folder in (place, *place.parents)} - {None}
-    return any(_identity(folder) in here for folder in folders)
-
-
-def _identity(folder: str) -> tuple[int, int] | None:
-    """Give what tells a local folder whatever its name; None where it is not there."""
-    try:
-        status = os.stat(folder)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
+    here = {identity_of(str(folder)) for folder in (place, *place.parents)}
+    return any(identity_of(folder) in here for folder in folders)
 
 
 @paused_gc()

@@ -243,16 +243,18 @@ def _list_one(path: str, recursive: bool) -> tuple[list[str], list[str], dict[st
 def _walk(root: str, recursive: bool) -> tuple[list[str], list[str]]:
     """List a local folder; folders that were seen already are not listed again."""
     files: list[str] = []
-    visited: dict[tuple[int, int], str] = {}
+    folders: list[str] = []
+    seen: set[tuple[int, int] | str] | None = None  # what tells folders apart, asked for where a link may lead to one again
     waiting, links = [root], []
     while waiting or links:
         # links last: a folder that is there under its own name keeps it
         folder = waiting.pop() if waiting else links.pop()
         try:
-            status = os.stat(folder)
-            if (status.st_dev, status.st_ino) in visited:
-                continue
-            visited[status.st_dev, status.st_ino] = folder
+            if seen is not None:
+                if (identity := identity_of(folder)) in seen:
+                    continue
+                seen.add(identity)
+            folders.append(folder)
             with os.scandir(folder) as entries:
                 for entry in entries:
                     if entry.name.startswith("."):
@@ -265,9 +267,19 @@ def _walk(root: str, recursive: bool) -> tuple[list[str], list[str]]:
             if folder == root:
                 raise SourceError(f"{root}: {error.strerror or error}") from error
             files.append(folder)
-        if not waiting:
+        if links and not waiting:
             links.sort(reverse=True)
-    return files, list(visited.values())
+            seen = set(map(identity_of, folders)) if seen is None else seen
+    return files, folders
+
+
+def identity_of(folder: str) -> tuple[int, int] | str:
+    """Give what tells a local folder whatever its name; its name where it is not there."""
+    try:
+        status = os.stat(folder)
+    except OSError:
+        return folder
+    return status.st_dev, status.st_ino
 
 
 def _is_folder(entry: os.DirEntry) -> bool:
