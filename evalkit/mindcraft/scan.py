@@ -100,5 +100,5 @@ def empty_runs(
 
 def _folders_of(files: list[str]) -> set[str]:
     """Give the absolute paths of the folders that files stand in."""
-    folders = {file[: file.rfind("/") + 1] or file for file in files}  # far fewer than files
-    return {absolute(folder) for folder in map(os.path.dirname, folders)}
+    folders = {file[: file.rfind("/") + 1] for file in files}  # far fewer than files
+    return {absolute(folder[:-1] or folder) for folder in folders}
