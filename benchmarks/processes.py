@@ -32,7 +32,7 @@ from evalkit.mindcraft.parse import parse_file
 
 MODELS, AGENTS = 5, 2.5  # of generated Mindcraft runs: models, agents on average
 TRACES = 24  # generated; further files are links to these
-FILES = {"mindcraft": (300, 1000, 3000, 10_000), "crafter": (12, 25, 50, 100, 300)}
+FILES = {"mindcraft": (300, 1000, 3000, 10_000), "crafter": (25, 50, 100, 200, 500, 1000)}
 PARSE: dict[str, Callable] = {"mindcraft": parse_file, "crafter": table.rows_of_file}
 LOAD: dict[str, Callable] = {"mindcraft": mindcraft.load, "crafter": crafter.load}
 

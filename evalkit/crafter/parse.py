@@ -13,7 +13,7 @@ from evalkit.io.ledger import Entry
 
 UNKNOWN = "unknown"
 MALFORMED = "malformed_fields"
-SERIAL_BELOW = 300  # traces; with images two processes are 1.3 times as quick for so many
+SERIAL_BELOW = 500  # traces; with images two processes are 1.3 times as quick for so many
 
 _TRACE = msgspec.json.Decoder(Trace)
 _ANY = msgspec.json.Decoder()
