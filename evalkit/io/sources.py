@@ -244,7 +244,9 @@ def _walk(root: str, recursive: bool) -> tuple[list[str], list[str]]:
     """List a local folder; folders that were seen already are not listed again."""
     files: list[str] = []
     folders: list[str] = []
-    seen: set[tuple[int, int] | str] | None = None  # what tells folders apart, asked for where a link may lead to one again
+    seen: set[tuple[int, int] | str] | None = (
+        None  # asked for only where a link may lead to a folder again
+    )
     waiting, links = [root], []
     while waiting or links:
         # links last: a folder that is there under its own name keeps it

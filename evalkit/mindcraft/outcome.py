@@ -7,9 +7,10 @@ from typing import Any, Literal, NotRequired, TypedDict
 from evalkit.io import SourceError, absolute, list_source, parse_files, resolve
 from evalkit.mindcraft.definitions import TaskDefinitions
 from evalkit.mindcraft.facts import Facts, task_facts
+from evalkit.mindcraft.finals import as_fraction, status_of
 from evalkit.mindcraft.folders import Trial, group_by_task, split_trials
 from evalkit.mindcraft.format import CompletionStatus
-from evalkit.mindcraft.parse import AgentOutcome, as_fraction, parse_file, status_of
+from evalkit.mindcraft.parse import AgentOutcome, parse_file
 
 Scale = Literal["auto", "percent", "fraction"]
 NO_TRIAL = [Trial(0, [], "none")]  # a task folder without any log is a run all the same

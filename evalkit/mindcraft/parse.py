@@ -1,6 +1,5 @@
 """One agent log in, one outcome out; bad input never raises."""
 
-import math
 import os
 import zlib
 from collections import Counter
@@ -8,22 +7,18 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypedDict
 
 from evalkit.io import BrokenFileError, WrongShapeError, decode_json, read_file
+from evalkit.mindcraft.finals import as_fraction, deciding_text, judge, quotes_final, read_final, status_of
 from evalkit.mindcraft.format import (
     ANYTHING,
     COMMAND,
     EVENT,
-    FINAL,
-    FINAL_STARTS,
     LOG,
     NEVER_FIRST,
     NOT_LOGS_BY_NAME,
-    NUMBER,
     RESULTS,
-    WORDINGS,
     AgentLog,
     CompletionStatus,
     Turn,
-    holds_any,
     may_hold_event,
     model_of,
     other_kind,
@@ -31,6 +26,7 @@ from evalkit.mindcraft.format import (
 )
 from evalkit.mindcraft.results import Results, parse_results, results_of
 
+NO_TURNS = "TypeError: no list of turns in it"
 ENDS = 2048  # bytes of a log's beginning and end that tell it from others of the same length
 
 
@@ -64,16 +60,6 @@ class ParsedFile(NamedTuple):
     results: Results | None = None  # what a results file says
     model: str | None = None  # that an agent profile names
     error: str = ""  # why a file that is no log could not be read
-
-
-class Final(NamedTuple):
-    """One final message found in a system turn."""
-
-    text: str
-    timed_out: bool
-    score: float | None
-    implied: bool
-    not_a_number: bool
 
 
 def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
@@ -206,7 +192,7 @@ def _salvage(value: Any) -> AgentLog:
     fields = value if isinstance(value, dict) else {"turns": value}
     turns = fields.get("turns")
     if not isinstance(turns, list) or (turns is value and not any(isinstance(turn, dict) for turn in turns)):
-        raise WrongShapeError("TypeError: no list of turns in it")
+        raise WrongShapeError(NO_TURNS)
     good = [Turn(turn.get("role"), turn.get("content")) if isinstance(turn, dict) else Turn() for turn in turns]
     return AgentLog(turns=good, taskStart=fields.get("taskStart"))
 
@@ -222,12 +208,12 @@ def _read_log(source: str, log: AgentLog, recovered: list[str], data: bytes) -> 
             (system if role == "system" else own if role == "assistant" else others).append(content)
     finals = [final for text in system if text[:1] not in NEVER_FIRST and (final := read_final(text))]
     events = _count_events("\n".join(system))
-    quoted = not finals and _quotes_final("\n".join([*own, *others]))
+    quoted = not finals and quotes_final("\n".join([*own, *others]))
     commands = "\n".join([text for text in own if "!" in text])
     messages = len(system) + len(own) + len(others)
     name, repetition = name_and_number(source)
     skipped = len(log.turns) - messages
-    score, timed_out, flags = _judge(finals)
+    score, timed_out, flags = judge(finals)
     if quoted:
         flags.append("quoted_only")
     if "restarts" in events:
@@ -238,7 +224,7 @@ def _read_log(source: str, log: AgentLog, recovered: list[str], data: bytes) -> 
     return {
         "raw_score": score,
         "completion_status": status_of(score, as_fraction(score), timed_out),
-        "final_system_message": _deciding(finals),
+        "final_system_message": deciding_text(finals),
         "agent_log_processed": True,
         "parsing_errors": [],
         "timed_out": timed_out,
@@ -265,67 +251,3 @@ def _count_events(text: str) -> dict[str, int]:
     if not may_hold_event(text):
         return {}
     return dict(Counter(match.lastgroup for match in EVENT.finditer(text)))
-
-
-def _quotes_final(text: str) -> bool:
-    """Tell whether a final wording stands anywhere in a text; turns may be joined by line breaks here too."""
-    return holds_any(text, FINAL_STARTS) and FINAL.search(text) is not None
-
-
-def read_final(content: str) -> Final | None:
-    """Read a system message as a final one; None where its whole text is none of the wordings."""
-    text = content.strip()
-    return _final_of(text) if text.startswith(FINAL_STARTS) else None
-
-
-@lru_cache(maxsize=64)  # the same few end all logs
-def _final_of(text: str) -> Final | None:
-    match = FINAL.fullmatch(text)
-    if match is None:
-        return None
-    wording = next(w for i, w in enumerate(WORDINGS) if match[f"w{i}"] is not None)
-    if match["score"] is None:
-        return Final(text, wording.timed_out, wording.implied_score, wording.implied_score is not None, False)
-    number = float(match["score"]) if NUMBER.fullmatch(match["score"]) else math.nan
-    score = number if math.isfinite(number) else None
-    return Final(text, False, score, False, score is None)
-
-
-def _judge(finals: list[Final]) -> tuple[float | None, bool, list[str]]:
-    """Give the score, whether the log timed out, and the flags: the first message with a score decides."""
-    if not finals:
-        return None, False, []
-    scored = [final for final in finals if final.score is not None or final.not_a_number]
-    timed_out = any(final.timed_out for final in finals)
-    score = scored[0].score if scored else None
-    conflicting = len({final.score for final in scored}) > 1 or (timed_out and any(f.score for f in scored))
-    flags = ["score_implied"] * (score is not None and scored[0].implied)
-    flags += ["score_not_a_number"] * (bool(scored) and scored[0].not_a_number)
-    flags += ["score_out_of_range"] * (score is not None and not 0 <= score <= 100)
-    return score, timed_out, flags + ["conflicting"] * conflicting
-
-
-def _deciding(finals: list[Final]) -> str | None:
-    if not finals:
-        return None
-    first_timeout = next((final.text for final in finals if final.timed_out), None)
-    scored = next((final.text for final in finals if final.score is not None or final.not_a_number), None)
-    return first_timeout or scored or finals[0].text
-
-
-def as_fraction(score: float | None) -> float | None:
-    """Read a score of unknown scale: above 1 it is a percentage; None out of 0..100."""
-    if score is None or not 0 <= score <= 100:
-        return None
-    return score / 100 if score > 1 else score
-
-
-def status_of(raw: float | None, fraction: float | None, timed_out: bool) -> CompletionStatus:
-    """Name the status of a score; `fraction` is None where the raw score is out of range."""
-    if timed_out:
-        return CompletionStatus.TIMED_OUT
-    if raw is None:
-        return CompletionStatus.NO_SCORE_LOGGED
-    if fraction == 1:
-        return CompletionStatus.SUCCESS
-    return CompletionStatus.FAILED_PARTIAL_SCORE if raw > 0 else CompletionStatus.FAILED_SCORE_ZERO

@@ -4,8 +4,9 @@ import os
 from typing import TYPE_CHECKING
 
 from evalkit.io import BrokenFileError, SourceError, decode_json, is_url, plain, read_file, resolve
+from evalkit.mindcraft.finals import read_final
 from evalkit.mindcraft.format import ANYTHING, EVENT
-from evalkit.mindcraft.parse import describe, parse_file, read_final
+from evalkit.mindcraft.parse import describe, parse_file
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,11 +9,11 @@ from tabulate import tabulate
 from evalkit.io import SourceError, plain
 from evalkit.mindcraft.format import CompletionStatus
 from evalkit.mindcraft.logs import MindcraftLogs
+from evalkit.mindcraft.parse import NO_TURNS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-NO_TURNS = "TypeError: no list of turns in it"
 MOST_FAILED = 10  # lines on files that could not be read
 SHORT = {
     CompletionStatus.SUCCESS: "success",
