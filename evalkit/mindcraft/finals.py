@@ -37,7 +37,7 @@ def _final_of(text: str) -> Final | None:
 
 
 def quotes_final(text: str) -> bool:
-    """Tell whether a final wording stands anywhere in a text; turns may be joined by line breaks, which no wording holds."""
+    """Tell whether a final wording stands anywhere in a text; no wording holds a line break, which may join turns."""
     return holds_any(text, FINAL_STARTS) and FINAL.search(text) is not None
 
 
