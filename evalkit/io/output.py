@@ -90,7 +90,7 @@ def write_bytes(data: bytes, path: str) -> None:
             raise SourceError(f"{path}: {error.strerror or error}") from None
 
     def write(aside: str) -> None:
-        with open(aside, "wb") as file:
+        with open(aside, "r+b") as file:  # it is there and empty; where one is truncated, ext4 flushes it when closed
             file.write(data)
 
     try:

@@ -155,9 +155,7 @@ class _MindcraftLogs(Kind):
 
     def finish(self, dataset: Dataset) -> None:
         """Move logs whose model is another one by now, since a file that names it has come, gone or changed."""
-        files = dataset.read("files", ["source", "model", "results"])
-        naming = files[files["model"].notna() | files["results"].notna()].sort_values("source")
-        said = dataset.about["root"] + naming.to_json(orient="values")
+        said = dataset.about["root"] + _telling(dataset)[["source", "model", "results"]].to_json(orient="values")
         named_by = hashlib.blake2b(said.encode(errors="surrogatepass"), digest_size=8).hexdigest()
         if dataset.about.get("named_by") != named_by:
             dataset.rename("logs", lambda sources: self._models(dataset, list(map(as_named, sources))))
@@ -171,9 +169,15 @@ class _MindcraftLogs(Kind):
     def _named(self, dataset: Dataset) -> Naming:
         if self._naming is None:
             self._naming = Naming(dataset.about["root"], self.options["layout"])
-            for file in _files(in_order(dataset.read("files"))):
+            for file in _files(_telling(dataset)):
                 name_from(file, self._naming)
         return self._naming
+
+
+def _telling(dataset: Dataset) -> "pd.DataFrame":
+    """Give the files that say anything of models: few among many."""
+    files = dataset.read("files")
+    return in_order(files[files["model"].notna() | files["results"].notna()])
 
 
 def _files(files: "pd.DataFrame") -> Iterator[ParsedFile]:
