@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatch
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from evalkit.io import Source, SourceError, StorageOptions, storage
 from evalkit.io.collect import FILE_COLUMNS, FOLDER_COLUMNS, Collected, Kind, Progress, collect_files
 from evalkit.io.dataset import Dataset, in_order, open_to_read
 from evalkit.io.ledger import COLUMNS as LEDGER_COLUMNS
+from evalkit.io.sources import fits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,7 +80,7 @@ def collected_frames(dataset: Dataset, pattern: str, rules: Mapping[str, Any]) -
     frames["ledger"] = dataset.read("files", [column.name for column in LEDGER_COLUMNS])
     if pattern != EVERY:
         ledger = frames["ledger"]
-        named = ledger.loc[[fnmatch(os.path.basename(path), pattern) for path in ledger["source"]], "source"]
+        named = ledger.loc[[fits(path, pattern) for path in ledger["source"]], "source"]
         frames = {name: frame[frame["source"].isin(named)] for name, frame in frames.items()}
     return {name: in_order(frame) for name, frame in frames.items()}
 

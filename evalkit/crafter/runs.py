@@ -58,7 +58,7 @@ def load_runs(source: Source) -> Runs:
     """
     listing = list_source(source)
     ledger, runs, episodes = Ledger(), [], []
-    for path, data in read_files(p for p in listing.files if p.endswith((".json", ".jsonl"))):
+    for path, data in read_files(p for p in listing.files if p.lower().endswith((".json", ".jsonl"))):
         if isinstance(data, OSError):
             ledger.failed(path, f"{type(data).__name__}: {data.strerror or data}")
             continue

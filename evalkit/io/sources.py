@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Iterable
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,8 +26,8 @@ class Listing(NamedTuple):
     root : str
         The folder that all of it lies in.
     files, folders : list of str
-        In the order of the sources that were named, those of each sorted; none twice. A folder that can't be listed
-        stands among the files: reading it fails, and the ledger says why.
+        In the order of the sources that were named, those of each sorted; none twice, under
+        whatever names. A folder that can't be listed stands among the files: reading it fails, and the ledger says why.
     marks : dict of str to FileMark
         Of files behind a URL, as the listing names size and time; empty for local ones.
     """
@@ -69,14 +70,37 @@ def list_source(source: Source, pattern: str = "*", *, recursive: bool = True) -
         for path in paths:
             own_files, own_folders, own_marks = _list_one(path, recursive)
             if own_folders and pattern != "*":
-                own_files = [file for file in own_files if fnmatch(os.path.basename(file), pattern)]
+                own_files = [file for file in own_files if fits(file, pattern)]
             roots.append(base or (path if own_folders else os.path.dirname(path)))
             found += own_files
             folders |= dict.fromkeys(sorted(own_folders))
             marks |= own_marks
         files |= dict.fromkeys(sorted(found))
     root = roots[0] if len(set(roots)) == 1 else common_folder(map(absolute, roots))
+    if len(roots) > 1:
+        files, folders = _once(files), _once(folders)
     return Listing(root, list(files), list(folders), marks)
+
+
+def _once(paths: Iterable[str]) -> list[str]:
+    """Leave out local paths that lead where another one leads; one without links is kept, else the first."""
+    kept: dict[str, str] = {}
+    real = cache(os.path.realpath)  # of folders
+    for path in paths:
+        place = path
+        if not is_url(path):
+            folder, name = os.path.split(os.path.abspath(path))
+            place = os.path.join(real(folder), name)
+            place = os.path.realpath(place) if os.path.islink(place) else place
+        if place not in kept or path == place:
+            kept[place] = path
+    return list(kept.values())
+
+
+def fits(path: str, pattern: str) -> bool:
+    """Tell whether a file's name fits a glob; its ending may be in capitals."""
+    stem, dot, ending = os.path.basename(path).rpartition(".")
+    return fnmatch(f"{stem}{dot}{ending.lower()}", pattern) or fnmatch(f"{stem}{dot}{ending}", pattern)
 
 
 def list_files(source: Source, pattern: str = "*", *, recursive: bool = True) -> list[str]:
@@ -244,9 +268,7 @@ def _walk(root: str, recursive: bool) -> tuple[list[str], list[str]]:
     """List a local folder; folders that were seen already are not listed again."""
     files: list[str] = []
     folders: list[str] = []
-    seen: set[tuple[int, int] | str] | None = (
-        None  # asked for only where a link may lead to a folder again
-    )
+    seen: set[tuple[int, int] | str] | None = None  # asked for only where a link may lead to a folder again
     waiting, links = [root], []
     while waiting or links:
         # links last: a folder that is there under its own name keeps it

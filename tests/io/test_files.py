@@ -147,3 +147,22 @@ def test_one_file_is_held_at_a_time(tmp_path):
         assert tracemalloc.get_traced_memory()[1] < 1_500_000
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "sources",
+    [["{0}/runs", "runs"], ["runs/*"], ["runs/real", "runs/latest"], ["runs/latest/a.json", "runs/real/a.json"]],
+)
+def test_a_file_counts_once_whatever_its_names(tmp_path, monkeypatch, sources):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs/real").mkdir(parents=True)
+    (tmp_path / "runs/real/a.json").write_text("1")
+    (tmp_path / "runs/latest").symlink_to("real")
+    files = list_files([source.format(tmp_path) for source in sources])
+    assert [os.path.realpath(file) for file in files] == [str((tmp_path / "runs/real/a.json").resolve())]
+
+
+def test_endings_may_be_in_capitals(tmp_path):
+    for name in ("a.json", "b.JSON", "C.Json", "d.txt"):
+        (tmp_path / name).write_text("1")
+    assert [Path(file).name for file in list_files(tmp_path, "*.json")] == ["C.Json", "a.json", "b.JSON"]
