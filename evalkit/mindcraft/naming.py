@@ -6,7 +6,7 @@ import sys
 from functools import lru_cache
 from typing import NamedTuple
 
-from evalkit.io import SourceError, absolute
+from evalkit.io import SourceError, absolute, is_url
 from evalkit.mindcraft.folders import RunFolder, is_experiment_name
 from evalkit.mindcraft.results import Results
 
@@ -37,13 +37,17 @@ class Naming:
 
     def __init__(self, root: str, layout: str | None = None) -> None:
         self._root = absolute(root)
+        self._above = 0 if is_url(root) else self._root.rstrip(os.sep).count(os.sep)  # parts of a path above the root
         self._results: dict[str, Results] = {}
         self._profiles: dict[str, set[str]] = {}
         self._layout = compile_layout(layout) if layout else None
 
     def add_results(self, source: str, results: Results) -> None:
         """Take what a results file says; it speaks of the runs in its folder and in the folders just below."""
-        self._results.setdefault(os.path.dirname(absolute(source)), results)
+        known = self._results.setdefault(os.path.dirname(absolute(source)), results)
+        self._results[os.path.dirname(absolute(source))] = Results(
+            *(was if was is not None else new for was, new in zip(known, results, strict=True))
+        )
 
     def add_profile(self, source: str, model: str) -> None:
         """Take the model that an agent profile names; it speaks of the same runs as a results file."""
@@ -54,10 +58,13 @@ class Naming:
         return next((self._results[p] for p in _places(run) if p in self._results), None)
 
     def name(self, run: RunFolder) -> Named:
-        """Name a run's model: stated layout, results file, S3-like path, profiles, parent folder, else unknown."""
+        """Name a run's model: stated layout, results file, S3-like path, profiles, parent folder, else unknown.
+
+        A path is S3-like from the loaded folder on; where it begins above, chance may be at work, and it comes last.
+        """
         match = self._match_layout(run)
         fields = match.groupdict() if match else {}
-        s3 = s3_fields(_places(run)[-1])
+        s3, s3_above = s3_fields(_places(run)[-1], self._above), s3_fields(_places(run)[-1])
         results = self.results_for(run)
         profiles = next((self._profiles[p] for p in _places(run) if p in self._profiles), set())
         parent = os.path.basename(_places(run)[-1])
@@ -67,9 +74,12 @@ class Naming:
             "s3_path": s3.get("model_name"),
             "profile": " + ".join(sorted(profiles)),
             "parent_folder": None if run.flat or is_experiment_name(parent) else parent,
+            "s3_path above": s3_above.get("model_name"),
             UNKNOWN: UNKNOWN,
         }
         source, model = next((source, model) for source, model in sources.items() if model)
+        if source == "s3_path above":
+            source, s3 = "s3_path", s3_above
         experiment = _places(run)[-1]
         if "experiment" in fields:
             experiment = match.string[: match.end("experiment")]
@@ -127,10 +137,10 @@ def compile_layout(layout: str) -> tuple[re.Pattern, re.Pattern]:
 
 
 @lru_cache(maxsize=4096)
-def s3_fields(experiment: str) -> dict[str, str]:
-    """Read ``{task_type}/{model}/{suite}/{experiment}`` from an experiment's path; empty where it is another."""
+def s3_fields(experiment: str, above: int = 0) -> dict[str, str]:
+    """Read ``{task_type}/{model}/{suite}/{experiment}`` from an experiment's path, its first parts left out of it."""
     parts = experiment.split(os.sep)
-    for i in range(len(parts) - 4, -1, -1):
+    for i in range(len(parts) - 4, above - 1, -1):
         if parts[i] in _TYPE_FOLDERS and "experiments" not in parts[i:]:
             model, (suite, experiment) = "/".join(parts[i + 1 : -2]), parts[-2:]
             return {"task_type": parts[i], "model_name": model, "suite": suite, "experiment": experiment}

@@ -37,10 +37,31 @@ def names(root, **options) -> list[tuple[str, str]]:
         ({"exp_1/cook_Andy_0_0.json": 1}, ("unknown", "unknown")),
         ({"exp_1/cook_Andy_0_0.json": 1, "exp_1/results.txt": RESULTS}, ("from-results", "results")),
         ({LOG: 1, "exp_1/results.txt": RESULTS, "exp_1/profile.json": {"model": "p"}}, ("from-results", "results")),
+        (
+            {
+                LOG: 1,
+                "exp_1/results.txt": RESULTS,
+                "exp_1/results.json": {"total": 1, "successful": 1, "exp_name": "x"},
+            },
+            ("from-results", "results"),
+        ),
     ],
 )
 def test_the_best_source_names_the_model(tmp_path, files, expected):
     assert names(write_all(tmp_path / "experiments", files)) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("where", "files", "expected"),
+    [
+        ("crafting/study", {"E/gpt-4o/cook/agent_0.json": 1}, ("gpt-4o", "parent_folder")),
+        ("crafting/team/evals", {LOG: 1, "exp_1/profile.json": {"model": "p"}}, ("p", "profile")),
+        ("cooking/from", {"s3/suite/exp_1/cook/Andy_0_0.json": 1}, ("from/s3", "s3_path")),
+        ("cooking", {"from/s3/suite/exp/cook/Andy_0_0.json": 1}, ("from/s3", "s3_path")),
+    ],
+)
+def test_folders_above_what_is_loaded_are_s3_like_only_where_nothing_else_tells(tmp_path, where, files, expected):
+    assert names(write_all(tmp_path / where, files)) == [expected]
 
 
 def test_the_folder_above_what_is_loaded_is_asked_too(tmp_path):
