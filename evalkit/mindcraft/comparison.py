@@ -7,6 +7,7 @@ import pandas as pd
 
 from evalkit.io import SourceError
 from evalkit.mindcraft.by_task import cooking
+from evalkit.mindcraft.rates import tasks_of
 from evalkit.stats import Trend, compare_all, detectable_gap, mean_interval, pass_at_k, trend_test
 
 
@@ -99,8 +100,8 @@ def published(task_type: str) -> pd.DataFrame:
 def compare_models(runs: pd.DataFrame, value: str = "overall_is_successful") -> pd.DataFrame:
     """Compare every pair of models on the tasks both have runs of.
 
-    Runs of one model on one task are averaged first. A run without a score counts as a failure for success rates, and
-    is left out for scores.
+    Runs of one model on one task are averaged first; an id that files define differently stands for several tasks. A
+    run without a score counts as a failure for success rates, and is left out for scores.
 
     Parameters
     ----------
@@ -115,7 +116,7 @@ def compare_models(runs: pd.DataFrame, value: str = "overall_is_successful") -> 
         As `evalkit.stats.compare_all`: one row per pair, with the difference, its interval, p values with Holm's
         correction, whether it is decided, what n can show, and a sentence.
     """
-    return compare_all(runs, "model_name", "task_id", value)
+    return compare_all(runs.assign(task_id=tasks_of(runs)), "model_name", "task_id", value)
 
 
 def cooking_trend(runs: pd.DataFrame) -> pd.DataFrame:
@@ -180,7 +181,7 @@ def pass_at(runs: pd.DataFrame, ks: Sequence[int] = (1, 2)) -> pd.DataFrame:
     DataFrame
         model_name, k, n (tasks), estimate, low, high, method, warning.
     """
-    tasks = runs.groupby(["model_name", "task_id"])["overall_is_successful"].agg(["size", "sum"])
+    tasks = runs.groupby(["model_name", tasks_of(runs)])["overall_is_successful"].agg(["size", "sum"])
     rows = []
     for k in ks:
         enough = tasks[tasks["size"] >= k]

@@ -81,10 +81,11 @@ def progress(runs: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        model_name, experiment, task_type, runs, tasks, tasks_expected (as the results file says; NA where none is
-        there), total_duration and mean_duration in seconds (NaN unless the logs were loaded with original mtimes).
+        model_name, experiment (with the folder above where several have one name), task_type, runs, tasks,
+        tasks_expected (as the results file says; NA where none is there), total_duration and mean_duration in seconds
+        (NaN unless the logs were loaded with original mtimes).
     """
-    groups = runs.groupby(["model_name", "experiment", "task_type"], dropna=False)
+    groups = runs.assign(experiment=_experiments(runs)).groupby(["model_name", "experiment", "task_type"], dropna=False)
     table = groups.agg(
         runs=("task_id", "size"),
         tasks=("task_id", "nunique"),
@@ -93,3 +94,14 @@ def progress(runs: pd.DataFrame) -> pd.DataFrame:
         mean_duration=("duration", "mean"),
     )
     return table.reset_index()
+
+
+def _experiments(runs: pd.DataFrame) -> list[str]:
+    """Name the experiment of each run, with the folder above it where several experiments have one name."""
+    places = []
+    for name, source in zip(runs["experiment"], runs["source"], strict=True):
+        path = f"/{source}/"
+        places.append(path[: path.rfind(f"/{name}/")].rpartition("/")[-1])
+    several = pd.Series(places, runs.index, dtype="str").groupby(runs["experiment"]).transform("nunique") > 1
+    named = zip(places, runs["experiment"], several, strict=True)
+    return [f"{folder}/{name}" if repeated else name for folder, name, repeated in named]

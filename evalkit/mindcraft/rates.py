@@ -65,10 +65,18 @@ def _with_missing(
         raise ValueError(f"missing {missing!r}: failure or exclude")
     by = _columns(by)
     counted = has_score(runs) if missing == "exclude" else pd.Series(True, index=runs.index)
-    table = runs[by].assign(_value=runs[value].astype("float64").where(counted), _task=runs["task_id"])
+    table = runs[by].assign(_value=runs[value].astype("float64").where(counted), _task=tasks_of(runs))
     out = estimate_by(table, by, "_value", clusters="_task", kind=kind)
     lost = estimate_by(table.assign(_value=(~has_score(runs)).astype(float)), by, "_value")
     return out.assign(n_without_score=(lost["estimate"] * lost["n"]).round().astype("int64"))
+
+
+def tasks_of(runs: pd.DataFrame) -> pd.Series:
+    """Give what tells the task of each run: its id, with the definition's file where runs of an id have several."""
+    if "definition_file" not in runs:
+        return runs["task_id"]
+    several = runs.groupby("task_id")["definition_file"].transform("nunique") > 1
+    return runs["task_id"].mask(several, runs["task_id"] + " of " + runs["definition_file"].fillna("no file"))
 
 
 def _columns(by: str | Sequence[str]) -> list[str]:

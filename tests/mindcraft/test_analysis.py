@@ -223,3 +223,22 @@ def test_events_are_means_per_run(runs):
     table = analysis.event_means(runs)
     assert rows(table, "model_name", "n") == [("a", 8), ("b", 4)]
     assert math.isclose(table["message_count"][0], runs[runs["model_name"] == "a"]["message_count"].mean())
+
+
+def test_tasks_of_one_id_and_two_definitions_are_two_tasks(tmp_path):
+    files = {f"tasks/{name}.json": {"t": task(agent_count=n)} for name, n in (("a", 1), ("b", 2))}
+    for model, name in (("m1", "a"), ("m2", "b"), ("m3", "b")):
+        files |= {f"runs/exp_{model}/t/Andy_0_0.json": 1}
+        files |= {f"runs/exp_{model}/results.txt": repr({"model": model, "task_path": f"tasks/{name}.json"})}
+    runs = runs_df(write_all(tmp_path, files) / "runs", tmp_path / "tasks")
+    assert analysis.success_by(runs, [])["n_clusters"].tolist() == [2]
+    pairs = analysis.compare_models(runs)
+    assert pairs["n_tasks"].tolist() == [0, 0, 1]
+
+
+def test_experiments_of_one_name_in_two_folders_are_counted_apart(tmp_path):
+    files = {f"cooking/m/{suite}/exp/t{n}/Andy_0_0.json": 1 for suite in ("s1", "s2") for n in range(2)}
+    files |= {f"cooking/m/{suite}/exp/results.txt": "{'model': 'm', 'total': 3}" for suite in ("s1", "s2")}
+    table = analysis.progress(runs_df(write_all(tmp_path, files | {"cooking/m/s1/own/t/Andy_0_0.json": 1})))
+    assert table[["experiment", "tasks"]].to_numpy().tolist() == [["own", 1], ["s1/exp", 2], ["s2/exp", 2]]
+    assert table["tasks_expected"].tolist()[1:] == [3, 3]
