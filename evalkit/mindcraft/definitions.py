@@ -73,7 +73,8 @@ class TaskDefinitions(Mapping[str, Definition]):
         ----------
         task_id : str
         task_path : str, optional
-            The definition file named by ``results.txt``; the candidate whose path ends alike is taken.
+            The definition file named by ``results.txt``; the candidate whose path ends alike is taken. Where none
+            does, the file named may define the task otherwise, which is flagged.
         logs : int, optional
             How many agents logged. The only candidate with that `agent_count` is taken, flagged: a lost log would
             pick the wrong one.
@@ -84,7 +85,9 @@ class TaskDefinitions(Mapping[str, Definition]):
         """
         candidates = self.candidates(task_id)
         if len(candidates) < 2:
-            return Resolved(candidates[0] if candidates else None)
+            file = candidates[0]["definition_file"] if candidates else ""
+            other = bool(file and task_path) and not _shared_parts(file, task_path or "")
+            return Resolved(candidates[0] if candidates else None, ambiguous=other)
         if task_path:
             shared = [_shared_parts(c["definition_file"], task_path) for c in candidates]
             if max(shared) > 0 and shared.count(max(shared)) == 1:

@@ -28,7 +28,8 @@ LOG_FLAGS = {
     "turns_skipped": "some turns hold no text and were left out",
 }
 RUN_FLAGS = {
-    "ambiguous_definition": "the task id has differing definitions, and only the number of logs, or nothing, decided",
+    "ambiguous_definition": "files define the task id differently and only the number of logs, or nothing, decided; "
+    "or the results name a file that was not loaded",
     "extra_agent_logs": "more agents logged than the definition names",
     "inferred_timeout": "the duration reached the timeout; the log itself does not say so",
     "layout_mismatch": "the path does not fit the layout that was stated",

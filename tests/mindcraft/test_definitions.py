@@ -79,7 +79,7 @@ def test_a_path_without_files_is_named(tasks, path):
         ({**TWO, "task_id": "named"}, "used", "task definitions", {"named"}),
         (b"\xef\xbb\xbf" + json.dumps({"a": TWO}).encode(), "used", "task definitions", {"a"}),
         ({}, "skipped", "another shape", set()),
-        ([TWO], "skipped", "another shape", set()),
+        ([TWO], "skipped", "a list of no turns", set()),
         ({"dependencies": {"x": "1"}}, "skipped", "another shape", set()),
         ({"name": "Andy", "model": "m"}, "skipped", "agent profile", set()),
         ({"turns": [], "memory": ""}, "skipped", "another shape", set()),
@@ -127,6 +127,14 @@ def test_differing_definitions_are_told_by_the_file_else_by_the_logs_and_flagged
     assert run["has_definition"]
     assert f"{agents}_agent.json" in run["definition_file"]
     assert run["flag_missing_agent_logs"] is (logs < agents)
+
+
+@pytest.mark.parametrize(("task_path", "flagged"), [("tasks/a.json", True), ("elsewhere/b.json", False), (None, False)])
+def test_a_definition_from_another_file_than_the_results_name_is_flagged(tmp_path, task_path, flagged):
+    root = write_all(tmp_path, {"tasks/b.json": {"cook": TWO}, "runs/exp_1/cook/Andy_0_0.json": 1})
+    if task_path:
+        write(root / "runs/exp_1/results.txt", RESULTS.format(path=task_path))
+    assert runs_df(root / "runs", root / "tasks")["flag_ambiguous_definition"].tolist() == [flagged]
 
 
 def test_two_files_of_one_name_are_told_by_their_folders(tmp_path):
