@@ -60,7 +60,7 @@ def load(
         Task definition files; none: what can be is read from the ids.
     layout : str, optional
         What the folders' names mean, where they are not found out: a pattern of the run folder's path, such as
-        ``{model_name}/{task_id}``.
+        ``{model_name}/{task_id}``. A dataset knows the one that it was collected with.
     scale : {"auto", "percent", "fraction"}
         What construction scores are logged in; ``auto`` decides per experiment.
     missing : {"keep", "skip", "raise"}
@@ -89,7 +89,7 @@ def load(
     _check_options(scale, missing)
     with storage(storage_options):
         definitions = _definitions(tasks)
-        seen, marks, root, read = _opened(path, jobs, original_mtimes)
+        seen, marks, root, layout, read = _opened(path, jobs, layout, original_mtimes)
         options = {"scale": scale, "missing": missing, "original_mtimes": original_mtimes}
 
         def build() -> dict[str, "pd.DataFrame"]:
@@ -167,16 +167,21 @@ def aggregate_results(
 
 
 def _opened(
-    path: Source, jobs: int | None, with_marks: bool
-) -> tuple[list[str], dict[str, FileMark | None], str, Callable]:
-    """Give the files that a source's frames depend on, with marks, its root, and what reads `assemble`'s input."""
+    path: Source, jobs: int | None, layout: str | None, with_marks: bool
+) -> tuple[list[str], dict[str, FileMark | None], str, str | None, Callable]:
+    """Give the files that a source's frames depend on, with marks, its root and layout, and what reads its files."""
     dataset = open_collected(path)
     if dataset is not None:
-        return [dataset.manifest], {}, dataset.path, lambda: contents(dataset, with_marks=with_marks)
+        layout = layout or dataset.about["options"]["layout"]
+        return [dataset.manifest], {}, dataset.path, layout, lambda: contents(dataset, with_marks=with_marks)
     listing = list_source(path)
     seen = [*listing.files, *listing.folders, *beside(listing.files)]
     marks = dict.fromkeys(filter(is_url, listing.folders)) | listing.marks
-    return seen, marks, listing.root, lambda: (parse_tree(listing.files, jobs), parse_beside(listing.files), listing)
+
+    def read() -> tuple:
+        return parse_tree(listing.files, jobs), parse_beside(listing.files), listing
+
+    return seen, marks, listing.root, layout, read
 
 
 def _check_options(scale: str, missing: str) -> None:

@@ -105,6 +105,15 @@ def test_nothing_is_read_again_where_nothing_changed(runs, tmp_path, monkeypatch
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "made").rglob("*.parquet")} == before
 
 
+def test_a_dataset_knows_its_layout(tmp_path):
+    for maker in ("openai", "azure"):
+        write(tmp_path / "runs" / "e" / maker / "gpt-4o" / "task_1" / "a_0.json", log(1, maker))
+    mindcraft.collect(tmp_path / "runs", tmp_path / "made", layout="{experiment}/{model_name}/{task_id}")
+    assert mindcraft.load(tmp_path / "made").runs["model_name"].tolist() == ["azure/gpt-4o", "openai/gpt-4o"]
+    stated = mindcraft.load(tmp_path / "made", layout="{model_name}/{task_id}").runs
+    assert set(stated["model_name"]) == {"e/azure/gpt-4o", "e/openai/gpt-4o"}
+
+
 def test_a_file_that_was_just_written_is_read_again(tmp_path):
     write(tmp_path / "runs" / "m" / "task_1" / "a_0.json", log(0))
     os.utime(tmp_path / "runs" / "m" / "task_1" / "a_0.json")
@@ -126,7 +135,10 @@ EDITS = {
     "model unnamed": lambda f: (f / "exp_a_01-01_10-00" / "results.txt").unlink(missing_ok=True),
     "model named above": lambda f: write(f.parent / "results.txt", "{'model': 'above', 'total': 2}"),
     "empty folder": lambda f: (f / "exp_a_01-01_10-00" / "multiagent_cooking_8_bread").mkdir(exist_ok=True),
-    "broken link": lambda f: (f / "lost.json").is_symlink() or (f / "lost.json").symlink_to(f / "nowhere"),
+    "broken link": lambda f: (
+        (lost := f / "exp_a_01-01_10-00/multiagent_cooking_0_bread/Lost_0_0.json").is_symlink()
+        or lost.symlink_to(f / "nowhere")
+    ),
 }
 
 
