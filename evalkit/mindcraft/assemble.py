@@ -13,7 +13,7 @@ from evalkit.mindcraft.format import CompletionStatus
 from evalkit.mindcraft.naming import Named, Naming
 from evalkit.mindcraft.outcome import NO_TRIAL, Scale, TaskOutcome, folder_scale, run_outcome
 from evalkit.mindcraft.parse import AgentOutcome, ParsedFile
-from evalkit.mindcraft.scan import empty_runs, name_from, sort_out
+from evalkit.mindcraft.scan import empty_runs, name_from, part_stray, sort_out
 
 Missing = Literal["keep", "skip", "raise"]
 
@@ -59,7 +59,9 @@ def assemble(
     logs = list(sort_out(parsed, naming, ledger))
     for file in near:
         name_from(file, naming)
-    runs = group_by_task(logs, definitions)
+    runs, stray = part_stray(group_by_task(logs, definitions))
+    for log in stray:
+        ledger.failed(log["source"], "; ".join(log["parsing_errors"]))
     runs += empty_runs(listing.files, listing.folders, runs, definitions, all_folders)
     planned: list[_Planned] = []
     facts: dict[tuple, Facts] = {}
@@ -151,9 +153,11 @@ def _outcomes(
 
 
 def _add_duration(outcome: TaskOutcome, marks: Mapping[str, FileMark]) -> None:
-    starts = {log["source"]: log["task_start"] for log in outcome["agent_outcomes"] if log["task_start"]}
+    own = (log for log in outcome["agent_outcomes"] if log["task_start"] and "stale_copy" not in log["flags"])
+    starts = {log["source"]: log["task_start"] for log in own}
     found = {source: marks.get(source) or mark_of(source) for source in starts}
     spans = [mark.modified - starts[source] / 1000 for source, mark in found.items() if mark]
+    spans = [span for span in spans if span >= 0]  # a file that is older than its start is no original
     outcome["duration"] = max(spans, default=None)
     late = bool(spans) and max(spans) >= outcome["facts"]["timeout"]
     if late and not outcome["overall_is_successful"] and outcome["overall_completion_status"] != "TIMED_OUT":

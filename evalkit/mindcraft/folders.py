@@ -11,7 +11,7 @@ from typing import NamedTuple
 from evalkit.io import absolute
 from evalkit.mindcraft.definitions import TaskDefinitions
 from evalkit.mindcraft.facts import agent_count_of
-from evalkit.mindcraft.parse import AgentOutcome, split_stem
+from evalkit.mindcraft.parse import AgentOutcome, split_stem, stem_of
 
 # a flat log's name where its task is not among the definitions: task, agent with its server number, repetition
 _FLAT = re.compile(r"(?P<task>.+)_(?P<agent>[A-Za-z][A-Za-z-]*_\d+)_(?P<repetition>\d+)")
@@ -63,22 +63,19 @@ def group_by_task(logs: Iterable[AgentOutcome], definitions: TaskDefinitions) ->
         nested = name in definitions or not (definitions or is_experiment_name(name))
         tasks: dict[str | None, list[AgentOutcome]] = {None: found} if nested else defaultdict(list)
         for log in () if nested else found:
-            tasks[_flat_task(_stem(log), name, definitions)].append(log)
+            tasks[_flat_task(stem_of(log["source"]), name, definitions)].append(log)
         for task_id, members in tasks.items():
             flat = task_id is not None
             runs.append(RunFolder(folder, place, task_id or name, flat, members, f"{task_id}_" if flat else ""))
     return runs
 
 
-def _stem(log: AgentOutcome) -> str:
-    return os.path.basename(log["source"]).removesuffix(".json")
-
-
 def _flat_task(stem: str, folder: str, definitions: TaskDefinitions) -> str | None:
-    if task_id := definitions.longest_id(stem):
-        return task_id
-    match = _FLAT.fullmatch(stem)
-    return match["task"] if match and is_experiment_name(folder) else None
+    match = _FLAT.fullmatch(stem) if is_experiment_name(folder) else None
+    task_id = definitions.longest_id(stem)
+    if task_id and match and stem[len(task_id) + 1].isdigit():  # no agent's name: only the id's beginning is known
+        return match["task"]
+    return task_id or (match["task"] if match else None)
 
 
 def split_trials(logs: list[AgentOutcome], agent_count: int | None, prefix: str = "") -> list[Trial]:
@@ -105,7 +102,7 @@ def split_trials(logs: list[AgentOutcome], agent_count: int | None, prefix: str 
         ``single`` : else, one log
         ``last_number_is_repetition`` : the rest, as in ``Andy_0_1.json``
     """
-    stems = [_stem(log).removeprefix(prefix) for log in logs]
+    stems = [stem_of(log["source"]).removeprefix(prefix) for log in logs]
     parsed = [split_stem(stem) for stem in stems]
     rule = _rule(parsed, agent_count)
     by_number = rule in ("last_number_is_repetition", "single")

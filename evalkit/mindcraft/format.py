@@ -105,6 +105,7 @@ TASK_KEYS = frozenset((
     "number_of_target", "blueprint", "difficulty", "difficulty_metrics", "blocked_actions", "blocked_access_to_recipe",
     "depth", "max_depth", "missing_items", "requires_ctable", "requires_crafting_table", "human_count", "usernames",
 ))  # fmt: skip
+OTHER_LIST = "a list of no turns"
 RESULTS = "results.txt"  # beside the task folders of an experiment; no JSON
 NOT_LOGS_BY_NAME = frozenset(("last_profile.json", "profile.json", "hells_kitchen_progress.json", "results.json"))
 
@@ -115,9 +116,12 @@ def other_kind(value: Any) -> str | None:
     Returns
     -------
     str or None
-        ``agent profile``, ``results``, ``task definitions``, ``Hell's Kitchen progress``; None for anything else,
-        which then counts as a damaged log.
+        ``agent profile``, ``results``, ``task definitions``, ``Hell's Kitchen progress``, ``a list of no turns``; None
+        for anything else, which then counts as a damaged log.
     """
+    if isinstance(value, list):
+        objects = [entry for entry in value if isinstance(entry, dict)]
+        return OTHER_LIST if objects and not any(map(is_turn, objects)) else None
     if not isinstance(value, dict) or "turns" in value:
         return None
     if {"total", "successful"} & value.keys() and {"model", "exp_name", "task_path"} & value.keys():
@@ -129,6 +133,11 @@ def other_kind(value: Any) -> str | None:
     if "taskId" in value or any(str(key).endswith("Complete") or "hells_kitchen" in str(key) for key in value):
         return "Hell's Kitchen progress"
     return None
+
+
+def is_turn(value: dict) -> bool:
+    """Tell whether an object is a turn, perhaps damaged."""
+    return not {"role", "content"}.isdisjoint(value)
 
 
 def has_task_keys(value: Any) -> bool:

@@ -142,7 +142,11 @@ def _decode_log(data: bytes) -> tuple[Any, list[str]]:
         value, recovered = decode_json(data, LOG)
     except WrongShapeError:
         return decode_json(data, ANYTHING)
-    return AgentLog(turns=value) if isinstance(value, list) else value, recovered
+    if isinstance(value, list):
+        if value and not any(turn.role or turn.content for turn in value):  # lists of other objects fit too
+            return decode_json(data, ANYTHING)
+        return AgentLog(turns=value), recovered
+    return value, recovered
 
 
 def describe(error: Exception) -> str:
@@ -175,7 +179,13 @@ def failed_log(source: str, error: str) -> AgentOutcome:
 
 def name_and_number(source: str) -> tuple[str, int | None]:
     """Split a log's file name: ``Andy_0_1.json`` gives ``("Andy_0", 1)``, ``andy.json`` gives ``("andy", None)``."""
-    return split_stem(os.path.basename(source).removesuffix(".json"))
+    return split_stem(stem_of(source))
+
+
+def stem_of(source: str) -> str:
+    """Give a log's file name without its ending."""
+    name = os.path.basename(source)
+    return name[:-5] if name.lower().endswith(".json") else name
 
 
 @lru_cache(maxsize=4096)

@@ -7,10 +7,11 @@ from evalkit.io import Ledger, absolute, parse_files, read_files
 from evalkit.mindcraft.definitions import TaskDefinitions
 from evalkit.mindcraft.facts import type_of
 from evalkit.mindcraft.folders import RunFolder
-from evalkit.mindcraft.format import RESULTS
+from evalkit.mindcraft.format import NOT_LOGS_BY_NAME, RESULTS
 from evalkit.mindcraft.naming import Naming
 from evalkit.mindcraft.parse import AgentOutcome, ParsedFile, parse_file
 
+_LEFT_BY_RUNS = tuple(f"/{name}" for name in NOT_LOGS_BY_NAME)
 BESIDE = (RESULTS, "results.json", "last_profile.json", "profile.json")
 
 
@@ -28,7 +29,7 @@ def sift(files: list[str]) -> tuple[list[str], list[ParsedFile]]:
 
 def may_tell(path: str) -> bool:
     """Tell by its name whether a file can be of use."""
-    return path.endswith(".json") or os.path.basename(path) == RESULTS or os.path.isdir(path)
+    return path.lower().endswith(".json") or os.path.basename(path) == RESULTS or os.path.isdir(path)
 
 
 def unread(path: str) -> ParsedFile:
@@ -73,21 +74,29 @@ def parse_beside(files: list[str]) -> Iterator[ParsedFile]:
             yield parse_file(path, data)
 
 
+def part_stray(runs: list[RunFolder]) -> tuple[list[RunFolder], list[AgentOutcome]]:
+    """Part the runs from broken files that are none: no task's folder has other runs in it, or below."""
+    broken = [run for run in runs if not run.flat and not any(log["agent_log_processed"] for log in run.logs)]
+    if not broken:
+        return runs, []
+    above = _with_parents(run.place if run.flat else os.path.dirname(run.place) for run in runs)
+    stray = {run.place for run in broken if run.place in above}
+    logs = [log for run in broken if run.place in stray for log in run.logs]
+    return [run for run in runs if run.flat or run.place not in stray], logs
+
+
 def empty_runs(
     files: list[str], folders: list[str], runs: list[RunFolder], definitions: TaskDefinitions, all_folders: bool
 ) -> list[RunFolder]:
     """Find task folders without any log: runs that broke before one was written.
 
-    A folder counts when its name is a known task's, or when it is empty, has a task's name and lies beside other runs;
-    with `all_folders` every one does.
+    A folder counts when its name is a known task's, or when it holds nothing but what a run leaves beside its logs, has
+    a task's name and lies beside other runs; with `all_folders` every one does.
     """
-    taken: set[str] = set()
-    for path in (run.place for run in runs):
-        while path not in taken:
-            taken.add(path)
-            path = os.path.dirname(path)
+    taken = _with_parents(run.place for run in runs)
     places = {folder: absolute(folder) for folder in folders}
-    filled = _folders_of(files) | {os.path.dirname(place) for place in places.values()}
+    filled = _folders_of([file for file in files if not file.endswith(_LEFT_BY_RUNS)])
+    filled |= {os.path.dirname(place) for place in places.values()}
     beside = {os.path.dirname(run.place) for run in runs if not run.flat}
     empty = []
     for folder, path in places.items():
@@ -96,6 +105,16 @@ def empty_runs(
         if path not in taken and (all_folders or name in definitions or bare):
             empty.append(RunFolder(folder, path, name, False, []))
     return empty
+
+
+def _with_parents(paths: Iterable[str]) -> set[str]:
+    """Give paths, and all those above them."""
+    found: set[str] = set()
+    for path in paths:
+        while path not in found:
+            found.add(path)
+            path = os.path.dirname(path)
+    return found
 
 
 def _folders_of(files: list[str]) -> set[str]:

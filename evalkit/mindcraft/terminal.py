@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tabulate import tabulate
 
 from evalkit.io import SourceError, plain
-from evalkit.mindcraft.format import CompletionStatus
+from evalkit.mindcraft.format import OTHER_LIST, CompletionStatus
 from evalkit.mindcraft.logs import MindcraftLogs
 from evalkit.mindcraft.parse import NO_TURNS
 
@@ -46,11 +46,11 @@ def overview_text(logs: MindcraftLogs, by: Sequence[str] = ()) -> str:
     """
     from evalkit.mindcraft.analysis import overview
 
+    _check_kind(logs)
     if logs.runs.empty:
         counts = logs.ledger["status"].value_counts()
         seen = ", ".join(f"{counts.get(status, 0)} {status}" for status in ("used", "skipped", "failed"))
         raise SourceError(f"{logs.source}: no task run in it ({len(logs.ledger)} files: {seen})")
-    _check_kind(logs)
     _check_definitions(logs)
     by = list(dict.fromkeys(by)) or ["model_name"]
     runs = with_groups(logs.runs, by)
@@ -62,12 +62,12 @@ def overview_text(logs: MindcraftLogs, by: Sequence[str] = ()) -> str:
 
 def _check_kind(logs: MindcraftLogs) -> None:
     """Refuse files that are all of another kind; an empty or broken log is still one."""
-    agents = logs.agents
+    agents, lists = logs.agents, logs.ledger["reason"].str.contains(OTHER_LIST, regex=False).sum()
     shapeless = agents["parsing_errors"].str.contains(NO_TURNS, regex=False)
     no_turns = shapeless | (agents["skipped_turns"].gt(0) & agents["message_count"].eq(0))
-    if len(agents) and no_turns.all():
+    if len(agents) + lists and no_turns.all():
         others = "`evalkit crafter` reads traces, `evalkit steps` execution histories"
-        raise SourceError(f"{logs.source}: no agent log in it ({len(agents)} JSON files without turns); {others}")
+        raise SourceError(f"{logs.source}: no agent log in it ({len(agents) + lists} JSON files without turns); {others}")
 
 
 def _check_definitions(logs: MindcraftLogs) -> None:

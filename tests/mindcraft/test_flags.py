@@ -167,3 +167,17 @@ def test_a_time_out_is_inferred_from_original_times_only(tmp_path, seconds, endi
     assert run["overall_completion_status"] == status
     assert run["flag_inferred_timeout"] is (status == "TIMED_OUT")
     assert run["duration"] == pytest.approx(seconds) if options else run["duration"] != run["duration"]
+
+
+def test_a_file_older_than_its_start_has_no_duration(tmp_path):
+    root = write_all(tmp_path, {A: log(f"{SCORE}0", start=START)})
+    os.utime(root / A, (START / 1000 - 3600,) * 2)
+    assert load(root, original_mtimes=True).runs["duration"].isna().all()
+
+
+def test_no_time_out_is_inferred_from_the_start_of_another_run(tmp_path):
+    copied = {"exp_1/a/Andy_0_0.json": log(who="a", start=START), "exp_1/b/Andy_0_0.json": log(who="b", start=START)}
+    runs = load(write_all(tmp_path, copied), original_mtimes=True).runs
+    assert runs["flag_stale_copy"].all()
+    assert not runs["flag_inferred_timeout"].any()
+    assert runs["duration"].isna().all()

@@ -81,3 +81,20 @@ def test_files_that_are_no_logs_by_their_name_never_count_as_agents(tmp_path, na
     assert logs.runs["total_agent_logs_found"].tolist() == [1]
     broken = isinstance(content, bytes)
     assert sorted(logs.ledger["status"]) == (["failed", "used"] if broken else ["skipped", "used"])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "status"),
+    [
+        ("exp_1/settings.json", {"a": 1}, "failed"),
+        ("exp_1/andy.json", b"", "failed"),
+        ("keys.json", {"OPENAI": "x"}, "failed"),
+        ("exp_1/steps.json", [{"a": 1}], "skipped"),
+        ("exp_1/cook/steps.json", [{"a": 1}, {"b": 2}], "skipped"),
+    ],
+)
+@pytest.mark.parametrize("runs", [["exp_1/cook/Andy_0_0.json"], ["exp_1/cook_Andy_0_0.json"]], ids=["nested", "flat"])
+def test_a_file_above_the_runs_is_no_run(tmp_path, runs, name, content, status):
+    logs = load(write_all(tmp_path / "exp_0", {**dict.fromkeys(runs, 1), name: content}))
+    assert logs.runs[["task_id", "total_agent_logs_found"]].to_numpy().tolist() == [["cook", 1]]
+    assert logs.ledger.set_index("source")["status"].to_dict()[str(tmp_path / "exp_0" / name)] == status

@@ -158,9 +158,12 @@ def test_an_empty_task_folder_is_a_run_without_score(tmp_path):
         (root / name).mkdir()
     write(root / "exp_1/known_too/last_profile.json", {"model": "m"})
     write(root / "exp_1/multiagent_cooking_1_cake/plot.svg", "<svg/>")
+    write(root / "exp_1/multiagent_cooking_2/hells_kitchen_progress.json", {"taskId": "x"})
     logs = load(root, {"known": task(), "known_too": task(), "cook": task(agent_count=1)})
     runs = logs.runs.set_index("task_id")
-    assert set(runs.index) == {"cook", "known", "known_too", "multiagent_cooking_1_bread"}
+    assert set(runs.index) == {
+        "cook", "known", "known_too", "multiagent_cooking_1_bread", "multiagent_cooking_2",
+    }  # fmt: skip
     for name in set(runs.index) - {"cook"}:
         assert runs.loc[name, "overall_completion_status"] == "NO_SCORE_LOGGED"
         assert runs.loc[name, "total_agent_logs_found"] == 0

@@ -66,6 +66,11 @@ TASKS = {"cook_1": task(), "cook_1_more": task(), "solo": task(agent_count=1)}
         (["exp_1/cook_1_andy_0_0.json", "exp_1/cook_1_more_andy_0_0.json"], [("cook_1", 0, 1), ("cook_1_more", 0, 1)]),
         (["exp_1/cook_1_andy_0_0.json", "exp_1/cook_1_andy_0_1.json"], [("cook_1", 0, 1), ("cook_1", 1, 1)]),
         (["exp_1/solo_andy_0_3.json"], [("solo", 3, 1)]),
+        (
+            ["exp_1/cook_1_2_bread_andy_0_0.json", "exp_1/cook_1_andy_0_0.json", "exp_1/cook_1_3_andy_0_0.json"],
+            [("cook_1", 0, 1), ("cook_1_2_bread", 0, 1), ("cook_1_3", 0, 1)],
+        ),
+        (["exp_1/cook_1/Andy_0_0.JSON", "exp_1/cook_1/Jill_1_0.Json"], [("cook_1", 0, 2)]),
         (["exp_1/unknown_task_Andy_0_1.json"], [("unknown_task", 1, 1)]),
         (["cooking/org/llama/suite/exp/cook_1/Andy_0_0.json"], [("cook_1", 0, 1)]),
         ([f"{NESTED}cook_1_Andy_0_0.json"], [("cook_1", 0, 1)]),
