@@ -66,8 +66,9 @@ def _check_kind(logs: MindcraftLogs) -> None:
     shapeless = agents["parsing_errors"].str.contains(NO_TURNS, regex=False)
     no_turns = shapeless | (agents["skipped_turns"].gt(0) & agents["message_count"].eq(0))
     if len(agents) + lists and no_turns.all():
+        files = f"{len(agents) + lists} JSON files without turns"
         others = "`evalkit crafter` reads traces, `evalkit steps` execution histories"
-        raise SourceError(f"{logs.source}: no agent log in it ({len(agents) + lists} JSON files without turns); {others}")
+        raise SourceError(f"{logs.source}: no agent log in it ({files}); {others}")
 
 
 def _check_definitions(logs: MindcraftLogs) -> None:
