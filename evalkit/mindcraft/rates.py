@@ -72,11 +72,15 @@ def _with_missing(
 
 
 def tasks_of(runs: pd.DataFrame) -> pd.Series:
-    """Give what tells the task of each run: its id, with the definition's file where runs of an id have several."""
+    """Give what tells the task of each run: its id, with the definition's file where runs of an id have several.
+
+    A file that was only guessed (the flag ``ambiguous_definition``) tells nothing.
+    """
     if "definition_file" not in runs:
         return runs["task_id"]
-    several = runs.groupby("task_id")["definition_file"].transform("nunique") > 1
-    return runs["task_id"].mask(several, runs["task_id"] + " of " + runs["definition_file"].fillna("no file"))
+    files = runs["definition_file"].mask(runs["flag_ambiguous_definition"])
+    several = files.groupby(runs["task_id"]).transform("nunique") > 1
+    return runs["task_id"].mask(several & files.notna(), runs["task_id"] + " of " + files)
 
 
 def _columns(by: str | Sequence[str]) -> list[str]:
