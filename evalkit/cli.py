@@ -26,9 +26,10 @@ def _reading(command: Callable) -> Callable:
     def with_options(jobs, scheduler, storage, **arguments):
         from evalkit.io.parallel import cluster
         from evalkit.io.sources import read_storage_options
+        from evalkit.io.told import told_warnings
 
         options = read_storage_options(storage) if storage else None
-        with cluster(scheduler):
+        with told_warnings(), cluster(scheduler):
             return command(reading={"jobs": jobs, "storage_options": options}, **arguments)
 
     return with_options
@@ -76,7 +77,7 @@ def _refuse(where: str, **given: object) -> None:
 
 
 class _Group(click.Group):
-    """A group whose commands answer a source that can't be used with one line and exit code 2."""
+    """A group whose commands answer a source that can't be used with one line and exit code 2, and Ctrl-C with 130."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)  # as they stand here, not by the alphabet
@@ -93,6 +94,12 @@ class _Group(click.Group):
 
             click.echo(f"evalkit: {plain(error)}", err=True)
             ctx.exit(2)
+        except KeyboardInterrupt as stopped:
+            if sys.stderr.isatty():
+                click.echo(err=True)  # ends the line in which the terminal shows ^C
+            if str(stopped):
+                click.echo(f"evalkit: {stopped}", err=True)
+            ctx.exit(130)
         except BrokenPipeError:  # the reader of a pipe has left, as in `evalkit … | head`
             sys.stderr.close()
             ctx.exit(0)
@@ -244,10 +251,14 @@ def collect(kind, sources, output, layout, pattern, reading) -> None:
     options = {name: value for name, value in (("layout", layout), ("pattern", pattern)) if value is not None}
     if wrong := sorted(options.keys() - _COLLECT_OPTIONS[kind]):
         raise click.UsageError(f"--{wrong[0]} is not for {kind}")
-    with progress_bar() as progress:
-        done = import_module(f"evalkit.{kind}").collect(
-            _one_or_many(sources), output, **options, **reading, progress=progress
-        )
+    try:
+        with progress_bar() as progress:
+            done = import_module(f"evalkit.{kind}").collect(
+                _one_or_many(sources), output, **options, **reading, progress=progress
+            )
+    except KeyboardInterrupt:
+        message = "stopped; what was written so far is kept, and the same command goes on from there"
+        raise KeyboardInterrupt(message) from None
     click.echo(f"{output}: {done.summary()}")
 
 

@@ -120,7 +120,7 @@ def test_the_scale_of_construction_can_be_stated(tmp_path, scale, shown):
 
 def test_a_layout_can_be_stated(tmp_path):
     root = write_all(tmp_path, {"exp_1/cook/Andy_0_0.json": 1})
-    assert "1 runs name no model; --layout" in run("mindcraft", root)[1]
+    assert "1 run names no model; --layout" in run("mindcraft", root)[1]
     code, out, _ = run("mindcraft", root, "--layout", "{model_name}/{task_id}")
     assert (code, table(out)[1][0]) == (0, "exp_1")
 
@@ -130,15 +130,15 @@ def test_a_layout_can_be_stated(tmp_path):
     [
         (["{tmp}/gone"], "{tmp}/gone: no such file or folder"),
         (["{tmp}/empty"], "{tmp}/empty: no task run in it (0 files"),
-        (["{tmp}/file.txt"], "{tmp}/file.txt: no task run in it (1 files"),
+        (["{tmp}/file.txt"], "{tmp}/file.txt: no task run in it (1 file:"),
         (["{tmp}/runs", "--tasks", "{tmp}/gone.json"], "{tmp}/gone.json: no such file"),
         (["{tmp}/runs", "--tasks", "{tmp}/*.yaml"], "{tmp}/*.yaml: no file matches"),
         (
             ["{tmp}/runs", "--tasks", "{tmp}/runs/x/good"],
             "--tasks: no task definition in 3 files, such as {tmp}/runs/x/",
         ),
-        (["{tmp}/trace.json"], "{tmp}/trace.json: no agent log in it (1 JSON files without turns)"),
-        (["{tmp}/steps.json"], "{tmp}/steps.json: no agent log in it (1 JSON files without turns)"),
+        (["{tmp}/trace.json"], "{tmp}/trace.json: no agent log in it (1 JSON file without turns)"),
+        (["{tmp}/steps.json"], "{tmp}/steps.json: no agent log in it (1 JSON file without turns)"),
         (["{tmp}/runs", "--by", "model"], "no column 'model'; did you mean 'model_name'?"),
         (["{tmp}/runs", "--by", "zzz"], "no column 'zzz'"),
         (["{tmp}/runs", "--layout", "{{model}}"], "layout '{{model}}': use each of"),
@@ -254,3 +254,37 @@ def test_a_terminal_that_knows_few_characters_gets_the_rest_as_question_marks(en
     found = subprocess.run(command, capture_output=True, env=environment, timeout=60, check=False)
     assert (found.returncode, found.stderr) == (0, b"")
     assert b"? STEP EVALUATION REPORT - Step" in found.stdout
+
+
+@pytest.mark.parametrize("kind", ["mindcraft", "crafter", "steps"])
+def test_ctrl_c_ends_reading_quietly(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr("evalkit.io.parallel.cluster", _press_ctrl_c)
+    assert run(kind, tmp_path) == (130, "", "")
+
+
+def test_ctrl_c_while_collecting_tells_how_to_go_on(tmp_path, monkeypatch):
+    monkeypatch.setattr("evalkit.mindcraft.collect", _press_ctrl_c)
+    code, out, err = run("collect", "mindcraft", tmp_path, "-o", tmp_path / "dataset")
+    assert (code, out) == (130, "")
+    assert err == "evalkit: stopped; what was written so far is kept, and the same command goes on from there\n"
+
+
+def _press_ctrl_c(*_, **__):
+    raise KeyboardInterrupt
+
+
+def test_warnings_are_told_in_a_line_each_and_once(runs, tmp_path):
+    dataset = tmp_path / "dataset"
+    run("collect", "mindcraft", runs, "-o", dataset)
+    manifest = dataset / "evalkit-dataset.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"complete": False}))
+    code, _, err = run("mindcraft", dataset)
+    text = "collecting was stopped, or still goes on; files may be missing until it is done"
+    assert (code, err) == (0, f"evalkit: warning: {dataset}: {text}\n")
+
+
+def test_an_output_folder_of_reports_that_cannot_be_made_is_one_line(tmp_path):
+    notebook = write(tmp_path / "one.ipynb", {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    file = write(tmp_path / "file", "")
+    for output, cause in [(file, "a file, not a folder"), (file / "below", "Not a directory")]:
+        assert run("report", notebook, "-o", output) == (2, "", f"evalkit: {output}: {cause}\n")

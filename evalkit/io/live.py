@@ -1,5 +1,6 @@
 """A table that is shown again and again: redrawn in place in a terminal, printed anew where it changed elsewhere."""
 
+import os
 import select
 import shutil
 import time
@@ -24,7 +25,7 @@ class View(NamedTuple):
 
 
 class Screen:
-    """Where views are shown; nothing but plain text is written to what is no terminal.
+    """Where views are shown; nothing but plain text is written to what is no terminal, or a dumb one.
 
     Parameters
     ----------
@@ -33,7 +34,7 @@ class Screen:
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
-        self._terminal = out.isatty()
+        self._terminal = out.isatty() and os.environ.get("TERM") != "dumb"
         self._shown: str | None = None
         self._head = ""
 

@@ -1,5 +1,7 @@
 """Pictures of estimates: frames and axes in, axes out."""
 
+import math
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -66,7 +68,10 @@ def estimates(
         return nothing_to_draw(ax=ax)
     names = list(dict.fromkeys(table[category].map(_text)))
     hues = list(dict.fromkeys(table[hue].map(_text))) if hue else [""]
-    ax = ax or new_axes(7, 1.1 + 0.3 * len(names) * max(1, 0.55 * len(hues)))
+    words = label(category.replace("_", " "))
+    legend = 0.15 + 0.2 * math.ceil(len(hues) / 3) if hue else 0
+    beside = 0.65 + 0.09 * len(words) + legend  # what the label of the axis takes, which stands upright
+    ax = ax or new_axes(7, max(1.1 + 0.3 * len(names) * max(1, 0.55 * len(hues)), beside))
     styles = colours(hues)
     for row in table.to_dict("records"):
         name, own = _text(row[category]), _text(row[hue]) if hue else ""
@@ -76,7 +81,7 @@ def estimates(
     ax.set_yticks(range(len(names)), [label(name) for name in names])
     ax.set_ylim(len(names) - 0.45, -0.55)
     ax.set_xlabel(f"{xlabel} with 95 % interval")
-    ax.set_ylabel(category.replace("_", " "))
+    ax.set_ylabel(words)
     ax.grid(False, axis="y")
     if references is not None:
         _draw_references(ax, references)

@@ -18,7 +18,7 @@ from evalkit.mindcraft.outcome import Scale, TaskOutcome
 from evalkit.mindcraft.parse import ParsedFile, parse_file
 from evalkit.mindcraft.scan import beside, sift
 from evalkit.mindcraft.table import aggregate_results_to_dataframe
-from evalkit.mindcraft.terminal import SHORT, overview_cells, summary_lines, with_groups
+from evalkit.mindcraft.terminal import SHORT, counted, overview_cells, summary_lines, with_groups
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -151,7 +151,7 @@ class Following:
         table = fit_table(_rows(runs, self._by, progress), left=len(self._by), spare=_SPARE, width=width)
         done, expected = progress["done"].sum(), progress["expected"].sum(skipna=False)
         n_running = sum(running)
-        total = f"\ntotal: {so_far(done, expected)} tasks done, {n_running} runs running"
+        total = f"\ntotal: {so_far(done, expected)} tasks done, {counted(n_running, 'run')} running"
         lines = [*notes, table, total, *summary_lines(runs, self._ledger, MOST_FAILED)]
         complete = bool((progress["done"] >= progress["expected"]).all()) and not n_running and not notes
         return View("\n".join(lines), done=complete)

@@ -50,7 +50,7 @@ def overview_text(logs: MindcraftLogs, by: Sequence[str] = ()) -> str:
     if logs.runs.empty:
         counts = logs.ledger["status"].value_counts()
         seen = ", ".join(f"{counts.get(status, 0)} {status}" for status in ("used", "skipped", "failed"))
-        raise SourceError(f"{logs.source}: no task run in it ({len(logs.ledger)} files: {seen})")
+        raise SourceError(f"{logs.source}: no task run in it ({counted(len(logs.ledger), 'file')}: {seen})")
     _check_definitions(logs)
     by = list(dict.fromkeys(by)) or ["model_name"]
     runs = with_groups(logs.runs, by)
@@ -66,7 +66,7 @@ def _check_kind(logs: MindcraftLogs) -> None:
     shapeless = agents["parsing_errors"].str.contains(NO_TURNS, regex=False)
     no_turns = shapeless | (agents["skipped_turns"].gt(0) & agents["message_count"].eq(0))
     if len(agents) + lists and no_turns.all():
-        files = f"{len(agents) + lists} JSON files without turns"
+        files = f"{counted(len(agents) + lists, 'JSON file')} without turns"
         others = "`evalkit crafter` reads traces, `evalkit steps` execution histories"
         raise SourceError(f"{logs.source}: no agent log in it ({files}); {others}")
 
@@ -75,7 +75,7 @@ def _check_definitions(logs: MindcraftLogs) -> None:
     """Refuse files of definitions that hold none at all, since every run would pass for one without."""
     seen = logs.definitions.ledger.entries
     if seen and not logs.definitions:
-        raise SourceError(f"--tasks: no task definition in {len(seen)} files, such as {seen[0].source}")
+        raise SourceError(f"--tasks: no task definition in {counted(len(seen), 'file')}, such as {seen[0].source}")
 
 
 def with_groups(runs: "pd.DataFrame", by: Sequence[str]) -> "pd.DataFrame":
@@ -103,16 +103,16 @@ def summary_lines(runs: "pd.DataFrame", ledger: "pd.DataFrame", most: int = MOST
     """Say how many runs and files there are, which files failed (at most so many), and whether models have no name."""
     counts = ledger["status"].value_counts()
     seen = ", ".join(f"{counts.get(status, 0)} {status}" for status in ("used", "skipped", "failed"))
-    lines = [f"\n{len(runs)} runs; {len(ledger)} files: {seen}"]
+    lines = [f"\n{counted(len(runs), 'run')}; {counted(len(ledger), 'file')}: {seen}"]
     failed = ledger[ledger["status"] == "failed"]
     lines += [f"  failed: {plain(row.source)}: {plain(row.reason)}" for row in failed.head(most).itertuples()]
     if len(failed) > most:
         lines.append(f"  … {len(failed) - most} more; the ledger holds them all")
     unknown = int((runs["model_name"] == "unknown").sum())
     if unknown:
-        lines.append(
-            f"{unknown} runs name no model; --layout tells what the folders mean, e.g. '{{model_name}}/{{task_id}}'"
-        )
+        name = "names" if unknown == 1 else "name"
+        hint = "--layout tells what the folders mean, e.g. '{model_name}/{task_id}'"
+        lines.append(f"{counted(unknown, 'run')} {name} no model; {hint}")
     return lines
 
 
@@ -140,6 +140,11 @@ def legacy_text(logs: MindcraftLogs, limit: int = 60) -> str:
         if len(found) > limit:
             lines.append(f"  … {len(found) - limit} more")
     return "\n".join(lines)
+
+
+def counted(n: int, what: str) -> str:
+    """Write a number with what it counts: ``1 run``, ``2 runs``."""
+    return f"{n} {what}" + "s" * (n != 1)
 
 
 def _percent(rate: float) -> str:

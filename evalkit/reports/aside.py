@@ -6,6 +6,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from evalkit.io.files import SourceError
+
 try:
     import fcntl
 except ImportError:  # Windows: folders of killed batches stay
@@ -19,11 +21,20 @@ def folder_aside(output: Path) -> Iterator[Path]:
     """Give a hidden folder within `output` that is gone afterwards; also remove those of batches that were killed.
 
     A batch holds a lock in its folder as long as it lives, so that another's folder is known to be in use.
+
+    Raises
+    ------
+    SourceError
+        Where `output` can't be made or written to.
     """
-    output.mkdir(parents=True, exist_ok=True)
-    for left in output.glob(f"{PREFIX}*"):
-        _remove_if_free(left)
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=output))
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        for left in output.glob(f"{PREFIX}*"):
+            _remove_if_free(left)
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=output))
+    except OSError as error:
+        cause = "a file, not a folder" if isinstance(error, FileExistsError) else error.strerror
+        raise SourceError(f"{output}: {cause}") from error
     try:
         with open(folder / "lock", "w") as lock:
             if fcntl:

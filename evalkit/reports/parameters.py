@@ -181,7 +181,8 @@ def from_text(text: str, parameter: Parameter) -> tuple[Any, str]:
     A list is written as in YAML, ``[a, b]``, or as a single item. Returns value and fault as `check_value`.
     """
     outer, inner = _split(parameter.type)
-    wrong = f"{parameter.name} must be {parameter.type}, not {text!r}"
+    again = f"; for a report of each, say -p {parameter.name} again" if text.startswith("[") and outer != "list" else ""
+    wrong = f"{parameter.name} must be {parameter.type}, not {text!r}{again}"
     try:
         if outer == "int":
             return int(text), ""

@@ -23,6 +23,8 @@ from evalkit.reports.parameters import (
 )
 from evalkit.reports.sweeps import ALL, expand, hooks_of
 
+_SINGLE = ("str", "int", "float", "bool")  # types of one value: a list of such is a sweep
+
 
 class PlanError(SourceError):
     """A batch that can't start; `faults` lists everything that is wrong with it."""
@@ -81,7 +83,8 @@ def plan(
     values : mapping, optional
         Values that go before those of the params files, wherever the notebook has the parameter.
     texts : iterable of (name, text)
-        The same as typed on a command line: read by the parameter's type, a name given again adds to a list.
+        The same as typed on a command line: read by the parameter's type; a name given again adds to a list,
+        or to a sweep where the parameter takes one value.
 
     Returns
     -------
@@ -142,7 +145,7 @@ def _check(
     for name, value in given.items():
         if name in hooks and value == ALL:
             sweeps[name] = None
-        elif isinstance(value, list) and parameters[name].type in ("str", "int", "float", "bool"):
+        elif isinstance(value, list) and parameters[name].type in _SINGLE:
             checked = [check_value(item, parameters[name]) for item in value]
             sweeps[name] = list(dict.fromkeys(item for item, fault in checked if not fault))
             faults += [fault for _, fault in checked if fault] or ([] if value else [f"{name} is an empty list"])
@@ -167,19 +170,22 @@ def _from_texts(texts: list[tuple[str, str]], parameters: Mapping[str, Parameter
             faults.append(fault)
         elif name not in given:
             given[name] = value
-        elif isinstance(value, list):
-            given[name] = given[name] + value
+        elif isinstance(value, list) or parameters[name].type in _SINGLE:
+            given[name] = [*_listed(given[name]), *_listed(value)]
         else:
             faults.append(f"{name} is given twice, and takes one value")
     return given
 
 
+def _listed(value: Any) -> list:
+    return value if isinstance(value, list) else [value]
+
+
 def _missing_sources(value: Any, parameter: Parameter) -> list[str]:
     """Name what is not there of a value that must be a path: by its look, or as the default is a sample."""
-    default = parameter.default if isinstance(parameter.default, list) else [parameter.default]
-    is_source = any(isinstance(d, str) and d.startswith("samples:") for d in default)
+    is_source = any(isinstance(d, str) and d.startswith("samples:") for d in _listed(parameter.default))
     faults = []
-    for item in value if isinstance(value, list) else [value]:
+    for item in _listed(value):
         if not isinstance(item, str) or not item or "://" in item:
             continue
         if is_source or item.startswith(("samples:", "./", "../", "~/")):

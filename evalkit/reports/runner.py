@@ -80,6 +80,11 @@ def run(
     Returns
     -------
     Summary
+
+    Raises
+    ------
+    SourceError
+        Where the output folder can't be made or written to.
     """
     reports, output = list(reports), Path(output)
     jobs = jobs or _cores()

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from evalkit.io.files import SourceError
+from evalkit.io.told import told_warnings
 from evalkit.reports.parameters import Notebook
 from evalkit.reports.processes import start_method
 
@@ -49,5 +50,6 @@ def _call(hook: str, parameters: dict[str, Any]) -> list:
     module, name = hook.split(":")
     function = getattr(import_module(module), name)
     wanted = inspect.signature(function).parameters
-    values = function(**{key: value for key, value in parameters.items() if key in wanted})
+    with told_warnings():
+        values = function(**{key: value for key, value in parameters.items() if key in wanted})
     return list(dict.fromkeys(values))

@@ -121,3 +121,12 @@ def test_a_table_gives_up_what_is_missed_least(width, headers, names):
 )
 def test_what_is_not_known_is_a_question_mark(done, expected, text):
     assert so_far(done, expected) == text
+
+
+def test_a_dumb_terminal_gets_plain_text(monkeypatch):
+    monkeypatch.setenv("TERM", "dumb")
+    out = Terminal()
+    widths, _ = shown([View("one", "1 new"), View("two", "1 new")], out, monkeypatch)
+    assert out.getvalue().count("updated ") == 2
+    assert "\x1b" not in out.getvalue()
+    assert set(widths) == {None}

@@ -4,8 +4,10 @@ import io
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from evalkit.mindcraft import analysis, figures, runs_df
 from tests.mindcraft.builders import task, write_all
@@ -101,3 +103,28 @@ def test_words_say_what_the_figures_show(runs):
 def test_no_runs_are_said_in_words(runs, describe):
     empty = analysis.overview(runs.iloc[:0])
     assert describe(empty, "model_name") == "No runs of this kind."
+
+
+@pytest.mark.parametrize(
+    "category", ["agent_count", "difficulty", "n_blocked_agents", "metric_steps_of_the_whole_plan"]
+)
+@pytest.mark.parametrize("hues", [0, 1, 2, 6])
+def test_the_label_beside_a_single_category_is_whole(category, hues):
+    rows = [
+        {"estimate": 0.4, "low": 0.2, "high": 0.6, "n": 5, category: "1", "side": f"s{i}"} for i in range(hues or 1)
+    ]
+    axes = figures.estimates(pd.DataFrame(rows), category, "side" if hues else None)
+    FigureCanvasAgg(axes.figure).draw()
+    box, page = axes.yaxis.label.get_window_extent(), axes.figure.bbox
+    assert page.y0 <= box.y0
+    assert box.y1 <= page.y1
+
+
+def test_a_tie_has_no_sign_on_either_side():
+    pair = {"mean_a": 0.5, "mean_b": 0.5, "estimate": 0.0, "decided": False}
+    near = {"mean_a": 0.5, "mean_b": 0.498, "estimate": 0.002, "decided": False}
+    far = {"mean_a": 0.5, "mean_b": 0.3, "estimate": 0.2, "decided": True}
+    models = [("a", "b", pair), ("a", "c", near), ("b", "c", far)]
+    pairs = pd.DataFrame([{"model_a": a, "model_b": b, **rest} for a, b, rest in models])
+    cells = sorted(text.get_text() for text in figures.differences(pairs).texts)
+    assert cells == ["+20", "-20", "0", "0", "0", "0"]

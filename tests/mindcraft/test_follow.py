@@ -62,7 +62,7 @@ def test_an_experiment_from_its_first_file_to_its_last(experiment):
     view = experiment.look(5)
     row = table(view.text)["m"]
     assert (row["tasks"], row["success rate"], row["success"], row["running"]) == ("1 of 2", "100.0 %", "1", "1")
-    assert "total: 1 of 2 tasks done, 1 runs running" in view.text
+    assert "total: 1 of 2 tasks done, 1 run running" in view.text
     assert not view.done
     experiment.write("x/m/bake/andy_0.json", 0)
     view = experiment.look(5)

@@ -65,6 +65,16 @@ display(Javascript("window.ran = 1"))
 display(HTML("<script src='https://example.org/x.js'></script><img src='https://example.org/x.png'>"))
 """
 
+WIDE = """
+import pandas as pd
+
+from evalkit.display import show_table
+
+frame = pd.DataFrame({f"measured quantity {i}": [i, "word" * 20, "a few words"][i % 3] for i in range(30)}, index=[0])
+show_table(frame)
+frame
+"""
+
 
 def _write(folder, name, *codes, parameters=False):
     cells = [new_markdown_cell(f"# {name}\n\nWhat it answers."), new_markdown_cell("## Section & <b>more</b>")]
@@ -82,6 +92,7 @@ def output(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     hostile = _write(folder, "hostile", 'model: str = "x"', SHOW_HOSTILE, parameters=True)
     others = [_write(folder, "failed", SHOW_HOSTILE, RAISE_HOSTILE), _write(folder, "careless", CARELESS)]
+    others.append(_write(folder, "wide", WIDE))
     for place, targets, values in [
         (ROOT, (), {}),
         (ROOT / "tests/reports/data", (), {}),
@@ -220,6 +231,15 @@ def test_print_shows_the_report_alone(output, browser):
         assert not visit.page.locator("nav.contents").is_visible()
         assert visit.page.locator("h1").is_visible()
         assert visit.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+
+
+@needs_browser
+def test_print_fits_the_paper(output, browser):
+    for path in _pages(output, without=["careless"]):
+        with Visit(browser, path, width=703) as visit:  # A4 less margins of 12 mm
+            visit.page.emulate_media(media="print")
+            assert (path, visit.page.evaluate(RUNS_OFF)) == (path, [])
+            assert (path, visit.page.evaluate("document.documentElement.scrollWidth")) == (path, 703)
 
 
 @needs_browser

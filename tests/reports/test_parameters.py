@@ -124,6 +124,11 @@ def test_typed_texts_of_the_wrong_type_are_faults(kind, text):
     assert fault.startswith(f"p must be {kind}, not ")
 
 
+def test_a_list_typed_for_a_number_is_told_how_to_be_a_sweep():
+    fault = from_text("[1, 2]", Parameter("n", "int", None))[1]
+    assert fault == "n must be int, not '[1, 2]'; for a report of each, say -p n again"
+
+
 def test_unknown_names_come_with_the_nearest_one():
     known = read_parameters(CELL)
     assert check_names(["run"], known) == ["unknown parameter run; did you mean runs?"]

@@ -202,3 +202,21 @@ def test_a_plan_error_is_a_source_error(project):
 def test_a_text_that_only_begins_like_a_path_is_no_source(project):
     project("one", parameters=CELL)
     assert plan(["one"], values={"model": "/give"})[0].parameters == {"model": "/give"}
+
+
+def test_a_single_value_typed_again_is_a_sweep(project):
+    project("one", parameters=CELL)
+    reports = plan(["one"], texts=[("model", "a"), ("model", "[b, c]"), ("n", "1"), ("model", "a"), ("n", "2")])
+    assert [(r.parameters["model"], r.parameters["n"]) for r in reports] == [
+        ("a", 1),
+        ("a", 2),
+        ("[b, c]", 1),
+        ("[b, c]", 2),
+    ]
+
+
+def test_a_mapping_typed_again_is_a_fault(project):
+    project("one", parameters="weights: dict[str, int] = {}")
+    assert faults_of(["one"], texts=[("weights", "{a: 1}")] * 2) == [
+        "notebooks/one.ipynb: weights is given twice, and takes one value"
+    ]
