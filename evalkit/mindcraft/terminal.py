@@ -62,7 +62,7 @@ def overview_text(logs: MindcraftLogs, by: Sequence[str] = ()) -> str:
 
 def _check_kind(logs: MindcraftLogs) -> None:
     """Refuse files that are all of another kind; an empty or broken log is still one."""
-    agents, lists = logs.agents, logs.ledger["reason"].str.contains(OTHER_LIST, regex=False).sum()
+    agents, lists = logs.agents, int(logs.ledger["reason"].str.contains(OTHER_LIST, regex=False).sum())
     shapeless = agents["parsing_errors"].str.contains(NO_TURNS, regex=False)
     no_turns = shapeless | (agents["skipped_turns"].gt(0) & agents["message_count"].eq(0))
     if len(agents) + lists and no_turns.all():
