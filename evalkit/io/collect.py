@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from evalkit.io.bulk import paused_gc
-from evalkit.io.dataset import Dataset, locked, marks_of, open_dataset
+from evalkit.io.dataset import Dataset, marks_of, open_dataset
 from evalkit.io.files import SourceError
 from evalkit.io.frames import Column, whole
 from evalkit.io.manifest import MANIFEST
+from evalkit.io.output import locked
 from evalkit.io.parallel import SERIAL_BELOW, Parse, parse_files
 from evalkit.io.paths import absolute, has_magic, is_url, protocol_of
 from evalkit.io.sources import Listing, Source, identity_of, list_source, mark_of
@@ -25,6 +26,7 @@ FILE_COLUMNS = (
     Column("tag", "str", "what else tells its states apart; unsettled: it is read again next time"),
 )
 FOLDER_COLUMNS = (Column("source", "str", "path of a folder that was looked into"),)
+ARCHIVES = ("zip", "tar")  # protocols of what can only be read
 UNSETTLED = "unsettled"
 NOWHERE = FileMark(0, 0.0, UNSETTLED)  # of a file that was listed and is not there, such as a broken link
 
@@ -150,6 +152,8 @@ def collect_files(
     path = _anchored(output).rstrip("/")
     if not names:
         raise SourceError("no path was given")
+    if protocol_of(path) in ARCHIVES:
+        raise SourceError(f"{path}: a dataset can't be written into an archive; name a folder")
     if not path or path.startswith("samples:") or (is_url(path) and has_magic(path)):
         raise SourceError(f"{path or repr(path)}: no name for a dataset")
     listing = list_source(names, kind.pattern)
@@ -158,12 +162,13 @@ def collect_files(
     listed = set(listing.files)
     if datasets := [name for name in names if f"{name.rstrip('/')}/{MANIFEST}" in listed]:
         raise SourceError(f"{datasets[0]}: is a dataset itself; collect from the logs")
+    if open_dataset(path, kind.name, kind.tables) is None:
+        _check_free(path)
     with locked(path):
-        dataset = open_dataset(path, kind.name, kind.tables)
+        dataset = open_dataset(path, kind.name, kind.tables)  # again: another process may have made it just now
         code, root = code_version("io", kind.name), absolute(listing.root)
         about = {"sources": names, "root": root, "options": dict(kind.options), "code": code}
         if dataset is None:
-            _check_free(path)
             dataset = Dataset(path, kind.tables, {"kind": kind.name, "complete": False, **about})
             dataset.commit()  # before any part is written: a folder with parts and no list is somebody else's
         else:
@@ -272,11 +277,13 @@ def _below(vanished: Iterable[str], folders: Iterable[str]) -> set[str]:
 
 
 def _check_free(path: str) -> None:
-    """Refuse a folder that holds other things."""
+    """Refuse a folder that holds other things, and a file."""
     try:
         found = list_source(path).files
     except SourceError:
         return  # it is not there yet
+    if found == [path]:
+        raise SourceError(f"{path}: is a file, not a folder")
     if found:
         raise SourceError(f"{path}: holds other files than a dataset, such as {os.path.basename(found[0])}")
 

@@ -12,7 +12,6 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -249,35 +248,6 @@ def open_to_read(path: Any, kind: str, columns: Mapping[str, Sequence[Column]]) 
         text = f"collected by another evalkit ({made.about['code']}); collect again, and logs are read as they are now"
         warnings.warn(f"{made.path}: {text}", stacklevel=4)
     return made
-
-
-@contextmanager
-def locked(path: str) -> Iterator[None]:
-    """Let one process at a time edit a local dataset; behind a URL nothing keeps others out.
-
-    Raises
-    ------
-    SourceError
-        Where another one is at work, or the folder can't be made.
-    """
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        fcntl = None
-    if is_url(path) or fcntl is None:
-        yield
-        return
-    try:
-        os.makedirs(path, exist_ok=True)
-        lock = open(f"{path}/.lock", "w")  # noqa: SIM115 - closed below
-    except OSError as error:
-        raise SourceError(f"{path}: {error.strerror or error}") from error
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise SourceError(f"{path}: another process is collecting into it") from None
-        yield
 
 
 def in_order(rows: "pd.DataFrame") -> "pd.DataFrame":

@@ -1,10 +1,10 @@
-"""Writing files: the suffix says how a frame is written, and nobody ever sees half a file."""
+"""Writing files: the suffix says how a frame is written, nobody ever sees half a file, and one at a time may write."""
 
 import contextlib
 import glob
 import os
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, TextIO
 
 from evalkit.io.files import SourceError
 from evalkit.io.paths import is_url
@@ -18,6 +18,7 @@ _WRITERS: dict[str, Callable[["pd.DataFrame", str], object]] = {
     ".json": lambda table, path: table.to_json(path, orient="records", indent=1, force_ascii=False),
     ".parquet": lambda table, path: table.to_parquet(path, index=False),
 }
+_held: set[TextIO] = set()  # locks of this process
 
 
 def check_output(path: str) -> None:
@@ -110,6 +111,51 @@ def remove_files(paths: Iterable[str]) -> None:
         else:
             with contextlib.suppress(OSError):
                 os.unlink(path)
+
+
+def _let_go() -> None:
+    """Close what a forked child has of the locks; else they would last as long as the child."""
+    for lock in _held:
+        lock.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go)
+
+
+@contextlib.contextmanager
+def locked(path: str) -> Iterator[None]:
+    """Let one process at a time write into a local folder, which is made; behind a URL nothing keeps others out.
+
+    Processes that are forked meanwhile don't hold the lock.
+
+    Raises
+    ------
+    SourceError
+        Where another one is at work, or the folder can't be made.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        fcntl = None
+    if is_url(path) or fcntl is None:
+        yield
+        return
+    try:
+        os.makedirs(path, exist_ok=True)
+        lock = open(f"{path}/.lock", "a")  # noqa: SIM115 - closed below
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror or error}") from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise SourceError(f"{path}: another process is collecting into it") from None
+        _held.add(lock)
+        try:
+            yield
+        finally:
+            _held.discard(lock)
 
 
 def unfinished(folder: str) -> list[str]:

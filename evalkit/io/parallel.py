@@ -8,6 +8,7 @@ Within ``joblib.parallel_config``, the backend that it names does the same work.
 import os
 import sys
 import threading
+import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -30,6 +31,7 @@ CHUNK = 64  # files of one task, at most
 TASKS = 16  # tasks per process, at least, so that none is idle for long at the end
 AHEAD = 3  # tasks that a process has been given and not finished
 CONNECT = 5.0  # seconds to wait for a cluster's scheduler, and for what its workers answer
+LOOK = 1.0  # seconds after which a process looks whether its parent is still there
 PATIENCE = 300.0  # seconds to wait for a result, after which the process is taken for dead
 
 
@@ -162,12 +164,10 @@ def _in_forks(workers: int, chunks: list[list[str]], parse: Parse[T]) -> Iterato
     So this process is not idle, and what it has parsed itself need not be sent to it.
     """
     import multiprocessing  # here, as it would slow the start of commands that read in one process
-    import signal
     from concurrent.futures import ProcessPoolExecutor
 
     others = set(multiprocessing.active_children())
-    ignored = (signal.SIGINT, signal.SIG_IGN)  # this process is interrupted too, and ends the others
-    pool = ProcessPoolExecutor(workers - 1, multiprocessing.get_context("fork"), signal.signal, ignored)
+    pool = ProcessPoolExecutor(workers - 1, multiprocessing.get_context("fork"), _follow, (os.getpid(),))
     todo, begun, own = deque(chunks), deque[Any](), deque[list[T]]()
     try:
         while todo or begun:
@@ -185,6 +185,21 @@ def _in_forks(workers: int, chunks: list[list[str]], parse: Parse[T]) -> Iterato
         raise
     finally:
         pool.shutdown(wait=False)
+
+
+def _follow(parent: int) -> None:
+    """Make this process one that ends when its parent does."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted too, and ends this one
+    threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
+
+
+def _end_after(parent: int) -> None:
+    """End this process soon after its parent was killed; waiting for work, it would not be told."""
+    while os.getppid() == parent:
+        time.sleep(LOOK)
+    os._exit(1)
 
 
 def _on_cluster(client: Any, chunks: list[list[str]], parse: Parse[T]) -> Iterator[list[T]]:

@@ -167,7 +167,7 @@ def read_remote(urls: Iterable[str]) -> Iterator[tuple[str, bytes | OSError]]:
 
 
 def write_remote(url: str, data: bytes) -> None:
-    """Write a file behind a URL.
+    """Write a file behind a URL; folders above are made, but no bucket.
 
     Raises
     ------
@@ -177,8 +177,11 @@ def write_remote(url: str, data: bytes) -> None:
     store = _Store(url)
     try:
         store.call(store.fs.pipe_file, store.path(url), data)
-    except FileNotFoundError:  # a file system with real folders
-        store.call(store.fs.makedirs, store.path(url.rpartition("/")[0]), exist_ok=True)
+    except FileNotFoundError:  # a file system with real folders, or a bucket that is not there
+        place = f"{place_of(url)}/"
+        for below in reversed(list(_folders_above(url.removeprefix(place)))):
+            if not store.call(store.fs.exists, folder := store.path(place + below)):
+                store.call(store.fs.mkdir, folder, create_parents=False)
         store.call(store.fs.pipe_file, store.path(url), data)
 
 

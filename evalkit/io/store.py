@@ -6,6 +6,7 @@ where the files change, another key is looked for. What can't be read, or is not
 
 The store lies in ``$EVALKIT_CACHE`` (``off``: nothing is kept), else in ``$XDG_CACHE_HOME/evalkit`` or
 ``~/.cache/evalkit``. Entries that were not used for 30 days go, and the oldest ones where the store grows beyond 2 GB.
+The folder may hold other things too: only what bears the name of an entry and looks like one inside is ever removed.
 """
 
 import contextlib
@@ -13,7 +14,9 @@ import hashlib
 import json
 import math
 import os
+import re
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -38,6 +41,13 @@ except ImportError:  # Windows: two processes may build the same entry, and one 
 WAIT = 60.0  # seconds to wait for another process that builds the same entry
 KEPT_DAYS = 30
 KEPT_BYTES = 2_000_000_000
+LIST = "entry.json"  # names the frames of an entry, with their digests
+
+# what the store writes: entries, entries that are not whole yet, locks, and the files of the former two
+_ENTRY = re.compile(r"\w+-[0-9a-f]{32}")
+_ASIDE = re.compile(rf"\.{_ENTRY.pattern}\.new-\w{{8}}")
+_LOCK = re.compile(rf"\.{_ENTRY.pattern}\.lock")
+_FILE = re.compile(rf"{re.escape(LIST)}|\w+\.parquet")
 
 
 def cached_frames(
@@ -127,10 +137,10 @@ def _read(entry: Path) -> dict[str, "pd.DataFrame"] | None:
     if not entry.is_dir():
         return None
     try:
-        digests = json.loads((entry / "entry.json").read_bytes())
+        digests = json.loads((entry / LIST).read_bytes())
         frames = {name: _frame((entry / f"{name}.parquet").read_bytes(), digests[name]) for name in digests}
     except Exception:
-        shutil.rmtree(entry, ignore_errors=True)
+        _remove(entry)
         return None
     with contextlib.suppress(OSError):
         os.utime(entry)  # it was used
@@ -149,13 +159,13 @@ def _write(entry: Path, frames: Mapping[str, "pd.DataFrame"]) -> None:
     try:
         entry.parent.mkdir(parents=True, exist_ok=True)
         _drop_old(entry.parent)
-        aside = Path(tempfile.mkdtemp(prefix=".new-", dir=entry.parent))
+        aside = Path(tempfile.mkdtemp(prefix=f".{entry.name}.new-", dir=entry.parent))
         digests = {}
         for name, frame in frames.items():
             data = write_table(to_table(frame))
             digests[name] = hashlib.blake2b(data, digest_size=16).hexdigest()
             (aside / f"{name}.parquet").write_bytes(data)
-        (aside / "entry.json").write_text(json.dumps(digests))
+        (aside / LIST).write_text(json.dumps(digests))
         aside.rename(entry)
     except (OSError, ValueError, TypeError, RecursionError):  # no room, not allowed, or cells that can't be held
         if aside:
@@ -167,7 +177,7 @@ def _locked(root: Path, name: str) -> Iterator[None]:
     """Let one process at a time build an entry; one that takes too long is not waited for."""
     try:
         root.mkdir(parents=True, exist_ok=True)
-        lock = open(root / f".{name}.lock", "w")  # noqa: SIM115 - closed below
+        lock = open(root / f".{name}.lock", "a")  # noqa: SIM115 - closed below
     except OSError:
         yield
         return
@@ -188,13 +198,41 @@ def _locked(root: Path, name: str) -> Iterator[None]:
 
 def _drop_old(root: Path) -> None:
     """Drop entries that were not used for long, and the oldest ones where there is too much."""
-    total, now = 0, time.time()
-    entries = [(path.stat().st_mtime, path) for path in root.iterdir()]
-    for used, path in sorted(entries, reverse=True):
-        if not path.is_dir():
-            if now - used > WAIT * 60:
-                path.unlink(missing_ok=True)
-            continue
-        total += sum(file.stat().st_size for file in path.iterdir())
+    found, total, now = [], 0, time.time()
+    for path in root.iterdir():
+        with contextlib.suppress(OSError):  # another process may drop it just now
+            status, files = path.lstat(), _files(path)
+            if files is not None:
+                found.append((status.st_mtime, sum(file.lstat().st_size for file in files), path))
+            elif _is_lock(path.name, status) and now - status.st_mtime > WAIT * 60:
+                path.unlink()
+    for used, size, path in sorted(found, reverse=True):
+        total += size
         if total > KEPT_BYTES or now - used > KEPT_DAYS * 86_400:
-            shutil.rmtree(path, ignore_errors=True)
+            _remove(path)
+
+
+def _is_lock(name: str, status: os.stat_result) -> bool:
+    return bool(_LOCK.fullmatch(name)) and stat.S_ISREG(status.st_mode) and not status.st_size
+
+
+def _files(path: Path) -> list[Path] | None:
+    """Name the files of an entry, or of one that is not whole yet; None for what the store has not written."""
+    aside = _ASIDE.fullmatch(path.name)
+    if not (aside or _ENTRY.fullmatch(path.name)) or path.is_symlink() or not path.is_dir():
+        return None
+    files = list(path.iterdir())
+    if any(file.is_symlink() or not file.is_file() or not _FILE.fullmatch(file.name) for file in files):
+        return None
+    return files if aside or path / LIST in files else None
+
+
+def _remove(path: Path) -> None:
+    """Remove an entry; whatever is none, or holds something else, stays as it is."""
+    files = _files(path)
+    if files is None:
+        return
+    with contextlib.suppress(OSError):
+        for file in sorted(files, key=lambda file: file.name == LIST):  # last, as without it nothing else would go
+            file.unlink()
+        path.rmdir()

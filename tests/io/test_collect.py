@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalkit import crafter, mindcraft, steps
-from evalkit.io import SourceError, collect, dataset, versions
+from evalkit.io import SourceError, collect, dataset, output, versions
 from evalkit.samples import make_crafter
 
 OLD = 1_600_000_000
@@ -259,6 +259,48 @@ def test_killed_at_any_moment_it_goes_on_from_there(runs, tmp_path, chunks):
     assert there == listed
 
 
+WITH_WORKERS = """
+    import os, sys, time
+    from evalkit import mindcraft
+    from evalkit.io import collect
+    from evalkit.mindcraft import collecting
+    here = os.getpid()
+    def slow(*given):
+        if os.getpid() != here:
+            print("worker", os.getpid(), flush=True)
+        time.sleep(0.05)
+        return collecting.parse_file(*given)
+    collecting._MindcraftLogs.parse = staticmethod(slow)
+    collect.Kind.chunk, collect.Kind.serial_below = 8, 2
+    mindcraft.collect(sys.argv[1], sys.argv[2], jobs=2, progress=lambda done, of: print(done, flush=True))
+"""
+
+
+def _runs(process):
+    try:
+        return Path("/proc", process, "cmdline").read_bytes() != b""  # empty once it has ended and nobody took note
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
+@pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGTERM])
+def test_workers_end_with_a_parent_that_is_killed(runs, tmp_path, kill):
+    command = [sys.executable, "-c", textwrap.dedent(WITH_WORKERS), str(runs), str(tmp_path / "made")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        while process.stdout.readline().startswith("worker"):
+            pass  # until a chunk is written
+        _, worker = process.stdout.readline().split()
+        process.send_signal(kill)
+        process.wait(10)
+        with output.locked(str(tmp_path / "made")):  # the worker does not hold it, whether it has ended or not
+            pass
+        process.communicate(timeout=5)  # nobody holds the pipe any more
+    assert not _runs(worker)
+    mindcraft.collect(runs, tmp_path / "made", jobs=2)
+    assert_same(runs, tmp_path / "made")
+
+
 def test_whatever_is_no_part_is_never_removed(runs, tmp_path):
     made, other = tmp_path / "made", tmp_path / "other"
     mindcraft.collect(runs, made)
@@ -400,6 +442,11 @@ REFUSED = {
     "no such file or folder": lambda runs, out: mindcraft.collect(runs / "nowhere", out),
     "can't lie in its own source": lambda runs, out: mindcraft.collect(runs, runs / "made"),
     "holds other files": lambda runs, out: mindcraft.collect(runs, runs.parent / "other"),
+    "is a file, not a folder": lambda runs, out: mindcraft.collect(runs, runs.parent / "other" / "thesis.txt"),
+    r"zip://a\.zip: a dataset can't be written into an archive": lambda runs, out: mindcraft.collect(
+        runs, "zip://a.zip"
+    ),
+    "can't be written into an archive; name a folder": lambda runs, out: mindcraft.collect(runs, "tar://ds::mc.tar"),
     "was also collected from": lambda runs, out: mindcraft.collect(runs / "exp_a_01-01_10-00", out),
     "was collected with": lambda runs, out: mindcraft.collect(runs, out, layout="{model_name}/{task_id}"),
     "a dataset of mindcraft logs, not of crafter logs": lambda runs, out: crafter.collect(runs, out),
@@ -431,13 +478,21 @@ def test_what_can_not_be_is_refused_in_plain_words(runs, tmp_path, message):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.txt").write_text("my only copy")
     mindcraft.collect(runs, tmp_path / "made")
+    before = set(tmp_path.rglob("*"))
     with pytest.raises(SourceError, match=message):
         REFUSED[message](runs, tmp_path / "made")
-    assert (tmp_path / "other" / "thesis.txt").exists()
+    assert (tmp_path / "other" / "thesis.txt").read_text() == "my only copy"
+    assert set(tmp_path.rglob("*")) - before <= {tmp_path / "link"}  # nothing is left behind
+
+
+def test_a_lock_file_of_somebody_else_is_not_emptied(runs, tmp_path):
+    write(tmp_path / "made" / ".lock", "mine")
+    mindcraft.collect(runs, tmp_path / "made")
+    assert (tmp_path / "made" / ".lock").read_text() == "mine"
 
 
 def test_two_at_once_are_refused(runs, tmp_path):
-    with dataset.locked(str(tmp_path / "made")), pytest.raises(SourceError, match="another process"):
+    with output.locked(str(tmp_path / "made")), pytest.raises(SourceError, match="another process"):
         mindcraft.collect(runs, tmp_path / "made")
 
 

@@ -9,6 +9,7 @@ import fsspec
 import pandas as pd
 import pytest
 from fsspec.asyn import AsyncFileSystem
+from fsspec.implementations.memory import MemoryFileSystem
 
 from evalkit.io import SourceError, list_files, list_source, read_file, read_files, remote, storage
 from evalkit.io.dataset import MANIFEST, open_dataset
@@ -316,3 +317,38 @@ def test_a_dataset_in_a_bucket_follows_a_bucket(server):
         assert {f.removeprefix("s3://logs/made/here/") for f in list_files("s3://logs/made/here", "*.parquet")} == live
     pd.testing.assert_frame_equal(expected.runs, found.runs)
     pd.testing.assert_frame_equal(expected.ledger, found.ledger)
+
+
+@pytest.mark.parametrize("output", ["s3://no-such-bucket", "s3://no-such-bucket/x", "s3://no-such-bucket/x/y"])
+def test_a_dataset_in_a_bucket_that_is_not_there_is_refused_and_makes_none(server, output):
+    options, put = server
+    put("few/exp_1/bread/Andy_0_0.json", said(0))
+    with storage(options):
+        with pytest.raises(SourceError, match=f"^{output}/.*does not exist"):
+            collect("s3://logs/few", output)
+        with pytest.raises(SourceError, match="does not exist"):
+            list_source("s3://no-such-bucket")
+
+
+class Folders(MemoryFileSystem):
+    """A file system with real folders, as most have: what lies in none can't be written."""
+
+    protocol = "folders"
+    store, pseudo_dirs = {}, [""]
+
+    @classmethod
+    def _strip_protocol(cls, path):
+        return "/" + path.removeprefix("folders://").strip("/") if path.strip("/") else ""
+
+    def pipe_file(self, path, value, mode="overwrite", **options):
+        if not self.isdir(self._parent(path)):
+            raise FileNotFoundError(path)
+        super().pipe_file(path, value, mode, **options)
+
+
+def test_folders_are_made_where_a_file_system_has_them():
+    fsspec.register_implementation("folders", Folders, clobber=True)
+    Folders().mkdir("host")
+    for name in ("a/b/c.bin", "a/d/e.bin", "f.bin"):
+        remote.write_remote(f"folders://host/{name}", b"x")
+    assert sorted(Folders.store) == ["/host/a/b/c.bin", "/host/a/d/e.bin", "/host/f.bin"]

@@ -240,6 +240,95 @@ def test_old_and_surplus_entries_go(folder, tmp_path, monkeypatch):
     assert [path.name[0] for path in entries(tmp_path / "store")] == ["c", "d"]
 
 
+NAME = "mindcraft-" + 32 * "0"
+ASIDE = f".{NAME}.new-abc_1234"
+
+
+def _put(path, text=""):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def _link(path, to):
+    _put(to / "entry.json", "{}")
+    path.symlink_to(to)
+
+
+FOREIGN = {
+    "a file": lambda root: _put(root / "notes.txt", "x"),
+    "a folder": lambda root: _put(root / "thesis" / "chapter.txt", "x"),
+    "an empty folder": lambda root: (root / "later").mkdir(),
+    "an empty folder with a store's name": lambda root: (root / NAME).mkdir(),
+    "a folder with a store's name": lambda root: _put(root / NAME / "thesis.txt", "x"),
+    "tables in a folder with a store's name": lambda root: _put(root / NAME / "part.parquet", "x"),
+    "an entry with something else in it": lambda root: (
+        _put(root / NAME / "entry.json", "{}"),
+        _put(root / NAME / "mine.txt", "x"),
+    ),
+    "an entry with a folder in it": lambda root: (
+        _put(root / NAME / "entry.json", "{}"),
+        _put(root / NAME / "runs.parquet" / "a.txt", "x"),
+    ),
+    "an entry with a link in it": lambda root: (
+        _put(root / NAME / "entry.json", "{}"),
+        (root / NAME / "runs.parquet").symlink_to(root.parent / "logs" / "a.json"),
+    ),
+    "a link with a store's name": lambda root: _link(root / NAME, root.parent / "elsewhere"),
+    "a link with the name of what is not whole": lambda root: _link(root / ASIDE, root.parent / "elsewhere"),
+    "a folder that is almost aside": lambda root: _put(root / ".new-abc_1234" / "mine.parquet", "x"),
+    "a file with a lock's name": lambda root: _put(root / f".{NAME}.lock", "x"),
+    "a lock of something else": lambda root: _put(root / ".my.lock"),
+    "a file with an entry's name": lambda root: _put(root / NAME, "x"),
+}
+
+
+def _everything(root):
+    return {path: path.is_file() and path.read_bytes() for path in root.rglob("*")}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_what_the_store_has_not_written_stays(folder, tmp_path, monkeypatch, name):
+    root = tmp_path / "store"
+    root.mkdir()
+    FOREIGN[name](root)
+    for path in [*root.rglob("*"), *tmp_path.glob("elsewhere*")]:
+        os.utime(path, (1, 1), follow_symlinks=False)
+    before = _everything(tmp_path)
+    monkeypatch.setattr(store, "KEPT_BYTES", 0)
+    cached_frames("x", files(folder), Build())
+    after = _everything(tmp_path)
+    assert {path: after.get(path) for path in before} == before
+
+
+def test_the_size_of_other_things_does_not_count(folder, tmp_path, monkeypatch):
+    _put(tmp_path / "store" / "film.mkv", 100_000 * "x")
+    _put(tmp_path / "store" / "films" / "film.mkv", 100_000 * "x")
+    monkeypatch.setattr(store, "KEPT_BYTES", 100_000)
+    for kind in ("a", "b"):
+        cached_frames(kind, files(folder), Build())
+    assert [path.name[0] for path in entries(tmp_path / "store")] == ["a", "b", "f"]
+
+
+def test_a_damaged_entry_that_holds_something_else_stays(folder, tmp_path):
+    expected = cached_frames("x", files(folder), Build())
+    (entry,) = entries(tmp_path / "store")
+    _put(entry / "entry.json", "{")
+    _put(entry / "mine.txt", "my only copy")
+    found = cached_frames("x", files(folder), Build())
+    assert (entry / "mine.txt").read_text() == "my only copy"
+    pd.testing.assert_frame_equal(found["runs"], expected["runs"])
+
+
+def test_what_a_killed_process_has_left_goes(folder, tmp_path):
+    root = tmp_path / "store"
+    _put(root / ASIDE / "runs.parquet", "x")
+    _put(root / f".{NAME}.lock")
+    for path in (root / ASIDE, root / f".{NAME}.lock"):
+        os.utime(path, (1, 1))
+    cached_frames("x", files(folder), Build())
+    assert [path.name[0] for path in root.iterdir()] == ["x"]
+
+
 SLOW = """
 import sys, time
 import pandas as pd
