@@ -184,9 +184,9 @@ def mean_rates_score(
 def progression(path_or_runs: Source) -> Progression:
     """Average the share of achievements unlocked per episode over all episodes; arguments as for `crafter_score`."""
     runs = _one_method(path_or_runs)
-    shares = np.concatenate(_rates_of(runs, math.inf)).mean(axis=1)
-    n, interval = len(shares), mean_interval(shares)
-    error = float(shares.std() / math.sqrt(n)) if n > 1 else math.nan
+    counts = np.concatenate(_rates_of(runs, math.inf)).sum(axis=1)  # whole numbers: those of equal episodes are equal
+    n, interval = len(counts), mean_interval(counts / len(ACHIEVEMENTS))
+    error = float(counts.std() / len(ACHIEVEMENTS) / math.sqrt(n)) if n > 1 else math.nan
     return _noting(Progression(interval.estimate, error, interval.low, interval.high, n, interval.method), runs)
 
 

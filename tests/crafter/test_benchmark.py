@@ -314,3 +314,9 @@ def test_runs_made_of_episodes_may_be_alike(tmp_path):
     runs = [run for name in ("a", "b") for run in benchmark.load_runs(tmp_path / name).runs]
     assert benchmark.crafter_score(runs).n_episodes == 2
     assert benchmark.progression(tmp_path).n == 2
+
+
+def test_equal_episodes_have_no_error(tmp_path):
+    for i in range(3):
+        write(tmp_path, balrog(achievements=["collect_coal", "collect_wood"], seed=i), f"{i}.json")
+    assert benchmark.progression(tmp_path).standard_error == 0
