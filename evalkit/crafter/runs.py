@@ -49,8 +49,8 @@ def load_runs(source: Source) -> Runs:
 
     A ``stats.jsonl`` is one seed: its folder names the seed and the folders above that, below `source`, the method.
     Session traces and BALROG run files are one episode each; those of a model are pooled into one run, whose seed is
-    ``pooled``. Every other run counts once, however many files hold it: see `Distinct`. A run that names no seed has the
-    seed ``unknown``.
+    ``pooled``. Every other run counts once, however many files hold it: see `Distinct`. A run that names no
+    seed has the seed ``unknown``.
 
     Parameters
     ----------
