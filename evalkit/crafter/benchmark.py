@@ -9,17 +9,15 @@ nor that of pooled episodes: these are `mean_rates_score` and `pooled_episodes_s
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from evalkit.crafter.game import ACHIEVEMENTS
-from evalkit.crafter.runs import COLUMNS, Run, Runs, check_run, load_runs
-from evalkit.io import Column, SourceError, frame
+from evalkit.crafter.references import REFERENCES, reference_scores
+from evalkit.crafter.runs import COLUMNS, Distinct, Run, Runs, check_run, load_runs
+from evalkit.io import SourceError
 from evalkit.stats import bootstrap_interval, mean_interval
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = [
     "REFERENCES",
@@ -38,6 +36,7 @@ __all__ = [
 
 BUDGET = 1_000_000
 
+_Result = TypeVar("_Result", "CrafterScore", "Progression")
 Source = str | os.PathLike | Mapping | Sequence[Mapping]
 
 
@@ -84,48 +83,6 @@ class Progression(NamedTuple):
     method: str
 
 
-class Reference(NamedTuple):
-    """A published result; `spread` is the standard deviation over seeds for scores, the standard error for shares."""
-
-    name: str
-    kind: str  # "score" of a training run of 1,000,000 steps (human: of expert play), or "progression" of an LLM agent
-    mean: float
-    spread: float
-    source: str
-
-
-_HAFNER = "Hafner 2022, Benchmarking the Spectrum of Agent Capabilities, arXiv:2109.06780"
-_MOON = "Moon et al. 2023, Discovering Hierarchical Achievements in RL via Contrastive Learning, arXiv:2307.03486"
-_BALROG = "Paglieri et al. 2024, BALROG, arXiv:2411.13543 (n = 10)"
-
-REFERENCES = (
-    Reference("human", "score", 50.5, 6.8, _HAFNER),
-    Reference("SPRING", "score", 27.3, 1.2, "Wu et al. 2023, SPRING, arXiv:2305.15486"),
-    Reference("Achievement Distillation", "score", 21.8, 1.4, _MOON),
-    Reference("Curious Replay", "score", 19.4, 1.6, "Kauvar et al. 2023, Curious Replay, arXiv:2306.15934"),
-    Reference("PPO (ResNet)", "score", 15.6, 1.6, _MOON),
-    Reference("DreamerV3", "score", 14.5, 1.6, "Hafner et al. 2023, Mastering Diverse Domains, arXiv:2301.04104"),
-    Reference("DreamerV2", "score", 10.0, 1.2, _HAFNER),
-    Reference("PPO", "score", 4.6, 0.3, _HAFNER),
-    Reference("Rainbow", "score", 4.3, 0.2, _HAFNER),
-    Reference("Plan2Explore", "score", 2.1, 0.1, _HAFNER),
-    Reference("RND", "score", 2.0, 0.1, _HAFNER),
-    Reference("random", "score", 1.6, 0.0, _HAFNER),
-    Reference("GPT-4o", "progression", 33.1, 2.3, _BALROG),
-    Reference("Claude-3.5-Sonnet", "progression", 32.7, 3.2, _BALROG),
-    Reference("Llama-3.1-70B", "progression", 31.2, 2.7, _BALROG),
-    Reference("GPT-4o-mini", "progression", 15.9, 2.1, _BALROG),
-)
-
-REFERENCE_COLUMNS = (
-    Column("name", "str", "method or model"),
-    Column("kind", "str", "score (of 1,000,000 steps of training) or progression (of episodes of an LLM agent)"),
-    Column("mean", "float", "as published", "percent"),
-    Column("spread", "float", "standard deviation over seeds (score) or standard error (progression)", "percent"),
-    Column("source", "str", "where it was published"),
-)
-
-
 def score_of_rates(rates: Iterable[float]) -> float:
     """Return exp(mean ln(1 + rate)) − 1.
 
@@ -161,7 +118,7 @@ def crafter_score(path_or_runs: Source, budget: int = BUDGET, rng: np.random.Gen
     ----------
     path_or_runs : path, run or sequence of runs
         A file or folder of ``stats.jsonl``, score files, BALROG run files or session traces; or runs as dictionaries,
-        see `evalkit.crafter.runs`.
+        see `evalkit.crafter.runs`. A run that is there twice counts once, and `method` says so.
     budget : int
         Only episodes that end within so many steps of a run count. Traces have no common count of steps: all count.
     rng : numpy.random.Generator, optional
@@ -175,7 +132,8 @@ def crafter_score(path_or_runs: Source, budget: int = BUDGET, rng: np.random.Gen
     Raises
     ------
     evalkit.io.SourceError
-        Where nothing is there, or runs of several methods are (then see `crafter_scores`).
+        Where nothing is there, runs of several methods are (then see `crafter_scores`), or one seed has different
+        results.
     ValueError
         For runs whose counts are no counts, such as rates.
     """
@@ -189,25 +147,28 @@ def crafter_scores(
     path_or_runs: Source, budget: int = BUDGET, rng: np.random.Generator | None = None
 ) -> dict[str, CrafterScore]:
     """Compute the official score of each method (for traces: of each model); arguments as for `crafter_score`."""
-    return {name: _official(_rates_of(runs, budget), rng) for name, runs in _by_method(path_or_runs).items()}
+    groups = _by_method(path_or_runs)
+    return {name: _noting(_official(_rates_of(runs, budget), rng), runs) for name, runs in groups.items()}
 
 
 def pooled_episodes_score(
     path_or_runs: Source, budget: int = BUDGET, rng: np.random.Generator | None = None
 ) -> CrafterScore:
     """Score all episodes of all seeds as one group. Not the official score: long seeds weigh more."""
-    unlocked = np.concatenate(_rates_of(_one_method(path_or_runs), budget))
-    return _pooled(unlocked, rng, "score of pooled episodes, not the official score")
+    runs = _one_method(path_or_runs)
+    unlocked = np.concatenate(_rates_of(runs, budget))
+    return _noting(_pooled(unlocked, rng, "score of pooled episodes, not the official score"), runs)
 
 
 def mean_rates_score(
     path_or_runs: Source, budget: int = BUDGET, rng: np.random.Generator | None = None
 ) -> CrafterScore:
     """Score the success rates averaged over seeds. Not the official score: it is never below it."""
-    seeds = [unlocked for unlocked in _rates_of(_one_method(path_or_runs), budget) if len(unlocked)]
+    runs = _one_method(path_or_runs)
+    seeds = [unlocked for unlocked in _rates_of(runs, budget) if len(unlocked)]
     rates = np.array([100 * unlocked.mean(axis=0) for unlocked in seeds]).reshape(-1, len(ACHIEVEMENTS))
     interval = bootstrap_interval(rates, lambda rows: _score(rows.mean(axis=0)), rng=rng)
-    return CrafterScore(
+    score = CrafterScore(
         interval.estimate,
         math.nan,
         tuple(_score(row) for row in rates),
@@ -217,21 +178,16 @@ def mean_rates_score(
         interval.high,
         f"score of mean rates, not the official score; {interval.method} over seeds",
     )
+    return _noting(score, runs)
 
 
 def progression(path_or_runs: Source) -> Progression:
     """Average the share of achievements unlocked per episode over all episodes; arguments as for `crafter_score`."""
-    unlocked = np.concatenate(_rates_of(_one_method(path_or_runs), math.inf))
-    shares = unlocked.mean(axis=1)
-    n = len(shares)
-    interval = mean_interval(shares)
-    error = float(shares.std() / math.sqrt(n)) if n > 1 else math.nan
-    return Progression(interval.estimate, error, interval.low, interval.high, n, interval.method)
-
-
-def reference_scores(kind: str = "") -> "pd.DataFrame":
-    """Return the published results; `kind` chooses ``score`` or ``progression``."""
-    return frame([r._asdict() for r in REFERENCES if kind in ("", r.kind)], REFERENCE_COLUMNS)
+    runs = _one_method(path_or_runs)
+    counts = np.concatenate(_rates_of(runs, math.inf)).sum(axis=1)  # whole numbers: those of equal episodes are equal
+    n, interval = len(counts), mean_interval(counts / len(ACHIEVEMENTS))
+    error = float(counts.std() / len(ACHIEVEMENTS) / math.sqrt(n)) if n > 1 else math.nan
+    return _noting(Progression(interval.estimate, error, interval.low, interval.high, n, interval.method), runs)
 
 
 def _score(rates: np.ndarray) -> float:
@@ -247,7 +203,10 @@ def _by_method(path_or_runs: Source) -> dict[str, list[Run]]:
     else:
         several = isinstance(path_or_runs, Iterable) and not isinstance(path_or_runs, Mapping)
         found = list(path_or_runs) if several else [path_or_runs]
-        runs = [check_run(run) for run in found]
+        distinct = Distinct()
+        for number, run in enumerate(found, start=1):
+            distinct.add(check_run(run), f"run {number}")
+        runs = distinct.runs
         if not runs:
             raise SourceError("no runs were given")
     tasks = {run["task"] for run in runs}
@@ -255,6 +214,13 @@ def _by_method(path_or_runs: Source) -> dict[str, list[Run]]:
     for run in runs:
         groups.setdefault(run["method"] if len(tasks) == 1 else f"{run['method']} ({run['task']})", []).append(run)
     return groups
+
+
+def _noting(result: _Result, runs: list[Run]) -> _Result:
+    """Say in a result's method how many repeated runs were left out."""
+    n = sum(run.get("repeats", 0) for run in runs)
+    note = f"; {n} repeated {'run' if n == 1 else 'runs'} left out" if n else ""
+    return result._replace(method=result.method + note)
 
 
 def _one_method(path_or_runs: Source) -> list[Run]:

@@ -11,6 +11,7 @@ from evalkit.crafter.table import TABLES, TraceRows, rows_of_file
 from evalkit.io import Source, SourceError, StorageOptions, storage
 from evalkit.io.collect import FILE_COLUMNS, FOLDER_COLUMNS, Collected, Kind, Progress, collect_files
 from evalkit.io.dataset import Dataset, in_order, open_to_read
+from evalkit.io.frames import as_named
 from evalkit.io.ledger import COLUMNS as LEDGER_COLUMNS
 from evalkit.io.sources import fits
 
@@ -79,8 +80,8 @@ def collected_frames(dataset: Dataset, pattern: str, rules: Mapping[str, Any]) -
     frames = {name: dataset.read(name) for name in TABLES}
     frames["ledger"] = dataset.read("files", [column.name for column in LEDGER_COLUMNS])
     if pattern != EVERY:
-        ledger = frames["ledger"]
-        named = ledger.loc[[fits(path, pattern) for path in ledger["source"]], "source"]
+        sources = frames["ledger"]["source"]
+        named = sources[[fits(as_named(path), pattern) for path in sources]]
         frames = {name: frame[frame["source"].isin(named)] for name, frame in frames.items()}
     return {name: in_order(frame) for name, frame in frames.items()}
 

@@ -30,6 +30,7 @@ from evalkit.io import (
     storage,
 )
 from evalkit.io.dataset import Dataset
+from evalkit.io.frames import as_named
 from evalkit.io.ledger import Entry
 
 
@@ -177,10 +178,10 @@ def score_file(
 
 def _collected_scores(dataset: Dataset, pattern: str, rules: dict[str, Any]) -> TraceScores:
     frames = collected_frames(dataset, pattern, rules)
-    entries = frames["ledger"].itertuples(index=False)
+    entries = [Entry(*entry) for entry in frames["ledger"].itertuples(index=False)]
     ledger = Ledger()
-    ledger.entries += [Entry(*entry) for entry in entries]
-    notes = {entry.source: entry.reason.split(", ") if entry.reason else [] for entry in ledger.entries}
+    ledger.entries += [entry._replace(source=as_named(entry.source)) for entry in entries]
+    notes = {entry.source: entry.reason.split(", ") if entry.reason else [] for entry in entries}
     return TraceScores((_score_of(row, notes, rules) for row in frames["episodes"].to_dict("records")), ledger)
 
 
@@ -193,7 +194,7 @@ def _score_of(episode: dict[str, Any], notes: dict[str, list[str]], rules: dict[
         counts=counts,
         trajectory=NO_SCORED_EVENTS if aborted else episode["trajectory"],
         num_events=episode["events"],
-        trace_file=os.path.basename(episode["source"]),
+        trace_file=os.path.basename(as_named(episode["source"])),
         model_name=episode["model_name"],
         difficulty=episode["difficulty"],
         suspect_invalid_actions=0 if aborted else int(episode["suspect_invalid_actions"]),

@@ -6,7 +6,7 @@ from functools import partial
 
 from evalkit.crafter.evaluate import TraceScore, score_file
 from evalkit.crafter.parse import SERIAL_BELOW
-from evalkit.crafter.printing import breakdown_lines, mean_text
+from evalkit.crafter.printing import aborted_text, breakdown_lines, mean_text
 from evalkit.crafter.scoring import WEIGHTS
 from evalkit.io import Ledger, Source, StorageOptions, plain
 from evalkit.io.follow import Watch
@@ -92,7 +92,8 @@ class Following:
             lines += ["", *breakdown_lines(scored, "difficulty")]
         expected = None if self._expected is None else self._expected * len(models)
         mean = mean_text([result["total_score"] for result in scored])
-        return [*lines, "", f"total: {so_far(len(scored), expected)} traces, mean score {mean}"]
+        aborted = [f"aborted: {text}"] if (text := aborted_text(scored)) else []
+        return [*lines, "", f"total: {so_far(len(scored), expected)} traces, mean score {mean}", *aborted]
 
     def _files(self) -> list[str]:
         """Say how many files there are, and which failed."""

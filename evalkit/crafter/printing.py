@@ -136,7 +136,10 @@ def print_evaluation_summary(results: Sequence[TraceScore], by: Sequence[Group] 
 
 
 def print_breakdown(results: Iterable[TraceScore], by: Group) -> None:
-    """Print one line per model or per difficulty: n, mean score with its standard error, mean counts."""
+    """Print one line per model or per difficulty: n, mean score with its standard error, mean counts.
+
+    Aborted traces count as 0, as in the totals; where there are any, a second line leaves them out.
+    """
     print("\n".join(breakdown_lines(results, by)))
 
 
@@ -146,16 +149,42 @@ def breakdown_lines(results: Iterable[TraceScore], by: Group, count: Callable[[i
     for result in results:
         if result["total_score"] is not None:
             groups.setdefault(plain(result.get(by, UNKNOWN), 40), []).append(result)
-    width = max(map(len, [*groups, "difficulty"]))
-    wide = max([5, *(len(count(len(group))) for group in groups.values())])
-    lines = [f"📈 By {by.removesuffix('_name')} (mean score ± standard error; mean count per trace)"]
-    lines.append(f"   {'':{width}} {'n':>{wide}} {'score':>15} {'easy':>7} {'medium':>7} {'hard':>7} {'invalid':>8}")
+    rows = []
     for name, group in sorted(groups.items()):
-        means = [sum(r["counts"].get(hook, 0) for r in group) / len(group) for hook in WEIGHTS]
-        counts = " ".join(f"{mean:>{w}.2f}" for mean, w in zip(means, (7, 7, 7, 8), strict=True))
-        mean = mean_text([r["total_score"] for r in group])
-        lines.append(f"   {name:{width}} {count(len(group)):>{wide}} {mean:>15} {counts}")
+        rows.append((name, count(len(group)), group))
+        rest = without_aborted(group)
+        if aborted := len(group) - len(rest):
+            rows.append((f"  without {aborted} aborted", str(len(rest)), rest))
+    width = max(len(name) for name in ["difficulty", *(name for name, _, _ in rows)])
+    wide = max([5, *(len(n) for _, n, _ in rows)])
+    zeros = "; aborted traces count as 0.00" if len(rows) > len(groups) else ""
+    lines = [f"📈 By {by.removesuffix('_name')} (mean score ± standard error; mean count per trace{zeros})"]
+    lines.append(f"   {'':{width}} {'n':>{wide}} {'score':>15} {'easy':>7} {'medium':>7} {'hard':>7} {'invalid':>8}")
+    for name, n, group in rows:
+        mean = mean_text([result["total_score"] for result in group])
+        lines.append(f"   {name:{width}} {n:>{wide}} {mean:>15} {_mean_counts(group)}".rstrip())
     return lines
+
+
+def _mean_counts(group: list[TraceScore]) -> str:
+    if not group:
+        return ""
+    means = [sum(result["counts"].get(hook, 0) for result in group) / len(group) for hook in WEIGHTS]
+    return " ".join(f"{mean:>{wide}.2f}" for mean, wide in zip(means, (7, 7, 7, 8), strict=True))
+
+
+def without_aborted(scored: Iterable[TraceScore]) -> list[TraceScore]:
+    """Leave out the traces that were aborted: their score of 0.00 says nothing."""
+    return [result for result in scored if "aborted" not in result.get("flags", [])]
+
+
+def aborted_text(scored: Sequence[TraceScore]) -> str:
+    """Say how many traces were aborted, and the mean score without them; empty where none was."""
+    rest = without_aborted(scored)
+    if len(rest) == len(scored):
+        return ""
+    mean = mean_text([result["total_score"] for result in rest])
+    return f"{len(scored) - len(rest)}, counted as 0.00; mean score without: {mean}"
 
 
 def print_ledger(ledger: Ledger | None) -> None:
@@ -190,9 +219,8 @@ def _print_totals(scored: list[TraceScore]) -> None:
     scores = [result["total_score"] for result in scored]
     print(f"   Traces: {len(scores)}")
     print(f"   Mean score: {mean_text(scores)} (standard error, n = {len(scores)})")
-    if aborted := sum("aborted" in result.get("flags", []) for result in scored):
-        rest = [result["total_score"] for result in scored if "aborted" not in result.get("flags", [])]
-        print(f"   Aborted: {aborted}, counted as 0.00; mean score without: {mean_text(rest) if rest else 'none'}")
+    if aborted := aborted_text(scored):
+        print(f"   Aborted: {aborted}")
     print(f"   Best: {scores[0]:.2f}")
     print(f"   Worst: {scores[-1]:.2f}")
     for name in WEIGHTS:
@@ -203,7 +231,9 @@ def _print_totals(scored: list[TraceScore]) -> None:
 
 
 def mean_text(scores: list[float]) -> str:
-    """Write a mean with its standard error; one value has none."""
+    """Write a mean with its standard error; one value has none, and no value has no mean."""
+    if not scores:
+        return "none"
     n, mean = len(scores), math.fsum(scores) / len(scores)
     if n < 2:
         return f"{mean:.2f}"

@@ -2,7 +2,7 @@
 
 A run is a dictionary as in the files of scores: ``task``, ``method``, ``seed``, ``xs`` (steps done at the end of each
 episode; without it the budget can't bind), and for each of the 22 achievements ``achievement_<name>``, a list with the
-count of every episode.
+count of every episode. Checked runs say in ``repeats`` how often the same run was met again and left out.
 """
 
 import math
@@ -17,7 +17,17 @@ import msgspec
 from evalkit.crafter.game import ACHIEVEMENTS
 from evalkit.crafter.parse import UNKNOWN, OtherShapeError, read_trace
 from evalkit.crafter.scoring import score_trace
-from evalkit.io import BrokenFileError, Ledger, Listing, Source, absolute, decode_json, list_source, read_files
+from evalkit.io import (
+    BrokenFileError,
+    Ledger,
+    Listing,
+    Source,
+    SourceError,
+    absolute,
+    decode_json,
+    list_source,
+    read_files,
+)
 
 Run = dict[str, Any]
 
@@ -39,7 +49,8 @@ def load_runs(source: Source) -> Runs:
 
     A ``stats.jsonl`` is one seed: its folder names the seed and the folders above that, below `source`, the method.
     Session traces and BALROG run files are one episode each; those of a model are pooled into one run, whose seed is
-    ``pooled``.
+    ``pooled``. Every other run counts once, however many files hold it: see `Distinct`. A run that names no
+    seed has the seed ``unknown``.
 
     Parameters
     ----------
@@ -49,15 +60,15 @@ def load_runs(source: Source) -> Runs:
     Returns
     -------
     Runs
-        Sorted by method and seed; the ledger names what was skipped or failed, and why.
+        Sorted by method and seed; the ledger names what was skipped, left out or failed, and why.
 
     Raises
     ------
     evalkit.io.SourceError
-        Where `source` is not there or can't be listed.
+        Where `source` is not there or can't be listed, or holds different results of one seed.
     """
     listing = list_source(source)
-    ledger, runs, episodes = Ledger(), [], []
+    ledger, distinct, episodes = Ledger(), Distinct(), []
     for path, data in read_files(p for p in listing.files if p.lower().endswith((".json", ".jsonl"))):
         if isinstance(data, OSError):
             ledger.failed(path, f"{type(data).__name__}: {data.strerror or data}")
@@ -69,11 +80,64 @@ def load_runs(source: Source) -> Runs:
         except BrokenFileError as error:
             ledger.failed(path, str(error))
         else:
-            ledger.used(path, note)
-            for run in found:
-                (runs if run["seed"] != POOLED else episodes).append(run)
-    runs += _pool(episodes)
+            single = [run for run in found if run["seed"] == POOLED]
+            known = [distinct.add(run, path) for run in found if run["seed"] != POOLED]
+            episodes += single
+            if repeated := [place for place in known if place]:
+                left_out = f"{len(repeated)} of {len(found)} runs left out, which are those of {repeated[0]}"
+                note = ", ".join(filter(None, (note, left_out)))
+            if len(repeated) == len(found):
+                ledger.skipped(path, note)
+            else:
+                ledger.used(path, note)
+    runs = distinct.runs + _pool(episodes)
     return Runs(sorted(runs, key=lambda run: (run["method"], run["task"], str(run["seed"]))), ledger)
+
+
+class Distinct:
+    """Runs, each of them once.
+
+    Of one task and method, two runs with the same seed are one run, and so are two with the same results (counts and
+    steps) of which one names no seed. Of these the first is kept. Different results under one seed are refused: nobody
+    but the user can tell which of them counts. Runs made of single episodes are taken as they are.
+    """
+
+    def __init__(self) -> None:
+        self.runs: list[Run] = []
+        self._places: dict[tuple[str, str], list[tuple[Run, str]]] = {}
+
+    def add(self, run: Run, place: str) -> str | None:
+        """Take a checked run found at `place`; where it is there already, give the place of the first.
+
+        Raises
+        ------
+        evalkit.io.SourceError
+            For other results than those of the same seed.
+        """
+        if run["seed"] == POOLED:
+            self.runs.append(run)  # episodes, which may well be alike
+            return None
+        known = self._places.setdefault((run["task"], run["method"]), [])
+        named, results = run["seed"] != UNKNOWN, _results(run)
+        same = [(first, where) for first, where in known if named and first["seed"] == run["seed"]]
+        if same and _results(same[0][0]) != results:
+            name = f"{run['method']}, seed {run['seed']} (task {run['task']})"
+            both = place if place == same[0][1] else f"{same[0][1]} and {place}"
+            raise SourceError(f"different results of {name} in {both}; keep one, or name the seeds apart")
+        unnamed = [pair for pair in known if not (named and pair[0]["seed"] != UNKNOWN)]
+        same = same or [pair for pair in unnamed if _results(pair[0]) == results]
+        if not same:
+            known.append((run, place))
+            self.runs.append(run)
+            return None
+        first, where = same[0]
+        first["repeats"] += 1
+        first["seed"] = run["seed"] if named else first["seed"]
+        return where
+
+
+def _results(run: Run) -> list[list | None]:
+    return [None if run["xs"] is None else list(run["xs"]), *(list(run[column]) for column in COLUMNS.values())]
 
 
 def check_run(run: Mapping[str, Any]) -> Run:
@@ -104,7 +168,8 @@ def check_run(run: Mapping[str, Any]) -> Run:
     if xs is not None and not all(_is_count(x) for x in xs):
         raise ValueError("xs holds other than counts of steps")
     names = {key: str(run.get(key) or UNKNOWN) for key in ("task", "method")}
-    return {**run, **names, "seed": str(run.get("seed", "0")), "xs": xs}
+    seed = run.get("seed")
+    return {**run, **names, "seed": UNKNOWN if seed is None else str(seed), "xs": xs, "repeats": 0}
 
 
 def _is_count(value: Any) -> bool:
@@ -157,7 +222,7 @@ def _read_stats(path: str, data: bytes, listing: Listing) -> tuple[list[Run], st
     run = {
         "task": UNKNOWN,
         "method": "/".join(above[:-1]) or os.path.basename(absolute(top)).removesuffix(".jsonl"),
-        "seed": above[-1] if above else "0",
+        "seed": above[-1] if above else UNKNOWN,
         "length": [row["length"] for row in rows],
         **{column: [row[column] for row in rows] for column in COLUMNS.values()},
     }

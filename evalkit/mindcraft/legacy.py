@@ -135,5 +135,14 @@ def _read(script: Script, run: pd.Series) -> float:
         return float("nan")
     if not script.first_digit:
         return run["overall_score"]
-    digit = f"{raw:.17g}"[0]
+    digit = _first_character(float(raw))
     return float(digit) if digit in "01" else float("nan")
+
+
+def _first_character(score: float) -> str:
+    """Give what a score begins with in a log, as JavaScript writes it.
+
+    Both JavaScript and `repr` write the shortest digits that give the number back. But JavaScript writes 0.00001 where
+    `repr` writes 1e-05, it turns to exponents (1e-7) below 0.000001 only, and its -0 is 0.
+    """
+    return "0" if score == 0 or 1e-6 <= score < 1 else repr(score)[0]

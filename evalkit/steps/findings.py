@@ -78,7 +78,7 @@ def _key(record: StepRecord, function: str, options: Options) -> str:
 
 
 def _enrichment(record: StepRecord) -> dict[str, Any]:
-    methods, status, _ = read_enrichment(record)
+    methods, status, *_ = read_enrichment(record)
     if not methods:
         return {"status": status or "unknown"}
     return {

@@ -12,8 +12,9 @@ from evalkit.steps.results import (
     read_expression,
     read_plots,
     read_search,
+    requested_methods,
 )
-from evalkit.steps.structure import STRUCTURED, requested_methods
+from evalkit.steps.structure import STRUCTURED
 
 LEGACY = "legacy_text_parsing"
 
@@ -21,7 +22,7 @@ LEGACY = "legacy_text_parsing"
 @evaluates("perform_enrichment_analyses")
 def enrichment(record: StepRecord, options: Options) -> dict[str, Any]:
     """Judge an enrichment: pathways per method, top terms; the total over methods is for orientation only."""
-    methods, status, partial = facts = read_enrichment(record)
+    methods, status, partial, absent = facts = read_enrichment(record)
     successful = [name.upper() for name, method in methods.items() if method.total]
     concerns, highlights = [], []
     if not methods:
@@ -34,11 +35,10 @@ def enrichment(record: StepRecord, options: Options) -> dict[str, Any]:
         highlights.append(f"Successful methods: {', '.join(successful)}")
     checks = [_pathways_found(facts.total)]
     if requested := requested_methods(record):
-        missing = [name for name in requested if name not in methods]
-        checks.append(_share("requested_methods", requested, missing, partial))
+        checks.append(_share("requested_methods", requested, absent, partial))
     return {
         "enrichment_evaluation": {
-            "pathway_counts": {name: method.total for name, method in methods.items()},
+            "pathway_counts": {name: method.total for name, method in methods.items()} | dict.fromkeys(absent),
             "total_significant_pathways": facts.total,
             "successful_methods": successful,
             "method_count": len(methods),

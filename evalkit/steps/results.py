@@ -12,6 +12,7 @@ from evalkit.steps.jsonable import unique_key
 from evalkit.steps.literal import is_cut, read_cell_types, read_literal
 from evalkit.steps.records import number, whole
 
+_ASKED_BY = ("analyses", "analysis", "methods", "method", "analysis_types", "analysis_type", "enrichment_types")
 _NO_CELL_TYPES = re.compile(r"no new cell types", re.IGNORECASE)
 _FAILED = re.compile(r"^\s*process cells failed", re.IGNORECASE)
 ERROR_TEXT = re.compile(r"^[^\w{\[(<]*(?:error|exception|traceback|failed)\b", re.IGNORECASE)
@@ -28,17 +29,22 @@ class Method(NamedTuple):
 
 
 class Enrichment(NamedTuple):
-    """Enrichment by method in lower case; `status` where there is one, `partial` where the text was cut."""
+    """Enrichment by method in lower case.
+
+    `status` where there is one, `partial` where the text was cut; `absent` are methods that were asked for and of which
+    nothing is there (where none is named in the parameters: those the result names and says nothing of).
+    """
 
     methods: dict[str, Method]
     status: str | None
     partial: bool
+    absent: list[str]
 
     @property
     def total(self) -> int | None:
         """Significant terms of all methods together, for orientation; None where one of them is unknown."""
         totals = [method.total for method in self.methods.values()]
-        return None if self.partial or not totals or None in totals else sum(totals)
+        return None if self.partial or self.absent or not totals or None in totals else sum(totals)
 
 
 class Expression(NamedTuple):
@@ -94,8 +100,9 @@ def content(record: StepRecord) -> Any:
 def read_enrichment(record: StepRecord) -> Enrichment:
     """Read terms, p-values and counts per method; a ``top_terms`` at the top level is no method."""
     value = content(record)
+    asked = requested_methods(record)
     if not isinstance(value, Mapping):
-        return Enrichment({}, None, partial=False)
+        return Enrichment({}, None, partial=False, absent=asked)
     methods = {}
     for key, entry in value.items():
         known = str(key).lower() in METHODS
@@ -105,7 +112,18 @@ def read_enrichment(record: StepRecord) -> Enrichment:
                 p_values=[number(p) for p in _list(entry.get("top_pvalues"))],
                 total=whole(entry.get("total_significant")),
             )
-    return Enrichment(methods, status_of(value), is_cut(value))
+    expected = asked or [name for name in map(str.lower, map(str, value)) if name in METHODS]
+    absent = [name for name in expected if name not in methods]
+    return Enrichment(methods, status_of(value), is_cut(value), absent)
+
+
+def requested_methods(record: StepRecord) -> list[str]:
+    """List the enrichment methods a step's parameters ask for, in lower case; empty where they name none."""
+    parameters = record["step"].get("parameters", {})
+    asked = [parameters[key] for key in _ASKED_BY if key in parameters]
+    words = [word for value in asked for word in (value if isinstance(value, list) else [value])]
+    found = [part.strip().lower() for word in words if isinstance(word, str) for part in word.split(",")]
+    return [method for method in dict.fromkeys(found) if method in METHODS]
 
 
 def read_expression(record: StepRecord) -> Expression:
@@ -151,35 +169,37 @@ def read_counts(record: StepRecord) -> Counts:
 
 
 def read_search(record: StepRecord) -> Search:
-    """Read the matches of a semantic search; the number of a cut list is unknown."""
+    """Read the matches of a semantic search; the number is unknown of a cut list, and where the search failed."""
     value = content(record)
     if not isinstance(value, Mapping):
         return Search(None, [], value if isinstance(value, str) else None)
     inner = value.get("search_results") if isinstance(value.get("search_results"), Mapping) else value
     listed = inner.get("results")
-    total = whole(inner.get("total_matches", value.get("total_matches")))
-    if total is None and isinstance(listed, list) and not is_cut(listed) and not is_cut(inner):
+    error = error_in(value) or error_in(inner)
+    total = None if error else whole(inner.get("total_matches", value.get("total_matches")))
+    if total is None and not error and isinstance(listed, list) and not is_cut(listed) and not is_cut(inner):
         total = len(listed)
-    message = inner.get("message") or value.get("message") or error_in(value)
+    message = inner.get("message") or value.get("message") or error
     return Search(total, [_label(item) for item in _list(listed)], str(message) if message else None)
 
 
 def read_plots(record: StepRecord) -> Plots:
-    """Read what kind of plot a display function left; the length of cut HTML is unknown."""
+    """Read what kind of plot a display function left; the length of HTML that was cut or is in a file is unknown."""
     result = record["result"]
     cut = bool(record["result_metadata"].get("truncated"))
     if isinstance(result, str) and _CUT_PLOTS.match(result) and cut:
         return Plots("multiple_plots", None, None, None)
     value = content(record)
     if isinstance(value, Mapping):
-        if value.get("type") == "file_ref" or isinstance(value.get("path"), str):
-            return Plots("file_ref", 1, 0, str(value.get("path") or "") or None)
+        if _is_file(value):
+            return Plots("file_ref", 1, None, str(value.get("path") or "") or None)
         plots = value.get("plots")
         if isinstance(plots, list):
             pages = [p.get("html") if isinstance(p, Mapping) else p for p in plots]
             length = sum(len(page) for page in pages if isinstance(page, str))
-            whole_list = not is_cut(plots)
-            return Plots("multiple_plots", len(plots) if whole_list else None, length if whole_list else None, None)
+            in_files = any(_is_file(plot) and not isinstance(plot.get("html"), str) for plot in plots)
+            n = None if is_cut(plots) else len(plots)
+            return Plots("multiple_plots", n, None if n is None or in_files else length, None)
         if isinstance(value.get("html"), str):
             value = value["html"]
     if isinstance(value, str) and value.strip():
@@ -188,6 +208,11 @@ def read_plots(record: StepRecord) -> Plots:
         image = value.startswith(("data:image/", "iVBORw0KGgo"))
         return Plots("image", 1, 0, None) if image else Plots("text", 0, 0, None)
     return Plots("none", 0, 0, None)
+
+
+def _is_file(value: Any) -> bool:
+    """Tell a plot that was stored in a file of its own."""
+    return isinstance(value, Mapping) and (value.get("type") == "file_ref" or isinstance(value.get("path"), str))
 
 
 def status_of(value: Any) -> str | None:
@@ -229,11 +254,15 @@ def _list(value: Any) -> list:
 
 
 def _entries(value: Any, key: str) -> tuple[list[Mapping], int | None]:
-    """Give the entries listed under `key`, or in the bare list, and their number (None: no list, or a cut one)."""
+    """Give the entries listed under `key`, or in the bare list, and their number.
+
+    The number is None where there is no list, a cut one, or an error beside it.
+    """
     listed = value.get(key) if isinstance(value, Mapping) else value
-    known = (entry for entry in _list(listed) if isinstance(entry, Mapping))
-    entries = [entry for entry in known if not (is_cut(entry) and "category" not in entry)]
-    return entries, None if is_cut(listed) or not isinstance(listed, list) else len(entries)
+    found = (entry for entry in _list(listed) if isinstance(entry, Mapping))
+    entries = [entry for entry in found if not (is_cut(entry) and "category" not in entry)]
+    known = isinstance(listed, list) and not is_cut(listed) and not error_in(value)
+    return entries, len(entries) if known else None
 
 
 def _label(item: Any) -> str:

@@ -78,7 +78,7 @@ _PLOT_COLUMNS = (
     *IDS,
     Column("type", "str", "html, multiple_plots, file_ref, image, text (a message in the plot's place) or none"),
     Column("plots", "int?", "number of plots"),
-    Column("html_length", "int?", "length of the HTML; missing where it was cut", "characters"),
+    Column("html_length", "int?", "length of the HTML; missing where it was cut or is in a file", "characters"),
     Column("path", "str", "file of a plot that was stored as a file"),
 )
 

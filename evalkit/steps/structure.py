@@ -5,11 +5,10 @@ from typing import Any
 
 from evalkit.steps.format import METHODS, StepRecord
 from evalkit.steps.records import function_of, number, whole
-from evalkit.steps.results import Method, read_enrichment, status_of
+from evalkit.steps.results import Method, read_enrichment, requested_methods, status_of
 
 UNEXPECTED = "unexpected_structure"
 STRUCTURED = "high_structured_access"
-_ASKED_BY = ("analyses", "analysis", "methods", "method", "analysis_types", "analysis_type", "enrichment_types")
 
 
 def judge_structure(record: StepRecord) -> dict[str, Any]:
@@ -36,15 +35,6 @@ def judge_structure(record: StepRecord) -> dict[str, Any]:
         "data_completeness": "partial" if issues else "complete",
         "parsing_issues": issues,
     }
-
-
-def requested_methods(record: StepRecord) -> list[str]:
-    """List the enrichment methods a step's parameters ask for, in lower case; empty where they name none."""
-    parameters = record["step"].get("parameters", {})
-    asked = [parameters[key] for key in _ASKED_BY if key in parameters]
-    words = [word for value in asked for word in (value if isinstance(value, list) else [value])]
-    found = [part.strip().lower() for word in words if isinstance(word, str) for part in word.split(",")]
-    return [method for method in dict.fromkeys(found) if method in METHODS]
 
 
 def _enrichment_issues(record: StepRecord) -> list[str]:

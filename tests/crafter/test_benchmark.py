@@ -241,3 +241,82 @@ def test_published_scores_name_their_source():
     human = table.set_index("name").loc["human"]
     assert (human["mean"], human["spread"], human["kind"]) == (50.5, 6.8, "score")
     assert benchmark.reference_scores("progression")["name"].tolist()[0] == "GPT-4o"
+
+
+def a_run(seed="0", coal=(1, 0), **more):
+    return run(seed, xs=[100, 200], collect_coal=list(coal), **more)
+
+
+def without_seed(found):
+    return {key: value for key, value in found.items() if key != "seed"}
+
+
+REPEATS = [
+    ("the same file twice", [a_run("0"), a_run("1", (1, 1))], [a_run("0"), a_run("1", (1, 1))], 2, 2),
+    ("one of two runs", [a_run("0"), a_run("1", (1, 1))], [a_run("1", (1, 1)), a_run("2")], 3, 1),
+    ("other seeds", [a_run("0")], [a_run("1")], 2, 0),
+    ("another method", [a_run("0"), a_run("1")], [a_run("0", method="rnd")], 2, 0),
+    ("a copy that names no seed", [a_run("0")], without_seed(a_run()), 1, 1),
+    ("a copy that names the seed", without_seed(a_run()), [a_run("7")], 1, 1),
+    ("no seeds, the same results", [without_seed(a_run())], [a_run(None)], 1, 1),
+    ("no seeds, other results", [without_seed(a_run())], [without_seed(a_run(coal=(0, 0)))], 2, 0),
+    ("no seed, other steps", [without_seed(a_run())], [without_seed(run(xs=[9, 10], collect_coal=[1, 0]))], 2, 0),
+]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "seeds", "repeated"), [case[1:] for case in REPEATS], ids=[case[0] for case in REPEATS]
+)
+def test_a_run_that_stands_in_several_files_counts_once(tmp_path, first, second, seeds, repeated):
+    write(tmp_path, first, "a.json")
+    write(tmp_path, second, "b.json")
+    score = benchmark.crafter_scores(tmp_path)["ppo"]
+    assert score.n_seeds == seeds
+    assert ("left out" in score.method) == bool(repeated)
+    found = [one for content in (first, second) for one in (content if isinstance(content, list) else [content])]
+    assert benchmark.crafter_scores(found)["ppo"] == score
+    n = len(second) if isinstance(second, list) else 1
+    entry = benchmark.load_runs(tmp_path).ledger.entries[1]
+    reason = f"{repeated} of {n} runs left out, which are those of {tmp_path / 'a.json'}" if repeated else ""
+    assert entry[1:] == ("skipped" if repeated == n else "used", reason)
+
+
+def test_a_copy_of_a_seed_does_not_narrow_the_interval(tmp_path):
+    for seed, coal in (("0", 1), ("1", 0)):
+        (tmp_path / "ppo" / seed).mkdir(parents=True)
+        (tmp_path / "ppo" / seed / "stats.jsonl").write_text(json.dumps(stats_line(collect_coal=coal)))
+    score = benchmark.crafter_score(tmp_path)
+    (tmp_path / "ppo" / "0" / "stats-copy.jsonl").write_text(json.dumps(stats_line(collect_coal=1)))
+    again = benchmark.crafter_score(tmp_path)
+    assert again == score._replace(method=f"{score.method}; 1 repeated run left out")
+    for function in (benchmark.pooled_episodes_score, benchmark.mean_rates_score, benchmark.progression):
+        assert function(tmp_path).method.endswith("; 1 repeated run left out")
+    assert benchmark.progression(tmp_path).n == 2
+
+
+def test_different_results_of_one_seed_are_refused_by_name(tmp_path):
+    a, b = write(tmp_path, [a_run("3")], "a.json"), write(tmp_path, [a_run("3", (1, 1))], "b.json")
+    message = (
+        f"different results of ppo, seed 3 (task crafter-reward) in {a} and {b}; keep one, or name the seeds apart"
+    )
+    for function in (benchmark.load_runs, benchmark.crafter_score):
+        with pytest.raises(SourceError) as refused:
+            function(tmp_path)
+        assert str(refused.value) == message
+    with pytest.raises(SourceError, match=r"different results of ppo, seed 3 .* in run 1 and run 2"):
+        benchmark.crafter_score([a_run("3"), a_run("3", (1, 1))])
+
+
+def test_runs_made_of_episodes_may_be_alike(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name, balrog(achievements=["collect_coal"]), "ep.json")
+    runs = [run for name in ("a", "b") for run in benchmark.load_runs(tmp_path / name).runs]
+    assert benchmark.crafter_score(runs).n_episodes == 2
+    assert benchmark.progression(tmp_path).n == 2
+
+
+def test_equal_episodes_have_no_error(tmp_path):
+    for i in range(3):
+        write(tmp_path, balrog(achievements=["collect_coal", "collect_wood"], seed=i), f"{i}.json")
+    assert benchmark.progression(tmp_path).standard_error == 0

@@ -79,3 +79,13 @@ def test_the_scores_are_those_of_the_command_that_looks_once():
         own = [score["total_score"] for score in scores if score["model_name"] == model]
         (line,) = [line for line in text.splitlines() if line.split()[:1] == [model]]
         assert f" {sum(own) / len(own):.2f} ± " in line
+
+
+def test_aborted_traces_are_named_in_groups_and_in_the_total(experiment):
+    experiment.write("a.json", episode("alder"))
+    experiment.write("b.json", json.dumps(trace(metadata=[config(model_name="alder", difficulty="easy")])))
+    text = experiment.look().text
+    assert "\naborted: 1, counted as 0.00; mean score without: 1.00\n" in text
+    lines = [line.split() for line in text.splitlines()]
+    at = next(i for i, line in enumerate(lines) if line[:4] == ["alder", "2", "of", "2"])
+    assert lines[at + 1][:5] == ["without", "1", "aborted", "1", "1.00"]

@@ -135,6 +135,23 @@ def test_the_command_scores_a_folder_and_breaks_it_down(folder):
     assert run(folder, "--verbose").output.count("   Breakdown:\n") == 3
 
 
+def test_groups_name_their_aborted_traces_and_give_the_means_without(tmp_path):
+    for i, events in enumerate([[environment(0, [HARD])], [environment(0, [HARD])], []]):
+        write(tmp_path, trace(*events, metadata=[config(model_name="alder", difficulty="hard")]), f"{i}.json")
+    write(tmp_path, trace(metadata=[config(model_name="birch", difficulty="easy")]), "3.json")
+    write(tmp_path, trace(environment(0, [EASY]), metadata=[config(model_name="cedar", difficulty="easy")]), "4.json")
+    lines = [line.split() for line in run(tmp_path, "--by-difficulty").output.splitlines()]
+    for name in ("alder", "hard"):
+        at = lines.index([name, "3", "3.33", "±", "1.67", "0.00", "0.00", "0.67", "0.00"])
+        assert lines[at + 1] == ["without", "1", "aborted", "2", "5.00", "±", "0.00", "0.00", "0.00", "1.00", "0.00"]
+    at = lines.index(["birch", "1", "0.00", "0.00", "0.00", "0.00", "0.00"])
+    assert lines[at + 1] == ["without", "1", "aborted", "0", "none"]
+    at = lines.index(["cedar", "1", "1.00", "1.00", "0.00", "0.00", "0.00"])
+    assert lines[at + 1] == []
+    heads = [" ".join(line) for line in lines if line[:2] == ["📈", "By"]]
+    assert [head.endswith("per trace; aborted traces count as 0.00)") for head in heads] == [True, True]
+
+
 def test_the_command_scores_one_file_and_writes_results(folder, tmp_path):
     result = run(folder / "session_b.json", "--output", tmp_path / "out.json")
     assert result.output.startswith("📊 Trace: session_b.json\n   Score: 1.55\n")

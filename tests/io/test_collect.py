@@ -181,6 +181,18 @@ def test_traces_give_the_same_from_a_dataset(tmp_path):
         crafter.load(tmp_path / "made", weights={"easy_achievement": 7})
 
 
+@pytest.mark.parametrize(("pattern", "found"), [("*.json", 3), ("??.json", 1), ("é.json", 1), ("*.j???", 3)])
+def test_scores_of_traces_of_any_name_are_the_same_from_a_dataset(tmp_path, pattern, found):
+    texts = [path.read_text() for path in sorted((Path(make_crafter.__file__).parent / "crafter").glob("*.json"))]
+    for name, text in zip(("\udcff\udcfe.json", "é.json", "a\nb.json"), texts, strict=False):
+        write(tmp_path / "traces" / name, text)
+    crafter.collect(tmp_path / "traces", tmp_path / "made")
+    ours, theirs = (crafter.evaluate_all_traces(tmp_path / name, pattern) for name in ("made", "traces"))
+    assert len(theirs) == found
+    assert ours == theirs
+    assert ours.ledger.entries == theirs.ledger.entries
+
+
 def make_crafter_traces(folder: Path) -> None:
     """Copy the sample traces, with one broken file and one that is none."""
     shutil.copytree(Path(make_crafter.__file__).parent / "crafter", folder)
