@@ -251,6 +251,8 @@ def collect(kind, sources, output, layout, pattern, reading) -> None:
     options = {name: value for name, value in (("layout", layout), ("pattern", pattern)) if value is not None}
     if wrong := sorted(options.keys() - _COLLECT_OPTIONS[kind]):
         raise click.UsageError(f"--{wrong[0]} is not for {kind}")
+    if output.lower().startswith("memory://"):
+        raise click.UsageError(f"{output}: is gone when the command ends; name a folder, or a URL that stays")
     try:
         with progress_bar() as progress:
             done = import_module(f"evalkit.{kind}").collect(

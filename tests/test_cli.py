@@ -269,6 +269,12 @@ def test_ctrl_c_while_collecting_tells_how_to_go_on(tmp_path, monkeypatch):
     assert err == "evalkit: stopped; what was written so far is kept, and the same command goes on from there\n"
 
 
+def test_a_dataset_that_would_be_gone_with_the_command_is_refused(tmp_path):
+    code, _, err = run("collect", "mindcraft", tmp_path, "-o", "memory://x")
+    assert code == 2
+    assert "is gone when the command ends" in err
+
+
 def _press_ctrl_c(*_, **__):
     raise KeyboardInterrupt
 
