@@ -157,12 +157,19 @@ def test_a_process_that_is_killed_loses_nothing(kind, monkeypatch, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def scheduler():
-    """Start a Dask cluster of two processes, and return its scheduler's address."""
+def local_cluster():
+    """Start a Dask cluster of two processes."""
     distributed = pytest.importorskip("distributed")
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options, silence_logs=50) as local:
-        yield local.scheduler_address
+        yield local
+
+
+@pytest.fixture
+def scheduler(local_cluster):
+    """Return the address of the cluster's scheduler when both processes are there, also after one was killed."""
+    local_cluster.wait_for_workers(2, timeout=60)
+    return local_cluster.scheduler_address
 
 
 def test_a_cluster_reads_in_its_own_processes_and_in_order(scheduler, paths):
