@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from evalkit.io import SourceError, absolute, is_url
+from evalkit.mindcraft.facts import type_of
 from evalkit.mindcraft.folders import RunFolder, is_experiment_name
 from evalkit.mindcraft.results import Results
 
@@ -60,11 +61,15 @@ class Naming:
     def name(self, run: RunFolder) -> Named:
         """Name a run's model: stated layout, results file, S3-like path, profiles, parent folder, else unknown.
 
-        A path is S3-like from the loaded folder on; where it begins above, chance may be at work, and it comes last.
+        Where an S3-like path begins above the loaded folder, chance may be at work: profiles come first, and the task's
+        type must not be another one.
         """
         match = self._match_layout(run)
         fields = match.groupdict() if match else {}
         s3, s3_above = s3_fields(_places(run)[-1], self._above), s3_fields(_places(run)[-1])
+        kind = s3_above.get("task_type", "")
+        if type_of(run.task_id, None, kind) != type_of("", None, kind):
+            s3_above = {}
         results = self.results_for(run)
         profiles = next((self._profiles[p] for p in _places(run) if p in self._profiles), set())
         parent = os.path.basename(_places(run)[-1])
@@ -73,8 +78,8 @@ class Naming:
             "results": results and results.model_name,
             "s3_path": s3.get("model_name"),
             "profile": " + ".join(sorted(profiles)),
-            "parent_folder": None if run.flat or is_experiment_name(parent) else parent,
             "s3_path above": s3_above.get("model_name"),
+            "parent_folder": None if run.flat or is_experiment_name(parent) else parent,
             UNKNOWN: UNKNOWN,
         }
         source, model = next((source, model) for source, model in sources.items() if model)

@@ -54,13 +54,17 @@ def test_the_best_source_names_the_model(tmp_path, files, expected):
 @pytest.mark.parametrize(
     ("where", "files", "expected"),
     [
-        ("crafting/study", {"E/gpt-4o/cook/agent_0.json": 1}, ("gpt-4o", "parent_folder")),
+        ("crafting/study", {"E/gpt-4o/multiagent_cooking_1/agent_0.json": 1}, ("gpt-4o", "parent_folder")),
         ("crafting/team/evals", {LOG: 1, "exp_1/profile.json": {"model": "p"}}, ("p", "profile")),
         ("cooking/from", {"s3/suite/exp_1/cook/Andy_0_0.json": 1}, ("from/s3", "s3_path")),
+        ("cooking/from/s3/suite", {"named/multiagent_cooking_1/Andy_0_0.json": 1}, ("from/s3", "s3_path")),
+        ("cooking/from/s3/suite/named", {"multiagent_cooking_1/Andy_0_0.json": 1}, ("from/s3", "s3_path")),
         ("cooking", {"from/s3/suite/exp/cook/Andy_0_0.json": 1}, ("from/s3", "s3_path")),
     ],
 )
-def test_folders_above_what_is_loaded_are_s3_like_only_where_nothing_else_tells(tmp_path, where, files, expected):
+def test_a_path_may_be_s3_like_from_above_unless_a_profile_or_the_task_tells_otherwise(
+    tmp_path, where, files, expected
+):
     assert names(write_all(tmp_path / where, files)) == [expected]
 
 
