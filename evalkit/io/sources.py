@@ -26,8 +26,8 @@ class Listing(NamedTuple):
     root : str
         The folder that all of it lies in.
     files, folders : list of str
-        In the order of the sources that were named, those of each sorted; none twice, under
-        whatever names. A folder that can't be listed stands among the files: reading it fails, and the ledger says why.
+        In the order of the sources that were named, those of each sorted; none twice, under whatever names. A folder
+        that can't be listed stands among the files: reading it fails, and the ledger says why.
     marks : dict of str to FileMark
         Of files behind a URL, as the listing names size and time; empty for local ones.
     """

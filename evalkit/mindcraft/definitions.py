@@ -86,7 +86,7 @@ class TaskDefinitions(Mapping[str, Definition]):
         candidates = self.candidates(task_id)
         if len(candidates) < 2:
             file = candidates[0]["definition_file"] if candidates else ""
-            other = bool(file and task_path) and not _shared_parts(file, task_path or "")
+            other = bool(file and task_path and not _shared_parts(file, task_path))
             return Resolved(candidates[0] if candidates else None, ambiguous=other)
         if task_path:
             shared = [_shared_parts(c["definition_file"], task_path) for c in candidates]

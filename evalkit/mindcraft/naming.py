@@ -45,10 +45,9 @@ class Naming:
 
     def add_results(self, source: str, results: Results) -> None:
         """Take what a results file says; it speaks of the runs in its folder and in the folders just below."""
-        known = self._results.setdefault(os.path.dirname(absolute(source)), results)
-        self._results[os.path.dirname(absolute(source))] = Results(
-            *(was if was is not None else new for was, new in zip(known, results, strict=True))
-        )
+        place = os.path.dirname(absolute(source))
+        known = zip(self._results.get(place, results), results, strict=True)
+        self._results[place] = Results(*(new if was is None else was for was, new in known))
 
     def add_profile(self, source: str, model: str) -> None:
         """Take the model that an agent profile names; it speaks of the same runs as a results file."""

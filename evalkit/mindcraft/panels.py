@@ -146,17 +146,8 @@ def differences(pairs: pd.DataFrame, ax: Axes | None = None) -> Axes:
             ink = "white" if abs(value) > 0.62 else "black"
             weight = "bold" if pair["decided"] else "normal"
             points = round(value * 100)  # a whole number: no zero has a sign
-            ax.text(
-                x,
-                y,
-                f"{points:+d}" if points else "0",
-                ha="center",
-                va="center",
-                size=9,
-                color=ink,
-                weight=weight,
-                zorder=4,
-            )
+            text = f"{points:+d}" if points else "0"
+            ax.text(x, y, text, ha="center", va="center", size=9, color=ink, weight=weight, zorder=4)
     ax.set_xticks(range(len(models)), [label(name, 18) for name in models], rotation=35, ha="right")
     ax.set_yticks(range(len(models)), [label(name, 26) for name in models])
     ax.set_xlim(-0.5, len(models) - 0.5)
