@@ -14,6 +14,7 @@ _WHERE = {
     "crafter": "evalkit.crafter",
     "steps": "evalkit.steps",
     "stats": "evalkit.stats",
+    "own_sources": "evalkit.io",
     "show_figure": "evalkit.display",
     "show_table": "evalkit.display",
     "show_text": "evalkit.display",

@@ -9,7 +9,7 @@ from evalkit.io.frames import Column, frame, frame_of, joined
 from evalkit.io.ledger import Ledger
 from evalkit.io.parallel import cluster, parse_files
 from evalkit.io.paths import absolute, is_url
-from evalkit.io.sources import Listing, Source, list_files, list_source, list_tree, mark_of, resolve
+from evalkit.io.sources import Listing, Source, list_files, list_source, list_tree, mark_of, own_sources, resolve
 from evalkit.io.storage import FileMark, StorageOptions, storage
 from evalkit.io.text import plain
 
@@ -35,6 +35,7 @@ __all__ = [
     "list_source",
     "list_tree",
     "mark_of",
+    "own_sources",
     "parse_files",
     "paused_gc",
     "plain",

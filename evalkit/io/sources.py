@@ -161,6 +161,37 @@ def resolve(source: str | os.PathLike) -> str:
     return str(path)
 
 
+def own_sources(*sources: str | list[str]) -> tuple[str | list[str], ...]:
+    """Leave sample data out as soon as one source is the user's own, so that the two never mix.
+
+    Parameters
+    ----------
+    *sources : str or list of str
+        Those of one notebook or command; ``""`` and ``[]`` stand for none.
+
+    Returns
+    -------
+    tuple
+        The sources as they were given; where one of them is not sample data, those that are become ``""`` or ``[]``.
+    """
+    if all(_is_sample_name(name) for source in sources for name in _listed(source)):
+        return sources
+    return tuple(type(source)() if any(map(_is_sample_name, _listed(source))) else source for source in sources)
+
+
+def is_sample(source: object) -> bool:
+    """Tell whether a source names sample data, such as ``samples:crafter``."""
+    return any(isinstance(name, str) and _is_sample_name(name) for name in _listed(source))
+
+
+def _listed(source: object) -> list:
+    return [name for name in (source if isinstance(source, list) else [source]) if name]
+
+
+def _is_sample_name(name: str) -> bool:
+    return name.startswith("samples:")
+
+
 def read_storage_options(path: str | os.PathLike) -> StorageOptions:
     """Read storage options from a JSON file, which nobody but its owner need be able to read.
 

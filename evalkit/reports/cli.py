@@ -28,7 +28,8 @@ def report(
     Returns
     -------
     int
-        0 where all is well, 1 where a report failed, 2 where the batch is at fault, 130 where it was stopped.
+        0 where all is well, 1 where a report failed, 2 where the batch is at fault or nothing could be made of the
+        sources that were named, 130 where it was stopped.
     """
     started = time.monotonic()
     try:
@@ -42,7 +43,7 @@ def report(
     click.echo(_closing(summary, time.monotonic() - started))
     if summary.stopped:
         return 130
-    return 1 if summary.failed else 0
+    return 0 if not summary.failed else 2 if summary.unusable == summary.failed else 1
 
 
 def _values(files: Iterable[str], yamls: Iterable[str]) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evalkit.io import SourceError, resolve
+from evalkit.io import SourceError, own_sources, resolve
+from evalkit.io.sources import is_sample
 from evalkit.reports.choose import Choice, choose
 from evalkit.reports.names import file_name, mark
 from evalkit.reports.parameters import (
@@ -183,12 +184,11 @@ def _listed(value: Any) -> list:
 
 def _missing_sources(value: Any, parameter: Parameter) -> list[str]:
     """Name what is not there of a value that must be a path: by its look, or as the default is a sample."""
-    is_source = any(isinstance(d, str) and d.startswith("samples:") for d in _listed(parameter.default))
     faults = []
     for item in _listed(value):
         if not isinstance(item, str) or not item or "://" in item:
             continue
-        if is_source or item.startswith(("samples:", "./", "../", "~/")):
+        if is_sample(parameter.default) or item.startswith(("samples:", "./", "../", "~/")):
             if glob.has_magic(item) and glob.glob(os.path.expanduser(item), recursive=True):
                 continue
             try:
@@ -206,15 +206,23 @@ def _expand(draft: _Draft) -> list[Report]:
     reports = []
     for items in itertools.product(*sweeps.values()):
         name = file_name([*stem, *items])
-        parameters = fixed | dict(zip(sweeps, items, strict=True))
+        parameters = _unmixed(notebook, fixed | dict(zip(sweeps, items, strict=True)))
         reports.append(Report(notebook, name, parameters, str(choice.params_file or "")))
     return reports
+
+
+def _unmixed(notebook: Notebook, given: dict[str, Any]) -> dict[str, Any]:
+    """Empty the sample defaults of sources as soon as one source is the user's own."""
+    sources = {name: given.get(name, p.default) for name, p in notebook.parameters.items() if is_sample(p.default)}
+    own = dict(zip(sources, own_sources(*sources.values()), strict=True))
+    return given | {name: value for name, value in own.items() if value != sources[name]}
 
 
 def _items(draft: _Draft, name: str) -> list:
     """Ask a notebook's sweep function what there is in the data."""
     hook = hooks_of(draft.notebook)[0][name]
-    others = {other: p.default for other, p in draft.notebook.parameters.items()} | draft.fixed
+    defaults = {other: p.default for other, p in draft.notebook.parameters.items()}
+    others = defaults | _unmixed(draft.notebook, draft.fixed)
     try:
         return expand(hook, others)
     except Exception as error:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 from evalkit.io.bulk import paused_gc
+from evalkit.io.files import SourceError
 from evalkit.io.text import plain
 from evalkit.reports import changes
 from evalkit.reports.aside import folder_aside
@@ -32,10 +33,11 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEX
 
 
 class Summary(NamedTuple):
-    """What became of a batch: keys of reports, and where to look."""
+    """What became of a batch: keys of reports, and where to look; `unusable` failed for what their sources hold."""
 
     made: list[str]
     failed: list[str]
+    unusable: list[str]
     unchanged: list[str]
     stopped: bool
     index: Path
@@ -96,7 +98,7 @@ def run(
         from evalkit.reports.index import write_index
 
         index, manifest = write_index(output, aside)
-    return Summary(batch.made, batch.failed, batch.unchanged, stopped, index, manifest)
+    return Summary(batch.made, batch.failed, batch.unusable, batch.unchanged, stopped, index, manifest)
 
 
 class _Batch:
@@ -106,6 +108,7 @@ class _Batch:
         self.output, self.aside, self.jobs, self.timeout, self.progress = output, aside, jobs, timeout, progress
         self.made: list[str] = []
         self.failed: list[str] = []
+        self.unusable: list[str] = []
         self.unchanged: list[str] = []
         self.running: dict[int, Attempt] = {}
 
@@ -184,6 +187,7 @@ class _Batch:
 
     def _note(self, record: Record) -> None:
         (self.failed if record["status"] == "failed" else self.made).append(record["key"])
+        self.unusable += [record["key"]] * record["error"].startswith(f"{SourceError.__name__}: ")
         self.progress.finished(record)
 
 

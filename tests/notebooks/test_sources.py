@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from evalkit import crafter, mindcraft, steps
-from evalkit.io import resolve
+from evalkit.io import own_sources, resolve
 from evalkit.reports import plan, run
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-TASKS = "samples:mindcraft/tasks"
+TASKS = resolve("samples:mindcraft/tasks")  # by its path: the name of sample data is left out beside other data
 # notebook: what is collected, its samples, the parameter that names them, and the others
 CASES = {
     "model_overview": (mindcraft, "mindcraft/runs", "runs", {"tasks": TASKS}),
@@ -76,3 +76,20 @@ def without_place(table: pd.DataFrame) -> pd.DataFrame:
     """Leave out where the files lay; a ledger is sorted by that."""
     rest = table.drop(columns="source", errors="ignore")
     return rest.sort_values(list(rest), ignore_index=True) if "reason" in rest else rest
+
+
+@pytest.mark.parametrize(
+    ("sources", "own"),
+    [
+        (("samples:a", "samples:b"), ("samples:a", "samples:b")),
+        (("samples:a", ""), ("samples:a", "")),
+        (("mine", "samples:b"), ("mine", "")),
+        (("samples:a", "mine"), ("", "mine")),
+        (("mine", "yours"), ("mine", "yours")),
+        (("mine", ["samples:b", "samples:c"]), ("mine", [])),
+        (("samples:a", ["samples:b", "mine"]), ("", [])),
+        (("", ""), ("", "")),
+    ],
+)
+def test_sample_data_is_left_out_beside_data_of_ones_own(sources, own):
+    assert own_sources(*sources) == own

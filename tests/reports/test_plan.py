@@ -42,6 +42,16 @@ def test_a_notebook_named_with_values_is_run_once_with_these(project, tmp_path):
     assert report.name.startswith("logs-")
 
 
+def test_sample_defaults_are_emptied_as_soon_as_one_source_is_given(project):
+    cell = 'a: str = "samples:x"\nb: str = "samples:y"\nc: list[str] = ["samples:z"]\nn: int = 1'
+    root = project("one", parameters=cell, params={"p.yaml": "n: 2"})
+    (root / "mine").mkdir()
+    ((own,), (untouched,)) = plan(["one"], values={"b": "mine"}), plan()
+    assert own.all_parameters == {"a": "", "b": "mine", "c": [], "n": 1}
+    assert own.parameters == {"b": "mine", "a": "", "c": []}
+    assert untouched.parameters == {"n": 2}
+
+
 def test_values_go_before_those_of_params_files_wherever_the_parameter_is(project):
     project("one", parameters=CELL, params={"b.yaml": "model: b\nn: 5"})
     project("two", parameters="seed: int = 0", params={"x.yaml": ""})

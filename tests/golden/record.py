@@ -1,0 +1,179 @@
+"""Record what reports and commands say on the sample data, as plain text.
+
+A report is recorded at the notebooks' own door: every headline, text, figure (its labels and the data drawn), table and
+published table, in order. What changes from machine to machine (times, versions, paths) is left out.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import matplotlib as mpl
+import nbformat
+import numpy as np
+import pandas as pd
+import yaml
+from click.testing import CliRunner
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+import evalkit
+from evalkit.cli import main
+
+ROOT = Path(__file__).parents[2]
+EXPECTED = Path(__file__).parent / "expected"
+_RUNS = "samples:mindcraft/runs --tasks samples:mindcraft/tasks"
+_LOG = "samples:mindcraft/runs/small-models/dogwood-8b/materials_1_rooms_1_window_0_carpet_0_variant_0/agent_0.json"
+COMMANDS = {
+    "mindcraft": f"evalkit mindcraft {_RUNS}",
+    "mindcraft-by": f"evalkit mindcraft {_RUNS} --by task_type --by model_name",
+    "mindcraft-without-tasks": "evalkit mindcraft samples:mindcraft/runs",
+    "mindcraft-legacy": f"evalkit mindcraft {_RUNS} --legacy",
+    "crafter": "evalkit crafter samples:crafter --by-difficulty",
+    "crafter-verbose": "evalkit crafter samples:crafter --verbose",
+    "crafter-one": "evalkit crafter samples:crafter/session_crafter_episode_1_scripted-miner.json",
+    "steps": "evalkit steps samples:steps",
+    "steps-checks": "evalkit steps samples:steps/typed.json --checks",
+    "steps-report": "evalkit steps samples:steps/typed.json --step 5",
+    "show": f"evalkit show {_LOG} --last 6",
+}
+_SHOWS = ("headline", "show_text", "show_figure", "show_table", "publish")
+_NUMBER = re.compile(r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
+
+
+def reports() -> list[Path]:
+    """List the parameter files of all sample reports."""
+    return sorted((ROOT / "params").rglob("*.yaml"))
+
+
+def record_report(params: Path, notebooks: Path = ROOT / "notebooks") -> str:
+    """Run the cells of a report's notebook in this process, and write down all that it shows."""
+    notebook = nbformat.read(notebooks / f"{params.parent.name}.ipynb", as_version=4)
+    lines: list[str] = []
+    recorders = {name: _recorder(name, lines) for name in _SHOWS}
+    shown = mock.Mock()  # what is shown otherwise, such as folded texts
+    with (
+        mock.patch.multiple(evalkit, create=True, provenance=mock.Mock(), **recorders),
+        mock.patch("evalkit.display.show.display", shown),
+        mpl.rc_context(),
+    ):
+        names: dict[str, Any] = {}
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                exec(compile(cell.source, f"{params.parent.name}:{cell.id}", "exec"), names)
+                if "parameters" in cell.metadata.get("tags", []):
+                    names |= yaml.safe_load(params.read_text("utf-8"))
+    return _without_paths("\n".join(lines))
+
+
+def record_command(line: str) -> str:
+    """Run a command line in this process, and write down its output and exit code."""
+    result = CliRunner().invoke(main, line.split()[1:])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    text = _without_paths(f"$ {line}\n{result.output}\n[exit code {result.exit_code}]\n")
+    return re.sub(r"^Timestamp: .*$", "Timestamp: …", text, flags=re.MULTILINE)
+
+
+def differences(expected: str, got: str) -> list[str]:
+    """List the lines that differ; numbers may differ in their sixth digit."""
+    old, new = expected.splitlines(), got.splitlines()
+    found = [f"- {a}\n+ {b}" for a, b in zip(old, new, strict=False) if a != b and not _alike(a, b)]
+    if len(old) != len(new):
+        more, sign = (old, "-") if len(old) > len(new) else (new, "+")
+        found += [f"{sign} {line}" for line in more[min(len(old), len(new)) :][:5]]
+        found.append(f"{len(old)} lines were expected, there are {len(new)}")
+    return found
+
+
+def _alike(a: str, b: str) -> bool:
+    if _NUMBER.sub("#", a) != _NUMBER.sub("#", b):
+        return False
+    pairs = zip(_numbers(a), _numbers(b), strict=True)
+    return all(math.isclose(x, y, rel_tol=1e-5, abs_tol=1e-9) for x, y in pairs)
+
+
+def _numbers(line: str) -> list[float]:
+    return [float(text.replace(",", "").replace("−", "-")) for text in _NUMBER.findall(line)]
+
+
+def _recorder(name: str, lines: list[str]) -> Callable[..., None]:
+    def record(thing: Any, *args: Any, **options: Any) -> None:
+        lines.extend(["", f"## {name}", *_RECORDERS[name](thing, *args, **options)])
+
+    return record
+
+
+def _headline(estimate: Any, label: str = "", *, percent: bool = True) -> Iterator[str]:
+    values = estimate._asdict() if hasattr(estimate, "_asdict") else dict(estimate)
+    keys = ("estimate", "low", "high", "n", "n_clusters", "method", "warning")
+    yield f"{label}: " + ", ".join(f"{key} {_text(values[key])}" for key in keys if key in values)
+
+
+def _figure(figure: Figure | Axes, alt: str, caption: str = "", **_: Any) -> Iterator[str]:
+    yield f"caption: {caption}"
+    yield f"alt: {alt}"
+    figure = figure.figure if isinstance(figure, Axes) else figure
+    for number, ax in enumerate(figure.axes, 1):
+        yield f"axes {number}: {ax.get_title()!r}, x {ax.get_xlabel()!r}, y {ax.get_ylabel()!r}"
+        yield "  x ticks: " + " | ".join(label.get_text() for label in ax.get_xticklabels())
+        yield "  y ticks: " + " | ".join(label.get_text() for label in ax.get_yticklabels())
+        for line in ax.lines:
+            yield "  line: " + _points(np.column_stack([_floats(line.get_xdata()), _floats(line.get_ydata())]))
+        for collection in ax.collections:
+            offsets = np.ma.filled(np.ma.asarray(collection.get_offsets(), dtype=float), np.nan)
+            paths = [path.vertices for path in collection.get_paths()] if len(offsets) < 2 else []
+            yield "  points: " + _points(np.concatenate([offsets, *paths]) if paths else offsets)
+        for patch in ax.patches:
+            yield "  patch: " + _points(patch.get_extents().transformed(ax.transData.inverted()).get_points())
+        for image in ax.images:
+            yield "  cells: " + _points(np.atleast_2d(np.ma.filled(image.get_array(), np.nan)))
+        yield from (f"  text: {text.get_text()}" for text in ax.texts)
+    for legend in figure.legends:
+        yield "legend: " + " | ".join(text.get_text() for text in legend.get_texts())
+
+
+def _table(table: pd.DataFrame, caption: str = "", **_: Any) -> list[str]:
+    return [f"caption: {caption}", *_csv(table)]
+
+
+def _published(table: pd.DataFrame, name: str) -> list[str]:
+    if name == "ledger":  # hundreds of files: how many of them there are of each status and reason
+        table = table.groupby(["status", "reason"], dropna=False).size().rename("files").reset_index()
+    return [f"name: {name}", *_csv(table)]
+
+
+def _csv(table: pd.DataFrame) -> list[str]:
+    rounded = table.apply(lambda column: column.map(_text))
+    return rounded.to_csv(index=False, lineterminator="\n").splitlines()
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, (float, np.floating)):
+        return "NaN" if math.isnan(value) else f"{value:.6g}"
+    return str(value)
+
+
+def _floats(values: Any) -> np.ndarray:
+    return np.asarray(values, dtype=float)
+
+
+def _points(points: np.ndarray) -> str:
+    return " ".join("(" + ", ".join(f"{value + 0.0:.6g}" for value in point) + ")" for point in points)
+
+
+def _without_paths(text: str) -> str:
+    lines = text.replace(f"{ROOT}/", "").splitlines()
+    return "\n".join(line.rstrip() for line in lines).strip() + "\n"
+
+
+_RECORDERS: dict[str, Callable[..., Any]] = {
+    "headline": _headline,
+    "show_text": lambda text: str(text).splitlines(),
+    "show_figure": _figure,
+    "show_table": _table,
+    "publish": _published,
+}
