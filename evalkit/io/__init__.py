@@ -1,40 +1,46 @@
-"""Where logs live: listing and reading files, decoding JSON, the ledger of files, frames from columns."""
+"""Where logs live: listing and reading files, decoding JSON, the ledger of files, tables from columns."""
 
-from typing import Any
-
-from evalkit.io.bulk import paused_gc
 from evalkit.io.decode import BrokenFileError, WrongShapeError, decode_json
-from evalkit.io.files import SourceError, read_file, read_files
-from evalkit.io.frames import Column, frame, frame_of, joined
-from evalkit.io.ledger import Ledger
+from evalkit.io.frames import Column, escape_surrogates, frame, frame_of, paused_gc, unescape_surrogates
+from evalkit.io.ledger import Entry, Ledger, Status
 from evalkit.io.parallel import cluster, parse_files
-from evalkit.io.paths import absolute, is_url
-from evalkit.io.sources import Listing, Source, list_files, list_source, list_tree, mark_of, own_sources, resolve
-from evalkit.io.storage import FileMark, StorageOptions, storage
+from evalkit.io.paths import (
+    SourceError,
+    StorageOptions,
+    absolute,
+    has_magic,
+    is_url,
+    shortest_names,
+    storage,
+)
+from evalkit.io.read import read_file, read_files
+from evalkit.io.sources import FileState, Listing, Source, list_files, list_source, own_sources, resolve, state_of
 from evalkit.io.text import plain
+from evalkit.io.write import check_output, write_frame, write_text
 
 __all__ = [
     "BrokenFileError",
     "Column",
-    "FileMark",
+    "Entry",
+    "FileState",
     "Ledger",
     "Listing",
     "Source",
     "SourceError",
+    "Status",
     "StorageOptions",
     "WrongShapeError",
     "absolute",
-    "cached_frames",
+    "check_output",
     "cluster",
     "decode_json",
+    "escape_surrogates",
     "frame",
     "frame_of",
+    "has_magic",
     "is_url",
-    "joined",
     "list_files",
     "list_source",
-    "list_tree",
-    "mark_of",
     "own_sources",
     "parse_files",
     "paused_gc",
@@ -42,13 +48,10 @@ __all__ = [
     "read_file",
     "read_files",
     "resolve",
+    "shortest_names",
+    "state_of",
     "storage",
+    "unescape_surrogates",
+    "write_frame",
+    "write_text",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name != "cached_frames":
-        raise AttributeError(f"module 'evalkit.io' has no attribute {name!r}")
-    from evalkit.io.store import cached_frames  # imports as much as the rest together, and commands don't need it
-
-    return cached_frames

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from operator import attrgetter
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from evalkit.io.frames import Column, frame_of
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Status = Literal["used", "skipped", "failed"]
 _WEIGHT: dict[Status, int] = {"skipped": 0, "failed": 1, "used": 2}
 
-COLUMNS = (
+LEDGER = (
     Column("source", "str", "path of the file"),
     Column("status", "str", "used, skipped (not a log of this kind) or failed (a log that can't be read)"),
     Column("reason", "str", "why it was skipped or failed; for a used file, what was recovered, or empty"),
@@ -64,11 +64,17 @@ class Ledger:
         self.entries = list(best.values())
 
     def frame(self) -> "pd.DataFrame":
-        """Return the ledger as a frame with the columns of `COLUMNS`."""
-        return frame_of({c.name: map(attrgetter(c.name), self.entries) for c in COLUMNS}, COLUMNS)
+        """Return the ledger as a frame with the columns of `LEDGER`."""
+        return ledger_frame(self.entries)
 
     def summary(self) -> str:
         """Return one line: how many files were used, skipped and failed."""
         counts = Counter(entry.status for entry in self.entries)
         noun = "file" if len(self.entries) == 1 else "files"
         return f"{len(self.entries)} {noun}: " + ", ".join(f"{counts[s]} {s}" for s in ("used", "skipped", "failed"))
+
+
+def ledger_frame(entries: Iterable[Entry]) -> "pd.DataFrame":
+    """Make the frame of a ledger."""
+    rows = list(entries)
+    return frame_of({name: [row[i] for row in rows] for i, name in enumerate(Entry._fields)}, LEDGER)

@@ -17,10 +17,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 from evalkit._version import __version__
-from evalkit.io.bulk import paused_gc
-from evalkit.io.files import SourceError, read_files
-from evalkit.io.paths import is_url
-from evalkit.io.storage import storage, storage_options
+from evalkit.io.frames import paused_gc
+from evalkit.io.read import read_files
+from evalkit.io.paths import SourceError, is_url, storage, storage_options
+
 
 T = TypeVar("T")
 Parse = Callable[[str, bytes | OSError], T]

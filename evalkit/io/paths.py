@@ -6,11 +6,21 @@ A file within an archive has one path too: ``zip://runs.zip!/task/log.json`` is 
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+StorageOptions = Mapping[str, Any] | None
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _MAGIC = re.compile(r"[*?[]")
+_options: ContextVar[StorageOptions] = ContextVar("storage_options", default=None)
 INSIDE = "!/"  # between an archive and the path in it
+
+
+class SourceError(ValueError):
+    """A source that can't be used at all: not there, not readable, or holding nothing of the kind asked for."""
 
 
 def is_url(path: str | os.PathLike) -> bool:
@@ -49,3 +59,50 @@ def common_folder(folders: Iterable[str]) -> str:
             break
         shared.append(parts[0])
     return "/".join(shared)
+
+
+def shortest_names(paths: Iterable[str]) -> dict[str, str]:
+    """Give each path the shortest of its ends that tells it from the others, as in ``run_07/history.json``.
+
+    Parameters
+    ----------
+    paths : iterable of str
+
+    Returns
+    -------
+    dict of str to str
+        By path, in the order given. All names have as many parts as the hardest to tell of those that share a name.
+    """
+    names = {path: path.rstrip("/").rsplit("/", 1)[-1] for path in paths}
+    parts = 1
+    while True:
+        groups: dict[str, list[str]] = {}
+        for path, name in names.items():
+            groups.setdefault(name, []).append(path)
+        unclear = [path for group in groups.values() if len(group) > 1 for path in group]
+        longer = {path: "/".join(path.rstrip("/").rsplit("/", parts + 1)[-parts - 1 :]) for path in unclear}
+        if all(names[path] == name for path, name in longer.items()):
+            return names
+        names |= longer
+        parts += 1
+
+
+@contextmanager
+def storage(options: StorageOptions) -> Iterator[None]:
+    """Open URLs with these options of their file system within a ``with`` block.
+
+    Parameters
+    ----------
+    options : mapping or None
+        As fsspec takes them; they replace those of a block around this one. None keeps these.
+    """
+    token = _options.set(storage_options() if options is None else dict(options))
+    try:
+        yield
+    finally:
+        _options.reset(token)
+
+
+def storage_options() -> Mapping[str, Any]:
+    """Give the options that URLs are opened with here."""
+    return _options.get() or {}

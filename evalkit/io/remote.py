@@ -17,8 +17,8 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from evalkit.io.paths import INSIDE, is_url, place_of, protocol_of
-from evalkit.io.storage import FileMark, storage_options
+from evalkit.io.paths import INSIDE, is_url, place_of, protocol_of, storage_options
+from evalkit.io.sources import FileState
 
 AT_A_TIME = 16  # reads under way at once
 READ_AHEAD = 64  # files asked for before the first of them is used
@@ -88,7 +88,7 @@ class _Store:
             return error
 
 
-def list_remote(url: str, *, recursive: bool = True) -> tuple[dict[str, FileMark], list[str]]:
+def list_remote(url: str, *, recursive: bool = True) -> tuple[dict[str, FileState], list[str]]:
     """List what lies under a URL; hidden files and folders are left out.
 
     Parameters
@@ -99,7 +99,7 @@ def list_remote(url: str, *, recursive: bool = True) -> tuple[dict[str, FileMark
 
     Returns
     -------
-    files : dict of str to FileMark
+    files : dict of str to FileState
         One entry, `url` itself, where it is a file.
     folders : list of str
         Those that hold files, and empty ones where the file system knows such; none where `url` is a file.
@@ -121,9 +121,9 @@ def list_remote(url: str, *, recursive: bool = True) -> tuple[dict[str, FileMark
         if info.get("type") == "directory" or path.endswith("/"):
             folders.add(store.url(path))
         elif not below:
-            return {store.url(path): _mark(info)}, []
+            return {store.url(path): _state(info)}, []
         else:
-            files[store.url(path)] = _mark(info)
+            files[store.url(path)] = _state(info)
             folders.update(store.url(f"{root}/{folder}") for folder in _folders_above(below))
     if not files and not store.call(store.fs.isdir, root):
         raise FileNotFoundError(errno.ENOENT, "no such file or folder")
@@ -141,11 +141,11 @@ def glob_remote(url: str) -> list[str]:
     return sorted(store.url(path) for path in found if "/." not in f"/{path}")
 
 
-def mark_remote(url: str) -> FileMark | None:
-    """Ask for a file's mark; None where it is not there or can't be asked for."""
+def state_remote(url: str) -> FileState | None:
+    """Ask for a file's state; None where it is not there or can't be asked for."""
     try:
         store = _Store(url)
-        return _mark(store.call(store.fs.info, store.path(url)))
+        return _state(store.call(store.fs.info, store.path(url)))
     except OSError:
         return None
 
@@ -209,10 +209,10 @@ def _folders_above(path: str) -> Iterator[str]:
         yield path
 
 
-def _mark(info: Mapping[str, Any]) -> FileMark:
+def _state(info: Mapping[str, Any]) -> FileState:
     tag = next((str(info[name]) for name in _TAGS if info.get(name)), "")
     times = (_seconds(info[name]) for name in _TIMES if info.get(name))
-    return FileMark(int(info.get("size") or 0), next(times, 0.0), tag)
+    return FileState(int(info.get("size") or 0), int(next(times, 0.0) * 1e9), tag)
 
 
 def _seconds(value: Any) -> float:

@@ -3,19 +3,46 @@
 import glob
 import os
 import re
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from evalkit.io.files import SourceError
-from evalkit.io.paths import INSIDE, absolute, common_folder, has_magic, is_url, protocol_of
-from evalkit.io.storage import FileMark, StorageOptions
+from evalkit.io.paths import (
+    INSIDE,
+    SourceError,
+    StorageOptions,
+    absolute,
+    common_folder,
+    has_magic,
+    is_url,
+    protocol_of,
+)
 
 Source = str | os.PathLike | Iterable[str | os.PathLike]
 
+SETTLED = 2.0  # seconds a file must have been left alone: one that is being written may change within its time stamp
 _INNER = re.compile(r"(?P<protocol>zip|tar)://(?P<inner>.*)::(?P<archive>.+)", re.DOTALL)
+
+
+class FileState(NamedTuple):
+    """What tells one state of a file from another: bytes, time of the last change (epoch nanoseconds), and more."""
+
+    size: int
+    modified: int
+    tag: str = ""
+
+
+MISSING = FileState(0, 0)  # a dangling link, or a file that went away after it was listed
+
+
+class FolderState(NamedTuple):
+    """What tells one list of a folder's entries from another; 0 where that can't be told."""
+
+    modified: int
+    tag: str = ""
 
 
 class Listing(NamedTuple):
@@ -25,20 +52,47 @@ class Listing(NamedTuple):
     ----------
     root : str
         The folder that all of it lies in.
-    files, folders : list of str
+    files : list of str
         In the order of the sources that were named, those of each sorted; none twice, under whatever names. A folder
         that can't be listed stands among the files: reading it fails, and the ledger says why.
-    marks : dict of str to FileMark
-        Of files behind a URL, as the listing names size and time; empty for local ones.
+    folders : dict of str to FolderState
+        In the same order.
+    states : dict of str to FileState
+        Of files behind a URL, as the listing tells them; empty for local ones.
     """
 
     root: str
     files: list[str]
-    folders: list[str]
-    marks: dict[str, FileMark]
+    folders: dict[str, FolderState]
+    states: dict[str, FileState]
 
 
-def list_source(source: Source, pattern: str = "*", *, recursive: bool = True) -> Listing:
+class KnownFolders:
+    """What local folders held when they were last listed: one whose state is the same need not be listed again."""
+
+    def __init__(self, folders: Mapping[str, FolderState], files: Iterable[str]) -> None:
+        self._states = folders
+        self._files: dict[str, list[str]] = {folder: [] for folder in folders}
+        self._folders: dict[str, list[str]] = {folder: [] for folder in folders}
+        for children, paths in ((self._files, files), (self._folders, folders)):
+            for path in paths:
+                above = children.get(path[: path.rfind("/")])
+                if above is not None:
+                    above.append(path)
+
+    def entries(self, folder: str, state: FolderState) -> tuple[list[str], list[str]] | None:
+        """Give a folder's files and folders; None where it has to be listed."""
+        if not state.modified or self._states.get(folder) != state:
+            return None
+        return self._files[folder], self._folders[folder]
+
+
+NOTHING_KNOWN = KnownFolders({}, ())
+
+
+def list_source(
+    source: Source, pattern: str = "*", *, recursive: bool = True, known: KnownFolders = NOTHING_KNOWN
+) -> Listing:
     """List the files of a source; hidden files and folders are left out.
 
     Parameters
@@ -50,6 +104,8 @@ def list_source(source: Source, pattern: str = "*", *, recursive: bool = True) -
         Glob matched against the names of files in folders, as in ``*.json``; a file that is named counts always.
     recursive : bool
         Also the folders below. Links to folders are followed once, never in a circle.
+    known : KnownFolders
+        Listed before, with the same pattern.
 
     Returns
     -------
@@ -62,45 +118,24 @@ def list_source(source: Source, pattern: str = "*", *, recursive: bool = True) -
     """
     roots: list[str] = []
     files: dict[str, None] = {}
-    folders: dict[str, None] = {}
-    marks: dict[str, FileMark] = {}
+    folders: dict[str, FolderState] = {}
+    states: dict[str, FileState] = {}
     for text in [source] if isinstance(source, str | os.PathLike) else source:
         base, paths = _expand(os.fspath(text))
-        found: list[str] = []
+        listed: list[str] = []
         for path in paths:
-            own_files, own_folders, own_marks = _list_one(path, recursive)
+            own_files, own_folders, own_states = _list_one(path, recursive, known)
             if own_folders and pattern != "*":
                 own_files = [file for file in own_files if fits(file, pattern)]
             roots.append(base or (path if own_folders else os.path.dirname(path)))
-            found += own_files
-            folders |= dict.fromkeys(sorted(own_folders))
-            marks |= own_marks
-        files |= dict.fromkeys(sorted(found))
+            listed += own_files
+            folders |= sorted(own_folders.items())
+            states |= own_states
+        files |= dict.fromkeys(sorted(listed))
     root = roots[0] if len(set(roots)) == 1 else common_folder(map(absolute, roots))
     if len(roots) > 1:
-        files, folders = _once(files), _once(folders)
-    return Listing(root, list(files), list(folders), marks)
-
-
-def _once(paths: Iterable[str]) -> list[str]:
-    """Leave out local paths that lead where another one leads; one without links is kept, else the first."""
-    kept: dict[str, str] = {}
-    real = cache(os.path.realpath)  # of folders
-    for path in paths:
-        place = path
-        if not is_url(path):
-            folder, name = os.path.split(os.path.abspath(path))
-            place = os.path.join(real(folder), name)
-            place = os.path.realpath(place) if os.path.islink(place) else place
-        if place not in kept or path == place:
-            kept[place] = path
-    return list(kept.values())
-
-
-def fits(path: str, pattern: str) -> bool:
-    """Tell whether a file's name fits a glob; its ending may be in capitals."""
-    stem, dot, ending = os.path.basename(path).rpartition(".")
-    return fnmatch(f"{stem}{dot}{ending.lower()}", pattern) or fnmatch(f"{stem}{dot}{ending}", pattern)
+        files, folders = dict.fromkeys(_once(files)), {folder: folders[folder] for folder in _once(folders)}
+    return Listing(root, list(files), folders, states)
 
 
 def list_files(source: Source, pattern: str = "*", *, recursive: bool = True) -> list[str]:
@@ -108,23 +143,28 @@ def list_files(source: Source, pattern: str = "*", *, recursive: bool = True) ->
     return list_source(source, pattern, recursive=recursive).files
 
 
-def list_tree(source: Source, *, recursive: bool = True) -> tuple[list[str], list[str]]:
-    """List the files of a source, and the folders that were looked into; see `list_source`."""
-    listing = list_source(source, recursive=recursive)
-    return listing.files, listing.folders
+def file_states(listing: Listing, extra: Iterable[str] = ()) -> dict[str, FileState]:
+    """Give the state of each file of a listing, and of more files; `MISSING` for those that are not there."""
+    return {path: listing.states.get(path) or state_of(path) or MISSING for path in (*listing.files, *extra)}
 
 
-def mark_of(path: str) -> FileMark | None:
-    """Ask for a file's or folder's mark; None where it is not there."""
+def state_of(path: str) -> FileState | None:
+    """Ask for the state of a file or folder; None where it is not there."""
     if is_url(path):
-        from evalkit.io.remote import mark_remote
+        from evalkit.io.remote import state_remote
 
-        return mark_remote(path)
+        return state_remote(path)
     try:
         status = os.stat(path)
     except (OSError, ValueError):
         return None
-    return FileMark(status.st_size, status.st_mtime, f"{status.st_mtime_ns} {status.st_ctime_ns}")
+    return FileState(status.st_size, status.st_mtime_ns, str(status.st_ctime_ns))
+
+
+def fits(path: str, pattern: str) -> bool:
+    """Tell whether a file's name fits a glob; its ending may be in capitals."""
+    stem, dot, ending = os.path.basename(path).rpartition(".")
+    return fnmatch(f"{stem}{dot}{ending.lower()}", pattern) or fnmatch(f"{stem}{dot}{ending}", pattern)
 
 
 def resolve(source: str | os.PathLike) -> str:
@@ -218,9 +258,9 @@ def read_storage_options(path: str | os.PathLike) -> StorageOptions:
     except OSError as error:
         raise SourceError(f"{path}: {error.strerror or error}") from None
     except ValueError:
-        raise SourceError(f"{path}: no JSON file") from None
+        raise SourceError(f"{path}: not a JSON file") from None
     if not isinstance(options, dict):
-        raise SourceError(f"{path}: no JSON object")
+        raise SourceError(f"{path}: holds no JSON object")
     return options
 
 
@@ -230,12 +270,12 @@ def _sample(text: str) -> str:
     root = Path(str(package_files("evalkit"))) / "samples"
     path = root / text.removeprefix("samples:")
     if not path.exists() or path.resolve() == root.resolve():
-        known = ", ".join(f"samples:{p.name}" for p in sorted(root.iterdir()) if _is_sample(p))
+        known = ", ".join(f"samples:{p.name}" for p in sorted(root.iterdir()) if _is_sample_folder(p))
         raise SourceError(f"{text}: no such samples; there are {known}")
     return str(path)
 
 
-def _is_sample(path: Path) -> bool:
+def _is_sample_folder(path: Path) -> bool:
     return path.is_dir() and not path.name.startswith(("_", "."))
 
 
@@ -264,17 +304,17 @@ def _expand(text: str) -> tuple[str | None, list[str]]:
             from evalkit.io.remote import glob_remote
 
             url = _checked_url(text)
-            base, found = _fixed_part(url), glob_remote(url)
+            base, paths = _fixed_part(url), glob_remote(url)
         elif glob_like and not os.path.lexists(text):
             text = os.path.expanduser(text)
-            base, found = _fixed_part(text), sorted(glob.glob(text, recursive=True))
+            base, paths = _fixed_part(text), sorted(glob.glob(text, recursive=True))
         else:
             return None, [resolve(text)]
     except OSError as error:
         raise SourceError(f"{text}: {error.strerror or error}") from None
-    if not found:
+    if not paths:
         raise SourceError(f"{text}: no file matches")
-    return base, found
+    return base, paths
 
 
 def _fixed_part(pattern: str) -> str:
@@ -283,24 +323,27 @@ def _fixed_part(pattern: str) -> str:
     return "/".join(parts[: next(i for i, part in enumerate(parts) if has_magic(part))])
 
 
-def _list_one(path: str, recursive: bool) -> tuple[list[str], list[str], dict[str, FileMark]]:
+def _list_one(
+    path: str, recursive: bool, known: KnownFolders
+) -> tuple[list[str], dict[str, FolderState], dict[str, FileState]]:
     if is_url(path):
         from evalkit.io.remote import list_remote
 
         try:
-            marks, folders = list_remote(path, recursive=recursive)
+            states, folders = list_remote(path, recursive=recursive)
         except OSError as error:
             raise SourceError(f"{path}: {error.strerror or error}") from None
-        return list(marks), folders, marks
-    return (*_walk(path, recursive), {}) if os.path.isdir(path) else ([path], [], {})
+        return list(states), dict.fromkeys(folders, FolderState(0)), states
+    return (*_walk(path, recursive, known), {}) if os.path.isdir(path) else ([path], {}, {})
 
 
-def _walk(root: str, recursive: bool) -> tuple[list[str], list[str]]:
+def _walk(root: str, recursive: bool, known: KnownFolders) -> tuple[list[str], dict[str, FolderState]]:
     """List a local folder; folders that were seen already are not listed again."""
     files: list[str] = []
-    folders: list[str] = []
+    folders: dict[str, FolderState] = {}
     seen: set[tuple[int, int] | str] | None = None  # asked for only where a link may lead to a folder again
     waiting, links = [root], []
+    newest = (time.time() - SETTLED) * 1e9  # a folder that changed later may change again within its time stamp
     while waiting or links:
         # links last: a folder that is there under its own name keeps it
         folder = waiting.pop() if waiting else links.pop()
@@ -309,23 +352,55 @@ def _walk(root: str, recursive: bool) -> tuple[list[str], list[str]]:
                 if (identity := identity_of(folder)) in seen:
                     continue
                 seen.add(identity)
-            folders.append(folder)
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    if entry.name.startswith("."):
-                        continue
-                    if not _is_folder(entry):
-                        files.append(entry.path)
-                    elif recursive:
-                        (links if entry.is_symlink() else waiting).append(entry.path)
+            status = os.stat(folder)
+            state = FolderState(status.st_mtime_ns, str(status.st_ctime_ns))
+            if (entries := known.entries(folder, state)) is not None:
+                own, below, linked = *entries, []
+            else:
+                own, below, linked = _scan(folder)
+            folders[folder] = FolderState(0) if linked or status.st_ctime_ns > newest else state
+            files += own
+            if recursive:
+                waiting += below
+                links += linked
         except OSError as error:
             if folder == root:
                 raise SourceError(f"{root}: {error.strerror or error}") from error
             files.append(folder)
+            folders[os.path.dirname(folder)] = FolderState(0)  # it may be readable the next time
         if links and not waiting:
             links.sort(reverse=True)
             seen = set(map(identity_of, folders)) if seen is None else seen
     return files, folders
+
+
+def _scan(folder: str) -> tuple[list[str], list[str], list[str]]:
+    """Give the files of a folder, its folders, and its links to folders."""
+    files, folders, links = [], [], []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if not _is_folder(entry):
+                files.append(entry.path)
+            else:
+                (links if entry.is_symlink() else folders).append(entry.path)
+    return files, folders, links
+
+
+def _once(paths: Iterable[str]) -> list[str]:
+    """Leave out local paths that lead where another one leads; one without links is kept, else the first."""
+    kept: dict[str, str] = {}
+    real = cache(os.path.realpath)  # of folders
+    for path in paths:
+        place = path
+        if not is_url(path):
+            folder, name = os.path.split(os.path.abspath(path))
+            place = os.path.join(real(folder), name)
+            place = os.path.realpath(place) if os.path.islink(place) else place
+        if place not in kept or path == place:
+            kept[place] = path
+    return list(kept.values())
 
 
 def identity_of(folder: str) -> tuple[int, int] | str:

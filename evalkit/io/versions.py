@@ -2,6 +2,7 @@
 
 import hashlib
 import platform
+import sys
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -20,14 +21,26 @@ def package_versions() -> dict[str, str]:
 
 
 @cache
-def code_version(*rooms: str) -> str:
-    """Return evalkit's version and a hash of its code, or that of some rooms; a change in a checkout counts too."""
+def code_version(*modules: str) -> str:
+    """Return evalkit's version and a hash of code; a change in a checkout counts too.
+
+    Parameters
+    ----------
+    *modules : str
+        Names of modules: their packages' code counts, with `evalkit.io`; none means all of evalkit.
+    """
     root = Path(__file__).parents[1]
     digest = hashlib.blake2b(digest_size=8)
-    folders = [root / room for room in rooms] or [root]
-    for path in sorted(p for folder in folders for p in folder.rglob("*") if p.suffix in _CODE):
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    for place in (Path(__file__).parent, *map(_code_of, modules)) if modules else (root,):
+        for path in sorted(p for p in place.rglob("*") if p.suffix in _CODE) if place.is_dir() else (place,):
+            digest.update(path.relative_to(place.parent).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return f"{__version__}+{digest.hexdigest()}"
+
+
+def _code_of(module: str) -> Path:
+    """Give the folder of a module's package, or the file of one that has none."""
+    path = Path(sys.modules[module].__file__ or "")
+    return path.parent if (path.parent / "__init__.py").exists() else path
 
 
 def _version(package: str) -> str:

@@ -1,24 +1,21 @@
-"""Writing files: the suffix says how a frame is written, nobody ever sees half a file, and one at a time may write."""
+"""Writing files: nobody ever sees half a file, and one process at a time writes into a folder."""
 
 import contextlib
-import glob
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
-from evalkit.io.files import SourceError
-from evalkit.io.paths import is_url
+from evalkit.io.paths import SourceError, is_url
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_ASIDE = ".evalkit-"  # what the name of a file begins with until it is whole
+_TEMPORARY = ".evalkit-"  # what the name of a file begins with until it is whole
 _WRITERS: dict[str, Callable[["pd.DataFrame", str], object]] = {
     ".csv": lambda table, path: table.to_csv(path, index=False),
     ".json": lambda table, path: table.to_json(path, orient="records", indent=1, force_ascii=False),
     ".parquet": lambda table, path: table.to_parquet(path, index=False),
 }
-_held: set[TextIO] = set()  # locks of this process
 
 
 def check_output(path: str) -> None:
@@ -44,7 +41,7 @@ def write_frame(table: "pd.DataFrame", path: str) -> None:
     ----------
     table : DataFrame
     path : str
-        Ends in .csv, .json or .parquet. The file is written aside and then renamed.
+        Ends in .csv, .json or .parquet.
 
     Raises
     ------
@@ -53,29 +50,24 @@ def write_frame(table: "pd.DataFrame", path: str) -> None:
     """
     check_output(path)
     suffix = os.path.splitext(path)[1].lower()
-    _replace(path, lambda aside: _WRITERS[suffix](table, aside))
+    _replace(path, lambda temporary: _WRITERS[suffix](table, temporary), durable=True)
 
 
 def write_text(text: str, path: str | os.PathLike) -> None:
-    """Write a text file in UTF-8; it is written aside and then renamed.
+    """Write a local text file in UTF-8.
 
     Raises
     ------
     SourceError
         Where the file can't be written.
     """
-
-    def write(aside: str) -> None:
-        with open(aside, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-
-    _replace(os.fspath(path), write)
+    write_bytes(text.encode(), os.fspath(path), durable=True)
 
 
-def write_bytes(data: bytes, path: str) -> None:
-    """Write a file, local (aside, then renamed; folders above are made) or behind a URL.
+def write_bytes(data: bytes, path: str, *, durable: bool = False) -> None:
+    """Write a file, local or behind a URL; folders above are made.
+
+    A local file is written under another name and then renamed. With `durable` it outlives a power failure.
 
     Raises
     ------
@@ -86,19 +78,19 @@ def write_bytes(data: bytes, path: str) -> None:
         from evalkit.io.remote import write_remote
 
         try:
-            return write_remote(path, data)
+            return write_remote(path, bytes(data))
         except OSError as error:
             raise SourceError(f"{path}: {error.strerror or error}") from None
 
-    def write(aside: str) -> None:
-        with open(aside, "r+b") as file:  # it is there and empty; where one is truncated, ext4 flushes it when closed
+    def write(temporary: str) -> None:
+        with open(temporary, "r+b") as file:  # it is there and empty; truncating makes ext4 flush it when it is closed
             file.write(data)
 
     try:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     except OSError as error:
         raise SourceError(f"{path}: {error.strerror or error}") from error
-    _replace(path, write)
+    _replace(path, write, durable=durable)
 
 
 def remove_files(paths: Iterable[str]) -> None:
@@ -113,73 +105,78 @@ def remove_files(paths: Iterable[str]) -> None:
                 os.unlink(path)
 
 
-def _let_go() -> None:
-    """Close what a forked child has of the locks; else they would last as long as the child."""
-    for lock in _held:
-        lock.close()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_let_go)
-
-
 @contextlib.contextmanager
-def locked(path: str) -> Iterator[None]:
+def exclusive(folder: str, wait: float = 0.0) -> Iterator[bool]:
     """Let one process at a time write into a local folder, which is made; behind a URL nothing keeps others out.
 
-    Processes that are forked meanwhile don't hold the lock.
+    Parameters
+    ----------
+    folder : str
+    wait : float
+        Seconds to wait for another process.
+
+    Yields
+    ------
+    bool
+        False where another process is at work.
 
     Raises
     ------
     SourceError
-        Where another one is at work, or the folder can't be made.
+        Where the folder can't be made.
     """
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        fcntl = None
-    if is_url(path) or fcntl is None:
-        yield
+    if is_url(folder):
+        yield True
         return
+    from filelock import FileLock, Timeout
+
     try:
-        os.makedirs(path, exist_ok=True)
-        lock = open(f"{path}/.lock", "a")  # noqa: SIM115 - closed below
+        os.makedirs(folder, exist_ok=True)
+        lock = FileLock(os.path.join(folder, ".lock"))
+        try:
+            lock.acquire(timeout=wait, poll_interval=0.02)
+        except Timeout:
+            yield False
+            return
     except OSError as error:
-        raise SourceError(f"{path}: {error.strerror or error}") from error
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise SourceError(f"{path}: another process is collecting into it") from None
-        _held.add(lock)
-        try:
-            yield
-        finally:
-            _held.discard(lock)
+        raise SourceError(f"{folder}: {error.strerror or error}") from error
+    try:
+        yield True
+    finally:
+        lock.release()
 
 
-def unfinished(folder: str) -> list[str]:
-    """Name the files in a folder that were being written when the process was killed, or are just now."""
-    return glob.glob(f"{glob.escape(folder)}/{_ASIDE}*")
-
-
-def _replace(path: str, write: Callable[[str], object]) -> None:
+def _replace(path: str, write: Callable[[str], object], *, durable: bool) -> None:
     """Let `write` fill a file beside `path`, and put it in its place when it is whole."""
     import tempfile  # slow to import, and many commands write nothing
 
     try:
         suffix = os.path.splitext(path)[1].lower()
-        handle, aside = tempfile.mkstemp(suffix, _ASIDE, os.path.dirname(os.path.abspath(path)))
+        folder = os.path.dirname(os.path.abspath(path))
+        handle, temporary = tempfile.mkstemp(suffix, _TEMPORARY, folder)
         os.close(handle)
         try:
-            write(aside)
-            os.chmod(aside, 0o666 & ~_umask())
-            os.replace(aside, path)
+            write(temporary)
+            os.chmod(temporary, 0o666 & ~_umask())
+            if durable:
+                _flush(temporary)
+            os.replace(temporary, path)
+            if durable:
+                _flush(folder)
         finally:
-            if os.path.exists(aside):
-                os.unlink(aside)
+            if os.path.exists(temporary):
+                os.unlink(temporary)
     except OSError as error:
         raise SourceError(f"{path}: {error.strerror or error}") from error
+
+
+def _flush(path: str) -> None:
+    """Have what was written to a file, or the names in a folder, stand on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _umask() -> int:

@@ -15,10 +15,6 @@ _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) 
 _ADVISES = hasattr(os, "posix_fadvise")
 
 
-class SourceError(ValueError):
-    """A source that can't be used at all: not there, not readable, or holding nothing of the kind asked for."""
-
-
 def read_file(path: str | os.PathLike) -> bytes:
     """Read a file's bytes.
 

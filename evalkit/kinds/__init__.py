@@ -1,0 +1,33 @@
+"""Kinds of logs: the registry, what a source holds, and what is done alike with logs of every kind."""
+
+from importlib import import_module
+from typing import Any
+
+_WHERE = {
+    "Assembled": "registry",
+    "LogKind": "registry",
+    "Logs": "logs",
+    "Option": "registry",
+    "Parsed": "registry",
+    "RUN_COLUMNS": "runs",
+    "Records": "registry",
+    "detect": "detect",
+    "kind_named": "registry",
+    "kind_names": "registry",
+    "load": "logs",
+    "nothing_used": "detect",
+    "run_columns": "runs",
+    "run_ids": "runs",
+}
+
+__all__ = list(_WHERE)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'evalkit.kinds' has no attribute {name!r}")
+    return getattr(import_module(f"evalkit.kinds.{_WHERE[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

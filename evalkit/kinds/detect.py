@@ -1,0 +1,109 @@
+"""Which kinds of logs a source holds, told by the first bytes of its files."""
+
+import os
+import re
+import stat
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from evalkit.io.paths import SourceError, is_url
+from evalkit.io.read import read_files
+from evalkit.io.sources import Source, list_source
+from evalkit.kinds.registry import kind_named, kind_names
+
+HEAD = 65_536  # bytes of a file that are looked at
+MOST = 200  # files that are looked at
+
+# logs that no kind reads (yet), so that an error can name them
+_FOREIGN = {
+    "inspect_ai log": re.compile(
+        rb'\APK.{0,200}?(?:_journal/|header\.json)|\A\s*\{\s*"version".{0,80}"status".{0,80}"eval"', re.DOTALL
+    )
+}
+
+
+class Look(NamedTuple):
+    """What a file looks like: the kind that reads it (empty: none does), and what it is called."""
+
+    kind: str
+    title: str
+
+
+def recognise(head: bytes) -> Look | None:
+    """Tell the kind of a log by its first bytes; None for any other file."""
+    for title, pattern in _FOREIGN.items():
+        if pattern.search(head):
+            return Look("", title)
+    for name in kind_names():
+        if title := kind_named(name).recognises(head):
+            return Look(name, title)
+    return None
+
+
+def detect(source: Source) -> dict[Look, int]:
+    """Count what the files of a source look like, the most frequent first; of many files, the first `MOST`.
+
+    Raises
+    ------
+    SourceError
+        As `list_source`.
+    """
+    return _looks(list_source(source).files)
+
+
+def nothing_used(source: str, files: Sequence[str], wanted: str) -> SourceError:
+    """Make the error of a source of which no file could be used.
+
+    Parameters
+    ----------
+    source : str
+        What the user named.
+    files : sequence of str
+        All files that were seen.
+    wanted : str
+        Title of what was looked for, such as ``Mindcraft agent log``.
+
+    Returns
+    -------
+    SourceError
+        It says how many files there are, what they look like by their content, and which command reads those.
+    """
+    if not files:
+        return SourceError(f"{source}: no {wanted} in it: there is no file")
+    looks = {look: count for look, count in _looks(files).items() if look.title != wanted}
+    n = f"{len(files)} file" + "s" * (len(files) != 1)
+    if not looks:
+        return SourceError(f"{source}: no {wanted} could be read in it ({n}, broken or of no kind that evalkit knows)")
+    what = ", ".join(f"{count} {_look_like(look.title, count)}" for look, count in looks.items())
+    commands = list(dict.fromkeys(f"`evalkit {look.kind}`" for look in looks if look.kind))
+    hint = f"; {' and '.join(commands)} read{'s' * (len(commands) == 1)} those" if commands else ""
+    sample = f"of the first {MOST} " * (len(files) > MOST)
+    return SourceError(f"{source}: no {wanted} could be read in it ({n}; {sample}{what}){hint}")
+
+
+def _looks(files: Iterable[str]) -> dict[Look, int]:
+    return dict(Counter(look for look in map(recognise, _heads(files)) if look).most_common())
+
+
+def _look_like(title: str, count: int) -> str:
+    if count == 1:
+        return f"looks like {'an' if title[0] in 'aeio' else 'a'} {title}"
+    plural = f"{title[:-1]}ies" if title.endswith("y") else f"{title}s"
+    return f"look like {plural}"
+
+
+def _heads(files: Iterable[str]) -> Iterator[bytes]:
+    """Give the first bytes of files; what can't be read, or is no regular file, is left out."""
+    for path in list(files)[:MOST]:
+        if is_url(path):
+            ((_, data),) = read_files([path])
+            if not isinstance(data, OSError):
+                yield data[:HEAD]
+            continue
+        try:
+            if stat.S_ISREG(os.stat(path).st_mode):
+                with open(path, "rb") as file:
+                    yield file.read(HEAD)
+        except (OSError, ValueError):
+            continue

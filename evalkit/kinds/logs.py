@@ -1,0 +1,253 @@
+"""From a source to frames, for every kind of logs: a folder, a dataset, a growing folder and a bucket alike."""
+
+import contextlib
+import hashlib
+import json
+import os
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalkit.io.frames import unescape_surrogates
+from evalkit.io.ledger import Entry, ledger_frame
+from evalkit.io.paths import SourceError, StorageOptions, absolute, storage, storage_options
+from evalkit.io.records import MANIFEST, RecordStore, StoreError, read_manifest
+from evalkit.io.sources import FileState, Listing, Source, fits, list_source
+from evalkit.io.versions import code_version
+from evalkit.io.write import exclusive
+from evalkit.kinds.detect import nothing_used
+from evalkit.kinds.registry import Assembled, LogKind, Records
+from evalkit.kinds.update import known_files, list_again, records_of, update
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WAIT = 60.0  # seconds to wait for another process that brings the same store up to date
+KEPT_DAYS = 30
+KEPT_BYTES = 2_000_000_000
+_ENTRY = "records-"  # what the folder of a store in the cache is called
+
+
+class Logs:
+    """What `load` returns: frames by name, the first with one row per run, and the ledger of files.
+
+    Attributes
+    ----------
+    kind : LogKind
+    source : str
+        What was loaded, as it was named.
+    ledger : DataFrame
+        A row per file that was seen: source, status, reason.
+    """
+
+    def __init__(self, kind: LogKind, source: str, assembled: Assembled, ledger: "pd.DataFrame") -> None:
+        self.kind, self.source, self.ledger = kind, source, ledger
+        self._frames, self._more = dict(assembled.frames), dict(assembled.more)
+
+    @property
+    def runs(self) -> "pd.DataFrame":
+        """The frame with one row per run."""
+        return self._frames[self.kind.runs]
+
+    def __getattr__(self, name: str) -> Any:
+        for named in (self.__dict__.get("_frames", {}), self.__dict__.get("_more", {})):
+            if name in named:
+                return named[name]
+        raise AttributeError(f"{name!r}: these logs have {', '.join(sorted(dir(self)))}")
+
+    def __dir__(self) -> list[str]:
+        return ["kind", "ledger", "runs", "source", *self._frames, *self._more]
+
+    def __iter__(self) -> "Iterator[pd.DataFrame]":
+        """Give the frames in order, then the ledger: ``episodes, events, achievements, ledger = load(…)``."""
+        return iter([*self._frames.values(), self.ledger])
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{len(table)} {name}" for name, table in self._frames.items())
+        statuses = self.ledger["status"].value_counts()
+        files = ", ".join(f"{statuses.get(status, 0)} {status}" for status in ("used", "skipped", "failed"))
+        return f"<{self.kind.name} logs from {self.source}: {counts}; {len(self.ledger)} files: {files}>"
+
+
+def load(
+    kind: LogKind,
+    source: Source,
+    options: Mapping[str, Any],
+    *,
+    pattern: str = "",
+    recursive: bool = True,
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
+) -> Logs:
+    """Read the logs of a source, or take from the store what has not changed.
+
+    Parameters
+    ----------
+    kind : LogKind
+    source : str, path, or several of them
+        See `evalkit.io.list_source`; also a dataset of `collect`.
+    options : mapping
+        Of `kind`.
+    pattern : str
+        Glob for file names; that of the kind, where none is given.
+    recursive : bool
+        Also the folders below.
+    jobs : int, optional
+        As for `evalkit.io.parse_files`.
+    storage_options : mapping, optional
+        For the file systems behind URLs, as fsspec takes them.
+
+    Returns
+    -------
+    Logs
+
+    Raises
+    ------
+    SourceError
+        Where the source is not there, or no file in it could be used.
+    """
+    with storage(storage_options):
+        named = _names(source)
+        dataset = open_dataset(kind, named)
+        if dataset is not None:
+            records = _dataset_records(dataset, kind, pattern, recursive=recursive)
+            options = {**dataset.about.get("options", {}), **options}
+        else:
+            records = _current_records(kind, named, pattern or kind.pattern, recursive=recursive, jobs=jobs)
+        return assemble(kind, records, options, ", ".join(named))
+
+
+def assemble(kind: LogKind, records: Records, options: Mapping[str, Any], source: str) -> Logs:
+    """Make the frames of records, and the ledger.
+
+    Raises
+    ------
+    SourceError
+        Where no file could be used.
+    """
+    files = records.files
+    if not any(status == "used" for status in files["status"].to_pylist()):
+        raise nothing_used(source, [unescape_surrogates(path) for path in files["source"].to_pylist()], kind.title)
+    assembled = kind.assemble(records, options) if kind.assemble else assemble_as_recorded(kind, records)
+    notes = {entry.source: entry for entry in assembled.notes}
+    columns = (files[name].to_pylist() for name in (*Entry._fields, "context"))
+    rows = [row[:-1] for row in zip(*columns, strict=True) if not row[-1]]  # without those above the source
+    own = {row[0]: Entry(*row) for row in rows}
+    return Logs(kind, source, assembled, ledger_frame({**own, **notes}.values()))
+
+
+def _names(source: Source) -> list[str]:
+    names = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    named = [os.fspath(name) for name in names if os.fspath(name)]
+    if not named:
+        raise SourceError("no path was given (the path is empty)")
+    return named
+
+
+def _current_records(
+    kind: LogKind, named: list[str], pattern: str, *, recursive: bool, jobs: int | None
+) -> Records:
+    """Give the records of a source as it is now, from its store in the cache as far as nothing has changed."""
+    about = {"kind": kind.name, "code": code_version(kind.parse.__module__)}
+    path = cache_path()
+    if path is not None:
+        asked = [kind.name, [absolute(name) for name in named], pattern, recursive, dict(storage_options())]
+        digest = hashlib.blake2b(json.dumps(asked, default=str).encode(errors="surrogatepass"), digest_size=16)
+        folder = str(path / f"{_ENTRY}{digest.hexdigest()}")
+        with contextlib.suppress(SourceError), exclusive(folder, WAIT) as alone:
+            if alone:
+                return _updated(RecordStore(folder, kind.records), kind, named, pattern, recursive, jobs, about)
+    return _updated(RecordStore("", kind.records), kind, named, pattern, recursive, jobs, about)
+
+
+def _updated(
+    store: RecordStore,
+    kind: LogKind,
+    named: list[str],
+    pattern: str,
+    recursive: bool,
+    jobs: int | None,
+    about: Mapping[str, Any],
+) -> Records:
+    try:
+        if store.open() and any(store.about.get(name) != value for name, value in about.items()):
+            store.clear()  # other code may read the same files otherwise
+        listing = list_again(store, named, pattern, recursive=recursive)
+        update(store, kind, listing, jobs=jobs, about=about)
+    except StoreError:  # what the cache holds can't be used
+        store.clear()
+        listing = list_source(named, pattern, recursive=recursive)
+        update(store, kind, listing, jobs=jobs, about=about)
+    return records_of(store, kind, listing)
+
+
+def open_dataset(kind: LogKind, named: list[str]) -> RecordStore | None:
+    """Open a dataset that is named in place of its logs; None where none is named.
+
+    Raises
+    ------
+    SourceError
+        For a dataset beside other sources, of another kind, or one that can't be read.
+    """
+    found = [name for name in named if not name.startswith("samples:") and read_manifest(name)]
+    if not found:
+        return None
+    if len(named) > 1:
+        raise SourceError(f"{found[0]}: a dataset can't be loaded together with other sources")
+    store = RecordStore(absolute(os.path.expanduser(found[0])).rstrip("/"), kind.records)
+    of = read_manifest(found[0])["about"].get("kind")
+    if of != kind.name:
+        raise SourceError(f"{found[0]}: a dataset of {of} logs, not of {kind.name} logs")
+    store.open()
+    if not store.about.get("complete"):
+        text = "collecting was stopped, or still goes on; files may be missing until it is done"
+        warnings.warn(f"{store.path}: {text}", stacklevel=4)
+    elif store.about["code"] != code_version(kind.parse.__module__):
+        text = "collected by another version of evalkit; collect again, and its logs are read as they are now"
+        warnings.warn(f"{store.path}: {text}", stacklevel=4)
+    return store
+
+
+def _dataset_records(store: RecordStore, kind: LogKind, pattern: str, *, recursive: bool) -> Records:
+    """Give the records of a dataset in the place of those of its source."""
+    known = known_files(store)
+    root = store.about["root"]
+    files = sorted(path for path, file in known.items() if not file.context)
+    files = [path for path in files if not pattern or fits(path, pattern)]
+    if not recursive:
+        files = [path for path in files if os.path.dirname(path) == root]
+    folders = [unescape_surrogates(path) for path in store.folders()["source"].to_pylist()]
+    states: dict[str, FileState] = {path: known[path].state for path in files}
+    return records_of(store, kind, Listing(root, files, dict.fromkeys(sorted(folders)), states))
+
+
+def assemble_as_recorded(kind: LogKind, records: Records) -> Assembled:
+    """Make frames of the tables of records that have their names."""
+    from evalkit.kinds.runs import as_frame
+
+    return Assembled({name: as_frame(kind, name, records.tables[name]) for name in kind.tables})
+
+
+def cache_path() -> Path | None:
+    """Return the folder of what is kept between calls, or None where nothing is to be kept."""
+    own = os.environ.get("EVALKIT_CACHE", "")
+    if own.lower() == "off":
+        return None
+    return Path(own or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "evalkit").expanduser()
+
+
+def tidy_cache() -> None:
+    """Remove stores that were not used for long, and the oldest ones where there is too much; nothing else."""
+    root, now, total = cache_path(), time.time(), 0
+    stores = []
+    for path in root.glob(f"{_ENTRY}*") if root else ():
+        with contextlib.suppress(OSError):  # another process may remove it just now
+            if (path / MANIFEST).is_file() and not path.is_symlink():
+                size = sum(file.lstat().st_size for file in path.rglob("*") if file.is_file())
+                stores.append(((path / MANIFEST).stat().st_atime, size, path))
+    for used, size, path in sorted(stores, reverse=True):
+        total += size
+        if total > KEPT_BYTES or now - used > KEPT_DAYS * 86_400:
+            RecordStore(str(path), {}).remove()

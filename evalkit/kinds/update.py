@@ -1,0 +1,195 @@
+"""Bringing a store of records up to date with its source: only new and changed files are read and parsed."""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from evalkit.io.frames import arrow_schema, arrow_table, escape_surrogates, paused_gc, unescape_surrogates
+from evalkit.io.parallel import parse_files
+from evalkit.io.paths import is_url
+from evalkit.io.records import FILES, FOLDERS, SOURCE, RecordStore
+from evalkit.io.sources import (
+    MISSING,
+    SETTLED,
+    FileState,
+    FolderState,
+    KnownFolders,
+    Listing,
+    Source,
+    list_source,
+    state_of,
+)
+from evalkit.kinds.registry import LogKind, Parsed, Records
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Progress = Callable[[int, int], object] | None  # of files read, files to read
+
+
+class Changes(NamedTuple):
+    """What an update met, in numbers of files; `new` and `changed` ones were read."""
+
+    new: int
+    changed: int
+    vanished: int
+    unchanged: int
+
+    def summary(self) -> str:
+        """Return one line."""
+        files = self.new + self.changed + self.unchanged
+        changes = f"{self.new} new, {self.changed} changed, {self.vanished} vanished, {self.unchanged} as before"
+        return f"{files} files: {changes}"
+
+
+class Known(NamedTuple):
+    """A file as the store knows it."""
+
+    state: FileState
+    settled: bool
+    context: bool
+
+
+def list_again(store: RecordStore, source: Source, pattern: str, *, recursive: bool) -> Listing:
+    """List a source; local folders that have not changed since the store's last update are not looked into again."""
+    folders = store.folders()
+    columns = (folders[name].to_pylist() for name in ("source", "modified", "tag"))
+    states = {unescape_surrogates(path): FolderState(time_, tag) for path, time_, tag in zip(*columns, strict=True)}
+    files = [path for path, known in known_files(store).items() if not known.context] if states else []
+    return list_source(source, pattern, recursive=recursive, known=KnownFolders(states, files))
+
+
+def known_files(store: RecordStore) -> dict[str, Known]:
+    """Give the files of a store by path."""
+    files = store.table("files")
+    columns = [files[name].to_pylist() for name in ("source", "size", "modified", "tag", "settled", "context")]
+    return {
+        unescape_surrogates(path): Known(FileState(size, modified, tag), settled, context)
+        for path, size, modified, tag, settled, context in zip(*columns, strict=True)
+    }
+
+
+@paused_gc()
+def update(
+    store: RecordStore,
+    kind: LogKind,
+    listing: Listing,
+    *,
+    jobs: int | None = None,
+    progress: Progress = None,
+    about: Mapping[str, object] | None = None,
+) -> Changes:
+    """Read the files that are new or have changed, and drop the rows of those that have vanished.
+
+    What was read is committed chunk by chunk: whoever stops in between goes on from there the next time. In between,
+    every file stands in the store as it was or as it is.
+
+    Parameters
+    ----------
+    store : RecordStore
+    kind : LogKind
+    listing : Listing
+        Of the source, with the pattern and depth that the store was made with.
+    jobs : int, optional
+        As for `parse_files`.
+    progress : function of (files read, files to read), optional
+        Called after each chunk.
+    about : mapping, optional
+        What is stored, for the manifest.
+
+    Returns
+    -------
+    Changes
+    """
+    known = known_files(store)
+    states = {path: listing.states.get(path) or state_of(path) or MISSING for path in listing.files}
+    context = {path: state for path in kind.context_files(listing.files) if (state := state_of(path))}
+    context = {path: state for path, state in context.items() if path not in states}
+    to_read = [path for path, state in states.items() if not _is_known(known.get(path), state, context=False)]
+    to_read += [path for path, state in context.items() if not _is_known(known.get(path), state, context=True)]
+    vanished = known.keys() - states.keys() - context.keys()
+    vanished -= _below(vanished, [f"{path}/" for path in to_read if vanished and os.path.isdir(path)])
+    changed = sum(path in known for path in to_read)
+    about = dict(about or {})
+    for at in range(0, len(to_read), kind.chunk):
+        chunk = to_read[at : at + kind.chunk]
+        rows = _parse_chunk(kind, chunk, {**states, **context}, context.keys(), jobs)
+        store.replace({escape_surrogates(path) for path in chunk if path in known}, rows)
+        if at + len(chunk) < len(to_read):
+            store.commit(complete=False, **about)
+        if progress:
+            progress(at + len(chunk), len(to_read))
+    store.replace(set(map(escape_surrogates, vanished)), {})
+    folders = [(path, *state) for path, state in listing.folders.items()]
+    store.set_folders(arrow_table(folders, arrow_schema(FOLDERS)))
+    if store.is_changed or store.about != {**store.about, **about, "complete": True}:
+        store.commit(complete=True, **about)
+    return Changes(len(to_read) - changed, changed, len(vanished), len(states) + len(context) - len(to_read))
+
+
+def records_of(store: RecordStore, kind: LogKind, listing: Listing) -> Records:
+    """Give the records of a store, in the order of the listing's files, those of context files behind them."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    files = store.table("files")
+    context = files["source"].filter(files["context"]).combine_chunks()
+    listed = pa.array([escape_surrogates(path) for path in listing.files], pa.large_string())
+    order = pa.concat_arrays([listed, context.cast(pa.large_string())])
+
+    def in_order(rows: "pa.Table") -> "pa.Table":
+        places = pc.index_in(rows["source"], order)
+        if places.null_count:  # of a dataset not all may be asked for
+            rows, places = rows.filter(pc.is_valid(places)), places.drop_null()
+        numbers = places.to_numpy()
+        return rows if (np.diff(numbers) >= 0).all() else rows.take(np.argsort(numbers, kind="stable"))
+
+    return Records({name: in_order(store.table(name)) for name in kind.records}, in_order(files), listing)
+
+
+def _is_known(known: Known | None, state: FileState, *, context: bool) -> bool:
+    return known is not None and known.settled and known.state == state and known.context == context
+
+
+def _below(paths: set[str], folders: Sequence[str]) -> set[str]:
+    """Give those that lie in a folder that stands among the files, since it can't be listed just now."""
+    return {path for path in paths if path.startswith(tuple(folders))}
+
+
+def _parse_chunk(
+    kind: LogKind, paths: list[str], states: Mapping[str, FileState], context: "Mapping | set", jobs: int | None
+) -> "dict[str, pa.Table]":
+    """Read and parse files, and make tables of what they say."""
+    begun = time.time_ns() - int(SETTLED * 1e9)
+    files, rows = [], {name: [] for name in kind.records}
+    for path, was_read, parsed in _parse(kind, paths, jobs):
+        name, state = escape_surrogates(path), states[path]
+        settled = was_read and (bool(state.tag) if is_url(path) else state.modified < begun)
+        files.append((name, *state, settled, path in context, parsed.status, parsed.reason))
+        for table, own in parsed.rows.items():
+            rows[table] += [(name, *row) for row in own]
+    tables = {name: arrow_table(own, arrow_schema((SOURCE, *kind.records[name]))) for name, own in rows.items()}
+    return {"files": arrow_table(files, arrow_schema(FILES)), **tables}
+
+
+def _parse(kind: LogKind, paths: list[str], jobs: int | None) -> Iterator[tuple[str, bool, Parsed]]:
+    """Give for each file whether it could be read, or needn't be, and what it says."""
+    refused = {path: reason for path in paths if (reason := kind.accepts(path)) and not os.path.isdir(path)}
+    wanted = [path for path in paths if path not in refused]
+    results = parse_files(wanted, partial(_parse_file, kind.parse), jobs, kind.parallel_from)
+    for path in paths:
+        if path in refused:
+            yield path, True, Parsed("skipped", refused[path])
+        else:
+            yield path, *next(results)
+
+
+def _parse_file(
+    parse: Callable[[str, bytes | OSError], Parsed], path: str, data: bytes | OSError
+) -> tuple[bool, Parsed]:
+    if isinstance(data, IsADirectoryError):
+        return False, Parsed("failed", f"the folder can't be listed: {type(data).__name__}: {data.strerror}")
+    return not isinstance(data, OSError), parse(path, data)
