@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from evalkit.crafter.format import Event, Trace
 from evalkit.crafter.game import ACHIEVEMENTS, TIER_OF
@@ -11,18 +11,12 @@ from evalkit.crafter.scoring import (
     WEIGHTS,
     Counting,
     Scored,
-    Verdict,
     band,
-    score_counts,
+    score_event,
     score_trace,
 )
-from evalkit.io import (
-    Column,
-)
+from evalkit.io import Column
 from evalkit.io.ledger import Entry
-
-if TYPE_CHECKING:
-    pass
 
 _IDS = (
     Column("source", "str", "path of the trace"),
@@ -37,6 +31,7 @@ FLAGS = {
     "derived": "no hooks: achievements come from the changes of achievements_status",
     "unnamed_achievements": "an achievement hook names nothing: what is unlocked can't be told",
     "unknown_achievements": "an achievement without difficulty is none of the game's, and does not count",
+    "unknown_to_original": "counted per hook: points of hooks that the original trace_eval does not know",
     "no_environment_events": "nothing that could show an achievement: what is unlocked can't be told",
     "suspect_invalid_actions": "invalid actions were judged over turns of several actions",
     "verdicts_disagree": "metadata.invalid_action says other than the hook",
@@ -50,10 +45,12 @@ EPISODES = (
     Column("session_id", "str", "id of the session"),
     Column("agent_type", "str", "kind of agent"),
     Column("score", "float", "Σ count × weight; missing for aborted traces", "points"),
+    Column("score_by_achievement", "float", "the score where every named achievement counts", "points"),
+    Column("score_by_hook", "float", "the score where every hook counts once, as in the original script", "points"),
     Column("band", "str", "Excellent (> 2), Good [1, 2], Limited [0, 1), Poor (< 0)"),
-    Column("easy_achievements", "int?", "easy achievements that hooks name", "count"),
-    Column("medium_achievements", "int?", "medium achievements that hooks name", "count"),
-    Column("hard_achievements", "int?", "hard achievements that hooks name", "count"),
+    Column("easy_achievements", "int?", "easy achievements that hooks name (by hook: hooks)", "count"),
+    Column("medium_achievements", "int?", "medium achievements that hooks name (by hook: hooks)", "count"),
+    Column("hard_achievements", "int?", "hard achievements that hooks name (by hook: hooks)", "count"),
     Column("invalid_actions", "int?", "verdicts of invalid action", "count"),
     Column("suspect_invalid_actions", "int?", "of these, judged over a turn of several actions", "count"),
     Column("trajectory", "str", "a symbol per event with a scored hook"),
@@ -121,7 +118,7 @@ def rows_of(
     ids = {"source": source, **{name: getattr(session, name) for name in ("model_name", "task_id", "difficulty")}}
     return (
         {**ids, **_episode(events, scored, notes)},
-        [{**ids, **row} for row in _event_rows(events, scored.verdicts, weights)],
+        [{**ids, **row} for row in _event_rows(events, scored, weights)],
         [{**ids, **row} for row in _achievement_rows(events, scored)],
     )
 
@@ -139,6 +136,7 @@ def _episode(events: list[Event], scored: Scored, notes: list[str]) -> dict[str,
     return {
         **row,
         "score": scored.score,
+        **{f"score_by_{counting}": score for counting, score in scored.by_counting.items()},
         "band": band(scored.score),
         **{f"{name}s": scored.counts.get(name, 0) for name in WEIGHTS},
         "suspect_invalid_actions": scored.suspect,
@@ -153,18 +151,19 @@ def _episode(events: list[Event], scored: Scored, notes: list[str]) -> dict[str,
     }
 
 
-def _event_rows(events: list[Event], verdicts: list[Verdict], weights: Mapping[str, float]) -> Iterator[dict[str, Any]]:
-    for position, (event, verdict) in enumerate(zip(events, verdicts, strict=True)):
+def _event_rows(events: list[Event], scored: Scored, weights: Mapping[str, float]) -> Iterator[dict[str, Any]]:
+    for position, (event, verdict) in enumerate(zip(events, scored.verdicts, strict=True)):
         kind = kind_of(event)
-        score, symbol = score_counts(verdict.counts, weights)
+        counts = verdict.counts(scored.counting)
+        score, symbol = score_event(verdict, weights, scored.counting)
         yield {
             "event": position,
             "turn": turn_of(event),
             "kind": kind,
             "actions": len(event.actions) if isinstance(event.actions, list) else None,
-            "score": score if symbol else None,
+            "score": score if counts else None,
             "symbol": symbol or None,
-            **{f"{name}s": verdict.counts.get(name, 0) for name in WEIGHTS},
+            **{f"{name}s": counts.get(name, 0) for name in WEIGHTS},
             "suspect_invalid_actions": verdict.suspect,
             "achievements": " ".join(verdict.achievements) or None,
             "reason": "; ".join(verdict.reasons) or None,
