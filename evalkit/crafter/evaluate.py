@@ -3,9 +3,9 @@
 import os
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
-from evalkit.crafter.collecting import collected_frames, open_collected
+from evalkit.crafter.collecting import EVERY, collected_frames, open_collected
 from evalkit.crafter.format import Event, Trace
 from evalkit.crafter.parse import SERIAL_BELOW, UNKNOWN, fit, open_trace, read_trace
 from evalkit.crafter.scoring import (
@@ -33,6 +33,8 @@ from evalkit.io.dataset import Dataset
 from evalkit.io.frames import as_named
 from evalkit.io.ledger import Entry
 
+Group = Literal["model_name", "difficulty"]
+
 
 class TraceScore(TypedDict, total=False):
     """Result of one trace; `total_score` is None and `error` is there where the file can't be read."""
@@ -52,6 +54,7 @@ class TraceScore(TypedDict, total=False):
     suspect_invalid_actions: int
     flags: list[str]
     weights: dict[str, float]
+    counting: Counting
     error: str
 
 
@@ -111,8 +114,8 @@ def evaluate_trace(
         total_score (Σ count × weight; 0.0 for an aborted trace), counts (those that are not zero), trajectory (a symbol
         per event with a scored hook, or ``(no scored events)``), num_events (all of them), trace_file (the file's
         name); beside these source (its path), session_id, task_id, model_name, difficulty, score_by_achievement and
-        score_by_hook (the score by either counting), suspect_invalid_actions, flags and weights. With `total_score`
-        None and `error` for a file that can't be read.
+        score_by_hook (the score by either counting), suspect_invalid_actions, flags, weights and counting. With
+        `total_score` None and `error` for a file that can't be read.
     """
     weights = check_rules(weights, counting)
     try:
@@ -126,7 +129,7 @@ def evaluate_trace(
 
 def evaluate_all_traces(
     trace_dir: Source,
-    pattern: str = "*.json",
+    pattern: str = EVERY,
     weights: Mapping[str, float] = WEIGHTS,
     counting: Counting = "achievement",
     *,
@@ -217,6 +220,7 @@ def _score_of(episode: dict[str, Any], notes: dict[str, list[str]], rules: dict[
         suspect_invalid_actions=0 if aborted else int(episode["suspect_invalid_actions"]),
         flags=[name for name in FLAGS if episode[f"flag_{name}"] and name not in recovered] + recovered,
         weights=rules["weights"],
+        counting=rules["counting"],
     )
 
 
@@ -244,6 +248,7 @@ def _result(
         suspect_invalid_actions=scored.suspect,
         flags=scored.flags + notes,
         weights=weights,
+        counting=counting,
     )
 
 

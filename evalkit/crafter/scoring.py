@@ -22,7 +22,7 @@ BANDS = (  # name, lowest score, what it means; the first that fits
 
 NO_SCORED_EVENTS = "(no scored events)"
 
-_DIGITS = 10  # decimals kept of a sum: 3 × 0.1 − 0.3 is 0, and −0.0 is 0
+DIGITS = 10  # decimals kept of a sum: 3 × 0.1 − 0.3 is 0, and −0.0 is 0
 _BY_NAME = "new_achievement"
 
 
@@ -138,7 +138,7 @@ def band(score: float) -> str | None:
     """Return the band of a score: above 2.0 Excellent, [1.0, 2.0] Good, [0, 1.0) Limited, below 0 Poor."""
     if score != score:
         return None
-    score = round(score, _DIGITS)
+    score = round(score, DIGITS)
     return next(name for name, low, _ in BANDS if score > low or (score == low and low != BANDS[0][1]))
 
 
@@ -246,7 +246,7 @@ def score_counts(counts: Mapping[str, int], weights: Mapping[str, float]) -> Eve
     score = 0.0
     for name, n in counts.items():
         score += n * weights[name]
-    score = round(score, _DIGITS) + 0.0
+    score = round(score, DIGITS) + 0.0
     return EventScore(score, ("+" if score > 0 else "-" if score < 0 else "0") if counts else "")
 
 

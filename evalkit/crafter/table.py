@@ -1,12 +1,13 @@
 """Session traces as tables: episodes, events, achievements and the ledger of files."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalkit.crafter.format import Event, Trace
-from evalkit.crafter.game import ACHIEVEMENTS, TIER_OF
-from evalkit.crafter.parse import events_of, kind_of, open_trace, sum_tokens, tokens_of, turn_of
+from evalkit.crafter.game import ACHIEVEMENTS, TIER_OF, TIERS
+from evalkit.crafter.parse import UNKNOWN, events_of, kind_of, open_trace, sum_tokens, tokens_of, turn_of
 from evalkit.crafter.scoring import (
     WEIGHTS,
     Counting,
@@ -15,8 +16,11 @@ from evalkit.crafter.scoring import (
     score_event,
     score_trace,
 )
-from evalkit.io import Column
+from evalkit.io import Column, frame
 from evalkit.io.ledger import Entry
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _IDS = (
     Column("source", "str", "path of the trace"),
@@ -88,6 +92,53 @@ ACHIEVEMENT_ROWS = (
     Column("turn", "int?", "turn of the first unlock, from 0"),
 )
 TABLES = {"episodes": EPISODES, "events": EVENTS, "achievements": ACHIEVEMENT_ROWS}
+
+
+def episodes_of_results(results: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
+    """Make the frame of episodes of what `evaluate_all_traces` returns, for the analyses that `load` is for.
+
+    Parameters
+    ----------
+    results : iterable of TraceScore
+        Those of files that can't be read (`total_score` None) are left out. The first five keys are enough.
+
+    Returns
+    -------
+    DataFrame
+        With the columns of `EPISODES`; missing values where a result does not say.
+    """
+    rows, names = [], Counter()
+    for result in results:
+        if result["total_score"] is None:
+            continue
+        name = result.get("source") or result["trace_file"]
+        names[name] += 1
+        row = {"source": name if names[name] == 1 else f"{name} ({names[name]})", "events": result["num_events"]}
+        row |= {key: result.get(key) for key in ("session_id", "task_id")}
+        row |= {key: result.get(key) or UNKNOWN for key in ("model_name", "difficulty")}
+        flags = {*result.get("flags", ()), *(["aborted"] if not result["num_events"] else [])}
+        row |= {f"flag_{flag}": flag in flags for flag in FLAGS}
+        rows.append(row if "aborted" in flags else row | _scores_of_result(result))
+    return mark_repeats(frame(rows, EPISODES))
+
+
+def _scores_of_result(result: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("trajectory", "suspect_invalid_actions", "score_by_achievement", "score_by_hook")
+    score = result["total_score"]
+    counts = {f"{name}s": result["counts"].get(name, 0) for name in WEIGHTS}
+    return {"score": score, "band": band(score), **counts, **{name: result.get(name) for name in names}}
+
+
+def mark_repeats(episodes: "pd.DataFrame") -> "pd.DataFrame":
+    """Flag the sessions that stand in several files."""
+    sessions = episodes["session_id"]
+    return episodes.assign(flag_duplicate_session=sessions.notna() & sessions.duplicated(keep=False))
+
+
+def order_difficulties(found: Iterable[str]) -> list[str]:
+    """Put difficulties in their natural order: easy, medium, hard, others by name, unknown; none twice."""
+    order = {name: place for place, name in enumerate(TIERS)} | {UNKNOWN: len(TIERS) + 1}
+    return sorted(set(found), key=lambda name: (order.get(name, len(TIERS)), name))
 
 
 class TraceRows(NamedTuple):
