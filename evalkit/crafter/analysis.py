@@ -15,6 +15,7 @@ from evalkit.crafter.scores import (
     breakdown,
     counting_totals,
     estimates,
+    interval_text,
     mean_scores,
     sign_shares,
     with_aborted_at_zero,
@@ -218,12 +219,13 @@ def unused_files(ledger: pd.DataFrame) -> pd.DataFrame:
 
 
 def describe_episodes(episodes: pd.DataFrame, traces: str) -> str:
-    """Say in a sentence or two what the data are."""
+    """Say in a sentence what the data are, and what was left out."""
     if episodes.empty:
         return f"{traces}: no session traces."
-    scored = int(episodes["score"].notna().sum())
     parts = [f"{len(episodes)} episodes of {episodes['model_name'].nunique()} models from {traces}"]
-    parts += [f"{len(episodes) - scored} of them aborted, without a score"] if scored < len(episodes) else []
+    for row in with_aborted_at_zero(episodes, []).to_dict("records"):
+        at_zero = f"mean score with {row['aborted']} at 0: {interval_text(row)}"
+        parts.append(f"{row['aborted']} of them aborted and left out of all means ({at_zero})")
     turns = episodes["turns"].dropna()
     parts += [f"{turns.min()} to {turns.max()} turns each"] if len(turns) else []
     return "; ".join(parts) + "."

@@ -285,7 +285,7 @@ def _estimate(ax: Axes, row: dict, y: float, colour: str, marker: str, note: str
     ax.plot([row["low"], row["high"]], [y, y], color=colour, lw=2.4, solid_capstyle="round")
     ax.plot(row["estimate"], y, marker, color=colour, ms=7, mec="white", mew=0.6)
     reason = plain(row["warning"]).split(";")[0] if pd.isna(row["estimate"]) else ""
-    for text, x in ((note, 1.0), (reason, 0.0)):
+    for text, x in ((text, x) for text, x in ((note, 1.0), (reason, 0.0)) if text):
         place = {"xytext": (4, 0), "textcoords": "offset points", "va": "center"}
         ax.annotate(text, (x, y), xycoords=("axes fraction", "data"), size=8, color=_GREY, **place)
 

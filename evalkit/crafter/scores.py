@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -183,6 +183,22 @@ def estimates(
     warning = table["warning"].str.replace(NO_VALUES, none, regex=False)
     left_out = rf"left out: \1 {missing}"
     return table.assign(warning=warning.str.replace(r"(\d+) values? left out as missing", left_out, regex=True))
+
+
+def number(value: float) -> str:
+    """Write points with two decimals, and never as -0.00; a missing value as ``–``."""
+    return "–" if pd.isna(value) else f"{round(value, 2) + 0.0:.2f}"
+
+
+def interval_text(row: Mapping[str, Any]) -> str:
+    """Write an estimate with its interval, as far as there is one."""
+    return " ".join(cell for cell in interval_cells(row, "none") if cell != "–")
+
+
+def interval_cells(row: Mapping[str, Any], missing: str = "–") -> tuple[str, str]:
+    """Write an estimate and its interval; ``–`` for what there is not."""
+    bounds = "–" if pd.isna(row["low"]) else f"[{number(row['low'])}, {number(row['high'])}]"
+    return missing if pd.isna(row["estimate"]) else number(row["estimate"]), bounds
 
 
 def _groups(rows: pd.DataFrame, by: str | Sequence[str]) -> "pd.api.typing.DataFrameGroupBy":

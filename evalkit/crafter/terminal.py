@@ -1,12 +1,13 @@
 """Summaries of traces as lines of text, made of the same estimates as the notebook's tables."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
 
 from evalkit.crafter import analysis
 from evalkit.crafter.evaluate import Group
+from evalkit.crafter.scores import interval_cells, interval_text, number
 from evalkit.crafter.scoring import BANDS, WEIGHTS, Counting
 from evalkit.io.names import labels, short_paths
 
@@ -90,11 +91,11 @@ def breakdown_lines(episodes: pd.DataFrame, by: Group, seen: Callable[[int], str
         means = ["–" if value != value else number(value) for value in counts.loc[row[by]]]
         more = [seen(int(sizes[row[by]]))] if seen else []
         note = row["warning"] if pd.isna(row["low"]) else ""
-        rows.append([names[row[by]], *more, str(row["n"]), *_interval_cells(row), *means, note])
+        rows.append([names[row[by]], *more, str(row["n"]), *interval_cells(row), *means, note])
         if row[by] in zero:
             other = zero[row[by]]
             blank = [""] * len(more)
-            rows.append([f"  with {other['aborted']} aborted at 0", *blank, str(other["n"]), *_interval_cells(other)])
+            rows.append([f"  with {other['aborted']} aborted at 0", *blank, str(other["n"]), *interval_cells(other)])
     title = by.removesuffix("_name")
     heads = ["", *["traces"] * bool(seen), "n", "score", "95 % interval", *_HOOKS.values(), ""]
     return [f"📈 By {title} (mean score; mean count per trace)", *_table(rows, heads)]
@@ -145,22 +146,7 @@ def file_names(episodes: pd.DataFrame) -> dict[str, str]:
     return {source: shown[name] for source, name in short.items()}
 
 
-def number(value: float) -> str:
-    """Write points with two decimals, and never as -0.00; a missing value as ``–``."""
-    return "–" if pd.isna(value) else f"{round(value, 2) + 0.0:.2f}"
-
-
-def interval_text(row: Mapping[str, Any]) -> str:
-    """Write an estimate with its interval, as far as there is one."""
-    return " ".join(cell for cell in _interval_cells(row, "none") if cell != "–")
-
-
 def share_text(row: Mapping[str, Any]) -> str:
     """Write a share of episodes with its n and its interval in percent."""
     bounds = "" if pd.isna(row["low"]) else f" [{100 * row['low']:.0f}, {100 * row['high']:.0f}]"
     return f"{row['episodes']} of {row['n']}, {100 * row['estimate']:.0f} %{bounds}"
-
-
-def _interval_cells(row: Mapping[str, Any], missing: str = "–") -> Sequence[str]:
-    bounds = "–" if pd.isna(row["low"]) else f"[{number(row['low'])}, {number(row['high'])}]"
-    return missing if pd.isna(row["estimate"]) else number(row["estimate"]), bounds

@@ -94,7 +94,7 @@ def test_aborted_traces_are_counted_and_every_door_says_what_they_would_change(m
     assert f"   Aborted: {text}\n" in command(mixed)
     assert f"\naborted: {text}\n" in Following(mixed).look().text
     page, _ = report(mixed, tmp_path_factory.mktemp("report"))
-    assert "Mean score with aborted traces at 0" in page
+    assert f"1 of them aborted and left out of all means ({text.partition('; ')[2]})" in page
     assert list(analysis.with_aborted_at_zero(load(mixed).episodes)["model_name"]) == ["alder"]
 
 
