@@ -181,32 +181,36 @@ def show(file, last) -> None:
 @click.argument("traces", nargs=-1, required=True, metavar="TRACES...")
 @click.option("-v", "--verbose", is_flag=True, help="Print every trace, not only the summary.")
 @click.option("--pattern", default="*.json", show_default=True, metavar="GLOB", help="Which files of the folder.")
+@click.option("--no-recursive", is_flag=True, help="Only the folder's own files, not those of folders below.")
+@click.option(
+    "--counting",
+    type=click.Choice(["achievement", "hook"]),
+    default="achievement",
+    show_default=True,
+    help="Count every achievement that a hook names, or every hook once as the original trace_eval does.",
+)
 @click.option("--by-difficulty", is_flag=True, help="Also break the scores down by difficulty.")
 @click.option("--output", metavar="FILE", help="Write results and ledger to FILE, as JSON.")
 @_reading
 @_following(only_stated=True)
-def crafter(traces, verbose, pattern, by_difficulty, output, reading, expected, follow) -> None:
+def crafter(traces, verbose, pattern, no_recursive, counting, by_difficulty, output, reading, expected, follow) -> None:
     """Score Crafter session traces: TRACES are folders, files, quoted globs, URLs or a dataset of `collect`.
 
-    Of a folder only its own files are read, not those of folders below.
+    Aborted traces have no score and are left out of all means; the mean with them at 0 stands beside.
 
     With --follow, a trace counts as soon as it can be read; one that can't, and changed less than 10 seconds ago, is
     being written.
     """
+    options = {"pattern": pattern, "recursive": not no_recursive, "counting": counting, "by_difficulty": by_difficulty}
     if follow:
         from evalkit.crafter.follow import Following
 
         _refuse("with --follow", verbose=verbose, output=output)
-        follow(
-            Following(
-                _one_or_many(traces), pattern=pattern, by_difficulty=by_difficulty, expected=expected, **reading
-            ).look
-        )
+        follow(Following(_one_or_many(traces), expected=expected, **options, **reading).look)
         return
     from evalkit.crafter.printing import report_traces
 
-    options = {"pattern": pattern, "verbose": verbose, "by_difficulty": by_difficulty, "output": output}
-    report_traces(_one_or_many(traces), **options, **reading)
+    report_traces(_one_or_many(traces), verbose=verbose, output=output, **options, **reading)
 
 
 @main.command(short_help="Verdicts on the steps of a plan-and-execute analysis agent.")

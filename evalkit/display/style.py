@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from evalkit.io import plain
+from evalkit.io.names import shorten
 
 # Okabe and Ito, "Color Universal Design" (2008), without the yellow that is too pale on white
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#595959", "#8C6BB1")
@@ -83,9 +84,7 @@ def label(text: object, width: int = 32) -> str:
 
     A longer one is cut in the middle: the names of models differ at both ends.
     """
-    name = plain(text)
-    half = (width - 1) // 2
-    return name if len(name) <= width else f"{name[: width - 1 - half]}…{name[-half:]}"
+    return shorten(plain(text), width)
 
 
 def percent_axis(ax: Axes, which: Literal["x", "y"] = "x") -> Axes:
