@@ -20,12 +20,11 @@ _WHERE = {
     "print_evaluation_summary": "printing",
     "print_breakdown": "printing",
     "report_traces": "printing",
-    "collect": "collecting",
-    "load": "traces",
-    "CrafterTraces": "traces",
-    "episodes_df": "traces",
-    "events_df": "traces",
-    "achievements_df": "traces",
+    "KIND": "kind",
+    "load": "kind",
+    "episodes_df": "kind",
+    "events_df": "kind",
+    "achievements_df": "kind",
     "band": "scoring",
 }
 _MODULES = ("analysis", "benchmark", "figures", "hooks", "recorder")

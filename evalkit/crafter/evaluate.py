@@ -2,37 +2,27 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from functools import partial
 from typing import Any, Literal, TypedDict
 
-from evalkit.crafter.collecting import EVERY, collected_frames, open_collected
+from evalkit.crafter.assemble import assemble
 from evalkit.crafter.format import Event, Trace
-from evalkit.crafter.parse import SERIAL_BELOW, UNKNOWN, fit, open_trace, read_trace
+from evalkit.crafter.parse import UNKNOWN, fit, read_trace
 from evalkit.crafter.scoring import (
     NO_SCORED_EVENTS,
     WEIGHTS,
     Counting,
     EventScore,
     check_rules,
+    judge_trace,
     read_hooks,
     score_event,
-    score_trace,
+    score_verdicts,
 )
 from evalkit.crafter.table import FLAGS
-from evalkit.io import (
-    BrokenFileError,
-    Ledger,
-    Source,
-    StorageOptions,
-    list_files,
-    parse_files,
-    read_file,
-    storage,
-)
-from evalkit.io.dataset import Dataset
-from evalkit.io.frames import as_named
-from evalkit.io.ledger import Entry
+from evalkit.io import BrokenFileError, Ledger, Source, StorageOptions, read_file, unescape_surrogates
+from evalkit.kinds import entries_of, read_records
 
+PATTERN = "*.json"
 Group = Literal["model_name", "difficulty"]
 
 
@@ -94,7 +84,7 @@ def evaluate_event(
     weights = check_rules(weights, counting)
     if not isinstance(event, Event):
         event = fit(event, Event)
-    return score_event(read_hooks(event), weights, counting)
+    return score_event(read_hooks(event).hooks, weights, counting)
 
 
 def evaluate_trace(
@@ -129,7 +119,7 @@ def evaluate_trace(
 
 def evaluate_all_traces(
     trace_dir: Source,
-    pattern: str = EVERY,
+    pattern: str = PATTERN,
     weights: Mapping[str, float] = WEIGHTS,
     counting: Counting = "achievement",
     *,
@@ -166,44 +156,26 @@ def evaluate_all_traces(
     Raises
     ------
     evalkit.io.SourceError
-        Where `trace_dir` is not there or can't be listed, or is a dataset that was collected with other rules or is
-        not to be read with the folders below.
+        Where `trace_dir` is not there or can't be listed.
     """
+    from evalkit.crafter.kind import KIND
+
     rules = {"weights": check_rules(weights, counting), "counting": counting}
-    score = partial(score_file, **rules)
-    ledger, results = Ledger(), []
-    with storage(storage_options):
-        if dataset := open_collected(trace_dir):
-            return _collected_scores(dataset, pattern, rules, recursive)
-        files = list_files(trace_dir, pattern, recursive=recursive)
-        for entry, result in parse_files(files, score, jobs, SERIAL_BELOW):
-            ledger.entries.append(entry)
-            results += [result] if result is not None else []
-    return TraceScores(results, ledger)
-
-
-def score_file(
-    path: str, data: bytes | OSError, weights: dict[str, float], counting: Counting
-) -> tuple[Entry, TraceScore | None]:
-    """Read and score one file: its entry for the ledger and, where it is a trace, the result."""
-    entry, read = open_trace(path, data)
-    return entry, None if read is None else _result(path, *read, weights, counting)
-
-
-def _collected_scores(dataset: Dataset, pattern: str, rules: dict[str, Any], recursive: bool) -> TraceScores:
-    frames = collected_frames(dataset, pattern, rules, recursive)
-    entries = [Entry(*entry) for entry in frames["ledger"].itertuples(index=False)]
+    options = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
+    records = read_records(KIND, trace_dir, **options)
     ledger = Ledger()
-    ledger.entries += [entry._replace(source=as_named(entry.source)) for entry in entries]
-    notes = {entry.source: entry.reason.split(", ") if entry.reason else [] for entry in entries}
-    return TraceScores((_score_of(row, notes, rules) for row in frames["episodes"].to_dict("records")), ledger)
+    ledger.entries += entries_of(records)
+    if not len(records.tables["episodes"]):
+        return TraceScores([], ledger)
+    episodes = assemble(records, rules).frames["episodes"]
+    return TraceScores((_result_of(row, rules) for row in episodes.to_dict("records")), ledger)
 
 
-def _score_of(episode: dict[str, Any], notes: dict[str, list[str]], rules: dict[str, Any]) -> TraceScore:
+def _result_of(episode: dict[str, Any], rules: Mapping[str, Any]) -> TraceScore:
+    """Make the result of a row of the frame of episodes."""
     aborted = episode["flag_aborted"]
-    recovered = notes[episode["source"]]
     counts = {} if aborted else {name: int(n) for name in WEIGHTS if (n := episode[f"{name}s"])}
-    source = as_named(episode["source"])
+    source = unescape_surrogates(episode["source"])
     return TraceScore(
         total_score=0.0 if aborted else episode["score"],
         counts=counts,
@@ -218,9 +190,8 @@ def _score_of(episode: dict[str, Any], notes: dict[str, list[str]], rules: dict[
         score_by_achievement=0.0 if aborted else episode["score_by_achievement"],
         score_by_hook=0.0 if aborted else episode["score_by_hook"],
         suspect_invalid_actions=0 if aborted else int(episode["suspect_invalid_actions"]),
-        flags=[name for name in FLAGS if episode[f"flag_{name}"] and name not in recovered] + recovered,
-        weights=rules["weights"],
-        counting=rules["counting"],
+        flags=list(episode["flags"]),
+        **rules,
     )
 
 
@@ -231,22 +202,24 @@ def _text(value: Any) -> str | None:
 def _result(
     path: str | os.PathLike, trace: Trace, notes: list[str], weights: dict[str, float], counting: Counting
 ) -> TraceScore:
-    scored = score_trace(trace, weights, counting)
+    judged = judge_trace(trace)
+    scored = score_verdicts(judged.verdicts, weights, counting)
+    foreign = ["unknown_to_original"] * (judged.foreign and counting == "hook")
     return TraceScore(
         total_score=scored.score,
         counts=scored.counts,
         trajectory=scored.trajectory,
-        num_events=len(scored.verdicts),
+        num_events=len(judged.events),
         trace_file=os.path.basename(path),
         source=os.fspath(path),
-        session_id=scored.session.session_id,
-        task_id=scored.session.task_id,
-        model_name=scored.session.model_name,
-        difficulty=scored.session.difficulty,
+        session_id=judged.session.session_id,
+        task_id=judged.session.task_id,
+        model_name=judged.session.model_name,
+        difficulty=judged.session.difficulty,
         score_by_achievement=scored.by_counting["achievement"],
         score_by_hook=scored.by_counting["hook"],
-        suspect_invalid_actions=scored.suspect,
-        flags=scored.flags + notes,
+        suspect_invalid_actions=sum(verdict.suspect for verdict in judged.verdicts),
+        flags=[flag for flag in FLAGS if flag in (*judged.flags, *notes, *foreign)] + [n for n in notes if n not in FLAGS],
         weights=weights,
         counting=counting,
     )

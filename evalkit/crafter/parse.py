@@ -9,7 +9,7 @@ import msgspec
 
 from evalkit.crafter.format import Call, Count, Event, Metadata, State, Trace
 from evalkit.io import BrokenFileError, WrongShapeError, decode_json
-from evalkit.io.ledger import Entry
+from evalkit.io import Entry
 
 UNKNOWN = "unknown"
 MALFORMED = "malformed_fields"

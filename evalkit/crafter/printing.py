@@ -6,11 +6,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from evalkit.crafter.collecting import EVERY
-from evalkit.crafter.evaluate import Group, TraceScore, TraceScores, evaluate_all_traces
+from evalkit.crafter.evaluate import PATTERN, Group, TraceScore, TraceScores, evaluate_all_traces
 from evalkit.crafter.scoring import DIGITS, WEIGHTS, Counting
 from evalkit.crafter.table import episodes_of_results
-from evalkit.crafter.traces import no_traces
 from evalkit.io import Ledger, Source, SourceError, StorageOptions, plain, resolve, storage
 from evalkit.io.paths import has_magic
 
@@ -27,7 +25,7 @@ def report_traces(
     *,
     jobs: int | None = None,
     storage_options: StorageOptions = None,
-    pattern: str = EVERY,
+    pattern: str = PATTERN,
     recursive: bool = True,
     counting: Counting = "achievement",
     verbose: bool = False,
@@ -60,8 +58,7 @@ def report_traces(
     options = {"recursive": recursive, "jobs": jobs, "storage_options": storage_options}
     results = evaluate_all_traces(traces, pattern, counting=counting, **options)
     if not results:
-        with storage(storage_options):
-            raise no_traces(traces, results.ledger.entries, pattern, recursive=recursive)
+        raise nothing_used(os.fspath(traces), [entry.source for entry in results.ledger.entries], KIND.title)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a terminal that can't show an emoji shows a question mark
     single = _is_one_file(traces, results.ledger)

@@ -16,7 +16,7 @@ import msgspec
 
 from evalkit.crafter.game import ACHIEVEMENTS
 from evalkit.crafter.parse import UNKNOWN, OtherShapeError, read_trace
-from evalkit.crafter.scoring import score_trace
+from evalkit.crafter.scoring import judge_trace
 from evalkit.io import (
     BrokenFileError,
     Ledger,
@@ -247,7 +247,7 @@ def _balrog_run(value: Mapping[str, Any]) -> Run:
 
 def _read_trace(data: bytes) -> tuple[list[Run], str]:
     trace, notes = read_trace(data)
-    scored = score_trace(trace)
+    scored = judge_trace(trace)
     if scored.unlocked is None:
         reason = next(f for f in scored.flags if f in ("aborted", "unnamed_achievements", "no_environment_events"))
         raise OtherShapeError(f"a session trace that can't tell what was unlocked: {reason.replace('_', ' ')}")

@@ -33,6 +33,9 @@ class EventScore(NamedTuple):
     symbol: str
 
 
+Hooks = tuple[tuple[str, int], ...]
+
+
 class Verdict(NamedTuple):
     """What the hooks of one event say.
 
@@ -40,7 +43,7 @@ class Verdict(NamedTuple):
     for a hook without names). `foreign` are those that the original trace_eval does not know.
     """
 
-    hooks: tuple[tuple[str, int], ...]
+    hooks: Hooks
     achievements: tuple[str, ...]
     suspect: int  # invalid actions judged over a whole turn of several actions
     reasons: tuple[str, ...]  # of the invalid actions
@@ -48,79 +51,70 @@ class Verdict(NamedTuple):
     unknown: tuple[str, ...] = ()  # achievements of new_achievement that the game does not have
     foreign: bool = False
 
-    def counts(self, counting: Counting) -> dict[str, int]:
-        """Count every achievement a hook names, or every hook once."""
-        counts: dict[str, int] = {}
-        for name, n in self.hooks:
-            counts[name] = counts.get(name, 0) + (n if counting == "achievement" else 1)
-        return counts
-
 
 _NOTHING = Verdict((), (), 0, ())
 
 
-class Scored(NamedTuple):
-    """A scored trace, event by event; `score` is that of `by_counting` which was asked for."""
+class Judged(NamedTuple):
+    """What the hooks of a trace say, event by event; nothing here depends on weights or on the way of counting."""
 
     session: Session
+    events: list[Event]
     verdicts: list[Verdict]
-    counts: dict[str, int]
-    counting: Counting
-    score: float
-    by_counting: dict[Counting, float]
-    trajectory: str
     unlocked: frozenset[str] | None  # None where the trace can't tell
-    suspect: int
     flags: list[str]
+    foreign: bool  # some hooks are unknown to the original trace_eval
 
 
-def score_trace(trace: Trace, weights: Mapping[str, float] = WEIGHTS, counting: Counting = "achievement") -> Scored:
-    """Score a decoded trace.
+def judge_trace(trace: Trace) -> Judged:
+    """Read all hooks of a decoded trace.
 
     Where no event has a hook, achievements come from the changes of ``achievements_status`` between states, and the
     flag ``derived`` says so.
     """
-    weights = check_rules(weights, counting)
     session, events = describe(trace), events_of(trace)
     derived = not any(event.event_metadata or event.hooks_triggered for event in events)
     verdicts = derive(events) if derived else [read_hooks(event) for event in events]
     said = [verdict for verdict in verdicts if verdict is not _NOTHING]
-    trajectory = "".join([score_event(v, weights, counting).symbol for v in said]) or NO_SCORED_EVENTS
     named = frozenset(name for v in said for name in v.achievements)
-    suspect = sum([v.suspect for v in said])
     flags = {
         "aborted": not events,
         "error_entry": session.error is not None,
         "derived": derived and bool(named),
         "unnamed_achievements": any(v.unnamed for v in said),
         "unknown_achievements": any(v.unknown for v in said),
-        "unknown_to_original": counting == "hook" and any(v.foreign for v in said),
         "no_environment_events": bool(events) and not named and all(kind_of(e) != "environment" for e in events),
-        "suspect_invalid_actions": suspect > 0,
+        "suspect_invalid_actions": any(v.suspect for v in said),
         "verdicts_disagree": any(_disagrees(e, v) for e, v in zip(events, verdicts, strict=True)),
     }
     can_tell = not any(flags[flag] for flag in ("aborted", "unnamed_achievements", "no_environment_events"))
     flags["results_mismatch"] = _mismatch(session, named) if can_tell else False
+    raised = [flag for flag, is_so in flags.items() if is_so]
+    return Judged(session, events, verdicts, named if can_tell else None, raised, any(v.foreign for v in said))
+
+
+class Scored(NamedTuple):
+    """What a trace's verdicts are worth; `score` is that of `by_counting` which was asked for."""
+
+    counts: dict[str, int]
+    score: float
+    by_counting: dict[Counting, float]
+    trajectory: str
+
+
+def score_verdicts(verdicts: list[Verdict], weights: Mapping[str, float], counting: Counting) -> Scored:
+    """Score the verdicts of a trace."""
+    said = [verdict for verdict in verdicts if verdict is not _NOTHING]
     totals: dict[Counting, float] = {way: _total(said, weights, way) for way in COUNTINGS}
-    return Scored(
-        session=session,
-        verdicts=verdicts,
-        counts=_sum_counts(said, counting),
-        counting=counting,
-        score=totals[counting],
-        by_counting=totals,
-        trajectory=trajectory,
-        unlocked=named if can_tell else None,
-        suspect=suspect,
-        flags=[flag for flag, is_so in flags.items() if is_so],
-    )
+    trajectory = "".join([score_event(v.hooks, weights, counting).symbol for v in said]) or NO_SCORED_EVENTS
+    return Scored(_sum_counts(said, counting), totals[counting], totals, trajectory)
 
 
 def _sum_counts(verdicts: Iterable[Verdict], counting: Counting) -> dict[str, int]:
     counts = dict.fromkeys(WEIGHTS, 0)
     for verdict in verdicts:
-        for name, n in verdict.hooks:
-            counts[name] += n if counting == "achievement" else 1
+        for name, n in count_hooks(verdict.hooks, counting).items():
+            counts[name] += n
     return {name: n for name, n in counts.items() if n}
 
 
@@ -130,7 +124,7 @@ def _total(verdicts: Iterable[Verdict], weights: Mapping[str, float], counting: 
         return score_counts(_sum_counts(verdicts, counting), weights).score
     total = 0.0
     for verdict in verdicts:  # no sum(): newer Pythons round it otherwise
-        total += score_event(verdict, weights, counting).score
+        total += score_event(verdict.hooks, weights, counting).score
     return total
 
 
@@ -226,16 +220,24 @@ def _mismatch(session: Session, unlocked: frozenset[str]) -> bool:
     return named or (session.n_claimed is not None and session.n_claimed != len(unlocked))
 
 
-def score_event(verdict: Verdict, weights: Mapping[str, float], counting: Counting) -> EventScore:
+def count_hooks(hooks: Hooks, counting: Counting) -> dict[str, int]:
+    """Count every achievement that hooks name, or every hook once."""
+    counts: dict[str, int] = {}
+    for name, n in hooks:
+        counts[name] = counts.get(name, 0) + (n if counting == "achievement" else 1)
+    return counts
+
+
+def score_event(hooks: Hooks, weights: Mapping[str, float], counting: Counting) -> EventScore:
     """Score one event, and give its symbol.
 
     Per achievement the symbol is the sign of the score. Per hook both are those of the original trace_eval: a running
     sum, and the sign of the last hook that weighs anything; no symbol where the sum is 0.
     """
     if counting == "achievement":
-        return score_counts(verdict.counts(counting), weights)
+        return score_counts(count_hooks(hooks, counting), weights)
     score, symbol = 0.0, ""
-    for name, _ in verdict.hooks:
+    for name, _ in hooks:
         score += weights[name]
         symbol = "+" if weights[name] > 0 else "-" if weights[name] < 0 else symbol
     return EventScore(score, symbol if score else "")

@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 
 from evalkit.display.show import show_table
-from evalkit.io import FileMark, SourceError, absolute, is_url, list_source
-from evalkit.io.manifest import dataset_files
+from evalkit.io import FileState, SourceError, absolute, is_url, list_source
+from evalkit.io.records import dataset_files
 from evalkit.io.paths import common_folder
 from evalkit.io.versions import package_versions
 
@@ -25,11 +25,11 @@ def fingerprint(sources: Iterable[str]) -> str:
     paths = sorted(set(sources))
     digest = hashlib.blake2b(digest_size=8)
     root = common_folder(os.path.dirname(absolute(path)) for path in paths)
-    marks = _marks(root) if any(map(is_url, paths)) else {}
+    states = _states(root) if any(map(is_url, paths)) else {}
     for path in paths:
         digest.update(absolute(path).removeprefix(root).lstrip("/").encode("utf-8", "surrogateescape") + b"\0")
         if is_url(path):
-            digest.update(f"{marks[path].size} {marks[path].tag}".encode() if path in marks else b"unreadable")
+            digest.update(f"{states[path].size} {states[path].tag}".encode() if path in states else b"unreadable")
             continue
         try:
             with open(path, "rb") as file:
@@ -39,9 +39,9 @@ def fingerprint(sources: Iterable[str]) -> str:
     return digest.hexdigest()
 
 
-def _marks(root: str) -> dict[str, FileMark]:
+def _states(root: str) -> dict[str, FileState]:
     try:
-        return list_source(root).marks
+        return list_source(root).states
     except SourceError:
         return {}
 

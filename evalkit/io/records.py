@@ -312,6 +312,16 @@ def read_manifest(path: str | os.PathLike) -> dict[str, Any] | None:
     return found
 
 
+def dataset_files(path: str) -> tuple[str, list[str]] | None:
+    """Name the root that a dataset was collected from, and its parts; None where `path` is something else."""
+    found = read_manifest(path)
+    if found is None:
+        return None
+    folder = resolve(path).rstrip("/")
+    parts = [Part(number, tuple(tables)) for number, tables in found["parts"]]
+    return found["about"]["root"], [part.path(folder, name) for part in parts for name in part.tables]
+
+
 def _refuse_former(path: str | os.PathLike) -> None:
     try:
         folder = resolve(path).rstrip("/")

@@ -12,10 +12,12 @@ _WHERE = {
     "RUN_COLUMNS": "runs",
     "Records": "registry",
     "detect": "detect",
+    "entries_of": "logs",
     "kind_named": "registry",
     "kind_names": "registry",
     "load": "logs",
     "nothing_used": "detect",
+    "read_records": "logs",
     "run_columns": "runs",
     "run_ids": "runs",
 }

@@ -108,15 +108,40 @@ def load(
     SourceError
         Where the source is not there, or no file in it could be used.
     """
+    records = read_records(
+        kind, source, pattern=pattern, recursive=recursive, jobs=jobs, storage_options=storage_options
+    )
+    return assemble(kind, records, options, ", ".join(_names(source)))
+
+
+def read_records(
+    kind: LogKind,
+    source: Source,
+    *,
+    pattern: str = "",
+    recursive: bool = True,
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
+) -> Records:
+    """Give what the files of a source say, or a dataset in their place; parameters as for `load`.
+
+    Raises
+    ------
+    SourceError
+        Where the source is not there; where none of its files can be used, there are no rows.
+    """
+    named = _names(source)
     with storage(storage_options):
-        named = _names(source)
         dataset = open_dataset(kind, named)
         if dataset is not None:
-            records = _dataset_records(dataset, kind, pattern, recursive=recursive)
-            options = {**dataset.about.get("options", {}), **options}
-        else:
-            records = _current_records(kind, named, pattern or kind.pattern, recursive=recursive, jobs=jobs)
-        return assemble(kind, records, options, ", ".join(named))
+            return _dataset_records(dataset, kind, pattern, recursive=recursive)
+        return _current_records(kind, named, pattern or kind.pattern, recursive=recursive, jobs=jobs)
+
+
+def entries_of(records: Records) -> list[Entry]:
+    """Give the ledger of records: the files of the source, as they were parsed."""
+    columns = (records.files[name].to_pylist() for name in (*Entry._fields, "context"))
+    return [Entry(*row[:-1]) for row in zip(*columns, strict=True) if not row[-1]]
 
 
 def assemble(kind: LogKind, records: Records, options: Mapping[str, Any], source: str) -> Logs:
@@ -131,10 +156,8 @@ def assemble(kind: LogKind, records: Records, options: Mapping[str, Any], source
     if not any(status == "used" for status in files["status"].to_pylist()):
         raise nothing_used(source, [unescape_surrogates(path) for path in files["source"].to_pylist()], kind.title)
     assembled = kind.assemble(records, options) if kind.assemble else assemble_as_recorded(kind, records)
+    own = {entry.source: entry for entry in entries_of(records)}
     notes = {entry.source: entry for entry in assembled.notes}
-    columns = (files[name].to_pylist() for name in (*Entry._fields, "context"))
-    rows = [row[:-1] for row in zip(*columns, strict=True) if not row[-1]]  # without those above the source
-    own = {row[0]: Entry(*row) for row in rows}
     return Logs(kind, source, assembled, ledger_frame({**own, **notes}.values()))
 
 

@@ -1,5 +1,6 @@
 import base64
 import json
+import math
 
 import msgspec
 import pytest
@@ -9,8 +10,14 @@ from hypothesis import strategies as st
 from evalkit.crafter import evaluate_event, evaluate_trace
 from evalkit.crafter.format import Trace
 from evalkit.crafter.parse import OtherShapeError, describe, fit, kind_of, read_trace, turn_of, without_images
-from evalkit.crafter.scoring import WEIGHTS, score_trace
+from evalkit.crafter.assemble import assemble
+from evalkit.crafter.kind import KIND
+from evalkit.crafter.scoring import WEIGHTS, judge_trace
+from evalkit.crafter.table import parse_file
 from evalkit.io import BrokenFileError
+from evalkit.io.frames import arrow_schema, arrow_table
+from evalkit.io.records import SOURCE
+from evalkit.kinds import Records
 from tests.crafter.traces import config, environment, hook, language_model, runtime, trace, write
 
 EASY = hook("easy_achievement", ["collect_wood"])
@@ -288,21 +295,21 @@ LIKE_TRACES = st.fixed_dictionaries(
 
 @given(LIKE_TRACES)
 def test_anything_like_a_trace_goes_through_every_step(content):
-    from evalkit.crafter.table import ACHIEVEMENT_ROWS, EPISODES, EVENTS, rows_of
-    from evalkit.io import frame
-
     try:
-        decoded, notes = read_trace(json.dumps(content).encode())
+        judged = judge_trace(read_trace(json.dumps(content).encode())[0])
     except OtherShapeError:
         return
-    scored = score_trace(decoded)
     events = content["event_history"] if isinstance(content.get("event_history"), list) else []
-    assert len(scored.verdicts) == len(events)
-    assert scored.score == pytest.approx(sum(n * WEIGHTS[name] for name, n in scored.counts.items()))
-    episode, event_rows, achievement_rows = rows_of("x", decoded, notes, scored, WEIGHTS)
-    assert len(frame([episode], EPISODES)) == 1
-    assert len(frame(event_rows, EVENTS)) == len(events)
-    assert len(frame(achievement_rows, ACHIEVEMENT_ROWS)) == 22
+    assert len(judged.verdicts) == len(events)
+    data = json.dumps(content).encode()
+    schemas = {name: arrow_schema((SOURCE, *columns)) for name, columns in KIND.records.items()}
+    rows = parse_file("x", data).rows
+    tables = {name: arrow_table([("x", *row) for row in rows[name]], schema) for name, schema in schemas.items()}
+    frames = assemble(Records(tables, None, None), {}).frames
+    assert [len(frame) for frame in frames.values()] == [1, len(events), 22]
+    (episode,) = frames["episodes"].to_dict("records")
+    points = sum(episode[f"{name}s"] * weight for name, weight in WEIGHTS.items()) if events else math.nan
+    assert episode["score"] == pytest.approx(points, nan_ok=True)
 
 
 @given(st.binary(max_size=300) | LIKE_TRACES.map(lambda content: json.dumps(content, indent=1).encode()[:-3]))
@@ -312,7 +319,7 @@ def test_any_bytes_are_read_or_refused_with_a_reason(data):
         decoded, _ = read_trace(data)
     except BrokenFileError as error:
         refused = str(error)
-    assert score_trace(decoded).verdicts is not None if refused is False else ": " in refused
+    assert judge_trace(decoded).verdicts is not None if refused is False else ": " in refused
 
 
 @given(EVENTS)
@@ -333,4 +340,4 @@ def test_reading_piece_by_piece_gives_what_strict_reading_gives(events):
         strict = msgspec.json.decode(json.dumps(content), type=Trace)
     except msgspec.ValidationError:
         return
-    assert score_trace(fit(content, Trace)) == score_trace(strict)
+    assert judge_trace(fit(content, Trace)) == judge_trace(strict)
