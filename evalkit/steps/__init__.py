@@ -17,7 +17,7 @@ _WHERE = {
     "collect": "collecting",
     "compare_histories": "table",
     "contents": "contents",
-    "create_result_summary": "storage",
+    "create_result_summary": "summaries",
     "describe": "describe",
     "evaluate_history": "evaluators",
     "evaluate_step": "evaluators",

@@ -1,18 +1,20 @@
 """Frames of steps in, frames of estimates and counts out; and what the old storage would have lost."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
 from evalkit.io import Column, frame
 from evalkit.stats import Estimate, estimate_by, proportion_interval
+from evalkit.steps.cell_types import read_annotation
 from evalkit.steps.contents import IDS, each_record, ids_of
-from evalkit.steps.format import DEFAULTS, Options
+from evalkit.steps.format import DEFAULTS, Options, StepRecord
 from evalkit.steps.legacy import old_flat
 from evalkit.steps.parse import History
-from evalkit.steps.records import normalise_record
-from evalkit.steps.results import content, items_in, numbers_in
+from evalkit.steps.records import normalise_record, number
+from evalkit.steps.results import content
 from evalkit.steps.verdicts import VERDICTS
 
 REPORTED, CONFIRMED = "reported", "confirmed"  # the record says success; and the result does not contradict it
@@ -157,6 +159,28 @@ _STORAGE_COLUMNS = (
     Column("result_type", "str", "how the new storage keeps it"),
     IDS[3],
 )
+
+
+def numbers_in(value: Any) -> int:
+    """Count the numbers in a structure, also those written as text."""
+    if isinstance(value, Mapping):
+        return sum(numbers_in(item) for item in value.values())
+    if isinstance(value, list):
+        return sum(numbers_in(item) for item in value)
+    return int(number(value) is not None)
+
+
+def items_in(record: StepRecord) -> int:
+    """Count what a result lists: named groups of an annotation, else the texts in lists (terms, genes)."""
+    if groups := read_annotation(record).groups:
+        return len(groups)
+    return _texts_in(content(record))
+
+
+def _texts_in(value: Any) -> int:
+    if isinstance(value, Mapping):
+        return sum(_texts_in(item) for item in value.values())
+    return sum(1 if isinstance(item, str) else _texts_in(item) for item in value) if isinstance(value, list) else 0
 
 
 def _kind(message: str) -> str:

@@ -7,11 +7,12 @@ from typing import Any
 import pandas as pd
 
 from evalkit.io import Column, frame
+from evalkit.steps.cell_types import read_annotation
 from evalkit.steps.format import DEFAULTS, PSEUDO_STEPS, Options, StepRecord
 from evalkit.steps.functions import compare_names
 from evalkit.steps.parse import History
 from evalkit.steps.records import cell_type_of, cell_types_of, function_of
-from evalkit.steps.results import read_annotation, read_enrichment
+from evalkit.steps.results import read_enrichment
 from evalkit.steps.trajectory import NOT_RUN, find_loops, plan_adherence
 from evalkit.steps.verdicts import VERDICTS, verdict
 from evalkit.steps.workflow import simulate_routing
