@@ -15,7 +15,7 @@ _WHERE = {
     "check": "registry",
     "checks_df": "table",
     "collect": "collecting",
-    "compare_histories": "table",
+    "compare_histories": "comparison",
     "contents": "contents",
     "create_result_summary": "summaries",
     "describe": "describe",
