@@ -109,7 +109,10 @@ def rates(
             ax.annotate(f"n={row['n']}", at, (4, 0), ("axes fraction", "data"), "offset points", va="center", size=8)
     if names[-1] == TOGETHER:
         ax.axhline(len(names) - 1.5, color="#8A8F98", lw=0.8)
-    ax.set_yticks(range(len(names)), [label(name, 44) for name in names])
+    ticks = [label(name, 44) for name in names]
+    if len(set(ticks)) < len(names):  # shortened they can't be told apart
+        ticks = [label(name, 300) for name in names]
+    ax.set_yticks(range(len(names)), ticks)
     ax.set_ylim(len(names) - 0.45, -0.55)
     ax.set_xlabel("share of steps that succeeded, with 95 % interval")
     ax.grid(False, axis="y")

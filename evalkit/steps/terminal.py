@@ -126,7 +126,7 @@ def _overview_cells(row: dict[str, Any]) -> list[str]:
     failed = row["failure"] + row["critical failure"]
     counts = (row["silent failure"], failed, row["loops"], row["cut"])
     rates = (_interval(row, f"{which}_") for which in ("reported", "confirmed"))
-    return [plain(row["history"], 60), str(row["records"]), str(row["n"]), *rates, *map(str, counts)]
+    return [plain(row["history"]), str(row["records"]), str(row["n"]), *rates, *map(str, counts)]
 
 
 def _interval(row: dict[str, Any], prefix: str = "") -> str:

@@ -123,6 +123,17 @@ def test_each_history_is_a_line_of_the_figure(folder):
     assert "Between these lie 26 more." in text
 
 
+def test_long_names_that_differ_in_the_middle_only_stay_apart(tmp_path):
+    names = [f"{'a' * 60}_{number}_{'b' * 60}" for number in (1, 2)]
+    for name in names:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "h.json").write_text(json.dumps([GOOD]))
+    ticks = figures.rates(analysis.success_rates(load(tmp_path).steps)).get_yticklabels()
+    assert len({tick.get_text() for tick in ticks}) == 2
+    shown = CliRunner().invoke(main, ["steps", str(tmp_path)]).output
+    assert all(f"\n{name}/h.json " in shown for name in names)
+
+
 def test_a_figure_of_very_many_draws_the_lowest_and_says_so():
     rows = [{"history": f"h{i:03d}", "success": s, "estimate": i / 200, "low": 0.0, "high": 1.0, "n": 9}
             for i in range(200) for s in ("reported", "confirmed")]  # fmt: skip
