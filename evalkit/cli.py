@@ -215,7 +215,7 @@ def crafter(traces, verbose, pattern, no_recursive, counting, by_difficulty, out
 
 @main.command(short_help="Verdicts on the steps of a plan-and-execute analysis agent.")
 @click.argument("histories", nargs=-1, required=True, metavar="HISTORY...")
-@click.option("--details", is_flag=True, help="Show the steps of each history also where there are several.")
+@click.option("--details", is_flag=True, help="Show every step also of several histories.")
 @click.option("--checks", is_flag=True, help="Show every check of every step.")
 @click.option(
     "--step", type=click.IntRange(1), metavar="N", help="Print the report of record N (column #) of each history."
@@ -231,8 +231,8 @@ def steps(histories, details, checks, step, output, reading) -> None:
 
     HISTORY is a file (JSON, JSONL, SQLite checkpoint), a folder, a quoted glob, a URL or a dataset of `collect`.
 
-    Of one history every step is shown. Of several a summary is: a row per history, the one with the lowest confirmed
-    success first, and a row of all together.
+    One history is shown step by step. Several are summarised: a row per history, the lowest confirmed success first,
+    and a row for all of them together; --details adds the steps of each.
 
     Records and steps count from 1 here and in reports; the columns position and step_index of written files count
     from 0.

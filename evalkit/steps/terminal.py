@@ -164,7 +164,7 @@ def _summary(history: History, rows: Rows, logs: StepHistories, options: Options
 
 
 def _by_history(logs: StepHistories, table: "pd.DataFrame") -> list[Rows]:
-    """Part the rows of a frame by history, in the order of the histories."""
+    """Group the rows of a frame by history, in the order of the histories."""
     rows: dict[str, Rows] = {history.label: [] for history in logs.histories}
     for row in to_jsonable(table):
         rows[row["history"]].append(row)

@@ -299,7 +299,7 @@ def test_how_a_discovery_ended(make, result, status):
         ({"status": "completed", "message": "Discovered new cell type: T cell"}, ["T cell"]),
     ],
 )
-def test_discoveries_told_in_words_are_read(make, text, types):
+def test_discoveries_in_words_are_read(make, text, types):
     evaluation = evaluate_step(make("process_cells", text))
     found = evaluation["process_cells_evaluation"]
     assert (found["discovery_status"], found["discovered_cell_types"]) == ("discovered", types)
