@@ -215,9 +215,10 @@ def crafter(traces, verbose, pattern, no_recursive, counting, by_difficulty, out
 
 @main.command(short_help="Verdicts on the steps of a plan-and-execute analysis agent.")
 @click.argument("histories", nargs=-1, required=True, metavar="HISTORY...")
+@click.option("--details", is_flag=True, help="Show every step also of several histories.")
 @click.option("--checks", is_flag=True, help="Show every check of every step.")
 @click.option(
-    "--step", type=click.IntRange(0), metavar="N", help="Print the report of record N (from 0) of each history."
+    "--step", type=click.IntRange(1), metavar="N", help="Print the report of record N (column #) of each history."
 )
 @click.option(
     "--output",
@@ -225,14 +226,21 @@ def crafter(traces, verbose, pattern, no_recursive, counting, by_difficulty, out
     help="Write steps (with --checks: checks) to FILE.csv, .json or .parquet; .otlp.json: spans.",
 )
 @_reading
-def steps(histories, checks, step, output, reading) -> None:
+def steps(histories, details, checks, step, output, reading) -> None:
     """Judge the steps of an analysis agent.
 
     HISTORY is a file (JSON, JSONL, SQLite checkpoint), a folder, a quoted glob, a URL or a dataset of `collect`.
+
+    One history is shown step by step. Several are summarised: a row per history, the lowest confirmed success first,
+    and a row for all of them together; --details adds the steps of each.
+
+    Records and steps count from 1 here and in reports; the columns position and step_index of written files count
+    from 0.
     """
     from evalkit.steps.terminal import report_histories
 
-    report_histories(list(histories), checks=checks, step=step, output=output, **reading)
+    options = {"details": details, "checks": checks, "step": step, "output": output}
+    report_histories(list(histories), **options, **reading)
 
 
 @main.command(short_help="Keep what many logs say in a dataset of Parquet files.")
