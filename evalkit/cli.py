@@ -26,10 +26,10 @@ def _reading(command: Callable) -> Callable:
     def with_options(jobs, scheduler, storage, **arguments):
         from evalkit.io.parallel import cluster
         from evalkit.io.sources import read_storage_options
-        from evalkit.io.told import told_warnings
+        from evalkit.io.text import warnings_as_lines
 
         options = read_storage_options(storage) if storage else None
-        with told_warnings(), cluster(scheduler):
+        with warnings_as_lines(), cluster(scheduler):
             return command(reading={"jobs": jobs, "storage_options": options}, **arguments)
 
     return with_options
@@ -60,7 +60,7 @@ def _following(*, only_stated: bool = False) -> Callable[[Callable], Callable]:
                 return command(expected=None, follow=None, **arguments)
             if only_stated and expected is None:
                 _refuse("without --expected", until_done=until_done)
-            from evalkit.io.live import show_live
+            from evalkit.io.screen import show_live
 
             live = functools.partial(show_live, out=sys.stdout, interval=interval or 5.0, until_done=until_done)
             return command(expected=expected, follow=live, **arguments)
@@ -83,7 +83,7 @@ class _Group(click.Group):
         return list(self.commands)  # as they stand here, not by the alphabet
 
     def invoke(self, ctx: click.Context):
-        from evalkit.io.files import SourceError
+        from evalkit.io.paths import SourceError
 
         if hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(errors="replace")  # what a terminal can't show becomes a question mark
@@ -151,7 +151,7 @@ def mindcraft(runs, tasks, by, layout, scale, original_mtimes, legacy, output, r
         follow(Following(_one_or_many(runs), tasks, by=by, expected=expected, idle=idle, **options, **reading).look)
         return
     _refuse("without --follow", idle=idle)
-    from evalkit.io.output import check_output, write_frame
+    from evalkit.io.write import check_output, write_frame
 
     if output:
         check_output(output)
@@ -258,7 +258,7 @@ def collect(kind, sources, output, layout, pattern, reading) -> None:
     """
     from importlib import import_module
 
-    from evalkit.io.progress import progress_bar
+    from evalkit.io.screen import progress_bar
 
     options = {name: value for name, value in (("layout", layout), ("pattern", pattern)) if value is not None}
     if wrong := sorted(options.keys() - _COLLECT_OPTIONS[kind]):

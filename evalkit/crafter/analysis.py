@@ -23,7 +23,7 @@ from evalkit.crafter.scores import (
 )
 from evalkit.crafter.scoring import BANDS, WEIGHTS, Counting
 from evalkit.crafter.table import FLAGS
-from evalkit.io.names import short_paths
+from evalkit.io.text import short_paths
 from evalkit.stats import mean_interval
 
 __all__ = [

@@ -12,7 +12,7 @@ from evalkit.crafter.game import TIER_OF
 from evalkit.crafter.scoring import NO_SCORED_EVENTS
 from evalkit.display import colours, new_axes, nothing_to_draw
 from evalkit.io import plain
-from evalkit.io.names import labels
+from evalkit.io.text import labels
 
 SYMBOLS = {"+": ("#009E73", "gains points"), "-": ("#D55E00", "loses points"), "0": ("#8a8f98", "cancels to zero")}
 _GREY = "#5b616b"

@@ -58,7 +58,7 @@ def report_traces(
     options = {"recursive": recursive, "jobs": jobs, "storage_options": storage_options}
     results = evaluate_all_traces(traces, pattern, counting=counting, **options)
     if not results:
-        raise nothing_used(os.fspath(traces), [entry.source for entry in results.ledger.entries], KIND.title)
+        raise nothing_used(traces, results.ledger.entries, KIND.title, pattern, recursive=recursive)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a terminal that can't show an emoji shows a question mark
     single = _is_one_file(traces, results.ledger)

@@ -9,7 +9,7 @@ from evalkit.crafter import analysis
 from evalkit.crafter.evaluate import Group
 from evalkit.crafter.scores import interval_cells, interval_text, number
 from evalkit.crafter.scoring import BANDS, WEIGHTS, Counting
-from evalkit.io.names import labels, short_paths
+from evalkit.io.text import labels, short_paths
 
 NAMES = {name: name.replace("_", " ").capitalize() + "s" for name in WEIGHTS}
 _HOOKS = {column: column.split("_")[0] for column in analysis.HOOKS}  # easy, medium, hard, invalid

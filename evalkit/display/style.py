@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from evalkit.io import plain
-from evalkit.io.names import shorten
+from evalkit.io.text import shorten
 
 # Okabe and Ito, "Color Universal Design" (2008), without the yellow that is too pale on white
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#595959", "#8C6BB1")

@@ -10,12 +10,11 @@ from evalkit.io.paths import (
     absolute,
     has_magic,
     is_url,
-    shortest_names,
     storage,
 )
 from evalkit.io.read import read_file, read_files
 from evalkit.io.sources import FileState, Listing, Source, list_files, list_source, own_sources, resolve, state_of
-from evalkit.io.text import plain
+from evalkit.io.text import labels, plain, short_paths, shorten, warnings_as_lines
 from evalkit.io.write import check_output, write_frame, write_text
 
 __all__ = [
@@ -39,6 +38,7 @@ __all__ = [
     "frame_of",
     "has_magic",
     "is_url",
+    "labels",
     "list_files",
     "list_source",
     "own_sources",
@@ -48,10 +48,12 @@ __all__ = [
     "read_file",
     "read_files",
     "resolve",
-    "shortest_names",
+    "short_paths",
+    "shorten",
     "state_of",
     "storage",
     "unescape_surrogates",
+    "warnings_as_lines",
     "write_frame",
     "write_text",
 ]

@@ -69,12 +69,17 @@ class Ledger:
 
     def summary(self) -> str:
         """Return one line: how many files were used, skipped and failed."""
-        counts = Counter(entry.status for entry in self.entries)
-        noun = "file" if len(self.entries) == 1 else "files"
-        return f"{len(self.entries)} {noun}: " + ", ".join(f"{counts[s]} {s}" for s in ("used", "skipped", "failed"))
+        return summarise(entry.status for entry in self.entries)
 
 
 def ledger_frame(entries: Iterable[Entry]) -> "pd.DataFrame":
     """Make the frame of a ledger."""
     rows = list(entries)
     return frame_of({name: [row[i] for row in rows] for i, name in enumerate(Entry._fields)}, LEDGER)
+
+
+def summarise(statuses: Iterable[str]) -> str:
+    """Say in one line how many files were used, skipped and failed."""
+    counts = Counter(statuses)
+    noun = "file" if counts.total() == 1 else "files"
+    return f"{counts.total()} {noun}: " + ", ".join(f"{counts[s]} {s}" for s in ("used", "skipped", "failed"))

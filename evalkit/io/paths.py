@@ -61,32 +61,6 @@ def common_folder(folders: Iterable[str]) -> str:
     return "/".join(shared)
 
 
-def shortest_names(paths: Iterable[str]) -> dict[str, str]:
-    """Give each path the shortest of its ends that tells it from the others, as in ``run_07/history.json``.
-
-    Parameters
-    ----------
-    paths : iterable of str
-
-    Returns
-    -------
-    dict of str to str
-        By path, in the order given. All names have as many parts as the hardest to tell of those that share a name.
-    """
-    names = {path: path.rstrip("/").rsplit("/", 1)[-1] for path in paths}
-    parts = 1
-    while True:
-        groups: dict[str, list[str]] = {}
-        for path, name in names.items():
-            groups.setdefault(name, []).append(path)
-        unclear = [path for group in groups.values() if len(group) > 1 for path in group]
-        longer = {path: "/".join(path.rstrip("/").rsplit("/", parts + 1)[-parts - 1 :]) for path in unclear}
-        if all(names[path] == name for path, name in longer.items()):
-            return names
-        names |= longer
-        parts += 1
-
-
 @contextmanager
 def storage(options: StorageOptions) -> Iterator[None]:
     """Open URLs with these options of their file system within a ``with`` block.

@@ -1,6 +1,13 @@
-"""Text from logs is untrusted: before it is printed or drawn it becomes plain text of one line."""
+"""Text from logs is untrusted: before it is printed or drawn it becomes plain text; and names for people."""
 
+import sys
 import unicodedata
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain, count
+from typing import Any
 
 # controls, format characters (direction overrides), surrogates, private, unassigned
 _DROPPED = {"Cc", "Cf", "Cs", "Co", "Cn"}
@@ -44,3 +51,79 @@ def _clean(character: str, keep_lines: bool) -> str:
     if unicodedata.category(character) in _DROPPED and character not in _JOINERS:
         return "\ufffd"
     return character
+
+
+def short_paths(paths: Iterable[str]) -> dict[str, str]:
+    """Name each file by the shortest end of its path that no other file shares.
+
+    Parameters
+    ----------
+    paths : iterable of str
+        Local paths or URLs.
+
+    Returns
+    -------
+    dict of str to str
+        By path, in the order given; no two names are equal. A file whose name is its own is named by that alone.
+    """
+    parts = {path: path.split("/") for path in paths}
+    names, length, left = dict.fromkeys(parts, ""), 1, list(parts)
+    while left:
+        ends = {path: "/".join(parts[path][-length:]) for path in left}
+        shared = Counter(ends.values())
+        names |= {path: end for path, end in ends.items() if shared[end] == 1 or end == path}
+        left = [path for path in left if not names[path]]
+        length += 1
+    return names
+
+
+def labels(names: Iterable[str], width: int = 32) -> dict[str, str]:
+    """Make names from logs fit to be printed or drawn, so that different names never look the same.
+
+    Parameters
+    ----------
+    names : iterable of str
+    width : int
+        Characters; a longer name is cut in its middle, less so where the cut would make it look like another one.
+
+    Returns
+    -------
+    dict of str to str
+        By name: plain text of one line. Names whose difference can't be shown are numbered.
+    """
+    whole = {name: plain(name) for name in names}
+    cut = {name: shorten(text, width) for name, text in whole.items()}
+    shared = Counter(cut.values())
+    taken = {text for text in cut.values() if shared[text] == 1}
+    for name, text in cut.items():
+        if shared[text] > 1:
+            cut[name] = _free(shorten(whole[name], 4 * width), taken)
+            taken.add(cut[name])
+    return cut
+
+
+def shorten(text: str, width: int) -> str:
+    """Cut a text in its middle: the names of models differ at both ends."""
+    half = (width - 1) // 2
+    return text if len(text) <= width else f"{text[: width - 1 - half]}…{text[-half:]}"
+
+
+def _free(text: str, taken: set[str]) -> str:
+    """Number a text where it is taken."""
+    return next(name for name in chain([text], (f"{text} ({n})" for n in count(2))) if name not in taken)
+
+
+@contextmanager
+def warnings_as_lines() -> Iterator[None]:
+    """Write warnings to stderr as ``evalkit: warning: TEXT`` within a ``with`` block, each text once."""
+    written: set[str] = set()
+
+    def write(message: Warning | str, *_: Any, **__: Any) -> None:
+        text = plain(message)
+        if text not in written:
+            written.add(text)
+            print(f"evalkit: warning: {text}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = write
+        yield

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from evalkit.io.frames import unescape_surrogates
+from evalkit.io.ledger import Entry
 from evalkit.io.paths import SourceError, is_url
 from evalkit.io.read import read_files
 from evalkit.io.sources import Source, list_source
@@ -14,6 +16,7 @@ from evalkit.kinds.registry import kind_named, kind_names
 
 HEAD = 65_536  # bytes of a file that are looked at
 MOST = 200  # files that are looked at
+MOST_CAUSES = 3  # that are named
 
 # logs that no kind reads (yet), so that an error can name them
 _FOREIGN = {
@@ -52,34 +55,49 @@ def detect(source: Source) -> dict[Look, int]:
     return _looks(list_source(source).files)
 
 
-def nothing_used(source: str, files: Sequence[str], wanted: str) -> SourceError:
+def nothing_used(
+    source: Source, entries: Sequence[Entry], wanted: str, pattern: str = "*", *, recursive: bool = True
+) -> SourceError:
     """Make the error of a source of which no file could be used.
 
     Parameters
     ----------
-    source : str
+    source : str, path, or several of them
         What the user named.
-    files : sequence of str
-        All files that were seen.
+    entries : sequence of Entry
+        The ledger of the files that were looked at.
     wanted : str
         Title of what was looked for, such as ``Mindcraft agent log``.
+    pattern, recursive
+        How they were chosen.
 
     Returns
     -------
     SourceError
-        It says how many files there are, what they look like by their content, and which command reads those.
+        It says how many files there are, what they look like by their content, which command reads those, and the
+        causes where all files are broken or there is only one.
     """
-    if not files:
-        return SourceError(f"{source}: no {wanted} in it: there is no file")
+    named = os.fspath(source) if isinstance(source, str | os.PathLike) else ", ".join(map(os.fspath, source))
+    if not entries:
+        files = list_source(source, recursive=recursive).files
+        if files and pattern != "*":
+            n = f"{len(files)} other file{'s' * (len(files) > 1)}"
+            return SourceError(f"{named}: no file matches {pattern} ({n})")
+        hint = "" if recursive else "; folders below are not looked into"
+        return SourceError(f"{named}: no {wanted} in it: there is no file{hint}")
+    files = [unescape_surrogates(entry.source) for entry in entries]
     looks = {look: count for look, count in _looks(files).items() if look.title != wanted}
-    n = f"{len(files)} file" + "s" * (len(files) != 1)
-    if not looks:
-        return SourceError(f"{source}: no {wanted} could be read in it ({n}, broken or of no kind that evalkit knows)")
-    what = ", ".join(f"{count} {_look_like(look.title, count)}" for look, count in looks.items())
+    n = f"{len(files)} file{'s' * (len(files) != 1)}"
+    if looks:
+        what = ", ".join(f"{count} {_look_like(look.title, count)}" for look, count in looks.items())
+        text = f"{n}; {f'of the first {MOST}, ' * (len(files) > MOST)}{what}"
+    else:
+        text = f"{n}, broken or of no kind that evalkit knows"
     commands = list(dict.fromkeys(f"`evalkit {look.kind}`" for look in looks if look.kind))
     hint = f"; {' and '.join(commands)} read{'s' * (len(commands) == 1)} those" if commands else ""
-    sample = f"of the first {MOST} " * (len(files) > MOST)
-    return SourceError(f"{source}: no {wanted} could be read in it ({n}; {sample}{what}){hint}")
+    causes = list(dict.fromkeys(entry.reason for entry in entries))[:MOST_CAUSES]
+    because = len(entries) == 1 or all(entry.status == "failed" for entry in entries)
+    return SourceError(f"{named}: no {wanted} could be read in it ({text}){hint}" + f": {'; '.join(causes)}" * because)
 
 
 def _looks(files: Iterable[str]) -> dict[Look, int]:

@@ -111,6 +111,8 @@ def load(
     records = read_records(
         kind, source, pattern=pattern, recursive=recursive, jobs=jobs, storage_options=storage_options
     )
+    if "used" not in records.files["status"].to_pylist():
+        raise nothing_used(_names(source), entries_of(records), kind.title, pattern or kind.pattern, recursive=recursive)
     return assemble(kind, records, options, ", ".join(_names(source)))
 
 
@@ -145,16 +147,7 @@ def entries_of(records: Records) -> list[Entry]:
 
 
 def assemble(kind: LogKind, records: Records, options: Mapping[str, Any], source: str) -> Logs:
-    """Make the frames of records, and the ledger.
-
-    Raises
-    ------
-    SourceError
-        Where no file could be used.
-    """
-    files = records.files
-    if not any(status == "used" for status in files["status"].to_pylist()):
-        raise nothing_used(source, [unescape_surrogates(path) for path in files["source"].to_pylist()], kind.title)
+    """Make the frames of records, and the ledger."""
     assembled = kind.assemble(records, options) if kind.assemble else assemble_as_recorded(kind, records)
     own = {entry.source: entry for entry in entries_of(records)}
     notes = {entry.source: entry for entry in assembled.notes}

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,16 +26,18 @@ from evalkit.kinds.registry import LogKind, Parsed, Records
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_Result = tuple[str, bool, Parsed]  # a file, whether it is settled, and what it says
 Progress = Callable[[int, int], object] | None  # of files read, files to read
 
 
 class Changes(NamedTuple):
-    """What an update met, in numbers of files; `new` and `changed` ones were read."""
+    """What an update met, in numbers of files; `new` and `changed` ones were read. `held` files are being written."""
 
     new: int
     changed: int
     vanished: int
     unchanged: int
+    held: frozenset[str] = frozenset()
 
     def summary(self) -> str:
         """Return one line."""
@@ -80,6 +82,7 @@ def update(
     jobs: int | None = None,
     progress: Progress = None,
     about: Mapping[str, object] | None = None,
+    is_young: Callable[[str], bool] = lambda path: False,
 ) -> Changes:
     """Read the files that are new or have changed, and drop the rows of those that have vanished.
 
@@ -98,6 +101,9 @@ def update(
         Called after each chunk.
     about : mapping, optional
         What is stored, for the manifest.
+    is_young : function of path
+        Tells whether a file changed so lately that, where it can't be parsed, it counts as being written: what it said
+        before stands, and it is read again the next time.
 
     Returns
     -------
@@ -112,11 +118,15 @@ def update(
     vanished = known.keys() - states.keys() - context.keys()
     vanished -= _below(vanished, [f"{path}/" for path in to_read if vanished and os.path.isdir(path)])
     changed = sum(path in known for path in to_read)
-    about = dict(about or {})
+    about, held = dict(about or {}), set()
     for at in range(0, len(to_read), kind.chunk):
         chunk = to_read[at : at + kind.chunk]
-        rows = _parse_chunk(kind, chunk, {**states, **context}, context.keys(), jobs)
-        store.replace({escape_surrogates(path) for path in chunk if path in known}, rows)
+        parsed = _parse(kind, chunk, {**states, **context}, jobs)
+        young = {path for path, _, result in parsed if result.status == "failed" and is_young(path)}
+        held |= young
+        taken = [one for one in parsed if one[0] not in young or one[0] not in known]
+        rows = _tables(kind, taken, {**states, **context}, context.keys(), young)
+        store.replace({escape_surrogates(path) for path, _, _ in taken if path in known}, rows)
         if at + len(chunk) < len(to_read):
             store.commit(complete=False, **about)
         if progress:
@@ -126,7 +136,8 @@ def update(
     store.set_folders(arrow_table(folders, arrow_schema(FOLDERS)))
     if store.is_changed or store.about != {**store.about, **about, "complete": True}:
         store.commit(complete=True, **about)
-    return Changes(len(to_read) - changed, changed, len(vanished), len(states) + len(context) - len(to_read))
+    unchanged = len(states) + len(context) - len(to_read)
+    return Changes(len(to_read) - changed, changed, len(vanished), unchanged, frozenset(held))
 
 
 def records_of(store: RecordStore, kind: LogKind, listing: Listing) -> Records:
@@ -159,32 +170,32 @@ def _below(paths: set[str], folders: Sequence[str]) -> set[str]:
     return {path for path in paths if path.startswith(tuple(folders))}
 
 
-def _parse_chunk(
-    kind: LogKind, paths: list[str], states: Mapping[str, FileState], context: "Mapping | set", jobs: int | None
+def _tables(
+    kind: LogKind, parsed: Sequence[_Result], states: Mapping[str, FileState], context: Set[str], young: Set[str]
 ) -> "dict[str, pa.Table]":
-    """Read and parse files, and make tables of what they say."""
-    begun = time.time_ns() - int(SETTLED * 1e9)
+    """Make tables of what files say."""
     files, rows = [], {name: [] for name in kind.records}
-    for path, was_read, parsed in _parse(kind, paths, jobs):
-        name, state = escape_surrogates(path), states[path]
-        settled = was_read and (bool(state.tag) if is_url(path) else state.modified < begun)
-        files.append((name, *state, settled, path in context, parsed.status, parsed.reason))
-        for table, own in parsed.rows.items():
+    for path, settled, result in parsed:
+        name = escape_surrogates(path)
+        settled = settled and path not in young and (not is_url(path) or bool(states[path].tag))
+        files.append((name, *states[path], settled, path in context, result.status, result.reason))
+        for table, own in result.rows.items():
             rows[table] += [(name, *row) for row in own]
     tables = {name: arrow_table(own, arrow_schema((SOURCE, *kind.records[name]))) for name, own in rows.items()}
     return {"files": arrow_table(files, arrow_schema(FILES)), **tables}
 
 
-def _parse(kind: LogKind, paths: list[str], jobs: int | None) -> Iterator[tuple[str, bool, Parsed]]:
-    """Give for each file whether it could be read, or needn't be, and what it says."""
+def _parse(kind: LogKind, paths: list[str], states: Mapping[str, FileState], jobs: int | None) -> list[_Result]:
+    """Read and parse files; a file that was left alone long enough before is settled."""
+    begun = time.time_ns() - int(SETTLED * 1e9)
     refused = {path: reason for path in paths if (reason := kind.accepts(path)) and not os.path.isdir(path)}
     wanted = [path for path in paths if path not in refused]
     results = parse_files(wanted, partial(_parse_file, kind.parse), jobs, kind.parallel_from)
+    parsed = []
     for path in paths:
-        if path in refused:
-            yield path, True, Parsed("skipped", refused[path])
-        else:
-            yield path, *next(results)
+        was_read, result = (True, Parsed("skipped", refused[path])) if path in refused else next(results)
+        parsed.append((path, was_read and (is_url(path) or states[path].modified < begun), result))
+    return parsed
 
 
 def _parse_file(

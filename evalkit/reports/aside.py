@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from evalkit.io.files import SourceError
+from evalkit.io.paths import SourceError
 
 try:
     import fcntl

@@ -14,8 +14,8 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
-from evalkit.io.bulk import paused_gc
-from evalkit.io.files import SourceError
+from evalkit.io.frames import paused_gc
+from evalkit.io.paths import SourceError
 from evalkit.io.text import plain
 from evalkit.reports import changes
 from evalkit.reports.aside import folder_aside

@@ -11,8 +11,8 @@ from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
 from typing import Any
 
-from evalkit.io.files import SourceError
-from evalkit.io.told import told_warnings
+from evalkit.io.paths import SourceError
+from evalkit.io.text import warnings_as_lines
 from evalkit.reports.parameters import Notebook
 from evalkit.reports.processes import start_method
 
@@ -50,6 +50,6 @@ def _call(hook: str, parameters: dict[str, Any]) -> list:
     module, name = hook.split(":")
     function = getattr(import_module(module), name)
     wanted = inspect.signature(function).parameters
-    with told_warnings():
+    with warnings_as_lines():
         values = function(**{key: value for key, value in parameters.items() if key in wanted})
     return list(dict.fromkeys(values))

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.io import plain
-from evalkit.io.names import labels, short_paths
+from evalkit.io.text import labels, short_paths
 
 NAMES = st.lists(st.text(alphabet="ab…\x1b\x07 (2)", max_size=12), unique=True, max_size=8)
 PATHS = st.lists(st.lists(st.sampled_from("ab"), min_size=1, max_size=4).map("/".join), unique=True, max_size=8)

@@ -1,0 +1,209 @@
+"""Following a source that is still written to: each look lists it, and reads only the files that changed.
+
+Files are written in place, so any look may meet one that is only half there. A file that can't be parsed and changed
+less than `SETTLE` seconds ago counts as being written: what it said before stands, and the next look reads it again.
+Only one that is still broken after that time is a failed file.
+
+How long a file has been left alone is counted from the look that saw it change, so that the clock of a file server
+does not matter; for files that are there already at the first look, from their own time.
+"""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from evalkit.io.paths import SourceError, StorageOptions, storage
+from evalkit.io.records import MANIFEST, RecordStore
+from evalkit.io.screen import View
+from evalkit.io.sources import MISSING, FileState, Listing, Source, list_source, state_of
+from evalkit.io.text import plain
+from evalkit.kinds.logs import Logs, assemble
+from evalkit.kinds.registry import LogKind
+from evalkit.kinds.update import Changes, known_files, records_of, update
+
+SETTLE = 10.0  # seconds after its last change in which a broken file counts as being written
+MOST_FAILED = 3  # lines on files that could not be read
+
+
+class Look(NamedTuple):
+    """What a look at a source met.
+
+    Attributes
+    ----------
+    logs : Logs or None
+        None where no file could be used yet.
+    quiet : function of path
+        Gives the seconds for which a file, or a folder, has been left alone.
+    writing : frozenset of str
+        Files that count as being written.
+    expected : int or None
+        How many runs each model is to do, as the user stated it.
+    idle : float or None
+        Seconds after which a run that has not changed counts as finished, as the user stated it.
+    width : int or None
+        Characters of a line; None: any.
+    """
+
+    logs: Logs | None
+    quiet: Callable[[str], float]
+    writing: frozenset[str]
+    expected: int | None
+    idle: float | None
+    width: int | None
+
+
+class Following:
+    """A source that is looked at again and again; what was parsed of it stays until it changes.
+
+    Parameters
+    ----------
+    kind : LogKind
+    source : str, path, or several of them
+        As for `load`. One that is not there yet is waited for.
+    options : mapping
+        Those of the kind, and of its `progress`.
+    expected, idle
+        As in `Look`.
+    pattern, recursive, jobs, storage_options
+        As for `load`.
+    clock : function
+        Gives the time in epoch seconds.
+
+    Attributes
+    ----------
+    logs : Logs or None
+        Of the last look.
+    changes : Changes
+        What the last look met.
+    """
+
+    def __init__(
+        self,
+        kind: LogKind,
+        source: Source,
+        options: Mapping[str, Any],
+        *,
+        expected: int | None = None,
+        idle: float | None = None,
+        pattern: str = "",
+        recursive: bool = True,
+        jobs: int | None = None,
+        storage_options: StorageOptions = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._kind, self._options = kind, dict(options)
+        self._sources = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+        self._expected, self._idle = expected, idle
+        self._pattern, self._recursive = pattern or kind.pattern, recursive
+        self._jobs, self._storage, self._clock = jobs, storage_options, clock
+        self._store = RecordStore("", kind.records)
+        self._listed: set[str | os.PathLike] = set()
+        self._since: dict[str, tuple[FileState, float]] = {}
+        self._listing = Listing("", [], {}, {})
+        self._looks, self._now = 0, 0.0
+        self._notes: list[str] = []
+        self.logs: Logs | None = None
+        self.changes = Changes(0, 0, 0, 0)
+
+    def look(self, width: int | None = None) -> View:
+        """Look at the source once; what is shown keeps to a width, as far as it can.
+
+        Parameters
+        ----------
+        width : int, optional
+            Characters of a line; None: any.
+
+        Returns
+        -------
+        View
+            Its `status` says what was read; it is `done` once all that is expected is there, and nothing is running.
+
+        Raises
+        ------
+        SourceError
+            Where a dataset stands in the source: nothing in it is a log.
+        """
+        self._now = self._clock()
+        with storage(self._storage):
+            self._update()
+            look = Look(self.logs, self._quiet, self.changes.held, self._expected, self._idle, width)
+            text, done = self._kind.progress(look, self._options) if self.logs else (f"no {self._kind.title} yet", False)
+        read = self.changes.new + self.changes.changed
+        status = f"{read} of {read + self.changes.unchanged} files new"
+        status += f", {len(look.writing)} being written" * bool(look.writing)
+        lines = [*self._notes, *[""] * bool(self._notes), text, *self._file_lines()]
+        return View("\n".join(lines), status, done and not self._notes)
+
+    def _update(self) -> None:
+        """Bring the records up to date, and make the frames of what can be used."""
+        try:
+            listing, waiting = self._list()
+        except SourceError as error:
+            self._notes = [f"could not look, so this may be old: {plain(error)}"]
+            self.changes = self.changes._replace(new=0, changed=0)
+            return
+        if dataset := next((file for file in listing.files if os.path.basename(file) == MANIFEST), None):
+            folder = os.path.dirname(dataset)
+            raise SourceError(f"{folder}: a dataset can't be followed; name the folder that it is collected from")
+        self._listing, self._notes = listing, [f"waiting for {plain(reason)}" for reason in waiting]
+        states = {path: listing.states.get(path) or state_of(path) or MISSING for path in listing.files}
+        for path, state in states.items():
+            self._note(path, state)
+        self.changes = update(
+            self._store, self._kind, listing, jobs=self._jobs, is_young=lambda path: self._quiet(path) < SETTLE
+        )
+        self._since = {path: since for path, since in self._since.items() if path in states or path in listing.folders}
+        self._looks += 1
+        records = records_of(self._store, self._kind, listing)
+        usable = "used" in records.files["status"].to_pylist()
+        self.logs = assemble(self._kind, records, self._options, listing.root) if usable else None
+
+    def _list(self) -> tuple[Listing, list[str]]:
+        """List the sources; one that was there before must be there, others are waited for."""
+        pattern, recursive = self._pattern, self._recursive
+        try:
+            listing = list_source(self._sources, pattern, recursive=recursive)
+            self._listed = set(self._sources)
+            return listing, []
+        except SourceError:
+            here, waiting = [], []
+            for source in self._sources:
+                try:
+                    list_source(source, pattern, recursive=recursive)
+                    here.append(source)
+                except SourceError as error:
+                    if source in self._listed:
+                        raise
+                    waiting.append(str(error))
+            self._listed = set(here)
+            return list_source(here, pattern, recursive=recursive) if here else self._listing, waiting
+
+    def _note(self, path: str, state: FileState) -> None:
+        """Note the state of a file or folder, and since when it is in it."""
+        if (known := self._since.get(path)) and known[0] == state:
+            return
+        modified = state.modified / 1e9
+        there_before = self._looks == 0 and 0 < modified <= self._now
+        self._since[path] = (state, modified if there_before else self._now)
+
+    def _quiet(self, path: str) -> float:
+        if path not in self._since:
+            self._note(path, state_of(path) or MISSING)
+        return self._now - self._since[path][1]
+
+    def _file_lines(self) -> list[str]:
+        """Say how many files there are, and which failed."""
+        from evalkit.io.ledger import summarise
+
+        files = known_files(self._store)
+        table = self._store.table("files")
+        columns = (table[name].to_pylist() for name in ("source", "status", "reason", "context"))
+        rows = [row for row in zip(*columns, strict=True) if not row[3] and row[0] not in self.changes.held]
+        if not files:
+            return []
+        root = self._listing.root.rstrip("/") + "/"
+        failed = [(source.removeprefix(root), reason) for source, status, reason, _ in rows if status == "failed"]
+        lines = ["", summarise(status for _, status, _, _ in rows)]
+        lines += [f"  failed: {plain(name)}: {plain(reason)}" for name, reason in failed[:MOST_FAILED]]
+        return lines + [f"  … {len(failed) - MOST_FAILED} more"] * (len(failed) > MOST_FAILED)
