@@ -1,79 +1,32 @@
-"""The command line: a thin layer, every command calls one public function.
+"""The command line: a thin layer, every command calls one public function; the commands of kinds come from the registry.
 
 Heavy imports stand inside the commands, so that ``evalkit --help`` stays quick.
 """
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import click
 
 from evalkit._version import __version__
+from evalkit.kinds.registry import BUILT_IN, LogKind, Option, kind_named, kind_names
 
-
-def _reading(command: Callable) -> Callable:
-    """Add the options of how files are read; the command gets them as `reading`, keywords of the function it calls."""
-
-    @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes to read with, where files are many.")
-    @click.option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="Read on a Dask cluster instead, such as tcp://10.0.0.1:8786.",
-    )
-    @click.option("--storage-options", "storage", metavar="FILE", help="JSON file of fsspec's options for URLs.")
-    @functools.wraps(command)
-    def with_options(jobs, scheduler, storage, **arguments):
-        from evalkit.io.parallel import cluster
-        from evalkit.io.sources import read_storage_options
-        from evalkit.io.text import warnings_as_lines
-
-        options = read_storage_options(storage) if storage else None
-        with warnings_as_lines(), cluster(scheduler):
-            return command(reading={"jobs": jobs, "storage_options": options}, **arguments)
-
-    return with_options
-
-
-_COLLECT_OPTIONS = {"mindcraft": {"layout"}, "crafter": {"pattern"}, "steps": set()}
-
-
-def _one_or_many(sources: tuple[str, ...]) -> str | list[str]:
-    return sources[0] if len(sources) == 1 else list(sources)
-
-
-def _following(*, only_stated: bool = False) -> Callable[[Callable], Callable]:
-    """Add the options of following; the command gets `expected` and `follow`, None where it is to look once.
-
-    With `only_stated`, nothing but --expected tells how much is expected.
-    """
-
-    def add_options(command: Callable) -> Callable:
-        @click.option("--follow", is_flag=True, help="Look again and again while an experiment writes; Ctrl-C ends.")
-        @click.option("--interval", type=click.FloatRange(0.5), metavar="SECONDS", help="Between looks.  [default: 5]")
-        @click.option("--expected", type=click.IntRange(1), metavar="N", help="How many each model is to do.")
-        @click.option("--until-done", is_flag=True, help="End once each model seen has done all that is expected.")
-        @functools.wraps(command)
-        def with_options(follow, interval, expected, until_done, **arguments):
-            if not follow:
-                _refuse("without --follow", interval=interval, expected=expected, until_done=until_done)
-                return command(expected=None, follow=None, **arguments)
-            if only_stated and expected is None:
-                _refuse("without --expected", until_done=until_done)
-            from evalkit.io.screen import show_live
-
-            live = functools.partial(show_live, out=sys.stdout, interval=interval or 5.0, until_done=until_done)
-            return command(expected=expected, follow=live, **arguments)
-
-        return with_options
-
-    return add_options
-
-
-def _refuse(where: str, **given: object) -> None:
-    """Refuse options that were given and would do nothing."""
-    for name in (name for name, value in given.items() if value is not None and value is not False):
-        raise click.UsageError(f"--{name.replace('_', '-')} does nothing {where}")
+_READING = (
+    Option("pattern", str, "", "Which files of folders, by their names.", "GLOB"),
+    Option("no_recursive", bool, False, "Only the folder's own files, not those of folders below."),
+    Option("jobs", int, None, "Processes to read with.  [default: all cores where files are many]", "N"),
+    Option("scheduler", str, None, "Read on a Dask cluster instead, such as tcp://10.0.0.1:8786.", "ADDRESS"),
+    Option("storage_options", str, None, "JSON file of fsspec's options for URLs.", "FILE"),
+)
+_FOLLOWING = (
+    Option("follow", bool, False, "Look again and again while an experiment writes; Ctrl-C ends."),
+    Option("interval", float, None, "Between looks.  [default: 5]", "SECONDS"),
+    Option("expected", int, None, "How many runs each model is to do.", "N"),
+    Option("idle", float, None, "When a run that has not changed counts as finished.", "SECONDS"),
+    Option("until_done", bool, False, "End once each model seen has done all that is expected."),
+)
 
 
 class _Group(click.Group):
@@ -82,7 +35,7 @@ class _Group(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)  # as they stand here, not by the alphabet
 
-    def invoke(self, ctx: click.Context):
+    def invoke(self, ctx: click.Context) -> Any:
         from evalkit.io.paths import SourceError
 
         if hasattr(sys.stdout, "reconfigure"):
@@ -105,7 +58,28 @@ class _Group(click.Group):
             ctx.exit(0)
 
 
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+class _Kinds(_Group):
+    """A group with a command for each kind of log, made when it is called."""
+
+    def __init__(self, *args: Any, make: Callable[[LogKind], click.Command], **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._make = make
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*kind_names(), *self.commands]
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name in self.commands or name not in kind_names():
+            return super().get_command(ctx, name)
+        return self._make(kind_named(name))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = [(name, BUILT_IN[name][1] if name in BUILT_IN else kind_named(name).summary) for name in kind_names()]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows + [(name, command.get_short_help_str(60)) for name, command in self.commands.items()])
+
+
+@click.group(cls=_Kinds, make=lambda kind: _kind_command(kind), context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="evalkit")
 def main() -> None:
     """Turn raw logs of LLM agents into tables, pictures and HTML reports.
@@ -114,166 +88,171 @@ def main() -> None:
     """
 
 
-@main.command(short_help="Success rates of Mindcraft task runs.")
-@click.argument("runs", nargs=-1, required=True, metavar="RUNS...")
-@click.option(
-    "--tasks", multiple=True, metavar="PATH", help="Task definitions: file, folder or quoted glob. Repeatable."
-)
-@click.option("--by", multiple=True, metavar="COLUMN", help="Column to group by. Repeatable.  [default: model_name]")
-@click.option("--layout", metavar="PATTERN", help="What the folders mean, such as '{model_name}/{task_id}'.")
-@click.option(
-    "--scale",
-    type=click.Choice(["auto", "percent", "fraction"]),
-    default="auto",
-    show_default=True,
-    help="What construction scores are logged in.",
-)
-@click.option("--original-mtimes", is_flag=True, help="The files' times are the experiment's own: gives durations.")
-@click.option("--legacy", is_flag=True, help="Also what the original MineCollab scripts would have said, and why.")
-@click.option("--output", help="Write the runs to FILE.csv, FILE.json or FILE.parquet.", metavar="FILE")
-@_reading
-@_following()
-@click.option(
-    "--idle", type=click.FloatRange(0), metavar="SECONDS", help="As said above.  [default: the task's timeout]"
-)
-def mindcraft(runs, tasks, by, layout, scale, original_mtimes, legacy, output, reading, idle, expected, follow) -> None:
-    """Show success rates of Mindcraft task runs: RUNS are folders, logs, quoted globs, URLs or a dataset of `collect`.
+def _click_option(option: Option) -> click.Option:
+    name = f"--{option.name.replace('_', '-')}"
+    names = [f"-{option.short}", name, option.name] if option.short else [name, option.name]
+    if option.type is bool:
+        return click.Option(names, is_flag=True, help=option.help)
+    ranges = {int: click.IntRange(1), float: click.FloatRange(0)}
+    kind = click.Choice(option.type) if isinstance(option.type, tuple) else ranges.get(option.type, option.type)
+    shown = bool(option.default) and not option.many
+    metavar = option.metavar or None
+    more = {"multiple": option.many, "default": option.default, "show_default": shown, "metavar": metavar}
+    return click.Option(names, type=kind, help=option.help, **more)
 
-    With --follow, a run is finished once one of its logs holds a final message, or none of them has changed for --idle
-    seconds. Until then it is running, and counts in no rate. A log that can't be read, and changed less than 10 seconds
-    ago, is being written. Expected are the tasks that an experiment's results file names, else those of --tasks.
-    """
-    if follow:
-        from evalkit.mindcraft.follow import Following
 
-        _refuse("with --follow", legacy=legacy, output=output)
-        options = {"layout": layout, "scale": scale, "original_mtimes": original_mtimes}
-        follow(Following(_one_or_many(runs), tasks, by=by, expected=expected, idle=idle, **options, **reading).look)
-        return
-    _refuse("without --follow", idle=idle)
-    from evalkit.io.write import check_output, write_frame
+def _split(values: dict[str, Any], options: Sequence[Option]) -> dict[str, Any]:
+    return {option.name: values.pop(option.name) for option in options}
+
+
+def _refuse(where: str, **given: object) -> None:
+    """Refuse options that were given and would do nothing."""
+    for name in (name for name, value in given.items() if value is not None and value is not False and value != ()):
+        raise click.UsageError(f"--{name.replace('_', '-')} does nothing {where}")
+
+
+def _reading(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Turn the options of `_READING` into keywords of `load`, and read as they say."""
+
+    @functools.wraps(function)
+    def read(pattern: str, no_recursive: bool, jobs: int, scheduler: str, storage_options: str, **more: Any) -> Any:
+        from evalkit.io.parallel import cluster
+        from evalkit.io.sources import read_storage_options
+        from evalkit.io.text import warnings_as_lines
+
+        options = read_storage_options(storage_options) if storage_options else None
+        reading = {"pattern": pattern, "recursive": not no_recursive, "jobs": jobs, "storage_options": options}
+        with warnings_as_lines(), cluster(scheduler):
+            return function(reading=reading, **more)
+
+    return read
+
+
+def _kind_command(kind: LogKind) -> click.Command:
+    """Make the command that reads logs of a kind."""
+
+    @_reading
+    def run(sources: tuple[str, ...], reading: dict[str, Any], output: str | None, **values: Any) -> None:
+        following = _split(values, _FOLLOWING) if kind.progress else {}
+        options, views = _split(values, kind.options), _split(values, kind.views)
+        if following.pop("follow", False):
+            _refuse("with --follow", output=output, **{o.name: views[o.name] for o in kind.views if not o.followed})
+            _follow(kind, sources, {**options, **views}, reading, **following)
+            return
+        _refuse("without --follow", **following)
+        _show_logs(kind, sources, options, views, output, reading)
+
+    parameters: list[click.Parameter] = [click.Argument(["sources"], nargs=-1, required=True, metavar="SOURCE...")]
+    output = Option("output", str, None, kind.output_help, "FILE")
+    following = _FOLLOWING if kind.progress else ()
+    options = (*kind.options, *kind.views, output, *_READING, *following)
+    parameters += [_click_option(option) for option in options]
+    return click.Command(kind.name, callback=run, params=parameters, help=kind.help, short_help=kind.summary)
+
+
+def _show_logs(
+    kind: LogKind,
+    sources: tuple[str, ...],
+    options: dict[str, Any],
+    views: dict[str, Any],
+    output: str | None,
+    reading: dict[str, Any],
+) -> None:
+    from evalkit.kinds.logs import load
+    from evalkit.kinds.terminal import check_output, glance, summary, write_output
 
     if output:
-        check_output(output)
-    from evalkit.mindcraft import load
-    from evalkit.mindcraft.terminal import legacy_text, overview_text
-
-    logs = load(_one_or_many(runs), tasks, layout=layout, scale=scale, original_mtimes=original_mtimes, **reading)
-    click.echo(overview_text(logs, by))
-    if legacy:
-        click.echo("\n" + legacy_text(logs))
-    if output:
-        write_frame(logs.runs, output)
-
-
-@main.command(short_help="One agent log of Mindcraft as a conversation.")
-@click.argument("file")
-@click.option("--last", type=click.IntRange(1), metavar="N", help="Only the last N turns.")
-def show(file, last) -> None:
-    """Print FILE, one agent log of Mindcraft, as a conversation."""
-    from evalkit.mindcraft import conversation
-
-    text = conversation(file, last, width=None)
-    click.echo_via_pager(text) if sys.stdout.isatty() else click.echo(text, nl=False)
-
-
-@main.command(short_help="Scores of Crafter session traces.")
-@click.argument("traces", nargs=-1, required=True, metavar="TRACES...")
-@click.option("-v", "--verbose", is_flag=True, help="Print every trace, not only the summary.")
-@click.option("--pattern", default="*.json", show_default=True, metavar="GLOB", help="Which files of the folder.")
-@click.option("--no-recursive", is_flag=True, help="Only the folder's own files, not those of folders below.")
-@click.option(
-    "--counting",
-    type=click.Choice(["achievement", "hook"]),
-    default="achievement",
-    show_default=True,
-    help="Count every achievement that a hook names, or every hook once as the original trace_eval does.",
-)
-@click.option("--by-difficulty", is_flag=True, help="Also break the scores down by difficulty.")
-@click.option("--output", metavar="FILE", help="Write results and ledger to FILE, as JSON.")
-@_reading
-@_following(only_stated=True)
-def crafter(traces, verbose, pattern, no_recursive, counting, by_difficulty, output, reading, expected, follow) -> None:
-    """Score Crafter session traces: TRACES are folders, files, quoted globs, URLs or a dataset of `collect`.
-
-    Aborted traces have no score and are left out of all means; the mean with them at 0 stands beside.
-
-    With --follow, a trace counts as soon as it can be read; one that can't, and changed less than 10 seconds ago, is
-    being written.
-    """
-    options = {"pattern": pattern, "recursive": not no_recursive, "counting": counting, "by_difficulty": by_difficulty}
-    if follow:
-        from evalkit.crafter.follow import Following
-
-        _refuse("with --follow", verbose=verbose, output=output)
-        follow(Following(_one_or_many(traces), expected=expected, **options, **reading).look)
+        check_output(kind, output)
+    elif text := glance(kind, sources, options, views, reading):
+        click.echo(text)
         return
-    from evalkit.crafter.printing import report_traces
+    logs = load(kind, _one_or_many(sources), options, **reading)
+    click.echo(summary(logs, views))
+    if output:
+        write_output(logs, views, output)
 
-    report_traces(_one_or_many(traces), verbose=verbose, output=output, **options, **reading)
+
+def _follow(
+    kind: LogKind,
+    sources: tuple[str, ...],
+    options: dict[str, Any],
+    reading: dict[str, Any],
+    *,
+    interval: float | None,
+    expected: int | None,
+    idle: float | None,
+    until_done: bool,
+) -> None:
+    from evalkit.io.screen import show_live
+    from evalkit.kinds.follow import Following
+
+    following = Following(kind, _one_or_many(sources), options, expected=expected, idle=idle, **reading)
+    show_live(following.look, sys.stdout, interval=max(interval or 5.0, 0.5), until_done=until_done)
 
 
-@main.command(short_help="Verdicts on the steps of a plan-and-execute analysis agent.")
-@click.argument("histories", nargs=-1, required=True, metavar="HISTORY...")
-@click.option("--details", is_flag=True, help="Show every step also of several histories.")
-@click.option("--checks", is_flag=True, help="Show every check of every step.")
-@click.option(
-    "--step", type=click.IntRange(1), metavar="N", help="Print the report of record N (column #) of each history."
+def _one_or_many(sources: tuple[str, ...]) -> str | list[str]:
+    return sources[0] if len(sources) == 1 else list(sources)
+
+
+def _collect_command(kind: LogKind) -> click.Command:
+    """Make the command that collects logs of a kind."""
+
+    @_reading
+    def run(sources: tuple[str, ...], output: str, reading: dict[str, Any], **options: Any) -> None:
+        from evalkit.io.screen import progress_bar
+        from evalkit.kinds.collect import collect
+
+        if output.lower().startswith("memory://"):
+            raise click.UsageError(f"{output}: is gone when the command ends; name a folder, or a URL that stays")
+        given = {option.name: options[option.name] for option in kind.options if options[option.name] != option.default}
+        try:
+            with progress_bar() as progress:
+                done = collect(kind, _one_or_many(sources), output, given, **reading, progress=progress)
+        except KeyboardInterrupt:
+            message = "stopped; what was written so far is kept, and the same command goes on from there"
+            raise KeyboardInterrupt(message) from None
+        click.echo(f"{output}: {done.summary()}")
+
+    parameters: list[click.Parameter] = [click.Argument(["sources"], nargs=-1, required=True, metavar="SOURCE...")]
+    where = click.Option(["-o", "--output"], required=True, metavar="DATASET", help="Folder or URL of the dataset.")
+    parameters += [where, *(_click_option(option) for option in (*kind.options, *_READING))]
+    return click.Command(kind.name, callback=run, params=parameters, help=collect_group.help, short_help=kind.title)
+
+
+@main.group(
+    name="collect",
+    cls=_Kinds,
+    make=lambda kind: _collect_command(kind),
+    short_help="Keep what many logs say in a dataset of Parquet files.",
 )
-@click.option(
-    "--output",
-    metavar="FILE",
-    help="Write steps (with --checks: checks) to FILE.csv, .json or .parquet; .otlp.json: spans.",
-)
-@_reading
-def steps(histories, details, checks, step, output, reading) -> None:
-    """Judge the steps of an analysis agent.
-
-    HISTORY is a file (JSON, JSONL, SQLite checkpoint), a folder, a quoted glob, a URL or a dataset of `collect`.
-
-    One history is shown step by step. Several are summarised: a row per history, the lowest confirmed success first,
-    and a row for all of them together; --details adds the steps of each.
-
-    Records and steps count from 1 here and in reports; the columns position and step_index of written files count
-    from 0.
-    """
-    from evalkit.steps.terminal import report_histories
-
-    options = {"details": details, "checks": checks, "step": step, "output": output}
-    report_histories(list(histories), **options, **reading)
-
-
-@main.command(short_help="Keep what many logs say in a dataset of Parquet files.")
-@click.argument("kind", type=click.Choice(["mindcraft", "crafter", "steps"]))
-@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@click.option("--output", "-o", required=True, metavar="DATASET", help="Folder or URL of the dataset.")
-@click.option("--layout", metavar="PATTERN", help="mindcraft: what the folders mean, such as '{model_name}/{task_id}'.")
-@click.option("--pattern", metavar="GLOB", help="crafter: which files of the folders.  [default: *.json]")
-@_reading
-def collect(kind, sources, output, layout, pattern, reading) -> None:
+def collect_group() -> None:
     """Keep what logs say in a dataset, to be given wherever their folder is: evalkit mindcraft DATASET.
 
     SOURCE is a folder, a file, a quoted glob or a URL. The next time only new and changed files are read, and those
-    that have vanished are dropped. It may be stopped at any moment and goes on from there.
+    that have vanished are dropped. It may be stopped at any moment and goes on from there. Options that say how logs are
+    to be read are kept as defaults for whoever loads the dataset.
     """
-    from importlib import import_module
 
-    from evalkit.io.screen import progress_bar
 
-    options = {name: value for name, value in (("layout", layout), ("pattern", pattern)) if value is not None}
-    if wrong := sorted(options.keys() - _COLLECT_OPTIONS[kind]):
-        raise click.UsageError(f"--{wrong[0]} is not for {kind}")
-    if output.lower().startswith("memory://"):
-        raise click.UsageError(f"{output}: is gone when the command ends; name a folder, or a URL that stays")
-    try:
-        with progress_bar() as progress:
-            done = import_module(f"evalkit.{kind}").collect(
-                _one_or_many(sources), output, **options, **reading, progress=progress
-            )
-    except KeyboardInterrupt:
-        message = "stopped; what was written so far is kept, and the same command goes on from there"
-        raise KeyboardInterrupt(message) from None
-    click.echo(f"{output}: {done.summary()}")
+@main.command(short_help="What a run did, turn by turn.")
+@click.argument("source")
+@click.option("--kind", metavar="NAME", help="The kind of log.  [default: told by its content]")
+@click.option("--last", type=click.IntRange(1), metavar="N", help="Only the last N turns.")
+def show(source: str, kind: str | None, last: int | None) -> None:
+    """Print SOURCE, one log, turn by turn."""
+    from evalkit.kinds.transcript import show_source
+
+    text = show_source(source, kind, last)
+    click.echo_via_pager(text) if sys.stdout.isatty() else click.echo(text, nl=False)
+
+
+@main.command(short_help="Which kinds of logs a source holds.")
+@click.argument("source")
+def detect(source: str) -> None:
+    """Say which kinds of logs SOURCE holds, told by the first bytes of its files, and which command reads them."""
+    from evalkit.kinds.detect import describe_source
+
+    click.echo(describe_source(source))
 
 
 @main.command(short_help="Notebooks with parameters as HTML pages with an index.")

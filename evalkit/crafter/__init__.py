@@ -19,7 +19,6 @@ _WHERE = {
     "print_trace_evaluation": "printing",
     "print_evaluation_summary": "printing",
     "print_breakdown": "printing",
-    "report_traces": "printing",
     "KIND": "kind",
     "load": "kind",
     "episodes_df": "kind",

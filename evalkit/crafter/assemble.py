@@ -51,7 +51,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         "events": _events(episodes, events, of, scores),
         "achievements": _achievements(episodes, *unlocks),
     }
-    return Assembled(frames, notes)
+    return Assembled(frames, notes, {"rules": {"weights": weights, "counting": counting}})
 
 
 def _chosen(records: Records, models: Sequence[str], difficulty: str) -> "tuple[pa.Table, pa.Table, list[Entry]]":

@@ -2,9 +2,8 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from evalkit.crafter.assemble import assemble
 from evalkit.crafter.format import Event, Trace
 from evalkit.crafter.parse import UNKNOWN, fit, read_trace
 from evalkit.crafter.scoring import (
@@ -21,6 +20,9 @@ from evalkit.crafter.scoring import (
 from evalkit.crafter.table import FLAGS
 from evalkit.io import BrokenFileError, Ledger, Source, StorageOptions, read_file, unescape_surrogates
 from evalkit.kinds import entries_of, read_records
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PATTERN = "*.json"
 Group = Literal["model_name", "difficulty"]
@@ -158,6 +160,7 @@ def evaluate_all_traces(
     evalkit.io.SourceError
         Where `trace_dir` is not there or can't be listed.
     """
+    from evalkit.crafter.assemble import assemble
     from evalkit.crafter.kind import KIND
 
     rules = {"weights": check_rules(weights, counting), "counting": counting}
@@ -168,7 +171,12 @@ def evaluate_all_traces(
     if not len(records.tables["episodes"]):
         return TraceScores([], ledger)
     episodes = assemble(records, rules).frames["episodes"]
-    return TraceScores((_result_of(row, rules) for row in episodes.to_dict("records")), ledger)
+    return TraceScores(results_of(episodes, rules), ledger)
+
+
+def results_of(episodes: "pd.DataFrame", rules: Mapping[str, Any]) -> list[TraceScore]:
+    """Make results of the frame of episodes, which were scored by these rules."""
+    return [_result_of(row, rules) for row in episodes.to_dict("records")]
 
 
 def _result_of(episode: dict[str, Any], rules: Mapping[str, Any]) -> TraceScore:

@@ -1,25 +1,57 @@
 """Crafter traces as a kind of log, and the short ways to their frames."""
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evalkit.crafter.assemble import assemble
 from evalkit.crafter.evaluate import PATTERN
 from evalkit.crafter.scoring import COUNTINGS, WEIGHTS, Counting, check_rules
 from evalkit.crafter.table import RECORDS, TABLES, parse_file
 from evalkit.io import Source, StorageOptions
-from evalkit.kinds import LogKind, Logs, Option
+from evalkit.kinds import Assembled, LogKind, Logs, Look, Option, Records
 from evalkit.kinds import load as load_kind
 
 if TYPE_CHECKING:
     import pandas as pd
 
+SUMMARY = "Scores of Crafter session traces."
 _TRACE = re.compile(rb'"event_history"|"session_time_steps"|"session_metadata"')
 _BENCHMARK = re.compile(
     rb'"achievement_collect_wood"|"episode_return".*"progression"|"progression".*"episode_return"', re.DOTALL
 )
+
+
+def _assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
+    from evalkit.crafter.assemble import assemble
+
+    return assemble(records, options)
+
+
+def _describe(logs: Logs, views: Mapping[str, Any]) -> str:
+    from evalkit.crafter.terminal import describe
+
+    return describe(logs, views)
+
+
+def _glance(path: str, options: Mapping[str, Any], views: Mapping[str, Any]) -> str:
+    from evalkit.crafter.evaluate import evaluate_trace
+    from evalkit.crafter.printing import trace_text
+
+    result = evaluate_trace(path, counting=options["counting"])
+    asked = options["models"] or options["difficulty"] or result["total_score"] is None
+    return "" if asked else f"{trace_text(result)}\n"
+
+
+def _progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
+    from evalkit.crafter.terminal import progress
+
+    return progress(look, options)
+
+
+def _write(logs: Logs, views: Mapping[str, Any], path: str) -> None:
+    from evalkit.crafter.terminal import write
+
+    write(logs, views, path)
 
 
 def _recognise(head: bytes) -> str:
@@ -29,12 +61,12 @@ def _recognise(head: bytes) -> str:
 KIND = LogKind(
     name="crafter",
     title="Crafter session trace",
-    summary="Scores of Crafter session traces.",
+    summary=SUMMARY,
     records=RECORDS,
     tables=TABLES,
     parse=parse_file,
     recognises=_recognise,
-    assemble=assemble,
+    assemble=_assemble,
     pattern=PATTERN,
     options=(
         Option("models", str, (), "Only these models; none means all.", "MODEL", many=True),
@@ -47,7 +79,23 @@ KIND = LogKind(
         ),
     ),
     chunk=500,
+    views=(
+        Option("verbose", bool, False, "Also write what each trace's points come from.", short="v", followed=False),
+        Option("by_difficulty", bool, False, "Also break the scores down by difficulty."),
+    ),
     parallel_from=500,  # with images two processes are 1.3 times as quick for so many
+    describe=_describe,
+    glance=_glance,
+    progress=_progress,
+    write=_write,
+    output_help="Write results and ledger to FILE.json, or the episodes to FILE.csv or FILE.parquet.",
+    help="""Score Crafter session traces: SOURCE is a folder, a file, a quoted glob, a URL or a dataset of `collect`.
+
+    Aborted traces have no score and are left out of all means; the mean with them at 0 stands beside.
+
+    With --follow, a trace counts as soon as it can be read; one that can't, and changed less than 10 seconds ago, is
+    being written.
+    """,
 )
 
 

@@ -1,16 +1,12 @@
 """Scores in a terminal. Names and texts from traces are made plain before they are printed."""
 
-import json
-import os
-import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from evalkit.crafter.evaluate import PATTERN, Group, TraceScore, TraceScores, evaluate_all_traces
-from evalkit.crafter.scoring import DIGITS, WEIGHTS, Counting
+from evalkit.crafter.evaluate import Group, TraceScore
+from evalkit.crafter.scoring import DIGITS, WEIGHTS
 from evalkit.crafter.table import episodes_of_results
-from evalkit.io import Ledger, Source, SourceError, StorageOptions, plain, resolve, storage
-from evalkit.io.paths import has_magic
+from evalkit.io import Entry, Ledger, plain, summarise
 
 _NAMES = {name: name.replace("_", " ").capitalize() + "s" for name in WEIGHTS}
 _MOST_NAMED = 5  # files left out for one reason, that are all named
@@ -18,66 +14,6 @@ _OTHER = {
     "achievement": ("score_by_hook", "Per hook", "every hook counts once"),
     "hook": ("score_by_achievement", "Per achievement", "every achievement that a hook names counts"),
 }
-
-
-def report_traces(
-    traces: Source,
-    *,
-    jobs: int | None = None,
-    storage_options: StorageOptions = None,
-    pattern: str = PATTERN,
-    recursive: bool = True,
-    counting: Counting = "achievement",
-    verbose: bool = False,
-    by_difficulty: bool = False,
-    output: str | os.PathLike | None = None,
-) -> TraceScores:
-    """Score a folder or one file and print it: what ``evalkit crafter`` does.
-
-    Parameters
-    ----------
-    traces : str, path, or several of them
-    pattern, recursive, counting, jobs, storage_options
-        As for `evaluate_all_traces`.
-    verbose : bool
-        Print every trace before the summary. One file is always printed so.
-    by_difficulty : bool
-        Break the scores down by difficulty too; by model they are where there are several.
-    output : str or path, optional
-        Write ``{"results": [...], "ledger": [...]}`` to this file, as JSON.
-
-    Returns
-    -------
-    TraceScores
-
-    Raises
-    ------
-    evalkit.io.SourceError
-        Where there is no trace, or `output` can't be written.
-    """
-    options = {"recursive": recursive, "jobs": jobs, "storage_options": storage_options}
-    results = evaluate_all_traces(traces, pattern, counting=counting, **options)
-    if not results:
-        raise nothing_used(traces, results.ledger.entries, KIND.title, pattern, recursive=recursive)
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="replace")  # a terminal that can't show an emoji shows a question mark
-    single = _is_one_file(traces, results.ledger)
-    if verbose or single:
-        for result in results:
-            print_trace_evaluation(result)
-            print()
-    if not single:
-        several_models = len({result["model_name"] for result in results}) > 1
-        print_evaluation_summary(results, by=["model_name"] * several_models + ["difficulty"] * by_difficulty)
-    if output is not None:
-        _write(results, output)
-    return results
-
-
-def _is_one_file(traces: Source, ledger: Ledger) -> bool:
-    if len(ledger.entries) != 1 or not isinstance(traces, str | os.PathLike) or has_magic(os.fspath(traces)):
-        return False
-    return ledger.entries[0].source == resolve(traces)
 
 
 def print_trace_evaluation(result: TraceScore) -> None:
@@ -88,30 +24,34 @@ def print_trace_evaluation(result: TraceScore) -> None:
     result : TraceScore
         As `evaluate_trace` returns it; of its keys the first five are needed.
     """
-    print(f"📊 Trace: {plain(result['trace_file'])}")
+    print(trace_text(result))
+
+
+def trace_text(result: TraceScore) -> str:
+    """Write what `print_trace_evaluation` prints."""
+    lines = [f"📊 Trace: {plain(result['trace_file'])}"]
     if result["total_score"] is None:
-        print(f"   Error: {plain(result['error'])}")
-        return
-    print(f"   Score: {round(result['total_score'], 2) + 0.0:.2f}")
-    print(f"   Events: {result['num_events']}")
-    print("   Breakdown:")
+        return "\n".join([*lines, f"   Error: {plain(result['error'])}"])
+    lines += [f"   Score: {round(result['total_score'], 2) + 0.0:.2f}", f"   Events: {result['num_events']}"]
+    lines.append("   Breakdown:")
     for name, count in result["counts"].items():
         weight = result.get("weights", WEIGHTS)[name]
-        print(f"     {_NAMES[name]}: {count} × {weight} = {count * weight:.2f}")
-    _print_other_counting(result)
-    print(f"   Trajectory: {result['trajectory']}")
+        lines.append(f"     {_NAMES[name]}: {count} × {weight} = {count * weight:.2f}")
+    lines += _other_counting(result)
+    lines.append(f"   Trajectory: {result['trajectory']}")
     if suspect := result.get("suspect_invalid_actions"):
         invalid = result["counts"]["invalid_action"]
-        print(f"   Suspect: {suspect} of {invalid} invalid actions, judged over turns of several actions")
+        lines.append(f"   Suspect: {suspect} of {invalid} invalid actions, judged over turns of several actions")
     if others := [flag.replace("_", " ") for flag in result.get("flags", []) if flag != "suspect_invalid_actions"]:
-        print(f"   Flags: {', '.join(others)}")
+        lines.append(f"   Flags: {', '.join(others)}")
+    return "\n".join(lines)
 
 
-def _print_other_counting(result: TraceScore) -> None:
+def _other_counting(result: TraceScore) -> list[str]:
     key, title, meaning = _OTHER[result.get("counting", "achievement")]
     score = result.get(key)
-    if score is not None and round(score - result["total_score"], DIGITS):
-        print(f"   {title}: {round(score, 2) + 0.0:.2f} ({meaning})")
+    differs = score is not None and round(score - result["total_score"], DIGITS)
+    return [f"   {title}: {round(score, 2) + 0.0:.2f} ({meaning})"] if differs else []
 
 
 def print_evaluation_summary(results: Sequence[TraceScore], by: Sequence[Group] = ()) -> None:
@@ -140,12 +80,8 @@ def print_evaluation_summary(results: Sequence[TraceScore], by: Sequence[Group] 
 def _print_scored(scored: Sequence[TraceScore], by: Sequence[Group]) -> None:
     from evalkit.crafter import terminal  # imports pandas, which one trace does without
 
-    episodes = episodes_of_results(scored)
     rules = _same(scored, "weights", WEIGHTS), _same(scored, "counting", "achievement") or "achievement"
-    parts = [terminal.summary_lines(episodes, *rules)]
-    parts += [terminal.breakdown_lines(episodes, group) for group in by]
-    parts += [terminal.top_lines(episodes), terminal.ranking_lines(episodes)]
-    print("\n\n".join("\n".join(part) for part in parts if part))
+    print(terminal.summary_text(episodes_of_results(scored), by, *rules))
 
 
 def _same(results: Iterable[TraceScore], key: str, default: Any) -> Any:
@@ -166,24 +102,20 @@ def print_breakdown(results: Iterable[TraceScore], by: Group) -> None:
 
 def print_ledger(ledger: Ledger | None) -> None:
     """Print how many files were used, skipped and failed, and why; of many for one reason an example."""
-    if ledger is None:
-        return
-    print()
-    print(f"📁 {ledger.summary()}")
+    if ledger is not None:
+        print()
+        print(ledger_text(ledger.entries))
+
+
+def ledger_text(entries: Sequence[Entry]) -> str:
+    """Write what `print_ledger` prints."""
+    lines = [f"📁 {summarise(entry.status for entry in entries)}"]
     unused: dict[tuple[str, str], list[str]] = {}
-    for entry in ledger.entries:
+    for entry in entries:
         if entry.status != "used":
             unused.setdefault((entry.status, entry.reason), []).append(entry.source)
     for (status, reason), sources in unused.items():
         many = f"{len(sources)} files, such as " if len(sources) > _MOST_NAMED else ""
-        for source in sources[: 1 if many else None]:
-            print(f"   {status}: {many}{plain(source)}: {plain(reason)}")
-
-
-def _write(results: TraceScores, output: str | os.PathLike) -> None:
-    content = {"results": list(results), "ledger": [entry._asdict() for entry in results.ledger.entries]}
-    try:
-        with open(output, "w", encoding="utf-8") as file:
-            json.dump(content, file, indent=2)
-    except OSError as error:
-        raise SourceError(f"{output}: {error.strerror or error}") from error
+        shown = sources[: 1 if many else None]
+        lines += [f"   {status}: {many}{plain(source)}: {plain(reason)}" for source in shown]
+    return "\n".join(lines)

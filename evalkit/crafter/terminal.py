@@ -1,20 +1,75 @@
 """Summaries of traces as lines of text, made of the same estimates as the notebook's tables."""
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from evalkit.crafter import analysis
-from evalkit.crafter.evaluate import Group
+from evalkit.crafter.evaluate import Group, results_of
+from evalkit.crafter.printing import ledger_text, trace_text
 from evalkit.crafter.scores import interval_cells, interval_text, number
 from evalkit.crafter.scoring import BANDS, WEIGHTS, Counting
-from evalkit.io.text import labels, short_paths
+from evalkit.io import Entry, labels, short_paths, write_frame, write_text
+from evalkit.io.screen import so_far
+from evalkit.kinds import Logs, Look
 
 NAMES = {name: name.replace("_", " ").capitalize() + "s" for name in WEIGHTS}
 _HOOKS = {column: column.split("_")[0] for column in analysis.HOOKS}  # easy, medium, hard, invalid
 TOP = 3  # episodes that are named with what their points are made of
 _NAME, _FILE, _STRIP = 40, 120, 40  # characters of a model, of a file's path, and of a trajectory
+
+
+def describe(logs: Logs, views: Mapping[str, Any]) -> str:
+    """Write the answer of logs; with the view `verbose` after every trace, with `by_difficulty` also by that."""
+    episodes, rules = logs.episodes, logs.rules
+    by = ["model_name"] * (episodes["model_name"].nunique() > 1) + ["difficulty"] * bool(views.get("by_difficulty"))
+    parts = []
+    if views.get("verbose"):
+        results = sorted(results_of(episodes, rules), key=lambda result: -result["total_score"])
+        parts += [trace_text(result) for result in results]
+    parts.append(summary_text(episodes, by, rules["weights"], rules["counting"]))
+    entries = [Entry(*row) for row in logs.ledger.itertuples(index=False)]
+    return "\n\n".join([*parts, ledger_text(entries)])
+
+
+def progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
+    """Write how many traces there are of each model, and their mean score; a trace is whole once it can be read."""
+    episodes = look.logs.episodes
+    lines = breakdown_lines(episodes, "model_name", lambda n: so_far(n, look.expected))
+    if options.get("by_difficulty"):
+        lines += ["", *breakdown_lines(episodes, "difficulty")]
+    models = episodes["model_name"].value_counts()
+    expected = None if look.expected is None else look.expected * len(models)
+    (mean,) = analysis.mean_scores(episodes, []).to_dict("records")
+    zero = analysis.with_aborted_at_zero(episodes, []).to_dict("records")
+    total = f"total: {so_far(len(episodes), expected)} traces, mean score {interval_text(mean)}"
+    text = "\n".join([*lines, "", total, *(f"aborted: {aborted_text(row)}" for row in zero)])
+    return text, look.expected is not None and not look.writing and models.min() >= look.expected
+
+
+def write(logs: Logs, views: Mapping[str, Any], path: str) -> None:
+    """Write the results and the ledger as JSON, or the episodes as a table."""
+    if not path.lower().endswith(".json"):
+        write_frame(logs.episodes, path)
+        return
+    results = sorted(results_of(logs.episodes, logs.rules), key=lambda result: -result["total_score"])
+    ledger = logs.ledger.to_dict("records")
+    write_text(json.dumps({"results": results, "ledger": ledger}, indent=2), path)
+
+
+def summary_text(
+    episodes: pd.DataFrame,
+    by: Sequence[Group] = (),
+    weights: Mapping[str, float] | None = None,
+    counting: Counting = "achievement",
+) -> str:
+    """Write the answer, its breakdowns, the best three and the ranking; parameters as for `summary_lines`."""
+    parts = [summary_lines(episodes, weights, counting)]
+    parts += [breakdown_lines(episodes, group) for group in by]
+    parts += [top_lines(episodes), ranking_lines(episodes)]
+    return "\n\n".join("\n".join(part) for part in parts if part)
 
 
 def summary_lines(

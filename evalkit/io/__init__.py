@@ -1,59 +1,58 @@
 """Where logs live: listing and reading files, decoding JSON, the ledger of files, tables from columns."""
 
-from evalkit.io.decode import BrokenFileError, WrongShapeError, decode_json
-from evalkit.io.frames import Column, escape_surrogates, frame, frame_of, paused_gc, unescape_surrogates
-from evalkit.io.ledger import Entry, Ledger, Status
-from evalkit.io.parallel import cluster, parse_files
-from evalkit.io.paths import (
-    SourceError,
-    StorageOptions,
-    absolute,
-    has_magic,
-    is_url,
-    storage,
-)
-from evalkit.io.read import read_file, read_files
-from evalkit.io.sources import FileState, Listing, Source, list_files, list_source, own_sources, resolve, state_of
-from evalkit.io.text import labels, plain, short_paths, shorten, warnings_as_lines
-from evalkit.io.write import check_output, write_frame, write_text
+from importlib import import_module
+from typing import Any
 
-__all__ = [
-    "BrokenFileError",
-    "Column",
-    "Entry",
-    "FileState",
-    "Ledger",
-    "Listing",
-    "Source",
-    "SourceError",
-    "Status",
-    "StorageOptions",
-    "WrongShapeError",
-    "absolute",
-    "check_output",
-    "cluster",
-    "decode_json",
-    "escape_surrogates",
-    "frame",
-    "frame_of",
-    "has_magic",
-    "is_url",
-    "labels",
-    "list_files",
-    "list_source",
-    "own_sources",
-    "parse_files",
-    "paused_gc",
-    "plain",
-    "read_file",
-    "read_files",
-    "resolve",
-    "short_paths",
-    "shorten",
-    "state_of",
-    "storage",
-    "unescape_surrogates",
-    "warnings_as_lines",
-    "write_frame",
-    "write_text",
-]
+_WHERE = {
+    "BrokenFileError": "decode",
+    "Column": "frames",
+    "Entry": "ledger",
+    "FileState": "sources",
+    "Ledger": "ledger",
+    "Listing": "sources",
+    "Source": "sources",
+    "SourceError": "paths",
+    "Status": "ledger",
+    "StorageOptions": "paths",
+    "WrongShapeError": "decode",
+    "absolute": "paths",
+    "check_output": "write",
+    "cluster": "parallel",
+    "decode_json": "decode",
+    "escape_surrogates": "frames",
+    "frame": "frames",
+    "frame_of": "frames",
+    "has_magic": "paths",
+    "is_url": "paths",
+    "labels": "text",
+    "list_files": "sources",
+    "list_source": "sources",
+    "own_sources": "sources",
+    "parse_files": "parallel",
+    "paused_gc": "frames",
+    "plain": "text",
+    "read_file": "read",
+    "read_files": "read",
+    "resolve": "sources",
+    "short_paths": "text",
+    "shorten": "text",
+    "state_of": "sources",
+    "storage": "paths",
+    "summarise": "ledger",
+    "unescape_surrogates": "frames",
+    "warnings_as_lines": "text",
+    "write_frame": "write",
+    "write_text": "write",
+}
+
+__all__ = list(_WHERE)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'evalkit.io' has no attribute {name!r}")
+    return getattr(import_module(f"evalkit.io.{_WHERE[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

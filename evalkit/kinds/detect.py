@@ -55,6 +55,19 @@ def detect(source: Source) -> dict[Look, int]:
     return _looks(list_source(source).files)
 
 
+def describe_source(source: Source) -> str:
+    """Say what the files of a source look like, and which command reads them."""
+    listing = list_source(source)
+    looks = _looks(listing.files)
+    lines = [f"{os.fspath(source) if isinstance(source, os.PathLike) else source}: {len(listing.files)} files"]
+    for look, count in looks.items():
+        command = f": evalkit {look.kind}" if look.kind else " (no command reads those)"
+        lines.append(f"  {count} {_look_like(look.title, count)}{command}")
+    if not looks:
+        lines.append("  none of a kind that evalkit knows")
+    return "\n".join(lines)
+
+
 def nothing_used(
     source: Source, entries: Sequence[Entry], wanted: str, pattern: str = "*", *, recursive: bool = True
 ) -> SourceError:

@@ -21,11 +21,15 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from evalkit.kinds.follow import Look
+    from evalkit.kinds.logs import Logs
+    from evalkit.kinds.transcript import Transcript
+
 GROUP = "evalkit.kinds"
-BUILT_IN = {
-    "mindcraft": "evalkit.mindcraft.kind",
-    "crafter": "evalkit.crafter.kind",
-    "steps": "evalkit.steps.kind",
+BUILT_IN = {  # where each stands, and its line in ``evalkit --help``, which imports none of them
+    "mindcraft": ("evalkit.mindcraft.kind", "Success rates of Mindcraft task runs."),
+    "crafter": ("evalkit.crafter.kind", "Scores of Crafter session traces."),
+    "steps": ("evalkit.steps.kind", "Verdicts on the steps of a plan-and-execute analysis agent."),
 }
 
 
@@ -92,11 +96,16 @@ class Option(NamedTuple):
     help: str
     metavar: str = ""
     many: bool = False  # several values: the default is ()
+    short: str = ""  # a letter for the command line
+    followed: bool = True  # of a view: it has a meaning with --follow too
 
 
 @dataclass(frozen=True, kw_only=True)
 class LogKind:
-    """One kind of logs.
+    """One kind of logs: what it is called, what its files say, and how that is shown.
+
+    What follows `parallel_from` has a default that does for every kind; see `evalkit.kinds.terminal`. Functions that
+    need pandas import it themselves, so that commands start quickly.
 
     Attributes
     ----------
@@ -104,42 +113,63 @@ class LogKind:
         As in ``evalkit NAME``; letters and digits.
     title : str
         What one file is called, such as ``Crafter session trace``.
-    summary : str
-        One line for ``evalkit --help``.
     records : mapping of str to sequence of Column
         What is kept of a file, by table; `source` is added.
     tables : mapping of str to sequence of Column
         The frames that `assemble` makes; the first has one row per run, with the columns of `RUN_COLUMNS`.
     parse : function of (path, bytes or OSError)
         Says what one file says; never raises for what a file holds, and depends on nothing else.
-    accepts : function of path
-        Says why a file is not worth reading, by its name; an empty text where it is.
     recognises : function of bytes
         Says what a file is called, by its first bytes, if it is of this kind: `title`, or another of its files.
+    summary, help : str
+        One line for ``evalkit --help``, and what ``evalkit NAME --help`` says.
+    accepts : function of path
+        Says why a file is not worth reading, by its name; an empty text where it is.
     assemble : function of (Records, options)
         Makes the frames; by default rows of records become rows of the frame of the same name.
-    options : sequence of Option
-        What `assemble` may be told.
+    options, views : sequence of Option
+        What `assemble` may be told, and what the text in a terminal may be told.
     context_files : function of paths
         Names files above the source that tell something of it; those that are not there are left out.
+    pattern : str
+        Glob for the names of files.
     chunk, parallel_from : int
         Files that are read before their rows are stored, and from how many on several processes read.
+    describe : function of (Logs, views)
+        Writes the answer as text for a terminal.
+    glance : function of (path, options, views)
+        Writes the answer of one local file, quicker than `describe` could; empty where it can't.
+    progress : function of (Look, options and views)
+        Writes how far a growing source is, and tells whether all that is expected is done; None: can't be followed.
+    transcript : function of (paths, read)
+        Makes the transcript of a run from its files; `read` gives the bytes of one.
+    write, suffixes, output_help
+        Writes ``--output``: a function of (Logs, views, path), the endings it takes, and its line of help.
     """
 
     name: str
     title: str
-    summary: str
     records: Mapping[str, Sequence[Column]]
     tables: Mapping[str, Sequence[Column]]
     parse: Callable[[str, bytes | OSError], Parsed]
     recognises: Callable[[bytes], str]
+    summary: str = ""
+    help: str = ""
     accepts: Callable[[str], str] = lambda path: ""
-    assemble: Callable[[Records, Mapping[str, Any]], Assembled] | None = None
+    assemble: "Callable[[Records, Mapping[str, Any]], Assembled] | None" = None
     options: Sequence[Option] = ()
+    views: Sequence[Option] = ()
     context_files: Callable[[Sequence[str]], Iterable[str]] = lambda files: ()
     pattern: str = "*"
     chunk: int = 10_000
     parallel_from: int = 2_000
+    describe: "Callable[[Logs, Mapping[str, Any]], str] | None" = None
+    glance: Callable[[str, Mapping[str, Any], Mapping[str, Any]], str] | None = None
+    progress: "Callable[[Look, Mapping[str, Any]], tuple[str, bool]] | None" = None
+    transcript: "Callable[[Sequence[str], Callable[[str], bytes]], Transcript] | None" = None
+    write: "Callable[[Logs, Mapping[str, Any], str], None] | None" = None
+    suffixes: tuple[str, ...] = (".csv", ".json", ".parquet")
+    output_help: str = "Write the runs to FILE.csv, FILE.json or FILE.parquet."
 
     @property
     def runs(self) -> str:
@@ -161,7 +191,7 @@ def kind_named(name: str) -> LogKind:
         Where there is none of that name, or its package can't be imported.
     """
     if name in BUILT_IN:
-        return import_module(BUILT_IN[name]).KIND
+        return import_module(BUILT_IN[name][0]).KIND
     points = _entry_points()
     if name not in points:
         raise SourceError(f"no kind of logs is called {name!r}; there are {', '.join(kind_names())}")

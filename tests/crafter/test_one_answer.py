@@ -15,7 +15,7 @@ from evalkit import crafter
 from evalkit.cli import main
 from evalkit.crafter import analysis, benchmark, evaluate_all_traces, figures, load, print_breakdown
 from evalkit.crafter import print_evaluation_summary as print_summary
-#from evalkit.crafter.follow import Following
+
 from evalkit.crafter.table import EPISODES, episodes_of_results
 from evalkit.io import SourceError
 from evalkit.reports import plan

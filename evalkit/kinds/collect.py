@@ -1,0 +1,160 @@
+"""Collecting: what the files of a source say, kept in a dataset that is brought up to date, not made again."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from evalkit.io.paths import SourceError, StorageOptions, absolute, has_magic, is_url, protocol_of, storage
+from evalkit.io.records import MANIFEST, RecordStore, StoreError
+from evalkit.io.sources import Listing, Source, identity_of, list_source
+from evalkit.io.versions import code_version
+from evalkit.io.write import exclusive
+from evalkit.kinds.registry import LogKind
+from evalkit.kinds.update import Changes, Progress, list_again, update
+
+ARCHIVES = ("zip", "tar")  # protocols of what can only be read
+
+
+def collect(
+    kind: LogKind,
+    source: Source,
+    output: str | os.PathLike,
+    options: Mapping[str, Any] | None = None,
+    *,
+    pattern: str = "",
+    recursive: bool = True,
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
+    progress: Progress = None,
+) -> Changes:
+    """Collect logs into a dataset, which `load` takes in place of their folder, or bring it up to date.
+
+    Parameters
+    ----------
+    kind : LogKind
+    source : str, path, or several of them
+        As for `load`. A dataset keeps its sources: more may be named later on, none left out.
+    output : str or path
+        The dataset's folder, or a URL.
+    options : mapping, optional
+        Of `kind`: kept as the defaults for whoever loads the dataset.
+    pattern, recursive, jobs, storage_options
+        As for `load`; the dataset keeps to its pattern and depth.
+    progress : function of (files read, files to read), optional
+        Called after each chunk of files.
+
+    Returns
+    -------
+    Changes
+        How many files were new, changed, vanished and unchanged.
+
+    Raises
+    ------
+    SourceError
+        Where the source is not there or holds nothing any more, `output` holds other things or lies in the source, it
+        was collected from other sources or with another pattern, or another process is at work on it.
+    """
+    names = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    named = [_anchored(name) for name in names if os.fspath(name)]
+    path = _anchored(output).rstrip("/")
+    if not named:
+        raise SourceError("no path was given")
+    _check_name(path)
+    with storage(storage_options):
+        about = {
+            "kind": kind.name,
+            "code": code_version(kind.parse.__module__),
+            "sources": named,
+            "pattern": pattern or kind.pattern,
+            "recursive": recursive,
+        }
+        listing = list_source(named, about["pattern"], recursive=recursive)
+        _check_listing(path, named, listing)
+        store = RecordStore(path, kind.records, durable=True)
+        if not store.open():
+            _check_free(path)
+        with exclusive(path) as alone:
+            if not alone:
+                raise SourceError(f"{path}: another process is collecting into it")
+            return _collect(store, kind, about | {"root": absolute(listing.root)}, dict(options or {}), jobs, progress)
+
+
+def _collect(
+    store: RecordStore,
+    kind: LogKind,
+    about: dict[str, Any],
+    options: dict[str, Any],
+    jobs: int | None,
+    progress: Progress,
+) -> Changes:
+    if store.open():  # again: another process may have made it just now
+        _check_same(store, about)
+        options = {**store.about.get("options", {}), **options}
+        listing = list_again(store, about["sources"], about["pattern"], recursive=about["recursive"])
+        if not listing.files and len(store.table("files", ["source"])):
+            raise SourceError(f"{store.path}: none of its files is there any more; remove it, if that is meant")
+        if store.about.get("code") != about["code"]:  # what files say may be read otherwise now
+            store.clear()
+    else:
+        listing = list_source(about["sources"], about["pattern"], recursive=about["recursive"])
+        store.commit(complete=False, **about)  # first: a folder with parts and no manifest is somebody else's
+    return update(store, kind, listing, jobs=jobs, progress=progress, about=about | {"options": options})
+
+
+def _anchored(name: str | os.PathLike) -> str:
+    """Write a name so that it means the same in every working folder."""
+    text = os.path.expanduser(os.fspath(name))
+    if protocol_of(text) in ("file", "local"):
+        text = unquote(text.partition("://")[2])
+    return absolute(text) if text and not text.startswith("samples:") else text
+
+
+def _check_name(path: str) -> None:
+    if protocol_of(path) in ARCHIVES:
+        raise SourceError(f"{path}: a dataset can't be written into an archive; name a folder")
+    if not path or path.startswith("samples:") or (is_url(path) and has_magic(path)):
+        raise SourceError(f"{path or repr(path)}: can't be the name of a dataset")
+
+
+def _check_listing(path: str, named: list[str], listing: Listing) -> None:
+    """Refuse a dataset in its own source, and one as a source."""
+    if _lies_in(path, listing.folders):
+        raise SourceError(f"{path}: a dataset can't lie in its own source")
+    listed = set(listing.files)
+    if datasets := [name for name in named if f"{name.rstrip('/')}/{MANIFEST}" in listed]:
+        raise SourceError(f"{datasets[0]}: is a dataset itself; collect from the logs")
+
+
+def _lies_in(path: str, folders: Mapping[str, Any]) -> bool:
+    """Tell whether a path is one of the folders or below one, also by way of a link."""
+    if is_url(path):
+        return any(f"{path}/".startswith(f"{folder.rstrip('/')}/") for folder in folders)
+    place = Path(path).resolve()
+    here = {identity_of(str(folder)) for folder in (place, *place.parents)}
+    return any(identity_of(folder) in here for folder in folders)
+
+
+def _check_free(path: str) -> None:
+    """Refuse a folder that holds other things, and a file."""
+    try:
+        files = list_source(path).files
+    except SourceError:
+        return  # it is not there yet
+    if files == [path]:
+        raise SourceError(f"{path}: is a file, not a folder")
+    if files:
+        raise SourceError(f"{path}: holds other files than a dataset, such as {os.path.basename(files[0])}")
+
+
+def _check_same(store: RecordStore, about: Mapping[str, Any]) -> None:
+    """Refuse to go on as another kind, with another pattern, or without a former source, whose rows would all vanish."""
+    known = store.about
+    if known.get("kind") != about["kind"]:
+        raise StoreError(f"{store.path}: a dataset of {known.get('kind')} logs, not of {about['kind']} logs")
+    if left_out := [name for name in known.get("sources", ()) if name not in about["sources"]]:
+        raise StoreError(f"{store.path}: was also collected from {left_out[0]}; name it too, or take a new dataset")
+    for name in ("pattern", "recursive"):
+        if known.get(name) != about[name]:
+            raise StoreError(f"{store.path}: was collected with {name} {known.get(name)}; keep to that, or take a new one")

@@ -1,0 +1,158 @@
+"""What the command line prints of logs of any kind, where the kind itself says nothing better."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from evalkit.io.paths import SourceError, has_magic
+from evalkit.io.sources import resolve
+from evalkit.io.text import labels, plain
+from evalkit.kinds.registry import LogKind
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from evalkit.kinds.logs import Logs
+
+MOST_FAILED = 10  # lines on files that could not be read
+_SHORTEST = 12  # characters left of a name
+
+
+def summary(logs: "Logs", views: Mapping[str, Any]) -> str:
+    """Write what a command prints of logs."""
+    return logs.kind.describe(logs, views) if logs.kind.describe else describe_runs(logs)
+
+
+def describe_runs(logs: "Logs") -> str:
+    """Write success rates and mean scores by model, and how many files there were."""
+    from evalkit.stats import estimate_by
+
+    runs = logs.runs
+    names = labels(runs["model_name"].fillna("unknown").unique())
+    rows = [{"model": names[model], "n": str(n)} for model, n in runs.groupby("model_name").size().items()]
+    for column, title, kind in (("is_successful", "success rate", "proportion"), ("score", "mean score", "mean")):
+        if runs[column].notna().any():
+            table = estimate_by(runs.assign(**{column: runs[column].astype("Float64")}), "model_name", column, kind=kind)
+            for row, estimate in zip(rows, table.to_dict("records"), strict=True):
+                row |= {title: number(estimate["estimate"], kind), "95 % interval": interval(estimate, kind)}
+    return "\n".join([fit_table(rows, width=None), *file_lines(logs.ledger, len(runs))])
+
+
+def number(value: float, kind: str) -> str:
+    """Write a share in percent, another number with two decimals; ``–`` for a missing one."""
+    return "–" if value != value else f"{value * 100:.1f} %" if kind == "proportion" else f"{value:.2f}"
+
+
+def interval(row: Mapping[str, Any], kind: str) -> str:
+    """Write the interval of an estimate; ``–`` where there is none."""
+    if row["low"] != row["low"]:
+        return "–"
+    return f"{row['low'] * 100:.0f} – {row['high'] * 100:.0f} %" if kind == "proportion" else f"{row['low']:.2f} – {row['high']:.2f}"
+
+
+def file_lines(ledger: "pd.DataFrame", runs: int, most: int = MOST_FAILED) -> list[str]:
+    """Say how many runs and files there are, and which files failed (at most so many)."""
+    counts = ledger["status"].value_counts()
+    seen = ", ".join(f"{counts.get(status, 0)} {status}" for status in ("used", "skipped", "failed"))
+    lines = [f"\n{counted(runs, 'run')}; {counted(len(ledger), 'file')}: {seen}"]
+    failed = ledger[ledger["status"] == "failed"]
+    lines += [f"  failed: {plain(row.source)}: {plain(row.reason)}" for row in failed.head(most).itertuples()]
+    return lines + [f"  … {len(failed) - most} more; the ledger holds them all"] * (len(failed) > most)
+
+
+def counted(n: int, what: str) -> str:
+    """Write a number with what it counts: ``1 run``, ``2 runs``."""
+    return f"{n} {what}" + "s" * (n != 1)
+
+
+def glance(
+    kind: LogKind,
+    sources: Sequence[str],
+    options: Mapping[str, Any],
+    views: Mapping[str, Any],
+    reading: Mapping[str, Any],
+) -> str:
+    """Write the answer of a single local file, where the kind has a quick way to it; else an empty text."""
+    if kind.glance is None or len(sources) != 1 or "://" in sources[0] or has_magic(sources[0]):
+        return ""
+    path = resolve(sources[0])
+    return kind.glance(path, options, views) if os.path.isfile(path) else ""
+
+
+def check_output(kind: LogKind, path: str) -> None:
+    """Refuse an output file before any work is done for it.
+
+    Raises
+    ------
+    SourceError
+        For an ending that the kind does not write, or a folder that is not there.
+    """
+    if not path.lower().endswith(kind.suffixes):
+        raise SourceError(f"{path}: the output's name must end in {', '.join(kind.suffixes)}")
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise SourceError(f"{path}: no folder {folder}")
+
+
+def write_output(logs: "Logs", views: Mapping[str, Any], path: str) -> None:
+    """Write ``--output``: what the kind writes, else its runs."""
+    from evalkit.io.write import write_frame
+
+    if logs.kind.write:
+        logs.kind.write(logs, views, path)
+    else:
+        write_frame(logs.runs, path)
+
+
+def fit_table(rows: Sequence[dict[str, str]], *, left: int = 1, spare: Sequence[str] = (), width: int | None) -> str:
+    """Write a table that keeps to a width, as far as it can.
+
+    Where it is too wide, headers get a second line, columns of `spare` that hold nothing but zeros are left out, then
+    the first of `spare` at all, then names are cut.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        The same keys, the headers, in every row.
+    left : int
+        How many columns hold names, and stand to the left.
+    spare : sequence of str
+        Headers of counts, the one that is missed least first.
+    width : int or None
+        In characters; None: any.
+    """
+    table = [dict(row) for row in rows]
+    text = _write(table, left, broken=False)
+    if width is None or _width(text) <= width:
+        return text
+    for name in [name for name in spare if all(row[name] == "0" for row in table)]:
+        table = [{key: cell for key, cell in row.items() if key != name} for row in table]
+    text = _write(table, left, broken=True)
+    if _width(text) > width and spare:
+        table = [{key: cell for key, cell in row.items() if key != spare[0]} for row in table]
+        text = _write(table, left, broken=True)
+    for name in list(table[0])[:left]:
+        if (over := _width(text) - width) > 0:
+            keep = max(max(len(row[name]) for row in table) - over, _SHORTEST, len(name))
+            shown = labels([row[name] for row in table], keep)
+            table = [{**row, name: shown[row[name]]} for row in table]
+            text = _write(table, left, broken=True)
+    return text
+
+
+def _write(table: list[dict[str, str]], left: int, *, broken: bool) -> str:
+    """Write rows below their headers; as plain rows, since tabulate makes columns wider than their headers."""
+    from tabulate import tabulate
+
+    names = list(table[0])
+    heads = [name.rpartition(" ")[::2] if broken else ("", name) for name in names]
+    above, below = ([head[i] for head in heads] for i in (0, 1))
+    rows = [above] * any(above) + [below]
+    cells = [list(row.values()) for row in table]
+    rules = ["-" * max(map(len, column)) for column in zip(*rows, *cells, strict=True)]
+    align = ["left"] * left + ["right"] * (len(names) - left)
+    return tabulate([*rows, rules, *cells], tablefmt="plain", colalign=align, disable_numparse=True)
+
+
+def _width(text: str) -> int:
+    return max(map(len, text.splitlines()))
