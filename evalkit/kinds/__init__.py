@@ -20,6 +20,7 @@ _WHERE = {
     "kind_named": "registry",
     "kind_names": "registry",
     "load": "logs",
+    "no_records": "logs",
     "nothing_used": "detect",
     "read_records": "logs",
     "run_columns": "runs",

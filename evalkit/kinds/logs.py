@@ -140,6 +140,12 @@ def read_records(
         return _current_records(kind, named, pattern or kind.pattern, recursive=recursive, jobs=jobs)
 
 
+def no_records(kind: LogKind) -> Records:
+    """Give the records of no file at all."""
+    store = RecordStore("", kind.records)
+    return Records({name: store.table(name) for name in kind.records}, store.table("files"), Listing("", [], {}, {}))
+
+
 def entries_of(records: Records) -> list[Entry]:
     """Give the ledger of records: the files of the source, as they were parsed."""
     columns = (records.files[name].to_pylist() for name in (*Entry._fields, "context"))

@@ -131,6 +131,8 @@ class LogKind:
         What `assemble` may be told, and what the text in a terminal may be told.
     context_files : function of paths
         Names files above the source that tell something of it; those that are not there are left out.
+    companions : function of path
+        Names files whose change is a change of this one, such as a database's write-ahead log.
     pattern : str
         Glob for the names of files.
     chunk, parallel_from : int
@@ -160,6 +162,7 @@ class LogKind:
     options: Sequence[Option] = ()
     views: Sequence[Option] = ()
     context_files: Callable[[Sequence[str]], Iterable[str]] = lambda files: ()
+    companions: Callable[[str], Sequence[str]] = lambda path: ()
     pattern: str = "*"
     chunk: int = 10_000
     parallel_from: int = 2_000
