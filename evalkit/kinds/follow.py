@@ -20,7 +20,7 @@ from evalkit.io.sources import MISSING, FileState, Listing, Source, list_source,
 from evalkit.io.text import plain
 from evalkit.kinds.logs import Logs, assemble
 from evalkit.kinds.registry import LogKind
-from evalkit.kinds.update import Changes, known_files, records_of, update
+from evalkit.kinds.update import Changes, records_of, update
 
 SETTLE = 10.0  # seconds after its last change in which a broken file counts as being written
 MOST_FAILED = 3  # lines on files that could not be read
@@ -196,11 +196,10 @@ class Following:
         """Say how many files there are, and which failed."""
         from evalkit.io.ledger import summarise
 
-        files = known_files(self._store)
         table = self._store.table("files")
         columns = (table[name].to_pylist() for name in ("source", "status", "reason", "context"))
         rows = [row for row in zip(*columns, strict=True) if not row[3] and row[0] not in self.changes.held]
-        if not files:
+        if not rows:
             return []
         root = self._listing.root.rstrip("/") + "/"
         failed = [(source.removeprefix(root), reason) for source, status, reason, _ in rows if status == "failed"]
