@@ -20,6 +20,7 @@ from evalkit.io.sources import MISSING, FileState, Listing, Source, list_source,
 from evalkit.io.text import plain
 from evalkit.kinds.logs import Logs, assemble
 from evalkit.kinds.registry import LogKind
+from evalkit.kinds.terminal import progress
 from evalkit.kinds.update import Changes, records_of, update
 
 SETTLE = 10.0  # seconds after its last change in which a broken file counts as being written
@@ -128,7 +129,7 @@ class Following:
         with storage(self._storage):
             self._update()
             look = Look(self.logs, self._quiet, self.changes.held, self._expected, self._idle, width)
-            text, done = self._kind.progress(look, self._options) if self.logs else (f"no {self._kind.title} yet", False)
+            text, done = progress(look, self._options) if self.logs else (f"no {self._kind.title} yet", False)
         read = self.changes.new + self.changes.changed
         status = f"{read} of {read + self.changes.unchanged} files new"
         status += f", {len(look.writing)} being written" * bool(look.writing)
