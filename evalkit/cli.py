@@ -129,14 +129,17 @@ def main() -> None:
     help="What construction scores are logged in.",
 )
 @click.option("--original-mtimes", is_flag=True, help="The files' times are the experiment's own: gives durations.")
-@click.option("--legacy", is_flag=True, help="Also what the original MineCollab scripts would have said, and why.")
+@click.option("--cooking", is_flag=True, help="Also cooking by blocked agents and by item, with overall rows.")
+@click.option("--legacy", is_flag=True, help="Also what the original MineCollab scripts say of the folders, and why.")
 @click.option("--output", help="Write the runs to FILE.csv, FILE.json or FILE.parquet.", metavar="FILE")
 @_reading
 @_following()
 @click.option(
     "--idle", type=click.FloatRange(0), metavar="SECONDS", help="As said above.  [default: the task's timeout]"
 )
-def mindcraft(runs, tasks, by, layout, scale, original_mtimes, legacy, output, reading, idle, expected, follow) -> None:
+def mindcraft(
+    runs, tasks, by, layout, scale, original_mtimes, cooking, legacy, output, reading, idle, expected, follow
+) -> None:
     """Show success rates of Mindcraft task runs: RUNS are folders, logs, quoted globs, URLs or a dataset of `collect`.
 
     With --follow, a run is finished once one of its logs holds a final message, or none of them has changed for --idle
@@ -146,7 +149,7 @@ def mindcraft(runs, tasks, by, layout, scale, original_mtimes, legacy, output, r
     if follow:
         from evalkit.mindcraft.follow import Following
 
-        _refuse("with --follow", legacy=legacy, output=output)
+        _refuse("with --follow", cooking=cooking, legacy=legacy, output=output)
         options = {"layout": layout, "scale": scale, "original_mtimes": original_mtimes}
         follow(Following(_one_or_many(runs), tasks, by=by, expected=expected, idle=idle, **options, **reading).look)
         return
@@ -156,10 +159,12 @@ def mindcraft(runs, tasks, by, layout, scale, original_mtimes, legacy, output, r
     if output:
         check_output(output)
     from evalkit.mindcraft import load
-    from evalkit.mindcraft.terminal import legacy_text, overview_text
+    from evalkit.mindcraft.terminal import cooking_text, legacy_text, overview_text
 
     logs = load(_one_or_many(runs), tasks, layout=layout, scale=scale, original_mtimes=original_mtimes, **reading)
     click.echo(overview_text(logs, by))
+    if cooking:
+        click.echo("\n" + cooking_text(logs))
     if legacy:
         click.echo("\n" + legacy_text(logs))
     if output:
