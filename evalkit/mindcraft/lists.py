@@ -21,7 +21,10 @@ def describe_runs(runs: pd.DataFrame, source: str) -> str:
     stale = int(is_stale(runs).sum())
     copies = f" Stale copies of other runs' logs among them, which count in no rate: {stale}."
     made = " These are made-up sample data: no model reached these scores."
-    return text + copies * bool(stale) + made * source.startswith("samples:")
+    without = int((~runs["has_definition"]).sum())
+    some = "" if without == len(runs) else f" for {without} of them"
+    ids = f" No task definition was given{some}: what can be is read from the ids."
+    return text + copies * bool(stale) + ids * bool(without) + made * source.startswith("samples:")
 
 
 def with_difficulty(runs: pd.DataFrame) -> pd.DataFrame:
