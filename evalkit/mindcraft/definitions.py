@@ -1,14 +1,14 @@
 """Task definitions: many files, and ids that mean different things in different files."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from evalkit.io import BrokenFileError, Ledger, SourceError, decode_json, list_files, read_files
 from evalkit.io.ledger import Entry
-from evalkit.mindcraft.facts import agent_count_of
+from evalkit.mindcraft.tasks import agent_count_of
+from evalkit.mindcraft.agent_log import describe
 from evalkit.mindcraft.format import ANYTHING, has_task_keys, is_task_definition, other_kind
-from evalkit.mindcraft.parse import describe
 
 Definition = dict[str, Any]
 MAX_DEPTH = 50  # blueprints, the deepest parts of real definitions, have 8 levels
@@ -139,6 +139,19 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
         if not any(entries[file].status == "used" for file in files):
             raise _no_definition(path, [entries[file] for file in files])
     return definitions
+
+
+Tasks = str | os.PathLike | Iterable[str | os.PathLike] | Mapping[str, Definition] | TaskDefinitions
+
+
+def as_definitions(tasks: Tasks) -> TaskDefinitions:
+    """Take task definitions as they are, or load the files that are named."""
+    if isinstance(tasks, TaskDefinitions):
+        return tasks
+    if isinstance(tasks, Mapping):
+        return TaskDefinitions(tasks)
+    paths = [tasks] if isinstance(tasks, (str, os.PathLike)) else list(tasks)
+    return load_task_definitions(*(path for path in paths if os.fspath(path)))
 
 
 def _no_definition(path: str, entries: list[Entry]) -> SourceError:

@@ -19,7 +19,7 @@ from evalkit.mindcraft.panels import (
     heatmap,
     item_by_blocked,
 )
-from evalkit.mindcraft.rates import counted
+from evalkit.mindcraft.analysis.rates import counted
 
 __all__ = [
     "by_blocked",

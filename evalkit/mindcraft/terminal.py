@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from tabulate import tabulate
 
 from evalkit.io import SourceError, plain
-from evalkit.io.names import short_paths
+from evalkit.io.text import short_paths
 from evalkit.mindcraft.format import CompletionStatus
 from evalkit.mindcraft.labels import key_of, names_of
 from evalkit.mindcraft.logs import MindcraftLogs
-from evalkit.mindcraft.originals import COMMIT
+from evalkit.mindcraft.legacy.scripts import COMMIT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,7 +154,7 @@ def summary_lines(runs: "pd.DataFrame", ledger: "pd.DataFrame", most: int = MOST
 def _notes(runs: "pd.DataFrame") -> list[str]:
     """Say what is left out of the rates, and what was assumed for them."""
     from evalkit.mindcraft.analysis import describe_scale
-    from evalkit.mindcraft.rates import NO_SCORE, has_score, is_stale
+    from evalkit.mindcraft.analysis.rates import NO_SCORE, has_score, is_stale
 
     stale, lines = int(is_stale(runs).sum()), []
     if stale:
@@ -177,7 +177,7 @@ def legacy_text(logs: MindcraftLogs, limit: int = 60) -> str:
         At most so many folders, and differences of one cause and script; a line says how many more there are.
     """
     from evalkit.mindcraft.legacy import legacy_summary
-    from evalkit.mindcraft.legacy_folders import ALL
+    from evalkit.mindcraft.legacy.folders import ALL
 
     totals, differences = legacy_summary(logs.runs, logs.other_folders)
     lines = [f"What the original scripts (kolbytn/mindcraft, tasks/ at commit {COMMIT}) say, and ours:"]

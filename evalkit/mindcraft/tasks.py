@@ -3,14 +3,13 @@
 import re
 from typing import Any, TypedDict
 
-from evalkit.mindcraft.format import DEFAULT_TIMEOUT, TASK_KEYS, positive_number
+from evalkit.mindcraft.format import DEFAULT_TIMEOUT, TASK_KEYS, as_int, positive_number
 
 PLAN_COMMAND = "!getCraftingPlan"
 METRICS = frozenset((
     "total_recipe_steps", "unique_target_items", "overall_difficulty_score", "difficulty_category",
     "max_steps_per_recipe", "blocked_agents_count",
 ))  # fmt: skip
-MAX_INT = 2**53  # above it, floats skip whole numbers
 _ROOMS = re.compile(r"materials?_(\d+)_rooms?_(\d+)")
 _BLOCKED = re.compile(r"_blocked_access_(\d+(?:_\d+)*)")
 _DEPTH = re.compile(r"_depth_(\d+)")
@@ -123,15 +122,6 @@ def metrics_of(definition: dict[str, Any]) -> dict[str, Any]:
         if name in METRICS or (isinstance(value, (int, float)) and name not in TASK_KEYS)
     }
     return {**top, **_mapping(definition.get("difficulty_metrics"))}
-
-
-def as_int(value: Any) -> int | None:
-    """Read a whole number, also from a string of one; None for one too large to be exact in a frame."""
-    try:
-        whole = not isinstance(value, bool) and abs(float(value)) < MAX_INT and float(value) == int(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return int(value) if whole else None
 
 
 def _blocked_agents(task_id: str, definition: dict[str, Any] | None) -> int | None:

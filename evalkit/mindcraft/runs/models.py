@@ -3,13 +3,14 @@
 import os
 import re
 import sys
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
 from evalkit.io import SourceError, absolute, is_url
-from evalkit.mindcraft.facts import type_of
-from evalkit.mindcraft.folders import RunFolder, is_experiment_name
-from evalkit.mindcraft.results import Results
+from evalkit.mindcraft.format import Results
+from evalkit.mindcraft.runs.layout import TaskFolder, is_experiment_name
+from evalkit.mindcraft.tasks import type_of
 
 UNKNOWN = "unknown"
 _TYPE_FOLDERS = ("cooking", "crafting", "construction", "techtree")
@@ -17,15 +18,21 @@ _FIELDS = ("model_name", "task_id", "task_type", "suite", "experiment")
 
 
 class Named(NamedTuple):
-    """A run's model, where the name comes from, its experiment's folder, and what else the path says."""
+    """A run's model, where the name comes from, its experiment, and what else the path and the results file say."""
 
     model_name: str
     model_source: str  # layout, results, s3_path, profile, parent_folder or unknown
+    experiment_folder: str
     experiment: str
-    fields: dict[str, str]
+    fields: Mapping[str, str]  # of the path: task_id, task_type, suite
+    results: Results
+    fits_layout: bool
 
 
-class Naming:
+_NO_RESULTS = Results(None, None, None)
+
+
+class ModelNames:
     """Names the model of every run of a source.
 
     Parameters
@@ -42,39 +49,47 @@ class Naming:
         self._results: dict[str, Results] = {}
         self._profiles: dict[str, set[str]] = {}
         self._layout = compile_layout(layout) if layout else None
+        self._known: dict[tuple, Named] = {}
 
-    def add_results(self, source: str, results: Results) -> None:
-        """Take what a results file says; it speaks of the runs in its folder and in the folders just below."""
-        place = os.path.dirname(absolute(source))
-        known = zip(self._results.get(place, results), results, strict=True)
-        self._results[place] = Results(*(new if was is None else was for was, new in known))
+    def add(self, source: str, results: Results, profile_model: str | None) -> None:
+        """Take what a results file or a profile says; it speaks of the runs in its folder and in those just below."""
+        folder = os.path.dirname(absolute(source))
+        if any(value is not None for value in results):
+            known = zip(self._results.get(folder, results), results, strict=True)
+            self._results[folder] = Results(*(new if was is None else was for was, new in known))
+        if profile_model is not None:
+            self._profiles.setdefault(folder, set()).add(profile_model)
 
-    def add_profile(self, source: str, model: str) -> None:
-        """Take the model that an agent profile names; it speaks of the same runs as a results file."""
-        self._profiles.setdefault(os.path.dirname(absolute(source)), set()).add(model)
-
-    def results_for(self, run: RunFolder) -> Results | None:
-        """Give the results file that speaks of a run."""
-        return next((self._results[p] for p in _places(run) if p in self._results), None)
-
-    def name(self, run: RunFolder) -> Named:
+    def name(self, run: TaskFolder) -> Named:
         """Name a run's model: stated layout, results file, S3-like path, profiles, parent folder, else unknown.
 
         Where an S3-like path begins above the loaded folder, chance may be at work: profiles come first, and the task's
         type must not be another one.
         """
+        if self._layout is not None or run.path in self._results or run.path in self._profiles:
+            return self._name(run)
+        experiment = _experiment_of(run)
+        named_type = s3_fields(experiment).get("task_type", "")
+        key = (experiment, run.flat, named_type and type_of(run.task_id, None, named_type))
+        if key not in self._known:  # there may be many runs of an experiment
+            self._known[key] = self._name(run)
+        return self._known[key]
+
+    def _name(self, run: TaskFolder) -> Named:
+        experiment = _experiment_of(run)
         match = self._match_layout(run)
         fields = match.groupdict() if match else {}
-        s3, s3_above = s3_fields(_places(run)[-1], self._above), s3_fields(_places(run)[-1])
-        kind = s3_above.get("task_type", "")
-        if type_of(run.task_id, None, kind) != type_of("", None, kind):
+        s3, s3_above = s3_fields(experiment, self._above), s3_fields(experiment)
+        named_type = s3_above.get("task_type", "")
+        if type_of(run.task_id, None, named_type) != type_of("", None, named_type):
             s3_above = {}
-        results = self.results_for(run)
-        profiles = next((self._profiles[p] for p in _places(run) if p in self._profiles), set())
-        parent = os.path.basename(_places(run)[-1])
+        places = dict.fromkeys((run.path, experiment))  # one and the same in the flat layout
+        results = next((self._results[path] for path in places if path in self._results), _NO_RESULTS)
+        profiles = next((self._profiles[path] for path in places if path in self._profiles), set())
+        parent = os.path.basename(experiment)
         sources = {
             "layout": fields.get("model_name"),
-            "results": results and results.model_name,
+            "results": results.model_name,
             "s3_path": s3.get("model_name"),
             "profile": " + ".join(sorted(profiles)),
             "s3_path above": s3_above.get("model_name"),
@@ -84,35 +99,27 @@ class Naming:
         source, model = next((source, model) for source, model in sources.items() if model)
         if source == "s3_path above":
             source, s3 = "s3_path", s3_above
-        experiment = _places(run)[-1]
-        if "experiment" in fields:
+        if match and "experiment" in fields:
             experiment = match.string[: match.end("experiment")]
         elif parent == model:  # arranged by hand: the models of an experiment lie side by side
             experiment = os.path.dirname(experiment)
-        # one string for all runs of an experiment: there may be many
-        return Named(sys.intern(model), source, sys.intern(experiment), {**s3, **fields} if fields else s3)
+        fields = {**s3, **fields}
+        name = fields.get("experiment") or os.path.basename(experiment)
+        fits = self._layout is None or match is not None
+        # one string for all runs of an experiment
+        return Named(sys.intern(model), source, sys.intern(experiment), sys.intern(name), fields, results, fits)
 
-    def fits_layout(self, run: RunFolder) -> bool:
-        """Tell whether a run's path fits the layout that was stated, if one was."""
-        return self._layout is None or self._match_layout(run) is not None
-
-    def _match_layout(self, run: RunFolder) -> re.Match | None:
+    def _match_layout(self, run: TaskFolder) -> re.Match | None:
         if self._layout is None:
             return None
         whole, last = self._layout
-        path = os.path.join(run.place, run.task_id if run.flat else "")
+        path = os.path.join(run.path, run.task_id if run.flat else "")
         path = path.replace(os.sep, "/").rstrip("/")
         return whole.match(path, len(self._root.rstrip(os.sep)) + 1) or last.search(path)
 
 
-def _places(run: RunFolder) -> tuple[str, ...]:
-    """Give a run's own folder and its experiment's, the same one in the flat layout."""
-    return (run.place,) if run.flat else _with_parent(run.place)
-
-
-@lru_cache(maxsize=16)  # all that is asked of one run is asked at once
-def _with_parent(place: str) -> tuple[str, str]:
-    return place, os.path.dirname(place)
+def _experiment_of(run: TaskFolder) -> str:
+    return run.path if run.flat else os.path.dirname(run.path)
 
 
 def compile_layout(layout: str) -> tuple[re.Pattern, re.Pattern]:

@@ -1,6 +1,6 @@
 """Frames of runs in, frames of estimates out: the door to rates, task types, comparisons and lists."""
 
-from evalkit.mindcraft.by_task import (
+from evalkit.mindcraft.analysis.task_types import (
     construction_by_task,
     construction_scores,
     cooking,
@@ -13,7 +13,7 @@ from evalkit.mindcraft.by_task import (
     crafting_groups,
     describe_scale,
 )
-from evalkit.mindcraft.comparison import (
+from evalkit.mindcraft.analysis.comparison import (
     compare_models,
     conclude_blocked,
     cooking_trend,
@@ -23,7 +23,7 @@ from evalkit.mindcraft.comparison import (
     select,
 )
 from evalkit.mindcraft.legacy import legacy_summary
-from evalkit.mindcraft.lists import (
+from evalkit.mindcraft.analysis.listings import (
     ambiguous_definitions,
     describe_runs,
     event_means,
@@ -36,7 +36,7 @@ from evalkit.mindcraft.lists import (
     without_score,
     zero_scores,
 )
-from evalkit.mindcraft.rates import (
+from evalkit.mindcraft.analysis.rates import (
     best_model,
     both_ways,
     completion_by,

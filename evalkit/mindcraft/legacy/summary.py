@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from evalkit.mindcraft.legacy_causes import differences
-from evalkit.mindcraft.legacy_folders import (
+from evalkit.mindcraft.legacy.causes import differences
+from evalkit.mindcraft.legacy.folders import (
     ALL,
     blocked_of,
     crafting_groups_of,
@@ -22,8 +22,8 @@ from evalkit.mindcraft.legacy_folders import (
     task_folders,
     their_successes,
 )
-from evalkit.mindcraft.originals import FolderReading
-from evalkit.mindcraft.rates import is_stale
+from evalkit.mindcraft.legacy.scripts import FolderReading
+from evalkit.mindcraft.analysis.rates import is_stale
 
 COLUMNS = ["script", "folder", "model_name", "group", "unit", "their_n", "their_successes", "their_rate"]
 COLUMNS += ["our_n", "our_successes", "our_rate", "note"]

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 import pandas as pd
 
 from evalkit.io import absolute
-from evalkit.mindcraft.by_task import CRAFTING_GROUPS
-from evalkit.mindcraft.originals import FolderReading, folder_from_text
+from evalkit.mindcraft.analysis.task_types import CRAFTING_GROUPS
+from evalkit.mindcraft.legacy.scripts import FolderReading, folder_from_text
 
 ALL = "all"
 _COOKING = "multiagent_cooking_"

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from evalkit.mindcraft.format import CompletionStatus
-from evalkit.mindcraft.naming import UNKNOWN
+from evalkit.mindcraft.runs.models import UNKNOWN
 from evalkit.stats import estimate_by
 
 Missing = Literal["failure", "exclude"]
