@@ -126,7 +126,9 @@ def load(
         kind, source, pattern=pattern, recursive=recursive, jobs=jobs, storage_options=storage_options
     )
     if "used" not in records.files["status"].to_pylist():
-        raise nothing_used(_names(source), entries_of(records), kind.title, pattern or kind.pattern, recursive=recursive)
+        with storage(storage_options):
+            entries, asked = entries_of(records), pattern or kind.pattern
+            raise nothing_used(_names(source), entries, kind.title, asked, recursive=recursive)
     return assemble(kind, records, options, ", ".join(_names(source)), storage_options)
 
 
