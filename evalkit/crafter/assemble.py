@@ -19,7 +19,7 @@ from evalkit.crafter.scoring import (
     score_counts,
     score_event,
 )
-from evalkit.crafter.table import ACHIEVEMENT_ROWS, EPISODES, EVENTS, FLAGS, order_difficulties
+from evalkit.crafter.table import ACHIEVEMENT_ROWS, EPISODES, EVENTS, FLAGS, order_difficulties, order_flags
 from evalkit.io import Entry, SourceError, absolute, frame_of, paused_gc
 from evalkit.kinds import Assembled, Records, run_ids
 
@@ -173,18 +173,18 @@ def _episodes(
 
 
 def _flags(episodes: "pa.Table", counting: Counting) -> list[list[str]]:
-    """Give the flags of each episode, in the order of `FLAGS`; what the decoder recovered comes last."""
+    """Give the flags of each episode, in their order."""
     sessions = episodes["session_id"].to_pylist()
     files = Counter(sessions)
     rows = []
     columns = episodes["flags"].to_pylist(), episodes["foreign"].to_pylist(), sessions
     for own, foreign, session in zip(*columns, strict=True):
-        raised = {*own}
+        raised = list(own)
         if foreign and counting == "hook":
-            raised.add("unknown_to_original")
+            raised.append("unknown_to_original")
         if session is not None and files[session] > 1:
-            raised.add("duplicate_session")
-        rows.append([flag for flag in FLAGS if flag in raised] + [flag for flag in own if flag not in FLAGS])
+            raised.append("duplicate_session")
+        rows.append(order_flags(raised))
     return rows
 
 

@@ -1,11 +1,12 @@
 """Scoring of events, files and folders: what users call."""
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from evalkit.crafter.format import Event, Trace
-from evalkit.crafter.parse import UNKNOWN, fit, read_trace
+from evalkit.crafter.parse import UNKNOWN, fit, open_trace, read_trace
 from evalkit.crafter.scoring import (
     NO_SCORED_EVENTS,
     WEIGHTS,
@@ -17,9 +18,8 @@ from evalkit.crafter.scoring import (
     score_event,
     score_verdicts,
 )
-from evalkit.crafter.table import FLAGS
-from evalkit.io import BrokenFileError, Ledger, Source, StorageOptions, read_file, unescape_surrogates
-from evalkit.kinds import entries_of, read_records
+from evalkit.crafter.table import order_flags
+from evalkit.io import BrokenFileError, Entry, Ledger, read_file, unescape_surrogates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,6 +56,10 @@ class TraceScores(list[TraceScore]):
     def __init__(self, results: Iterable[TraceScore], ledger: Ledger) -> None:
         super().__init__(sorted(results, key=lambda result: -result["total_score"]))
         self.ledger = ledger
+        sessions = Counter(result["session_id"] for result in self if result["session_id"] is not None)
+        for result in self:
+            if sessions[result["session_id"]] > 1:
+                result["flags"] = order_flags([*result["flags"], "duplicate_session"])
 
 
 def evaluate_event(
@@ -119,59 +123,12 @@ def evaluate_trace(
     return _result(path, trace, notes, weights, counting)
 
 
-def evaluate_all_traces(
-    trace_dir: Source,
-    pattern: str = PATTERN,
-    weights: Mapping[str, float] = WEIGHTS,
-    counting: Counting = "achievement",
-    *,
-    recursive: bool = True,
-    jobs: int | None = None,
-    storage_options: StorageOptions = None,
-) -> TraceScores:
-    """Score the traces of a folder, also those of folders below.
-
-    Memory does not grow with the number of traces, beside their results of about 1 kB each.
-
-    Parameters
-    ----------
-    trace_dir : str, path, or several of them
-        A folder, or one file; ``samples:crafter`` for the samples. Also globs and URLs: see `evalkit.io.list_source`.
-        A dataset of `collect` stands for the folder that it was collected from.
-    pattern : str
-        Glob for file names.
-    weights, counting
-        As for `evaluate_event`.
-    recursive : bool
-        False: only the folder's own files, as the original trace_eval reads it.
-    jobs : int, optional
-        Processes to read with; see `evalkit.io.parse_files`.
-    storage_options : mapping, optional
-        For the file systems behind URLs, as fsspec takes them.
-
-    Returns
-    -------
-    TraceScores
-        A list sorted by total_score, from high to low; files that can't be read, and files that are no traces, are in
-        its `ledger` only. Empty where no file is a trace: `load` and the command raise there.
-
-    Raises
-    ------
-    evalkit.io.SourceError
-        Where `trace_dir` is not there or can't be listed.
-    """
-    from evalkit.crafter.assemble import assemble
-    from evalkit.crafter.kind import KIND
-
-    rules = {"weights": check_rules(weights, counting), "counting": counting}
-    options = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
-    records = read_records(KIND, trace_dir, **options)
-    ledger = Ledger()
-    ledger.entries += entries_of(records)
-    if not len(records.tables["episodes"]):
-        return TraceScores([], ledger)
-    episodes = assemble(records, rules).frames["episodes"]
-    return TraceScores(results_of(episodes, rules), ledger)
+def evaluate_file(
+    path: str, data: bytes | OSError, weights: dict[str, float], counting: Counting
+) -> tuple[Entry, TraceScore | None]:
+    """Score what one file says: its entry for the ledger, and its result where it is a trace."""
+    entry, read = open_trace(path, data)
+    return entry, None if read is None else _result(path, *read, weights, counting)
 
 
 def results_of(episodes: "pd.DataFrame", rules: Mapping[str, Any]) -> list[TraceScore]:
@@ -227,7 +184,7 @@ def _result(
         score_by_achievement=scored.by_counting["achievement"],
         score_by_hook=scored.by_counting["hook"],
         suspect_invalid_actions=sum(verdict.suspect for verdict in judged.verdicts),
-        flags=[flag for flag in FLAGS if flag in (*judged.flags, *notes, *foreign)] + [n for n in notes if n not in FLAGS],
+        flags=order_flags([*judged.flags, *notes, *foreign]),
         weights=weights,
         counting=counting,
     )

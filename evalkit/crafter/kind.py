@@ -1,18 +1,24 @@
 """Crafter traces as a kind of log, and the short ways to their frames."""
 
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from evalkit.crafter.evaluate import PATTERN
+from evalkit.crafter.evaluate import PATTERN, TraceScores, evaluate_file, results_of
 from evalkit.crafter.scoring import COUNTINGS, WEIGHTS, Counting, check_rules
 from evalkit.crafter.table import RECORDS, TABLES, parse_file
-from evalkit.io import Source, StorageOptions
-from evalkit.kinds import Assembled, LogKind, Logs, Look, Option, Records
+from evalkit.io import Ledger, Source, StorageOptions, list_source, parse_files, storage
+from evalkit.io.records import read_manifest
+from evalkit.kinds import Assembled, LogKind, Logs, Look, Option, Records, entries_of, read_records
 from evalkit.kinds import load as load_kind
+from evalkit.kinds.collect import collect as collect_kind
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from evalkit.kinds.update import Changes
 
 SUMMARY = "Scores of Crafter session traces."
 _TRACE = re.compile(rb'"event_history"|"session_time_steps"|"session_metadata"')
@@ -99,6 +105,50 @@ KIND = LogKind(
 )
 
 
+def evaluate_all_traces(
+    trace_dir: Source,
+    pattern: str = PATTERN,
+    weights: Mapping[str, float] = WEIGHTS,
+    counting: Counting = "achievement",
+    *,
+    recursive: bool = True,
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
+) -> TraceScores:
+    """Score the traces of a folder, also those of folders below.
+
+    Memory does not grow with the number of traces, beside their results of about 1 kB each.
+
+    Parameters
+    ----------
+    trace_dir, pattern, weights, counting, recursive, jobs, storage_options
+        As `path` and the others of `load`.
+
+    Returns
+    -------
+    TraceScores
+        A list sorted by total_score, from high to low; files that can't be read, and files that are no traces, are in
+        its `ledger` only. Empty where no file is a trace: `load` and the command raise there.
+
+    Raises
+    ------
+    evalkit.io.SourceError
+        Where `trace_dir` is not there or can't be listed.
+    """
+    rules = {"weights": check_rules(weights, counting), "counting": counting}
+    ledger = Ledger()
+    with storage(storage_options):
+        sources = [trace_dir] if isinstance(trace_dir, (str, os.PathLike)) else list(trace_dir)
+        if any(map(read_manifest, sources)):
+            records = read_records(KIND, sources, pattern=pattern, recursive=recursive)
+            ledger.entries += entries_of(records)
+            return TraceScores(results_of(_assemble(records, rules).frames["episodes"], rules), ledger)
+        files = list_source(sources, pattern, recursive=recursive).files
+        found = list(parse_files(files, partial(evaluate_file, **rules), jobs, KIND.parallel_from))
+    ledger.entries += [entry for entry, _ in found]
+    return TraceScores([result for _, result in found if result is not None], ledger)
+
+
 def load(
     path: Source,
     pattern: str = PATTERN,
@@ -152,6 +202,43 @@ def load(
     return load_kind(
         KIND, path, options, pattern=pattern, recursive=recursive, jobs=jobs, storage_options=storage_options
     )
+
+
+def collect(
+    source: Source,
+    output: str | os.PathLike,
+    pattern: str = PATTERN,
+    *,
+    recursive: bool = True,
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> "Changes":
+    """Collect session traces into a dataset, which `load` takes in place of their folder, or bring it up to date.
+
+    What hooks say is kept, not what it is worth: `load` weighs and counts a dataset as it is told.
+
+    Parameters
+    ----------
+    source, pattern, recursive, jobs, storage_options
+        As for `load`; the dataset keeps to its pattern and depth.
+    output : str or path
+        The dataset's folder, or a URL.
+    progress : function of (files read, files to read), optional
+        Called after each chunk of files.
+
+    Returns
+    -------
+    Changes
+        How many files were new, changed, vanished and unchanged.
+
+    Raises
+    ------
+    SourceError
+        As `evalkit.kinds.collect`.
+    """
+    reading = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
+    return collect_kind(KIND, source, output, **reading, progress=progress)
 
 
 def episodes_df(path: Source, **options: Any) -> "pd.DataFrame":

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evalkit.crafter.format import Call, Count, Event, Metadata, State, Trace
-from evalkit.io import BrokenFileError, WrongShapeError, decode_json
-from evalkit.io import Entry
+from evalkit.io import BrokenFileError, Entry, WrongShapeError, decode_json
 
 UNKNOWN = "unknown"
 MALFORMED = "malformed_fields"

@@ -1,10 +1,10 @@
 """Session traces as tables: what is recorded of a file, and the frames of episodes, events and achievements."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from evalkit.crafter.game import ACHIEVEMENTS, TIER_OF, TIERS
+from evalkit.crafter.game import TIERS
 from evalkit.crafter.parse import UNKNOWN, kind_of, open_trace, sum_tokens, tokens_of, turn_of
 from evalkit.crafter.scoring import WEIGHTS, band, judge_trace
 from evalkit.io import Column, frame
@@ -192,3 +192,9 @@ def order_difficulties(found: Iterable[str]) -> list[str]:
     """Put difficulties in their natural order: easy, medium, hard, others by name, unknown; none twice."""
     order = {name: place for place, name in enumerate(TIERS)} | {UNKNOWN: len(TIERS) + 1}
     return sorted(set(found), key=lambda name: (order.get(name, len(TIERS)), name))
+
+
+def order_flags(raised: Iterable[str]) -> list[str]:
+    """Put flags in the order of `FLAGS`; what the decoder recovered comes last."""
+    raised = dict.fromkeys(raised)
+    return [flag for flag in FLAGS if flag in raised] + [flag for flag in raised if flag not in FLAGS]

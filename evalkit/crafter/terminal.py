@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pandas as pd
@@ -11,7 +12,7 @@ from evalkit.crafter.evaluate import Group, results_of
 from evalkit.crafter.printing import ledger_text, trace_text
 from evalkit.crafter.scores import interval_cells, interval_text, number
 from evalkit.crafter.scoring import BANDS, WEIGHTS, Counting
-from evalkit.io import Entry, labels, short_paths, write_frame, write_text
+from evalkit.io import Entry, SourceError, labels, resolve, short_paths, write_frame, write_text
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Look
 
@@ -22,8 +23,10 @@ _NAME, _FILE, _STRIP = 40, 120, 40  # characters of a model, of a file's path, a
 
 
 def describe(logs: Logs, views: Mapping[str, Any]) -> str:
-    """Write the answer of logs; with the view `verbose` after every trace, with `by_difficulty` also by that."""
+    """Write the answer of logs: of one file its trace, else the summary; `verbose` writes every trace before it."""
     episodes, rules = logs.episodes, logs.rules
+    if _is_one_file(logs):
+        return f"{trace_text(*results_of(episodes, rules))}\n"
     by = ["model_name"] * (episodes["model_name"].nunique() > 1) + ["difficulty"] * bool(views.get("by_difficulty"))
     parts = []
     if views.get("verbose"):
@@ -32,6 +35,12 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> str:
     parts.append(summary_text(episodes, by, rules["weights"], rules["counting"]))
     entries = [Entry(*row) for row in logs.ledger.itertuples(index=False)]
     return "\n\n".join([*parts, ledger_text(entries)])
+
+
+def _is_one_file(logs: Logs) -> bool:
+    with suppress(SourceError):  # of several sources, whose names stand in one text
+        return logs.ledger["source"].tolist() == [resolve(logs.source)]
+    return False
 
 
 def progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:

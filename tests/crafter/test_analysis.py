@@ -33,7 +33,7 @@ def traces(folder):
 
 @pytest.fixture(scope="module")
 def empty(traces):
-    return type(traces)(*(frame.iloc[:0] for frame in traces))
+    return tuple(frame.iloc[:0] for frame in traces)
 
 
 def test_mean_scores_leave_out_aborted_traces_and_say_so(traces):

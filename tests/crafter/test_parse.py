@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.crafter import evaluate_event, evaluate_trace
-from evalkit.crafter.format import Trace
-from evalkit.crafter.parse import OtherShapeError, describe, fit, kind_of, read_trace, turn_of, without_images
 from evalkit.crafter.assemble import assemble
+from evalkit.crafter.format import Trace
 from evalkit.crafter.kind import KIND
+from evalkit.crafter.parse import OtherShapeError, describe, fit, kind_of, read_trace, turn_of, without_images
 from evalkit.crafter.scoring import WEIGHTS, judge_trace
 from evalkit.crafter.table import parse_file
 from evalkit.io import BrokenFileError
