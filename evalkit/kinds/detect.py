@@ -18,6 +18,7 @@ HEAD = 65_536  # bytes of a file that are looked at
 MOST = 200  # files that are looked at
 MOST_CAUSES = 3  # that are named
 
+_BROAD = ("mindcraft",)  # kinds that are asked last: what tells their logs, messages with roles, others hold too
 # logs that no kind reads (yet), so that an error can name them
 _FOREIGN = {
     "inspect_ai log": re.compile(
@@ -38,7 +39,7 @@ def recognise(head: bytes) -> Look | None:
     for title, pattern in _FOREIGN.items():
         if pattern.search(head):
             return Look("", title)
-    for name in kind_names():
+    for name in sorted(kind_names(), key=lambda name: name in _BROAD):
         if title := kind_named(name).recognises(head):
             return Look(name, title)
     return None
