@@ -1,30 +1,33 @@
-"""Scoring of events, files and folders: what users call."""
+"""What events and single files are worth, as results, and results as text; no pandas is needed here."""
 
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from evalkit.crafter.format import Event, Trace
-from evalkit.crafter.parse import UNKNOWN, fit, open_trace, read_trace
+from evalkit.crafter.format import UNKNOWN, WEIGHTS, Event, Trace, fit, read_trace
+from evalkit.crafter.parse import judge_trace, open_trace
 from evalkit.crafter.scoring import (
+    DIGITS,
     NO_SCORED_EVENTS,
-    WEIGHTS,
     Counting,
     EventScore,
     check_rules,
-    judge_trace,
     read_hooks,
     score_event,
     score_verdicts,
 )
 from evalkit.crafter.table import order_flags
-from evalkit.io import BrokenFileError, Entry, Ledger, read_file, unescape_surrogates
+from evalkit.io import BrokenFileError, Entry, Ledger, plain, read_file, unescape_surrogates
 
 if TYPE_CHECKING:
     import pandas as pd
 
-PATTERN = "*.json"
+NAMES = {name: name.replace("_", " ").capitalize() + "s" for name in WEIGHTS}
+_OTHER = {
+    "achievement": ("score_by_hook", "Per hook", "every hook counts once"),
+    "hook": ("score_by_achievement", "Per achievement", "every achievement that a hook names counts"),
+}
 Group = Literal["model_name", "difficulty"]
 
 
@@ -205,3 +208,41 @@ def _broken(path: str | os.PathLike, error: str, weights: dict[str, float]) -> T
         weights=weights,
         error=error,
     )
+
+
+def print_trace_evaluation(result: TraceScore) -> None:
+    """Print one trace: score, events, breakdown, trajectory, and notes where something needs a second look.
+
+    Parameters
+    ----------
+    result : TraceScore
+        As `evaluate_trace` returns it; of its keys the first five are needed.
+    """
+    print(trace_text(result))
+
+
+def trace_text(result: TraceScore) -> str:
+    """Write what `print_trace_evaluation` prints."""
+    lines = [f"📊 Trace: {plain(result['trace_file'])}"]
+    if result["total_score"] is None:
+        return "\n".join([*lines, f"   Error: {plain(result['error'])}"])
+    lines += [f"   Score: {round(result['total_score'], 2) + 0.0:.2f}", f"   Events: {result['num_events']}"]
+    lines.append("   Breakdown:")
+    for name, count in result["counts"].items():
+        weight = result.get("weights", WEIGHTS)[name]
+        lines.append(f"     {NAMES[name]}: {count} × {weight} = {count * weight:.2f}")
+    lines += _other_counting(result)
+    lines.append(f"   Trajectory: {result['trajectory']}")
+    if suspect := result.get("suspect_invalid_actions"):
+        invalid = result["counts"]["invalid_action"]
+        lines.append(f"   Suspect: {suspect} of {invalid} invalid actions, judged over turns of several actions")
+    if others := [flag.replace("_", " ") for flag in result.get("flags", []) if flag != "suspect_invalid_actions"]:
+        lines.append(f"   Flags: {', '.join(others)}")
+    return "\n".join(lines)
+
+
+def _other_counting(result: TraceScore) -> list[str]:
+    key, title, meaning = _OTHER[result.get("counting", "achievement")]
+    score = result.get(key)
+    differs = score is not None and round(score - result["total_score"], DIGITS)
+    return [f"   {title}: {round(score, 2) + 0.0:.2f} ({meaning})"] if differs else []

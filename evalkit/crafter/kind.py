@@ -6,21 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from evalkit.crafter.evaluate import PATTERN, TraceScores, evaluate_file, results_of
-from evalkit.crafter.scoring import COUNTINGS, WEIGHTS, Counting, check_rules
-from evalkit.crafter.table import RECORDS, TABLES, parse_file
+from evalkit.crafter.evaluate import TraceScores, evaluate_file, evaluate_trace, results_of, trace_text
+from evalkit.crafter.format import WEIGHTS
+from evalkit.crafter.parse import parse_file
+from evalkit.crafter.scoring import COUNTINGS, Counting, check_rules
+from evalkit.crafter.table import RECORDS, TABLES
 from evalkit.io import Ledger, Source, StorageOptions, list_source, parse_files, storage
-from evalkit.io.records import read_manifest
-from evalkit.kinds import Assembled, LogKind, Logs, Look, Option, Records, entries_of, read_records
-from evalkit.kinds import load as load_kind
-from evalkit.kinds.collect import collect as collect_kind
+from evalkit.kinds import Assembled, LogKind, Option, Records
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from evalkit.kinds import Logs, Look
     from evalkit.kinds.update import Changes
 
-SUMMARY = "Scores of Crafter session traces."
+PATTERN = "*.json"
 _TRACE = re.compile(rb'"event_history"|"session_time_steps"|"session_metadata"')
 _BENCHMARK = re.compile(
     rb'"achievement_collect_wood"|"episode_return".*"progression"|"progression".*"episode_return"', re.DOTALL
@@ -33,28 +33,25 @@ def _assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     return assemble(records, options)
 
 
-def _describe(logs: Logs, views: Mapping[str, Any]) -> str:
+def _describe(logs: "Logs", views: Mapping[str, Any]) -> str:
     from evalkit.crafter.terminal import describe
 
     return describe(logs, views)
 
 
 def _glance(path: str, options: Mapping[str, Any], views: Mapping[str, Any]) -> str:
-    from evalkit.crafter.evaluate import evaluate_trace
-    from evalkit.crafter.printing import trace_text
-
     result = evaluate_trace(path, counting=options["counting"])
     asked = options["models"] or options["difficulty"] or result["total_score"] is None
     return "" if asked else f"{trace_text(result)}\n"
 
 
-def _progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
+def _progress(look: "Look", options: Mapping[str, Any]) -> tuple[str, bool]:
     from evalkit.crafter.terminal import progress
 
     return progress(look, options)
 
 
-def _write(logs: Logs, views: Mapping[str, Any], path: str) -> None:
+def _write(logs: "Logs", views: Mapping[str, Any], path: str) -> None:
     from evalkit.crafter.terminal import write
 
     write(logs, views, path)
@@ -67,7 +64,7 @@ def _recognise(head: bytes) -> str:
 KIND = LogKind(
     name="crafter",
     title="Crafter session trace",
-    summary=SUMMARY,
+    summary="Scores of Crafter session traces.",
     records=RECORDS,
     tables=TABLES,
     parse=parse_file,
@@ -135,11 +132,15 @@ def evaluate_all_traces(
     evalkit.io.SourceError
         Where `trace_dir` is not there or can't be listed.
     """
+    from evalkit.io.records import read_manifest
+
     rules = {"weights": check_rules(weights, counting), "counting": counting}
     ledger = Ledger()
     with storage(storage_options):
         sources = [trace_dir] if isinstance(trace_dir, (str, os.PathLike)) else list(trace_dir)
         if any(map(read_manifest, sources)):
+            from evalkit.kinds.logs import entries_of, read_records
+
             records = read_records(KIND, sources, pattern=pattern, recursive=recursive)
             ledger.entries += entries_of(records)
             return TraceScores(results_of(_assemble(records, rules).frames["episodes"], rules), ledger)
@@ -160,7 +161,7 @@ def load(
     recursive: bool = True,
     jobs: int | None = None,
     storage_options: StorageOptions = None,
-) -> Logs:
+) -> "Logs":
     """Read the session traces of a folder, also those of folders below.
 
     Parameters
@@ -197,6 +198,8 @@ def load(
         Where `path` is not there, none of its files is a session trace, or no trace is of the models or the difficulty
         asked for.
     """
+    from evalkit.kinds.logs import load as load_kind
+
     rules = {"weights": check_rules(weights, counting), "counting": counting}
     options = {"models": tuple(models), "difficulty": difficulty, **rules}
     return load_kind(
@@ -237,6 +240,8 @@ def collect(
     SourceError
         As `evalkit.kinds.collect`.
     """
+    from evalkit.kinds.collect import collect as collect_kind
+
     reading = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
     return collect_kind(KIND, source, output, **reading, progress=progress)
 

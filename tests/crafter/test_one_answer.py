@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 
 from evalkit import crafter
 from evalkit.cli import main
-from evalkit.crafter import analysis, benchmark, evaluate_all_traces, figures, load, print_breakdown
+from evalkit.crafter import analysis, benchmark, evaluate_all_traces, figures, load, print_breakdown, unlocks
 from evalkit.crafter import print_evaluation_summary as print_summary
 from evalkit.crafter.kind import KIND
-from evalkit.crafter.table import EPISODES, episodes_of_results
+from evalkit.crafter.table import EPISODES
+from evalkit.crafter.terminal import episodes_of_results
 from evalkit.io import SourceError
+from evalkit.kinds import RUN_COLUMNS
 from evalkit.kinds.follow import Following
 from evalkit.reports import plan
 from evalkit.reports import run as run_reports
@@ -157,15 +159,15 @@ def test_no_figure_gives_two_models_one_label(tmp_path):
     episodes, _, achievements, _ = load(tmp_path)
     scores = analysis.mean_scores(episodes)
     by_difficulty = analysis.mean_scores(episodes, ["difficulty", "model_name"])
-    curve = analysis.unlock_curve(achievements, episodes)
+    curve = unlocks.unlock_curve(achievements, episodes)
     for ax in (
         figures.scores(episodes, scores),
         figures.breakdown(analysis.breakdown(episodes)),
-        figures.achievements(analysis.achievement_rates(achievements)),
+        figures.achievements(unlocks.achievement_rates(achievements)),
         figures.unlocks(curve),
         figures.trajectories(episodes),
         figures.estimates(by_difficulty, "difficulty", "model_name", xlabel="score"),
-        figures.against_references(analysis.progressions(episodes), benchmark.reference_scores(), xlabel="score"),
+        figures.against_references(unlocks.progressions(episodes), benchmark.reference_scores(), xlabel="score"),
     ):
         for number in "12":
             assert sum(f"name-{number}org" in text for text in drawn(ax)) == 1
@@ -311,10 +313,10 @@ def test_a_model_without_a_score_is_missing_with_its_reason(unscored):
         "scores": analysis.mean_scores(episodes),
         "breakdown": analysis.breakdown(episodes),
         "signs": analysis.sign_shares(episodes),
-        "progression": analysis.progressions(episodes),
-        "rates": analysis.achievement_rates(achievements),
-        "curve": analysis.unlock_curve(achievements, episodes),
-        "official": analysis.official_scores(achievements),
+        "progression": unlocks.progressions(episodes),
+        "rates": unlocks.achievement_rates(achievements),
+        "curve": unlocks.unlock_curve(achievements, episodes),
+        "official": unlocks.official_scores(achievements),
     }
     for name, table in tables.items():
         own = table[table["model_name"] == "alder"]
@@ -371,9 +373,9 @@ def test_a_hook_without_names_leaves_rates_open_and_fails_nothing(beside, tmp_pa
     if beside:
         put(tmp_path, "b.json", INVALID)
     episodes, _, achievements, _ = load(tmp_path)
-    (official,) = analysis.official_scores(achievements).to_dict("records")
-    rates = analysis.achievement_rates(achievements).set_index("achievement")
-    curve = analysis.unlock_curve(achievements, episodes)
+    (official,) = unlocks.official_scores(achievements).to_dict("records")
+    rates = unlocks.achievement_rates(achievements).set_index("achievement")
+    curve = unlocks.unlock_curve(achievements, episodes)
     n = int(beside)
     assert (official["n"], rates["n"].unique().tolist(), curve["n"].unique().tolist()) == (n, [n], [n])
     if beside:
@@ -397,8 +399,9 @@ def test_results_and_frames_are_the_same_episodes(tmp_path_factory, traces, coun
         put(folder, f"{i}.json", *hooks, model=f"m{i % 2}", task=task, aborted=aborted)
     loaded = load(folder, counting=counting).episodes.set_index("source")
     made = episodes_of_results(evaluate_all_traces(folder, counting=counting)).set_index("source").loc[loaded.index]
-    left_out = {"source", "run_id", "kind", "agent_type", "turns", "actions", "unlocked", "progression", "flags"}
-    left_out |= {"tokens_in", "tokens_out", "prompt_tokens", "completion_tokens", "total_tokens"}  # not in results
+    left_out = {column.name for column in RUN_COLUMNS} - {"model_name", "task_id", "score"}
+    left_out |= {"agent_type", "actions", "unlocked", "progression"}  # which results don't hold
+    left_out |= {"prompt_tokens", "completion_tokens", "total_tokens"}
     columns = [column.name for column in EPISODES if column.name not in left_out]
     pd.testing.assert_frame_equal(loaded[columns], made[columns])
     for by in ([], "model_name", "difficulty"):
