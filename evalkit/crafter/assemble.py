@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from evalkit.crafter.scoring import (
     score_event,
 )
 from evalkit.crafter.table import ACHIEVEMENT_ROWS, EPISODES, EVENTS, FLAGS, order_difficulties, order_flags
+from evalkit.crafter.turns import actions, turns
 from evalkit.io import Entry, SourceError, absolute, frame_of, paused_gc
 from evalkit.kinds import Assembled, Records, run_ids
 
@@ -32,7 +34,7 @@ _IDS = ("source", "model_name", "task_id", "difficulty")
 
 @paused_gc()
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
-    """Make the frames of episodes, events and achievements.
+    """Make the frames of episodes, events and achievements; those of turns and actions when they are asked for.
 
     Parameters
     ----------
@@ -51,7 +53,8 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         "events": _events(episodes, events, of, worth),
         "achievements": _achievements(episodes, *unlocks),
     }
-    return Assembled(frames, notes, {"rules": {"weights": weights, "counting": counting}})
+    lazy = {name: partial(make, frames["events"], events) for name, make in (("turns", turns), ("actions", actions))}
+    return Assembled(frames, notes, {"rules": {"weights": weights, "counting": counting}}, lazy)
 
 
 def _chosen(records: Records, models: Sequence[str], difficulty: str) -> "tuple[pa.Table, pa.Table, list[Entry]]":

@@ -10,14 +10,14 @@ from evalkit.crafter.evaluate import TraceScores, evaluate_file, evaluate_trace,
 from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.parse import parse_file
 from evalkit.crafter.scoring import COUNTINGS, Counting, check_rules
-from evalkit.crafter.table import RECORDS, TABLES
+from evalkit.crafter.table import LAZY_TABLES, RECORDS, TABLES
 from evalkit.io import Ledger, Source, StorageOptions, list_source, parse_files, storage
 from evalkit.kinds import Assembled, LogKind, Option, Records
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evalkit.kinds import Logs, Look
+    from evalkit.kinds import Logs, Look, Transcript
     from evalkit.kinds.update import Changes
 
 PATTERN = "*.json"
@@ -51,6 +51,12 @@ def _progress(look: "Look", options: Mapping[str, Any]) -> tuple[str, bool]:
     return progress(look, options)
 
 
+def _transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> "Transcript":
+    from evalkit.crafter.turns import transcript
+
+    return transcript(paths, read)
+
+
 def _write(logs: "Logs", views: Mapping[str, Any], path: str) -> None:
     from evalkit.crafter.terminal import write
 
@@ -70,6 +76,7 @@ KIND = LogKind(
     parse=parse_file,
     recognises=_recognise,
     assemble=_assemble,
+    lazy_tables=LAZY_TABLES,
     pattern=PATTERN,
     options=(
         Option("models", str, (), "Only these models; none means all.", "MODEL", many=True),
@@ -90,6 +97,7 @@ KIND = LogKind(
     describe=_describe,
     glance=_glance,
     progress=_progress,
+    transcript=_transcript,
     write=_write,
     output_help="Write results and ledger to FILE.json, or the episodes to FILE.csv or FILE.parquet.",
     help="""Score Crafter session traces: SOURCE is a folder, a file, a quoted glob, a URL or a dataset of `collect`.

@@ -100,6 +100,29 @@ EVENTS = (
     Column("reason", "str", "why actions were judged invalid; missing where none was"),
     Column("total_tokens", "int?", "of a call of a language model", "tokens"),
 )
+_TURN = Column("turn", "int?", "turn (or step), from 0; an event that names none belongs to that of the next")
+TURNS = (
+    *_IDS,
+    _TURN,
+    Column("events", "int", "of the turn", "count"),
+    Column("actions", "int?", "of its runtime events", "count"),
+    Column("action_names", "str", "names, separated by spaces"),
+    Column("score", "float", "of its events; missing where none has a scored hook", "points"),
+    *(Column(f"{name}s", "int", "counts of its hooks", "count") for name in WEIGHTS),
+    Column("suspect_invalid_actions", "int", "judged over a turn of several actions", "count"),
+    Column("achievements", "str", "names, separated by spaces"),
+    Column("reason", "str", "why actions were judged invalid; missing where none was"),
+    Column("total_tokens", "int?", "of its calls of a language model", "tokens"),
+)
+ACTION_ROWS = (
+    *_IDS,
+    _TURN,
+    Column("event", "int", "position of its event in event_history, from 0"),
+    Column("action", "int", "position within the turn, from 0"),
+    Column("name", "str", "one of the game's 17, or what the trace says"),
+    Column("verdict", "str", "invalid, or suspect (judged over the whole turn); missing where nothing is said"),
+    Column("reason", "str", "why it was judged invalid"),
+)
 ACHIEVEMENT_ROWS = (
     *_IDS,
     Column("achievement", "str", "one of the 22"),
@@ -108,6 +131,7 @@ ACHIEVEMENT_ROWS = (
     Column("turn", "int?", "turn of the first unlock, from 0"),
 )
 TABLES = {"episodes": EPISODES, "events": EVENTS, "achievements": ACHIEVEMENT_ROWS}
+LAZY_TABLES = {"turns": TURNS, "actions": ACTION_ROWS}
 
 
 def order_difficulties(found: Iterable[str]) -> list[str]:

@@ -12,6 +12,7 @@ from evalkit.crafter.assemble import assemble
 from evalkit.crafter.format import OtherShapeError, Trace, fit, kind_of, read_trace, turn_of, without_images
 from evalkit.crafter.kind import KIND
 from evalkit.crafter.parse import describe, judge_trace, parse_file
+from evalkit.crafter.turns import transcript
 from evalkit.io import BrokenFileError
 from evalkit.io.frames import arrow_schema, arrow_table
 from evalkit.io.records import SOURCE
@@ -374,8 +375,14 @@ def test_anything_like_a_trace_goes_through_every_step(content):
     schemas = {name: arrow_schema((SOURCE, *columns)) for name, columns in KIND.records.items()}
     rows = parse_file("x", data).rows
     tables = {name: arrow_table([("x", *row) for row in rows[name]], schema) for name, schema in schemas.items()}
-    frames = assemble(Records(tables, None, None), {}).frames
+    made = assemble(Records(tables, None, None), {})
+    frames, lazy = made.frames, {name: make() for name, make in made.lazy.items()}
     assert [len(frame) for frame in frames.values()] == [1, len(events), 22]
+    assert len(lazy["actions"]) == frames["events"]["actions"].sum()
+    if frames["events"]["turn"].notna().any():
+        for name in ("actions", "invalid_actions", "easy_achievements", "total_tokens"):
+            assert lazy["turns"][name].sum() == frames["events"][name].sum()
+    assert transcript(["x"], lambda _: data).text().startswith("x\n")
     (episode,) = frames["episodes"].to_dict("records")
     points = sum(episode[f"{name}s"] * weight for name, weight in WEIGHTS.items()) if events else math.nan
     assert episode["score"] == pytest.approx(points, nan_ok=True)
