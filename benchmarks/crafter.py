@@ -25,7 +25,7 @@ from pathlib import Path
 import click
 
 from evalkit.crafter import ACHIEVEMENTS, TIERS, WEIGHTS, evaluate_all_traces
-from evalkit.crafter.game import TIER_OF
+from evalkit.crafter.format import TIER_OF
 
 NEEDLE = b'"event_metadata"'
 TURNS = 20

@@ -1,6 +1,7 @@
 """The command line: a thin layer, every command calls one public function; the commands of kinds come from the registry.
 
-Heavy imports stand inside the commands, so that ``evalkit --help`` stays quick.
+Heavy imports stand inside the commands, so that ``evalkit --help`` stays quick. What is shown is printed and not echoed:
+click would write UTF-8 to a terminal that knows ASCII only.
 """
 
 import functools
@@ -163,10 +164,10 @@ def _show_logs(
     if output:
         check_output(kind, output)
     elif text := glance(kind, sources, options, views, reading):
-        click.echo(text)
+        print(text)
         return
     logs = load(kind, _one_or_many(sources), options, **reading)
-    click.echo(summary(logs, views))
+    print(summary(logs, views))
     if output:
         write_output(logs, views, output)
 
@@ -210,7 +211,7 @@ def _collect_command(kind: LogKind) -> click.Command:
         except KeyboardInterrupt:
             message = "stopped; what was written so far is kept, and the same command goes on from there"
             raise KeyboardInterrupt(message) from None
-        click.echo(f"{output}: {done.summary()}")
+        print(f"{output}: {done.summary()}")
 
     parameters: list[click.Parameter] = [click.Argument(["sources"], nargs=-1, required=True, metavar="SOURCE...")]
     where = click.Option(["-o", "--output"], required=True, metavar="DATASET", help="Folder or URL of the dataset.")
@@ -242,7 +243,7 @@ def show(source: str, kind: str | None, last: int | None) -> None:
     from evalkit.kinds.transcript import show_source
 
     text = show_source(source, kind, last)
-    click.echo_via_pager(text) if sys.stdout.isatty() else click.echo(text, nl=False)
+    click.echo_via_pager(text) if sys.stdout.isatty() else print(text, end="")
 
 
 @main.command(short_help="Which kinds of logs a source holds.")
@@ -251,7 +252,7 @@ def detect(source: str) -> None:
     """Say which kinds of logs SOURCE holds, told by the first bytes of its files, and which command reads them."""
     from evalkit.kinds.detect import describe_source
 
-    click.echo(describe_source(source))
+    print(describe_source(source))
 
 
 @main.command(short_help="Notebooks with parameters as HTML pages with an index.")

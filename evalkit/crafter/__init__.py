@@ -7,26 +7,27 @@ from importlib import import_module
 from typing import Any
 
 _WHERE = {
-    "WEIGHTS": "scoring",
+    "WEIGHTS": "format",
     "BANDS": "scoring",
-    "ACHIEVEMENTS": "game",
-    "ACTIONS": "game",
-    "TIERS": "game",
+    "ACHIEVEMENTS": "format",
+    "ACTIONS": "format",
+    "TIERS": "format",
     "evaluate_event": "evaluate",
     "evaluate_trace": "evaluate",
-    "evaluate_all_traces": "evaluate",
+    "evaluate_all_traces": "kind",
     "TraceScore": "evaluate",
-    "print_trace_evaluation": "printing",
-    "print_evaluation_summary": "printing",
-    "print_breakdown": "printing",
+    "print_trace_evaluation": "evaluate",
+    "print_evaluation_summary": "terminal",
+    "print_breakdown": "terminal",
     "KIND": "kind",
     "load": "kind",
+    "collect": "kind",
     "episodes_df": "kind",
     "events_df": "kind",
     "achievements_df": "kind",
     "band": "scoring",
 }
-_MODULES = ("analysis", "benchmark", "figures", "hooks", "recorder")
+_MODULES = ("analysis", "benchmark", "figures", "hooks", "recorder", "unlocks")
 
 __all__ = [*_WHERE, *_MODULES]
 

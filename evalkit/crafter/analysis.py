@@ -1,67 +1,165 @@
-"""Estimates from the frames of session traces: frames in, frames with estimate, low, high and n out."""
+"""Estimates of scores from the frame of episodes, which the terminal, the notebook and the page all show.
 
-from collections.abc import Mapping
+Frames go in, and frames with estimate, low, high and n come out. Aborted traces have no score and are left out.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from evalkit.crafter import benchmark
-from evalkit.crafter.game import ACHIEVEMENTS, TIER_OF
-from evalkit.crafter.runs import COLUMNS, POOLED
-from evalkit.crafter.scores import (
-    HOOKS,
-    NO_SCORE,
-    best_model,
-    breakdown,
-    counting_totals,
-    estimates,
-    interval_text,
-    mean_scores,
-    sign_shares,
-    with_aborted_at_zero,
-    with_worlds,
-)
-from evalkit.crafter.scoring import BANDS, WEIGHTS, Counting
-from evalkit.crafter.table import FLAGS
-from evalkit.io.text import short_paths
-from evalkit.stats import mean_interval
+from evalkit.crafter.format import UNKNOWN, WEIGHTS
+from evalkit.crafter.scoring import BANDS, DIGITS, Counting
+from evalkit.crafter.table import FLAGS, order_difficulties
+from evalkit.io import short_paths
+from evalkit.stats import estimate_by
+from evalkit.stats.intervals import NO_VALUES
 
-__all__ = [
-    "COMPARISON_WARNING",
-    "HOOKS",
-    "achievement_rates",
-    "band_counts",
-    "best_and_worst",
-    "best_model",
-    "breakdown",
-    "counting_totals",
-    "describe_counting",
-    "describe_episodes",
-    "flag_counts",
-    "in_percent",
-    "mean_scores",
-    "official_scores",
-    "progressions",
-    "sign_shares",
-    "suspect_share",
-    "unlock_curve",
-    "unlock_turns",
-    "unused_files",
-    "with_aborted_at_zero",
-]
-
-_NO_UNLOCKS = "no trace can tell what was unlocked"
+HOOKS = {f"{name}s": name.replace("_", " ").removesuffix(" achievement") for name in WEIGHTS}
+NO_SCORE, ABORTED = "no trace has a score", "aborted"
 _OTHER_COUNTING = {
     "achievement": ("hook", "every hook once"),
     "hook": ("achievement", "every achievement that a hook names"),
 }
-_CANNOT_TELL = "that can't tell what was unlocked"
 
-COMPARISON_WARNING = (
-    "These are short episodes of agents. The official score is defined for training runs of 1,000,000 steps, so the "
-    "published scores are no yardstick for them: with few and short episodes the score is low and moves with every "
-    "episode. Read the two side by side, not as a ranking."
-)
+
+def mean_scores(episodes: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
+    """Estimate the mean score per group; episodes of one task count as one cluster.
+
+    Aborted traces have no score and are left out; see `with_aborted_at_zero`.
+
+    Parameters
+    ----------
+    episodes : DataFrame
+    by : str or list of str
+        Columns of the groups; an empty list gives one row for all episodes.
+
+    Returns
+    -------
+    DataFrame
+        `by`, n (episodes with a score), n_clusters, estimate, low, high, std (of the sample; missing for one score),
+        minimum, median, maximum (all in points), aborted (episodes), method, warning. NaN where no trace has a score.
+    """
+    rows = with_worlds(episodes)
+    table = estimates(rows, by, "score")
+    groups = _groups(rows, by)
+    spread = groups["score"].agg(std="std", minimum="min", median="median", maximum="max")
+    spread["aborted"] = groups["flag_aborted"].sum()
+    for place, name in enumerate(spread, start=table.columns.get_loc("high") + 1):
+        table.insert(place, name, spread[name].to_numpy())
+    return table
+
+
+def with_aborted_at_zero(episodes: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
+    """Estimate the mean score per group as it were with the aborted traces at 0.
+
+    Returns
+    -------
+    DataFrame
+        `by`, aborted (episodes), n (all episodes), n_clusters, estimate, low, high, method, warning; a row for each
+        group with aborted traces.
+    """
+    rows = with_worlds(episodes)
+    table = estimates(rows.assign(score=rows["score"].mask(rows["flag_aborted"], 0.0)), by, "score")
+    table.insert(table.columns.get_loc("n"), "aborted", _groups(rows, by)["flag_aborted"].sum().to_numpy())
+    return table[table["aborted"] > 0].reset_index(drop=True)
+
+
+def sign_shares(episodes: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
+    """Estimate the shares of episodes with a positive, a zero and a negative score.
+
+    Returns
+    -------
+    DataFrame
+        `by`, sign (positive, zero, negative), episodes, n (episodes with a score), n_clusters, estimate, low, high,
+        method, warning.
+    """
+    by = [by] if isinstance(by, str) else list(by)
+    rows = with_worlds(episodes)
+    points = rows["score"].round(DIGITS)
+    signs = {"positive": points > 0, "zero": points == 0, "negative": points < 0}
+    parts = [rows.assign(sign=sign, is_so=so.astype("boolean").mask(points.isna())) for sign, so in signs.items()]
+    long = pd.concat(parts) if len(rows) else parts[0]
+    long["sign"] = pd.Categorical(long["sign"], categories=list(signs), ordered=True)
+    table = estimates(long, [*by, "sign"], "is_so", "proportion")
+    counts = (table["estimate"] * table["n"]).round().astype("Int64")
+    table.insert(table.columns.get_loc("n"), "episodes", counts)
+    return table
+
+
+def best_model(scores: pd.DataFrame) -> pd.Series:
+    """Choose the row for the headline: the named model with the highest mean score.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        As `mean_scores` gives it by model_name.
+
+    Returns
+    -------
+    Series
+        A row of `scores` with a `label`, which says what the number is. Where no named model has a score, the mean of
+        those that name none; else NaN, and the label says why.
+    """
+    scored = scores.dropna(subset="estimate")
+    named = scored[scored["model_name"] != UNKNOWN]
+    if len(named):
+        best = named.loc[named["estimate"].idxmax()]
+        return pd.concat([best, pd.Series({"label": f"highest mean score: {best['model_name']}"})])
+    if len(scored):
+        return pd.concat([scored.iloc[0], pd.Series({"label": "mean score; no trace with a score names its model"})])
+    nothing = {"model_name": None, "estimate": math.nan, "low": math.nan, "high": math.nan, "n": 0, "method": ""}
+    return pd.Series(nothing | {"label": f"mean score: {NO_SCORE}"}, dtype=object)
+
+
+def breakdown(
+    episodes: pd.DataFrame, by: str | Sequence[str] = "model_name", weights: Mapping[str, float] = WEIGHTS
+) -> pd.DataFrame:
+    """Estimate the mean count per episode of each kind of hook, and add up counts and points.
+
+    Parameters
+    ----------
+    episodes : DataFrame
+    by : str or list of str
+    weights : mapping
+        Those the episodes were scored with.
+
+    Returns
+    -------
+    DataFrame
+        `by`, hook (easy, medium, hard, invalid action), n, n_clusters, estimate, low, high, method, warning, total
+        (count; missing where no trace has a score), points (total × weight).
+    """
+    by = [by] if isinstance(by, str) else list(by)
+    rows = with_worlds(episodes)
+    long = rows.melt(id_vars=[*by, "world"], value_vars=list(HOOKS), var_name="hook", value_name="count")
+    long["count"] = long["count"].astype("Float64")
+    long["hook"] = pd.Categorical(long["hook"].map(HOOKS), categories=list(HOOKS.values()), ordered=True)
+    table = estimates(long, [*by, "hook"], "count")
+    table["total"] = _groups(long, [*by, "hook"])["count"].sum(min_count=1).astype("Int64").to_numpy()
+    points = {hook: weights[column.removesuffix("s")] for column, hook in HOOKS.items()}
+    table["points"] = table["total"].astype("float64") * table["hook"].astype("str").map(points).astype("float64")
+    return table
+
+
+def counting_totals(episodes: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
+    """Add up the scores by either way of counting.
+
+    Returns
+    -------
+    DataFrame
+        `by`, n (episodes with a score), differ (episodes of which the two scores differ), by_achievement and by_hook
+        (points; missing where no trace has a score).
+    """
+    rows = with_worlds(episodes)
+    columns = {"by_achievement": "score_by_achievement", "by_hook": "score_by_hook"}
+    gap = (rows["score_by_achievement"] - rows["score_by_hook"]).round(DIGITS)
+    groups = _groups(rows.assign(differ=gap.notna() & (gap != 0)), by)
+    totals = {name: groups[column].sum(min_count=1).round(DIGITS) for name, column in columns.items()}
+    out = pd.DataFrame({"n": groups["score"].count(), "differ": groups["differ"].sum(), **totals})
+    return out.reset_index(drop=not by)
 
 
 def suspect_share(episodes: pd.DataFrame, weights: Mapping[str, float] = WEIGHTS) -> pd.DataFrame:
@@ -94,106 +192,12 @@ def suspect_share(episodes: pd.DataFrame, weights: Mapping[str, float] = WEIGHTS
     return out.assign(warning=np.where(out["episodes"] == 0, NO_SCORE, ""))
 
 
-def achievement_rates(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
-    """Estimate the share of episodes that unlock each of the 22 achievements, of those that can tell of all 22.
-
-    Returns
-    -------
-    DataFrame
-        `by`, achievement, tier, n, n_clusters, estimate, low, high, method, warning; easy ones first. NaN for all of a
-        group of which no episode can tell.
-    """
-    rows = _ordered(with_worlds(achievements))
-    rows["unlocked"] = rows["unlocked"].where(_can_tell(rows))
-    keys = [by, "achievement"]
-    out = estimates(rows, keys, "unlocked", "proportion", none=_NO_UNLOCKS, missing=_CANNOT_TELL)
-    out.insert(2, "tier", out["achievement"].astype("str").map(TIER_OF))
-    return out
-
-
-def unlock_turns(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
-    """Summarise the turn of the first unlock: by, achievement, unlocked (episodes), first, median and last turn.
-
-    Only episodes that unlock the achievement count, so that rare ones look early or late by chance; turns count from 0.
-    """
-    rows = _ordered(achievements.dropna(subset="turn"))
-    turns = rows.assign(turn=rows["turn"].astype("float64")).groupby([by, "achievement"], observed=True)["turn"]
-    out = turns.agg(unlocked="size", first="min", median="median", last="max")
-    return out.reset_index()
-
-
-def unlock_curve(achievements: pd.DataFrame, episodes: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
-    """Estimate the mean number of different achievements unlocked by the end of each turn.
-
-    Episodes that ended earlier keep their number, so that the curve never falls and n stays the same. Those that can't
-    tell of all 22 achievements are left out.
-
-    Returns
-    -------
-    DataFrame
-        `by`, turn, n, n_clusters, estimate, low, high, method, warning; a row for the first turn, the last one of the
-        group and every turn at which something is unlocked; between them nothing changes. One row of NaN for a group of
-        which no episode can tell.
-    """
-    known = achievements[_can_tell(achievements)]
-    unlocks = known.groupby("source")["turn"].apply(lambda column: sorted(column.dropna()))
-    rows = []
-    for name, everything in with_worlds(episodes).groupby(by, observed=True):
-        group = everything[everything["source"].isin(unlocks.index)]
-        own = unlocks[group["source"]]
-        if group.empty:
-            rows.append({by: name, "turn": 0, **mean_interval([])._asdict(), "warning": _NO_UNLOCKS})
-            continue
-        last = max([group["turns"].fillna(1).max() - 1, *(turns[-1] for turns in own if turns)])
-        for turn in sorted({0, last, *(turn for turns in own for turn in turns)}):
-            counts = [sum(t <= turn for t in turns) for turns in own]
-            rows.append({by: name, "turn": int(turn), **mean_interval(counts, group["world"])._asdict()})
-    names = [by, "turn", "n", "n_clusters", "estimate", "low", "high", "method", "warning"]
-    return pd.DataFrame(rows, columns=names)
-
-
 def band_counts(episodes: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
     """Count episodes per band, and those without a score."""
     names = [name for name, _, _ in BANDS]
     bands = episodes["band"].fillna("no score")
     out = pd.crosstab(with_worlds(episodes)[by], bands).reindex(columns=[*names, "no score"], fill_value=0)
     return out.rename_axis(columns=None).reset_index()
-
-
-def official_scores(achievements: pd.DataFrame) -> pd.DataFrame:
-    """Apply the official formula to the episodes of each model, as one pooled group.
-
-    Returns
-    -------
-    DataFrame
-        model_name, n (episodes that can tell of all 22 achievements), estimate, low, high (0 to 100), method, warning.
-        NaN for a model of which no episode can tell.
-    """
-    can_tell, rows = _can_tell(achievements), []
-    for name, group in achievements.groupby("model_name"):
-        known = group[can_tell[group.index]]
-        left_out = group["source"].nunique() - known["source"].nunique()
-        if known.empty:
-            rows.append({"model_name": name, "n": 0, "warning": _NO_UNLOCKS})
-            continue
-        table = known.assign(unlocked=known["unlocked"].astype(int))
-        table = table.pivot(index="source", columns="achievement", values="unlocked")
-        run = {COLUMNS[a]: table[a].tolist() for a in ACHIEVEMENTS}
-        score = benchmark.crafter_score({"task": "session traces", "method": name, "seed": POOLED, **run})
-        warning = f"left out: {left_out} {_CANNOT_TELL}" if left_out else ""
-        rows.append({"model_name": name, "n": score.n_episodes, **score._asdict(), "warning": warning})
-    return pd.DataFrame(rows, columns=["model_name", "n", "estimate", "low", "high", "method", "warning"])
-
-
-def progressions(episodes: pd.DataFrame) -> pd.DataFrame:
-    """Estimate the mean share of the 22 achievements unlocked per episode, per model."""
-    rows = with_worlds(episodes)
-    return estimates(rows, "model_name", "progression", none=_NO_UNLOCKS, missing=_CANNOT_TELL)
-
-
-def in_percent(table: pd.DataFrame) -> pd.DataFrame:
-    """Return estimates that are shares as percentages."""
-    return table.assign(**{name: 100 * table[name] for name in ("estimate", "low", "high")})
 
 
 def best_and_worst(episodes: pd.DataFrame, n: int = 3) -> pd.DataFrame:
@@ -243,10 +247,54 @@ def describe_counting(episodes: pd.DataFrame, counting: Counting = "achievement"
     return text
 
 
-def _can_tell(achievements: pd.DataFrame) -> pd.Series:
-    """Tell of each row whether its episode says of all 22 achievements whether they were unlocked."""
-    return achievements["unlocked"].notna().groupby(achievements["source"]).transform("all").astype(bool)
+def with_worlds(rows: pd.DataFrame) -> pd.DataFrame:
+    """Add the column `world`: the task where it is known, else the trace itself; put difficulties in their order."""
+    order = pd.CategoricalDtype(order_difficulties(rows["difficulty"]), ordered=True)
+    return rows.assign(world=rows["task_id"].fillna(rows["source"]), difficulty=rows["difficulty"].astype(order))
 
 
-def _ordered(rows: pd.DataFrame) -> pd.DataFrame:
-    return rows.assign(achievement=pd.Categorical(rows["achievement"], categories=list(TIER_OF), ordered=True))
+def estimates(
+    rows: pd.DataFrame,
+    by: str | Sequence[str],
+    value: str,
+    kind: Literal["mean", "proportion"] = "mean",
+    *,
+    none: str = NO_SCORE,
+    missing: str = ABORTED,
+) -> pd.DataFrame:
+    """Estimate per group, worlds being the clusters; `warning` says `none` without values, and how many are `missing`.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        With `world`.
+    by, value, kind
+        As for `evalkit.stats.estimate_by`.
+    none, missing : str
+        Why there is no value at all, and what the episodes without one are.
+    """
+    table = estimate_by(rows, by, value, clusters="world", kind=kind)
+    warning = table["warning"].str.replace(NO_VALUES, none, regex=False)
+    left_out = rf"left out: \1 {missing}"
+    return table.assign(warning=warning.str.replace(r"(\d+) values? left out as missing", left_out, regex=True))
+
+
+def number(value: float) -> str:
+    """Write points with two decimals, and never as -0.00; a missing value as ``–``."""
+    return "–" if pd.isna(value) else f"{round(value, 2) + 0.0:.2f}"
+
+
+def interval_text(row: Mapping[str, Any]) -> str:
+    """Write an estimate with its interval, as far as there is one."""
+    return " ".join(cell for cell in interval_cells(row, "none") if cell != "–")
+
+
+def interval_cells(row: Mapping[str, Any], missing: str = "–") -> tuple[str, str]:
+    """Write an estimate and its interval; ``–`` for what there is not."""
+    bounds = "–" if pd.isna(row["low"]) else f"[{number(row['low'])}, {number(row['high'])}]"
+    return missing if pd.isna(row["estimate"]) else number(row["estimate"]), bounds
+
+
+def _groups(rows: pd.DataFrame, by: str | Sequence[str]) -> "pd.api.typing.DataFrameGroupBy":
+    """Group rows as `estimate_by` does, so that what is computed of the groups stands in its order."""
+    return rows.groupby(by if len(by) else lambda _: 0, sort=True, dropna=False, observed=True)

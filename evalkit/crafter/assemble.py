@@ -2,24 +2,24 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evalkit.crafter.game import ACHIEVEMENTS, TIER_OF
+from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, WEIGHTS
 from evalkit.crafter.scoring import (
     COUNTINGS,
     NO_SCORED_EVENTS,
-    WEIGHTS,
     Counting,
-    Hooks,
     band,
     check_rules,
     count_hooks,
     score_counts,
     score_event,
 )
-from evalkit.crafter.table import ACHIEVEMENT_ROWS, EPISODES, EVENTS, FLAGS, order_difficulties
+from evalkit.crafter.table import ACHIEVEMENT_ROWS, EPISODES, EVENTS, FLAGS, order_difficulties, order_flags
+from evalkit.crafter.turns import actions, turns
 from evalkit.io import Entry, SourceError, absolute, frame_of, paused_gc
 from evalkit.kinds import Assembled, Records, run_ids
 
@@ -28,11 +28,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PLACE = {name: place for place, name in enumerate(ACHIEVEMENTS)}
+_NOT_TOLD = ("experiment", "task_type", "repetition", "is_successful", "cost")  # of the common columns of runs
+_IDS = ("source", "model_name", "task_id", "difficulty")
 
 
 @paused_gc()
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
-    """Make the frames of episodes, events and achievements.
+    """Make the frames of episodes, events and achievements; those of turns and actions when they are asked for.
 
     Parameters
     ----------
@@ -44,14 +46,15 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     counting: Counting = options.get("counting", "achievement")
     episodes, events, notes = _chosen(records, options.get("models") or (), options.get("difficulty") or "")
     of = np.repeat(np.arange(len(episodes)), episodes["events"].to_numpy())  # the episode of each event
-    scores = _event_scores(events["hooks"], weights, counting)
+    worth = _Worth(events["hooks"], weights, counting)
     unlocks = _unlocks(episodes, events, of)
     frames = {
-        "episodes": _episodes(episodes, events, of, scores, unlocks, counting),
-        "events": _events(episodes, events, of, scores),
+        "episodes": _episodes(episodes, events, of, worth, unlocks),
+        "events": _events(episodes, events, of, worth),
         "achievements": _achievements(episodes, *unlocks),
     }
-    return Assembled(frames, notes, {"rules": {"weights": weights, "counting": counting}})
+    lazy = {name: partial(make, frames["events"], events) for name, make in (("turns", turns), ("actions", actions))}
+    return Assembled(frames, notes, {"rules": {"weights": weights, "counting": counting}}, lazy)
 
 
 def _chosen(records: Records, models: Sequence[str], difficulty: str) -> "tuple[pa.Table, pa.Table, list[Entry]]":
@@ -60,16 +63,16 @@ def _chosen(records: Records, models: Sequence[str], difficulty: str) -> "tuple[
     import pyarrow.compute as pc
 
     episodes, events = records.tables["episodes"], records.tables["events"]
-    if not (models or difficulty):
-        return episodes, events, []
     kept = np.ones(len(episodes), bool)
-    for column, chosen in (("model_name", list(models)), ("difficulty", [difficulty] if difficulty else [])):
-        _check_choice(column.removesuffix("_name"), chosen, episodes[column].to_pylist())
+    for column, chosen in {"model_name": list(models), "difficulty": [difficulty] if difficulty else []}.items():
         if chosen:
+            _check_choice(column.removesuffix("_name"), chosen, episodes[column].unique().to_pylist())
             kept &= pc.is_in(episodes[column], pa.array(chosen, pa.large_string())).to_numpy()
+    if kept.all():
+        return episodes, events, []
     left_out = episodes.filter(pa.array(~kept))
     rows = zip(*(left_out[name].to_pylist() for name in ("source", "model_name", "difficulty")), strict=True)
-    notes = [Entry(source, "skipped", f"not asked for: {model}, {level}") for source, model, level in rows]
+    notes = [Entry(path, "skipped", f"not asked for: {model}, {level}") for path, model, level in rows]
     events = events.filter(pc.invert(pc.is_in(events["source"], left_out["source"].combine_chunks())))
     return episodes.filter(pa.array(kept)), events, notes
 
@@ -79,38 +82,49 @@ def _check_choice(what: str, chosen: Sequence[str], seen: Sequence[str]) -> None
         raise SourceError(f"no trace has the {what} {missing[0]!r}; there are {', '.join(order_difficulties(seen))}")
 
 
-class _Scores:
-    """What the hooks of events are worth; arrays over events, those without a scored hook among them."""
+class _Worth:
+    """What the hooks of events are worth: arrays over events.
 
-    def __init__(self, codes: np.ndarray, kinds: list[Hooks], weights: Mapping[str, float], counting: Counting) -> None:
-        self.scored = codes >= 0
-        self._codes = codes[self.scored]  # of the scored ones
-        self._kinds, self.weights, self.counting = kinds, weights, counting
+    Attributes
+    ----------
+    counts : dict of Counting to array of events × `WEIGHTS`
+    scores : dict of Counting to array of float
+        0 for an event without a scored hook.
+    symbols : array of str
+        By the counting that was asked for; empty for an event without a scored hook.
+    scored : array of bool
+        Events with a scored hook.
+    """
 
-    def counts(self, counting: Counting) -> np.ndarray:
-        """Give the counts of the scored events, a column per name of `WEIGHTS`."""
-        rows = [[count_hooks(hooks, counting).get(name, 0) for name in WEIGHTS] for hooks in self._kinds]
-        return np.array(rows, dtype="int64").reshape(-1, len(WEIGHTS))[self._codes]
+    def __init__(self, hooks: "pa.ChunkedArray", weights: Mapping[str, float], counting: Counting) -> None:
+        encoded = hooks.combine_chunks().dictionary_encode()
+        codes = encoded.indices.fill_null(-1).to_numpy()  # -1: the last one, which is no hook
+        kinds = [tuple(map(_read_hook, text.split(" "))) for text in encoded.dictionary.to_pylist()] + [()]
+        self.weights, self.counting, self.scored = weights, counting, codes >= 0
+        self.counts, self.scores = {}, {}
+        for way in COUNTINGS:
+            counts = [count_hooks(own, way) for own in kinds]
+            self.counts[way] = np.array([[own.get(name, 0) for name in WEIGHTS] for own in counts])[codes]
+            self.scores[way] = np.array([score_event(own, weights, way).score for own in kinds])[codes]
+        self.symbols = np.array([score_event(own, weights, counting).symbol for own in kinds], dtype="U1")[codes]
 
-    def scores(self, counting: Counting) -> np.ndarray:
-        """Give the scores of the scored events."""
-        return np.array([score_event(hooks, self.weights, counting).score for hooks in self._kinds])[self._codes]
-
-    def symbols(self) -> np.ndarray:
-        """Give the symbols of the scored events."""
-        kinds = [score_event(hooks, self.weights, self.counting).symbol for hooks in self._kinds]
-        return np.array(kinds, dtype="U1")[self._codes]
-
-
-def _event_scores(hooks: "pa.ChunkedArray", weights: Mapping[str, float], counting: Counting) -> _Scores:
-    encoded = hooks.combine_chunks().dictionary_encode()
-    kinds = [_read_hooks(text) for text in encoded.dictionary.to_pylist()]
-    return _Scores(encoded.indices.fill_null(-1).to_numpy(), kinds, weights, counting)
+    def totals(self, of: np.ndarray, n: int, way: Counting) -> tuple[np.ndarray, np.ndarray]:
+        """Give counts and score of each episode: Σ count × weight, or per hook the running sum over its events."""
+        counts = np.column_stack([_sums(of, column, n) for column in self.counts[way].T])
+        if way == "hook":  # one after the other, as the original adds
+            return counts, np.bincount(of, self.scores[way], n)
+        rows = list(map(tuple, counts.tolist()))
+        score = {own: score_counts(dict(zip(WEIGHTS, own, strict=True)), self.weights).score for own in set(rows)}
+        return counts, np.array([score[own] for own in rows], dtype=float)
 
 
-def _read_hooks(text: str) -> Hooks:
-    pairs = (hook.rpartition(":")[::2] for hook in text.split(" "))
-    return tuple((name, int(n)) for name, n in pairs)
+def _read_hook(text: str) -> tuple[str, int]:
+    name, _, n = text.rpartition(":")
+    return name, int(n)
+
+
+def _sums(of: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
+    return np.bincount(of, values, n).astype("int64")
 
 
 def _unlocks(episodes: "pa.Table", events: "pa.Table", of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -119,9 +133,9 @@ def _unlocks(episodes: "pa.Table", events: "pa.Table", of: np.ndarray) -> tuple[
 
     named = np.zeros((len(episodes), len(ACHIEVEMENTS)), bool)
     turns = np.full(named.shape, np.nan)
-    telling = pc.is_valid(events["achievements"]).to_numpy()
-    rows = events.filter(pc.is_valid(events["achievements"]))
-    columns = of[telling].tolist(), rows["achievements"].to_pylist(), rows["turn"].to_pylist()
+    is_named = pc.is_valid(events["achievements"])
+    rows = events.filter(is_named)
+    columns = of[is_named.to_numpy()].tolist(), rows["achievements"].to_pylist(), rows["turn"].to_pylist()
     for episode, names, turn in zip(*columns, strict=True):
         for name in names.split(" "):
             place = PLACE.get(name)
@@ -135,73 +149,58 @@ def _episodes(
     episodes: "pa.Table",
     events: "pa.Table",
     of: np.ndarray,
-    scores: _Scores,
+    worth: _Worth,
     unlocks: tuple[np.ndarray, np.ndarray],
-    counting: Counting,
 ) -> "pd.DataFrame":
     n = len(episodes)
-    flags = _flags(episodes, counting)
     there = episodes["events"].to_numpy() > 0  # the others were aborted: nothing that follows from events is known
-    own = of[scores.scored]
-    counts = _sums(own, scores.counts(counting), n)
-    totals = {way: _totals(own, scores, way, n) for way in COUNTINGS}
-    named, _ = unlocks
+    totals = {way: worth.totals(of, n, way) for way in COUNTINGS}
+    counts, points = totals[worth.counting]
+    points = np.where(there, points, np.nan).tolist()
+    bands = {score: band(score) for score in set(points)}
     can_tell = episodes["can_tell"].to_numpy() & there
-    unlocked = [int(k) if known else None for k, known in zip(named.sum(axis=1), can_tell, strict=True)]
-    points = np.where(there, totals[counting], np.nan)
-    suspect = _sums(of, events["suspect_invalid_actions"].to_numpy()[:, None], n)[:, 0]
+    unlocked = np.where(can_tell, unlocks[0].sum(axis=1), np.nan)
+    flags = _flags(episodes, worth.counting)
     values: dict[str, Any] = {name: episodes[name] for name in episodes.column_names}
-    values |= dict.fromkeys(("model_source", "experiment", "task_type", "repetition", "seed", "status"), [None] * n)
-    values |= dict.fromkeys(("is_successful", "started", "duration", "cost"), [None] * n)
+    values |= dict.fromkeys(_NOT_TOLD, [None] * n)
     values |= {
         "run_id": run_ids("crafter", map(absolute, episodes["source"].to_pylist())),
         "kind": ["crafter"] * n,
         "score": points,
-        "tokens_in": episodes["prompt_tokens"],
-        "tokens_out": episodes["completion_tokens"],
+        "prompt_tokens": episodes["tokens_in"],
+        "completion_tokens": episodes["tokens_out"],
         "flags": flags,
-        "band": [band(score) for score in points.tolist()],
-        "suspect_invalid_actions": _where(there, suspect),
-        "trajectory": _where(there, _trajectories(own, scores.symbols(), n)),
-        "unlocked": unlocked,
-        "progression": [np.nan if k is None else k / len(ACHIEVEMENTS) for k in unlocked],
-        **{f"score_by_{way}": np.where(there, total, np.nan) for way, total in totals.items()},
-        **{f"{name}s": _where(there, counts[:, i]) for i, name in enumerate(WEIGHTS)},
-        **{f"flag_{flag}": [flag in own for own in flags] for flag in FLAGS},
+        "band": [bands[score] for score in points],
+        "suspect_invalid_actions": _integers(_sums(of, events["suspect_invalid_actions"].to_numpy(), n), there),
+        "trajectory": np.where(there, _trajectories(of, worth.symbols, n), None).tolist(),
+        "unlocked": _integers(unlocks[0].sum(axis=1), can_tell),
+        "progression": unlocked / len(ACHIEVEMENTS),
+        **{f"score_by_{way}": np.where(there, total, np.nan) for way, (_, total) in totals.items()},
+        **{f"{name}s": _integers(counts[:, i], there) for i, name in enumerate(WEIGHTS)},
+        **_flag_columns(flags),
     }
-    return frame_of({column.name: values[column.name] for column in EPISODES}, EPISODES)
+    return frame_of(values, EPISODES)
 
 
 def _flags(episodes: "pa.Table", counting: Counting) -> list[list[str]]:
-    """Give the flags of each episode, in the order of `FLAGS`; what the decoder recovered comes last."""
-    sessions = episodes["session_id"].to_pylist()
+    """Give the flags of each episode: those of its own, and those that other files or the user's options raise."""
+    flags, sessions = episodes["flags"].to_pylist(), episodes["session_id"].to_pylist()
     files = Counter(sessions)
-    rows = []
-    columns = episodes["flags"].to_pylist(), episodes["foreign"].to_pylist(), sessions
-    for own, foreign, session in zip(*columns, strict=True):
-        raised = {*own}
-        if foreign and counting == "hook":
-            raised.add("unknown_to_original")
-        if session is not None and files[session] > 1:
-            raised.add("duplicate_session")
-        rows.append([flag for flag in FLAGS if flag in raised] + [flag for flag in own if flag not in FLAGS])
-    return rows
+    for i, (session, foreign) in enumerate(zip(sessions, episodes["foreign"].to_pylist(), strict=True)):
+        raised = ["unknown_to_original"] * (foreign and counting == "hook")
+        raised += ["duplicate_session"] * (session is not None and files[session] > 1)
+        if raised:
+            flags[i] = order_flags([*flags[i], *raised])
+    return flags
 
 
-def _sums(of: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
-    out = np.zeros((n, values.shape[1]), dtype="int64")
-    np.add.at(out, of, values)
-    return out
-
-
-def _totals(of: np.ndarray, scores: _Scores, counting: Counting, n: int) -> np.ndarray:
-    """Give the score of each episode: Σ count × weight, or per hook the running sum over its events."""
-    if counting == "achievement":
-        counts = _sums(of, scores.counts(counting), n).tolist()
-        return np.array([score_counts(dict(zip(WEIGHTS, own, strict=True)), scores.weights).score for own in counts])
-    out = np.zeros(n)
-    np.add.at(out, of, scores.scores(counting))  # one after the other, as the original adds
-    return out
+def _flag_columns(flags: list[list[str]]) -> dict[str, np.ndarray]:
+    columns = {f"flag_{flag}": np.zeros(len(flags), bool) for flag in FLAGS}
+    for i, own in enumerate(flags):
+        for flag in own:
+            if flag in FLAGS:
+                columns[f"flag_{flag}"][i] = True
+    return columns
 
 
 def _trajectories(of: np.ndarray, symbols: np.ndarray, n: int) -> list[str]:
@@ -211,23 +210,36 @@ def _trajectories(of: np.ndarray, symbols: np.ndarray, n: int) -> list[str]:
     return [text[start:end] or NO_SCORED_EVENTS for start, end in zip([0, *ends[:-1]], ends, strict=True)]
 
 
-def _where(there: np.ndarray, values: Sequence[Any]) -> list[Any]:
-    items = values.tolist() if isinstance(values, np.ndarray) else values
-    return [value if is_so else None for value, is_so in zip(items, there.tolist(), strict=True)]
+def _integers(values: np.ndarray, known: np.ndarray) -> "pd.Series":
+    import pandas as pd
+
+    return pd.Series(pd.arrays.IntegerArray(values.astype("int64"), ~known))
 
 
-def _events(episodes: "pa.Table", events: "pa.Table", of: np.ndarray, scores: _Scores) -> "pd.DataFrame":
+def _events(episodes: "pa.Table", events: "pa.Table", of: np.ndarray, worth: _Worth) -> "pd.DataFrame":
+    import pyarrow.compute as pc
+
     values: dict[str, Any] = {name: events[name] for name in events.column_names}
-    values |= {name: episodes[name].take(of) for name in ("model_name", "task_id", "difficulty")}
-    score = np.full(len(events), np.nan)
-    score[scores.scored] = scores.scores(scores.counting)
-    symbol = np.full(len(events), "", dtype="U1")
-    symbol[scores.scored] = scores.symbols()
-    counts = np.zeros((len(events), len(WEIGHTS)), dtype="int64")
-    counts[scores.scored] = scores.counts(scores.counting)
-    values |= {"score": score, "symbol": [text or None for text in symbol.tolist()]}
-    values |= {f"{name}s": counts[:, i] for i, name in enumerate(WEIGHTS)}
-    return frame_of({column.name: values[column.name] for column in EVENTS}, EVENTS)
+    values |= {name: episodes[name].take(of) for name in _IDS[1:]}
+    values |= {
+        "actions": pc.list_value_length(events["action_names"]),
+        "score": np.where(worth.scored, worth.scores[worth.counting], np.nan),
+        "symbol": [text or None for text in worth.symbols.tolist()],
+        "reason": _joined(events["reasons"], "; "),
+        **{f"{name}s": worth.counts[worth.counting][:, i] for i, name in enumerate(WEIGHTS)},
+    }
+    return frame_of(values, EVENTS)
+
+
+def _joined(lists: "pa.ChunkedArray", separator: str) -> list[str | None]:
+    """Join lists of texts, of which some may be missing; None where nothing is left."""
+    import pyarrow.compute as pc
+
+    out: list[str | None] = [None] * len(lists)
+    there = pc.is_valid(lists)
+    for i, own in zip(np.flatnonzero(there.to_numpy()).tolist(), lists.filter(there).to_pylist(), strict=True):
+        out[i] = separator.join([text for text in own if text is not None]) or None
+    return out
 
 
 def _achievements(episodes: "pa.Table", named: np.ndarray, turns: np.ndarray) -> "pd.DataFrame":
@@ -236,13 +248,11 @@ def _achievements(episodes: "pa.Table", named: np.ndarray, turns: np.ndarray) ->
     n, k = named.shape
     of = np.repeat(np.arange(n), k)
     can_tell = episodes["can_tell"].to_numpy()[of]
-    values: dict[str, Any] = {
-        name: episodes[name].take(of) for name in ("source", "model_name", "task_id", "difficulty")
-    }
+    values: dict[str, Any] = {name: episodes[name].take(of) for name in _IDS}
     values |= {
         "achievement": list(ACHIEVEMENTS) * n,
         "tier": [TIER_OF[name] for name in ACHIEVEMENTS] * n,
         "unlocked": pd.Series(pd.array(named.ravel(), "boolean")).mask(~named.ravel() & ~can_tell),
         "turn": pd.Series(turns.ravel()).astype("Int64"),
     }
-    return frame_of({column.name: values[column.name] for column in ACHIEVEMENT_ROWS}, ACHIEVEMENT_ROWS)
+    return frame_of(values, ACHIEVEMENT_ROWS)

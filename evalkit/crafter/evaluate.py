@@ -1,30 +1,33 @@
-"""Scoring of events, files and folders: what users call."""
+"""What events and single files are worth, as results, and results as text; no pandas is needed here."""
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from evalkit.crafter.format import Event, Trace
-from evalkit.crafter.parse import UNKNOWN, fit, read_trace
+from evalkit.crafter.format import UNKNOWN, WEIGHTS, Event, Trace, fit, read_trace
+from evalkit.crafter.parse import judge_trace, open_trace
 from evalkit.crafter.scoring import (
+    DIGITS,
     NO_SCORED_EVENTS,
-    WEIGHTS,
     Counting,
     EventScore,
     check_rules,
-    judge_trace,
     read_hooks,
     score_event,
     score_verdicts,
 )
-from evalkit.crafter.table import FLAGS
-from evalkit.io import BrokenFileError, Ledger, Source, StorageOptions, read_file, unescape_surrogates
-from evalkit.kinds import entries_of, read_records
+from evalkit.crafter.table import order_flags
+from evalkit.io import BrokenFileError, Entry, Ledger, plain, read_file, unescape_surrogates
 
 if TYPE_CHECKING:
     import pandas as pd
 
-PATTERN = "*.json"
+NAMES = {name: name.replace("_", " ").capitalize() + "s" for name in WEIGHTS}
+_OTHER = {
+    "achievement": ("score_by_hook", "Per hook", "every hook counts once"),
+    "hook": ("score_by_achievement", "Per achievement", "every achievement that a hook names counts"),
+}
 Group = Literal["model_name", "difficulty"]
 
 
@@ -56,6 +59,10 @@ class TraceScores(list[TraceScore]):
     def __init__(self, results: Iterable[TraceScore], ledger: Ledger) -> None:
         super().__init__(sorted(results, key=lambda result: -result["total_score"]))
         self.ledger = ledger
+        sessions = Counter(result["session_id"] for result in self if result["session_id"] is not None)
+        for result in self:
+            if sessions[result["session_id"]] > 1:
+                result["flags"] = order_flags([*result["flags"], "duplicate_session"])
 
 
 def evaluate_event(
@@ -119,59 +126,12 @@ def evaluate_trace(
     return _result(path, trace, notes, weights, counting)
 
 
-def evaluate_all_traces(
-    trace_dir: Source,
-    pattern: str = PATTERN,
-    weights: Mapping[str, float] = WEIGHTS,
-    counting: Counting = "achievement",
-    *,
-    recursive: bool = True,
-    jobs: int | None = None,
-    storage_options: StorageOptions = None,
-) -> TraceScores:
-    """Score the traces of a folder, also those of folders below.
-
-    Memory does not grow with the number of traces, beside their results of about 1 kB each.
-
-    Parameters
-    ----------
-    trace_dir : str, path, or several of them
-        A folder, or one file; ``samples:crafter`` for the samples. Also globs and URLs: see `evalkit.io.list_source`.
-        A dataset of `collect` stands for the folder that it was collected from.
-    pattern : str
-        Glob for file names.
-    weights, counting
-        As for `evaluate_event`.
-    recursive : bool
-        False: only the folder's own files, as the original trace_eval reads it.
-    jobs : int, optional
-        Processes to read with; see `evalkit.io.parse_files`.
-    storage_options : mapping, optional
-        For the file systems behind URLs, as fsspec takes them.
-
-    Returns
-    -------
-    TraceScores
-        A list sorted by total_score, from high to low; files that can't be read, and files that are no traces, are in
-        its `ledger` only. Empty where no file is a trace: `load` and the command raise there.
-
-    Raises
-    ------
-    evalkit.io.SourceError
-        Where `trace_dir` is not there or can't be listed.
-    """
-    from evalkit.crafter.assemble import assemble
-    from evalkit.crafter.kind import KIND
-
-    rules = {"weights": check_rules(weights, counting), "counting": counting}
-    options = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
-    records = read_records(KIND, trace_dir, **options)
-    ledger = Ledger()
-    ledger.entries += entries_of(records)
-    if not len(records.tables["episodes"]):
-        return TraceScores([], ledger)
-    episodes = assemble(records, rules).frames["episodes"]
-    return TraceScores(results_of(episodes, rules), ledger)
+def evaluate_file(
+    path: str, data: bytes | OSError, weights: dict[str, float], counting: Counting
+) -> tuple[Entry, TraceScore | None]:
+    """Score what one file says: its entry for the ledger, and its result where it is a trace."""
+    entry, read = open_trace(path, data)
+    return entry, None if read is None else _result(path, *read, weights, counting)
 
 
 def results_of(episodes: "pd.DataFrame", rules: Mapping[str, Any]) -> list[TraceScore]:
@@ -227,7 +187,7 @@ def _result(
         score_by_achievement=scored.by_counting["achievement"],
         score_by_hook=scored.by_counting["hook"],
         suspect_invalid_actions=sum(verdict.suspect for verdict in judged.verdicts),
-        flags=[flag for flag in FLAGS if flag in (*judged.flags, *notes, *foreign)] + [n for n in notes if n not in FLAGS],
+        flags=order_flags([*judged.flags, *notes, *foreign]),
         weights=weights,
         counting=counting,
     )
@@ -248,3 +208,41 @@ def _broken(path: str | os.PathLike, error: str, weights: dict[str, float]) -> T
         weights=weights,
         error=error,
     )
+
+
+def print_trace_evaluation(result: TraceScore) -> None:
+    """Print one trace: score, events, breakdown, trajectory, and notes where something needs a second look.
+
+    Parameters
+    ----------
+    result : TraceScore
+        As `evaluate_trace` returns it; of its keys the first five are needed.
+    """
+    print(trace_text(result))
+
+
+def trace_text(result: TraceScore) -> str:
+    """Write what `print_trace_evaluation` prints."""
+    lines = [f"📊 Trace: {plain(result['trace_file'])}"]
+    if result["total_score"] is None:
+        return "\n".join([*lines, f"   Error: {plain(result['error'])}"])
+    lines += [f"   Score: {round(result['total_score'], 2) + 0.0:.2f}", f"   Events: {result['num_events']}"]
+    lines.append("   Breakdown:")
+    for name, count in result["counts"].items():
+        weight = result.get("weights", WEIGHTS)[name]
+        lines.append(f"     {NAMES[name]}: {count} × {weight} = {count * weight:.2f}")
+    lines += _other_counting(result)
+    lines.append(f"   Trajectory: {result['trajectory']}")
+    if suspect := result.get("suspect_invalid_actions"):
+        invalid = result["counts"]["invalid_action"]
+        lines.append(f"   Suspect: {suspect} of {invalid} invalid actions, judged over turns of several actions")
+    if others := [flag.replace("_", " ") for flag in result.get("flags", []) if flag != "suspect_invalid_actions"]:
+        lines.append(f"   Flags: {', '.join(others)}")
+    return "\n".join(lines)
+
+
+def _other_counting(result: TraceScore) -> list[str]:
+    key, title, meaning = _OTHER[result.get("counting", "achievement")]
+    score = result.get(key)
+    differs = score is not None and round(score - result["total_score"], DIGITS)
+    return [f"   {title}: {round(score, 2) + 0.0:.2f} ({meaning})"] if differs else []

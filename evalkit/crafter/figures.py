@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from evalkit.crafter.analysis import HOOKS
-from evalkit.crafter.game import TIER_OF
+from evalkit.crafter.format import TIER_OF
 from evalkit.crafter.scoring import NO_SCORED_EVENTS
 from evalkit.display import colours, new_axes, nothing_to_draw
 from evalkit.io import plain

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
-from evalkit.crafter.game import ACTIONS, TIER_OF, TIERS
+from evalkit.crafter.format import ACTIONS, TIER_OF, TIERS, action_name
 
 State = Mapping[str, Any]
 Entry = dict[str, Any]
@@ -167,13 +167,6 @@ def annotate(
     actions = event["actions"] if isinstance(event["actions"], list) else []
     entries = judge(before, actions[0] if actions else None, after, hooks)
     return [{**entry, "data": {**entry["data"], "suspect": len(actions) > 1}} for entry in entries]
-
-
-def action_name(action: str | int | None) -> str | None:
-    """Return the name of an action that is given by name or by index; other values as text, None as None."""
-    if isinstance(action, int) and not isinstance(action, bool) and 0 <= action < len(ACTIONS):
-        return ACTIONS[action]
-    return None if action is None else str(action)
 
 
 def _why_invalid(before: State, action: str, after: State) -> str | None:

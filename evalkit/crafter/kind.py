@@ -1,20 +1,26 @@
 """Crafter traces as a kind of log, and the short ways to their frames."""
 
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from evalkit.crafter.evaluate import PATTERN
-from evalkit.crafter.scoring import COUNTINGS, WEIGHTS, Counting, check_rules
-from evalkit.crafter.table import RECORDS, TABLES, parse_file
-from evalkit.io import Source, StorageOptions
-from evalkit.kinds import Assembled, LogKind, Logs, Look, Option, Records
-from evalkit.kinds import load as load_kind
+from evalkit.crafter.evaluate import TraceScores, evaluate_file, evaluate_trace, results_of, trace_text
+from evalkit.crafter.format import WEIGHTS
+from evalkit.crafter.parse import parse_file
+from evalkit.crafter.scoring import COUNTINGS, Counting, check_rules
+from evalkit.crafter.table import LAZY_TABLES, RECORDS, TABLES
+from evalkit.io import Ledger, Source, StorageOptions, list_source, parse_files, storage
+from evalkit.kinds import Assembled, LogKind, Option, Records
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SUMMARY = "Scores of Crafter session traces."
+    from evalkit.kinds import Logs, Look, Transcript
+    from evalkit.kinds.update import Changes
+
+PATTERN = "*.json"
 _TRACE = re.compile(rb'"event_history"|"session_time_steps"|"session_metadata"')
 _BENCHMARK = re.compile(
     rb'"achievement_collect_wood"|"episode_return".*"progression"|"progression".*"episode_return"', re.DOTALL
@@ -27,28 +33,31 @@ def _assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     return assemble(records, options)
 
 
-def _describe(logs: Logs, views: Mapping[str, Any]) -> str:
+def _describe(logs: "Logs", views: Mapping[str, Any]) -> str:
     from evalkit.crafter.terminal import describe
 
     return describe(logs, views)
 
 
 def _glance(path: str, options: Mapping[str, Any], views: Mapping[str, Any]) -> str:
-    from evalkit.crafter.evaluate import evaluate_trace
-    from evalkit.crafter.printing import trace_text
-
     result = evaluate_trace(path, counting=options["counting"])
     asked = options["models"] or options["difficulty"] or result["total_score"] is None
     return "" if asked else f"{trace_text(result)}\n"
 
 
-def _progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
+def _progress(look: "Look", options: Mapping[str, Any]) -> tuple[str, bool]:
     from evalkit.crafter.terminal import progress
 
     return progress(look, options)
 
 
-def _write(logs: Logs, views: Mapping[str, Any], path: str) -> None:
+def _transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> "Transcript":
+    from evalkit.crafter.turns import transcript
+
+    return transcript(paths, read)
+
+
+def _write(logs: "Logs", views: Mapping[str, Any], path: str) -> None:
     from evalkit.crafter.terminal import write
 
     write(logs, views, path)
@@ -61,12 +70,13 @@ def _recognise(head: bytes) -> str:
 KIND = LogKind(
     name="crafter",
     title="Crafter session trace",
-    summary=SUMMARY,
+    summary="Scores of Crafter session traces.",
     records=RECORDS,
     tables=TABLES,
     parse=parse_file,
     recognises=_recognise,
     assemble=_assemble,
+    lazy_tables=LAZY_TABLES,
     pattern=PATTERN,
     options=(
         Option("models", str, (), "Only these models; none means all.", "MODEL", many=True),
@@ -87,6 +97,7 @@ KIND = LogKind(
     describe=_describe,
     glance=_glance,
     progress=_progress,
+    transcript=_transcript,
     write=_write,
     output_help="Write results and ledger to FILE.json, or the episodes to FILE.csv or FILE.parquet.",
     help="""Score Crafter session traces: SOURCE is a folder, a file, a quoted glob, a URL or a dataset of `collect`.
@@ -97,6 +108,54 @@ KIND = LogKind(
     being written.
     """,
 )
+
+
+def evaluate_all_traces(
+    trace_dir: Source,
+    pattern: str = PATTERN,
+    weights: Mapping[str, float] = WEIGHTS,
+    counting: Counting = "achievement",
+    *,
+    recursive: bool = True,
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
+) -> TraceScores:
+    """Score the traces of a folder, also those of folders below.
+
+    Memory does not grow with the number of traces, beside their results of about 1 kB each.
+
+    Parameters
+    ----------
+    trace_dir, pattern, weights, counting, recursive, jobs, storage_options
+        As `path` and the others of `load`.
+
+    Returns
+    -------
+    TraceScores
+        A list sorted by total_score, from high to low; files that can't be read, and files that are no traces, are in
+        its `ledger` only. Empty where no file is a trace: `load` and the command raise there.
+
+    Raises
+    ------
+    evalkit.io.SourceError
+        Where `trace_dir` is not there or can't be listed.
+    """
+    from evalkit.io.records import read_manifest
+
+    rules = {"weights": check_rules(weights, counting), "counting": counting}
+    ledger = Ledger()
+    with storage(storage_options):
+        sources = [trace_dir] if isinstance(trace_dir, (str, os.PathLike)) else list(trace_dir)
+        if any(map(read_manifest, sources)):
+            from evalkit.kinds.logs import entries_of, read_records
+
+            records = read_records(KIND, sources, pattern=pattern, recursive=recursive)
+            ledger.entries += entries_of(records)
+            return TraceScores(results_of(_assemble(records, rules).frames["episodes"], rules), ledger)
+        files = list_source(sources, pattern, recursive=recursive).files
+        found = list(parse_files(files, partial(evaluate_file, **rules), jobs, KIND.parallel_from))
+    ledger.entries += [entry for entry, _ in found]
+    return TraceScores([result for _, result in found if result is not None], ledger)
 
 
 def load(
@@ -110,7 +169,7 @@ def load(
     recursive: bool = True,
     jobs: int | None = None,
     storage_options: StorageOptions = None,
-) -> Logs:
+) -> "Logs":
     """Read the session traces of a folder, also those of folders below.
 
     Parameters
@@ -147,11 +206,52 @@ def load(
         Where `path` is not there, none of its files is a session trace, or no trace is of the models or the difficulty
         asked for.
     """
+    from evalkit.kinds.logs import load as load_kind
+
     rules = {"weights": check_rules(weights, counting), "counting": counting}
     options = {"models": tuple(models), "difficulty": difficulty, **rules}
     return load_kind(
         KIND, path, options, pattern=pattern, recursive=recursive, jobs=jobs, storage_options=storage_options
     )
+
+
+def collect(
+    source: Source,
+    output: str | os.PathLike,
+    pattern: str = PATTERN,
+    *,
+    recursive: bool = True,
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> "Changes":
+    """Collect session traces into a dataset, which `load` takes in place of their folder, or bring it up to date.
+
+    What hooks say is kept, not what it is worth: `load` weighs and counts a dataset as it is told.
+
+    Parameters
+    ----------
+    source, pattern, recursive, jobs, storage_options
+        As for `load`; the dataset keeps to its pattern and depth.
+    output : str or path
+        The dataset's folder, or a URL.
+    progress : function of (files read, files to read), optional
+        Called after each chunk of files.
+
+    Returns
+    -------
+    Changes
+        How many files were new, changed, vanished and unchanged.
+
+    Raises
+    ------
+    SourceError
+        As `evalkit.kinds.collect`.
+    """
+    from evalkit.kinds.collect import collect as collect_kind
+
+    reading = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
+    return collect_kind(KIND, source, output, **reading, progress=progress)
 
 
 def episodes_df(path: Source, **options: Any) -> "pd.DataFrame":

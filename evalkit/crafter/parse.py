@@ -1,33 +1,41 @@
-"""From the bytes of a session trace to its typed form, and to what the whole session says of itself."""
+"""What one file says: its session, the verdicts of its hooks, and the rows that are kept of both."""
 
 import re
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
 
-from evalkit.crafter.format import Call, Count, Event, Metadata, State, Trace
-from evalkit.io import BrokenFileError, WrongShapeError, decode_json
-from evalkit.io import Entry
+from evalkit.crafter.format import (
+    UNKNOWN,
+    Call,
+    Event,
+    Metadata,
+    OtherShapeError,
+    State,
+    TimeRecord,
+    Trace,
+    action_names,
+    events_of,
+    kind_of,
+    peek,
+    read_trace,
+    turn_of,
+)
+from evalkit.crafter.scoring import NOTHING, Verdict, derive, read_hooks
+from evalkit.io import BrokenFileError, Entry
+from evalkit.kinds import Parsed
 
-UNKNOWN = "unknown"
-MALFORMED = "malformed_fields"
-SERIAL_BELOW = 500  # traces; with images two processes are 1.3 times as quick for so many
-
-_TRACE = msgspec.json.Decoder(Trace)
-_ANY = msgspec.json.Decoder()
-_NO_METADATA = Metadata()
-_IMAGE = b'observation_image_base64"'  # a long needle is found quicker than the end that all keys of images share
-_ANY_IMAGE = b'_base64"'
-_NEAR = 256  # bytes between the image and the map of one observation
-_FIRST = 1 << 17  # bytes in which the first image is looked for: it stands in the second event, or in no event
+Tokens = tuple[int | None, ...]  # prompt, completion, total
+NO_TOKENS: Tokens = (None, None, None)
+_NOTHING = (None, 0, None, None)  # the columns of an event without scored hooks
+_TIME = msgspec.json.Decoder(datetime | float | None)
+_EPOCH, _EPOCH_UTC, _MILLISECOND = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 _EPISODE = re.compile(r"(?:^|_)episode_\d+_")
 _ID_TAIL = re.compile(r"_?(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{8}_\d{6}|\d{9,})$", re.IGNORECASE)
-
-
-class OtherShapeError(BrokenFileError):
-    """Well-formed JSON that is not a session trace."""
+_LATEST = 4e9  # epoch seconds; what is beyond is no time of a trace
 
 
 class Session(NamedTuple):
@@ -35,52 +43,93 @@ class Session(NamedTuple):
 
     session_id: str | None
     model_name: str
+    model_source: str | None  # where the name stands
     difficulty: str
     task_id: str | None
     agent_type: str | None
-    max_turns: int | None
-    rollout_length: int | None
+    seed: str | None
+    started: int | None  # epoch milliseconds
+    duration: float | None  # seconds
     claimed: frozenset[str] | None  # achievements that episode_results says were unlocked
     n_claimed: int | None
     error: str | None  # message of an error entry, perhaps empty; None where there is no such entry
 
 
-def read_trace(data: bytes) -> tuple[Trace, list[str]]:
-    """Decode a session trace without building its images and conversations.
+class Judged(NamedTuple):
+    """What the hooks of a trace say, event by event; nothing here depends on weights or on the way of counting."""
 
-    Structure, literals and UTF-8 are checked in the whole file; what stands between the quotes of an image is not
-    looked at.
+    session: Session
+    events: list[Event]
+    verdicts: list[Verdict]
+    unlocked: frozenset[str] | None  # None where the trace can't tell
+    flags: list[str]
+    foreign: bool  # some hooks are unknown to the original trace_eval
 
-    Parameters
-    ----------
-    data : bytes
+    @property
+    def status(self) -> str | None:
+        """How the episode ended: aborted (no events), error, or finished (its results are there)."""
+        if not self.events:
+            return "aborted"
+        if self.session.error is not None:
+            return "error"
+        return None if self.session.claimed is None and self.session.n_claimed is None else "finished"
 
-    Returns
-    -------
-    trace : Trace
-    notes : list of str
-        What was recovered: those of `evalkit.io.decode_json`, and ``malformed_fields`` where values of unexpected
-        types were left out.
 
-    Raises
-    ------
-    OtherShapeError
-        Well-formed, but no session trace; the text says what it looks like.
-    BrokenFileError
-        Anything else, see `evalkit.io.decode_json`.
-    """
-    lean = without_images(data)
-    try:
-        trace, notes = decode_json(lean, _TRACE)
-    except WrongShapeError as error:
-        value, notes = decode_json(lean, _ANY)
-        if not isinstance(value, dict):
-            raise OtherShapeError(f"not a session trace: {name_shape(value)}") from error
-        trace = fit(value, Trace)
-        notes = [*notes, MALFORMED]
-    if not isinstance(trace.session_id, str) and not isinstance(trace.event_history, list):
-        raise OtherShapeError(f"not a session trace: {name_shape(decode_json(lean, _ANY)[0])}")
-    return trace, notes
+def parse_file(path: str, data: bytes | OSError) -> Parsed:
+    """Say what one file says: a row of `table.RECORDS` for its episode, and one for each event."""
+    entry, read = open_trace(path, data)
+    if read is None:
+        return Parsed(entry.status, entry.reason)
+    trace, notes = read
+    judged = judge_trace(trace)
+    session, rows, turns, n_actions, tokens = judged.session, [], set(), None, NO_TOKENS
+    for position, (event, verdict) in enumerate(zip(judged.events, judged.verdicts, strict=True)):
+        kind, turn, total = kind_of(event), turn_of(event), None
+        if (names := action_names(event.actions)) is not None:
+            n_actions = (n_actions or 0) + len(names)
+        if turn is not None:
+            turns.add(turn)
+        if kind == "language_model":
+            own = tokens_of(event)
+            tokens, total = add_tokens(tokens, own), own[2]
+        columns = _NOTHING if verdict is NOTHING else _verdict_columns(verdict, names)
+        rows.append((position, turn, kind, names, *columns, total))
+    episode = (
+        session.session_id,
+        session.model_name,
+        session.model_source,
+        session.task_id,
+        session.difficulty,
+        session.agent_type,
+        session.seed,
+        judged.status,
+        session.started,
+        session.duration,
+        len(rows),
+        len(turns) or None,
+        n_actions,
+        judged.unlocked is not None,
+        *tokens,
+        [*judged.flags, *notes],
+        judged.foreign,
+    )
+    return Parsed("used", entry.reason, {"episodes": [episode], "events": rows})
+
+
+def _verdict_columns(verdict: Verdict, names: list[str | None] | None) -> tuple:
+    """Give hooks, suspects, achievements and reasons; the reasons stand in the places of the actions they speak of."""
+    reasons: list[str | None] | None = [None] * len(names or ())
+    for _, index, reason, _ in verdict.invalid:
+        if index is None:
+            reasons.append(reason)
+        else:
+            reasons[index] = reason if reasons[index] is None else f"{reasons[index]}; {reason}"
+    return (
+        " ".join([f"{name}:{n}" for name, n in verdict.hooks]) or None,
+        verdict.suspect,
+        " ".join(verdict.achievements) or None,
+        reasons if verdict.invalid else None,
+    )
 
 
 def open_trace(path: str, data: bytes | OSError) -> tuple[Entry, tuple[Trace, list[str]] | None]:
@@ -96,118 +145,45 @@ def open_trace(path: str, data: bytes | OSError) -> tuple[Entry, tuple[Trace, li
     return Entry(path, "used", ", ".join(notes)), (trace, notes)
 
 
-def without_images(data: bytes) -> bytes:
-    r"""Empty the image strings of a trace: they are most of its bytes, and nothing reads them.
+def judge_trace(trace: Trace) -> Judged:
+    """Read all hooks of a decoded trace.
 
-    Sound for well-formed JSON: an unescaped quote after ``_base64`` ends a string, a colon behind it makes that
-    string a key, and the value ends at the next quote that no backslash stands before. Anything else stays as it is.
+    Where no event has a hook, achievements come from the changes of ``achievements_status`` between states, and the
+    flag ``derived`` says so.
     """
-    at = data.find(_IMAGE, 0, _FIRST)
-    if at < 0:
-        return data
-    view, parts, kept = memoryview(data), [], 0
-    while at >= 0:
-        start = data.find(b'"', at) + 1  # behind the key
-        opened = data.startswith(b': "', start) * 3 or data.startswith(b':"', start) * 2
-        end = data.find(b'"', start + opened) if opened else -1
-        if end > 0 and data[end - 1] != 0x5C:
-            parts.append(view[kept : start + opened])
-            kept = start = end
-        at = data.find(_ANY_IMAGE, start, start + _NEAR)
-        if at < 0:
-            at = data.find(_IMAGE, start)
-    parts.append(view[kept:])
-    return b"".join(parts)
+    session, events = describe(trace), events_of(trace)
+    derived = not any(event.event_metadata or event.hooks_triggered for event in events)
+    verdicts = derive(events) if derived else [read_hooks(event) for event in events]
+    said = [verdict for verdict in verdicts if verdict is not NOTHING]
+    named = frozenset([name for verdict in said for name in verdict.achievements])
+    flags = {
+        "aborted": not events,
+        "error_entry": session.error is not None,
+        "derived": derived and bool(named),
+        "unnamed_achievements": any(verdict.unnamed for verdict in said),
+        "unknown_achievements": any(verdict.unknown for verdict in said),
+        "no_environment_events": bool(events) and not named and all(kind_of(e) != "environment" for e in events),
+        "suspect_invalid_actions": any(verdict.suspect for verdict in said),
+        "verdicts_disagree": any(map(_disagrees, events, verdicts)),
+    }
+    can_tell = not any(flags[flag] for flag in ("aborted", "unnamed_achievements", "no_environment_events"))
+    flags["results_mismatch"] = can_tell and _mismatch(session, named)
+    raised = [flag for flag, is_so in flags.items() if is_so]
+    return Judged(session, events, verdicts, named if can_tell else None, raised, any(v.foreign for v in said))
 
 
-def fit(value: Any, kind: Any) -> Any:
-    """Convert plain decoded JSON to a Struct, leaving out what is not of the declared type.
-
-    Parameters
-    ----------
-    value : dict or list
-    kind : type
-        A Struct of `evalkit.crafter.format`, or a list of it.
-
-    Returns
-    -------
-    An instance of `kind`, or None for a list that is none. Entries of lists of Structs that are no objects become empty
-    Structs, so that lengths stay.
-    """
-    from msgspec.inspect import type_info
-
-    try:
-        return _fit(value, type_info(kind))
-    except _UnfitError:
-        return None
+def _disagrees(event: Event, verdict: Verdict) -> bool:
+    """Tell whether the event's own ``metadata.invalid_action`` says other than the hook."""
+    metadata = event.metadata
+    if metadata is None or metadata.invalid_action is None:
+        return False
+    return metadata.invalid_action != bool(verdict.invalid)
 
 
-def peek(raw: Any, kind: Any) -> Any:
-    """Decode a `Raw` field, leaving out what is not of the declared type; None where nothing is left."""
-    if not isinstance(raw, msgspec.Raw):
-        return None
-    try:
-        return msgspec.json.decode(raw, type=kind | None)
-    except msgspec.ValidationError:
-        return fit(msgspec.json.decode(raw), kind)
-
-
-class _UnfitError(Exception):
-    """A value that is not of the declared type."""
-
-
-def _fit(value: Any, kind: Any) -> Any:
-    from msgspec import inspect
-
-    if isinstance(kind, inspect.UnionType):
-        if value is None:
-            return None
-        kind = next(k for k in kind.types if not isinstance(k, inspect.NoneType))
-    if isinstance(kind, inspect.StructType):
-        found = value if isinstance(value, dict) else {}
-        return kind.cls(**dict(_fit_fields(found, kind)))
-    if isinstance(kind, inspect.ListType) and isinstance(value, list):
-        return list(_fit_items(value, kind.item_type))
-    if isinstance(kind, inspect.RawType):
-        return msgspec.Raw(msgspec.json.encode(value))
-    if isinstance(kind, inspect.AnyType) or (isinstance(kind, inspect.DictType) and isinstance(value, dict)):
-        return value
-    leaf = {inspect.IntType: Count, inspect.StrType: str, inspect.BoolType: bool}.get(type(kind))
-    try:
-        if leaf is not None:
-            return msgspec.convert(value, leaf, strict=False)
-    except msgspec.ValidationError:
-        pass
-    raise _UnfitError
-
-
-def _fit_fields(found: dict, kind: Any) -> Iterator[tuple[str, Any]]:
-    for field in kind.fields:
-        if field.encode_name in found:
-            try:
-                yield field.name, _fit(found[field.encode_name], field.type)
-            except _UnfitError:
-                yield field.name, None  # the key stays known: it tells an event's type
-
-
-def _fit_items(values: list, kind: Any) -> Iterator[Any]:
-    for value in values:
-        try:
-            yield _fit(value, kind)
-        except _UnfitError:
-            continue
-
-
-def name_shape(value: Any) -> str:
-    """Say what decoded JSON that is no session trace looks like."""
-    run = value[0] if isinstance(value, list) and value else value
-    if not isinstance(run, dict):
-        return f"a JSON {'list' if isinstance(value, list) else type(value).__name__}"
-    if "progression" in run and "episode_return" in run:
-        return "a BALROG run file (evalkit.crafter.benchmark reads it)"
-    if any(str(key).startswith("achievement_") for key in run):
-        return "a file of benchmark scores (evalkit.crafter.benchmark reads it)"
-    return "neither session_id nor event_history is there"
+def _mismatch(session: Session, unlocked: frozenset[str]) -> bool:
+    """Tell whether episode_results names other achievements than the events, or another number of them."""
+    named = session.claimed is not None and session.claimed != unlocked
+    return named or (session.n_claimed is not None and session.n_claimed != len(unlocked))
 
 
 def describe(trace: Trace) -> Session:
@@ -216,47 +192,67 @@ def describe(trace: Trace) -> Session:
     config = [entry.data for entry in entries if entry.data] + ([trace.metadata] if trace.metadata else [])
     events = events_of(trace)
     session_id = trace.session_id if isinstance(trace.session_id, str) else None
-    results = next((m.achievements for m in config if m.achievements is not None), None)
-    errors = (entry.data.error_message if entry.data else None for entry in entries if entry.metadata_type == "error")
+    results = _first([m.achievements for m in config if m.achievements is not None])
+    errors = [entry.data for entry in entries if entry.metadata_type == "error"]
+    where, model = "session_metadata", _first([m.model_name or m.model for m in config])
+    if model is None:
+        where, model = "event_history", _first(_models(events))
+    if model is None:
+        where, model = "session_id", _model_in_id(session_id)
+    started, duration = _span(trace, events)
     return Session(
         session_id=session_id,
-        model_name=_first(_models(config, events)) or _model_in_id(session_id) or UNKNOWN,
+        model_name=model or UNKNOWN,
+        model_source=where if model else None,
         difficulty=_first(_difficulties(config, events)) or UNKNOWN,
-        task_id=_first(m.task_instance_id for m in config),
-        agent_type=_first(m.agent_type for m in config),
-        max_turns=_first(m.max_turns for m in config),
-        rollout_length=_first(m.rollout_length for m in config),
-        claimed=None if results is None else frozenset(name for name, got in results.items() if got),
-        n_claimed=next((m.num_achievements for m in config if m.num_achievements is not None), None),
-        error=next((message or "" for message in errors), None),
+        task_id=_first([m.task_instance_id for m in config]),
+        agent_type=_first([m.agent_type for m in config]),
+        seed=_seed(config),
+        started=started,
+        duration=duration,
+        claimed=None if results is None else frozenset([name for name, got in results.items() if got]),
+        n_claimed=_first([m.num_achievements for m in config]),
+        error=((errors[0] and errors[0].error_message) or "") if errors else None,
     )
 
 
-def events_of(trace: Trace) -> list[Event]:
-    """Return a trace's events: those of ``event_history``, and no others."""
-    return trace.event_history if isinstance(trace.event_history, list) else []
+def _span(trace: Trace, events: list[Event]) -> tuple[int | None, float | None]:
+    """Tell when a session began (epoch milliseconds), and for how long it wrote (seconds).
+
+    It begins when it was created, else with the first time that stands in it, and ends with the last one. Times
+    without a zone are taken as UTC.
+    """
+    entries = trace.session_metadata or []
+    stamps = [trace.created_at, *[entry.timestamp for entry in (*entries[:1], *entries[-1:])]]
+    records = [peek(event.time_record, TimeRecord) for event in (*events[:1], *events[-1:])]
+    stamps += [record.event_time for record in records if record is not None]
+    times = [time for time in map(_time, stamps) if time is not None]
+    started, ended = times[0] if times else None, max(times[1:], default=None)
+    return started, None if ended is None or ended < started else (ended - started) / 1000
 
 
-def kind_of(event: Event) -> str:
-    """Tell an event's type by its keys: ``language_model``, ``runtime``, ``environment`` or ``other``."""
-    if event.llm_call_records is not msgspec.UNSET or event.call_records is not msgspec.UNSET:
-        return "language_model"
-    if event.actions is not msgspec.UNSET:
-        return "runtime"
-    return "other" if event.reward is msgspec.UNSET else "environment"
-
-
-def turn_of(event: Event) -> int | None:
-    """Return an event's turn; traces of single steps count steps instead."""
-    metadata = event.metadata
-    if metadata is None:
+def _time(raw: Any) -> int | None:
+    """Read a time, written as text or in epoch seconds; None for anything else."""
+    try:
+        time = _TIME.decode(raw) if isinstance(raw, msgspec.Raw) else None
+    except msgspec.ValidationError:
         return None
-    return metadata.step if metadata.turn is None else metadata.turn
+    if isinstance(time, datetime):
+        return (time - (_EPOCH if time.tzinfo is None else _EPOCH_UTC)) // _MILLISECOND
+    return round(time * 1000) if time is not None and 0 < time < _LATEST else None
 
 
-def tokens_of(event: Event) -> tuple[int | None, int | None, int | None]:
+def _seed(config: list[Metadata]) -> str | None:
+    """Find the seed of the game in the session's configuration or its task instance."""
+    found = [m.seed for m in config]
+    found += [m.task_instance.metadata.seed for m in config if m.task_instance and m.task_instance.metadata]
+    seed = _first([seed for seed in found if type(seed) in (int, str)])
+    return None if seed is None else str(seed)
+
+
+def tokens_of(event: Event) -> Tokens:
     """Return the tokens of a call of a language model: prompt, completion, total."""
-    inner = event.metadata or _NO_METADATA
+    inner = event.metadata or event  # the names are the same
     return (
         _first((inner.prompt_tokens, event.prompt_tokens, event.input_tokens)),
         _first((inner.completion_tokens, event.completion_tokens, event.output_tokens)),
@@ -264,16 +260,12 @@ def tokens_of(event: Event) -> tuple[int | None, int | None, int | None]:
     )
 
 
-def sum_tokens(events: list[Event]) -> tuple[int | None, ...]:
-    """Add up the tokens of all calls: prompt, completion, total; None where no call tells."""
-    found = [tokens_of(event) for event in events if kind_of(event) == "language_model"]
-    columns = ([n for n in column if n is not None] for column in zip(*found, strict=True))
-    return tuple(sum(column) if column else None for column in columns) or (None, None, None)
+def add_tokens(a: Tokens, b: Tokens) -> Tokens:
+    """Add up tokens; None where neither tells."""
+    return tuple([y if x is None else x if y is None else x + y for x, y in zip(a, b, strict=True)])
 
 
-def _models(config: list[Metadata], events: list[Event]) -> Iterator[str | None]:
-    for metadata in config:
-        yield metadata.model_name or metadata.model
+def _models(events: list[Event]) -> Iterator[str | None]:
     for event in events:
         if event.metadata:
             yield event.metadata.model_name or event.metadata.model
@@ -305,4 +297,7 @@ def _model_in_id(session_id: str | None) -> str | None:
 
 def _first(values: Iterable[Any]) -> Any:
     """Return the first value that is there: not None and not empty; 0 counts."""
-    return next((value for value in values if value is not None and value != ""), None)
+    for value in values:  # twice as quick as next() over a generator
+        if value is not None and value != "":
+            return value
+    return None

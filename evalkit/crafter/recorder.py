@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, Literal
 from uuid import uuid4
 
-from evalkit.crafter.game import ACHIEVEMENTS, ACTIONS
-from evalkit.crafter.hooks import HOOKS, HookFunction, Step, action_name, annotate
+from evalkit.crafter.format import ACHIEVEMENTS, ACTIONS, action_name
+from evalkit.crafter.hooks import HOOKS, HookFunction, Step, annotate
 from evalkit.io import SourceError
 
 Observations = Literal["images", "no images", "none"]

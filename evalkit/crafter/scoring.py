@@ -1,17 +1,14 @@
-"""Scores of session traces: what hooks say, as integer counts, times weights."""
+"""What hooks say of events, as verdicts, and what verdicts are worth: integer counts times weights."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
-from evalkit.crafter.format import Event, Hook, State, Trace
-from evalkit.crafter.game import TIER_OF
-from evalkit.crafter.parse import Session, describe, events_of, kind_of, peek
+from evalkit.crafter.format import TIER_OF, WEIGHTS, Event, Hook, HookData, State, action_names, peek
 
 Counting = Literal["achievement", "hook"]
 COUNTINGS: tuple[Counting, ...] = ("achievement", "hook")
-
-WEIGHTS = {"easy_achievement": 1.0, "medium_achievement": 2.5, "hard_achievement": 5.0, "invalid_action": -0.05}
+Hooks = tuple[tuple[str, int], ...]
 
 BANDS = (  # name, lowest score, what it means; the first that fits
     ("Excellent", 2.0, "multiple achievements"),
@@ -33,64 +30,37 @@ class EventScore(NamedTuple):
     symbol: str
 
 
-Hooks = tuple[tuple[str, int], ...]
+class Invalid(NamedTuple):
+    """A verdict of invalid action: which one of its turn, and why; suspect where it was judged over the whole turn."""
+
+    action: str | None
+    index: int | None  # among the event's actions; where only its name is given, the first of that name
+    reason: str
+    suspect: bool
 
 
 class Verdict(NamedTuple):
     """What the hooks of one event say.
 
     `hooks` are the scored ones in their order: the name as in `WEIGHTS`, and the number of achievements it names (1
-    for a hook without names). `foreign` are those that the original trace_eval does not know.
+    for a hook without names). `foreign` tells that some are unknown to the original trace_eval.
     """
 
-    hooks: Hooks
-    achievements: tuple[str, ...]
-    suspect: int  # invalid actions judged over a whole turn of several actions
-    reasons: tuple[str, ...]  # of the invalid actions
+    hooks: Hooks = ()
+    achievements: tuple[str, ...] = ()
+    invalid: tuple[Invalid, ...] = ()
     unnamed: int = 0  # achievement hooks that name nothing
     unknown: tuple[str, ...] = ()  # achievements of new_achievement that the game does not have
     foreign: bool = False
 
-
-_NOTHING = Verdict((), (), 0, ())
-
-
-class Judged(NamedTuple):
-    """What the hooks of a trace say, event by event; nothing here depends on weights or on the way of counting."""
-
-    session: Session
-    events: list[Event]
-    verdicts: list[Verdict]
-    unlocked: frozenset[str] | None  # None where the trace can't tell
-    flags: list[str]
-    foreign: bool  # some hooks are unknown to the original trace_eval
+    @property
+    def suspect(self) -> int:
+        """How many invalid actions were judged over a whole turn of several actions."""
+        return sum([verdict.suspect for verdict in self.invalid]) if self.invalid else 0
 
 
-def judge_trace(trace: Trace) -> Judged:
-    """Read all hooks of a decoded trace.
-
-    Where no event has a hook, achievements come from the changes of ``achievements_status`` between states, and the
-    flag ``derived`` says so.
-    """
-    session, events = describe(trace), events_of(trace)
-    derived = not any(event.event_metadata or event.hooks_triggered for event in events)
-    verdicts = derive(events) if derived else [read_hooks(event) for event in events]
-    said = [verdict for verdict in verdicts if verdict is not _NOTHING]
-    named = frozenset(name for v in said for name in v.achievements)
-    flags = {
-        "aborted": not events,
-        "error_entry": session.error is not None,
-        "derived": derived and bool(named),
-        "unnamed_achievements": any(v.unnamed for v in said),
-        "unknown_achievements": any(v.unknown for v in said),
-        "no_environment_events": bool(events) and not named and all(kind_of(e) != "environment" for e in events),
-        "suspect_invalid_actions": any(v.suspect for v in said),
-        "verdicts_disagree": any(_disagrees(e, v) for e, v in zip(events, verdicts, strict=True)),
-    }
-    can_tell = not any(flags[flag] for flag in ("aborted", "unnamed_achievements", "no_environment_events"))
-    flags["results_mismatch"] = _mismatch(session, named) if can_tell else False
-    raised = [flag for flag, is_so in flags.items() if is_so]
-    return Judged(session, events, verdicts, named if can_tell else None, raised, any(v.foreign for v in said))
+NOTHING = Verdict()
+_NO_DATA = HookData()
 
 
 class Scored(NamedTuple):
@@ -104,7 +74,7 @@ class Scored(NamedTuple):
 
 def score_verdicts(verdicts: list[Verdict], weights: Mapping[str, float], counting: Counting) -> Scored:
     """Score the verdicts of a trace."""
-    said = [verdict for verdict in verdicts if verdict is not _NOTHING]
+    said = [verdict for verdict in verdicts if verdict is not NOTHING]
     totals: dict[Counting, float] = {way: _total(said, weights, way) for way in COUNTINGS}
     trajectory = "".join([score_event(v.hooks, weights, counting).symbol for v in said]) or NO_SCORED_EVENTS
     return Scored(_sum_counts(said, counting), totals[counting], totals, trajectory)
@@ -143,30 +113,38 @@ def read_hooks(event: Event) -> Verdict:
     difficulty stand on the same event. ``hooks_triggered`` is read where ``event_metadata`` is missing.
     """
     if not event.event_metadata and not event.hooks_triggered:
-        return _NOTHING
+        return NOTHING
     entries = event.event_metadata or [Hook(hook_name=name) for name in event.hooks_triggered or []]
     named = [(_singular(hook.hook_name), hook) for hook in entries if hook.hook_name]
-    tiered = any(name in WEIGHTS and name != "invalid_action" for name, _ in named)
-    hooks, achievements, reasons, unknown, suspect, unnamed = [], [], [], [], 0, 0
-    foreign = False
+    hooks, achievements, invalid, unknown, unnamed, foreign = [], [], [], [], 0, False
     for name, hook in named:
-        before = len(hooks)
-        names = (hook.data.achievements if hook.data else None) or []
+        before, data = len(hooks), hook.data or _NO_DATA
+        names = data.achievements or []
         if name == "invalid_action":
             hooks.append((name, 1))
-            reasons.append((hook.data.reason if hook.data else None) or "")
-            suspect += _is_suspect(hook, event)
+            invalid.append(_read_invalid(data, event))
         elif name in WEIGHTS:
             hooks.append((name, max(len(names), 1)))
             achievements += names
             unnamed += not names
-        elif name == _BY_NAME and not tiered:
+        elif name == _BY_NAME and not any(other in WEIGHTS and other != "invalid_action" for other, _ in named):
             hooks += hooks_of_names(names)
             achievements += [n for n in names if n in TIER_OF]
             unknown += [n for n in names if n not in TIER_OF]
             unnamed += not names
         foreign |= len(hooks) > before and (hook.hook_name not in WEIGHTS or not event.event_metadata)
-    return Verdict(tuple(hooks), tuple(achievements), suspect, tuple(reasons), unnamed, tuple(unknown), foreign)
+    return Verdict(tuple(hooks), tuple(achievements), tuple(invalid), unnamed, tuple(unknown), foreign)
+
+
+def _read_invalid(data: HookData, event: Event) -> Invalid:
+    """Read a verdict on an action. Where nothing says so, one on a turn of several actions is suspect."""
+    actions = event.actions if isinstance(event.actions, list) else []
+    suspect = len(actions) > 1 if data.suspect is None else data.suspect
+    index = data.action_index
+    if type(index) is not int or not 0 <= index < len(actions):
+        names = action_names(actions) or []
+        index = names.index(data.action) if data.action in names else 0 if names else None
+    return Invalid(data.action, index, data.reason or "", suspect)
 
 
 def hooks_of_names(names: Iterable[str]) -> list[tuple[str, int]]:
@@ -192,32 +170,13 @@ def derive(events: list[Event]) -> list[Verdict]:
             now = {name for name, got in shown.achievements_status.items() if got and name in TIER_OF}
             new += sorted(now - seen) if seen is not None else []
             seen = now | (seen or set())
-        verdicts.append(Verdict(tuple(hooks_of_names(new)), tuple(new), 0, (), foreign=bool(new)))
+        verdicts.append(Verdict(tuple(hooks_of_names(new)), tuple(new), foreign=bool(new)))
     return verdicts
 
 
 def _singular(name: str) -> str:
     """Return a hook's name as in `WEIGHTS`: newer writers use the plural."""
     return name if name in WEIGHTS else name.strip().lower().replace("-", "_").removesuffix("s")
-
-
-def _is_suspect(hook: Hook, event: Event) -> bool:
-    """Tell whether a verdict compares one action with what a whole turn of several actions did."""
-    if hook.data is not None and hook.data.suspect is not None:
-        return hook.data.suspect
-    return isinstance(event.actions, list) and len(event.actions) > 1
-
-
-def _disagrees(event: Event, verdict: Verdict) -> bool:
-    """Tell whether the event's own ``metadata.invalid_action`` says other than the hook."""
-    says = event.metadata.invalid_action if event.metadata else None
-    return says is not None and says != any(name == "invalid_action" for name, _ in verdict.hooks)
-
-
-def _mismatch(session: Session, unlocked: frozenset[str]) -> bool:
-    """Tell whether episode_results names other achievements than the events, or another number of them."""
-    named = session.claimed is not None and session.claimed != unlocked
-    return named or (session.n_claimed is not None and session.n_claimed != len(unlocked))
 
 
 def count_hooks(hooks: Hooks, counting: Counting) -> dict[str, int]:

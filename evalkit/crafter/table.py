@@ -1,17 +1,10 @@
-"""Session traces as tables: what is recorded of a file, and the frames of episodes, events and achievements."""
+"""Columns of session traces, as data: what is recorded of a file, and the frames that are made of records."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
 
-from evalkit.crafter.game import ACHIEVEMENTS, TIER_OF, TIERS
-from evalkit.crafter.parse import UNKNOWN, kind_of, open_trace, sum_tokens, tokens_of, turn_of
-from evalkit.crafter.scoring import WEIGHTS, band, judge_trace
-from evalkit.io import Column, frame
-from evalkit.kinds import Parsed, run_columns
-
-if TYPE_CHECKING:
-    import pandas as pd
+from evalkit.crafter.format import TIERS, UNKNOWN, WEIGHTS
+from evalkit.io import Column
+from evalkit.kinds import run_columns
 
 FLAGS = {
     "aborted": "no events; score and all that follows from events is missing",
@@ -32,15 +25,20 @@ RECORDS = {
     "episodes": (
         Column("session_id", "str", "id of the session"),
         Column("model_name", "str", "the model, or unknown"),
+        Column("model_source", "str", "where its name stands: session_metadata, event_history or session_id"),
         Column("task_id", "str", "the task instance (the game's world), where the trace names one"),
         Column("difficulty", "str", "of the task, or unknown"),
         Column("agent_type", "str", "kind of agent"),
+        Column("seed", "str", "of the game"),
+        Column("status", "str", "aborted (no events), error, or finished (its results are there)"),
+        Column("started", "time", "when the session was created; without a zone, taken as UTC"),
+        Column("duration", "float", "from there to the last time that the trace names", "seconds"),
         Column("events", "int", "all of event_history", "count"),
         Column("turns", "int?", "turns that have an event", "count"),
         Column("actions", "int?", "actions in runtime events", "count"),
         Column("can_tell", "bool", "the trace says of all 22 achievements whether they were unlocked"),
-        Column("prompt_tokens", "int?", "of all calls that tell", "tokens"),
-        Column("completion_tokens", "int?", "of all calls that tell", "tokens"),
+        Column("tokens_in", "int?", "prompt tokens of all calls that tell", "tokens"),
+        Column("tokens_out", "int?", "completion tokens of all calls that tell", "tokens"),
         Column("total_tokens", "int?", "of all calls that tell", "tokens"),
         Column("flags", "list", "what is doubtful about the trace"),
         Column("foreign", "bool", "some hooks are unknown to the original trace_eval"),
@@ -49,11 +47,11 @@ RECORDS = {
         Column("event", "int", "position in event_history, from 0"),
         Column("turn", "int?", "turn (or step) of the event, from 0"),
         Column("kind", "str", "language_model, runtime, environment or other"),
-        Column("actions", "int?", "actions of a runtime event", "count"),
+        Column("action_names", "list", "actions of a runtime event, in their order"),
         Column("hooks", "str", "scored hooks in order, each with the number of achievements it names: NAME:N NAME:N"),
         Column("suspect_invalid_actions", "int", "judged over a turn of several actions", "count"),
         Column("achievements", "str", "names, separated by spaces"),
-        Column("reason", "str", "why actions were judged invalid; missing where none was"),
+        Column("reasons", "list", "of each action, why it was judged invalid; missing for those that were not"),
         Column("total_tokens", "int?", "of a call of a language model", "tokens"),
     ),
 }
@@ -102,6 +100,29 @@ EVENTS = (
     Column("reason", "str", "why actions were judged invalid; missing where none was"),
     Column("total_tokens", "int?", "of a call of a language model", "tokens"),
 )
+_TURN = Column("turn", "int?", "turn (or step), from 0; an event that names none belongs to that of the next")
+TURNS = (
+    *_IDS,
+    _TURN,
+    Column("events", "int", "of the turn", "count"),
+    Column("actions", "int?", "of its runtime events", "count"),
+    Column("action_names", "str", "names, separated by spaces"),
+    Column("score", "float", "of its events; missing where none has a scored hook", "points"),
+    *(Column(f"{name}s", "int", "counts of its hooks", "count") for name in WEIGHTS),
+    Column("suspect_invalid_actions", "int", "judged over a turn of several actions", "count"),
+    Column("achievements", "str", "names, separated by spaces"),
+    Column("reason", "str", "why actions were judged invalid; missing where none was"),
+    Column("total_tokens", "int?", "of its calls of a language model", "tokens"),
+)
+ACTION_ROWS = (
+    *_IDS,
+    _TURN,
+    Column("event", "int", "position of its event in event_history, from 0"),
+    Column("action", "int", "position within the turn, from 0"),
+    Column("name", "str", "one of the game's 17, or what the trace says"),
+    Column("verdict", "str", "invalid, or suspect (judged over the whole turn); missing where nothing is said"),
+    Column("reason", "str", "why it was judged invalid"),
+)
 ACHIEVEMENT_ROWS = (
     *_IDS,
     Column("achievement", "str", "one of the 22"),
@@ -110,85 +131,16 @@ ACHIEVEMENT_ROWS = (
     Column("turn", "int?", "turn of the first unlock, from 0"),
 )
 TABLES = {"episodes": EPISODES, "events": EVENTS, "achievements": ACHIEVEMENT_ROWS}
-
-
-def parse_file(path: str, data: bytes | OSError) -> Parsed:
-    """Say what one file says: its session, and what the hooks of each event say."""
-    entry, read = open_trace(path, data)
-    if read is None:
-        return Parsed(entry.status, entry.reason)
-    trace, notes = read
-    judged = judge_trace(trace)
-    session, events = judged.session, judged.events
-    actions = [len(event.actions) for event in events if isinstance(event.actions, list)]
-    turns = {turn for event in events if (turn := turn_of(event)) is not None}
-    episode = (
-        session.session_id,
-        session.model_name,
-        session.task_id,
-        session.difficulty,
-        session.agent_type,
-        len(events),
-        len(turns) if turns else None,
-        sum(actions) if actions else None,
-        judged.unlocked is not None,
-        *(sum_tokens(events) if events else (None, None, None)),
-        [*judged.flags, *notes],
-        judged.foreign,
-    )
-    rows = [
-        (
-            position,
-            turn_of(event),
-            kind := kind_of(event),
-            len(event.actions) if isinstance(event.actions, list) else None,
-            " ".join([f"{name}:{n}" for name, n in verdict.hooks]) or None,
-            verdict.suspect,
-            " ".join(verdict.achievements) or None,
-            "; ".join(verdict.reasons) or None,
-            tokens_of(event)[2] if kind == "language_model" else None,
-        )
-        for position, (event, verdict) in enumerate(zip(events, judged.verdicts, strict=True))
-    ]
-    return Parsed("used", entry.reason, {"episodes": [episode], "events": rows})
-
-
-def episodes_of_results(results: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
-    """Make the frame of episodes of what `evaluate_all_traces` returns, for the analyses that `load` is for.
-
-    Parameters
-    ----------
-    results : iterable of TraceScore
-        Those of files that can't be read (`total_score` None) are left out. The first five keys are enough.
-
-    Returns
-    -------
-    DataFrame
-        With the columns of `EPISODES`; missing values where a result does not say.
-    """
-    rows, names = [], Counter()
-    for result in results:
-        if result["total_score"] is None:
-            continue
-        name = result.get("source") or result["trace_file"]
-        names[name] += 1
-        row = {"source": name if names[name] == 1 else f"{name} ({names[name]})", "events": result["num_events"]}
-        row |= {key: result.get(key) for key in ("session_id", "task_id")}
-        row |= {key: result.get(key) or UNKNOWN for key in ("model_name", "difficulty")}
-        flags = {*result.get("flags", ()), *(["aborted"] if not result["num_events"] else [])}
-        row |= {f"flag_{flag}": flag in flags for flag in FLAGS}
-        rows.append(row if "aborted" in flags else row | _scores_of_result(result))
-    return frame(rows, EPISODES)
-
-
-def _scores_of_result(result: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("trajectory", "suspect_invalid_actions", "score_by_achievement", "score_by_hook")
-    score = result["total_score"]
-    counts = {f"{name}s": result["counts"].get(name, 0) for name in WEIGHTS}
-    return {"score": score, "band": band(score), **counts, **{name: result.get(name) for name in names}}
+LAZY_TABLES = {"turns": TURNS, "actions": ACTION_ROWS}
 
 
 def order_difficulties(found: Iterable[str]) -> list[str]:
     """Put difficulties in their natural order: easy, medium, hard, others by name, unknown; none twice."""
     order = {name: place for place, name in enumerate(TIERS)} | {UNKNOWN: len(TIERS) + 1}
     return sorted(set(found), key=lambda name: (order.get(name, len(TIERS)), name))
+
+
+def order_flags(raised: Iterable[str]) -> list[str]:
+    """Put flags in the order of `FLAGS`; what the decoder recovered comes last."""
+    raised = dict.fromkeys(raised)
+    return [flag for flag in FLAGS if flag in raised] + [flag for flag in raised if flag not in FLAGS]

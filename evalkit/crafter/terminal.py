@@ -1,29 +1,45 @@
-"""Summaries of traces as lines of text, made of the same estimates as the notebook's tables."""
+"""Summaries of traces as text for a terminal, made of the same estimates as the notebook's tables."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pandas as pd
 
 from evalkit.crafter import analysis
-from evalkit.crafter.evaluate import Group, results_of
-from evalkit.crafter.printing import ledger_text, trace_text
-from evalkit.crafter.scores import interval_cells, interval_text, number
-from evalkit.crafter.scoring import BANDS, WEIGHTS, Counting
-from evalkit.io import Entry, labels, short_paths, write_frame, write_text
+from evalkit.crafter.analysis import interval_cells, interval_text, number
+from evalkit.crafter.evaluate import NAMES, Group, TraceScore, results_of, trace_text
+from evalkit.crafter.format import UNKNOWN, WEIGHTS
+from evalkit.crafter.scoring import BANDS, Counting, band
+from evalkit.crafter.table import EPISODES, FLAGS
+from evalkit.io import (
+    Entry,
+    SourceError,
+    frame,
+    labels,
+    plain,
+    resolve,
+    short_paths,
+    summarise,
+    write_frame,
+    write_text,
+)
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Look
 
-NAMES = {name: name.replace("_", " ").capitalize() + "s" for name in WEIGHTS}
 _HOOKS = {column: column.split("_")[0] for column in analysis.HOOKS}  # easy, medium, hard, invalid
 TOP = 3  # episodes that are named with what their points are made of
 _NAME, _FILE, _STRIP = 40, 120, 40  # characters of a model, of a file's path, and of a trajectory
+_MOST_NAMED = 5  # files left out for one reason, that are all named
 
 
 def describe(logs: Logs, views: Mapping[str, Any]) -> str:
-    """Write the answer of logs; with the view `verbose` after every trace, with `by_difficulty` also by that."""
+    """Write the answer of logs: of one file its trace, else the summary; `verbose` writes every trace before it."""
     episodes, rules = logs.episodes, logs.rules
+    if _is_one_file(logs):
+        return f"{trace_text(*results_of(episodes, rules))}\n"
     by = ["model_name"] * (episodes["model_name"].nunique() > 1) + ["difficulty"] * bool(views.get("by_difficulty"))
     parts = []
     if views.get("verbose"):
@@ -32,6 +48,12 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> str:
     parts.append(summary_text(episodes, by, rules["weights"], rules["counting"]))
     entries = [Entry(*row) for row in logs.ledger.itertuples(index=False)]
     return "\n\n".join([*parts, ledger_text(entries)])
+
+
+def _is_one_file(logs: Logs) -> bool:
+    with suppress(SourceError):  # of several sources, whose names stand in one text
+        return logs.ledger["source"].tolist() == [resolve(logs.source)]
+    return False
 
 
 def progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
@@ -205,3 +227,95 @@ def share_text(row: Mapping[str, Any]) -> str:
     """Write a share of episodes with its n and its interval in percent."""
     bounds = "" if pd.isna(row["low"]) else f" [{100 * row['low']:.0f}, {100 * row['high']:.0f}]"
     return f"{row['episodes']} of {row['n']}, {100 * row['estimate']:.0f} %{bounds}"
+
+
+def print_evaluation_summary(results: Sequence[TraceScore], by: Sequence[Group] = ()) -> None:
+    """Print a folder: mean score, spread and points, then the best three, the ranking, and files that were not used.
+
+    Aborted traces are left out of all means, and the mean with them at 0 is given beside.
+
+    Parameters
+    ----------
+    results : sequence of TraceScore
+        As `evaluate_all_traces` returns it; what its ledger could not use is named at the end.
+    by : sequence of {"model_name", "difficulty"}
+        Break the scores down too.
+    """
+    scored = [result for result in results if result["total_score"] is not None]
+    if not scored:
+        print("📈 no traces")
+    else:
+        _print_scored(scored, by)
+    for result in results:
+        if result["total_score"] is None:
+            print(f"   not read: {plain(result['trace_file'])}: {plain(result['error'])}")
+    if (ledger := getattr(results, "ledger", None)) is not None:
+        print(f"\n{ledger_text(ledger.entries)}")
+
+
+def _print_scored(scored: Sequence[TraceScore], by: Sequence[Group]) -> None:
+    rules = _same(scored, "weights", WEIGHTS), _same(scored, "counting", "achievement") or "achievement"
+    print(summary_text(episodes_of_results(scored), by, *rules))
+
+
+def _same(results: Iterable[TraceScore], key: str, default: Any) -> Any:
+    """Give what all results say alike; None where they differ."""
+    first, *others = [result.get(key, default) for result in results]
+    return first if all(other == first for other in others) else None
+
+
+def print_breakdown(results: Iterable[TraceScore], by: Group) -> None:
+    """Print one line per model or per difficulty: n, mean score with its interval, mean counts per trace.
+
+    Aborted traces are left out; where there are any, a second line counts them as 0.
+    """
+    print("\n".join(breakdown_lines(episodes_of_results(results), by)))
+
+
+def episodes_of_results(results: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
+    """Make the frame of episodes of what `evaluate_all_traces` returns, for the analyses that `load` is for.
+
+    Parameters
+    ----------
+    results : iterable of TraceScore
+        Those of files that can't be read (`total_score` None) are left out. The first five keys are enough.
+
+    Returns
+    -------
+    DataFrame
+        With the columns of `EPISODES`; missing values where a result does not say.
+    """
+    rows, names = [], Counter()
+    for result in results:
+        if result["total_score"] is None:
+            continue
+        name = result.get("source") or result["trace_file"]
+        names[name] += 1
+        row = {"source": name if names[name] == 1 else f"{name} ({names[name]})", "events": result["num_events"]}
+        row |= {key: result.get(key) for key in ("session_id", "task_id")}
+        row |= {key: result.get(key) or UNKNOWN for key in ("model_name", "difficulty")}
+        flags = {*result.get("flags", ()), *(["aborted"] if not result["num_events"] else [])}
+        row |= {f"flag_{flag}": flag in flags for flag in FLAGS}
+        rows.append(row if "aborted" in flags else row | _scores_of_result(result))
+    return frame(rows, EPISODES)
+
+
+def _scores_of_result(result: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("trajectory", "suspect_invalid_actions", "score_by_achievement", "score_by_hook")
+    score = result["total_score"]
+    counts = {f"{name}s": result["counts"].get(name, 0) for name in WEIGHTS}
+    return {"score": score, "band": band(score), **counts, **{name: result.get(name) for name in names}}
+
+
+def ledger_text(entries: Sequence[Entry]) -> str:
+    """Write how many files were used, skipped and failed, and why; of many for one reason an example."""
+    lines = [f"📁 {summarise(entry.status for entry in entries)}"]
+    unused: dict[tuple[str, str], list[str]] = {}
+    for entry in entries:
+        if entry.status != "used":
+            unused.setdefault((entry.status, entry.reason), []).append(entry.source)
+    for (status, reason), sources in unused.items():
+        many = f"{len(sources)} files, such as " if len(sources) > _MOST_NAMED else ""
+        shown = sources[: 1 if many else None]
+        lines += [f"   {status}: {many}{plain(source)}: {plain(reason)}" for source in shown]
+    return "\n".join(lines)

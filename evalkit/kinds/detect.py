@@ -18,6 +18,7 @@ HEAD = 65_536  # bytes of a file that are looked at
 MOST = 200  # files that are looked at
 MOST_CAUSES = 3  # that are named
 
+_BROAD = ("mindcraft",)  # kinds that are asked last: what tells their logs, messages with roles, others hold too
 # logs that no kind reads (yet), so that an error can name them
 _FOREIGN = {
     "inspect_ai log": re.compile(
@@ -38,7 +39,7 @@ def recognise(head: bytes) -> Look | None:
     for title, pattern in _FOREIGN.items():
         if pattern.search(head):
             return Look("", title)
-    for name in kind_names():
+    for name in sorted(kind_names(), key=lambda name: name in _BROAD):
         if title := kind_named(name).recognises(head):
             return Look(name, title)
     return None
@@ -88,26 +89,26 @@ def nothing_used(
     -------
     SourceError
         It says how many files there are, what they look like by their content, which command reads those, and the
-        causes where all files are broken or there is only one.
+        causes where all files are broken or there is only one. Where no file matches the
+        pattern, it speaks of the others.
     """
     named = os.fspath(source) if isinstance(source, str | os.PathLike) else ", ".join(map(os.fspath, source))
-    if not entries:
-        files = list_source(source, recursive=recursive).files
-        if files and pattern != "*":
-            n = f"{len(files)} other file{'s' * (len(files) > 1)}"
-            return SourceError(f"{named}: no file matches {pattern} ({n})")
+    files = [unescape_surrogates(entry.source) for entry in entries]
+    others = files or list_source(source, recursive=recursive).files
+    if not others:
         hint = "" if recursive else "; folders below are not looked into"
         return SourceError(f"{named}: no {wanted} in it: there is no file{hint}")
-    files = [unescape_surrogates(entry.source) for entry in entries]
-    looks = {look: count for look, count in _looks(files).items() if look.title != wanted}
-    n = f"{len(files)} file{'s' * (len(files) != 1)}"
+    looks = {look: count for look, count in _looks(others).items() if look.title != wanted or not files}
+    n = f"{len(others)} {'other ' * (not files)}file{'s' * (len(others) != 1)}"
     if looks:
         what = ", ".join(f"{count} {_look_like(look.title, count)}" for look, count in looks.items())
-        text = f"{n}; {f'of the first {MOST}, ' * (len(files) > MOST)}{what}"
+        text = f"{n}; {f'of the first {MOST}, ' * (len(others) > MOST)}{what}"
     else:
-        text = f"{n}, broken or of no kind that evalkit knows"
-    commands = list(dict.fromkeys(f"`evalkit {look.kind}`" for look in looks if look.kind))
+        text = f"{n}, broken or of no kind that evalkit knows" if files else n
+    commands = list(dict.fromkeys(f"`evalkit {look.kind}`" for look in looks if look.kind and look.title != wanted))
     hint = f"; {' and '.join(commands)} read{'s' * (len(commands) == 1)} those" if commands else ""
+    if not files:
+        return SourceError(f"{named}: no file matches {pattern} ({text}){hint}")
     causes = list(dict.fromkeys(entry.reason for entry in entries))[:MOST_CAUSES]
     because = len(entries) == 1 or all(entry.status == "failed" for entry in entries)
     return SourceError(f"{named}: no {wanted} could be read in it ({text}){hint}" + f": {'; '.join(causes)}" * because)

@@ -158,7 +158,7 @@ class Following:
         self._looks += 1
         records = records_of(self._store, self._kind, listing)
         usable = "used" in records.files["status"].to_pylist()
-        self.logs = assemble(self._kind, records, self._options, listing.root) if usable else None
+        self.logs = assemble(self._kind, records, self._options, listing.root, self._storage) if usable else None
 
     def _list(self) -> tuple[Listing, list[str]]:
         """List the sources; one that was there before must be there, others are waited for."""

@@ -33,6 +33,8 @@ _ENTRY = "records-"  # what the folder of a store in the cache is called
 class Logs:
     """What `load` returns: frames by name, the first with one row per run, and the ledger of files.
 
+    Some kinds have further frames, which are made when they are first asked for: `dir` lists them too.
+
     Attributes
     ----------
     kind : LogKind
@@ -42,9 +44,17 @@ class Logs:
         A row per file that was seen: source, status, reason.
     """
 
-    def __init__(self, kind: LogKind, source: str, assembled: Assembled, ledger: "pd.DataFrame") -> None:
+    def __init__(
+        self,
+        kind: LogKind,
+        source: str,
+        assembled: Assembled,
+        ledger: "pd.DataFrame",
+        storage_options: StorageOptions = None,
+    ) -> None:
         self.kind, self.source, self.ledger = kind, source, ledger
         self._frames, self._more = dict(assembled.frames), dict(assembled.more)
+        self._lazy, self._storage_options = dict(assembled.lazy), storage_options
 
     @property
     def runs(self) -> "pd.DataFrame":
@@ -55,10 +65,14 @@ class Logs:
         for named in (self.__dict__.get("_frames", {}), self.__dict__.get("_more", {})):
             if name in named:
                 return named[name]
+        if make := self.__dict__.get("_lazy", {}).get(name):
+            with storage(self._storage_options):
+                self._more[name] = make()
+            return self._more[name]
         raise AttributeError(f"{name!r}: these logs have {', '.join(sorted(dir(self)))}")
 
     def __dir__(self) -> list[str]:
-        return ["kind", "ledger", "runs", "source", *self._frames, *self._more]
+        return list(dict.fromkeys(["kind", "ledger", "runs", "source", *self._frames, *self._more, *self._lazy]))
 
     def __iter__(self) -> "Iterator[pd.DataFrame]":
         """Give the frames in order, then the ledger: ``episodes, events, achievements, ledger = load(…)``."""
@@ -112,8 +126,10 @@ def load(
         kind, source, pattern=pattern, recursive=recursive, jobs=jobs, storage_options=storage_options
     )
     if "used" not in records.files["status"].to_pylist():
-        raise nothing_used(_names(source), entries_of(records), kind.title, pattern or kind.pattern, recursive=recursive)
-    return assemble(kind, records, options, ", ".join(_names(source)))
+        with storage(storage_options):
+            entries, asked = entries_of(records), pattern or kind.pattern
+            raise nothing_used(_names(source), entries, kind.title, asked, recursive=recursive)
+    return assemble(kind, records, options, ", ".join(_names(source)), storage_options)
 
 
 def read_records(
@@ -152,12 +168,18 @@ def entries_of(records: Records) -> list[Entry]:
     return [Entry(*row[:-1]) for row in zip(*columns, strict=True) if not row[-1]]
 
 
-def assemble(kind: LogKind, records: Records, options: Mapping[str, Any], source: str) -> Logs:
+def assemble(
+    kind: LogKind,
+    records: Records,
+    options: Mapping[str, Any],
+    source: str,
+    storage_options: StorageOptions = None,
+) -> Logs:
     """Make the frames of records, and the ledger."""
     assembled = kind.assemble(records, options) if kind.assemble else assemble_as_recorded(kind, records)
     own = {entry.source: entry for entry in entries_of(records)}
     notes = {entry.source: entry for entry in assembled.notes}
-    return Logs(kind, source, assembled, ledger_frame({**own, **notes}.values()))
+    return Logs(kind, source, assembled, ledger_frame({**own, **notes}.values()), storage_options)
 
 
 def _names(source: Source) -> list[str]:

@@ -8,7 +8,7 @@ reports, commands) is written once for all of them. A package adds a kind by an 
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -80,11 +80,15 @@ class Assembled(NamedTuple):
         Where the ledger is to say something else than the files' own status and reason.
     more : dict
         What else `Logs` has as attributes.
+    lazy : mapping of str to function
+        Frames that are made when they are first asked for, by name; as `LogKind.lazy_tables` names them. A function may
+        read the logs again: it is called with the storage options of `load`.
     """
 
     frames: "dict[str, pd.DataFrame]"
     notes: Sequence[Entry] = ()
     more: Mapping[str, Any] = {}
+    lazy: Mapping[str, "Callable[[], pd.DataFrame]"] = {}
 
 
 class Option(NamedTuple):
@@ -127,6 +131,8 @@ class LogKind:
         Says why a file is not worth reading, by its name; an empty text where it is.
     assemble : function of (Records, options)
         Makes the frames; by default rows of records become rows of the frame of the same name.
+    lazy_tables : mapping of str to sequence of Column
+        The frames that `assemble` leaves to be made when they are first asked for.
     options, views : sequence of Option
         What `assemble` may be told, and what the text in a terminal may be told.
     context_files : function of paths
@@ -159,6 +165,7 @@ class LogKind:
     help: str = ""
     accepts: Callable[[str], str] = lambda path: ""
     assemble: "Callable[[Records, Mapping[str, Any]], Assembled] | None" = None
+    lazy_tables: Mapping[str, Sequence[Column]] = field(default_factory=dict)
     options: Sequence[Option] = ()
     views: Sequence[Option] = ()
     context_files: Callable[[Sequence[str]], Iterable[str]] = lambda files: ()

@@ -1,6 +1,5 @@
 """The columns that the first table of every kind has, so that runs of any kind can be compared."""
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -57,6 +56,8 @@ def run_ids(kind: str, *keys: Iterable[object]) -> list[str]:
     list of str
         As in ``m-3f9a51c07e21``.
     """
+    import hashlib  # here, as it would slow the start of commands that need no frames
+
     digests = (
         hashlib.blake2b("\0".join(map(str, key)).encode(errors="surrogatepass"), digest_size=6)
         for key in zip(*keys, strict=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from evalkit.crafter.game import ACTIONS
+from evalkit.crafter.format import ACTIONS
 from evalkit.crafter.hooks import MOVES
 from evalkit.crafter.recorder import Recorder
 

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from evalkit.crafter import analysis, benchmark, figures, load
+from evalkit.crafter import analysis, benchmark, figures, load, unlocks
 from evalkit.display import show_figure
 from tests.crafter.traces import config, environment, hook, runtime, trace, write
 
@@ -12,10 +12,10 @@ INVALID = hook("invalid_action", action="noop")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("traces")
-    for seed, unlocks in enumerate([[["collect_wood"], ["place_table"]], [["collect_wood"], []], [[], []]]):
+    for seed, names_by_turn in enumerate([[["collect_wood"], ["place_table"]], [["collect_wood"], []], [[], []]]):
         for model, extra in (("alder $x$", 0), ("birch", 1)):
             events = []
-            for turn, names in enumerate(unlocks):
+            for turn, names in enumerate(names_by_turn):
                 events.append(runtime(turn, [INVALID] * extra, actions=[1, 2]))
                 events.append(environment(turn, [hook("easy_achievement", names)] if names else []))
             metadata = [
@@ -33,7 +33,7 @@ def traces(folder):
 
 @pytest.fixture(scope="module")
 def empty(traces):
-    return type(traces)(*(frame.iloc[:0] for frame in traces))
+    return tuple(frame.iloc[:0] for frame in traces)
 
 
 def test_mean_scores_leave_out_aborted_traces_and_say_so(traces):
@@ -65,21 +65,21 @@ def test_the_score_without_suspect_verdicts_is_shown_beside_the_score(traces):
 
 
 def test_achievement_rates_are_shares_of_episodes_that_can_tell(traces):
-    table = analysis.achievement_rates(traces.achievements).set_index(["model_name", "achievement"])
+    table = unlocks.achievement_rates(traces.achievements).set_index(["model_name", "achievement"])
     assert len(table) == 44
     assert table.loc[("birch", "collect_wood"), ["estimate", "n"]].tolist() == [pytest.approx(2 / 3), 3]
     assert table.loc[("birch", "place_table"), "estimate"] == pytest.approx(1 / 3)
 
 
 def test_the_unlock_curve_counts_achievements_until_each_turn(traces):
-    curve = analysis.unlock_curve(traces.achievements, traces.episodes).set_index(["model_name", "turn"])["estimate"]
+    curve = unlocks.unlock_curve(traces.achievements, traces.episodes).set_index(["model_name", "turn"])["estimate"]
     assert curve["birch"].to_dict() == pytest.approx({0: 2 / 3, 1: 1.0})
-    turns = analysis.unlock_turns(traces.achievements).set_index(["model_name", "achievement"])
+    turns = unlocks.unlock_turns(traces.achievements).set_index(["model_name", "achievement"])
     assert turns.loc[("birch", "place_table"), ["unlocked", "first", "median", "last"]].tolist() == [1, 1, 1, 1]
 
 
 def test_the_official_formula_on_frames_equals_that_on_files(traces, folder):
-    table = analysis.official_scores(traces.achievements).set_index("model_name")
+    table = unlocks.official_scores(traces.achievements).set_index("model_name")
     from_files = benchmark.crafter_scores(folder)
     for model, score in from_files.items():
         assert table.loc[model, "estimate"] == pytest.approx(score.estimate)
@@ -87,7 +87,7 @@ def test_the_official_formula_on_frames_equals_that_on_files(traces, folder):
 
 
 def test_progression_is_the_mean_share_of_22(traces):
-    table = analysis.in_percent(analysis.progressions(traces.episodes)).set_index("model_name")
+    table = unlocks.in_percent(unlocks.progressions(traces.episodes)).set_index("model_name")
     assert table.loc["birch", "estimate"] == pytest.approx(100 / 22)
 
 
@@ -109,13 +109,13 @@ def test_bands_and_flags_are_counted(traces):
 def draw(traces):
     episodes, _, achievements, _ = traces
     scores = analysis.mean_scores(episodes)
-    progress = analysis.in_percent(analysis.progressions(episodes))
+    progress = unlocks.in_percent(unlocks.progressions(episodes))
     yield figures.scores(episodes, scores), figures.describe_estimates(scores, "model_name")
     breakdown = analysis.breakdown(episodes)
     yield figures.breakdown(breakdown), figures.describe_estimates(breakdown, "model_name", "hook")
-    rates = analysis.achievement_rates(achievements)
+    rates = unlocks.achievement_rates(achievements)
     yield figures.achievements(rates), figures.describe_achievements(rates)
-    curve = analysis.unlock_curve(achievements, episodes)
+    curve = unlocks.unlock_curve(achievements, episodes)
     yield figures.unlocks(curve), figures.describe_estimates(curve, "model_name", "turn")
     yield figures.trajectories(episodes), figures.describe_trajectories(episodes)
     yield figures.against_references(progress, benchmark.reference_scores("progression"), xlabel="progression"), "words"

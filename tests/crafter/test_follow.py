@@ -6,7 +6,8 @@ import os
 import pytest
 
 from evalkit.crafter import evaluate_all_traces
-from evalkit.crafter.follow import Following
+from evalkit.crafter.kind import KIND
+from evalkit.kinds.follow import Following
 from tests.crafter.traces import config, environment, hook, trace
 
 START = 2_000_000_000.0
@@ -17,7 +18,7 @@ class Experiment:
 
     def __init__(self, root, **options):
         self.root, self.now = root, START
-        self.following = Following(root, clock=lambda: self.now, **options)
+        self.following = Following(KIND, root, {"by_difficulty": True}, clock=lambda: self.now, **options)
 
     def write(self, name, content):
         path = self.root / name
@@ -36,14 +37,14 @@ def episode(model):
 
 @pytest.fixture
 def experiment(tmp_path):
-    return Experiment(tmp_path, expected=2, by_difficulty=True)
+    return Experiment(tmp_path, expected=2)
 
 
 def test_an_experiment_from_its_first_trace_to_its_last(experiment):
-    assert experiment.look().text.startswith("no traces yet")
+    assert experiment.look().text.startswith("no Crafter session trace yet")
     experiment.write("a.json", episode("alder")[:100])
     view = experiment.look(1)
-    assert view.text.startswith("no traces yet")
+    assert view.text.startswith("no Crafter session trace yet")
     assert "0 failed" in view.text
     assert view.status == "1 of 1 files new, 1 being written"
     experiment.write("a.json", episode("alder"))
@@ -72,7 +73,7 @@ def test_a_trace_that_stays_broken_becomes_a_failed_one(experiment):
 
 
 def test_the_scores_are_those_of_the_command_that_looks_once():
-    text = Following("samples:crafter").look().text
+    text = Following(KIND, "samples:crafter", {}).look().text
     scores = evaluate_all_traces("samples:crafter")
     assert f"total: {len(scores)} of ? traces" in text
     for model in {score["model_name"] for score in scores}:
@@ -97,5 +98,5 @@ def test_folders_below_and_the_way_of_counting_are_as_in_the_other_doors(experim
     two = environment(0, [hook("easy_achievement", ["collect_wood", "place_table"])])
     experiment.write("below/a.json", json.dumps(trace(two)))
     assert "mean score 2.00" in experiment.look().text
-    assert "mean score 1.00" in Following(tmp_path, counting="hook").look().text
-    assert Following(tmp_path, recursive=False).look().text.startswith("no traces yet")
+    assert "mean score 1.00" in Following(KIND, tmp_path, {"counting": "hook"}).look().text
+    assert Following(KIND, tmp_path, {}, recursive=False).look().text.startswith("no Crafter session trace yet")

@@ -1,7 +1,7 @@
 import pytest
 
 from evalkit.crafter import evaluate_event, hooks
-from evalkit.crafter.game import ACTIONS
+from evalkit.crafter.format import ACTIONS
 
 
 def state(position=(5, 5), unlocked=(), energy=9, **inventory):

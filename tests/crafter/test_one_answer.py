@@ -13,11 +13,14 @@ from hypothesis import strategies as st
 
 from evalkit import crafter
 from evalkit.cli import main
-from evalkit.crafter import analysis, benchmark, evaluate_all_traces, figures, load, print_breakdown
+from evalkit.crafter import analysis, benchmark, evaluate_all_traces, figures, load, print_breakdown, unlocks
 from evalkit.crafter import print_evaluation_summary as print_summary
-
-from evalkit.crafter.table import EPISODES, episodes_of_results
+from evalkit.crafter.kind import KIND
+from evalkit.crafter.table import EPISODES
+from evalkit.crafter.terminal import episodes_of_results
 from evalkit.io import SourceError
+from evalkit.kinds import RUN_COLUMNS
+from evalkit.kinds.follow import Following
 from evalkit.reports import plan
 from evalkit.reports import run as run_reports
 from tests.crafter.traces import config, environment, hook, runtime, trace, write
@@ -52,6 +55,11 @@ def command(*arguments):
     return result.stdout
 
 
+def followed(source, recursive=True, **options):
+    """What following a source shows."""
+    return Following(KIND, source, options, recursive=recursive).look().text
+
+
 def report(source, output, **parameters):
     """Make one report: its headline and its tables."""
     made = plan([str(NOTEBOOK)], values={"traces": str(source), **parameters})
@@ -77,7 +85,7 @@ def test_all_doors_give_the_same_mean_interval_and_n(mixed, tmp_path_factory, ca
     assert "(95 % interval, n = 2)" in out
     print_summary(evaluate_all_traces(mixed))
     assert mean_line(capsys.readouterr().out) == answer
-    assert mean_line(Following(mixed).look().text) == answer
+    assert mean_line(followed(mixed)) == answer
     page, tables = report(mixed, tmp_path_factory.mktemp("report"))
     assert f"{row['estimate']:.2f} [{row['low']:.2f}, {row['high']:.2f}]" in page
     expected = analysis.mean_scores(episodes)
@@ -92,7 +100,7 @@ def test_aborted_traces_are_counted_and_every_door_says_what_they_would_change(m
     assert (row["aborted"], row["n"], row["estimate"]) == (1, 3, pytest.approx((7 - 0.05) / 3))
     text = f"1 of 3, left out; mean score with 1 at 0: 2.32 [{row['low']:.2f}, {row['high']:.2f}]"
     assert f"   Aborted: {text}\n" in command(mixed)
-    assert f"\naborted: {text}\n" in Following(mixed).look().text
+    assert f"\naborted: {text}\n" in followed(mixed)
     page, _ = report(mixed, tmp_path_factory.mktemp("report"))
     assert f"1 of them aborted and left out of all means ({text.partition('; ')[2]})" in page
     assert list(analysis.with_aborted_at_zero(load(mixed).episodes)["model_name"]) == ["alder"]
@@ -104,18 +112,19 @@ def test_every_door_reads_folders_below_unless_told_not_to(mixed, tmp_path_facto
         assert f"📈 {n} traces" in command(mixed, *option)
         assert len(evaluate_all_traces(mixed, recursive=recursive)) == n
         assert len(load(mixed, recursive=recursive).ledger) == n
-        assert f"{n} files: {n} used" in Following(mixed, recursive=recursive).look().text
+        assert f"{n} files: {n} used" in followed(mixed, recursive)
         _, tables = report(mixed, tmp_path_factory.mktemp("report"), recursive=recursive)
         assert len(tables["episodes"]) == n
 
 
-def test_a_dataset_is_read_whole_or_not_at_all(mixed, tmp_path_factory):
+def test_a_dataset_takes_other_weights_another_counting_and_no_folders_below(mixed, tmp_path_factory):
     made = tmp_path_factory.mktemp("dataset") / "made"
-    crafter.collect(mixed, made)
-    assert evaluate_all_traces(made) == evaluate_all_traces(mixed)
-    for door in (load, evaluate_all_traces):
-        with pytest.raises(SourceError, match="a dataset holds the folders below too"):
-            door(made, recursive=False)
+    assert crafter.collect(mixed, made).new == 3
+    for options in ({}, {"weights": {"hard_achievement": 7}}, {"counting": "hook"}, {"recursive": False}):
+        assert evaluate_all_traces(made, **options) == evaluate_all_traces(mixed, **options)
+        for frame, expected in zip(load(made, **options), load(mixed, **options), strict=True):
+            pd.testing.assert_frame_equal(frame, expected)
+    assert load(made, recursive=False).ledger["source"].map(Path).map(lambda path: path.parent).eq(mixed).all()
 
 
 SHARED = "organisation/a-family-of-models-of-one-name-"  # 44 characters
@@ -132,7 +141,7 @@ def test_models_are_told_apart_by_their_whole_names(models, tmp_path, capsys):
     table = analysis.mean_scores(load(tmp_path).episodes).set_index("model_name")["estimate"]
     assert table.to_dict() == {models[0]: 1.0, models[1]: -0.05}
     print_breakdown(evaluate_all_traces(tmp_path), "model_name")
-    for text in (command(tmp_path), capsys.readouterr().out, Following(tmp_path).look().text):
+    for text in (command(tmp_path), capsys.readouterr().out, followed(tmp_path)):
         lines = text[text.index("📈 By model") :].splitlines()[2:4]
         assert {score for line in lines for score in re.findall(r" (-?\d\.\d\d)  ", line)[:1]} == {"1.00", "-0.05"}
         assert len({line.split("  ")[1].strip() for line in lines}) == 2
@@ -150,15 +159,15 @@ def test_no_figure_gives_two_models_one_label(tmp_path):
     episodes, _, achievements, _ = load(tmp_path)
     scores = analysis.mean_scores(episodes)
     by_difficulty = analysis.mean_scores(episodes, ["difficulty", "model_name"])
-    curve = analysis.unlock_curve(achievements, episodes)
+    curve = unlocks.unlock_curve(achievements, episodes)
     for ax in (
         figures.scores(episodes, scores),
         figures.breakdown(analysis.breakdown(episodes)),
-        figures.achievements(analysis.achievement_rates(achievements)),
+        figures.achievements(unlocks.achievement_rates(achievements)),
         figures.unlocks(curve),
         figures.trajectories(episodes),
         figures.estimates(by_difficulty, "difficulty", "model_name", xlabel="score"),
-        figures.against_references(analysis.progressions(episodes), benchmark.reference_scores(), xlabel="score"),
+        figures.against_references(unlocks.progressions(episodes), benchmark.reference_scores(), xlabel="score"),
     ):
         for number in "12":
             assert sum(f"name-{number}org" in text for text in drawn(ax)) == 1
@@ -188,7 +197,7 @@ def test_difficulties_stand_in_their_natural_order_everywhere(tmp_path):
     episodes = load(tmp_path).episodes
     assert analysis.mean_scores(episodes, "difficulty")["difficulty"].tolist() == order
     assert analysis.band_counts(episodes, "difficulty")["difficulty"].tolist() == order
-    for text in (command(tmp_path, "--by-difficulty"), Following(tmp_path, by_difficulty=True).look().text):
+    for text in (command(tmp_path, "--by-difficulty"), followed(tmp_path, by_difficulty=True)):
         lines = text[text.index("📈 By difficulty") :].splitlines()[2:8]
         assert [line.split()[0] for line in lines] == order
     with pytest.raises(SourceError, match="there are easy, medium, hard, brutal, zen, unknown"):
@@ -271,7 +280,7 @@ def test_where_the_ways_of_counting_differ_every_summary_says_so(tmp_path_factor
             lambda folder: (folder / "a.json").write_text('{"memory": "", "turns": [{"role": "user"}]}'),
             "looks like a Mindcraft agent log); `evalkit mindcraft` reads those",
         ),
-        (lambda folder: (folder / "a.eval").write_text("x"), "broken or of no kind that evalkit knows); none is named"),
+        (lambda folder: (folder / "a.eval").write_text("x"), "no file matches *.json (1 other file)"),
     ],
     ids=["empty", "broken", "of another kind", "other names"],
 )
@@ -304,10 +313,10 @@ def test_a_model_without_a_score_is_missing_with_its_reason(unscored):
         "scores": analysis.mean_scores(episodes),
         "breakdown": analysis.breakdown(episodes),
         "signs": analysis.sign_shares(episodes),
-        "progression": analysis.progressions(episodes),
-        "rates": analysis.achievement_rates(achievements),
-        "curve": analysis.unlock_curve(achievements, episodes),
-        "official": analysis.official_scores(achievements),
+        "progression": unlocks.progressions(episodes),
+        "rates": unlocks.achievement_rates(achievements),
+        "curve": unlocks.unlock_curve(achievements, episodes),
+        "official": unlocks.official_scores(achievements),
     }
     for name, table in tables.items():
         own = table[table["model_name"] == "alder"]
@@ -364,9 +373,9 @@ def test_a_hook_without_names_leaves_rates_open_and_fails_nothing(beside, tmp_pa
     if beside:
         put(tmp_path, "b.json", INVALID)
     episodes, _, achievements, _ = load(tmp_path)
-    (official,) = analysis.official_scores(achievements).to_dict("records")
-    rates = analysis.achievement_rates(achievements).set_index("achievement")
-    curve = analysis.unlock_curve(achievements, episodes)
+    (official,) = unlocks.official_scores(achievements).to_dict("records")
+    rates = unlocks.achievement_rates(achievements).set_index("achievement")
+    curve = unlocks.unlock_curve(achievements, episodes)
     n = int(beside)
     assert (official["n"], rates["n"].unique().tolist(), curve["n"].unique().tolist()) == (n, [n], [n])
     if beside:
@@ -390,8 +399,10 @@ def test_results_and_frames_are_the_same_episodes(tmp_path_factory, traces, coun
         put(folder, f"{i}.json", *hooks, model=f"m{i % 2}", task=task, aborted=aborted)
     loaded = load(folder, counting=counting).episodes.set_index("source")
     made = episodes_of_results(evaluate_all_traces(folder, counting=counting)).set_index("source").loc[loaded.index]
-    left_out = {"agent_type", "turns", "actions", "unlocked", "progression"}  # which results don't hold
-    columns = [c.name for c in EPISODES if c.name not in left_out | {"source"} and not c.name.endswith("_tokens")]
+    left_out = {column.name for column in RUN_COLUMNS} - {"model_name", "task_id", "score"}
+    left_out |= {"agent_type", "actions", "unlocked", "progression"}  # which results don't hold
+    left_out |= {"prompt_tokens", "completion_tokens", "total_tokens"}
+    columns = [column.name for column in EPISODES if column.name not in left_out]
     pd.testing.assert_frame_equal(loaded[columns], made[columns])
     for by in ([], "model_name", "difficulty"):
         pd.testing.assert_frame_equal(

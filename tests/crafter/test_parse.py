@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.crafter import evaluate_event, evaluate_trace
-from evalkit.crafter.format import Trace
-from evalkit.crafter.parse import OtherShapeError, describe, fit, kind_of, read_trace, turn_of, without_images
+from evalkit.crafter import WEIGHTS, evaluate_event, evaluate_trace
 from evalkit.crafter.assemble import assemble
+from evalkit.crafter.format import OtherShapeError, Trace, fit, kind_of, read_trace, turn_of, without_images
 from evalkit.crafter.kind import KIND
-from evalkit.crafter.scoring import WEIGHTS, judge_trace
-from evalkit.crafter.table import parse_file
+from evalkit.crafter.parse import describe, judge_trace, parse_file
+from evalkit.crafter.turns import transcript
 from evalkit.io import BrokenFileError
 from evalkit.io.frames import arrow_schema, arrow_table
 from evalkit.io.records import SOURCE
@@ -90,6 +89,77 @@ def test_the_model_is_found_wherever_it_is(content, model):
 )
 def test_the_difficulty_is_found_wherever_it_is(content, difficulty):
     assert describe(read(content)[0]).difficulty == difficulty
+
+
+@pytest.mark.parametrize(
+    ("content", "source"),
+    [
+        (trace(metadata=[config(model_name="a")]), "session_metadata"),
+        (trace(runtime(), language_model(model_name="b")), "event_history"),
+        (trace(session_id=f"episode_0_gpt-4.1-nano_{UUID}"), "session_id"),
+        (trace(session_id="whatever"), None),
+    ],
+)
+def test_where_the_model_is_named_is_kept(content, source):
+    assert describe(read(content)[0]).model_source == source
+
+
+NOON = 1735732800000  # 2025-01-01T12:00:00 in UTC, in milliseconds
+
+
+def at(time):
+    return {"time_record": {"event_time": time, "message_time": 0}}
+
+
+def entry(time):
+    return {"metadata_type": "episode_results", "data": {}, "timestamp": time}
+
+
+@pytest.mark.parametrize(
+    ("created", "metadata", "events", "started", "duration"),
+    [
+        ("2025-01-01T12:00:00", [], [at("2025-01-01T12:01:30.5")], NOON, 90.5),
+        ("2025-01-01T12:00:00", [entry("2025-01-01T12:02:00")], [at("2025-01-01T12:01:30")], NOON, 120),
+        ("2025-01-01T13:00:00+01:00", [], [at("2025-01-01T12:00:02Z")], NOON, 2),
+        ("", [entry("2025-01-01T12:00:00")], [at("2025-01-01T12:00:01"), at("2025-01-01T12:00:03")], NOON, 3),
+        (None, [], [at(NOON / 1000), at(NOON / 1000 + 0.25)], NOON, 0.25),
+        ("2025-01-01T12:00:00", [], [], NOON, None),
+        ("2025-01-01T12:00:00", [], [at("2025-01-01T11:00:00")], NOON, None),
+        ("yesterday", [entry(None)], [at(10**30), {"time_record": "noon"}, {}], None, None),
+    ],
+)
+def test_a_session_begins_when_it_was_created_and_ends_with_its_last_time(created, metadata, events, started, duration):
+    content = trace(*events, metadata=metadata, created_at=created)
+    session = describe(read(content)[0])
+    assert (session.started, session.duration) == (started, duration)
+    assert read(content)[1] == []  # odd times are no reason to read the trace piece by piece
+
+
+@pytest.mark.parametrize(
+    ("content", "seed"),
+    [
+        (trace(metadata=[config(seed=7)]), "7"),
+        (trace(metadata=[config(seed="a7")]), "a7"),
+        (trace() | {"metadata": {"task_instance": {"metadata": {"seed": 0}}}}, "0"),
+        (trace(metadata=[config(seed=[7])]), None),
+        (trace(metadata=[config(seed=True)]), None),
+        (trace(), None),
+    ],
+)
+def test_the_seed_is_that_of_the_configuration_or_the_task(content, seed):
+    assert describe(read(content)[0]).seed == seed
+
+
+def test_a_trace_says_how_it_ended():
+    error = {"metadata_type": "error", "data": {}}
+    results = {"metadata_type": "episode_results", "data": {"num_achievements": 0}}
+    for content, status in (
+        (trace(metadata=[results]), "aborted"),
+        (trace(runtime(), metadata=[results, error]), "error"),
+        (trace(runtime(), metadata=[results]), "finished"),
+        (trace(runtime()), None),
+    ):
+        assert judge_trace(read(content)[0]).status == status
 
 
 def observation(image):
@@ -305,8 +375,14 @@ def test_anything_like_a_trace_goes_through_every_step(content):
     schemas = {name: arrow_schema((SOURCE, *columns)) for name, columns in KIND.records.items()}
     rows = parse_file("x", data).rows
     tables = {name: arrow_table([("x", *row) for row in rows[name]], schema) for name, schema in schemas.items()}
-    frames = assemble(Records(tables, None, None), {}).frames
+    made = assemble(Records(tables, None, None), {})
+    frames, lazy = made.frames, {name: make() for name, make in made.lazy.items()}
     assert [len(frame) for frame in frames.values()] == [1, len(events), 22]
+    assert len(lazy["actions"]) == frames["events"]["actions"].sum()
+    if frames["events"]["turn"].notna().any():
+        for name in ("actions", "invalid_actions", "easy_achievements", "total_tokens"):
+            assert lazy["turns"][name].sum() == frames["events"][name].sum()
+    assert transcript(["x"], lambda _: data).text().startswith("x\n")
     (episode,) = frames["episodes"].to_dict("records")
     points = sum(episode[f"{name}s"] * weight for name, weight in WEIGHTS.items()) if events else math.nan
     assert episode["score"] == pytest.approx(points, nan_ok=True)

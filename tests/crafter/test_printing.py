@@ -190,15 +190,18 @@ def test_the_command_scores_one_file_and_writes_results(folder, tmp_path):
     ("arguments", "message"),
     [
         (["{folder}/no"], "no such file or folder"),
-        (["{folder}", "--pattern", "x*"], "no file matches x* (7 other files)"),
+        (["{folder}", "--pattern", "x*"], "no file matches x* (7 other files; 4 look like Crafter session traces)"),
         (["{folder}", "--pattern", "config*"], "of no kind that evalkit knows): not a session trace: neither session"),
         (
             ["{folder}/session_d.json"],
             "session_d.json: no Crafter session trace could be read in it (1 file, broken or",
         ),
         (["{folder}/session_d.json"], ": JSONDecodeError: Input data was truncated"),
-        (["{folder}/below", "--no-recursive", "--pattern", "x*"], "no file matches x* (1 other file)"),
-        (["{folder}", "--output", "{folder}/no/out.json"], "out.json: No such file or directory"),
+        (
+            ["{folder}/below", "--no-recursive", "--pattern", "x*"],
+            "no file matches x* (1 other file; 1 looks like a Crafter",
+        ),
+        (["{folder}", "--output", "{folder}/no/out.json"], "out.json: no folder"),
     ],
 )
 def test_a_source_that_cannot_be_used_is_one_line_and_exit_2(folder, arguments, message):

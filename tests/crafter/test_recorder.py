@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("crafter")
 
 from evalkit.crafter import ACTIONS, evaluate_trace, hooks, load
-from evalkit.crafter.parse import events_of, read_trace
+from evalkit.crafter.format import events_of, read_trace
 from evalkit.crafter.recorder import Recorder
 from evalkit.crafter.table import FLAGS
 from evalkit.samples import make_crafter

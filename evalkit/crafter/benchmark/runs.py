@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from evalkit.crafter.game import ACHIEVEMENTS
-from evalkit.crafter.parse import UNKNOWN, OtherShapeError, read_trace
-from evalkit.crafter.scoring import judge_trace
+from evalkit.crafter.format import ACHIEVEMENTS, UNKNOWN, OtherShapeError, read_trace
+from evalkit.crafter.parse import judge_trace
 from evalkit.io import (
     BrokenFileError,
     Ledger,

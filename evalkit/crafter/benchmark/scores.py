@@ -1,4 +1,4 @@
-"""The official score of the Crafter benchmark, its pooled look-alikes under names of their own, and published scores.
+"""The official score of the Crafter benchmark, and its pooled look-alikes under names of their own.
 
 Per seed, s_i is the percentage of training episodes within the budget that unlock achievement i at least once, and the
 score is exp(mean_i ln(1 + s_i)) − 1; reported is the mean over seeds ± the population standard deviation (Hafner,
@@ -13,26 +13,10 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from evalkit.crafter.game import ACHIEVEMENTS
-from evalkit.crafter.references import REFERENCES, reference_scores
-from evalkit.crafter.runs import COLUMNS, Distinct, Run, Runs, check_run, load_runs
+from evalkit.crafter.benchmark.runs import COLUMNS, Distinct, Run, check_run, load_runs
+from evalkit.crafter.format import ACHIEVEMENTS
 from evalkit.io import SourceError
 from evalkit.stats import bootstrap_interval, mean_interval
-
-__all__ = [
-    "REFERENCES",
-    "CrafterScore",
-    "Progression",
-    "Runs",
-    "crafter_score",
-    "crafter_scores",
-    "load_runs",
-    "mean_rates_score",
-    "pooled_episodes_score",
-    "progression",
-    "reference_scores",
-    "score_of_rates",
-]
 
 BUDGET = 1_000_000
 
@@ -118,7 +102,7 @@ def crafter_score(path_or_runs: Source, budget: int = BUDGET, rng: np.random.Gen
     ----------
     path_or_runs : path, run or sequence of runs
         A file or folder of ``stats.jsonl``, score files, BALROG run files or session traces; or runs as dictionaries,
-        see `evalkit.crafter.runs`. A run that is there twice counts once, and `method` says so.
+        see `evalkit.crafter.benchmark.runs`. A run that is there twice counts once, and `method` says so.
     budget : int
         Only episodes that end within so many steps of a run count. Traces have no common count of steps: all count.
     rng : numpy.random.Generator, optional

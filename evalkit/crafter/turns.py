@@ -1,0 +1,171 @@
+"""Episodes turn by turn: as text for people, and as the frames of turns and actions.
+
+An event that names no turn belongs to that of the next one that does, since a model's call comes before the actions
+that it chose; behind the last one, to the last.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from functools import reduce
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from evalkit.crafter.format import TIER_OF, WEIGHTS, Event, State, action_names, kind_of, peek, read_trace, turn_of
+from evalkit.crafter.parse import NO_TOKENS, Judged, add_tokens, judge_trace, tokens_of
+from evalkit.crafter.scoring import DIGITS, Verdict, score_verdicts
+from evalkit.crafter.table import ACTION_ROWS, TURNS
+from evalkit.io import BrokenFileError, SourceError, frame_of
+from evalkit.kinds import Transcript, Turn
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+VITALS = ("health", "food", "drink", "energy")
+
+
+def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript:
+    """Make the transcript of a trace: per turn its actions and why, what was invalid, what was unlocked, and the state.
+
+    Raises
+    ------
+    evalkit.io.SourceError
+        For a file that is no session trace, or a broken one.
+    """
+    (path,) = paths
+    try:
+        trace, notes = read_trace(read(path))
+    except BrokenFileError as error:
+        raise SourceError(f"{path}: {error}") from error
+    judged = judge_trace(trace)
+    numbers = _fill([turn_of(event) for event in judged.events])
+    steps = enumerate(zip(numbers, judged.events, judged.verdicts, strict=True))
+    groups = groupby(steps, lambda step: f"event {step[0]}" if step[1][0] is None else f"turn {step[1][0]}")
+    turns = [_turn(name, [(event, verdict) for _, (_, event, verdict) in group]) for name, group in groups]
+    if judged.session.error is not None:
+        turns.append(Turn("session", "system", f"error: {judged.session.error or 'no message'}", ("error",)))
+    return Transcript(os.path.basename(path), _facts(judged, notes), turns)
+
+
+def _facts(judged: Judged, notes: Sequence[str]) -> list[str]:
+    session = judged.session
+    facts = [session.model_name, f"difficulty {session.difficulty}"]
+    facts += [f"task {session.task_id}"] * (session.task_id is not None)
+    if not judged.events:
+        return [*facts, "aborted: no events"]
+    scored = score_verdicts(judged.verdicts, WEIGHTS, "achievement")
+    facts.append(f"score {scored.score:.2f}")
+    if judged.unlocked is not None:
+        facts.append(f"{len(judged.unlocked)} of {len(TIER_OF)} achievements")
+    return facts + [flag.replace("_", " ") for flag in (*judged.flags, *notes)]
+
+
+def _fill(turns: list[int | None]) -> list[int | None]:
+    """Give events without a turn that of the next one, else of the last one."""
+    for there, order in ((1, reversed(range(len(turns) - 1))), (-1, range(1, len(turns)))):
+        for i in order:
+            turns[i] = turns[i + there] if turns[i] is None else turns[i]
+    return turns
+
+
+def _turn(name: str, steps: list[tuple[Event, Verdict]]) -> Turn:
+    actions = [str(own) for event, _ in steps for own in action_names(event.actions) or ()]
+    reasonings = [peek(event.metadata.action_reasoning, str) for event, _ in steps if event.metadata]
+    invalid = [one for _, verdict in steps for one in verdict.invalid]
+    unlocked = [f"{own} ({TIER_OF.get(own, 'unknown')})" for _, verdict in steps for own in verdict.achievements]
+    lines = [", ".join(actions) or "no action", *filter(None, reasonings)]
+    for one in invalid:
+        doubt = " (judged over the whole turn)" if one.suspect else ""
+        lines.append(f"invalid {one.action or 'action'}: {one.reason or 'no reason'}{doubt}")
+    lines += [f"unlocked {', '.join(unlocked)}"] * bool(unlocked)
+    events = [event for event, _ in steps]
+    lines += filter(None, ["; ".join(filter(None, (_state(events), _tokens(events))))])
+    marks = ["unlocked"] * bool(unlocked)
+    marks += ["invalid"] * any(not one.suspect for one in invalid) + ["suspect"] * any(one.suspect for one in invalid)
+    return Turn(name, "action", "\n".join(lines), tuple(marks))
+
+
+def _state(events: list[Event]) -> str:
+    """Write the vitals after a turn, and what else the player has, as far as an observation tells."""
+    for event in reversed(events):
+        for raw in (event.system_state_after, event.system_state_before):
+            state = peek(raw, State)
+            shown = (state.public_state or state.observation) if state else None
+            if shown and shown.inventory:
+                has = {name: n for name, n in shown.inventory.items() if isinstance(n, int | float)}
+                names = [name for name in VITALS if name in has] + [
+                    name for name in has if name not in VITALS and has[name]
+                ]
+                return ", ".join(f"{name} {has[name]}" for name in names)
+    return ""
+
+
+def _tokens(events: list[Event]) -> str:
+    prompt, completion, total = reduce(
+        add_tokens, (tokens_of(e) for e in events if kind_of(e) == "language_model"), NO_TOKENS
+    )
+    if prompt is None and completion is None:
+        return "" if total is None else f"{total} tokens"
+    return f"{prompt or 0} + {completion or 0} tokens"
+
+
+def turns(events: "pd.DataFrame", records: "pa.Table") -> "pd.DataFrame":
+    """Make the frame of turns, see `table.TURNS`; traces whose events name no turn have none.
+
+    Parameters
+    ----------
+    events : DataFrame
+        As `load` gives it.
+    records : pyarrow.Table
+        Those it was made of.
+    """
+    names = records["action_names"].to_pylist()
+    texts = [None if own is None else " ".join(map(str, own)) for own in names]
+    rows = events.assign(turn=_turns_of(events), action_names=texts, events=1).dropna(subset="turn")
+    groups = rows.groupby(["source", "turn"], sort=False)
+    sums = ("actions", "score", "total_tokens")
+    counts = ("events", *(f"{name}s" for name in WEIGHTS), "suspect_invalid_actions")
+    made: dict[str, Any] = {name: groups[name].first() for name in ("model_name", "task_id", "difficulty")}
+    made |= {name: groups[name].sum() for name in counts}
+    made |= {name: groups[name].sum(min_count=1) for name in sums}
+    made["score"] = made["score"].round(DIGITS) + 0.0
+    for name, separator in {"action_names": " ", "achievements": " ", "reason": "; "}.items():
+        own = rows.dropna(subset=name).groupby(["source", "turn"], sort=False)[name].agg(separator.join)
+        made[name] = own.reindex(made["score"].index)
+    index = made["score"].index
+    made |= {name: index.get_level_values(name).to_series() for name in ("source", "turn")}
+    return frame_of(made, TURNS)
+
+
+def actions(events: "pd.DataFrame", records: "pa.Table") -> "pd.DataFrame":
+    """Make the frame of actions, see `table.ACTION_ROWS`; parameters as for `turns`."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    names = records["action_names"].combine_chunks()
+    lengths = pc.list_value_length(names).fill_null(0).to_numpy()
+    of = np.repeat(np.arange(len(lengths)), lengths)  # the event of each action
+    judged = pc.is_valid(records["reasons"]).to_numpy() & (lengths > 0)
+    reasons = np.full(len(of), None, dtype=object)
+    reasons[judged[of]] = pc.list_flatten(records["reasons"].filter(judged)).to_pylist()
+    invalid, suspect = (events[name].to_numpy()[of] for name in ("invalid_actions", "suspect_invalid_actions"))
+    verdicts = np.select([suspect == 0, suspect == invalid], ["invalid", "suspect"], default="")
+    rows = events.assign(turn=_turns_of(events)).iloc[of]
+    made: dict[str, Any] = {
+        name: rows[name] for name in ("source", "model_name", "task_id", "difficulty", "turn", "event")
+    }
+    made |= {
+        "action": rows.groupby(["source", "turn"], sort=False, dropna=False).cumcount(),
+        "name": pc.list_flatten(names),
+        "verdict": [
+            None if reason is None else str(verdict) or None for reason, verdict in zip(reasons, verdicts, strict=True)
+        ],
+        "reason": reasons.tolist(),
+    }
+    return frame_of(made, ACTION_ROWS)
+
+
+def _turns_of(events: "pd.DataFrame") -> "pd.Series":
+    """Give events without a turn that of the next one of their trace, else of the last one."""
+    filled = events.groupby("source", sort=False)["turn"].bfill()
+    return filled.groupby(events["source"], sort=False).ffill()

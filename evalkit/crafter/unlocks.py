@@ -1,0 +1,121 @@
+"""Estimates of achievements from the frames of session traces: which are unlocked, when, and the official score."""
+
+import pandas as pd
+
+from evalkit.crafter import benchmark
+from evalkit.crafter.analysis import estimates, with_worlds
+from evalkit.crafter.benchmark.runs import COLUMNS, POOLED
+from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF
+from evalkit.stats import mean_interval
+
+_NO_UNLOCKS = "no trace can tell what was unlocked"
+_CANNOT_TELL = "that can't tell what was unlocked"
+
+COMPARISON_WARNING = (
+    "These are short episodes of agents. The official score is defined for training runs of 1,000,000 steps, so the "
+    "published scores are no yardstick for them: with few and short episodes the score is low and moves with every "
+    "episode. Read the two side by side, not as a ranking."
+)
+
+
+def achievement_rates(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
+    """Estimate the share of episodes that unlock each of the 22 achievements, of those that can tell of all 22.
+
+    Returns
+    -------
+    DataFrame
+        `by`, achievement, tier, n, n_clusters, estimate, low, high, method, warning; easy ones first. NaN for all of a
+        group of which no episode can tell.
+    """
+    rows = _ordered(with_worlds(achievements))
+    rows["unlocked"] = rows["unlocked"].where(_can_tell(rows))
+    keys = [by, "achievement"]
+    out = estimates(rows, keys, "unlocked", "proportion", none=_NO_UNLOCKS, missing=_CANNOT_TELL)
+    out.insert(2, "tier", out["achievement"].astype("str").map(TIER_OF))
+    return out
+
+
+def unlock_turns(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
+    """Summarise the turn of the first unlock: by, achievement, unlocked (episodes), first, median and last turn.
+
+    Only episodes that unlock the achievement count, so that rare ones look early or late by chance; turns count from 0.
+    """
+    rows = _ordered(achievements.dropna(subset="turn"))
+    turns = rows.assign(turn=rows["turn"].astype("float64")).groupby([by, "achievement"], observed=True)["turn"]
+    out = turns.agg(unlocked="size", first="min", median="median", last="max")
+    return out.reset_index()
+
+
+def unlock_curve(achievements: pd.DataFrame, episodes: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
+    """Estimate the mean number of different achievements unlocked by the end of each turn.
+
+    Episodes that ended earlier keep their number, so that the curve never falls and n stays the same. Those that can't
+    tell of all 22 achievements are left out.
+
+    Returns
+    -------
+    DataFrame
+        `by`, turn, n, n_clusters, estimate, low, high, method, warning; a row for the first turn, the last one of the
+        group and every turn at which something is unlocked; between them nothing changes. One row of NaN for a group of
+        which no episode can tell.
+    """
+    known = achievements[_can_tell(achievements)]
+    unlocks = known.groupby("source")["turn"].apply(lambda column: sorted(column.dropna()))
+    rows = []
+    for name, everything in with_worlds(episodes).groupby(by, observed=True):
+        group = everything[everything["source"].isin(unlocks.index)]
+        own = unlocks[group["source"]]
+        if group.empty:
+            rows.append({by: name, "turn": 0, **mean_interval([])._asdict(), "warning": _NO_UNLOCKS})
+            continue
+        last = max([group["turns"].fillna(1).max() - 1, *(turns[-1] for turns in own if turns)])
+        for turn in sorted({0, last, *(turn for turns in own for turn in turns)}):
+            counts = [sum(t <= turn for t in turns) for turns in own]
+            rows.append({by: name, "turn": int(turn), **mean_interval(counts, group["world"])._asdict()})
+    names = [by, "turn", "n", "n_clusters", "estimate", "low", "high", "method", "warning"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def official_scores(achievements: pd.DataFrame) -> pd.DataFrame:
+    """Apply the official formula to the episodes of each model, as one pooled group.
+
+    Returns
+    -------
+    DataFrame
+        model_name, n (episodes that can tell of all 22 achievements), estimate, low, high (0 to 100), method, warning.
+        NaN for a model of which no episode can tell.
+    """
+    can_tell, rows = _can_tell(achievements), []
+    for name, group in achievements.groupby("model_name"):
+        known = group[can_tell[group.index]]
+        left_out = group["source"].nunique() - known["source"].nunique()
+        if known.empty:
+            rows.append({"model_name": name, "n": 0, "warning": _NO_UNLOCKS})
+            continue
+        table = known.assign(unlocked=known["unlocked"].astype(int))
+        table = table.pivot(index="source", columns="achievement", values="unlocked")
+        run = {COLUMNS[a]: table[a].tolist() for a in ACHIEVEMENTS}
+        score = benchmark.crafter_score({"task": "session traces", "method": name, "seed": POOLED, **run})
+        warning = f"left out: {left_out} {_CANNOT_TELL}" if left_out else ""
+        rows.append({"model_name": name, "n": score.n_episodes, **score._asdict(), "warning": warning})
+    return pd.DataFrame(rows, columns=["model_name", "n", "estimate", "low", "high", "method", "warning"])
+
+
+def progressions(episodes: pd.DataFrame) -> pd.DataFrame:
+    """Estimate the mean share of the 22 achievements unlocked per episode, per model."""
+    rows = with_worlds(episodes)
+    return estimates(rows, "model_name", "progression", none=_NO_UNLOCKS, missing=_CANNOT_TELL)
+
+
+def in_percent(table: pd.DataFrame) -> pd.DataFrame:
+    """Return estimates that are shares as percentages."""
+    return table.assign(**{name: 100 * table[name] for name in ("estimate", "low", "high")})
+
+
+def _can_tell(achievements: pd.DataFrame) -> pd.Series:
+    """Tell of each row whether its episode says of all 22 achievements whether they were unlocked."""
+    return achievements["unlocked"].notna().groupby(achievements["source"]).transform("all").astype(bool)
+
+
+def _ordered(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows.assign(achievement=pd.Categorical(rows["achievement"], categories=list(TIER_OF), ordered=True))

@@ -1,0 +1,174 @@
+"""Episodes turn by turn: the transcript, and the frames of turns and actions."""
+
+import json
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from evalkit.cli import main
+from evalkit.crafter import load
+from evalkit.crafter.table import ACTION_ROWS, TURNS
+from tests.crafter.traces import TRACES, config, environment, hook, language_model, needs_traces, runtime, trace, write
+
+WOOD = hook("easy_achievement", ["collect_wood"])
+BLOCKED = hook("invalid_action", action="move_up", reason="got [0, 0]")
+STATE = {"inventory": {"energy": 8, "health": 9, "food": 7, "drink": 6, "wood": 2, "stone": 0}}
+
+
+def plain(values):
+    return [None if pd.isna(value) else value for value in values]
+
+
+def shown(path, *arguments):
+    result = CliRunner().invoke(main, ["show", str(path), *arguments])
+    assert result.exit_code == 0, result.stderr
+    return result.stdout.splitlines()
+
+
+@pytest.fixture
+def path(tmp_path):
+    first = runtime(0, [BLOCKED], actions=[3, 5, "jump"])
+    first["metadata"]["action_reasoning"] = "to the \x1b[31mtree\nand back"
+    events = [
+        language_model(0, prompt_tokens=788, completion_tokens=57, total_tokens=845),
+        first,
+        environment(0, [WOOD], system_state_after={"public_state": STATE}),
+        {"llm_call_records": [], "metadata": {"total_tokens": 12}},  # names no turn: it chose the next actions
+        runtime(
+            1, [hook("invalid_action", action="sleep", reason="Energy is full", action_index=1, suspect=False)], [0, 6]
+        ),
+        environment(1),
+        {"llm_call_records": []},  # names no turn, and nothing comes after it
+    ]
+    error = {"metadata_type": "error", "data": {"error_message": "out of tokens"}, "timestamp": ""}
+    metadata = [config(model_name="alder", difficulty="easy", task_instance_id="t1"), error]
+    return write(tmp_path, trace(*events, metadata=metadata), "a.json")
+
+
+def test_a_trace_is_shown_turn_by_turn(path):
+    assert shown(path) == [
+        "a.json",
+        "alder, difficulty easy, task t1, score 0.90, 1 of 22 achievements, error entry, suspect invalid actions",
+        "",
+        "» turn 0: move_up, do, jump",
+        "    to the \ufffd[31mtree",
+        "    and back",
+        "    invalid move_up: got [0, 0] (judged over the whole turn)",
+        "    unlocked collect_wood (easy)",
+        "    health 9, food 7, drink 6, energy 8, wood 2; 788 + 57 tokens   ◀ unlocked, suspect",
+        "» turn 1: noop, sleep",
+        "    invalid sleep: Energy is full",
+        "    12 tokens   ◀ invalid",
+        "· session: error: out of tokens   ◀ error",
+    ]
+
+
+def test_only_the_last_turns_may_be_shown(path):
+    assert shown(path, "--last", "2")[3:5] == ["… 1 earlier turns", "» turn 1: noop, sleep"]
+
+
+def test_an_aborted_trace_says_so(tmp_path):
+    lines = shown(write(tmp_path, trace(metadata=[config(model_name="alder", difficulty="hard")])))
+    assert lines[1:] == ["alder, difficulty hard, aborted: no events", ""]
+
+
+def test_events_of_a_trace_without_turns_are_shown_one_by_one(tmp_path):
+    events = [{"actions": [6]}, {"reward": 1.0, "hooks_triggered": ["hard_achievement"]}]
+    lines = shown(write(tmp_path, trace(*events)))
+    assert lines[3:] == ["» event 0: sleep", "» event 1: no action"]
+
+
+@pytest.mark.parametrize(
+    ("content", "cause"),
+    [
+        (json.dumps(trace(runtime()))[:-40], "JSONDecodeError: Input data was truncated"),
+        ('{"event_history": 3}', "not a session trace: neither session_id nor event_history is there"),
+    ],
+)
+def test_what_is_no_whole_trace_is_refused_with_file_and_cause(tmp_path, content, cause):
+    (tmp_path / "a.json").write_text(content)
+    result = CliRunner().invoke(main, ["show", str(tmp_path / "a.json"), "--kind", "crafter"])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"evalkit: {tmp_path}/a.json: {cause}\n"
+
+
+def test_a_row_per_turn_sums_up_its_events(path):
+    turns = load(path.parent).turns
+    assert list(turns) == [column.name for column in TURNS]
+    assert turns["source"].tolist() == [str(path)] * 2
+    expected = {
+        "model_name": ["alder", "alder"],
+        "turn": [0, 1],
+        "events": [3, 4],
+        "actions": [3, 2],
+        "action_names": ["move_up do jump", "noop sleep"],
+        "score": [0.95, -0.05],
+        "easy_achievements": [1, 0],
+        "invalid_actions": [1, 1],
+        "suspect_invalid_actions": [1, 0],
+        "achievements": ["collect_wood", None],
+        "reason": ["got [0, 0]", "Energy is full"],
+        "total_tokens": [845, 12],
+    }
+    for name, values in expected.items():
+        assert plain(turns[name]) == values, name
+
+
+def test_a_row_per_action_has_its_place_within_the_turn_and_its_verdict(path):
+    actions = load(path.parent).actions
+    assert list(actions) == [column.name for column in ACTION_ROWS]
+    rows = actions[["turn", "event", "action", "name", "verdict", "reason"]]
+    assert list(map(plain, rows.itertuples(index=False))) == [
+        [0, 1, 0, "move_up", "suspect", "got [0, 0]"],
+        [0, 1, 1, "do", None, None],
+        [0, 1, 2, "jump", None, None],
+        [1, 4, 0, "noop", None, None],
+        [1, 4, 1, "sleep", "invalid", "Energy is full"],
+    ]
+
+
+def test_options_choose_and_weigh_turns_and_actions_too(path):
+    write(path.parent, trace(runtime(0), metadata=[config(model_name="birch")]), "b.json")
+    chosen = load(path.parent, models=["alder"], weights={"easy_achievement": 3})
+    assert chosen.turns["score"].tolist() == [2.95, -0.05]
+    assert set(chosen.actions["model_name"]) == {"alder"}
+
+
+def test_frames_without_rows_have_the_same_columns_and_types(path):
+    write(path.parent, trace(), "b.json")
+    for name in ("turns", "actions"):
+        full, empty = (getattr(load(path.parent, pattern), name) for pattern in ("*.json", "b*"))
+        assert len(empty) == 0
+        assert empty.dtypes.to_dict() == full.dtypes.to_dict()
+
+
+def test_neither_is_made_before_it_is_asked_for(path, monkeypatch):
+    def fail(*_):
+        raise AssertionError
+
+    monkeypatch.setattr("evalkit.crafter.assemble.turns", fail)
+    traces = load(path.parent)
+    assert {"turns", "actions"} <= set(dir(traces))
+    assert len(list(traces)) == 4
+
+
+@needs_traces
+def test_real_traces_give_the_turns_and_actions_that_a_plain_reading_gives():
+    traces = load(TRACES)
+    expected, named = [], 0
+    for path in traces.episodes["source"]:
+        with open(path, encoding="utf-8") as file:
+            events = json.load(file)["event_history"]
+        for event in events:
+            if "actions" in event:
+                inner = event["metadata"]
+                turn = inner.get("turn", inner.get("step"))
+                names = inner.get("action_names") or [inner["action_name"]]
+                expected += [(path, turn, place, name) for place, name in enumerate(names)]
+                named += len([entry for entry in event["event_metadata"] if entry["hook_name"] == "invalid_action"])
+    rows = traces.actions[["source", "turn", "action", "name"]]
+    assert list(rows.itertuples(index=False, name=None)) == expected
+    assert traces.actions["verdict"].notna().sum() == traces.turns["invalid_actions"].sum() == named
+    assert traces.turns["actions"].sum() == len(expected)
+    assert traces.turns["total_tokens"].sum() == traces.episodes["total_tokens"].sum()

@@ -1,0 +1,71 @@
+"""Frames that are made when they are first asked for."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from evalkit.io.paths import storage_options
+from evalkit.kinds import Assembled, load
+from evalkit.kinds.logs import assemble_as_recorded
+from tests.kinds.toy import TOY, write
+
+
+@pytest.fixture
+def made():
+    """What the storage options were each time the frame was made."""
+    return []
+
+
+@pytest.fixture
+def logs(tmp_path, made):
+    def openings(records):
+        made.append(dict(storage_options()))
+        moves = records.tables["moves"].to_pandas()
+        return moves[moves["move"] == 0]
+
+    def assemble(records, options):
+        frames = assemble_as_recorded(TOY, records).frames
+        return Assembled(frames, more={"colour": "white"}, lazy={"openings": lambda: openings(records)})
+
+    write(tmp_path / "a.json", ["e4", "d4"])
+    write(tmp_path / "b.json", ["c4"])
+    return load(replace(TOY, assemble=assemble), tmp_path, {}, storage_options={"anon": True})
+
+
+def test_a_lazy_frame_is_made_once_and_with_the_storage_options_of_load(logs, made):
+    assert made == []
+    assert logs.openings["text"].tolist() == ["e4", "c4"]
+    assert logs.openings is logs.openings
+    assert made == [{"anon": True}]
+    assert dict(storage_options()) == {}
+
+
+def test_it_is_listed_and_unpacking_leaves_it_alone(logs, made):
+    assert {"games", "moves", "openings", "colour", "ledger"} <= set(dir(logs))
+    games, moves, ledger = logs
+    assert [len(frame) for frame in (games, moves, ledger)] == [2, 3, 2]
+    assert "openings" not in repr(logs)
+    assert made == []
+
+
+def test_another_name_is_refused_with_those_there_are(logs):
+    with pytest.raises(AttributeError, match="'endings': these logs have colour, games, kind, ledger, moves, openings"):
+        _ = logs.endings
+
+
+def test_a_failure_is_tried_again_the_next_time(tmp_path):
+    answers = iter([OSError("gone for now"), pd.DataFrame({"x": [1]})])
+
+    def flaky():
+        answer = next(answers)
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+    write(tmp_path / "a.json")
+    kind = replace(TOY, assemble=lambda records, _: assemble_as_recorded(TOY, records)._replace(lazy={"late": flaky}))
+    logs = load(kind, tmp_path, {})
+    with pytest.raises(OSError, match="gone for now"):
+        _ = logs.late
+    assert logs.late["x"].tolist() == [1]
