@@ -217,8 +217,8 @@ def storage_comparison(histories: Sequence[History], options: Options = DEFAULTS
     Returns
     -------
     DataFrame
-        The columns of `STORAGE`: numbers, items (terms, genes, named groups) and characters in the new storage, and what
-        can be read of them from the old one.
+        The columns of `STORAGE`: numbers, items (terms, genes, named groups) and characters in the new storage, and
+        what can be read of them from the old one.
     """
     rows = []
     for ids, record in each_record(histories):

@@ -114,8 +114,8 @@ def load(
     ----------
     source : str, path, or several of them
         Files (JSON, JSONL, LangGraph's SQLite checkpoints), folders, or ``samples:steps``; also globs and URLs: see
-        `evalkit.io.list_source`. A dataset of `collect` stands for what it was collected from. Empty names in a list are
-        left out; where no other is in it, the frames are empty.
+        `evalkit.io.list_source`. A dataset of `collect` stands for what it was collected from. Empty names in a list
+        are left out; where no other is in it, the frames are empty.
     options : Options
         By which steps are read and judged, each time anew; also by the evaluators that are registered then.
     pattern : str

@@ -129,7 +129,7 @@ def _as_json(value: Any) -> str:
 
 def _from_checkpoints(path: str, data: bytes) -> Parsed:
     histories, without, broken = [], 0, []
-    for thread, values in _read_checkpoints(path, data):
+    for thread, values in read_checkpoints(path, data):
         if isinstance(values, BrokenFileError):
             broken.append(f"thread {thread}: {values}")
         elif isinstance(values.get(HISTORY_KEY), list):
@@ -141,7 +141,7 @@ def _from_checkpoints(path: str, data: bytes) -> Parsed:
     return Parsed(status, "; ".join(reasons) or ("" if histories else "no checkpoints"), _rows(histories))
 
 
-def _read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, Any] | BrokenFileError]]:
+def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, Any] | BrokenFileError]]:
     """Read the newest checkpoint of every thread, the thread written last at the end.
 
     Yields its name, with the namespace of a subgraph behind a slash, and the ``channel_values`` as plain data, or the

@@ -1,4 +1,4 @@
-"""What notebooks show of histories: sentences from the frames that stand beside them, stored plots, reports of steps."""
+"""What notebooks show of histories: sentences from the frames beside them, stored plots, reports of steps."""
 
 import json
 from collections import Counter

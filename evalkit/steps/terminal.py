@@ -64,7 +64,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> str:
 
 
 def progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
-    """Write a row per history that is followed, the lowest confirmed success first; one that changed lately is running."""
+    """Write a row per history, the lowest confirmed success first; one that changed lately is running."""
     from evalkit.steps import analysis
 
     logs = look.logs
@@ -74,7 +74,7 @@ def progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
     cells = [dict(zip(_OVERVIEW, _overview_cells(row), strict=True)) for row in rows]
     for row, cell in zip(rows, cells, strict=True):
         cell["state"] = "running" if row["history"] in running else "finished"
-    table = fit_table(cells, spare=("cut", "loops"), width=look.width)
+    table = fit_table(cells, spare=("cut", "loops", "silent", "failed"), width=look.width)
     rates = to_jsonable(analysis.success_rates(logs.steps, []))
     confirmed = "".join(f", confirmed {_interval(rate)}" for rate in rates if rate["success"] == analysis.CONFIRMED)
     total = f"total: {so_far(len(rows), look.expected)} histories, {len(running)} running{confirmed}"
@@ -108,16 +108,17 @@ def _turns(place: int, record: StepRecord, evaluation: Mapping[str, Any]) -> lis
     parameters = json.dumps(to_jsonable(record["step"]["parameters"]), ensure_ascii=False)
     call = f"{function_of(record) or 'no function'} {parameters}"
     description = name(record["step"].get("description"))
-    result = record["result"]
-    text = record["error"] or name(record["step"].get("skip_reason")) if result is None else result
-    text = text if isinstance(text, str) else json.dumps(to_jsonable(text), ensure_ascii=False)
-    text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
-    marks = [evaluation["verdict"], *(["cut"] if evaluation["truncated"] else [])]
+    result, error, reason = record["result"], record["error"], record["step"].get("skip_reason")
+    kept = result if isinstance(result, str) else json.dumps(to_jsonable(result), ensure_ascii=False)
+    kept = kept if len(kept) <= _SHOWN else f"{kept[:_SHOWN]}… ({len(kept)} characters)"
+    lines = [f"error: {error}"] * bool(error) + [str(reason)] * bool(reason) + [kept] * (result is not None)
+    silent = evaluation["silent_failure_reason"]
+    marks = [f"silent failure: {silent}" if silent else evaluation["verdict"], *["cut"] * evaluation["truncated"]]
     marks += [f"{made['name']}: {made['label']}" for made in evaluation["checks"][1:] if made["severity"] != "info"]
     step = f"record {place}, step {record['step_index'] + 1}"
     return [
         Turn(step, "action", f"{call}\n{description}" if description else call),
-        Turn(record["result_type"], "result", text, tuple(marks)),
+        Turn(record["result_type"], "result", "\n".join(lines) or "nothing", tuple(marks)),
     ]
 
 
