@@ -21,7 +21,7 @@ from evalkit.io.text import plain
 from evalkit.kinds.logs import Logs, assemble
 from evalkit.kinds.registry import LogKind
 from evalkit.kinds.terminal import progress
-from evalkit.kinds.update import Changes, records_of, update
+from evalkit.kinds.update import Changes, current_state, records_of, update
 
 SETTLE = 10.0  # seconds after its last change in which a broken file counts as being written
 MOST_FAILED = 3  # lines on files that could not be read
@@ -148,7 +148,7 @@ class Following:
             folder = os.path.dirname(dataset)
             raise SourceError(f"{folder}: a dataset can't be followed; name the folder that it is collected from")
         self._listing, self._notes = listing, [f"waiting for {plain(reason)}" for reason in waiting]
-        states = {path: listing.states.get(path) or state_of(path) or MISSING for path in listing.files}
+        states = {path: listing.states.get(path) or current_state(path, self._kind) for path in listing.files}
         for path, state in states.items():
             self._note(path, state)
         self.changes = update(

@@ -101,7 +101,7 @@ def update(
     Changes
     """
     known = known_states(store)
-    states = {path: listing.states.get(path) or _state(path, kind) for path in listing.files}
+    states = {path: listing.states.get(path) or current_state(path, kind) for path in listing.files}
     context = {path: state for path in kind.context_files(listing.files) if (state := state_of(path))}
     context = {path: state for path, state in context.items() if path not in states}
     to_read = [path for path, state in states.items() if known.get(path) != (*state, True, False)]  # settled, context
@@ -152,11 +152,11 @@ def records_of(store: RecordStore, kind: LogKind, listing: Listing) -> Records:
     return Records({name: in_order(store.table(name)) for name in kind.records}, in_order(files), listing)
 
 
-def _state(path: str, kind: LogKind) -> FileState:
+def current_state(path: str, kind: LogKind) -> FileState:
     """Give the state of a file, and of those whose change is its own."""
-    state = state_of(path) or MISSING
-    tags = [companion.tag for other in kind.companions(path) if (companion := state_of(other))]
-    return state._replace(tag=" ".join([state.tag, *tags])) if tags else state
+    states = [state_of(path) or MISSING, *filter(None, map(state_of, kind.companions(path)))]
+    modified, changed = (max(times) for times in zip(*(state[1:3] for state in states), strict=True))
+    return FileState(states[0].size, modified, changed, " ".join(state.tag for state in states).strip())
 
 
 def _below(paths: set[str], folders: Sequence[str]) -> set[str]:

@@ -1,4 +1,5 @@
 import json
+import subprocess
 import sys
 
 import pandas as pd
@@ -8,6 +9,7 @@ from click.testing import CliRunner
 from evalkit.cli import main
 from evalkit.io import SourceError
 from evalkit.steps import load
+from tests.steps.test_parse import database
 
 
 @pytest.fixture
@@ -137,7 +139,39 @@ def test_text_from_logs_cannot_reach_the_terminal_as_codes(run, tmp_path):
 
 
 def test_the_command_starts_without_pandas():
-    import subprocess
+    imports = "import sys; import evalkit.steps.terminal, evalkit.steps.kind"
+    code = f"{imports}; print({{'pandas', 'pyarrow'}} & sys.modules.keys())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "set()\n"
 
-    code = "import sys; from evalkit.steps.terminal import report_histories; assert 'pandas' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+def test_a_history_is_shown_turn_by_turn(tmp_path):
+    shown = CliRunner().invoke(main, ["show", "samples:steps/typed.json"]).output
+    assert shown.splitlines()[1] == "21 records, 1 thread"
+    turns = shown.split("\n» ")[1:]
+    assert len(turns) == 21
+    assert turns[13].startswith('record 14, step 14: dea_split_by_condition {"cell_type": "Megakaryocyte"}\n')
+    assert "· text: error: No cells of type 'Megakaryocyte' found in the data   ◀ failure" in turns[13]
+    assert "◀ failure, attempts: loop" in turns[15]
+    assert "· structured: {}   ◀ silent failure: the step left no result, structure: none" in turns[7]
+    assert "· skipped: Megakaryocyte was not discovered   ◀ skipped" in turns[18]
+    long = json.dumps([{"function_name": "f", "success": True, "result_summary": "x" * 5000}])
+    (tmp_path / "h.json").write_text(long)
+    shown = CliRunner().invoke(main, ["show", str(tmp_path / "h.json"), "--last", "1"]).output
+    assert f"\n… 1 earlier turns\n· text: {'x' * 2000}… (5000 characters)   ◀ success\n" in shown
+
+
+def test_threads_are_shown_one_after_the_other(tmp_path):
+    state = json.dumps({"channel_values": {"execution_history": [{"step": {}, "success": True}]}})
+    (tmp_path / "c.sqlite").write_bytes(database([(thread, "", "1", "json", state) for thread in ("one", "two")]))
+    shown = CliRunner().invoke(main, ["show", str(tmp_path / "c.sqlite")]).output
+    assert shown.count("· thread: ") == 2
+    assert shown.index("· thread: one") < shown.index("· thread: two")
+
+
+@pytest.mark.parametrize("text", ['{"a": 1}', "["])
+def test_a_file_without_a_history_cannot_be_shown(tmp_path, text):
+    (tmp_path / "h.json").write_text(text)
+    shown = CliRunner().invoke(main, ["show", "--kind", "steps", str(tmp_path / "h.json")])
+    assert (shown.exit_code, shown.output.count("\n")) == (2, 1)
+    assert "h.json: " in shown.output

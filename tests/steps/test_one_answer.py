@@ -4,6 +4,7 @@ import json
 import sqlite3
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -15,8 +16,8 @@ from evalkit.display.show import format_interval
 from evalkit.io import SourceError
 from evalkit.reports import plan, run
 from evalkit.stats import rate_interval
-from evalkit.steps import analysis, contents, describe, evaluates, figures, load, steps_df, to_otlp
-from evalkit.steps.registry import EVALUATORS
+from evalkit.steps import analysis, contents, evaluates, figures, load, show, steps_df, to_otlp
+from evalkit.steps.evaluators import EVALUATORS
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "step_evaluation.ipynb"
 RUNS = 28
@@ -98,7 +99,7 @@ def test_each_history_is_a_row_in_every_table(folder):
     logs = load(folder)
     names = {f"run_{number:02d}/execution_history.json" for number in range(1, RUNS + 1)}
     one_failure = {f"run_{number:02d}/execution_history.json" for number in range(9, RUNS + 1)}
-    assert set(analysis.verdict_counts(logs.steps)["history"]) == names
+    assert set(logs.runs["history"]) == names
     assert set(analysis.truncation(logs.steps)["history"]) == names
     assert set(contents.routing(logs.histories)["history"]) == names
     assert set(contents.loops(logs.histories)["history"]) == one_failure  # three in a row and more
@@ -179,13 +180,13 @@ def test_threads_of_checkpoints_are_histories_of_their_own(tmp_path):
     names = [f"{folder}/c.sqlite · {thread}" for folder in "ab" for thread in ("t/u", "t/u #2", "v")]
     assert sorted(history.label for history in logs.histories) == names
     assert analysis.success_rates(logs.steps, [])["n_clusters"].tolist() == [6, 6]
-    assert len(contents.steps_of(logs.steps, logs.histories[:1])) == 2
+    assert len(analysis.steps_of(logs.steps, logs.histories[:1])) == 2
 
 
 def test_equal_histories_are_traces_of_their_own(folder):
     path = folder / "run_01" / "execution_history.json"
     history = load(path).histories[0]
-    [resource] = to_otlp([history, history._replace(source="/elsewhere/h.json", name="h.json")])["resourceSpans"]
+    [resource] = to_otlp([history, replace(history, source="/elsewhere/h.json", name="h.json")])["resourceSpans"]
     spans = resource["scopeSpans"][0]["spans"]
     assert len({span["traceId"] for span in spans}) == 2
     assert len({span["spanId"] for span in spans}) == len(spans)
@@ -196,15 +197,15 @@ def test_the_history_to_look_at_is_the_worst_or_the_one_that_is_named(folder):
     [worst] = analysis.focus(logs.steps, logs.histories)
     [named] = analysis.focus(logs.steps, logs.histories, "run_03/execution_history.json")
     assert (worst.label, named.label) == ("run_28/execution_history.json", "run_03/execution_history.json")
-    assert named.label in describe.focus(logs.histories, [named], named.label)
-    assert "lowest" not in describe.focus(logs.histories, [named], named.label)
+    assert named.label in show.describe_focus(logs.histories, [named], named.label)
+    assert "lowest" not in show.describe_focus(logs.histories, [named], named.label)
     with pytest.raises(SourceError, match=r"no history is called 'run_3': there is run_01/execution_history\.json, "):
         analysis.focus(logs.steps, logs.histories, "run_3")
 
 
 def test_two_histories_of_one_name_are_told_apart_where_they_are_compared(folder):
     one, two = (load(folder / name / "execution_history.json") for name in ("run_01", "run_28"))
-    text = describe.changes(contents.changes(one.steps, two.steps), one.histories, two.histories)
+    text = show.describe_changes(contents.changes(one.steps, two.steps), one.histories, two.histories)
     assert text.startswith("a: run_01/execution_history.json; b: run_28/execution_history.json. ")
 
 
@@ -213,7 +214,7 @@ def test_nothing_to_compare_with_is_said_and_no_step_is_called_missing(folder):
     changes = contents.changes(logs.steps, none.steps)
     assert changes.empty
     assert "change" in changes
-    assert describe.changes(changes, logs.histories, none.histories) == (
+    assert show.describe_changes(changes, logs.histories, none.histories) == (
         "Nothing to compare: no second history was named."
     )
 
