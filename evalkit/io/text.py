@@ -1,5 +1,6 @@
 """Text from logs is untrusted: before it is printed or drawn it becomes plain text of one line."""
 
+import re
 import unicodedata
 
 # controls, format characters (direction overrides), surrogates, private, unassigned
@@ -44,3 +45,13 @@ def _clean(character: str, keep_lines: bool) -> str:
     if unicodedata.category(character) in _DROPPED and character not in _JOINERS:
         return "\ufffd"
     return character
+
+
+def is_local_link(address: object) -> bool:
+    """Tell whether a link stays beside its page: relative or an anchor, without scheme, host, space or backslash."""
+    return (
+        isinstance(address, str)
+        and bool(address)
+        and address.isprintable()
+        and not re.match(r"/|[^/?#]*:|.*[ \\]", address)
+    )

@@ -21,7 +21,7 @@ from evalkit.reports.processes import quiet_imports, start_method
 PRELOADED = {"evalkit", "IPython", "matplotlib", "numpy", "pandas", "scipy", "seaborn", "statsmodels"}
 
 # What every report uses, and its libraries import only then
-_LATER = ("evalkit.io.store", "pyarrow.dataset", "pyarrow.parquet")
+_LATER = ("evalkit.io.store", "evalkit.display.drawing", "pyarrow.dataset", "pyarrow.parquet", "seaborn")
 
 # What needs a kernel's channels to the outside, or its event loop
 _NEEDS_KERNEL = re.compile(
