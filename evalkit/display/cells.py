@@ -17,6 +17,7 @@ from evalkit.display.style import (
     GROUND,
     INK,
     PALE,
+    QUIET,
     SHADE,
     Look,
     area_handles,
@@ -24,6 +25,7 @@ from evalkit.display.style import (
     labels,
     legend_below,
     legend_height,
+    luminance,
     new_axes,
     nothing_to_draw,
     themed,
@@ -91,7 +93,8 @@ def heatmap(
     look = {"cbar": False, "xticklabels": False, "yticklabels": False, "linewidths": 1, "linecolor": GROUND}
     sns.heatmap(np.array(matrix), annot=written, fmt="", annot_kws={"size": 8}, ax=ax, **look, **ends)
     ax.grid(False)
-    _write_on(ax, rows, columns, cells, value, kinds, frame)
+    _restyle(ax, rows, columns, cells, value, kinds, frame)
+    _write_dashes(ax, rows, columns, cells, texts, shades, value)
     for (r, c), cell in cells.items():
         tip = cell.get("tip") or _tip(cell, row, column, value, percent, digits)
         _cover(ax, columns.index(c), rows.index(r), tip, link_of(cell), framed=bool(frame and cell[frame]))
@@ -155,32 +158,29 @@ def _tip(cell: _Cell, row: str, column: str, value: str, percent: bool, digits: 
     return f"{name_of(cell[row])}, {name_of(cell[column])}: {said}"
 
 
-def _write_on(
+def _restyle(
     ax: Axes, rows: list, columns: list, cells: Mapping, value: str, kinds: Mapping[Any, Look] | None, frame: str | None
 ) -> None:
     """Have what seaborn wrote into the cells stand out: bold in framed cells, in ink on what follows the page."""
     for text in ax.texts:
         x, y = (int(place) for place in text.get_position())
-        cell = cells.get((rows[y], columns[x]))
-        if frame and cell and cell[frame]:
+        cell = cells.get((rows[y], columns[x]), {})
+        if frame and cell.get(frame):
             text.set_weight("bold")
-        look = kinds.get(cell[value]) if kinds and cell else None
-        if look or (cell and number_is_missing(cell[value])):
-            bright = look and _luminance(look.colour) > 0.17
-            pale = not look or look.colour in (GROUND, GRID, PALE, SHADE)
-            text.set_color(INK if pale else _DARK if bright else "white")
+        look = kinds.get(cell.get(value)) if kinds else None
+        if look:
+            bright = luminance(look.colour) > 0.17
+            text.set_color(INK if look.colour in (GROUND, GRID, PALE, SHADE) else _DARK if bright else "white")
 
 
-def number_is_missing(value: Any) -> bool:
-    """Tell whether a cell's value is missing."""
-    return not isinstance(value, str) and number(value) is None
-
-
-def _luminance(colour: str) -> float:
-    """Compute the relative luminance of a colour, after WCAG 2.1."""
-    parts = np.array(mpl.colors.to_rgb(colour))
-    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-    return float(linear @ (0.2126, 0.7152, 0.0722))
+def _write_dashes(
+    ax: Axes, rows: list, columns: list, cells: Mapping, texts: Mapping, shades: _Shades, value: str
+) -> None:
+    """Write into the cells without a shade, which seaborn leaves empty, why: data without a value, an unknown kind."""
+    for (r, c), cell in cells.items():
+        if math.isnan(shades.of(cell[value])):
+            place = columns.index(c) + 0.5, rows.index(r) + 0.5
+            ax.text(*place, texts[r, c], ha="center", va="center", size=8, color=QUIET)
 
 
 def _cover(ax: Axes, x: int, y: int, tip: str, href: str, *, framed: bool) -> None:

@@ -17,6 +17,7 @@ from PIL import Image
 
 from evalkit.display.style import THEME
 from evalkit.display.svg import Canvas, draw_svg
+from evalkit.io import plain
 
 DPI = 144  # of PNG
 LARGEST = 1_000_000  # characters of an SVG; a figure of more is a PNG
@@ -31,7 +32,7 @@ class Drawing(NamedTuple):
 
 
 def draw(figure: Figure, alt: str, *, pdf: bool = False) -> Drawing:
-    """Lay a figure out once, and draw it in all forms; texts are texts, never formulas.
+    """Lay a figure out once, and draw it in all forms; texts are plain, and never formulas.
 
     Parameters
     ----------
@@ -44,13 +45,15 @@ def draw(figure: Figure, alt: str, *, pdf: bool = False) -> Drawing:
     """
     for text in figure.findobj(Text):  # also what was written outside the theme, such as legends and notes
         text.set_parse_math(False)
-    with _laid_out(figure):
+        text.set_text(plain(text.get_text(), keep_lines=True))
+    with laid_out(figure):
         svg = draw_svg(figure, alt)
         return Drawing(svg if len(svg) <= LARGEST else "", _png(figure), _pdf(figure) if pdf else b"")
 
 
 @contextmanager
-def _laid_out(figure: Figure) -> Iterator[None]:
+def laid_out(figure: Figure) -> Iterator[None]:
+    """Lay a figure out, at 72 dpi and on a canvas that can draw, and hold it so; afterwards it has its own again."""
     canvas, dpi, engine = figure.canvas, figure.get_dpi(), figure.get_layout_engine()
     try:
         with mpl.rc_context(THEME), warnings.catch_warnings():
@@ -75,6 +78,7 @@ def _png(figure: Figure) -> bytes:
     image = Image.fromarray(np.asarray(agg.buffer_rgba())).convert("RGB")
     if not figure.findobj(AxesImage):  # flat colours: a third of the size, and quicker to compress
         image = image.quantize(256, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+        image.putpalette([255 if part == 254 else part for part in image.getpalette()])  # white comes out a little grey
     buffer = io.BytesIO()
     image.save(buffer, format="png", dpi=(DPI, DPI))
     figure.set_dpi(72)

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from evalkit.display.prepare import keys
-from evalkit.display.style import INK, labels, new_axes, nothing_to_draw, themed
+from evalkit.display.style import INK, broken, labels, new_axes, nothing_to_draw, themed
 from evalkit.display.words import key_of, name_of
 
 
@@ -56,10 +56,11 @@ def facets(
     across = min(columns, len(names))
     down = math.ceil(len(names) / across)
     shape = {"nrows": down, "ncols": across, "squeeze": False, "sharex": sharex, "sharey": sharey}
-    panels = new_axes(max(width * across + 1.2, 4.0), 0.6 + height * down, **shape).ravel()
+    size = max(width * across + 1.2, 6.0), 0.6 + height * down
+    panels = new_axes(*size, **shape).ravel()
     for panel in panels[len(names) :]:
         panel.remove()
-    groups = table[by].map(key_of, na_action=None).to_numpy(dtype=object)
+    groups = [key_of(name) for name in table[by]]
     titles = labels([name_of(name) for name in names], max(int(width * 9), 12))
     for i, (panel, name, title) in enumerate(zip(panels, names, titles, strict=False)):
         draw(table[[group == name for group in groups]], panel)
@@ -69,6 +70,6 @@ def facets(
         if i + across >= len(names):  # nothing stands below
             panel.tick_params(axis="x", labelbottom=True)
     figure = panels[0].figure
-    figure.supxlabel(xlabel, size=10.5, color=INK)
-    figure.supylabel(ylabel, size=10.5, color=INK)
+    figure.supxlabel(broken(xlabel, size[0] - 1.0), size=10.5, color=INK)
+    figure.supylabel(broken(ylabel, size[1] - 0.4), size=10.5, color=INK)
     return panels[: len(names)]

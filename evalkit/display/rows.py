@@ -241,7 +241,8 @@ def _values(values: pd.DataFrame, category: str, value: str, names: Keys, percen
     )
     for _, own in points.groupby("y"):
         points.loc[own.index, "y"] += 0.55 * swarm(own["x"]) - 0.1
-    tips = [format_interval(x, None, None, percent=percent) for x in points["x"]]
+    said = (format_interval(x, None, None, percent=percent) for x in points["x"])
+    tips = [f"{name_of(name)}: {text}" for name, text in zip(points["series"], said, strict=True)]
     given = points["tip"] if "tip" in points else [""] * len(points)
     return points.assign(tip=[own or tip for own, tip in zip(given, tips, strict=True)])
 

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar
 import matplotlib as mpl
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -155,6 +156,12 @@ def colours(names: Iterable[str]) -> dict[str, tuple[str, str]]:
     return {name: look[:2] for name, look in looks(names).items()}
 
 
+def luminance(colour: str) -> float:
+    """Compute the relative luminance of a colour, from 0 to 1, after WCAG 2.1."""
+    parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(colour)]
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+
 def label(text: object, width: int = 32) -> str:
     """Make a name from a log fit to be drawn: one line of plain text of at most `width` characters.
 
@@ -201,11 +208,15 @@ def percent_axis(ax: Axes, which: Literal["x", "y"] = "x") -> Axes:
     return ax
 
 
+def broken(text: str, room: float) -> str:
+    """Break a label into lines that fit into so many inches; no number is parted from its unit."""
+    return "\n".join(textwrap.wrap(text.replace(" %", "\xa0%"), max(int(room / 0.09), 10))).replace("\xa0%", " %")
+
+
 def fit_labels(ax: Axes, width: float, height: float) -> None:
-    """Break the labels of both axes into lines that fit into so many inches; no number is parted from its unit."""
-    for set_label, text, room in ((ax.set_xlabel, ax.get_xlabel(), width), (ax.set_ylabel, ax.get_ylabel(), height)):
-        lines = textwrap.wrap(text.replace(" %", "\xa0%"), max(int(room / 0.09), 10))
-        set_label("\n".join(lines).replace("\xa0%", " %"))
+    """Break the labels of both axes into lines that fit into so many inches."""
+    ax.set_xlabel(broken(ax.get_xlabel(), width))
+    ax.set_ylabel(broken(ax.get_ylabel(), height))
 
 
 def series_handles(names: Sequence[object], styles: Sequence[Look], width: int = 32) -> list[Line2D]:

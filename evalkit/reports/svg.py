@@ -46,8 +46,9 @@ def figure(svg: str, about: Mapping[str, Any], number: int) -> str:
     drawn = clean_svg(svg, f"figure-{number}-")
     if not drawn:
         return ""
-    width = int(about.get("width") or 0)
-    box = f'<div class="drawing" tabindex="0" role="group" aria-label="figure" style="--width:{width}px">{drawn}</div>'
+    width = about.get("width")
+    style = f' style="--width:{width}px"' if isinstance(width, int) else ""
+    box = f'<div class="drawing" tabindex="0" role="group" aria-label="figure"{style}>{drawn}</div>'
     return f"<figure>\n{box}{caption(about)}\n</figure>"
 
 
