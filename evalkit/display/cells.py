@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from evalkit.display.marks import attach
-from evalkit.display.prepare import grid, link_of
+from evalkit.display.prepare import Keys, grid, link_of
 from evalkit.display.style import (
     GRID,
     GROUND,
@@ -49,6 +49,9 @@ def heatmap(
     frame: str | None = None,
     kinds: Mapping[Any, Look] | None = None,
     xlabel: str | None = None,
+    rows: Keys = (),
+    columns: Keys = (),
+    legend: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw a table of shaded cells, with the value and n in each; a cell without data stays empty.
@@ -74,16 +77,19 @@ def heatmap(
     kinds : mapping of value to Look, optional
         For values that are names: the colour of each, and the text that stands for it in cells and legend.
     xlabel : str, optional
+    rows, columns : sequence
+        What comes first, also where the table lacks it: for panels that share an axis.
+    legend : bool
     ax : Axes, optional
     """
     import seaborn as sns
 
-    rows, columns, cells = grid(table, row, column)
+    rows, columns, cells = grid(table, row, column, rows, columns)
     if not cells:
         return nothing_to_draw(ax=ax)
     shades = _by_kind(kinds) if kinds else _signed(cells, value, percent) if signed else _plain(cells, value, percent)
     texts = {key: _text(cell, value, percent, signed, digits, kinds) for key, cell in cells.items()}
-    present = [kind for kind in kinds or () if any(cell[value] == kind for cell in cells.values())]
+    present = [kind for kind in kinds or () if legend and any(cell[value] == kind for cell in cells.values())]
     handles = area_handles([f"{kinds[k].text} {k}" for k in present], [kinds[k] for k in present]) if kinds else []
     own = ax is None
     ax = ax or _new_axes(rows, columns, max(map(len, texts.values())), handles)
@@ -169,6 +175,7 @@ def _restyle(
             text.set_weight("bold")
         look = kinds.get(cell.get(value)) if kinds else None
         if look:
+            text.set(size=9.5, weight="bold")
             bright = luminance(look.colour) > 0.17
             text.set_color(INK if look.colour in (GROUND, GRID, PALE, SHADE) else _DARK if bright else "white")
 

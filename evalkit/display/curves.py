@@ -163,6 +163,6 @@ def _draw_sizes(ax: Axes, rows: pd.DataFrame) -> None:
 def _scale(ax: Axes, drawn: pd.DataFrame, percent: bool) -> None:
     lowest = drawn[["estimate", "low"]].min().min()
     if percent:
-        percent_axis(ax, "y")
+        percent_axis(ax, "y").set_ylim(-0.05, 1.05)
     else:
         ax.set_ylim(bottom=min(0, lowest))

@@ -1,5 +1,6 @@
 """Tooltips and links of what is drawn: noted beside the artists, and written into the SVG when it is made."""
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -12,7 +13,7 @@ from matplotlib.figure import Figure
 from evalkit.io import plain
 from evalkit.io.text import is_local_link
 
-TOKEN = "evalkit-mark:"
+TOKEN = re.compile(r"evalkit-mark:(\d+)")  # an address that stands for a mark's place in a list
 MOST = 2000  # marks of one figure; of more, only those with a link stay
 
 
@@ -54,7 +55,7 @@ def marked(figure: Figure) -> Iterator[list[Mark]]:
             urls = []
             for mark in _marks[artist]:
                 shown = mark.href or (mark.tip and not crowded)
-                urls.append(f"{TOKEN}{len(marks)}" if shown else None)
+                urls.append(f"evalkit-mark:{len(marks)}" if shown else None)
                 marks += [mark] * bool(shown)
             if isinstance(artist, Collection):
                 artist.set_urls(urls)

@@ -128,8 +128,18 @@ def swarm(values: Sequence[float], width: float = 0.02) -> np.ndarray:
     return offsets
 
 
-def grid(table: pd.DataFrame, row: str, column: str) -> tuple[list, list, dict[tuple, dict]]:
+def grid(
+    table: pd.DataFrame, row: str, column: str, rows: Keys = (), columns: Keys = ()
+) -> tuple[list, list, dict[tuple, dict]]:
     """Sort the rows of a table into cells.
+
+    Parameters
+    ----------
+    table : DataFrame
+    row, column : str
+        Columns of the rows and of the columns.
+    rows, columns : sequence
+        What comes first, also where the table lacks it.
 
     Returns
     -------
@@ -139,8 +149,8 @@ def grid(table: pd.DataFrame, row: str, column: str) -> tuple[list, list, dict[t
     """
     table = with_data(table)
     cells = {(key_of(record[row]), key_of(record[column])): record for record in table.to_dict("records")}
-    rows, columns = keys(table[row]), keys(table[column])
-    return rows, rows if set(rows) == set(columns) else columns, cells
+    down, across = keys(table[row], rows), keys(table[column], columns)
+    return down, down if set(down) == set(across) else across, cells
 
 
 def mirrored(pairs: pd.DataFrame, first: str = "model_a", second: str = "model_b") -> pd.DataFrame:
@@ -192,3 +202,24 @@ def stacked(table: pd.DataFrame, category: str, parts: Mapping[str, str], *, sha
             out.append((i, name, part, n, total, left, width, tip, link_of(row)))
     frame = pd.DataFrame(out, columns=["row", "name", "part", "n", "total", "left", "width", "tip", "href"])
     return frame[frame["n"] > 0].reset_index(drop=True)
+
+
+def binned(events: pd.DataFrame, row: str, x: str, kind: str, width: int) -> pd.DataFrame:
+    """Make one event of every `width` places of a row: the kind that is most frequent among them.
+
+    Returns
+    -------
+    DataFrame
+        `row`, `x` (the first place), `kind` and tip, which counts the events.
+    """
+    bins = events.assign(_bin=(events[x] - events[x].min()) // width)
+    counts = bins.groupby([row, "_bin", kind], sort=False, dropna=False).size().rename("count").reset_index()
+    totals = counts.groupby([row, "_bin"], sort=False, dropna=False)["count"].transform("sum")
+    most = counts.assign(total=totals).sort_values("count", ascending=False, kind="stable")
+    most = most.drop_duplicates([row, "_bin"]).sort_index()
+    first = most["_bin"] * width + events[x].min()
+    said = zip(most[row], first, most["count"], most["total"], most[kind], strict=True)
+    tips = [
+        f"{name_of(own)}, from {name_of(place)}: {n} of {total} {name_of(what)}" for own, place, n, total, what in said
+    ]
+    return most.assign(**{x: first, "tip": tips})[[row, x, kind, "tip"]]

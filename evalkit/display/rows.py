@@ -99,7 +99,7 @@ def estimates(
         draw_sizes(ax, rows.marks)
     if beside > 1:
         ax.hlines(np.arange(1, len(rows.names)) - 0.5, 0, 1, color=GRID, lw=0.8, transform=ax.get_yaxis_transform())
-    _name_rows(ax, [*rows.names, *(row["name"] for row in published)], words)
+    _name_rows(ax, rows.names, words, published)
     _draw_references(ax, published, len(rows.names))
     _scale(ax, rows.marks[["x", "low", "high"]], percent, scale)
     ax.set_xlabel(f"{xlabel} with 95 % interval" if rows.marks["low"].notna().any() else xlabel)
@@ -267,9 +267,10 @@ def _draw_references(ax: Axes, published: Sequence[Mapping[Hashable, Any]], firs
         ax.axhspan(first - 0.5, first + len(published) - 0.45, color=SHADE, zorder=-1)
 
 
-def _name_rows(ax: Axes, names: Keys, words: str) -> None:
-    ax.set_yticks(range(len(names)), labels([name_of(name) for name in names], 30))
-    ax.set_ylim(len(names) - 0.45, -0.55)
+def _name_rows(ax: Axes, names: Keys, words: str, published: Sequence[Mapping[Hashable, Any]] = ()) -> None:
+    texts = [*labels([name_of(name) for name in names], 30), *labels([row["name"] for row in published], 30)]
+    ax.set_yticks(range(len(texts)), texts)
+    ax.set_ylim(len(texts) - 0.45, -0.55)
     ax.set_ylabel(words)
     ax.grid(False, axis="y")
     ax.tick_params(axis="y", length=0)

@@ -144,7 +144,7 @@ def describe_curves(
 ) -> str:
     """Put curves into words: the value at each x, or, where there are more than 6, at the first and the last."""
     where, texts = xlabel or x.replace("_", " "), []
-    for name, rows in table[table["estimate"].notna()].sort_values(x).groupby(hue, sort=False, dropna=False):
+    for name, rows in table.dropna(subset=[x, "estimate"]).sort_values(x).groupby(hue, sort=False, dropna=False):
         shown = rows if len(rows) <= 6 else rows.iloc[[0, -1]]
         points = (
             f"{describe_value(row, percent=percent, digits=digits)} at {where} {name_of(row[x])}"

@@ -161,9 +161,9 @@ def test_axes_hold_all_values(percent, scale, values, limits):
 
 
 def test_published_results_stand_below_in_grey_with_a_line_through_the_rows():
-    references = pd.DataFrame({"name": ["one", "two"], "mean": [0.3, 0.6], "spread": [0.05, np.nan]})
+    references = pd.DataFrame({"name": ["one", "i"], "mean": [0.3, 0.6], "spread": [0.05, np.nan]})
     ax = plots.estimates(table(["a"], ["i"]), "item", references=references)
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["i", "one", "two"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["i", "one", "i"]
     lines = [line.get_xdata()[0] for line in ax.lines if len(line.get_xdata()) == 2]
     assert lines == [0.3, 0.6]
     assert len(points(ax)) == 1
@@ -255,6 +255,30 @@ def test_events_lie_in_their_lines_and_unknown_kinds_are_left_out():
     assert sorted(map(tuple, points(ax))) == [(0, 0), (1, 0)]
     assert [label.get_text() for label in ax.get_yticklabels()] == ["a", "b"]
     assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == ["gains points", "loses points"]
+
+
+@pytest.mark.parametrize(("places", "width"), [(600, 1), (4000, 1), (4001, 26), (10_000, 63)])
+def test_of_very_many_events_nearby_ones_share_a_mark(places, width):
+    t = pd.DataFrame({"run": "a", "x": range(places), "kind": np.resize(["+", "+", "-"], places)})
+    ax = plots.timeline(t, "run", "x", "kind", KINDS)
+    drawn = points(ax)
+    assert len(drawn) == -(-places // width)
+    assert np.diff(sorted(drawn[:, 0])).min() == width
+    assert (f"the most frequent kind of {width} places" in ax.get_xlabel().replace("\n", " ")) == (width > 1)
+
+
+def test_rare_events_are_not_hidden_by_frequent_ones():
+    t = pd.DataFrame({"run": "a", "x": [0, 1, 2], "kind": ["-", "+", "+"]})
+    assert points(plots.timeline(t, "run", "x", "kind", KINDS))[-1].tolist() == [0, 0]
+
+
+def test_names_in_panels_of_cells_keep_their_places():
+    t = table(["a", "b"], names("i", 2)).iloc[[0, 3]]
+    panels = plots.facets(
+        t, "model_name", lambda own, ax: plots.heatmap(own, "item", "place", rows=names("i", 2), columns=[0, 1], ax=ax)
+    )
+    places = [[text.get_position() for text in panel.texts] for panel in panels]
+    assert places == [[(0.5, 0.5)], [(1.5, 1.5)]]
 
 
 def test_panels_stand_for_groups_and_missing_ones_too():
