@@ -73,7 +73,7 @@ def curves(
     rows = _places(drawn, x, hue, names, percent=percent, dodge=few and highlight is None)
     handles = series_handles(_titles(rows, names), list(styles.values()), 40) if legend and highlight is None else []
     ax = ax or new_axes(WIDTH, HEIGHT + legend_height(handles, WIDTH))
-    strong = rows[rows["series"].eq(highlight) | (highlight is None)]
+    strong = rows[rows["series"].eq(key_of(highlight)) | (highlight is None)]
     for _, other in rows.drop(strong.index).groupby("series", sort=False, dropna=False):
         ax.plot(other["x"], other["y"], color=PALE, lw=1, zorder=1, drawstyle=_drawstyle(steps))
     _draw_curves(ax, strong, styles, few=few, steps=steps)
@@ -84,8 +84,8 @@ def curves(
         ax.xaxis.set_major_formatter("{x:g}")
         ax.margins(x=0.12)
     ax.set_xlabel(xlabel or x.replace("_", " "))
-    ax.set_ylabel(f"{ylabel}, 95 % interval" if drawn["low"].notna().any() else ylabel)
-    _scale(ax, drawn, percent)
+    ax.set_ylabel(f"{ylabel}, 95 % interval" if rows["low"].notna().any() else ylabel)
+    _scale(ax, rows, percent)
     fit_labels(ax, WIDTH - 1.0, HEIGHT - 0.4)
     legend_below(ax, handles, own=own)
     return ax
@@ -160,9 +160,8 @@ def _draw_sizes(ax: Axes, rows: pd.DataFrame) -> None:
             ax.annotate(f"n={n:.0f}", (place, 1.0), (0, 2), size=7.5, color=QUIET, **above)
 
 
-def _scale(ax: Axes, drawn: pd.DataFrame, percent: bool) -> None:
-    lowest = drawn[["estimate", "low"]].min().min()
+def _scale(ax: Axes, rows: pd.DataFrame, percent: bool) -> None:
     if percent:
         percent_axis(ax, "y").set_ylim(-0.05, 1.05)
     else:
-        ax.set_ylim(bottom=min(0, lowest))
+        ax.set_ylim(bottom=min(0, rows[["y", "low"]].min().min()))

@@ -117,7 +117,7 @@ def swarm(values: Sequence[float], width: float = 0.02) -> np.ndarray:
     if not len(values):
         return values
     span = np.ptp(values)
-    bins = np.floor((values - values.min()) / (span * width)) if span > 0 else np.zeros(len(values))
+    bins = np.floor((values - values.min()) / span / width) if span > 0 else np.zeros(len(values))
     offsets = np.zeros(len(values))
     most = int(pd.Series(bins).value_counts().max())
     step = 1 / max(most, 6)

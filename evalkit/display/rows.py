@@ -91,14 +91,16 @@ def estimates(
     handles = series_handles([name_of(name) for name in rows.series], list(styles.values())) if shown else []
     words, own = category.replace("_", " "), ax is None
     ax = ax or new_axes(WIDTH, _height(rows, beside, len(published), words) + legend_height(handles, WIDTH))
-    strong = rows.marks["key"].eq(highlight) | rows.marks["series"].eq(highlight) | (highlight is None)
+    key = key_of(highlight)
+    strong = rows.marks["key"].eq(key) | rows.marks["series"].eq(key) | (highlight is None)
     for part, pale in ((rows.marks[~strong], True), (rows.marks[strong], False)):
         _draw_estimates(ax, part, styles, pale=pale, small=beside > 6)
     _draw_reasons(ax, rows.marks)
     if beside <= 6:
         draw_sizes(ax, rows.marks)
     if beside > 1:
-        ax.hlines(np.arange(1, len(rows.names)) - 0.5, 0, 1, color=GRID, lw=0.8, transform=ax.get_yaxis_transform())
+        between = np.arange(1, len(rows.names)) - 0.5
+        ax.hlines(between, 0, 1, color=GRID, lw=0.8, zorder=0, transform=ax.get_yaxis_transform())
     _name_rows(ax, rows.names, words, published)
     _draw_references(ax, published, len(rows.names))
     _scale(ax, rows.marks[["x", "low", "high"]], percent, scale)
@@ -153,7 +155,7 @@ def strips(
     means_below = rows.marks.assign(y=rows.marks["y"] + 0.28)
     for pale in (True, False) if highlight is not None else (False,):
         own = [
-            part[part["series"].eq(highlight) != pale] if highlight is not None else part
+            part[part["series"].eq(key_of(highlight)) != pale] if highlight is not None else part
             for part in (points, means_below)
         ]
         draw_points(ax, own[0], styles, size=18, alpha=0.3 if pale else 0.6, edge=0)

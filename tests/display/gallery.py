@@ -84,6 +84,7 @@ def main(folder: str) -> None:
     for name, make in shapes(names("vendor/model", 5), names("item", 9)).items():
         drawing = draw(make().figure, name, pdf=True)
         path = Path(folder) / name.replace(" ", "-")
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.with_suffix(".svg").write_text(drawing.svg, "utf-8")
         path.with_suffix(".png").write_bytes(drawing.png)
         path.with_suffix(".pdf").write_bytes(drawing.pdf)

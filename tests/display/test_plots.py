@@ -240,6 +240,14 @@ def test_curves_have_bars_at_few_places_and_bands_at_many():
     assert np.allclose(ax.lines[0].get_xydata(), many[["place", "estimate"]])
 
 
+@pytest.mark.parametrize("name", ["estimates", "curves", "heatmap", "strips"])
+def test_bounds_and_sizes_need_not_be_there(name):
+    t = table(["a", "b"], names("i", 2)).drop(columns=["low", "high", "n"])
+    ax = GIVEN[name](t, None)
+    assert intervals(ax) == []
+    assert "interval" not in ax.get_xlabel() + ax.get_ylabel()
+
+
 def test_a_highlighted_curve_stands_before_the_others_with_n():
     t = table(names("m", 3), names("i", 2))
     ax = plots.curves(t, "place", "model_name", highlight="m 1")
