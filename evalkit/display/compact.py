@@ -15,6 +15,7 @@ MANY = 12  # elements of a group that are worth groups of their own
 _NAMES = {light: name for name, (light, _) in TONES.items()}
 _REFERENCE = re.compile(r"url\(#([^)]*)\)")
 _DECIMALS = re.compile(r"-?\d+\.\d{3,}")
+_FONT = re.compile(r"(?P<font_style>italic |oblique )?(?:small-caps )?(?P<font_weight>\d+ )?(?P<font_size>[\d.]+)px")
 _SPACES = re.compile(r"\s*([A-Za-z])\s*")
 _INHERITED = (
     "class", "fill", "stroke", "stroke-width", "stroke-linecap", "stroke-linejoin", "stroke-dasharray",
@@ -50,12 +51,15 @@ def _tidy(element: ElementTree.Element, *, themed: bool) -> None:
     given = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
     styles = dict(part.split(": ", 1) for part in given.pop("style", "").split("; ") if ": " in part)
     styles.pop("font-family", None)
+    if font := _FONT.match(styles.pop("font", "")):  # until matplotlib 3.10
+        styles |= {name.replace("_", "-"): value.strip() for name, value in font.groupdict().items() if value}
     if "font-size" in styles:
         styles["font-size"] = styles["font-size"].removesuffix("px")
     given.pop("target", None)
     given |= styles
-    if element.tag == "text" and "fill" not in given:
-        given["fill"] = "#000000"
+    drawn = element.tag == "text" or (element.tag in ("path", "use") and styles and "id" not in given)
+    if drawn and "fill" not in given:
+        given["fill"] = "#000000"  # which matplotlib leaves out
     if themed:
         _name_tones(element.tag, given)
     element.attrib.clear()

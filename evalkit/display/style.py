@@ -221,7 +221,7 @@ def fit_labels(ax: Axes, width: float, height: float) -> None:
 
 def series_handles(names: Sequence[object], styles: Sequence[Look], width: int = 32) -> list[Line2D]:
     """Make the entries of a legend of points and lines."""
-    texts = labels(names, width)
+    texts = _legend_texts(names, width)
     return [
         Line2D([], [], color=look.colour, marker=look.marker, dashes=look.dashes or (None, None), label=text)
         for text, look in zip(texts, styles, strict=True)
@@ -230,8 +230,13 @@ def series_handles(names: Sequence[object], styles: Sequence[Look], width: int =
 
 def area_handles(names: Sequence[object], styles: Sequence[Look]) -> list[Patch]:
     """Make the entries of a legend of bars and cells."""
-    looks_of = zip(labels(names), styles, strict=True)
+    looks_of = zip(_legend_texts(names), styles, strict=True)
     return [Patch(facecolor=look.colour, hatch=look.hatch, edgecolor=GROUND, label=text) for text, look in looks_of]
+
+
+def _legend_texts(names: Sequence[object], width: int = 32) -> list[str]:
+    """Shorten names; matplotlib leaves what begins with an underscore out of legends."""
+    return [f" {text}" if text.startswith("_") else text for text in labels(names, width)]
 
 
 def legend_height(handles: Sequence[Artist], width: float) -> float:

@@ -22,7 +22,7 @@ from evalkit.display.style import TONES, is_themed
 from evalkit.io import plain
 
 FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', 'DejaVu Sans', sans-serif"
-SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "evalkit", "svg.id": None}
+SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "evalkit"}
 PIXELS = 100  # of a page to an inch of a figure
 
 _INVALID = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML has no room for

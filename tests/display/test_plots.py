@@ -47,6 +47,8 @@ def test_any_text_can_be_a_name(name):
     figure = shapes(HOSTILE, HOSTILE)[name]().figure
     assert overhang(figure) < 0.01
     assert not {"\x1b", "\u202e"} & set("".join(texts(figure)))
+    if figure.legends and name not in ("timeline", "endings"):
+        assert len(figure.legends[0].get_texts()) == len(HOSTILE)
 
 
 NOTHING = {

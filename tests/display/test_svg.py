@@ -98,6 +98,20 @@ def test_ink_and_ground_follow_light_and_dark(drawn, name):
     assert texts
 
 
+def test_black_is_ink_and_white_words_stay_white():
+    ax = new_axes()
+    ax.set_axis_off()
+    ax.bar([1], [1], color="black")
+    ax.scatter([1], [1], color="black")
+    ax.text(1, 0.5, "white", color="white")
+    ax.text(1, 0.7, "black", color="black")
+    root = ElementTree.fromstring(draw(ax.figure, "black and white").svg)
+    fills = {(element.get("fill"), element.get("class")) for element in root.iter() if element.get("fill")}
+    assert fills == {(GROUND, "fill-ground"), (GROUND, None), (INK, "fill-ink")}
+    words = {element.text: element.get("class") for element in root.iter() if element.tag == f"{SVG}text"}
+    assert words == {"white": None, "black": "fill-ink"}
+
+
 def test_words_are_words_in_the_readers_own_font(drawn):
     svg = drawn["estimates"].svg
     assert ">item 2<" in svg
