@@ -129,14 +129,17 @@ def main() -> None:
     help="What construction scores are logged in.",
 )
 @click.option("--original-mtimes", is_flag=True, help="The files' times are the experiment's own: gives durations.")
-@click.option("--legacy", is_flag=True, help="Also what the original MineCollab scripts would have said, and why.")
+@click.option("--cooking", is_flag=True, help="Also cooking by blocked agents and by item, with overall rows.")
+@click.option("--legacy", is_flag=True, help="Also what the original MineCollab scripts say of the folders, and why.")
 @click.option("--output", help="Write the runs to FILE.csv, FILE.json or FILE.parquet.", metavar="FILE")
 @_reading
 @_following()
 @click.option(
     "--idle", type=click.FloatRange(0), metavar="SECONDS", help="As said above.  [default: the task's timeout]"
 )
-def mindcraft(runs, tasks, by, layout, scale, original_mtimes, legacy, output, reading, idle, expected, follow) -> None:
+def mindcraft(
+    runs, tasks, by, layout, scale, original_mtimes, cooking, legacy, output, reading, idle, expected, follow
+) -> None:
     """Show success rates of Mindcraft task runs: RUNS are folders, logs, quoted globs, URLs or a dataset of `collect`.
 
     With --follow, a run is finished once one of its logs holds a final message, or none of them has changed for --idle
@@ -146,7 +149,7 @@ def mindcraft(runs, tasks, by, layout, scale, original_mtimes, legacy, output, r
     if follow:
         from evalkit.mindcraft.follow import Following
 
-        _refuse("with --follow", legacy=legacy, output=output)
+        _refuse("with --follow", cooking=cooking, legacy=legacy, output=output)
         options = {"layout": layout, "scale": scale, "original_mtimes": original_mtimes}
         follow(Following(_one_or_many(runs), tasks, by=by, expected=expected, idle=idle, **options, **reading).look)
         return
@@ -156,10 +159,12 @@ def mindcraft(runs, tasks, by, layout, scale, original_mtimes, legacy, output, r
     if output:
         check_output(output)
     from evalkit.mindcraft import load
-    from evalkit.mindcraft.terminal import legacy_text, overview_text
+    from evalkit.mindcraft.terminal import cooking_text, legacy_text, overview_text
 
     logs = load(_one_or_many(runs), tasks, layout=layout, scale=scale, original_mtimes=original_mtimes, **reading)
     click.echo(overview_text(logs, by))
+    if cooking:
+        click.echo("\n" + cooking_text(logs))
     if legacy:
         click.echo("\n" + legacy_text(logs))
     if output:
@@ -181,39 +186,44 @@ def show(file, last) -> None:
 @click.argument("traces", nargs=-1, required=True, metavar="TRACES...")
 @click.option("-v", "--verbose", is_flag=True, help="Print every trace, not only the summary.")
 @click.option("--pattern", default="*.json", show_default=True, metavar="GLOB", help="Which files of the folder.")
+@click.option("--no-recursive", is_flag=True, help="Only the folder's own files, not those of folders below.")
+@click.option(
+    "--counting",
+    type=click.Choice(["achievement", "hook"]),
+    default="achievement",
+    show_default=True,
+    help="Count every achievement that a hook names, or every hook once as the original trace_eval does.",
+)
 @click.option("--by-difficulty", is_flag=True, help="Also break the scores down by difficulty.")
 @click.option("--output", metavar="FILE", help="Write results and ledger to FILE, as JSON.")
 @_reading
 @_following(only_stated=True)
-def crafter(traces, verbose, pattern, by_difficulty, output, reading, expected, follow) -> None:
+def crafter(traces, verbose, pattern, no_recursive, counting, by_difficulty, output, reading, expected, follow) -> None:
     """Score Crafter session traces: TRACES are folders, files, quoted globs, URLs or a dataset of `collect`.
 
-    Of a folder only its own files are read, not those of folders below.
+    Aborted traces have no score and are left out of all means; the mean with them at 0 stands beside.
 
     With --follow, a trace counts as soon as it can be read; one that can't, and changed less than 10 seconds ago, is
     being written.
     """
+    options = {"pattern": pattern, "recursive": not no_recursive, "counting": counting, "by_difficulty": by_difficulty}
     if follow:
         from evalkit.crafter.follow import Following
 
         _refuse("with --follow", verbose=verbose, output=output)
-        follow(
-            Following(
-                _one_or_many(traces), pattern=pattern, by_difficulty=by_difficulty, expected=expected, **reading
-            ).look
-        )
+        follow(Following(_one_or_many(traces), expected=expected, **options, **reading).look)
         return
     from evalkit.crafter.printing import report_traces
 
-    options = {"pattern": pattern, "verbose": verbose, "by_difficulty": by_difficulty, "output": output}
-    report_traces(_one_or_many(traces), **options, **reading)
+    report_traces(_one_or_many(traces), verbose=verbose, output=output, **options, **reading)
 
 
 @main.command(short_help="Verdicts on the steps of a plan-and-execute analysis agent.")
 @click.argument("histories", nargs=-1, required=True, metavar="HISTORY...")
+@click.option("--details", is_flag=True, help="Show every step also of several histories.")
 @click.option("--checks", is_flag=True, help="Show every check of every step.")
 @click.option(
-    "--step", type=click.IntRange(0), metavar="N", help="Print the report of record N (from 0) of each history."
+    "--step", type=click.IntRange(1), metavar="N", help="Print the report of record N (column #) of each history."
 )
 @click.option(
     "--output",
@@ -221,14 +231,21 @@ def crafter(traces, verbose, pattern, by_difficulty, output, reading, expected, 
     help="Write steps (with --checks: checks) to FILE.csv, .json or .parquet; .otlp.json: spans.",
 )
 @_reading
-def steps(histories, checks, step, output, reading) -> None:
+def steps(histories, details, checks, step, output, reading) -> None:
     """Judge the steps of an analysis agent.
 
     HISTORY is a file (JSON, JSONL, SQLite checkpoint), a folder, a quoted glob, a URL or a dataset of `collect`.
+
+    One history is shown step by step. Several are summarised: a row per history, the lowest confirmed success first,
+    and a row for all of them together; --details adds the steps of each.
+
+    Records and steps count from 1 here and in reports; the columns position and step_index of written files count
+    from 0.
     """
     from evalkit.steps.terminal import report_histories
 
-    report_histories(list(histories), checks=checks, step=step, output=output, **reading)
+    options = {"details": details, "checks": checks, "step": step, "output": output}
+    report_histories(list(histories), **options, **reading)
 
 
 @main.command(short_help="Keep what many logs say in a dataset of Parquet files.")

@@ -17,16 +17,16 @@ def main(folder: str = "samples:crafter") -> None:
     first = list_files(folder, "*.json")[0]
     print_trace_evaluation(evaluate_trace(first))
 
-    # a folder: a list of these, from high to low; results.ledger names the files that could not be used
+    # a folder, also those below: a list of these, from high to low; results.ledger names the files that were not used
     results = evaluate_all_traces(folder)
     print_evaluation_summary(results)
 
     # weights of one's own replace those they name: invalid actions cost nothing, hard achievements count double
     lenient = evaluate_all_traces(folder, weights={"hard_achievement": 10.0, "invalid_action": 0.0})
-    scores = {result["trace_file"]: result["total_score"] for result in results}
+    scores = {result["source"]: result["total_score"] for result in results}  # trace_file may stand in two folders
     print("\nWith weights of one's own:")
     for result in lenient[:3]:
-        print(f"   {result['total_score']:>6.2f}, was {scores[result['trace_file']]:>6.2f}  {result['trace_file']}")
+        print(f"   {result['total_score']:>6.2f}, was {scores[result['source']]:>6.2f}  {result['trace_file']}")
 
 
 if __name__ == "__main__":

@@ -1,58 +1,67 @@
 """Estimates from the frames of session traces: frames in, frames with estimate, low, high and n out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 
 from evalkit.crafter import benchmark
-from evalkit.crafter.game import ACHIEVEMENTS, TIER_OF, TIERS
-from evalkit.crafter.parse import UNKNOWN
+from evalkit.crafter.game import ACHIEVEMENTS, TIER_OF
 from evalkit.crafter.runs import COLUMNS, POOLED
-from evalkit.crafter.scoring import BANDS, WEIGHTS
+from evalkit.crafter.scores import (
+    HOOKS,
+    NO_SCORE,
+    best_model,
+    breakdown,
+    counting_totals,
+    estimates,
+    interval_text,
+    mean_scores,
+    sign_shares,
+    with_aborted_at_zero,
+    with_worlds,
+)
+from evalkit.crafter.scoring import BANDS, WEIGHTS, Counting
 from evalkit.crafter.table import FLAGS
-from evalkit.stats import estimate_by, mean_interval
+from evalkit.io.names import short_paths
+from evalkit.stats import mean_interval
 
-HOOKS = {f"{name}s": name.replace("_", " ").removesuffix(" achievement") for name in WEIGHTS}
+__all__ = [
+    "COMPARISON_WARNING",
+    "HOOKS",
+    "achievement_rates",
+    "band_counts",
+    "best_and_worst",
+    "best_model",
+    "breakdown",
+    "counting_totals",
+    "describe_counting",
+    "describe_episodes",
+    "flag_counts",
+    "in_percent",
+    "mean_scores",
+    "official_scores",
+    "progressions",
+    "sign_shares",
+    "suspect_share",
+    "unlock_curve",
+    "unlock_turns",
+    "unused_files",
+    "with_aborted_at_zero",
+]
+
+_NO_UNLOCKS = "no trace can tell what was unlocked"
+_OTHER_COUNTING = {
+    "achievement": ("hook", "every hook once"),
+    "hook": ("achievement", "every achievement that a hook names"),
+}
+_CANNOT_TELL = "that can't tell what was unlocked"
 
 COMPARISON_WARNING = (
     "These are short episodes of agents. The official score is defined for training runs of 1,000,000 steps, so the "
     "published scores are no yardstick for them: with few and short episodes the score is low and moves with every "
     "episode. Read the two side by side, not as a ranking."
 )
-
-
-def mean_scores(episodes: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
-    """Estimate the mean score per group; episodes of one task count as one cluster.
-
-    Aborted traces have no score and are left out; `warning` says how many.
-    """
-    return estimate_by(_with_world(episodes), by, "score", clusters="world", kind="mean")
-
-
-def best_model(scores: pd.DataFrame) -> pd.Series:
-    """Return the row with the highest mean score, for the headline; without scores an empty estimate."""
-    known = scores.dropna(subset="estimate")
-    if known.empty:
-        return pd.Series({"model_name": "no model", "estimate": None, "low": None, "high": None, "n": 0, "method": ""})
-    return known.loc[known["estimate"].idxmax()]
-
-
-def breakdown(episodes: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
-    """Estimate the mean count per episode of each kind of hook.
-
-    Returns
-    -------
-    DataFrame
-        `by`, hook (easy, medium, hard, invalid action), n, n_clusters, estimate, low, high, method, warning, total.
-    """
-    long = _with_world(episodes).melt(
-        id_vars=[by, "world"], value_vars=list(HOOKS), var_name="hook", value_name="count"
-    )
-    long["count"] = long["count"].astype("Float64")
-    long["hook"] = pd.Categorical(long["hook"].map(HOOKS), categories=list(HOOKS.values()), ordered=True)
-    out = estimate_by(long, [by, "hook"], "count", clusters="world", kind="mean")
-    totals = long.groupby([by, "hook"], observed=True)["count"].sum().astype("int64").rename("total").reset_index()
-    return out.merge(totals, on=[by, "hook"])
 
 
 def suspect_share(episodes: pd.DataFrame, weights: Mapping[str, float] = WEIGHTS) -> pd.DataFrame:
@@ -67,34 +76,37 @@ def suspect_share(episodes: pd.DataFrame, weights: Mapping[str, float] = WEIGHTS
     Returns
     -------
     DataFrame
-        model_name, episodes, invalid_actions, suspect, share, mean_score, and mean_score_without_suspects: the score
-        as it is without any of the suspect verdicts, a bound from above.
+        model_name, episodes (with a score), invalid_actions, suspect, share, mean_score, mean_score_without_suspects
+        (the score as it is without any of the suspect verdicts, a bound from above), warning. Missing where no trace
+        has a score.
     """
-    scored = episodes.dropna(subset="score").copy()
-    scored["lifted"] = scored["score"] - weights["invalid_action"] * scored["suspect_invalid_actions"].astype(float)
-    groups = scored.groupby("model_name")
+    points = episodes["suspect_invalid_actions"].astype("float64") * weights["invalid_action"]
+    groups = episodes.assign(lifted=episodes["score"] - points).groupby("model_name")
     out = groups.agg(
-        episodes=("score", "size"),
-        invalid_actions=("invalid_actions", "sum"),
-        suspect=("suspect_invalid_actions", "sum"),
+        episodes=("score", "count"),
+        invalid_actions=("invalid_actions", lambda column: column.sum(min_count=1)),
+        suspect=("suspect_invalid_actions", lambda column: column.sum(min_count=1)),
         mean_score=("score", "mean"),
         mean_score_without_suspects=("lifted", "mean"),
     ).reset_index()
-    share = out["suspect"].astype(float) / out["invalid_actions"].astype(float)  # 0 / 0 is NaN
+    share = out["suspect"].astype("float64") / out["invalid_actions"].astype("float64")  # 0 / 0 is NaN
     out.insert(4, "share", share)
-    return out
+    return out.assign(warning=np.where(out["episodes"] == 0, NO_SCORE, ""))
 
 
 def achievement_rates(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
-    """Estimate the share of episodes that unlock each of the 22 achievements.
+    """Estimate the share of episodes that unlock each of the 22 achievements, of those that can tell of all 22.
 
     Returns
     -------
     DataFrame
-        `by`, achievement, tier, n, n_clusters, estimate, low, high, method, warning; easy ones first.
+        `by`, achievement, tier, n, n_clusters, estimate, low, high, method, warning; easy ones first. NaN for all of a
+        group of which no episode can tell.
     """
-    rows = _ordered(_with_world(achievements))
-    out = estimate_by(rows, [by, "achievement"], "unlocked", clusters="world")
+    rows = _ordered(with_worlds(achievements))
+    rows["unlocked"] = rows["unlocked"].where(_can_tell(rows))
+    keys = [by, "achievement"]
+    out = estimates(rows, keys, "unlocked", "proportion", none=_NO_UNLOCKS, missing=_CANNOT_TELL)
     out.insert(2, "tier", out["achievement"].astype("str").map(TIER_OF))
     return out
 
@@ -113,19 +125,25 @@ def unlock_turns(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataF
 def unlock_curve(achievements: pd.DataFrame, episodes: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
     """Estimate the mean number of different achievements unlocked by the end of each turn.
 
-    Episodes that ended earlier keep their number, so that the curve never falls and n stays the same.
+    Episodes that ended earlier keep their number, so that the curve never falls and n stays the same. Those that can't
+    tell of all 22 achievements are left out.
 
     Returns
     -------
     DataFrame
         `by`, turn, n, n_clusters, estimate, low, high, method, warning; a row for the first turn, the last one of the
-        group and every turn at which something is unlocked; between them nothing changes.
+        group and every turn at which something is unlocked; between them nothing changes. One row of NaN for a group of
+        which no episode can tell.
     """
-    known = achievements.dropna(subset="unlocked")
+    known = achievements[_can_tell(achievements)]
     unlocks = known.groupby("source")["turn"].apply(lambda column: sorted(column.dropna()))
     rows = []
-    for name, group in _with_world(episodes[episodes["source"].isin(unlocks.index)]).groupby(by):
+    for name, everything in with_worlds(episodes).groupby(by, observed=True):
+        group = everything[everything["source"].isin(unlocks.index)]
         own = unlocks[group["source"]]
+        if group.empty:
+            rows.append({by: name, "turn": 0, **mean_interval([])._asdict(), "warning": _NO_UNLOCKS})
+            continue
         last = max([group["turns"].fillna(1).max() - 1, *(turns[-1] for turns in own if turns)])
         for turn in sorted({0, last, *(turn for turns in own for turn in turns)}):
             counts = [sum(t <= turn for t in turns) for turns in own]
@@ -138,7 +156,7 @@ def band_counts(episodes: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
     """Count episodes per band, and those without a score."""
     names = [name for name, _, _ in BANDS]
     bands = episodes["band"].fillna("no score")
-    out = pd.crosstab(episodes[by], bands).reindex(columns=[*names, "no score"], fill_value=0)
+    out = pd.crosstab(with_worlds(episodes)[by], bands).reindex(columns=[*names, "no score"], fill_value=0)
     return out.rename_axis(columns=None).reset_index()
 
 
@@ -148,22 +166,29 @@ def official_scores(achievements: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        model_name, n (episodes), estimate, low, high (0 to 100), method.
+        model_name, n (episodes that can tell of all 22 achievements), estimate, low, high (0 to 100), method, warning.
+        NaN for a model of which no episode can tell.
     """
-    rows = []
-    for name, group in achievements.dropna(subset="unlocked").groupby("model_name"):
-        table = group.assign(unlocked=group["unlocked"].astype(int)).pivot(
-            index="source", columns="achievement", values="unlocked"
-        )
+    can_tell, rows = _can_tell(achievements), []
+    for name, group in achievements.groupby("model_name"):
+        known = group[can_tell[group.index]]
+        left_out = group["source"].nunique() - known["source"].nunique()
+        if known.empty:
+            rows.append({"model_name": name, "n": 0, "warning": _NO_UNLOCKS})
+            continue
+        table = known.assign(unlocked=known["unlocked"].astype(int))
+        table = table.pivot(index="source", columns="achievement", values="unlocked")
         run = {COLUMNS[a]: table[a].tolist() for a in ACHIEVEMENTS}
         score = benchmark.crafter_score({"task": "session traces", "method": name, "seed": POOLED, **run})
-        rows.append({"model_name": name, "n": score.n_episodes, **score._asdict()})
-    return pd.DataFrame(rows, columns=["model_name", "n", "estimate", "low", "high", "method"])
+        warning = f"left out: {left_out} {_CANNOT_TELL}" if left_out else ""
+        rows.append({"model_name": name, "n": score.n_episodes, **score._asdict(), "warning": warning})
+    return pd.DataFrame(rows, columns=["model_name", "n", "estimate", "low", "high", "method", "warning"])
 
 
 def progressions(episodes: pd.DataFrame) -> pd.DataFrame:
     """Estimate the mean share of the 22 achievements unlocked per episode, per model."""
-    return estimate_by(_with_world(episodes), "model_name", "progression", clusters="world", kind="mean")
+    rows = with_worlds(episodes)
+    return estimates(rows, "model_name", "progression", none=_NO_UNLOCKS, missing=_CANNOT_TELL)
 
 
 def in_percent(table: pd.DataFrame) -> pd.DataFrame:
@@ -172,11 +197,14 @@ def in_percent(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def best_and_worst(episodes: pd.DataFrame, n: int = 3) -> pd.DataFrame:
-    """Return the n best and the n worst episodes by score, from high to low; none twice."""
+    """Return the n best and the n worst episodes by score, from high to low; none twice.
+
+    `source` is the shortest end of the path that tells the traces apart.
+    """
     ranked = episodes.dropna(subset="score").sort_values(["score", "source"], ascending=[False, True])
     chosen = pd.concat([ranked.head(n), ranked.iloc[n:].tail(n)])
-    names = ["model_name", "difficulty", "score", "band", "unlocked", "turns", "trajectory", "source"]
-    return chosen[names].assign(source=chosen["source"].str.rsplit("/", n=1).str[-1]).reset_index(drop=True)
+    names = ["model_name", "difficulty", "score", "band", *HOOKS, "unlocked", "turns", "trajectory", "source"]
+    return chosen[names].assign(source=chosen["source"].map(short_paths(episodes["source"]))).reset_index(drop=True)
 
 
 def flag_counts(episodes: pd.DataFrame) -> pd.DataFrame:
@@ -191,23 +219,33 @@ def unused_files(ledger: pd.DataFrame) -> pd.DataFrame:
 
 
 def describe_episodes(episodes: pd.DataFrame, traces: str) -> str:
-    """Say in a sentence or two what the data are."""
+    """Say in a sentence what the data are, and what was left out."""
     if episodes.empty:
         return f"{traces}: no session traces."
-    scored = int(episodes["score"].notna().sum())
     parts = [f"{len(episodes)} episodes of {episodes['model_name'].nunique()} models from {traces}"]
-    parts += [f"{len(episodes) - scored} of them aborted, without a score"] if scored < len(episodes) else []
+    for row in with_aborted_at_zero(episodes, []).to_dict("records"):
+        at_zero = f"mean score with {row['aborted']} at 0: {interval_text(row)}"
+        parts.append(f"{row['aborted']} of them aborted and left out of all means ({at_zero})")
     turns = episodes["turns"].dropna()
     parts += [f"{turns.min()} to {turns.max()} turns each"] if len(turns) else []
     return "; ".join(parts) + "."
 
 
-def _with_world(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the column `world`: the task where it is known, else the trace itself; put difficulties in their order."""
-    found = set(rows["difficulty"])
-    names = [*TIERS, *sorted(found - {*TIERS, UNKNOWN}), UNKNOWN]
-    order = pd.CategoricalDtype([name for name in names if name in found], ordered=True)
-    return rows.assign(world=rows["task_id"].fillna(rows["source"]), difficulty=rows["difficulty"].astype(order))
+def describe_counting(episodes: pd.DataFrame, counting: Counting = "achievement") -> str:
+    """Say what the scores add up to, and where they differ, what they would counted the other way."""
+    if not episodes["score"].notna().any():
+        return f"no points: {NO_SCORE}"
+    (row,) = counting_totals(episodes, []).to_dict("records")
+    text = f"{episodes['score'].sum():.2f} points"
+    if row["differ"]:
+        other, way = _OTHER_COUNTING[counting]
+        text += f"; {row[f'by_{other}']:.2f} counting {way} ({row['differ']} of {row['n']} traces differ)"
+    return text
+
+
+def _can_tell(achievements: pd.DataFrame) -> pd.Series:
+    """Tell of each row whether its episode says of all 22 achievements whether they were unlocked."""
+    return achievements["unlocked"].notna().groupby(achievements["source"]).transform("all").astype(bool)
 
 
 def _ordered(rows: pd.DataFrame) -> pd.DataFrame:

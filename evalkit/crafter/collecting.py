@@ -66,14 +66,18 @@ def open_collected(path: Any) -> Dataset | None:
     return open_to_read(path, _CrafterTraces.name, _TABLES)
 
 
-def collected_frames(dataset: Dataset, pattern: str, rules: Mapping[str, Any]) -> "dict[str, pd.DataFrame]":
+def collected_frames(
+    dataset: Dataset, pattern: str, rules: Mapping[str, Any], recursive: bool = True
+) -> "dict[str, pd.DataFrame]":
     """Read the frames of `load` from a dataset.
 
     Raises
     ------
     SourceError
-        Where it was collected with other rules, or can't be read.
+        Where it was collected with other rules, is not to be read with the folders below, or can't be read.
     """
+    if not recursive:
+        raise SourceError(f"{dataset.path}: a dataset holds the folders below too; name the folder itself")
     kept = dataset.about["options"]
     if any(kept[name] != rule for name, rule in rules.items()):
         raise SourceError(f"{dataset.path}: was collected with {kept}; collect anew with other rules")

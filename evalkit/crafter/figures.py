@@ -10,7 +10,9 @@ from matplotlib.lines import Line2D
 from evalkit.crafter.analysis import HOOKS
 from evalkit.crafter.game import TIER_OF
 from evalkit.crafter.scoring import NO_SCORED_EVENTS
-from evalkit.display import colours, label, new_axes, nothing_to_draw
+from evalkit.display import colours, new_axes, nothing_to_draw
+from evalkit.io import plain
+from evalkit.io.names import labels
 
 SYMBOLS = {"+": ("#009E73", "gains points"), "-": ("#D55E00", "loses points"), "0": ("#8a8f98", "cancels to zero")}
 _GREY = "#5b616b"
@@ -50,7 +52,7 @@ def estimates(
     Parameters
     ----------
     table : DataFrame
-        With `category`, estimate, low, high, n.
+        With `category`, estimate, low, high, n, warning.
     category, hue : str
         Columns of the lines and of the colours.
     xlabel : str
@@ -68,7 +70,7 @@ def estimates(
     _lines(ax, names)
     ax.set_xlabel(f"{xlabel} with 95 % interval")
     if hue:
-        _legend(ax, [Line2D([], [], color=styles[h][0], marker=styles[h][1], label=label(h)) for h in hues])
+        _legend(ax, [_handle(name, styles) for name in hues])
     return ax
 
 
@@ -80,7 +82,7 @@ def against_references(
     Parameters
     ----------
     table : DataFrame
-        With model_name, estimate, low, high, n; from 0 to 100.
+        With model_name, estimate, low, high, n, warning; from 0 to 100.
     references : DataFrame
         As `benchmark.reference_scores` gives it: name, mean, spread.
     xlabel : str
@@ -131,6 +133,7 @@ def breakdown(table: pd.DataFrame, ax: Sequence[Axes] | None = None) -> Axes:
     styles = colours(names)
     for panel, hook in zip(axes, HOOKS.values(), strict=True):
         for row in table[table["hook"] == hook].to_dict("records"):
+            row["warning"] = row["warning"] if panel is axes[0] else ""  # there is room for it once
             _estimate(panel, row, names.index(row["model_name"]), *styles[row["model_name"]])
         panel.set_title(hook, size=10.5)
         panel.set_xlabel("per episode")
@@ -156,7 +159,7 @@ def achievements(rates: pd.DataFrame, ax: Axes | None = None) -> Axes:
         text = "–" if np.isnan(share) else f"{100 * share:.0f}"
         ax.text(x, y, text, ha="center", va="center", size=8.5, color="white" if share > 0.6 else "#30343b")
     sizes = rates.groupby("model_name")["n"].max().reindex(names)
-    titles = [f"{label(name, 24)}\nn={n}" for name, n in zip(names, sizes, strict=True)]
+    titles = [f"{name}\nn={n}" for name, n in zip(labels(names, 24).values(), sizes, strict=True)]
     turned = {"rotation": 35, "ha": "left", "rotation_mode": "anchor"} if len(names) > 3 else {}
     ax.set_xticks(range(len(names)), titles, size=9, **turned)
     ax.set_yticks(range(len(table)), [f"{name.replace('_', ' ')} ({TIER_OF[name]})" for name in table.index], size=9)
@@ -183,10 +186,7 @@ def unlocks(curve: pd.DataFrame, ax: Axes | None = None) -> Axes:
         ax.step(rows["turn"], rows["estimate"], where="post", color=colour, lw=1.8)
         ax.plot(rows["turn"].iloc[-1], rows["estimate"].iloc[-1], marker, color=colour, ms=7, mec="white")
     sizes = curve.groupby("model_name", sort=False)["n"].max()
-    handles = [
-        Line2D([], [], color=c, marker=m, label=f"{label(name)} (n={sizes[name]})") for name, (c, m) in styles.items()
-    ]
-    _legend(ax, handles)
+    _legend(ax, [_handle(name, styles, f" (n={sizes[name]})") for name in styles])
     ax.set_xlabel("turn, from 0")
     ax.set_ylabel("different achievements, mean")
     ax.set_ylim(bottom=0)
@@ -216,7 +216,8 @@ def trajectories(episodes: pd.DataFrame, rows: int = 40, ax: Axes | None = None)
         if longest <= 50:
             for x, symbol in enumerate(strip):
                 ax.text(x + 0.45, y, symbol, ha="center", va="center_baseline", size=7, color="white", weight="bold")
-    titles = [f"{label(m, 26)}  {s:.2f}" for m, s in zip(chosen["model_name"], chosen["score"], strict=True)]
+    shown = labels(chosen["model_name"], 26)
+    titles = [f"{shown[m]}  {s:.2f}" for m, s in zip(chosen["model_name"], chosen["score"], strict=True)]
     ax.set_yticks(range(len(chosen)), titles, size=8.5)
     ax.set_ylim(len(chosen) - 0.4, -0.6)
     ax.set_xlim(0, max(longest, 1))
@@ -252,8 +253,8 @@ def describe_estimates(table: pd.DataFrame, *by: str, percent: bool = False) -> 
     parts = []
     for row in table.to_dict("records"):
         name = ", ".join(str(row[column]) for column in by)
-        value = "none" if pd.isna(row["estimate"]) else f"{scale * row['estimate']:.{digits}f}{unit}"
-        parts.append(f"{name} {value} (n={row['n']})")
+        value = f" {scale * row['estimate']:.{digits}f}{unit} (n={row['n']})"
+        parts.append(name + (f": {row['warning']}" if pd.isna(row["estimate"]) else value))
     return "; ".join(parts) + "."
 
 
@@ -263,7 +264,7 @@ def describe_achievements(rates: pd.DataFrame) -> str:
     for name, rows in rates.groupby("model_name", sort=False):
         found = rows[rows["estimate"] > 0].sort_values("estimate", ascending=False)
         each = ", ".join(f"{r.achievement} {100 * r.estimate:.0f} %" for r in found.itertuples())
-        parts.append(f"{name}: {each or 'none'}")
+        parts.append(f"{name}: {each or ('none' if rows['n'].any() else rows['warning'].iloc[0])}")
     return "; ".join(parts) + "." if parts else "Nothing to show."
 
 
@@ -280,21 +281,28 @@ def describe_trajectories(episodes: pd.DataFrame, rows: int = 40) -> str:
 
 
 def _estimate(ax: Axes, row: dict, y: float, colour: str, marker: str, note: str = "") -> None:
+    """Draw an estimate with its interval, and a note behind the line; where there is no estimate, why."""
     ax.plot([row["low"], row["high"]], [y, y], color=colour, lw=2.4, solid_capstyle="round")
     ax.plot(row["estimate"], y, marker, color=colour, ms=7, mec="white", mew=0.6)
-    if note:
+    reason = plain(row["warning"]).split(";")[0] if pd.isna(row["estimate"]) else ""
+    for text, x in ((text, x) for text, x in ((note, 1.0), (reason, 0.0)) if text):
         place = {"xytext": (4, 0), "textcoords": "offset points", "va": "center"}
-        ax.annotate(note, (1.0, y), xycoords=("axes fraction", "data"), size=8, color=_GREY, **place)
+        ax.annotate(text, (x, y), xycoords=("axes fraction", "data"), size=8, color=_GREY, **place)
 
 
 def _lines(ax: Axes, names: Sequence[str], sizes: Sequence[int] | None = None) -> None:
     """Name the lines of an axes, from top to bottom."""
-    titles = [label(name, 30) for name in names]
+    titles = list(map(labels(names, 30).get, names))
     if sizes is not None:
         titles = [f"{title} (n={n})" for title, n in zip(titles, sizes, strict=True)]
     ax.set_yticks(range(len(titles)), titles)
     ax.set_ylim(len(titles) - 0.45, -0.55)
     ax.grid(False, axis="y")
+
+
+def _handle(name: str, styles: dict[str, tuple[str, str]], more: str = "") -> Line2D:
+    colour, marker = styles[name]
+    return Line2D([], [], color=colour, marker=marker, label=labels(styles)[name] + more)
 
 
 def _legend(ax: Axes, handles: list[Line2D]) -> None:

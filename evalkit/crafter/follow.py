@@ -4,10 +4,11 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from evalkit.crafter.collecting import EVERY
 from evalkit.crafter.evaluate import TraceScore, score_file
 from evalkit.crafter.parse import SERIAL_BELOW
-from evalkit.crafter.printing import aborted_text, breakdown_lines, mean_text
-from evalkit.crafter.scoring import WEIGHTS
+from evalkit.crafter.scoring import WEIGHTS, Counting
+from evalkit.crafter.table import episodes_of_results
 from evalkit.io import Ledger, Source, StorageOptions, plain
 from evalkit.io.follow import Watch
 from evalkit.io.ledger import Entry
@@ -23,8 +24,8 @@ class Following:
     ----------
     traces : str, path, or several of them
         As `trace_dir` of `evaluate_all_traces`; one that is not there yet is waited for.
-    pattern : str
-        Glob for file names.
+    pattern, recursive, counting
+        As for `evaluate_all_traces`.
     by_difficulty : bool
         Break the scores down by difficulty too.
     expected : int, optional
@@ -39,7 +40,9 @@ class Following:
         self,
         traces: Source,
         *,
-        pattern: str = "*.json",
+        pattern: str = EVERY,
+        recursive: bool = True,
+        counting: Counting = "achievement",
         by_difficulty: bool = False,
         expected: int | None = None,
         jobs: int | None = None,
@@ -49,10 +52,10 @@ class Following:
         self._by_difficulty, self._expected = by_difficulty, expected
         self.watch: Watch[tuple[Entry, TraceScore | None]] = Watch(
             traces,
-            partial(score_file, weights=dict(WEIGHTS), counting="achievement"),
+            partial(score_file, weights=dict(WEIGHTS), counting=counting),
             lambda found: found[0].status == "failed",
             pattern=pattern,
-            recursive=False,
+            recursive=recursive,
             jobs=jobs,
             serial_below=SERIAL_BELOW,
             storage_options=storage_options,
@@ -60,12 +63,12 @@ class Following:
         )
 
     def look(self, width: int | None = None) -> View:
-        """Look at the traces once; names are cut to what `width` leaves for them.
+        """Look at the traces once.
 
         Parameters
         ----------
         width : int, optional
-            Characters of a line; None: any.
+            Characters of a line, which the table has no need of.
 
         Returns
         -------
@@ -86,14 +89,17 @@ class Following:
         return View("\n".join(lines), watch.status(), self._is_done(scored) and not notes)
 
     def _scores(self, scored: list[TraceScore]) -> list[str]:
-        models = {result["model_name"] for result in scored}
-        lines = breakdown_lines(scored, "model_name", lambda n: so_far(n, self._expected))
+        from evalkit.crafter import analysis, terminal  # imports pandas
+
+        episodes = episodes_of_results(scored)
+        lines = terminal.breakdown_lines(episodes, "model_name", lambda n: so_far(n, self._expected))
         if self._by_difficulty:
-            lines += ["", *breakdown_lines(scored, "difficulty")]
-        expected = None if self._expected is None else self._expected * len(models)
-        mean = mean_text([result["total_score"] for result in scored])
-        aborted = [f"aborted: {text}"] if (text := aborted_text(scored)) else []
-        return [*lines, "", f"total: {so_far(len(scored), expected)} traces, mean score {mean}", *aborted]
+            lines += ["", *terminal.breakdown_lines(episodes, "difficulty")]
+        expected = None if self._expected is None else self._expected * episodes["model_name"].nunique()
+        (mean,) = analysis.mean_scores(episodes, []).to_dict("records")
+        zero = analysis.with_aborted_at_zero(episodes, []).to_dict("records")
+        total = f"total: {so_far(len(scored), expected)} traces, mean score {terminal.interval_text(mean)}"
+        return [*lines, "", total, *(f"aborted: {terminal.aborted_text(row)}" for row in zero)]
 
     def _files(self) -> list[str]:
         """Say how many files there are, and which failed."""

@@ -1,22 +1,25 @@
 """Scores in a terminal. Names and texts from traces are made plain before they are printed."""
 
 import json
-import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import Literal
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from evalkit.crafter.evaluate import TraceScore, TraceScores, evaluate_all_traces
-from evalkit.crafter.parse import UNKNOWN
-from evalkit.crafter.scoring import BANDS, WEIGHTS, band
-from evalkit.io import Ledger, Source, SourceError, StorageOptions, plain, resolve
+from evalkit.crafter.collecting import EVERY
+from evalkit.crafter.evaluate import Group, TraceScore, TraceScores, evaluate_all_traces
+from evalkit.crafter.scoring import DIGITS, WEIGHTS, Counting
+from evalkit.crafter.table import episodes_of_results
+from evalkit.crafter.traces import no_traces
+from evalkit.io import Ledger, Source, SourceError, StorageOptions, plain, resolve, storage
 from evalkit.io.paths import has_magic
 
-Group = Literal["model_name", "difficulty"]
-
 _NAMES = {name: name.replace("_", " ").capitalize() + "s" for name in WEIGHTS}
-_STRIP = 40  # characters of a trajectory in the summary
+_MOST_NAMED = 5  # files left out for one reason, that are all named
+_OTHER = {
+    "achievement": ("score_by_hook", "Per hook", "every hook counts once"),
+    "hook": ("score_by_achievement", "Per achievement", "every achievement that a hook names counts"),
+}
 
 
 def report_traces(
@@ -24,7 +27,9 @@ def report_traces(
     *,
     jobs: int | None = None,
     storage_options: StorageOptions = None,
-    pattern: str = "*.json",
+    pattern: str = EVERY,
+    recursive: bool = True,
+    counting: Counting = "achievement",
     verbose: bool = False,
     by_difficulty: bool = False,
     output: str | os.PathLike | None = None,
@@ -34,10 +39,8 @@ def report_traces(
     Parameters
     ----------
     traces : str, path, or several of them
-    jobs, storage_options
+    pattern, recursive, counting, jobs, storage_options
         As for `evaluate_all_traces`.
-    pattern : str
-        Glob for the names of the folder's files.
     verbose : bool
         Print every trace before the summary. One file is always printed so.
     by_difficulty : bool
@@ -54,9 +57,11 @@ def report_traces(
     evalkit.io.SourceError
         Where there is no trace, or `output` can't be written.
     """
-    results = evaluate_all_traces(traces, pattern, jobs=jobs, storage_options=storage_options)
-    if not results.ledger.entries:
-        raise SourceError(f"{traces}: no files match {pattern}; folders below are not looked into")
+    options = {"recursive": recursive, "jobs": jobs, "storage_options": storage_options}
+    results = evaluate_all_traces(traces, pattern, counting=counting, **options)
+    if not results:
+        with storage(storage_options):
+            raise no_traces(traces, results.ledger.entries, pattern, recursive=recursive)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a terminal that can't show an emoji shows a question mark
     single = _is_one_file(traces, results.ledger)
@@ -69,9 +74,6 @@ def report_traces(
         print_evaluation_summary(results, by=["model_name"] * several_models + ["difficulty"] * by_difficulty)
     if output is not None:
         _write(results, output)
-    if not results:
-        causes = "; ".join(sorted({entry.reason for entry in results.ledger.entries})[:3])
-        raise SourceError(f"{traces}: no session trace could be read ({causes})")
     return results
 
 
@@ -93,12 +95,13 @@ def print_trace_evaluation(result: TraceScore) -> None:
     if result["total_score"] is None:
         print(f"   Error: {plain(result['error'])}")
         return
-    print(f"   Score: {result['total_score']:.2f}")
+    print(f"   Score: {round(result['total_score'], 2) + 0.0:.2f}")
     print(f"   Events: {result['num_events']}")
     print("   Breakdown:")
     for name, count in result["counts"].items():
         weight = result.get("weights", WEIGHTS)[name]
         print(f"     {_NAMES[name]}: {count} × {weight} = {count * weight:.2f}")
+    _print_other_counting(result)
     print(f"   Trajectory: {result['trajectory']}")
     if suspect := result.get("suspect_invalid_actions"):
         invalid = result["counts"]["invalid_action"]
@@ -107,8 +110,17 @@ def print_trace_evaluation(result: TraceScore) -> None:
         print(f"   Flags: {', '.join(others)}")
 
 
+def _print_other_counting(result: TraceScore) -> None:
+    key, title, meaning = _OTHER[result.get("counting", "achievement")]
+    score = result.get(key)
+    if score is not None and round(score - result["total_score"], DIGITS):
+        print(f"   {title}: {round(score, 2) + 0.0:.2f} ({meaning})")
+
+
 def print_evaluation_summary(results: Sequence[TraceScore], by: Sequence[Group] = ()) -> None:
-    """Print a folder: the ranking, then n, mean, best, worst, the counts and the bands.
+    """Print a folder: mean score, spread and points, then the best three, the ranking, and files that were not used.
+
+    Aborted traces are left out of all means, and the mean with them at 0 is given beside.
 
     Parameters
     ----------
@@ -118,84 +130,57 @@ def print_evaluation_summary(results: Sequence[TraceScore], by: Sequence[Group] 
         Break the scores down too.
     """
     scored = [result for result in results if result["total_score"] is not None]
-    scored.sort(key=lambda result: -result["total_score"])
-    print("🏆 Traces by score")
     if not scored:
-        print("   no traces")
+        print("📈 no traces")
     else:
-        _print_ranking(scored)
-        print()
-        _print_totals(scored)
-        for group in by:
-            print()
-            print_breakdown(scored, group)
+        _print_scored(scored, by)
     for result in results:
         if result["total_score"] is None:
             print(f"   not read: {plain(result['trace_file'])}: {plain(result['error'])}")
     print_ledger(getattr(results, "ledger", None))
 
 
+def _print_scored(scored: Sequence[TraceScore], by: Sequence[Group]) -> None:
+    from evalkit.crafter import terminal  # imports pandas, which one trace does without
+
+    episodes = episodes_of_results(scored)
+    rules = _same(scored, "weights", WEIGHTS), _same(scored, "counting", "achievement") or "achievement"
+    parts = [terminal.summary_lines(episodes, *rules)]
+    parts += [terminal.breakdown_lines(episodes, group) for group in by]
+    parts += [terminal.top_lines(episodes), terminal.ranking_lines(episodes)]
+    print("\n\n".join("\n".join(part) for part in parts if part))
+
+
+def _same(results: Iterable[TraceScore], key: str, default: Any) -> Any:
+    """Give what all results say alike; None where they differ."""
+    first, *others = [result.get(key, default) for result in results]
+    return first if all(other == first for other in others) else None
+
+
 def print_breakdown(results: Iterable[TraceScore], by: Group) -> None:
-    """Print one line per model or per difficulty: n, mean score with its standard error, mean counts.
+    """Print one line per model or per difficulty: n, mean score with its interval, mean counts per trace.
 
-    Aborted traces count as 0, as in the totals; where there are any, a second line leaves them out.
+    Aborted traces are left out; where there are any, a second line counts them as 0.
     """
-    print("\n".join(breakdown_lines(results, by)))
+    from evalkit.crafter.terminal import breakdown_lines
 
-
-def breakdown_lines(results: Iterable[TraceScore], by: Group, count: Callable[[int], str] = str) -> list[str]:
-    """Write what `print_breakdown` prints; `count` writes the n of a line."""
-    groups: dict[str, list[TraceScore]] = {}
-    for result in results:
-        if result["total_score"] is not None:
-            groups.setdefault(plain(result.get(by, UNKNOWN), 40), []).append(result)
-    rows = []
-    for name, group in sorted(groups.items()):
-        rows.append((name, count(len(group)), group))
-        rest = without_aborted(group)
-        if aborted := len(group) - len(rest):
-            rows.append((f"  without {aborted} aborted", str(len(rest)), rest))
-    width = max(len(name) for name in ["difficulty", *(name for name, _, _ in rows)])
-    wide = max([5, *(len(n) for _, n, _ in rows)])
-    zeros = "; aborted traces count as 0.00" if len(rows) > len(groups) else ""
-    lines = [f"📈 By {by.removesuffix('_name')} (mean score ± standard error; mean count per trace{zeros})"]
-    lines.append(f"   {'':{width}} {'n':>{wide}} {'score':>15} {'easy':>7} {'medium':>7} {'hard':>7} {'invalid':>8}")
-    for name, n, group in rows:
-        mean = mean_text([result["total_score"] for result in group])
-        lines.append(f"   {name:{width}} {n:>{wide}} {mean:>15} {_mean_counts(group)}".rstrip())
-    return lines
-
-
-def _mean_counts(group: list[TraceScore]) -> str:
-    if not group:
-        return ""
-    means = [sum(result["counts"].get(hook, 0) for result in group) / len(group) for hook in WEIGHTS]
-    return " ".join(f"{mean:>{wide}.2f}" for mean, wide in zip(means, (7, 7, 7, 8), strict=True))
-
-
-def without_aborted(scored: Iterable[TraceScore]) -> list[TraceScore]:
-    """Leave out the traces that were aborted: their score of 0.00 says nothing."""
-    return [result for result in scored if "aborted" not in result.get("flags", [])]
-
-
-def aborted_text(scored: Sequence[TraceScore]) -> str:
-    """Say how many traces were aborted, and the mean score without them; empty where none was."""
-    rest = without_aborted(scored)
-    if len(rest) == len(scored):
-        return ""
-    mean = mean_text([result["total_score"] for result in rest])
-    return f"{len(scored) - len(rest)}, counted as 0.00; mean score without: {mean}"
+    print("\n".join(breakdown_lines(episodes_of_results(results), by)))
 
 
 def print_ledger(ledger: Ledger | None) -> None:
-    """Print how many files were used, skipped and failed, and why those that were not used were not."""
+    """Print how many files were used, skipped and failed, and why; of many for one reason an example."""
     if ledger is None:
         return
     print()
     print(f"📁 {ledger.summary()}")
+    unused: dict[tuple[str, str], list[str]] = {}
     for entry in ledger.entries:
         if entry.status != "used":
-            print(f"   {entry.status}: {plain(entry.source)}: {plain(entry.reason)}")
+            unused.setdefault((entry.status, entry.reason), []).append(entry.source)
+    for (status, reason), sources in unused.items():
+        many = f"{len(sources)} files, such as " if len(sources) > _MOST_NAMED else ""
+        for source in sources[: 1 if many else None]:
+            print(f"   {status}: {many}{plain(source)}: {plain(reason)}")
 
 
 def _write(results: TraceScores, output: str | os.PathLike) -> None:
@@ -205,37 +190,3 @@ def _write(results: TraceScores, output: str | os.PathLike) -> None:
             json.dump(content, file, indent=2)
     except OSError as error:
         raise SourceError(f"{output}: {error.strerror or error}") from error
-
-
-def _print_ranking(scored: list[TraceScore]) -> None:
-    strips = [plain(result["trajectory"], _STRIP) for result in scored]
-    width = max(map(len, [*strips, "trajectory"]))
-    print(f"   {'rank':>4} {'score':>8}  {'trajectory':{width}}  file")
-    for rank, (result, strip) in enumerate(zip(scored, strips, strict=True), start=1):
-        print(f"   {rank:>4} {result['total_score']:>8.2f}  {strip:{width}}  {plain(result['trace_file'])}")
-
-
-def _print_totals(scored: list[TraceScore]) -> None:
-    scores = [result["total_score"] for result in scored]
-    print(f"   Traces: {len(scores)}")
-    print(f"   Mean score: {mean_text(scores)} (standard error, n = {len(scores)})")
-    if aborted := aborted_text(scored):
-        print(f"   Aborted: {aborted}")
-    print(f"   Best: {scores[0]:.2f}")
-    print(f"   Worst: {scores[-1]:.2f}")
-    for name in WEIGHTS:
-        print(f"   {_NAMES[name]}: {sum(result['counts'].get(name, 0) for result in scored)}")
-    print("   Bands:")
-    for name, _, meaning in BANDS:
-        print(f"     {name}: {sum(band(score) == name for score in scores)} ({meaning})")
-
-
-def mean_text(scores: list[float]) -> str:
-    """Write a mean with its standard error; one value has none, and no value has no mean."""
-    if not scores:
-        return "none"
-    n, mean = len(scores), math.fsum(scores) / len(scores)
-    if n < 2:
-        return f"{mean:.2f}"
-    error = math.sqrt(math.fsum((score - mean) ** 2 for score in scores) / (n - 1) / n)
-    return f"{mean:.2f} ± {error:.2f}"

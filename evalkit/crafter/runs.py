@@ -48,6 +48,7 @@ def load_runs(source: Source) -> Runs:
     """Read all benchmark files of a folder, also of folders below, or one file.
 
     A ``stats.jsonl`` is one seed: its folder names the seed and the folders above that, below `source`, the method.
+    Where there is none above, `source` names the method; a file with a name of its own in `source` names it itself.
     Session traces and BALROG run files are one episode each; those of a model are pooled into one run, whose seed is
     ``pooled``. Every other run counts once, however many files hold it: see `Distinct`. A run that names no
     seed has the seed ``unknown``.
@@ -217,11 +218,12 @@ def _read_stats(path: str, data: bytes, listing: Listing) -> tuple[list[Run], st
             broken.append(f"line {number}: {type(error).__name__}")
     if not rows:
         raise OtherShapeError(f"no line holds the results of an episode ({broken[0] if broken else 'empty file'})")
-    *above, _ = absolute(path).removeprefix(absolute(listing.root)).strip("/").split("/")
-    top = listing.root if listing.folders else path
+    *above, name = absolute(path).removeprefix(absolute(listing.root)).strip("/").split("/")
+    stem = name.removesuffix(".jsonl")
+    own = os.path.basename(absolute(listing.root)) if above or stem == "stats" else stem
     run = {
         "task": UNKNOWN,
-        "method": "/".join(above[:-1]) or os.path.basename(absolute(top)).removesuffix(".jsonl"),
+        "method": "/".join(above[:-1]) or own,
         "seed": above[-1] if above else UNKNOWN,
         "length": [row["length"] for row in rows],
         **{column: [row[column] for row in rows] for column in COLUMNS.values()},

@@ -1,28 +1,26 @@
 """Session traces as tables: episodes, events, achievements and the ledger of files."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalkit.crafter.format import Event, Trace
-from evalkit.crafter.game import ACHIEVEMENTS, TIER_OF
-from evalkit.crafter.parse import events_of, kind_of, open_trace, sum_tokens, tokens_of, turn_of
+from evalkit.crafter.game import ACHIEVEMENTS, TIER_OF, TIERS
+from evalkit.crafter.parse import UNKNOWN, events_of, kind_of, open_trace, sum_tokens, tokens_of, turn_of
 from evalkit.crafter.scoring import (
     WEIGHTS,
     Counting,
     Scored,
-    Verdict,
     band,
-    score_counts,
+    score_event,
     score_trace,
 )
-from evalkit.io import (
-    Column,
-)
+from evalkit.io import Column, frame
 from evalkit.io.ledger import Entry
 
 if TYPE_CHECKING:
-    pass
+    import pandas as pd
 
 _IDS = (
     Column("source", "str", "path of the trace"),
@@ -37,6 +35,7 @@ FLAGS = {
     "derived": "no hooks: achievements come from the changes of achievements_status",
     "unnamed_achievements": "an achievement hook names nothing: what is unlocked can't be told",
     "unknown_achievements": "an achievement without difficulty is none of the game's, and does not count",
+    "unknown_to_original": "counted per hook: points of hooks that the original trace_eval does not know",
     "no_environment_events": "nothing that could show an achievement: what is unlocked can't be told",
     "suspect_invalid_actions": "invalid actions were judged over turns of several actions",
     "verdicts_disagree": "metadata.invalid_action says other than the hook",
@@ -50,10 +49,12 @@ EPISODES = (
     Column("session_id", "str", "id of the session"),
     Column("agent_type", "str", "kind of agent"),
     Column("score", "float", "Σ count × weight; missing for aborted traces", "points"),
+    Column("score_by_achievement", "float", "the score where every named achievement counts", "points"),
+    Column("score_by_hook", "float", "the score where every hook counts once, as in the original script", "points"),
     Column("band", "str", "Excellent (> 2), Good [1, 2], Limited [0, 1), Poor (< 0)"),
-    Column("easy_achievements", "int?", "easy achievements that hooks name", "count"),
-    Column("medium_achievements", "int?", "medium achievements that hooks name", "count"),
-    Column("hard_achievements", "int?", "hard achievements that hooks name", "count"),
+    Column("easy_achievements", "int?", "easy achievements that hooks name (by hook: hooks)", "count"),
+    Column("medium_achievements", "int?", "medium achievements that hooks name (by hook: hooks)", "count"),
+    Column("hard_achievements", "int?", "hard achievements that hooks name (by hook: hooks)", "count"),
     Column("invalid_actions", "int?", "verdicts of invalid action", "count"),
     Column("suspect_invalid_actions", "int?", "of these, judged over a turn of several actions", "count"),
     Column("trajectory", "str", "a symbol per event with a scored hook"),
@@ -93,6 +94,53 @@ ACHIEVEMENT_ROWS = (
 TABLES = {"episodes": EPISODES, "events": EVENTS, "achievements": ACHIEVEMENT_ROWS}
 
 
+def episodes_of_results(results: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
+    """Make the frame of episodes of what `evaluate_all_traces` returns, for the analyses that `load` is for.
+
+    Parameters
+    ----------
+    results : iterable of TraceScore
+        Those of files that can't be read (`total_score` None) are left out. The first five keys are enough.
+
+    Returns
+    -------
+    DataFrame
+        With the columns of `EPISODES`; missing values where a result does not say.
+    """
+    rows, names = [], Counter()
+    for result in results:
+        if result["total_score"] is None:
+            continue
+        name = result.get("source") or result["trace_file"]
+        names[name] += 1
+        row = {"source": name if names[name] == 1 else f"{name} ({names[name]})", "events": result["num_events"]}
+        row |= {key: result.get(key) for key in ("session_id", "task_id")}
+        row |= {key: result.get(key) or UNKNOWN for key in ("model_name", "difficulty")}
+        flags = {*result.get("flags", ()), *(["aborted"] if not result["num_events"] else [])}
+        row |= {f"flag_{flag}": flag in flags for flag in FLAGS}
+        rows.append(row if "aborted" in flags else row | _scores_of_result(result))
+    return mark_repeats(frame(rows, EPISODES))
+
+
+def _scores_of_result(result: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("trajectory", "suspect_invalid_actions", "score_by_achievement", "score_by_hook")
+    score = result["total_score"]
+    counts = {f"{name}s": result["counts"].get(name, 0) for name in WEIGHTS}
+    return {"score": score, "band": band(score), **counts, **{name: result.get(name) for name in names}}
+
+
+def mark_repeats(episodes: "pd.DataFrame") -> "pd.DataFrame":
+    """Flag the sessions that stand in several files."""
+    sessions = episodes["session_id"]
+    return episodes.assign(flag_duplicate_session=sessions.notna() & sessions.duplicated(keep=False))
+
+
+def order_difficulties(found: Iterable[str]) -> list[str]:
+    """Put difficulties in their natural order: easy, medium, hard, others by name, unknown; none twice."""
+    order = {name: place for place, name in enumerate(TIERS)} | {UNKNOWN: len(TIERS) + 1}
+    return sorted(set(found), key=lambda name: (order.get(name, len(TIERS)), name))
+
+
 class TraceRows(NamedTuple):
     """What one file gives: its entry for the ledger and, where it is a trace, the rows of all frames."""
 
@@ -121,7 +169,7 @@ def rows_of(
     ids = {"source": source, **{name: getattr(session, name) for name in ("model_name", "task_id", "difficulty")}}
     return (
         {**ids, **_episode(events, scored, notes)},
-        [{**ids, **row} for row in _event_rows(events, scored.verdicts, weights)],
+        [{**ids, **row} for row in _event_rows(events, scored, weights)],
         [{**ids, **row} for row in _achievement_rows(events, scored)],
     )
 
@@ -139,6 +187,7 @@ def _episode(events: list[Event], scored: Scored, notes: list[str]) -> dict[str,
     return {
         **row,
         "score": scored.score,
+        **{f"score_by_{counting}": score for counting, score in scored.by_counting.items()},
         "band": band(scored.score),
         **{f"{name}s": scored.counts.get(name, 0) for name in WEIGHTS},
         "suspect_invalid_actions": scored.suspect,
@@ -153,18 +202,19 @@ def _episode(events: list[Event], scored: Scored, notes: list[str]) -> dict[str,
     }
 
 
-def _event_rows(events: list[Event], verdicts: list[Verdict], weights: Mapping[str, float]) -> Iterator[dict[str, Any]]:
-    for position, (event, verdict) in enumerate(zip(events, verdicts, strict=True)):
+def _event_rows(events: list[Event], scored: Scored, weights: Mapping[str, float]) -> Iterator[dict[str, Any]]:
+    for position, (event, verdict) in enumerate(zip(events, scored.verdicts, strict=True)):
         kind = kind_of(event)
-        score, symbol = score_counts(verdict.counts, weights)
+        counts = verdict.counts(scored.counting)
+        score, symbol = score_event(verdict, weights, scored.counting)
         yield {
             "event": position,
             "turn": turn_of(event),
             "kind": kind,
             "actions": len(event.actions) if isinstance(event.actions, list) else None,
-            "score": score if symbol else None,
+            "score": score if counts else None,
             "symbol": symbol or None,
-            **{f"{name}s": verdict.counts.get(name, 0) for name in WEIGHTS},
+            **{f"{name}s": counts.get(name, 0) for name in WEIGHTS},
             "suspect_invalid_actions": verdict.suspect,
             "achievements": " ".join(verdict.achievements) or None,
             "reason": "; ".join(verdict.reasons) or None,

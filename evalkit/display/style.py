@@ -20,6 +20,7 @@ from matplotlib.ticker import PercentFormatter
 from matplotlib.transforms import ScaledTranslation
 
 from evalkit.io import plain
+from evalkit.io.names import shorten
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -167,9 +168,7 @@ def label(text: object, width: int = 32) -> str:
 
     A longer one is cut in the middle: the names of models differ at both ends.
     """
-    name = plain(text)
-    half = (width - 1) // 2
-    return name if len(name) <= width else f"{name[: width - 1 - half]}…{name[-half:]}"
+    return shorten(plain(text), width)
 
 
 def labels(names: Sequence[object], width: int = 32) -> list[str]:

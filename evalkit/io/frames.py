@@ -92,6 +92,11 @@ def _series(values: list, dtype: str) -> "pd.Series":
     if dtype == "int":
         return pd.Series(np.array(values, "int64"))
     try:
+        if dtype == "int?":
+            numbers = pa.array(values, "int64", from_pandas=True)
+            filled, missing = numbers.fill_null(0), numbers.is_null()
+            whole_numbers = pd.arrays.IntegerArray(*(a.to_numpy(zero_copy_only=False) for a in (filled, missing)))
+            return pd.Series(whole_numbers)
         if dtype in _ARROW:
             return pd.Series(pa.array(values, _ARROW[dtype], from_pandas=True).to_pandas(), dtype=_PANDAS[dtype])
     except (pa.ArrowException, UnicodeEncodeError):

@@ -9,6 +9,8 @@ from typing import NamedTuple, TextIO
 
 from tabulate import tabulate
 
+from evalkit.io.names import labels
+
 # every frame hides the cursor and shows it again, so that nothing needs to be put right however the command ends;
 # between them, what is too wide is cut at the edge of the screen
 _BEGIN, _END = "\x1b[?25l\x1b[?7l\x1b[H", "\x1b[?7h\x1b[?25h"
@@ -159,7 +161,8 @@ def fit_table(rows: Sequence[dict[str, str]], *, left: int = 1, spare: Sequence[
     for name in list(table[0])[:left]:
         if (over := _width(text) - width) > 0:
             keep = max(max(len(row[name]) for row in table) - over, _SHORTEST, len(name))
-            table = [{**row, name: _cut(row[name], keep)} for row in table]
+            short = labels((row[name] for row in table), keep)
+            table = [{**row, name: short[row[name]]} for row in table]
             text = _write(table, left, broken=True)
     return text
 
@@ -167,14 +170,6 @@ def fit_table(rows: Sequence[dict[str, str]], *, left: int = 1, spare: Sequence[
 def so_far(done: float, expected: float | None) -> str:
     """Write ``12 of 50``; an expected number that is not known (None or NaN) is a question mark."""
     return f"{int(done)} of {'?' if expected is None or expected != expected else int(expected)}"
-
-
-def _cut(name: str, keep: int) -> str:
-    """Shorten a name in its middle: names of models often differ at their ends."""
-    if len(name) <= keep:
-        return name
-    tail = (keep - 1) // 2
-    return f"{name[: keep - 1 - tail]}…{name[len(name) - tail :]}"
 
 
 def _write(table: list[dict[str, str]], left: int, *, broken: bool) -> str:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from evalkit.mindcraft.rates import Missing, completion_by, score_by, success_by
+from evalkit.mindcraft.naming import UNKNOWN
+from evalkit.mindcraft.rates import Missing, both_ways, completion_by, counted, score_by, success_by
 
 
 def cooking(runs: pd.DataFrame, hells_kitchen: bool = False, items: Sequence[str] = ()) -> pd.DataFrame:
@@ -62,30 +63,102 @@ def crafting_by_plan(
     return success_by(runs[runs["task_type"] == "techtree"], by, missing)
 
 
+OVERALL = "overall"
+
+
+def cooking_table(runs: pd.DataFrame, items: Sequence[str] = ()) -> pd.DataFrame:
+    """Give cooking success by model and number of blocked agents, with an overall row for each model.
+
+    Returns
+    -------
+    DataFrame
+        As `both_ways`; n_blocked_agents is an ordered category of texts: ``0``, ``1``, …, ``unknown``, ``overall``.
+    """
+    return both_ways(_with_overall(cooking(runs, items=items)), ["model_name", "n_blocked_agents"])
+
+
+def cooking_item_table(runs: pd.DataFrame, missing: Missing = "failure", items: Sequence[str] = ()) -> pd.DataFrame:
+    """Give cooking success by item, number of blocked agents and model, with overall rows; see `cooking_table`."""
+    return cooking_item_by_blocked(_with_overall(cooking(runs)), missing, items)
+
+
+def _with_overall(runs: pd.DataFrame) -> pd.DataFrame:
+    """Give every run twice: with its number of blocked agents as a text, and as one of all."""
+    numbers = sorted(runs["n_blocked_agents"].dropna().unique())
+    levels = [*map(str, numbers), UNKNOWN, OVERALL]
+    texts = runs["n_blocked_agents"].map(str, na_action="ignore").astype("object").fillna(UNKNOWN)
+    parts = [pd.Categorical(texts, levels, ordered=True), pd.Categorical([OVERALL] * len(runs), levels, ordered=True)]
+    return pd.concat([runs.assign(n_blocked_agents=part) for part in parts], ignore_index=True)
+
+
+def _missing(runs: pd.DataFrame) -> pd.Series:
+    """Tell which crafting tasks are about missing items: by their definition, or by their id as MineCollab does."""
+    return runs["missing_items"].map(bool).astype(bool) | runs["task_id"].str.contains("missing", regex=False)
+
+
+def _depth_0(runs: pd.DataFrame) -> pd.Series:
+    return (runs["depth"] == 0).fillna(False)
+
+
+# as analyze_crafting_tasks.py of MineCollab has them, but from the definitions; the last one is ours
 CRAFTING_GROUPS = {
     "all": lambda r: r["task_id"].notna(),
-    "base (full plan, depth 0)": lambda r: (r["plan_availability"] == "full") & (r["depth"] == 0).fillna(False),
-    "base without plan": lambda r: (r["plan_availability"] == "none") & (r["depth"] == 0).fillna(False),
-    "missing items": lambda r: r["missing_items"].map(lambda items: bool(items)),
+    "base (full plan, depth 0)": lambda r: (r["plan_availability"] == "full") & _depth_0(r) & ~_missing(r),
+    "base without plan (items missing too)": lambda r: (r["plan_availability"] == "none") & _depth_0(r) & _missing(r),
+    "missing items": _missing,
     "full plan": lambda r: r["plan_availability"] == "full",
     "partial plan": lambda r: r["plan_availability"] == "partial",
     "no plan": lambda r: r["plan_availability"] == "none",
-    "depth 0": lambda r: (r["depth"] == 0).fillna(False),
+    "depth 0": _depth_0,
     "depth 1": lambda r: (r["depth"] == 1).fillna(False),
     "depth 2": lambda r: (r["depth"] == 2).fillna(False),
-    "high depth (above 1)": lambda r: (r["depth"] > 1).fillna(False),
+    "high depth (1 or 2)": lambda r: (r["depth"] >= 1).fillna(False),
     "needs a crafting table": lambda r: r["requires_crafting_table"].fillna(False),
 }
 
 
 def crafting_groups(runs: pd.DataFrame, missing: Missing = "failure") -> pd.DataFrame:
-    """Estimate crafting success in the groups MineCollab reports, which overlap; groups without runs are left out."""
+    """Estimate crafting success in the groups MineCollab reports, which overlap; groups without runs are left out.
+
+    The base group holds tasks with a full plan, of depth 0, and with no item missing. "Base without plan" is what
+    MineCollab's script makes of that name: no plan, depth 0, and items missing; so it is not the base group with the
+    plan taken away. High depth is any above 0; MineCollab's tasks have depths 0 to 2.
+    """
     crafting = runs[runs["task_type"] == "techtree"]
     parts = []
     for group, belongs in CRAFTING_GROUPS.items():
         members = crafting[belongs(crafting).astype(bool)] if len(crafting) else crafting
         parts.append(success_by(members.assign(group=group), ["group", "model_name"], missing))
     return pd.concat(parts, ignore_index=True)
+
+
+def construction_by_task(runs: pd.DataFrame) -> pd.DataFrame:
+    """Give the mean construction score of each task and model, from 0 to 1: a row per task, a column per model.
+
+    A missing value stands where no run of the model on that task logged a score.
+    """
+    building = counted(runs[runs["task_type"] == "construction"])
+    scores = building.groupby(["task_id", "model_name"])["overall_score"].mean().unstack()
+    return scores.rename_axis(columns=None).reset_index()
+
+
+def describe_scale(runs: pd.DataFrame) -> str:
+    """Say in words how construction scores were read, and what the other reading would give where that is assumed."""
+    building = counted(runs[(runs["task_type"] == "construction") & runs["overall_score"].notna()])
+    if building.empty:
+        return "No construction run logged a score."
+    raw, score = building["overall_raw_score"], building["overall_score"]
+    if (building["score_scale"] == "percent").all():
+        return f"Construction scores are read as percentages; the highest is {raw.max():.4g}."
+    if not building["flag_scale_assumed"].any():
+        return "Construction scores are read as fractions of the blueprint, where 1 is a whole build."
+    whole, mean = int((score == 1).sum()), score.mean() * 100
+    builds = f"{whole} of {len(score)} runs {'is' if whole == 1 else 'are'} a whole build"
+    return (
+        "No construction score exceeds 1, so they are taken for fractions of the blueprint, where 1 is a whole build: "
+        f'the mean is {mean:.3g} %, and {builds}. Were they percentages (scale "percent"), the mean would be '
+        f"{mean / 100:.3g} %, and no run a whole build."
+    )
 
 
 def construction_scores(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _AS_IN_AGENTS = {  # what the log itself says, or its name; the rest is found out when runs are put together
-    "source", "model_name", "raw_score", "completion_status", "final_system_message", "agent_log_processed",
-    "timed_out", "agent_name", "repetition", "message_count", "command_count", "skipped_turns", "task_start",
+    "source", "model_name", "raw_score", "completion_status", "final_system_message", "near_final_message",
+    "agent_log_processed", "timed_out", "agent_name", "repetition", "message_count", "command_count", "skipped_turns",
+    "task_start",
 }  # fmt: skip
 LOG_COLUMNS = (
     *(column for column in AGENT_COLUMNS if column.name in _AS_IN_AGENTS),
@@ -45,6 +46,7 @@ TABLES = {
         Column("error", "str", "why a file that is no log could not be read"),
         Column("model", "str", "that an agent profile names"),
         Column("results", "str", "what a results file says: model, task file, number of tasks, as JSON"),
+        Column("legacy", "str", "what the original scripts find in it, as JSON; empty: nothing"),
     ),
     "folders": FOLDER_COLUMNS,
     "logs": LOG_COLUMNS,
@@ -182,10 +184,11 @@ def _telling(dataset: Dataset) -> "pd.DataFrame":
 
 def _files(files: "pd.DataFrame") -> Iterator[ParsedFile]:
     """Take what a dataset holds of each file, but for the outcomes of logs."""
-    columns = [_plain(files[name]) for name in ("source", "kind", "error", "model", "results")]
+    columns = [_plain(files[name]) for name in ("source", "kind", "error", "model", "results", "legacy")]
     del files  # which would be held until the last file is taken
-    for source, kind, error, model, results in zip(*columns, strict=True):
-        yield ParsedFile(as_named(source), kind, None, results and Results(*json.loads(results)), model, error)
+    for source, kind, error, model, results, legacy in zip(*columns, strict=True):
+        told = results and Results(*json.loads(results))
+        yield ParsedFile(as_named(source), kind, None, told, model, error, legacy)
 
 
 def _outcomes(logs: "pd.DataFrame") -> Iterator[AgentOutcome]:

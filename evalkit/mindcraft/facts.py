@@ -3,9 +3,13 @@
 import re
 from typing import Any, TypedDict
 
-from evalkit.mindcraft.format import DEFAULT_TIMEOUT, positive_number
+from evalkit.mindcraft.format import DEFAULT_TIMEOUT, TASK_KEYS, positive_number
 
 PLAN_COMMAND = "!getCraftingPlan"
+METRICS = frozenset((
+    "total_recipe_steps", "unique_target_items", "overall_difficulty_score", "difficulty_category",
+    "max_steps_per_recipe", "blocked_agents_count",
+))  # fmt: skip
 MAX_INT = 2**53  # above it, floats skip whole numbers
 _ROOMS = re.compile(r"materials?_(\d+)_rooms?_(\d+)")
 _BLOCKED = re.compile(r"_blocked_access_(\d+(?:_\d+)*)")
@@ -56,7 +60,8 @@ def task_facts(task_id: str, definition: dict[str, Any] | None, type_of_path: st
     Returns
     -------
     Facts
-        n_blocked_agents : number of agents whose recipe access is blocked (cooking)
+        n_blocked_agents : number of agents whose recipe access is blocked (cooking); an id that names items, or begins
+            as MineCollab's do, and has no suffix for it says 0
         target_items : items to make, sorted
         plan_availability : ``full``, ``partial`` or ``none``, by how many agents have the plan command blocked
         materials, rooms : levels of a construction, from its id (the definition does not name them)
@@ -92,13 +97,32 @@ def type_of(task_id: str, definition: dict[str, Any] | None, type_of_path: str =
     stated = [(definition or {}).get(key) for key in ("type", "task_type")]
     by_id = [name for name, pattern in _TYPES if pattern.search(task_id)]
     value = next((v for v in (*stated, *by_id, type_of_path) if isinstance(v, str) and v), "unknown")
-    return "techtree" if value == "crafting" else value
+    return type_named(value)
+
+
+def type_named(name: str) -> str:
+    """Give the task type as definitions name it; ``crafting`` is another name of ``techtree``."""
+    return "techtree" if name == "crafting" else name
 
 
 def agent_count_of(definition: dict[str, Any]) -> int | None:
     """Read `agent_count`; None where it is missing or no positive whole number."""
     count = as_int(definition.get("agent_count"))
     return count if count and count > 0 else None
+
+
+def metrics_of(definition: dict[str, Any]) -> dict[str, Any]:
+    """Collect the metrics of a definition: those under ``difficulty_metrics``, and those at its top level.
+
+    At the top level these are the names of `METRICS`, and any other number or truth value that is no field of the
+    format (`TASK_KEYS`). A name that stands in both places has the value under ``difficulty_metrics``.
+    """
+    top = {
+        name: value
+        for name, value in definition.items()
+        if name in METRICS or (isinstance(value, (int, float)) and name not in TASK_KEYS)
+    }
+    return {**top, **_mapping(definition.get("difficulty_metrics"))}
 
 
 def as_int(value: Any) -> int | None:
@@ -113,7 +137,10 @@ def as_int(value: Any) -> int | None:
 def _blocked_agents(task_id: str, definition: dict[str, Any] | None) -> int | None:
     if definition is None:
         match = _BLOCKED.search(task_id)
-        return len(set(match[1].split("_"))) if match else None
+        if match:
+            return len(set(match[1].split("_")))
+        says_none = task_id.startswith("multiagent_cooking") or _ITEM.search(task_id) or "hells_kitchen" in task_id
+        return 0 if says_none and "blocked_access" not in task_id else None
     blocked = definition.get("blocked_access_to_recipe")
     if blocked is None:
         return 0

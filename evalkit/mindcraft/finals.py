@@ -4,7 +4,16 @@ import math
 from functools import lru_cache
 from typing import NamedTuple
 
-from evalkit.mindcraft.format import FINAL, FINAL_STARTS, NUMBER, WORDINGS, CompletionStatus, holds_any
+from evalkit.mindcraft.format import (
+    FINAL,
+    FINAL_STARTS,
+    NEARLY_FINAL,
+    NEVER_FIRST,
+    NUMBER,
+    WORDINGS,
+    CompletionStatus,
+    holds_any,
+)
 
 
 class Final(NamedTuple):
@@ -39,6 +48,17 @@ def _final_of(text: str) -> Final | None:
 def quotes_final(text: str) -> bool:
     """Tell whether a final wording stands anywhere in a text; no wording holds a line break, which may join turns."""
     return holds_any(text, FINAL_STARTS) and FINAL.search(text) is not None
+
+
+def nearly_final(texts: list[str], joined: str) -> str | None:
+    """Give the first system message in which a final wording stands among other text; None for none.
+
+    `joined` holds the texts in lines of their own: most logs are ruled out by it.
+    """
+    if not holds_any(joined, FINAL_STARTS):
+        return None
+    rest = [text for text in texts if text[:1] in NEVER_FIRST or read_final(text) is None]
+    return next(filter(NEARLY_FINAL.search, rest), None) if holds_any("\n".join(rest), FINAL_STARTS) else None
 
 
 def judge(finals: list[Final]) -> tuple[float | None, bool, list[str]]:

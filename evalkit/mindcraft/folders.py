@@ -11,7 +11,8 @@ from typing import NamedTuple
 from evalkit.io import absolute
 from evalkit.mindcraft.definitions import TaskDefinitions
 from evalkit.mindcraft.facts import agent_count_of
-from evalkit.mindcraft.parse import AgentOutcome, split_stem, stem_of
+from evalkit.mindcraft.format import split_stem, stem_of
+from evalkit.mindcraft.parse import AgentOutcome
 
 # a flat log's name where its task is not among the definitions: task, agent with its server number, repetition
 _FLAT = re.compile(r"(?P<task>.+)_(?P<agent>[A-Za-z][A-Za-z-]*_\d+)_(?P<repetition>\d+)")
@@ -96,21 +97,31 @@ def split_trials(logs: list[AgentOutcome], agent_count: int | None, prefix: str 
         By repetition; none without logs. `rule` says how they were told apart:
 
         ``number_is_agent`` : one name without a server number, several agents (or the count unknown and several
-        files), and no more files than agents, as in ``agent_0.json``, ``agent_1.json``
+            files), and no more files than agents, as in ``andy_0.json``, ``andy_1.json``; always where the name is the
+            plain word ``agent``, which is no agent's own
         ``name_is_agent`` : the same, but each file with a name and a number of its own, as in ``andy_0.json``,
-        ``jill_1.json``
+            ``jill_1.json``
         ``single`` : else, one log
         ``last_number_is_repetition`` : the rest, as in ``Andy_0_1.json``
     """
     stems = [stem_of(log["source"]).removeprefix(prefix) for log in logs]
     parsed = [split_stem(stem) for stem in stems]
-    rule = _rule(parsed, agent_count)
-    by_number = rule in ("last_number_is_repetition", "single")
+    usual = _rule([(name, number) for name, number in parsed if not _is_no_name(name, number)], agent_count)
     trials: dict[int, list[AgentOutcome]] = defaultdict(list)
+    rules: dict[int, str] = {}
     for log, stem, (name, number) in zip(logs, stems, parsed, strict=True):
+        rule = "number_is_agent" if _is_no_name(name, number) else usual
+        by_number = rule in ("last_number_is_repetition", "single")
         log["agent_name"], log["repetition"] = (name, number or 0) if by_number else (sys.intern(stem), 0)
         trials[log["repetition"]].append(log)
-    return [Trial(repetition, members, rule) for repetition, members in sorted(trials.items())]
+        if rules.setdefault(log["repetition"], rule) != "number_is_agent":
+            rules[log["repetition"]] = rule
+    return [Trial(repetition, members, rules[repetition]) for repetition, members in sorted(trials.items())]
+
+
+def _is_no_name(name: str, number: int | None) -> bool:
+    """Tell a numbered agent without a name of its own, as in ``agent_0.json``."""
+    return number is not None and name.lower() == "agent"
 
 
 def _rule(parsed: list[tuple[str, int | None]], agent_count: int | None) -> str:

@@ -18,7 +18,7 @@ from evalkit.mindcraft.outcome import Scale, TaskOutcome
 from evalkit.mindcraft.parse import ParsedFile, parse_file
 from evalkit.mindcraft.scan import beside, sift
 from evalkit.mindcraft.table import aggregate_results_to_dataframe
-from evalkit.mindcraft.terminal import SHORT, counted, overview_cells, summary_lines, with_groups
+from evalkit.mindcraft.terminal import SHORT, counted, group_names, overview_cells, summary_lines, with_groups
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,12 +124,10 @@ class Following:
         near = results.keys() - set(may_tell)
         parsed = [*others, *(_fresh(results[path]) for path in may_tell)]
         above = [results[path] for path in results if path in near]
-        outcomes, ledger = assemble(
-            parsed, above, listing, self._layout, self._definitions, missing="keep", **self._options
-        )
-        self._outcomes = list(outcomes)
+        found = assemble(parsed, above, listing, self._layout, self._definitions, missing="keep", **self._options)
+        self._outcomes = list(found.outcomes)
         self.runs = aggregate_results_to_dataframe(self._outcomes)
-        files = ledger.frame()
+        files = found.ledger.frame()
         files = files[~(files["source"].isin(self.watch.writing) & (files["status"] == "failed"))]
         self._ledger = files.assign(source=[self.watch.name(path) for path in files["source"]])
 
@@ -180,11 +178,11 @@ def _progress(runs: "pd.DataFrame", expected: int | None, n_definitions: int) ->
 
     rows = {}
     for model, group in runs.groupby("model_name"):
-        totals = group.groupby("experiment")["experiment_total"].max()
+        totals = group.groupby("experiment_folder")["experiment_total"].max()
         if expected is not None:
             wanted, keys = expected, ["task_id"]
         elif totals.notna().all():
-            wanted, keys = int(totals.sum()), ["experiment", "task_id"]
+            wanted, keys = int(totals.sum()), ["experiment_folder", "task_id"]
         else:
             wanted, keys = n_definitions or math.nan, ["task_id"]
             group = group[group["has_definition"]] if n_definitions else group
@@ -204,11 +202,11 @@ def _rows(runs: "pd.DataFrame", by: list[str], progress: "pd.DataFrame") -> list
     else:
         table = overview(finished, by).merge(running, on=by, how="outer").fillna(dict.fromkeys(counts, 0))
         table = table.sort_values("estimate", ascending=False, kind="stable")
-    rows = []
+    rows, names = [], group_names(table, by, MOST_NAME)
     by_model = by == ["model_name"]
     one_each = by_model and (table["n"].to_numpy() == progress["done"].reindex(table["model_name"]).to_numpy()).all()
     for row in table.astype(dict.fromkeys(counts, "int64")).to_dict("records"):
-        cells = overview_cells(row, by, MOST_NAME)
+        cells = overview_cells(row, names)
         head = {column: cells[column] for column in by}
         if by_model:
             head["tasks"] = so_far(*progress.loc[row["model_name"], ["done", "expected"]])

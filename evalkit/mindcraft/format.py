@@ -1,9 +1,11 @@
 """What is on disk: agent logs of all eras, the wordings of their final message, and the other files beside them."""
 
 import math
+import os
 import re
 from collections.abc import Iterable
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -50,7 +52,7 @@ class Wording(NamedTuple):
 
 _CODE = r"(?: ended with code : (?:[0-9]+|undefined))?"
 WORDINGS = (
-    Wording(r"Task ended with score : (?P<score>\S+)"),
+    Wording(r"Task ended (?:with score : |in score ?: )(?P<score>\S+)"),
     Wording(r"Task completed(?:, exiting)?", implied_score=1.0),
     Wording(r"Task successful" + _CODE, implied_score=1.0),
     Wording(r"Task unsuccessful: Timeout reached", timed_out=True),
@@ -60,6 +62,7 @@ WORDINGS = (
 )
 FINAL = re.compile("|".join(f"(?P<w{i}>{wording.text})" for i, wording in enumerate(WORDINGS)))
 FINAL_STARTS = ("Task ", "Agent ended ", "No other agents found")
+NEARLY_FINAL = re.compile(rf"{FINAL.pattern}|Task ended (?:with|in) score")  # within a longer text
 NEVER_FIRST = frozenset(map(chr, range(ord("!"), 127))) - {start[0] for start in FINAL_STARTS}  # blanks are stripped
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)  # as JavaScript writes them
 
@@ -168,3 +171,23 @@ def positive_number(value: Any) -> float | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return number if 0 < number < math.inf else None
+
+
+def name_and_number(source: str) -> tuple[str, int | None]:
+    """Split a log's file name: ``Andy_0_1.json`` gives ``("Andy_0", 1)``, ``andy.json`` gives ``("andy", None)``."""
+    return split_stem(stem_of(source))
+
+
+def stem_of(source: str) -> str:
+    """Give a log's file name without its ending."""
+    name = os.path.basename(source)
+    return name[:-5] if name.lower().endswith(".json") else name
+
+
+@lru_cache(maxsize=4096)
+def split_stem(stem: str) -> tuple[str, int | None]:
+    """Split a log's file name without its ending; the same few stand in every run's folder."""
+    name, _, number = stem.rpartition("_")
+    if name and number.isascii() and number.isdigit() and len(number) < 10:
+        return name, int(number)
+    return stem, None

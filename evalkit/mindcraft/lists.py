@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from evalkit.io.names import short_paths
 from evalkit.mindcraft.definitions import TaskDefinitions
 from evalkit.mindcraft.format import CompletionStatus
+from evalkit.mindcraft.rates import counted, is_stale
 from evalkit.mindcraft.table import COUNT_COLUMNS, FLAGS
 
 
@@ -16,8 +18,13 @@ def describe_runs(runs: pd.DataFrame, source: str) -> str:
     models, tasks = runs["model_name"].unique(), runs["task_id"].nunique()
     types = ", ".join(f"{n} {kind}" for kind, n in runs["task_type"].value_counts().items())
     text = f"{len(runs)} runs of {', '.join(models)} on {tasks} tasks ({types})."
+    stale = int(is_stale(runs).sum())
+    copies = f" Stale copies of other runs' logs among them, which count in no rate: {stale}."
     made = " These are made-up sample data: no model reached these scores."
-    return text + made * source.startswith("samples:")
+    without = int((~runs["has_definition"]).sum())
+    some = "" if without == len(runs) else f" for {without} of them"
+    ids = f" No task definition was given{some}: what can be is read from the ids."
+    return text + copies * bool(stale) + ids * bool(without) + made * source.startswith("samples:")
 
 
 def with_difficulty(runs: pd.DataFrame) -> pd.DataFrame:
@@ -28,7 +35,11 @@ def with_difficulty(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def failed_runs(runs: pd.DataFrame) -> pd.DataFrame:
-    """List the runs without full success, broken ones first: what they were, how they ended, where they lie."""
+    """List the runs without full success, broken ones first: what they were, how they ended, where they lie.
+
+    Stale copies, which are no result of their run, are left out; see `stale_copies`.
+    """
+    runs = counted(runs)
     order = [CompletionStatus.LOG_FILE_ERROR, CompletionStatus.NO_SCORE_LOGGED, CompletionStatus.TIMED_OUT]
     rank = runs["overall_completion_status"].map({str(status): i for i, status in enumerate(order)}).fillna(len(order))
     columns = ["model_name", "task_id", "repetition", "overall_completion_status", "overall_score"]
@@ -38,15 +49,26 @@ def failed_runs(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def without_score(runs: pd.DataFrame) -> pd.DataFrame:
-    """List the runs without a score, where they lie and what their logs say."""
+    """List the runs without a score, where they lie and what their logs say; stale copies are left out."""
+    runs = counted(runs)
     columns = ["model_name", "task_id", "repetition", "overall_completion_status", "parsing_errors", "source"]
     return runs.loc[runs["overall_raw_score"].isna(), columns].reset_index(drop=True)
 
 
 def zero_scores(runs: pd.DataFrame) -> pd.DataFrame:
-    """List the runs whose score is zero, and where they lie; a construction counts in means all the same."""
+    """List the runs whose score is zero, and where they lie; a construction counts in means all the same.
+
+    Stale copies are left out.
+    """
+    runs = counted(runs)
     columns = ["model_name", "task_id", "repetition", "overall_completion_status", "source"]
     return runs.loc[runs["overall_score"] == 0, columns].reset_index(drop=True)
+
+
+def stale_copies(runs: pd.DataFrame) -> pd.DataFrame:
+    """List the runs that hold a copy of another run's log, and so count in no rate."""
+    columns = ["model_name", "task_id", "repetition", "overall_completion_status", "source"]
+    return runs.loc[is_stale(runs), columns].reset_index(drop=True)
 
 
 def flag_counts(runs: pd.DataFrame) -> pd.DataFrame:
@@ -57,8 +79,11 @@ def flag_counts(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def event_means(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
-    """Give messages, commands, deaths and other events per run; logs keep only the last turns: lower bounds."""
-    by = [by] if isinstance(by, str) else list(by)
+    """Give messages, commands, deaths and other events per run; logs keep only the last turns: lower bounds.
+
+    Stale copies are left out.
+    """
+    runs, by = counted(runs), [by] if isinstance(by, str) else list(by)
     names = [column.name for column in COUNT_COLUMNS]
     means = runs.groupby(by, dropna=False)[names].mean()
     return means.assign(n=runs.groupby(by, dropna=False).size()).reset_index()[[*by, "n", *names]]
@@ -81,27 +106,22 @@ def progress(runs: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        model_name, experiment (with the folder above where several have one name), task_type, runs, tasks,
-        tasks_expected (as the results file says; NA where none is there), total_duration and mean_duration in seconds
-        (NaN unless the logs were loaded with original mtimes).
+        model_name, experiment (with as much of its path as tells experiments of one name apart), task_type, runs,
+        tasks, tasks_expected (as the results file says; NA where none is there), total_duration and mean_duration in
+        seconds (NaN unless the logs were loaded with original mtimes).
     """
-    groups = runs.assign(experiment=_experiments(runs)).groupby(["model_name", "experiment", "task_type"], dropna=False)
+    groups = runs.groupby(["model_name", "experiment_folder", "experiment", "task_type"], dropna=False)
     table = groups.agg(
         runs=("task_id", "size"),
         tasks=("task_id", "nunique"),
         tasks_expected=("experiment_total", "max"),
         total_duration=("duration", lambda d: d.sum(min_count=1)),
         mean_duration=("duration", "mean"),
+    ).reset_index()
+    folders = table["experiment_folder"]
+    several = folders.groupby(table["experiment"]).transform("nunique") > 1
+    paths = short_paths(folders.dropna().unique())
+    table["experiment"] = table["experiment"].mask(several, folders.map(paths))
+    return table.drop(columns="experiment_folder").sort_values(
+        ["model_name", "experiment", "task_type"], ignore_index=True
     )
-    return table.reset_index()
-
-
-def _experiments(runs: pd.DataFrame) -> list[str]:
-    """Name the experiment of each run, with the folder above it where several experiments have one name."""
-    places = []
-    for name, source in zip(runs["experiment"], runs["source"], strict=True):
-        path = f"/{source}/"
-        places.append(path[: path.rfind(f"/{name}/")].rpartition("/")[-1])
-    several = pd.Series(places, runs.index, dtype="str").groupby(runs["experiment"]).transform("nunique") > 1
-    named = zip(places, runs["experiment"], several, strict=True)
-    return [f"{folder}/{name}" if repeated else name for folder, name, repeated in named]

@@ -6,21 +6,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalkit.io import (
     FileMark,
+    Ledger,
     Source,
     SourceError,
     StorageOptions,
     cached_frames,
+    frame,
     is_url,
     list_source,
     resolve,
     storage,
 )
+from evalkit.kinds import nothing_used
 from evalkit.mindcraft.assemble import Missing, assemble
 from evalkit.mindcraft.collecting import contents, open_collected
 from evalkit.mindcraft.definitions import TaskDefinitions, load_task_definitions
 from evalkit.mindcraft.outcome import Scale, check_scale
 from evalkit.mindcraft.scan import beside, parse_beside, parse_tree
-from evalkit.mindcraft.table import aggregate_results_to_dataframe, frames_of
+from evalkit.mindcraft.table import FOLDER_COLUMNS, aggregate_results_to_dataframe, frames_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,13 +32,26 @@ Tasks = str | os.PathLike | Iterable[str | os.PathLike] | Mapping[str, dict] | T
 
 
 class MindcraftLogs(NamedTuple):
-    """What `load` returns: a row per run, a row per agent log, a row per file, the definitions, and what was loaded."""
+    """What `load` returns.
+
+    Attributes
+    ----------
+    runs, agents, ledger : DataFrame
+        A row per run, per agent log, per file.
+    definitions : TaskDefinitions
+    source : str
+        What was loaded.
+    other_folders : DataFrame
+        Folders beside those of runs that hold no run, which the original scripts count all the same; see
+        `legacy_summary`.
+    """
 
     runs: "pd.DataFrame"
     agents: "pd.DataFrame"
     ledger: "pd.DataFrame"
     definitions: TaskDefinitions
     source: str
+    other_folders: "pd.DataFrame"
 
 
 def load(
@@ -62,7 +78,8 @@ def load(
         What the folders' names mean, where they are not found out: a pattern of the run folder's path, such as
         ``{model_name}/{task_id}``. A dataset knows the one that it was collected with.
     scale : {"auto", "percent", "fraction"}
-        What construction scores are logged in; ``auto`` decides per experiment.
+        What construction scores are logged in; ``auto`` decides once for all that is loaded: percent as soon as one
+        score exceeds 1, else fractions, which the flag ``scale_assumed`` and `analysis.describe_scale` say.
     missing : {"keep", "skip", "raise"}
         What becomes of runs without a definition.
     original_mtimes : bool
@@ -80,22 +97,29 @@ def load(
         agents : one row per agent log; `table.AGENT_COLUMNS`
         ledger : every file seen, the definitions' too
         definitions : TaskDefinitions, with the ids that are ambiguous
+        other_folders : folders beside those of runs, without any run
 
     Raises
     ------
     SourceError
-        Where a path is not there, or a definition is missing and `missing` is ``raise``.
+        Where a path is not there, no file of it can be used as an agent log, a file or folder of `tasks` holds no
+        definition, or a definition is missing and `missing` is ``raise``.
     """
     _check_options(scale, missing)
+    named = os.fspath(path) if isinstance(path, (str, os.PathLike)) else ", ".join(map(os.fspath, path))
     with storage(storage_options):
         definitions = _definitions(tasks)
         seen, marks, root, layout, read = _opened(path, jobs, layout, original_mtimes)
         options = {"scale": scale, "missing": missing, "original_mtimes": original_mtimes}
 
         def build() -> dict[str, "pd.DataFrame"]:
-            outcomes, ledger = assemble(*read(), layout, definitions, **options)
-            runs, agents = frames_of(outcomes)
-            return {"runs": runs, "agents": agents, "ledger": ledger.frame()}
+            parsed, near, listing = read()
+            found = assemble(parsed, near, listing, layout, definitions, **options)
+            if not found.readable:
+                raise _nothing_used(named, listing.files, found.ledger)
+            runs, agents = frames_of(found.outcomes)
+            folders = frame(found.other_folders, FOLDER_COLUMNS)
+            return {"runs": runs, "agents": agents, "ledger": found.ledger.frame(), "other_folders": folders}
 
         if isinstance(tasks, Mapping):  # definitions without files: nothing tells whether they have changed
             frames = build()
@@ -103,8 +127,7 @@ def load(
             asked = {"order": seen, "root": root, "layout": layout, **options}
             seen = [*seen, *(entry.source for entry in definitions.ledger.entries)]
             frames = cached_frames("mindcraft", seen, build, marks, **asked)
-    named = path if isinstance(path, (str, os.PathLike)) else ", ".join(map(os.fspath, path))
-    return MindcraftLogs(**frames, definitions=definitions, source=os.fspath(named))
+    return MindcraftLogs(**frames, definitions=definitions, source=named)
 
 
 def runs_df(path: Source, tasks: Tasks = (), **options: Any) -> "pd.DataFrame":
@@ -149,7 +172,7 @@ def aggregate_results(
     Raises
     ------
     SourceError
-        As `load`.
+        As `load`, but for folders without any log: each is a run.
     """
     _check_options(scale, missing)
     with storage(storage_options):
@@ -162,8 +185,8 @@ def aggregate_results(
         options = {"scale": scale, "missing": missing, "original_mtimes": False}
         definitions = _definitions(task_definitions or ())
         parsed, near = parse_tree(listing.files, jobs), parse_beside(listing.files)
-        outcomes, _ = assemble(parsed, near, listing, layout, definitions, **options, all_folders=True)
-    return aggregate_results_to_dataframe(outcomes)
+        found = assemble(parsed, near, listing, layout, definitions, **options, all_folders=True)
+    return aggregate_results_to_dataframe(found.outcomes)
 
 
 def _opened(
@@ -182,6 +205,13 @@ def _opened(
         return parse_tree(listing.files, jobs), parse_beside(listing.files), listing
 
     return seen, marks, listing.root, layout, read
+
+
+def _nothing_used(named: str, files: list[str], ledger: Ledger) -> SourceError:
+    """Make the error of a source without any agent log that can be read; it names the first file that failed."""
+    error = nothing_used(named, files, "Mindcraft agent log")
+    failed = next((entry for entry in ledger.entries if entry.status == "failed"), None)
+    return SourceError(f"{error}; the first that failed is {failed.source}: {failed.reason}") if failed else error
 
 
 def _check_options(scale: str, missing: str) -> None:

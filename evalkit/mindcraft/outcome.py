@@ -6,10 +6,11 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 from evalkit.io import SourceError, absolute, list_source, parse_files, resolve
 from evalkit.mindcraft.definitions import TaskDefinitions
-from evalkit.mindcraft.facts import Facts, task_facts
+from evalkit.mindcraft.facts import Facts, metrics_of, task_facts
 from evalkit.mindcraft.finals import as_fraction, status_of
 from evalkit.mindcraft.folders import Trial, group_by_task, split_trials
 from evalkit.mindcraft.format import CompletionStatus
+from evalkit.mindcraft.originals import NO_FILES, folder_text
 from evalkit.mindcraft.parse import AgentOutcome, parse_file
 
 Scale = Literal["auto", "percent", "fraction"]
@@ -40,8 +41,11 @@ class TaskOutcome(TypedDict):
     facts: Facts
     flags: list[str]
     source: str
+    legacy: str
+    flat_layout: bool
     model_source: NotRequired[str]
     experiment: NotRequired[str]
+    experiment_folder: NotRequired[str]
     experiment_total: NotRequired[int | None]
     suite: NotRequired[str | None]
     duration: NotRequired[float | None]
@@ -59,7 +63,7 @@ def extract_task_outcome(
     task_definition : dict or None
         None or empty: what can be is read from the id, and `has_definition` is False.
     scale : {"auto", "percent", "fraction"}
-        What construction scores are logged in; ``auto``: percent as soon as one exceeds 1.
+        What construction scores are logged in; ``auto``: percent as soon as one of this folder exceeds 1.
 
     Returns
     -------
@@ -92,6 +96,7 @@ def extract_task_outcome(
     merged = Trial(0, [log for outcome in outcomes for log in outcome["agent_outcomes"]], first["repetition_rule"])
     scale = first["score_scale"]  # type: ignore[assignment]  # as decided for the whole folder
     best = run_outcome(first["task_id"], merged, task_definition or None, first["facts"], scale, first["source"])
+    best["legacy"] = first["legacy"]
     best["flags"] = [*dict.fromkeys(f for o in outcomes for f in o["flags"]), "repetitions_merged"]
     return best
 
@@ -106,7 +111,8 @@ def extract_task_outcomes(
     if not listing.folders:
         raise SourceError(f"{folder}: no folder")
     definition = task_definition or None
-    logs = [file.outcome for file in parse_files(listing.files, parse_file) if file.outcome is not None]
+    files = list(parse_files(listing.files, parse_file))
+    logs = [file.outcome for file in files if file.outcome is not None]
     task_id = (definition or {}).get("task_id")
     task_id = task_id if isinstance(task_id, str) and task_id else os.path.basename(absolute(folder))
     facts = task_facts(task_id, definition)
@@ -114,8 +120,13 @@ def extract_task_outcomes(
     runs = [run for run in group_by_task(logs, known) if run.task_id == task_id or not run.flat]
     trials = [trial for run in runs for trial in split_trials(run.logs, facts["agent_count"], run.prefix)]
     trials = trials or NO_TRIAL
-    scale = folder_scale(facts["task_type"], (log["raw_score"] for log in logs), scale)
-    return [run_outcome(task_id, trial, definition, facts, scale, folder) for trial in trials]
+    building = facts["task_type"] == "construction"
+    scale = common_scale((log["raw_score"] for log in logs if building), scale)
+    outcomes = [run_outcome(task_id, trial, definition, facts, scale, folder) for trial in trials]
+    legacy = folder_text(tuple(file.legacy for file in files if file.source.endswith(".json")))
+    for outcome in outcomes:
+        outcome["legacy"] = legacy
+    return outcomes
 
 
 def check_scale(scale: str) -> None:
@@ -124,17 +135,17 @@ def check_scale(scale: str) -> None:
         raise ValueError(f"scale {scale!r}: one of {', '.join(SCALES)}")
 
 
-def folder_scale(task_type: str, scores: Iterable[float | None], scale: Scale) -> Scale:
-    """Decide the scale of construction scores that belong together: percent as soon as one exceeds 1."""
-    if scale != "auto" or task_type != "construction":
-        return scale
-    return "percent" if any(score is not None and score > 1 for score in scores) else "auto"
+def common_scale(scores: Iterable[float | None], scale: Scale) -> Scale:
+    """Decide the scale of all construction scores that are read together: percent as soon as one exceeds 1."""
+    if scale == "auto" and any(score is not None and score > 1 for score in scores):
+        return "percent"
+    return scale
 
 
 def run_outcome(
     task_id: str, trial: Trial, definition: dict[str, Any] | None, facts: Facts, scale: Scale, source: str
 ) -> TaskOutcome:
-    """Put the logs of one run together; `scale` as `folder_scale` decided."""
+    """Put the logs of one run together; `scale` as `common_scale` decided."""
     logs = trial.logs
     raw = max([log["raw_score"] for log in logs if log["raw_score"] is not None], default=None)
     used, score, flags = normalise(raw, facts["task_type"], scale)
@@ -142,7 +153,6 @@ def run_outcome(
     status = status_of(raw, score, timed_out)
     if status == CompletionStatus.NO_SCORE_LOGGED and logs and not any(log["agent_log_processed"] for log in logs):
         status = CompletionStatus.LOG_FILE_ERROR
-    metrics = (definition or {}).get("difficulty_metrics")
     return {
         "task_id": task_id,
         "model_name": None,
@@ -156,14 +166,16 @@ def run_outcome(
         "score_scale": used,
         "total_agent_logs_found": len(logs),
         "agent_outcomes": logs,
-        "task_definition_metrics": metrics if isinstance(metrics, dict) else {},
+        "task_definition_metrics": metrics_of(definition or {}),
         "repetition": trial.repetition,
         "repetition_rule": trial.rule,
         "has_definition": definition is not None,
         "definition_file": (definition or {}).get("definition_file"),
         "facts": facts,
-        "flags": flags + _run_flags(logs, facts["agent_count"]),
+        "flags": flags + _run_flags(logs, facts),
         "source": source,
+        "legacy": NO_FILES,
+        "flat_layout": False,
     }
 
 
@@ -192,15 +204,17 @@ def normalise(raw: float | None, task_type: str, scale: Scale) -> tuple[str, flo
     return used, score, flags
 
 
-def _run_flags(logs: list[AgentOutcome], agent_count: int | None) -> list[str]:
+def _run_flags(logs: list[AgentOutcome], facts: Facts) -> list[str]:
     own = dict.fromkeys([flag for log in logs for flag in log["flags"] if flag != "score_out_of_range"])
     scores = {log["raw_score"] for log in logs} - {None}
     if len(scores) > 1 or (any(scores) and any(log["timed_out"] for log in logs)):
         own["conflicting"] = None
     if "quoted_only" in own and any(log["final_system_message"] for log in logs):
         del own["quoted_only"]
-    found = len({log["agent_name"] for log in logs})
+    found, agent_count = len({log["agent_name"] for log in logs}), facts["agent_count"]
     flags = list(own)
+    if facts["facts_source"] == "id" and facts["task_type"] != "unknown":
+        flags.append("facts_from_id")
     if not all(log["agent_log_processed"] for log in logs):
         flags.append("unreadable_logs")
     if agent_count is not None and found != agent_count:

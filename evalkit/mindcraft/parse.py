@@ -3,11 +3,20 @@
 import os
 import zlib
 from collections import Counter
-from functools import lru_cache
 from typing import Any, NamedTuple, TypedDict
 
 from evalkit.io import BrokenFileError, WrongShapeError, decode_json, read_file
-from evalkit.mindcraft.finals import as_fraction, deciding_text, judge, quotes_final, read_final, status_of
+from evalkit.kinds import HEAD, recognise
+from evalkit.mindcraft import originals
+from evalkit.mindcraft.finals import (
+    as_fraction,
+    deciding_text,
+    judge,
+    nearly_final,
+    quotes_final,
+    read_final,
+    status_of,
+)
 from evalkit.mindcraft.format import (
     ANYTHING,
     COMMAND,
@@ -15,19 +24,22 @@ from evalkit.mindcraft.format import (
     LOG,
     NEVER_FIRST,
     NOT_LOGS_BY_NAME,
+    OTHER_LIST,
     RESULTS,
     AgentLog,
     CompletionStatus,
     Turn,
     may_hold_event,
     model_of,
+    name_and_number,
     other_kind,
     positive_number,
 )
 from evalkit.mindcraft.results import Results, parse_results, results_of
 
 NO_TURNS = "TypeError: no list of turns in it"
-ENDS = 2048  # bytes of a log's beginning and end that tell it from others of the same length
+ENDS = 2048  # bytes
+SALVAGED = "salvaged"  # not every turn had the right shape
 
 
 class AgentOutcome(TypedDict):
@@ -36,6 +48,7 @@ class AgentOutcome(TypedDict):
     raw_score: float | None
     completion_status: str
     final_system_message: str | None
+    near_final_message: str | None
     agent_log_processed: bool
     parsing_errors: list[str]
     timed_out: bool
@@ -55,11 +68,12 @@ class ParsedFile(NamedTuple):
     """A file of an experiment: a log with its outcome, or something else (`kind` says what)."""
 
     source: str
-    kind: str  # "log", or what `format.other_kind` answers
+    kind: str  # "log", what `format.other_kind` answers, or the title of another kind of log
     outcome: AgentOutcome | None = None
     results: Results | None = None  # what a results file says
     model: str | None = None  # that an agent profile names
     error: str = ""  # why a file that is no log could not be read
+    legacy: str = ""  # what the original scripts find in it, as `originals.to_text` writes it
 
 
 def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
@@ -81,6 +95,8 @@ def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
             A `CompletionStatus`. One log does not know its task type: a score above 1 is read as a percentage.
         final_system_message : str or None
             The message that decided the status.
+        near_final_message : str or None
+            The first system message in which a final wording stands among other text; it decides nothing.
         agent_log_processed, parsing_errors, timed_out
             Whether the file could be read, what was wrong (``ErrorName: cause``), whether a time-out was logged.
         agent_name, repetition
@@ -89,8 +105,8 @@ def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
             Turns with text, commands (``!name``) in the agent's own turns, lines that tell of trouble. Logs keep only
             the last messages, so all are lower bounds.
         flags : list of str
-            score_implied, score_not_a_number, score_out_of_range, conflicting, quoted_only, restarted, turns_skipped,
-            recovered_… (what the JSON decoder had to mend).
+            score_implied, score_not_a_number, score_out_of_range, conflicting, near_final, quoted_only, restarted,
+            turns_skipped, recovered_… (what the JSON decoder had to mend).
     """
     source = os.fspath(file_path)
     try:
@@ -108,23 +124,54 @@ def parse_file(source: str, data: bytes | OSError, *, as_log: bool = False) -> P
         return ParsedFile(source, "folder", error=f"the folder can't be listed: {describe(data)}")
     if not as_log and os.path.basename(source) == RESULTS:
         return _parse_results(source, data)
-    no_log = not as_log and os.path.basename(source) in NOT_LOGS_BY_NAME
+    if not as_log and os.path.basename(source) in NOT_LOGS_BY_NAME:
+        return _parse_named(source, data)
+    if isinstance(data, OSError):
+        return ParsedFile(source, "log", failed_log(source, describe(data)))
+    mended = []
+    try:
+        value, mended = _decode_log(data)
+        if not isinstance(value, AgentLog):
+            kind = "" if as_log else other_kind(value) or _other_log(data)
+            if kind == OTHER_LIST:
+                kind = _other_log(data) or kind
+            if kind:
+                return _other_file(source, kind, value, data)
+            value, mended = _salvage(value), [*mended, SALVAGED]
+    except BrokenFileError as error:
+        kind = "" if as_log else _other_log(data)
+        legacy = originals.to_text(originals.read_bytes(data))
+        if kind:
+            return ParsedFile(source, kind, error=f"{error} (by its beginning: {kind})", legacy=legacy)
+        return ParsedFile(source, "log", failed_log(source, str(error)), legacy=legacy)
+    return _read_log(source, value, mended, data)
+
+
+def _parse_named(source: str, data: bytes | OSError) -> ParsedFile:
+    """Read a file that is no log by its name."""
+    by_name = "another kind of file, by its name"
     try:
         if isinstance(data, OSError):
             raise BrokenFileError(describe(data))
-        value, recovered = decode_json(data, ANYTHING) if no_log else _decode_log(data)
-        if not isinstance(value, AgentLog):
-            kind = None if as_log else other_kind(value) or ("another kind of file, by its name" if no_log else None)
-            if kind == "results":
-                return ParsedFile(source, kind, results=results_of(value))
-            if kind:
-                return ParsedFile(source, kind, model=model_of(value) if kind == "agent profile" else None)
-            value = _salvage(value)
+        value, _ = decode_json(data, ANYTHING)
+        return _other_file(source, other_kind(value) or by_name, value, data)
     except BrokenFileError as error:
-        if no_log:
-            return ParsedFile(source, "another kind of file, by its name", error=str(error))
-        return ParsedFile(source, "log", failed_log(source, str(error)))
-    return ParsedFile(source, "log", _read_log(source, value, recovered, data))
+        return ParsedFile(source, by_name, error=str(error), legacy=originals.to_text(originals.read_bytes(data)))
+
+
+def _other_file(source: str, kind: str, value: Any, data: bytes) -> ParsedFile:
+    """Take what a decoded file that is no log tells of the model."""
+    results = results_of(value) if kind == "results" else None
+    model = model_of(value) if kind == "agent profile" else None
+    without_turns = isinstance(value, dict) and "turns" not in value
+    reading = originals.NOTHING if without_turns else originals.read_bytes(data)
+    return ParsedFile(source, kind, results=results, model=model, legacy=originals.to_text(reading))
+
+
+def _other_log(data: bytes) -> str:
+    """Give the title of the other kind of log that a file holds by its first bytes; empty for none."""
+    kind = recognise(data[:HEAD])
+    return kind.title if kind and kind.name != "mindcraft" else ""
 
 
 def _parse_results(source: str, data: bytes | OSError) -> ParsedFile:
@@ -161,6 +208,7 @@ def failed_log(source: str, error: str) -> AgentOutcome:
         "raw_score": None,
         "completion_status": CompletionStatus.LOG_FILE_ERROR,
         "final_system_message": None,
+        "near_final_message": None,
         "agent_log_processed": False,
         "parsing_errors": [error],
         "timed_out": False,
@@ -177,26 +225,6 @@ def failed_log(source: str, error: str) -> AgentOutcome:
     }
 
 
-def name_and_number(source: str) -> tuple[str, int | None]:
-    """Split a log's file name: ``Andy_0_1.json`` gives ``("Andy_0", 1)``, ``andy.json`` gives ``("andy", None)``."""
-    return split_stem(stem_of(source))
-
-
-def stem_of(source: str) -> str:
-    """Give a log's file name without its ending."""
-    name = os.path.basename(source)
-    return name[:-5] if name.lower().endswith(".json") else name
-
-
-@lru_cache(maxsize=4096)
-def split_stem(stem: str) -> tuple[str, int | None]:
-    """Split a log's file name without its ending; the same few stand in every run's folder."""
-    name, _, number = stem.rpartition("_")
-    if name and number.isascii() and number.isdigit() and len(number) < 10:
-        return name, int(number)
-    return stem, None
-
-
 def _salvage(value: Any) -> AgentLog:
     """Take what can be used of a log in which not every turn has the right shape."""
     fields = value if isinstance(value, dict) else {"turns": value}
@@ -207,7 +235,7 @@ def _salvage(value: Any) -> AgentLog:
     return AgentLog(turns=good, taskStart=fields.get("taskStart"))
 
 
-def _read_log(source: str, log: AgentLog, recovered: list[str], data: bytes) -> AgentOutcome:
+def _read_log(source: str, log: AgentLog, mended: list[str], data: bytes) -> ParsedFile:
     system: list[str] = []
     own: list[str] = []
     others: list[str] = []
@@ -217,24 +245,30 @@ def _read_log(source: str, log: AgentLog, recovered: list[str], data: bytes) -> 
             role = turn.role
             (system if role == "system" else own if role == "assistant" else others).append(content)
     finals = [final for text in system if text[:1] not in NEVER_FIRST and (final := read_final(text))]
-    events = _count_events("\n".join(system))
+    joined = "\n".join(system)
+    near = nearly_final(system, joined)
+    events = _count_events(joined)
     quoted = not finals and quotes_final("\n".join([*own, *others]))
     commands = "\n".join([text for text in own if "!" in text])
     messages = len(system) + len(own) + len(others)
     name, repetition = name_and_number(source)
     skipped = len(log.turns) - messages
+    start = positive_number(log.taskStart)
     score, timed_out, flags = judge(finals)
+    if near:
+        flags.append("near_final")
     if quoted:
         flags.append("quoted_only")
     if "restarts" in events:
         flags.append("restarted")
     if skipped:
         flags.append("turns_skipped")
-    flags += [f"recovered_{what}" for what in recovered]
-    return {
+    flags += [f"recovered_{what}" for what in mended if what != SALVAGED]
+    outcome: AgentOutcome = {
         "raw_score": score,
         "completion_status": status_of(score, as_fraction(score), timed_out),
         "final_system_message": deciding_text(finals),
+        "near_final_message": near,
         "agent_log_processed": True,
         "parsing_errors": [],
         "timed_out": timed_out,
@@ -245,15 +279,24 @@ def _read_log(source: str, log: AgentLog, recovered: list[str], data: bytes) -> 
         "skipped_turns": skipped,
         "events": events,
         "flags": flags,
-        "task_start": positive_number(log.taskStart),
-        "digest": _fingerprint(data) if own or others else "",
+        "task_start": start,
+        "digest": _fingerprint(data, start) if own or others else "",
         "source": source,
     }
+    reading = originals.NOTHING
+    if mended:
+        reading = originals.read_bytes(data)
+    elif finals or near:
+        messages_of = system if near else [final.text for final in finals]
+        reading = originals.read_log(log, messages_of, data, whole=not skipped)
+    return ParsedFile(source, "log", outcome, legacy=originals.to_text(reading))
 
 
-def _fingerprint(data: bytes) -> str:
-    """Tell copies of a log by length, beginning and end, where the last turns and the task's start stand."""
-    return f"{len(data):x}-{zlib.crc32(data[-ENDS:], zlib.crc32(data[:ENDS])):08x}"
+def _fingerprint(data: bytes, start: float | None) -> str:
+    """Tell copies of a log by length and checksum; beside a start in milliseconds its two ends will do."""
+    if start is None:
+        return f"{len(data):x}-{zlib.crc32(data):08x}"
+    return f"{len(data):x}-{zlib.crc32(data[-ENDS:], zlib.crc32(data[:ENDS])):08x}-{start:.0f}"
 
 
 def _count_events(text: str) -> dict[str, int]:

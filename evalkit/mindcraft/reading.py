@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from evalkit.io import BrokenFileError, SourceError, decode_json, is_url, plain, read_file, resolve
 from evalkit.mindcraft.finals import read_final
-from evalkit.mindcraft.format import ANYTHING, EVENT
+from evalkit.mindcraft.format import ANYTHING, EVENT, NEARLY_FINAL
 from evalkit.mindcraft.parse import describe, parse_file
 
 if TYPE_CHECKING:
@@ -83,6 +83,8 @@ def _note(role: str, content: str) -> str:
         return ""
     if read_final(content):
         return "   ◀ final message"
+    if NEARLY_FINAL.search(content):
+        return "   ◀ nearly a final message"
     match = EVENT.search(content)
     return f"   ◀ {match.lastgroup}" if match else ""
 

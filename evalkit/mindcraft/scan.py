@@ -37,9 +37,16 @@ def unread(path: str) -> ParsedFile:
     return ParsedFile(path, "no JSON file by its name")
 
 
-def sort_out(parsed: Iterable[ParsedFile], naming: Naming, ledger: Ledger) -> Iterator[AgentOutcome]:
-    """Yield the outcomes of the logs; give the rest to the naming and the ledger."""
+def sort_out(
+    parsed: Iterable[ParsedFile], naming: Naming, ledger: Ledger, legacy: dict[str, list[str]]
+) -> Iterator[AgentOutcome]:
+    """Yield the outcomes of the logs; give the rest to the naming and the ledger.
+
+    What the original scripts find in each JSON file goes to `legacy`, by folder.
+    """
     for file in parsed:
+        if file.source.endswith(".json"):
+            legacy.setdefault(file.source.rpartition("/")[0], []).append(file.legacy)
         if file.outcome is not None:
             yield file.outcome
         elif file.error:

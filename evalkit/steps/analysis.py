@@ -1,28 +1,25 @@
 """Frames of steps in, frames of estimates and counts out; and what the old storage would have lost."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
-from evalkit.io import Column, frame
+from evalkit.io import Column, SourceError, frame
 from evalkit.stats import Estimate, estimate_by, proportion_interval
+from evalkit.steps.cell_types import read_annotation
 from evalkit.steps.contents import IDS, each_record, ids_of
-from evalkit.steps.format import DEFAULTS, Options
+from evalkit.steps.format import DEFAULTS, Options, StepRecord
+from evalkit.steps.labels import unique_labels
 from evalkit.steps.legacy import old_flat
 from evalkit.steps.parse import History
-from evalkit.steps.records import normalise_record
-from evalkit.steps.results import content, items_in, numbers_in
+from evalkit.steps.records import normalise_record, number
+from evalkit.steps.results import content
 from evalkit.steps.verdicts import VERDICTS
 
+NOT_JUDGED = ("skipped", "unknown")  # verdicts that count in no rate
 REPORTED, CONFIRMED = "reported", "confirmed"  # the record says success; and the result does not contradict it
-
-
-def named(steps: pd.DataFrame) -> pd.DataFrame:
-    """Add the column `history`, a short name of the file and thread of each row."""
-    files = steps["source"].str.replace(r".*[/\\]", "", regex=True)
-    threads = steps["thread"].map(lambda thread: f" · {thread}" if thread else "")
-    return steps.assign(history=(files + threads).astype("str"))
 
 
 def success_rates(steps: pd.DataFrame, by: str | Sequence[str] = "history") -> pd.DataFrame:
@@ -30,14 +27,15 @@ def success_rates(steps: pd.DataFrame, by: str | Sequence[str] = "history") -> p
 
     Skipped steps, and those whose record does not say, are left out; every attempt counts. Where steps of several
     histories are put together, intervals are robust to histories; within one history steps are taken as independent,
-    which makes its interval too narrow where one failure causes the next.
+    which makes its interval too narrow where one failure causes the next. Histories are told apart by source and
+    thread, never by their labels alone.
 
     Parameters
     ----------
     steps : DataFrame
         As `steps_df` returns it.
     by : str or list of str
-        Columns of the groups, ``history`` among those to choose from.
+        Columns of the groups, ``history`` among those to choose from; an empty list puts all steps together.
 
     Returns
     -------
@@ -45,7 +43,8 @@ def success_rates(steps: pd.DataFrame, by: str | Sequence[str] = "history") -> p
         The columns of `by`, `success` (reported or confirmed), n, n_clusters, estimate, low, high, method, warning.
     """
     by = [by] if isinstance(by, str) else list(by)
-    counted = named(steps)[~steps["verdict"].isin(("skipped", "unknown")).to_numpy()]
+    steps = with_labels(steps)
+    counted = steps[~steps["verdict"].isin(NOT_JUDGED).to_numpy()]
     both = pd.concat(
         [
             counted.assign(success=REPORTED, value=counted["success"].astype("float64")),
@@ -57,14 +56,111 @@ def success_rates(steps: pd.DataFrame, by: str | Sequence[str] = "history") -> p
 
 
 def confirmed_success(steps: pd.DataFrame) -> Estimate:
-    """Estimate the share of steps that succeeded without silent failures; see `success_rates`."""
-    judged = steps[~steps["verdict"].isin(("skipped", "unknown")).to_numpy()]
-    return proportion_interval(int(judged["verdict"].eq("success").sum()), len(judged))
+    """Estimate the share of all steps that succeeded without silent failures; see `success_rates`."""
+    rates = success_rates(steps, []).set_index("success")
+    if CONFIRMED not in rates.index:
+        return proportion_interval(0, 0)
+    return Estimate(**rates.loc[CONFIRMED, list(Estimate._fields)])
+
+
+def overview(steps: pd.DataFrame, histories: Sequence[History] = (), options: Options = DEFAULTS) -> pd.DataFrame:
+    """Summarise each history in a row, the one with the lowest confirmed success first, of equal ones the longer.
+
+    Parameters
+    ----------
+    steps : DataFrame
+        As `steps_df` returns it.
+    histories : sequence of History, optional
+        Those loaded with it; one without records has no row in `steps`, but one here.
+    options : Options
+        With ``loop_length``.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `OVERVIEW_COLUMNS`: rates with intervals as `success_rates` gives them, missing where no step
+        can be judged; then counts.
+    """
+    steps = with_labels(steps)
+    table = _summaries(steps, steps["history"], success_rates(steps), _labels(steps, histories), options)
+    order = ["confirmed_estimate", "n", "history"]
+    return table.sort_values(order, ascending=[True, False, True], na_position="last", ignore_index=True)
+
+
+def total(steps: pd.DataFrame, histories: Sequence[History] = (), options: Options = DEFAULTS) -> pd.DataFrame:
+    """Summarise several histories together in one row with the columns of `overview`; there is none of a single one.
+
+    The intervals are robust to histories.
+    """
+    steps = with_labels(steps)
+    n = len(_labels(steps, histories))
+    if n < 2:
+        return frame([], OVERVIEW_COLUMNS)
+    name = f"all {n} histories"
+    rates = success_rates(steps, []).assign(history=name)
+    return _summaries(steps, pd.Series(name, index=steps.index, dtype="str"), rates, [name], options)
+
+
+def focus(steps: pd.DataFrame, histories: Sequence[History], label: str = "") -> list[History]:
+    """Choose the history that a page looks at in detail: the one with this label, else the first of `overview`.
+
+    Returns
+    -------
+    list of History
+        With one history; none of none.
+
+    Raises
+    ------
+    SourceError
+        Where no history has this label.
+    """
+    by_label = {history.label: history for history in histories}
+    if label and label not in by_label:
+        known = ", ".join(list(by_label)[:5]) + ", …" * (len(by_label) > 5)
+        raise SourceError(f"no history is called {label!r}: there is {known or 'none'}")
+    return [by_label[label or overview(steps, histories)["history"].iloc[0]]] if by_label else []
+
+
+def _labels(steps: pd.DataFrame, histories: Sequence[History]) -> list[str]:
+    """List the labels of a frame, then those of histories without records."""
+    return list(dict.fromkeys([*steps["history"], *(history.label for history in histories if not history.records)]))
+
+
+def with_labels(steps: pd.DataFrame) -> pd.DataFrame:
+    """Give a frame of steps in which every history has a label of its own in the column `history`.
+
+    The labels that `load` has given are kept. Where they don't tell the histories of the frame apart, as in one put
+    together from several loads, all are named anew.
+    """
+    if "history" in steps:
+        known = steps[["history", "source", "thread"]].drop_duplicates()
+        if known["history"].is_unique and not known.duplicated(["source", "thread"]).any():
+            return steps
+    pairs = list(zip(steps["source"], steps["thread"].fillna(""), strict=True))
+    labels = unique_labels(pairs)
+    return steps.assign(history=pd.Series([labels[pair] for pair in pairs], index=steps.index, dtype="str"))
+
+
+def _summaries(
+    steps: pd.DataFrame, group: pd.Series, rates: pd.DataFrame, labels: Sequence[str], options: Options
+) -> pd.DataFrame:
+    """Make a row per label from the rates and from counts of the steps of each group."""
+    looping = steps["attempt"].eq(options.loop_length) & steps["success"].eq(False).fillna(False)  # once per loop
+    counts = pd.DataFrame({"records": 1, "loops": looping, "cut": steps["truncated"]}, index=steps.index)
+    for verdict in VERDICTS:
+        counts[verdict] = steps["verdict"].eq(verdict)
+    out = counts.astype("int64").groupby(group.to_numpy()).sum().reindex(labels, fill_value=0)
+    for which in (REPORTED, CONFIRMED):
+        found = rates[rates["success"].eq(which)].set_index("history").reindex(labels)
+        for bound in ("estimate", "low", "high"):
+            out[f"{which}_{bound}"] = found[bound]
+        out["n"], out["warning"] = found["n"].fillna(0), found["warning"].fillna("")
+    return frame(out.rename_axis("history").reset_index().to_dict("records"), OVERVIEW_COLUMNS)
 
 
 def verdict_counts(steps: pd.DataFrame) -> pd.DataFrame:
     """Count the verdicts of each history: one row per history, one column per verdict."""
-    table = named(steps)
+    table = with_labels(steps)
     counts = pd.crosstab(table["history"], table["verdict"]).reindex(columns=list(VERDICTS), fill_value=0)
     return counts.rename_axis(columns=None).reset_index()
 
@@ -78,9 +174,10 @@ def failure_kinds(steps: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        verdict, steps, kind, message (of the first), functions, error_category; most frequent first.
+        The columns of `_KIND_COLUMNS`, of which the message is that of the first; most frequent first.
     """
-    failed = named(steps)[steps["verdict"].isin(("failure", "critical failure", "silent failure")).to_numpy()]
+    failed = with_labels(steps)
+    failed = failed[steps["verdict"].isin(("failure", "critical failure", "silent failure")).to_numpy()]
     messages = failed["error"].where(failed["verdict"] != "silent failure", failed["silent_failure_reason"])
     failed = failed.assign(message=messages.fillna("unknown error").str.slice(0, 300))
     failed = failed.assign(kind=failed["error_type"].where(failed["error_type"].notna(), failed["message"].map(_kind)))
@@ -90,6 +187,7 @@ def failure_kinds(steps: pd.DataFrame) -> pd.DataFrame:
             "kind": kind,
             "error_category": part["error_category"].iloc[0],
             "steps": len(part),
+            "histories": part["history"].nunique(),
             "functions": sorted(part["function_name"].dropna().unique()),
             "message": part["message"].iloc[0],
         }
@@ -131,16 +229,35 @@ def storage_comparison(histories: Sequence[History], options: Options = DEFAULTS
     return frame(rows, _STORAGE_COLUMNS)
 
 
-def truncation(steps: pd.DataFrame) -> pd.DataFrame:
-    """Estimate, for each history and type of result, the share of successful steps whose stored text is cut."""
-    kept = named(steps)[steps["verdict"].isin(("success", "silent failure")).to_numpy()]
-    shares = estimate_by(kept.assign(value=kept["truncated"].astype("float64")), ["history", "result_type"], "value")
-    return shares.drop(columns="n_clusters")
+def truncation(steps: pd.DataFrame, by: Sequence[str] = ("history", "result_type")) -> pd.DataFrame:
+    """Estimate the share of successful steps whose stored result is cut, in groups as `success_rates` makes them."""
+    steps = with_labels(steps)
+    kept = steps[steps["verdict"].isin(("success", "silent failure")).to_numpy()]
+    several = "history" not in by and kept["history"].nunique() > 1
+    kept = kept.assign(value=kept["truncated"].astype("float64"))
+    shares = estimate_by(kept, list(by), "value", clusters="history" if several else None)
+    return shares if several else shares.drop(columns="n_clusters")
 
 
+_RATES = tuple(
+    Column(f"{which}_{bound}", "float", f"share of steps that succeeded, {meaning}: {bound}", "share")
+    for which, meaning in ((REPORTED, "as reported"), (CONFIRMED, "without silent failures"))
+    for bound in ("estimate", "low", "high")
+)
+OVERVIEW_COLUMNS = (
+    Column("history", "str", "label of the history"),
+    Column("records", "int", "records in it"),
+    Column("n", "int", "steps the rates rest on: all but skipped and unknown ones"),
+    *_RATES,
+    *(Column(verdict, "int", f"steps with the verdict {verdict}") for verdict in VERDICTS),
+    Column("loops", "int", "runs of failures of one call"),
+    Column("cut", "int", "stored results that are cut"),
+    Column("warning", "str", "what is doubtful about the intervals"),
+)
 _KIND_COLUMNS = (
     Column("verdict", "str", "failure, critical failure or silent failure"),
     Column("steps", "int", "steps that ended so"),
+    Column("histories", "int", "histories they stand in"),
     Column("kind", "str", "class of the error, or its message without names and numbers"),
     Column("message", "str", "message of the first"),
     Column("functions", "object", "functions of the steps"),
@@ -157,6 +274,28 @@ _STORAGE_COLUMNS = (
     Column("result_type", "str", "how the new storage keeps it"),
     IDS[3],
 )
+
+
+def numbers_in(value: Any) -> int:
+    """Count the numbers in a structure, also those written as text."""
+    if isinstance(value, Mapping):
+        return sum(numbers_in(item) for item in value.values())
+    if isinstance(value, list):
+        return sum(numbers_in(item) for item in value)
+    return int(number(value) is not None)
+
+
+def items_in(record: StepRecord) -> int:
+    """Count what a result lists: named groups of an annotation, else the texts in lists (terms, genes)."""
+    if groups := read_annotation(record).groups:
+        return len(groups)
+    return _texts_in(content(record))
+
+
+def _texts_in(value: Any) -> int:
+    if isinstance(value, Mapping):
+        return sum(_texts_in(item) for item in value.values())
+    return sum(1 if isinstance(item, str) else _texts_in(item) for item in value) if isinstance(value, list) else 0
 
 
 def _kind(message: str) -> str:

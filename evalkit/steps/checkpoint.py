@@ -14,6 +14,8 @@ from urllib.parse import quote
 
 import msgspec
 
+from evalkit.steps.jsonable import unique_key
+
 SQLITE_MAGIC = b"SQLite format 3\0"
 _NUMPY, _DELTA = 6, 7  # codes of LangGraph's extension types; the others are (module, name, data, ...)
 
@@ -56,8 +58,10 @@ def read_checkpoints(path: str) -> Iterator[tuple[str, dict[str, Any] | Checkpoi
             rows = connection.execute(_NEWEST).fetchall()
     except sqlite3.Error as error:
         raise CheckpointError(f"no LangGraph checkpoints: {error}") from error
+    taken: dict[str, None] = {}
     for thread, namespace, kind, blob in rows:
-        name = f"{thread}/{namespace}" if namespace else str(thread)
+        name = unique_key(taken, f"{thread}/{namespace}" if namespace else str(thread))
+        taken[name] = None
         try:
             checkpoint = _decode(kind, blob)
         except CheckpointError as error:

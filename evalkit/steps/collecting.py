@@ -12,7 +12,7 @@ from evalkit.io.ledger import COLUMNS as LEDGER_COLUMNS
 from evalkit.io.parquet import is_json
 from evalkit.steps.format import DEFAULTS, Options
 from evalkit.steps.jsonable import to_jsonable
-from evalkit.steps.parse import Found, History, parse_history
+from evalkit.steps.parse import Found, History, labelled, parse_history
 
 _TABLES = {
     "files": (*FILE_COLUMNS, *LEDGER_COLUMNS[1:]),
@@ -83,7 +83,8 @@ def collected_histories(dataset: Dataset, options: Options) -> tuple[list[Histor
     ledger = Ledger()
     for row in files.itertuples():
         ledger.add(row.source, row.status, row.reason)
-    return [History(*row) for row in zip(*(histories[name] for name in History._fields), strict=True)], ledger
+    rows = zip(*(histories[column.name] for column in _TABLES["histories"]), strict=True)
+    return labelled(History(*row) for row in rows), ledger
 
 
 class _Histories(Kind):
@@ -107,5 +108,5 @@ class _Histories(Kind):
 
 def _row(history: History) -> dict[str, Any]:
     """Make a row; what JSON has no form for (of a checkpoint) is kept in the form that evalkit writes it in."""
-    row = history._asdict()
+    row = {column.name: getattr(history, column.name) for column in _TABLES["histories"]}
     return {name: value if is_json(value) else to_jsonable(value) for name, value in row.items()}

@@ -7,20 +7,23 @@ from typing import Any
 import pandas as pd
 
 from evalkit.io import Column, frame
+from evalkit.io.frames import whole
+from evalkit.steps.cell_types import UNKNOWN, read_annotation
+from evalkit.steps.comparison import COMPARISON_COLUMNS, compare_histories
 from evalkit.steps.format import DEFAULTS, PSEUDO_STEPS, Options, StepRecord
 from evalkit.steps.functions import compare_names
 from evalkit.steps.parse import History
 from evalkit.steps.records import cell_type_of, cell_types_of, function_of
-from evalkit.steps.results import read_annotation, read_enrichment
-from evalkit.steps.trajectory import NOT_RUN, find_loops, plan_adherence
-from evalkit.steps.verdicts import VERDICTS, verdict
-from evalkit.steps.workflow import simulate_routing
+from evalkit.steps.results import read_enrichment
+from evalkit.steps.trajectory import NOT_RUN, followed_plan, loops_in
+from evalkit.steps.verdicts import CRITICAL, VERDICTS, verdict
+from evalkit.steps.workflow import routes
 
 STATUSES = (*VERDICTS, NOT_RUN)  # from best to worst
 
 IDS = (
-    Column("history", "str", "file, and thread of a checkpoint"),
-    Column("position", "int", "place of the record in its history"),
+    Column("history", "str", "label of the history"),
+    Column("position", "int", "place of the record in its history, from 0"),
     Column("function_name", "str", "function of the step"),
     Column("cell_type", "str", "cell type the step is about"),
 )
@@ -41,24 +44,24 @@ _ANNOTATION_COLUMNS = (
     Column("partial", "bool", "the list was cut"),
 )
 _COVERAGE_COLUMNS = (
-    Column("history", "str", "file, and thread of a checkpoint"),
+    Column("history", "str", "label of the history"),
     Column("cell_type", "str", "cell type"),
     Column("analysis", "str", "function"),
     Column("status", "str", ", ".join(STATUSES)),
     Column("steps", "int", "steps of this analysis on this cell type, attempts counted"),
 )
 _LOOP_COLUMNS = (
-    Column("history", "str", "file, and thread of a checkpoint"),
-    Column("position", "int", "place of the first failure"),
+    Column("history", "str", "label of the history"),
+    Column("position", "int", "place of the first failure, from 0"),
     Column("length", "int", "failures in a row"),
     Column("function_name", "str", "function called"),
     Column("parameters", "object", "its parameters"),
     Column("error", "str", "the last error"),
 )
 _ROUTING_COLUMNS = (
-    Column("history", "str", "file, and thread of a checkpoint"),
-    Column("position", "int", "place of the record"),
-    Column("step_index", "int?", "index of the step"),
+    Column("history", "str", "label of the history"),
+    Column("position", "int", "place of the record, from 0"),
+    Column("step_index", "int?", "index of the step, from 0"),
     Column("function_name", "str", "function of the step"),
     Column("success", "bool?", "as recorded"),
     Column("critical_failure", "bool", "nothing that follows can work"),
@@ -68,8 +71,8 @@ _ROUTING_COLUMNS = (
     Column("reached", "bool", "False where the router would have ended the run before"),
 )
 _ADHERENCE_COLUMNS = (
-    Column("history", "str", "file, and thread of a checkpoint"),
-    Column("position", "int", "place in the plan"),
+    Column("history", "str", "label of the history"),
+    Column("position", "int", "place in the plan, from 0"),
     Column("function_name", "str", "function planned"),
     Column("status", "str", ", ".join(STATUSES)),
     Column("attempts", "int", "records of this step"),
@@ -122,7 +125,7 @@ def annotations(histories: Sequence[History]) -> pd.DataFrame:
                 "status": status,
                 "discovered": types,
                 "expected": expected,
-                "missing": [] if partial else missing,
+                "missing": [] if partial or status == UNKNOWN else missing,
                 "unexpected": unexpected if expected else [],
                 "partial": partial,
             }
@@ -171,17 +174,16 @@ def coverage(histories: Sequence[History], options: Options = DEFAULTS) -> pd.Da
 
 def loops(histories: Sequence[History], options: Options = DEFAULTS) -> pd.DataFrame:
     """List runs of failures of one call: history, position, length, function_name, parameters, error."""
-    rows = [{"history": h.label, **loop._asdict()} for h in histories for loop in find_loops(h.records, options)]
+    rows = [{"history": h.label, **loop._asdict()} for h in histories for loop in loops_in(h.records, options)]
     return frame(rows, _LOOP_COLUMNS)
 
 
 def routing(histories: Sequence[History], options: Options = DEFAULTS) -> pd.DataFrame:
     """Tell what the router would have done at each record; columns as `simulate_routing`, after `history`."""
-    rows = [
-        {"history": history.label, **row}
-        for history in histories
-        for row in simulate_routing(history.records, history.plan, options)
-    ]
+    rows = []
+    for history in histories:
+        critical = [verdict(record, options) == CRITICAL for record in history.records]
+        rows += [{"history": history.label, **row} for row in routes(history.records, critical, history.plan, options)]
     return frame(rows, _ROUTING_COLUMNS)
 
 
@@ -190,35 +192,51 @@ def adherence(histories: Sequence[History], options: Options = DEFAULTS) -> pd.D
     rows = [
         {"history": history.label, "function_name": step.call.function_name, **step._asdict()}
         for history in histories
-        for step in plan_adherence(history.records, history.plan, options)
+        for step in followed_plan(history.records, history.plan, options)
     ]
     return frame(rows, _ADHERENCE_COLUMNS)
 
 
-def focus(histories: Sequence[History]) -> list[History]:
-    """Choose the history a page looks at in detail: the one with the most records; none of none."""
-    return [max(histories, key=lambda history: len(history.records))] if histories else []
-
-
 def steps_of(steps: pd.DataFrame, histories: Sequence[History]) -> pd.DataFrame:
     """Give the rows of a frame that belong to the histories named."""
-    wanted = {(history.source, history.thread) for history in histories}
-    keep = [pair in wanted for pair in zip(steps["source"], steps["thread"], strict=True)]
+    wanted = {(whole(history.source), whole(history.thread)) for history in histories}
+    pairs = zip(steps["source"].map(whole), steps["thread"].map(whole), strict=True)
+    keep = [pair in wanted for pair in pairs]
     return steps[pd.Series(keep, index=steps.index, dtype=bool)]
 
 
+def changes(steps: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
+    """Put the steps of two histories side by side, as `compare_histories`; nothing where there is no second one."""
+    return compare_histories(steps, others) if len(others) else frame([], COMPARISON_COLUMNS)
+
+
+def numbered(table: pd.DataFrame, position: str = "record") -> pd.DataFrame:
+    """Count records and steps from 1, as pages and terminals do: `record` and `step` in place of positions from 0.
+
+    Parameters
+    ----------
+    table : DataFrame
+        With the columns `position` or `step_index`, or both.
+    position : str
+        What the positions are called.
+    """
+    names = {name: shown for name, shown in (("position", position), ("step_index", "step")) if name in table}
+    return table.assign(**{name: table[name] + 1 for name in names}).rename(columns=names)
+
+
 def short_steps(steps: pd.DataFrame) -> pd.DataFrame:
-    """Give the columns of a frame of steps that a page has room for, with what went wrong in one of them."""
-    wrong = steps["silent_failure_reason"].fillna(steps["error"]).fillna(steps["skip_reason"]).str.slice(0, 300)
+    """Give the columns of steps that a page has room for; `remark` says what went wrong, or what was done."""
+    wrong = steps["silent_failure_reason"].fillna(steps["error"]).fillna(steps["skip_reason"])
+    remark = wrong.fillna(steps["summary"]).str.slice(0, 300)
     first = ["position", "step_index", "attempt", "function_name", "verdict"]
     last = ["result_type", "truncated", "cell_type"]
-    return steps[first].assign(remark=wrong).join(steps[last])
+    return numbered(steps[first].assign(remark=remark).join(steps[last]))
 
 
 def open_checks(checks: pd.DataFrame) -> pd.DataFrame:
     """Give the checks that did not pass or could not be made."""
     kept = checks[checks["severity"].isin(("warning", "error", "critical")).to_numpy()]
-    return kept[["position", "function_name", "name", "severity", "label", "score", "explanation"]]
+    return numbered(kept[["position", "function_name", "name", "severity", "label", "score", "explanation"]])
 
 
 def each_record(histories: Sequence[History]) -> Iterator[tuple[History, int, StepRecord]]:

@@ -1,19 +1,19 @@
 """Judging one step and a whole history: checks only, nothing is ever changed."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from evalkit.io import plain
 from evalkit.steps import functions  # noqa: F401  (its evaluators are registered on import)
 from evalkit.steps.format import DEFAULTS, Options, StepRecord
-from evalkit.steps.functions import LEGACY
 from evalkit.steps.jsonable import to_jsonable
 from evalkit.steps.records import function_of, normalise_history, normalise_record, same_call, whole
 from evalkit.steps.registry import Check, check, evaluator_for
+from evalkit.steps.results import truncated
 from evalkit.steps.structure import UNEXPECTED, judge_structure
-from evalkit.steps.verdicts import silent_failure, verdict
+from evalkit.steps.verdicts import failure_in_result, silent_failure, verdict_given
 
 EVALUATION_VERSION = "v1_checking_only"
 _log = logging.getLogger(__name__)
@@ -51,14 +51,19 @@ def evaluate_step(execution: Any, state: Mapping[str, Any] | None = None, option
 
 def evaluate_history(records: Any, options: Options = DEFAULTS) -> list[dict]:
     """Judge every step of a history; as `evaluate_step`, one evaluation per record, in order."""
-    history = normalise_history(records, options)
+    return evaluate_records(normalise_history(records, options), options)
+
+
+def evaluate_records(history: Sequence[StepRecord], options: Options = DEFAULTS) -> list[dict]:
+    """Judge every step of a normalised history; see `evaluate_history`."""
     pairs = zip(history, attempts(history), strict=True)
     return [evaluate_record(record, attempt, options) for record, attempt in pairs]
 
 
 def evaluate_record(record: StepRecord, attempt: int = 1, options: Options = DEFAULTS) -> dict:
     """Judge a normalised record, the `attempt`-th at its step."""
-    ended, silent = verdict(record, options), silent_failure(record, options)
+    silent = silent_failure(record, options)
+    ended = verdict_given(record, silent, options)
     evaluation: dict[str, Any] = {
         "step_index": record["step_index"],
         "function_name": function_of(record),
@@ -70,7 +75,7 @@ def evaluate_record(record: StepRecord, attempt: int = 1, options: Options = DEF
         "critical_failure": ended == "critical failure",
         "silent_failure": silent is not None,
         "silent_failure_reason": silent,
-        "truncated": bool(record["result_metadata"].get("truncated")),
+        "truncated": truncated(record),
         "attempt": attempt,
         "checks": [],
     }
@@ -78,7 +83,7 @@ def evaluate_record(record: StepRecord, attempt: int = 1, options: Options = DEF
         reason = str(record["step"].get("skip_reason") or "")
         _add(evaluation, {"skipped_evaluation": {"skip_reason": reason, "status": "skipped"}})
     elif record["success"] is True:
-        _add(evaluation, _of_success(record, options))
+        _add(evaluation, _of_success(record, silent, options))
     else:
         _add(evaluation, {"failure_evaluation": _of_failure(record, ended)})
     common = [_outcome(evaluation), *_repeats(record, attempt, options)]
@@ -86,7 +91,7 @@ def evaluate_record(record: StepRecord, attempt: int = 1, options: Options = DEF
     return to_jsonable(evaluation)
 
 
-def attempts(history: list[StepRecord]) -> list[int]:
+def attempts(history: Sequence[StepRecord]) -> list[int]:
     """Count for each record how often its call was made in a row up to it, while each one before had failed."""
     counts: list[int] = []
     for i, record in enumerate(history):
@@ -107,9 +112,10 @@ def _of_failure(record: StepRecord, ended: str) -> dict[str, Any]:
     }
 
 
-def _of_success(record: StepRecord, options: Options) -> dict[str, Any]:
+def _of_success(record: StepRecord, silent: str | None, options: Options) -> dict[str, Any]:
     """Judge the result by its type, then by its function."""
-    found = _by_type(record)
+    failed = failure_in_result(record, options) if record["error"] else silent
+    found = _by_type(record, without_data=failed is not None)
     evaluator = evaluator_for(function_of(record))
     if evaluator is None:
         return found | {"function_evaluation": "generic_success"}
@@ -123,29 +129,22 @@ def _of_success(record: StepRecord, options: Options) -> dict[str, Any]:
     return found | own | {"checks": [*found["checks"], *own["checks"]]}
 
 
-def _by_type(record: StepRecord) -> dict[str, Any]:
-    kind, cut = record["result_type"], record["result_metadata"].get("truncated")
-    if kind == "structured":
-        judged = judge_structure(record)
-        issues = judged["parsing_issues"]
-        severity = "error" if judged["data_quality"] == UNEXPECTED else "warning" if issues else "info"
-        score = not issues and severity != "error"
-        label, why = judged["data_completeness"], "; ".join(issues)
-        return judged | {"checks": [check("structure", score, label, why, severity)]}
-    if kind == "text":
-        text = "only the beginning of the result was kept" if cut else ""
-        completeness = "limited" if cut else "complete"
-        return {
-            "data_quality": LEGACY,
-            "data_completeness": completeness,
-            "parsing_issues": ["truncation_likely"] if cut else [],
-            "checks": [check("text_kept", not cut, completeness, text, "warning" if cut else "info")],
-        }
+def _by_type(record: StepRecord, without_data: bool) -> dict[str, Any]:
+    kind = record["result_type"]
     if kind == "validation":
         result = record["result"]
         status = result.get("status") if isinstance(result, Mapping) else None
         return {"validation_evaluation": {"status": status, "result": result}, "checks": []}
-    return {"checks": []}
+    if kind not in ("structured", "text"):
+        return {"checks": []}
+    judged = judge_structure(record, without_data)
+    label, issues = judged["data_completeness"], judged["parsing_issues"]
+    if kind == "text":
+        cut = label == "limited"
+        why = "only the beginning of the result was kept" if cut else ""
+        return judged | {"checks": [check("text_kept", not cut, label, why, "warning" if cut else "info")]}
+    severity = "error" if judged["data_quality"] == UNEXPECTED else "warning" if issues else "info"
+    return judged | {"checks": [check("structure", not issues, label, "; ".join(issues), severity)]}
 
 
 def _outcome(evaluation: dict[str, Any]) -> Check:

@@ -7,13 +7,14 @@ Names: OTLP/JSON of the OpenTelemetry protocol 1.x, OpenInference's semantic con
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from evalkit._version import __version__
 from evalkit.io.output import write_text
-from evalkit.steps.evaluators import evaluate_history
+from evalkit.steps.evaluators import evaluate_records
 from evalkit.steps.format import DEFAULTS, Options, StepRecord
 from evalkit.steps.jsonable import to_jsonable
 from evalkit.steps.parse import History
@@ -21,54 +22,76 @@ from evalkit.steps.records import function_of
 
 _OK, _ERROR, _INTERNAL = 1, 2, 1  # status codes and span kind of OTLP
 
+Evaluations = Sequence[Sequence[Mapping[str, Any]]]
 
-def to_otlp(histories: Iterable[History], options: Options = DEFAULTS) -> dict[str, Any]:
+
+def to_otlp(
+    histories: Iterable[History], options: Options = DEFAULTS, evaluations: Evaluations | None = None
+) -> dict[str, Any]:
     """Make one trace per history: a span of kind AGENT, below it one of kind TOOL (or CHAIN) per record.
 
     Every check becomes an event ``gen_ai.evaluation.result`` with name, score, label and explanation; a failure also
     an ``exception`` event. Ids are made from the records and their places: the same history always gets the same
-    ids, wherever it stands. A span ends when its record was written and begins when the one before was; where a
-    history has no times they are 0, which OTLP reads as unknown.
+    ids, wherever it stands; of equal ones in one export the second gets ids of its own. A span ends when its record was
+    written and begins when the one before was; where a history has no times they are 0, which OTLP reads as unknown.
 
     Parameters
     ----------
     histories : iterable of History
     options : Options
+    evaluations : sequence of sequences of mappings, optional
+        For each history the evaluations of its records, where they are at hand.
 
     Returns
     -------
     dict
         An OTLP ``TracesData`` message, ready for ``json.dumps``.
     """
-    spans = [span for history in histories for span in _trace(history, options)]
+    histories = list(histories)
+    if evaluations is None:
+        evaluations = [evaluate_records(history.records, options) for history in histories]
+    spans: list[dict[str, Any]] = []
+    seen: Counter[str] = Counter()
+    for history, judged in zip(histories, evaluations, strict=True):
+        trace_id = _trace_id(history)
+        seen[trace_id] += 1
+        spans += _trace(history, judged, _hash(f"{trace_id}/{seen[trace_id]}", 16) if seen[trace_id] > 1 else trace_id)
     scope = {"name": "evalkit.steps", "version": __version__}
     resource = {"attributes": _attributes({"service.name": "evalkit"})}
     return {"resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": scope, "spans": spans}]}]}
 
 
-def write_otlp(histories: Iterable[History], path: str | os.PathLike, options: Options = DEFAULTS) -> None:
+def write_otlp(
+    histories: Iterable[History],
+    path: str | os.PathLike,
+    options: Options = DEFAULTS,
+    evaluations: Evaluations | None = None,
+) -> None:
     """Write `to_otlp` as a JSON file; whole or not at all."""
-    write_text(json.dumps(to_otlp(histories, options), ensure_ascii=False, allow_nan=False) + "\n", path)
+    spans = to_otlp(histories, options, evaluations)
+    write_text(json.dumps(spans, ensure_ascii=False, allow_nan=False) + "\n", path)
 
 
-def _trace(history: History, options: Options) -> list[dict[str, Any]]:
+def _trace_id(history: History) -> str:
+    return _hash(json.dumps(to_jsonable([history.thread, history.records]), sort_keys=True), 16)
+
+
+def _trace(history: History, evaluations: Sequence[Mapping[str, Any]], trace_id: str) -> list[dict[str, Any]]:
     records = history.records
-    content = json.dumps(to_jsonable([history.thread, records]), sort_keys=True)
-    trace_id = hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
     root_id = _span_id(trace_id, "root")
     times = _times(records)
     root = {
         "traceId": trace_id,
         "spanId": root_id,
-        "name": to_jsonable(history.label),  # file names may hold what UTF-8 does not
+        "name": to_jsonable(history.label),
         "kind": _INTERNAL,
         "startTimeUnixNano": times[0] if times else "0",
         "endTimeUnixNano": times[-1] if times else "0",
-        "attributes": _attributes({"openinference.span.kind": "AGENT", "session.id": history.thread or history.label}),
+        "attributes": _attributes({"openinference.span.kind": "AGENT", "session.id": history.label}),
         "status": {},
     }
     spans = [root]
-    for i, (record, evaluation) in enumerate(zip(records, evaluate_history(records, options), strict=True)):
+    for i, (record, evaluation) in enumerate(zip(records, evaluations, strict=True)):
         ids = {"traceId": trace_id, "spanId": _span_id(trace_id, str(i)), "parentSpanId": root_id}
         spans.append(ids | _span(record, evaluation, times[max(i - 1, 0)], times[i]))
     return spans
@@ -154,7 +177,11 @@ def _nanoseconds(timestamp: str | None) -> str:
 
 
 def _span_id(trace_id: str, place: str) -> str:
-    return hashlib.blake2b(f"{trace_id}/{place}".encode(), digest_size=8).hexdigest()
+    return _hash(f"{trace_id}/{place}", 8)
+
+
+def _hash(text: str, size: int) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=size).hexdigest()
 
 
 def _json(value: Any) -> str:

@@ -24,6 +24,9 @@ LOOKS = {
     "unknown": ("#56B4E9", "P", "?"),
     "not run": ("#EEF0F3", "", "·"),
 }
+TOGETHER = "all together"
+MOST_DRAWN = 60  # categories of a figure
+MOST_DESCRIBED = 8  # categories that a text names one by one
 _SIZES = {"critical failure": 170, "success": 60}
 _METHOD_LOOKS = (("#0072B2", ""), ("#D55E00", "//"), ("#009E73", ".."), ("#CC79A7", "xx"), ("#595959", "--"))
 
@@ -43,13 +46,14 @@ def timeline(steps: pd.DataFrame, ax: Axes | None = None) -> Axes:
     lanes = list(dict.fromkeys(names))
     ax = ax or new_axes(8, 1.6 + 0.32 * len(lanes))
     y = names.map({name: i for i, name in enumerate(lanes)}).astype("float64")
-    ax.plot(steps["position"], y, color="#C9CDD3", lw=1, zorder=1)
+    x = steps["position"] + 1
+    ax.plot(x, y, color="#C9CDD3", lw=1, zorder=1)
     present = [verdict for verdict in VERDICTS if steps["verdict"].eq(verdict).any()]
     for verdict in present:
         colour, marker, _ = LOOKS[verdict]
         at = steps["verdict"].eq(verdict).to_numpy()
         size = _SIZES.get(verdict, 80)
-        ax.scatter(steps["position"][at], y[at], s=size, c=colour, marker=marker, ec="white", lw=0.6, zorder=3)
+        ax.scatter(x[at], y[at], s=size, c=colour, marker=marker, ec="white", lw=0.6, zorder=3)
     ax.set_yticks(range(len(lanes)), [label(lane, 36) for lane in lanes])
     ax.set_ylim(len(lanes) - 0.5, -0.5)
     ax.set_xlabel("record, in the order of execution")
@@ -64,14 +68,18 @@ def describe_timeline(steps: pd.DataFrame) -> str:
     parts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict in counts)
     first = steps[steps["verdict"].isin(("failure", "critical failure", "silent failure")).to_numpy()].head(1)
     where = "".join(
-        f" The first that went wrong is record {row.position}, {row.function_name}, a {row.verdict}."
+        f" The first that went wrong is record {row.position + 1}, {row.function_name}, a {row.verdict}."
         for row in first.itertuples()
     )
     return f"Timeline of {len(steps)} records: {parts or 'none'}.{where}"
 
 
-def rates(table: pd.DataFrame, category: str = "history", ax: Axes | None = None) -> Axes:
-    """Draw reported and confirmed success rates with their intervals, a line per category.
+def rates(
+    table: pd.DataFrame, category: str = "history", ax: Axes | None = None, pooled: pd.DataFrame | None = None
+) -> Axes:
+    """Draw reported and confirmed success rates with their intervals, a line per category, the lowest on top.
+
+    Of more than `MOST_DRAWN` categories the lowest are drawn, and the title says so.
 
     Parameters
     ----------
@@ -79,21 +87,32 @@ def rates(table: pd.DataFrame, category: str = "history", ax: Axes | None = None
         As `success_rates` returns it, with the column `category`.
     category : str
     ax : Axes, optional
+    pooled : DataFrame, optional
+        As `success_rates` returns it for all together: drawn below the others, where there are several.
     """
     if table.empty:
         return nothing_to_draw("steps", ax)
-    names = list(dict.fromkeys(table[category].fillna("(none)")))
-    ax = ax or new_axes(7, 1.5 + 0.42 * len(names))
+    n = table[category].nunique(dropna=False)
+    table, names = _lowest_first(table, category, pooled)
+    ax = ax or new_axes(7, 1.5 + (0.42 if len(names) <= 12 else 0.3) * len(names))
+    if n > MOST_DRAWN:
+        ax.set_title(f"the {MOST_DRAWN} lowest of {n:,}")
     styles = {REPORTED: ("#8A8F98", "o", -0.16), CONFIRMED: ("#0072B2", "s", 0.16)}
-    for row in table.fillna({category: "(none)"}).to_dict("records"):
+    place = {name: i for i, name in enumerate(names)}
+    for row in table.to_dict("records"):
         colour, marker, shift = styles[row["success"]]
-        y = names.index(row[category]) + shift
+        y = place[row[category]] + shift
         ax.plot([row["low"], row["high"]], [y, y], color=colour, lw=2.2, solid_capstyle="round")
         ax.plot(row["estimate"], y, marker, color=colour, ms=7, mec="white", mew=0.6)
         if row["success"] == CONFIRMED:
-            at = (1.0, names.index(row[category]))
+            at = (1.0, place[row[category]])
             ax.annotate(f"n={row['n']}", at, (4, 0), ("axes fraction", "data"), "offset points", va="center", size=8)
-    ax.set_yticks(range(len(names)), [label(name, 36) for name in names])
+    if names[-1] == TOGETHER:
+        ax.axhline(len(names) - 1.5, color="#8A8F98", lw=0.8)
+    ticks = [label(name, 44) for name in names]
+    if len(set(ticks)) < len(names):  # shortened they can't be told apart
+        ticks = [label(name, 300) for name in names]
+    ax.set_yticks(range(len(names)), ticks)
     ax.set_ylim(len(names) - 0.45, -0.55)
     ax.set_xlabel("share of steps that succeeded, with 95 % interval")
     ax.grid(False, axis="y")
@@ -102,14 +121,33 @@ def rates(table: pd.DataFrame, category: str = "history", ax: Axes | None = None
     return percent_axis(ax)
 
 
-def describe_rates(table: pd.DataFrame, category: str = "history") -> str:
-    """Say in words what `rates` shows."""
-    parts = []
-    for key, rows in table.groupby(category, sort=False, dropna=False):
-        by = {row["success"]: row for row in rows.to_dict("records")}
-        shown = (f"{which} {format_interval(*(by[which][k] for k in ('estimate', 'low', 'high')))}" for which in by)
-        parts.append(f"{key}: {', '.join(shown)}, n = {rows['n'].iloc[0]}")
-    return "; ".join(parts) or "No steps."
+def _lowest_first(table: pd.DataFrame, category: str, pooled: pd.DataFrame | None) -> tuple[pd.DataFrame, list[str]]:
+    """Give the rows and the categories as they are drawn, from top to bottom; all together come last."""
+    table = table.fillna({category: "(none)"})
+    confirmed = table[table["success"].eq(CONFIRMED)].sort_values(["estimate", "n"], ascending=[True, False])
+    names = confirmed[category].tolist()[:MOST_DRAWN]
+    table = table[table[category].isin(names)]
+    if pooled is None or len(names) < 2:
+        return table, names
+    return pd.concat([table, pooled.assign(**{category: TOGETHER})]), [*names, TOGETHER]
+
+
+def describe_rates(table: pd.DataFrame, category: str = "history", pooled: pd.DataFrame | None = None) -> str:
+    """Say in words what `rates` shows; of many categories the first, the last and all together."""
+    if table.empty:
+        return "No steps."
+    table, names = _lowest_first(table, category, pooled)
+    last = [TOGETHER] if names[-1] == TOGETHER else []
+    single = names[: len(names) - len(last)]
+    shown = single if len(single) <= MOST_DESCRIBED else [single[0], single[-1]]
+    text = "; ".join(_described(table[table[category].eq(name)], name) for name in [*shown, *last])
+    return f"{text}." + f" Between these lie {len(single) - 2} more." * (shown != single)
+
+
+def _described(rows: pd.DataFrame, name: str) -> str:
+    by = {row["success"]: row for row in rows.to_dict("records")}
+    both = (f"{which} {format_interval(*(by[which][k] for k in ('estimate', 'low', 'high')))}" for which in by)
+    return f"{name}: {', '.join(both)}, n = {rows['n'].iloc[0]}"
 
 
 def survival(table: pd.DataFrame, what: str = "numbers", ax: Axes | None = None) -> Axes:
@@ -174,7 +212,7 @@ def enrichment(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
         colour, hatch = palette[row["method"]]
         ax.barh(y, n, width * 0.9, color=colour, hatch=hatch, ec="white")
         ax.annotate(str(n) if known else "?", (n, y), (4, 0), textcoords="offset points", va="center", size=8.5)
-    ax.set_yticks(range(len(groups)), [label(f"{cell_type} (record {at})", 40) for at, cell_type in groups])
+    ax.set_yticks(range(len(groups)), [label(f"{cell_type} (record {at + 1})", 40) for at, cell_type in groups])
     ax.set_ylim(len(groups) - 0.5, -0.5)
     ax.margins(x=0.1)
     ax.xaxis.get_major_locator().set_params(integer=True)

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from evalkit.steps.cell_types import read_annotation
 from evalkit.steps.format import DEFAULTS, PSEUDO_STEPS, Options, StepRecord
 from evalkit.steps.jsonable import to_jsonable, unique_key
 from evalkit.steps.records import cell_type_of, function_of, normalise_history
 from evalkit.steps.results import (
-    read_annotation,
     read_counts,
     read_enrichment,
     read_expression,

@@ -69,6 +69,9 @@ class Options:
         Exception classes after which nothing that follows can work.
     critical_patterns : tuple of str
         Regular expressions of their messages, for records that hold the message without the class.
+    failed_statuses : tuple of str
+        Regular expressions of what an analysis that could not be made returns as its status, in lower case and with
+        underscores. Any other status is no failure.
     rich_pathways : int
         More significant pathways than this are called rich.
     loop_length : int
@@ -78,7 +81,13 @@ class Options:
     """
 
     structured_functions: frozenset[str] = frozenset(
-        {"perform_enrichment_analyses", "dea_split_by_condition", "process_cells", "compare_cell_counts"}
+        {
+            "perform_enrichment_analyses",
+            "dea_split_by_condition",
+            "process_cells",
+            "compare_cell_counts",
+            "search_enrichment_semantic",
+        }
     )
     visualization_prefixes: tuple[str, ...] = ("display_",)
     text_limit: int = 500
@@ -93,6 +102,11 @@ class Options:
         r"cannot import name",
         r"has no attribute",
         r"Permission denied",
+    )
+    failed_statuses: tuple[str, ...] = (
+        r"no_(?:cells|clusters|data|markers)(?:_found|_available|_left)?",
+        r"(?:insufficient|too_few|not_enough)_\w+",
+        r"(?:\w+_)?(?:not_found|failed|failure|error)",
     )
     rich_pathways: int = 100
     loop_length: int = 3
@@ -109,6 +123,11 @@ class Options:
         named = "|".join(map(re.escape, sorted(self.critical_errors)))
         patterns = (*self.critical_patterns, rf"\b(?:{named})\b") if named else self.critical_patterns
         return any(re.search(pattern, message or "") for pattern in patterns)
+
+    def is_failed_status(self, status: str) -> bool:
+        """Say whether a status means that an analysis could not be made."""
+        name = re.sub(r"\W+", "_", status[:100].strip().lower())
+        return any(re.fullmatch(pattern, name) for pattern in self.failed_statuses)
 
 
 DEFAULTS = Options()

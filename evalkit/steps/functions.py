@@ -2,37 +2,38 @@
 
 from typing import Any
 
+from evalkit.steps.cell_types import DISCOVERED, LEAF_NODE, UNKNOWN, read_annotation
 from evalkit.steps.format import Options, StepRecord
 from evalkit.steps.records import cell_type_of
 from evalkit.steps.registry import EVALUATORS, Check, check, evaluates
 from evalkit.steps.results import (
-    read_annotation,
     read_counts,
     read_enrichment,
     read_expression,
     read_plots,
     read_search,
     requested_methods,
+    truncated,
 )
-from evalkit.steps.structure import STRUCTURED
-
-LEGACY = "legacy_text_parsing"
+from evalkit.steps.structure import LEGACY, STRUCTURED
 
 
 @evaluates("perform_enrichment_analyses")
 def enrichment(record: StepRecord, options: Options) -> dict[str, Any]:
     """Judge an enrichment: pathways per method, top terms; the total over methods is for orientation only."""
     methods, status, partial, absent = facts = read_enrichment(record)
-    successful = [name.upper() for name, method in methods.items() if method.total]
+    successful = [name.upper() for name, method in methods.items() if method.significant]
     concerns, highlights = [], []
-    if not methods:
+    if not methods and partial:
+        concerns.append("The result was cut before any method could be read")
+    elif not methods:
         concerns.append(f"No method has a result (status: {status})" if status else "No method has a result")
     elif facts.total == 0:
         concerns.append("No significant pathways found in any method")
         concerns.append("Consider adjusting parameters or trying different approaches")
     elif facts.total is not None and facts.total > options.rich_pathways:
         highlights.append(f"Rich pathway enrichment found ({facts.total} total)")
-        highlights.append(f"Successful methods: {', '.join(successful)}")
+        highlights += [f"Successful methods: {', '.join(successful)}"] if successful else []
     checks = [_pathways_found(facts.total)]
     if requested := requested_methods(record):
         checks.append(_share("requested_methods", requested, absent, partial))
@@ -77,26 +78,29 @@ def expression(record: StepRecord, options: Options) -> dict[str, Any]:
 def annotation(record: StepRecord, options: Options) -> dict[str, Any]:
     """Judge an annotation: how the discovery ended, which cell types, and which of the expected ones are missing."""
     status, groups, types, partial = read_annotation(record)
-    unknown = partial or status == "unknown"
+    unknown = partial or status == UNKNOWN
     evaluation = {
         "discovery_status": status,
         "discovered_cell_types": types,
         "cell_type_count": None if unknown else len(types),
-        "group_count": None if unknown else len(groups),
+        "group_count": None if unknown or (types and not groups) else len(groups),
         "partial": partial,
         "cell_type": cell_type_of(record),
     }
-    checks = [check("discovery", status == "discovered", status, ", ".join(types), "info" if types else "warning")]
+    # a leaf has nothing below it to be discovered
+    score = None if status in (UNKNOWN, LEAF_NODE) else status == DISCOVERED
+    severity = "info" if status in (DISCOVERED, LEAF_NODE) else "warning"
+    checks = [check("discovery", score, status, ", ".join(types), severity)]
     expected = record["step"].get("expected_children")
     expected = [str(name) for name in expected] if isinstance(expected, list) else []
     if expected:
         missing, unexpected = compare_names(types, expected)
         evaluation |= {
             "expected_children": expected,
-            "missing_children": missing,
+            "missing_children": None if unknown else missing,
             "unexpected_children": unexpected,
         }
-        checks.append(_share("expected_cell_types", expected, missing, partial))
+        checks.append(_share("expected_cell_types", expected, missing, unknown))
     return {"process_cells_evaluation": evaluation, "checks": checks}
 
 
@@ -132,8 +136,14 @@ def search(record: StepRecord, options: Options) -> dict[str, Any]:
 def plot(record: StepRecord, options: Options) -> dict[str, Any]:
     """Judge a plot by what was left: HTML, several plots, a file, an image, or a text in its place."""
     kind, plots, length, path = read_plots(record)
-    generated = kind in ("html", "multiple_plots") and plots != 0
-    status = {"file_ref": "stored_in_file", "image": "image", "text": "message_instead", "none": "no_plot"}.get(kind)
+    generated = None if kind == "unknown" else kind in ("html", "multiple_plots") and plots != 0
+    status = {
+        "file_ref": "stored_in_file",
+        "image": "image",
+        "text": "message_instead",
+        "none": "no_plot",
+        "unknown": "unknown",
+    }.get(kind)
     evaluation = {
         "type": kind,
         "html_generated": generated,
@@ -167,13 +177,13 @@ def _share(name: str, wanted: list[str], missing: list[str], partial: bool = Fal
     """Make a check of how many are there; those missing from a cut list may stand in the part cut away."""
     without = f"without: {', '.join(missing)}" if missing else ""
     if partial and missing:
-        return check(name, None, "unknown", f"the result was cut; {without}", "warning")
+        return check(name, None, "unknown", f"the result was not read whole; {without}", "warning")
     k, n = len(wanted) - len(missing), len(wanted)
     return check(name, k / n, f"{k} of {n}", without, "warning" if missing else "info")
 
 
 def _access(record: StepRecord) -> str:
-    return LEGACY if record["result_type"] == "text" else STRUCTURED
+    return LEGACY if record["result_type"] == "text" or truncated(record) else STRUCTURED
 
 
 def _plain_name(name: str) -> str:

@@ -1,7 +1,7 @@
 """From a source to histories: files, folders, URLs, or a dataset."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -17,9 +17,10 @@ from evalkit.io import (
     read_file,
     storage,
 )
+from evalkit.kinds import nothing_used
 from evalkit.steps.collecting import collected_histories, open_collected
 from evalkit.steps.format import DEFAULTS, Options, StepRecord
-from evalkit.steps.parse import History, parse_history
+from evalkit.steps.parse import History, labelled, parse_history
 
 
 def read_histories(
@@ -46,7 +47,7 @@ def read_histories(
     Returns
     -------
     histories : list of History
-        In the order of the files.
+        In the order of the files, each with a label of its own.
     ledger : Ledger
         Every file seen: used, skipped (not an execution history) or failed (can't be read).
 
@@ -80,7 +81,34 @@ def read_listed(
         one = parse(path, read_file(path)) if path in pipes else next(found)
         histories += one.histories
         ledger.add(path, one.status, one.reason)
-    return histories, ledger
+    return labelled(histories), ledger
+
+
+def check_used(source: Source, ledger: Sequence[Mapping[str, str]]) -> None:
+    """Refuse a source of which no file is an execution history.
+
+    Parameters
+    ----------
+    source : str, path, or a list of them
+        As `load` takes it. Where all names in it are empty, there is nothing to be refused.
+    ledger : list of mappings
+        With source, status and reason of each file seen.
+
+    Raises
+    ------
+    SourceError
+        It says what the files look like, and why the first that failed could not be read.
+    """
+    sources = [source] if isinstance(source, (str, os.PathLike)) else [one for one in source if one]
+    if not sources or any(entry["status"] == "used" for entry in ledger):
+        return
+    named = ", ".join(map(os.fspath, sources))
+    error = nothing_used(named, [entry["source"] for entry in ledger], "execution history")
+    failed = next((entry for entry in ledger if entry["status"] == "failed"), None)
+    if failed is None:
+        raise error
+    file = "" if len(ledger) == 1 else f"{failed['source']}: "
+    raise SourceError(f"{error}: {file}{failed['reason']}")
 
 
 def _named_pipes(sources: Iterable[str | os.PathLike], files: Iterable[str]) -> set[str]:

@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from evalkit.io import (
 from evalkit.io.ledger import Status
 from evalkit.steps.checkpoint import SQLITE_MAGIC, CheckpointError, read_checkpoints
 from evalkit.steps.format import DEFAULTS, HISTORY_KEY, PLAN_KEY, Options, StepRecord
+from evalkit.steps.labels import unique_labels
 from evalkit.steps.records import is_record, normalise_history
 
 LINES = (".jsonl", ".ndjson")
@@ -26,18 +27,39 @@ _NONE = "not an execution history"
 
 
 class History(NamedTuple):
-    """One history: the file it stands in, the thread (of a checkpoint; else empty), its records, the plan if kept."""
+    """One history, known by its source and thread.
+
+    Attributes
+    ----------
+    source : str
+        Path of the file.
+    thread : str
+        Thread of a checkpoint; empty for other files.
+    records : list of StepRecord
+        Normalised (`normalise_history`).
+    plan : object
+        The plan, where it was kept.
+    name : str
+        What tells it apart from those it was read with; set by `labelled`.
+    """
 
     source: str
     thread: str
     records: list[StepRecord]
     plan: Any = None
+    name: str = ""
 
     @property
     def label(self) -> str:
-        """A short name: the file's, with the thread where there is one."""
-        file = os.path.basename(self.source)
-        return f"{file} · {self.thread}" if self.thread else file
+        """The name, or that of the file with the thread, for a history that was read alone."""
+        return self.name or unique_labels([(self.source, self.thread)])[self.source, self.thread]
+
+
+def labelled(histories: Iterable[History]) -> list[History]:
+    """Name histories that are shown together, so that each has a label of its own."""
+    histories = list(histories)
+    names = unique_labels((history.source, history.thread) for history in histories)
+    return [history._replace(name=names[history.source, history.thread]) for history in histories]
 
 
 class Found(NamedTuple):

@@ -9,7 +9,7 @@ RULE = "=" * 60
 
 
 def format_step_evaluation(evaluation: Mapping[str, Any]) -> str:
-    """Write the report of a step; texts from the record lose their control characters.
+    """Write the report of a step; steps count from 1, texts from the record lose their control characters.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def format_step_evaluation(evaluation: Mapping[str, Any]) -> str:
     """
     lines = [
         RULE,
-        f"📊 STEP EVALUATION REPORT - Step {_shown(evaluation.get('step_index'), '?')}",
+        f"📊 STEP EVALUATION REPORT - Step {_number(evaluation.get('step_index'))}",
         RULE,
         f"Function: {_shown(evaluation.get('function_name'), 'none')}",
         f"Success: {_success(evaluation.get('success'))}",
@@ -73,6 +73,11 @@ def _success_lines(evaluation: Mapping[str, Any]) -> Iterator[str]:
         yield f"      Discovered: {n} new cell types"
         for name in types[:3]:
             yield f"         - {plain(name)}"
+
+
+def _number(index: Any) -> str:
+    """Count from 1, as people do."""
+    return str(index + 1) if isinstance(index, int) else "?"
 
 
 def _success(value: Any) -> str:

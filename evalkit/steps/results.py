@@ -9,23 +9,32 @@ from typing import Any, NamedTuple
 
 from evalkit.steps.format import METHODS, StepRecord
 from evalkit.steps.jsonable import unique_key
-from evalkit.steps.literal import is_cut, read_cell_types, read_literal
+from evalkit.steps.literal import is_cut, read_literal
 from evalkit.steps.records import number, whole
 
 _ASKED_BY = ("analyses", "analysis", "methods", "method", "analysis_types", "analysis_type", "enrichment_types")
-_NO_CELL_TYPES = re.compile(r"no new cell types", re.IGNORECASE)
-_FAILED = re.compile(r"^\s*process cells failed", re.IGNORECASE)
 ERROR_TEXT = re.compile(r"^[^\w{\[(<]*(?:error|exception|traceback|failed)\b", re.IGNORECASE)
 _HTML = re.compile(r"<\s*(?:!doctype|!--|[a-z][a-z0-9]*[\s/>])", re.IGNORECASE)
 _CUT_PLOTS = re.compile(r"^\s*\{['\"]multiple_plots['\"]\s*:\s*true", re.IGNORECASE)
 
 
 class Method(NamedTuple):
-    """One enrichment method: its listed terms and p-values, and the number of significant terms (None: unknown)."""
+    """One enrichment method: its listed terms and p-values, and the number of significant terms (None: unknown).
+
+    `whole` is False where the list of terms is not there or was cut.
+    """
 
     terms: list[str]
     p_values: list[float | None]
     total: int | None
+    whole: bool = True
+
+    @property
+    def significant(self) -> bool:
+        """Whether there are significant terms: listed, or counted where the list is not whole."""
+        if self.total is None:
+            return bool(self.terms)
+        return self.total > 0 and (bool(self.terms) or not self.whole)
 
 
 class Enrichment(NamedTuple):
@@ -55,15 +64,6 @@ class Expression(NamedTuple):
     conditions: int | None
 
 
-class CellTypes(NamedTuple):
-    """Annotation: `status`, group to cell type, the types in order of appearance, `partial` where the text was cut."""
-
-    status: str
-    groups: dict[str, str]
-    types: list[str]
-    partial: bool
-
-
 class Counts(NamedTuple):
     """Cells per category (None: unknown), and the number of categories."""
 
@@ -80,12 +80,20 @@ class Search(NamedTuple):
 
 
 class Plots(NamedTuple):
-    """Plots: `type` is html, multiple_plots, file_ref, image, text or none; `plots` and `html_length` None: unknown."""
+    """Plots: `type` is html, multiple_plots, file_ref, image, text, none, or unknown where it was cut away.
+
+    `plots` and `html_length` are None where they are unknown.
+    """
 
     type: str
     plots: int | None
     html_length: int | None
     path: str | None
+
+
+def truncated(record: StepRecord) -> bool:
+    """Say whether the stored result is only the beginning of what it was."""
+    return bool(record["result_metadata"].get("truncated"))
 
 
 def content(record: StepRecord) -> Any:
@@ -102,15 +110,17 @@ def read_enrichment(record: StepRecord) -> Enrichment:
     value = content(record)
     asked = requested_methods(record)
     if not isinstance(value, Mapping):
-        return Enrichment({}, None, partial=False, absent=asked)
+        return Enrichment({}, None, partial=truncated(record), absent=asked)
     methods = {}
     for key, entry in value.items():
         known = str(key).lower() in METHODS
         if isinstance(entry, Mapping) and (known or "total_significant" in entry):
+            terms = entry.get("top_terms")
             methods[str(key).lower()] = Method(
-                terms=[str(term) for term in _list(entry.get("top_terms"))],
+                terms=[str(term) for term in _list(terms)],
                 p_values=[number(p) for p in _list(entry.get("top_pvalues"))],
                 total=whole(entry.get("total_significant")),
+                whole=isinstance(terms, list) and not is_cut(terms),
             )
     expected = asked or [name for name in map(str.lower, map(str, value)) if name in METHODS]
     absent = [name for name in expected if name not in methods]
@@ -137,26 +147,6 @@ def read_expression(record: StepRecord) -> Expression:
         genes[key] = [str(gene) for gene in _list(listed)]
         counts[key] = len(listed) if isinstance(listed, list) and not is_cut(listed) else whole(listed)
     return Expression(genes, counts, n)
-
-
-def read_annotation(record: StepRecord) -> CellTypes:
-    """Read the discovered cell types and how the discovery ended."""
-    value = record["result"]
-    mapping, partial = read_cell_types(value) if isinstance(value, str) else (None, False)
-    if mapping is None:
-        value = content(record)
-        if isinstance(value, Mapping) and isinstance(value.get("group_to_cell_type"), Mapping):
-            inner = value["group_to_cell_type"]
-            mapping, partial = {str(k): str(v) for k, v in inner.items()}, is_cut(inner)
-    if mapping is not None:
-        types = list(dict.fromkeys(mapping.values()))
-        status = "discovered" if types else "unknown" if partial else "no_new_cell_types"
-        return CellTypes(status, mapping, types, partial)
-    if isinstance(value, Mapping):
-        return CellTypes(status_of(value) or "unknown", {}, [], False)
-    text = value if isinstance(value, str) else ""
-    status = "failed" if _FAILED.match(text) else "no_new_cell_types" if _NO_CELL_TYPES.search(text) else "unknown"
-    return CellTypes(status, {}, [], False)
 
 
 def read_counts(record: StepRecord) -> Counts:
@@ -186,7 +176,7 @@ def read_search(record: StepRecord) -> Search:
 def read_plots(record: StepRecord) -> Plots:
     """Read what kind of plot a display function left; the length of HTML that was cut or is in a file is unknown."""
     result = record["result"]
-    cut = bool(record["result_metadata"].get("truncated"))
+    cut = truncated(record)
     if isinstance(result, str) and _CUT_PLOTS.match(result) and cut:
         return Plots("multiple_plots", None, None, None)
     value = content(record)
@@ -200,6 +190,8 @@ def read_plots(record: StepRecord) -> Plots:
             in_files = any(_is_file(plot) and not isinstance(plot.get("html"), str) for plot in plots)
             n = None if is_cut(plots) else len(plots)
             return Plots("multiple_plots", n, None if n is None or in_files else length, None)
+        if is_cut(value) and "html" not in value:
+            return Plots("unknown", None, None, None)
         if isinstance(value.get("html"), str):
             value = value["html"]
     if isinstance(value, str) and value.strip():
@@ -225,28 +217,6 @@ def error_in(value: Any) -> str | None:
     """Read the ``error`` a result holds, where it holds one."""
     error = value.get("error") if isinstance(value, Mapping) else None
     return str(error) if error else None
-
-
-def numbers_in(value: Any) -> int:
-    """Count the numbers in a structure, also those written as text."""
-    if isinstance(value, Mapping):
-        return sum(numbers_in(item) for item in value.values())
-    if isinstance(value, list):
-        return sum(numbers_in(item) for item in value)
-    return int(number(value) is not None)
-
-
-def items_in(record: StepRecord) -> int:
-    """Count what a result lists: named groups of an annotation, else the texts in lists (terms, genes)."""
-    if groups := read_annotation(record).groups:
-        return len(groups)
-    return _texts_in(content(record))
-
-
-def _texts_in(value: Any) -> int:
-    if isinstance(value, Mapping):
-        return sum(_texts_in(item) for item in value.values())
-    return sum(1 if isinstance(item, str) else _texts_in(item) for item in _list(value))
 
 
 def _list(value: Any) -> list:

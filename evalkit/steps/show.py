@@ -7,8 +7,8 @@ import pandas as pd
 
 from evalkit.display import show_details, show_sandboxed, show_table, show_text
 from evalkit.io import Column, frame
-from evalkit.steps.contents import IDS, each_record, ids_of
-from evalkit.steps.evaluators import evaluate_history
+from evalkit.steps.contents import IDS, each_record, ids_of, numbered
+from evalkit.steps.evaluators import evaluate_records
 from evalkit.steps.findings import extract_key_findings_from_execution
 from evalkit.steps.format import DEFAULTS, Options
 from evalkit.steps.parse import History
@@ -43,7 +43,7 @@ def show_plots(histories: Sequence[History], limit: int = 6) -> None:
     if table.empty:
         show_text("No plots are stored.")
         return
-    show_table(table, "Stored plots")
+    show_table(numbered(table).drop(columns="history"), "Stored plots")
     shown = 0
     for history, position, record in each_record(histories):
         if record["result_type"] != "visualization" or record["result_metadata"].get("truncated"):
@@ -54,15 +54,16 @@ def show_plots(histories: Sequence[History], limit: int = 6) -> None:
                 return
             if read_plots(record).type in ("html", "multiple_plots") and len(page) <= _MAX_HTML:
                 name = title or record["step"]["function_name"]
-                show_sandboxed(page, f"{name}, record {position} of {history.label}")
+                show_sandboxed(page, f"{name}, record {position + 1} of {history.label}")
                 shown += 1
 
 
 def show_step_reports(histories: Sequence[History], options: Options = DEFAULTS) -> None:
     """Show the report of every step of histories, folded."""
     for history in histories:
-        for position, evaluation in enumerate(evaluate_history(history.records, options)):
-            title = f"{position}: {evaluation['function_name']} – {evaluation['verdict']}"
+        for position, evaluation in enumerate(evaluate_records(history.records, options)):
+            place = f"{position + 1} of {len(history.records)}"
+            title = f"{place}: {evaluation['function_name']} – {evaluation['verdict']}"
             show_details(title, format_step_evaluation(evaluation))
 
 

@@ -10,9 +10,9 @@ from typing import Any
 from evalkit.io.output import write_text
 from evalkit.steps.format import DEFAULTS, Options
 from evalkit.steps.jsonable import to_jsonable
-from evalkit.steps.records import function_of, name, normalise_history, normalise_record, truth, whole
-from evalkit.steps.results import read_enrichment, read_plots
-from evalkit.steps.verdicts import silent_failure
+from evalkit.steps.records import name, normalise_history, normalise_record, truth, whole
+from evalkit.steps.results import read_plots
+from evalkit.steps.summaries import create_result_summary
 
 RECORD_KEYS = (
     "step_index",
@@ -73,28 +73,6 @@ def store_execution_result(
         metadata = {"truncated": [len(text), options.text_limit]} if cut else {"length": len(text)}
         result = text[: options.text_limit]
     return _stored("text", result, summary, metadata, options)
-
-
-def create_result_summary(step: Mapping[str, Any] | str | None, result: Any, options: Options = DEFAULTS) -> str:
-    """Summarise the result of a successful step, given as the step or the name of its function, in one line.
-
-    ``Enrichment: GO: 12 terms, KEGG: 3 terms``, ``Process cells: Discovery completed``, ``DEA: Analysis completed``;
-    ``Success`` where there is no result; else, and for a result that speaks of a failure, its first 100 characters.
-    """
-    result = to_jsonable(result)
-    if result is None:
-        return "Success"
-    record = normalise_record({"step": step, "success": True, "result": result}, options)
-    function = function_of(record)
-    if silent_failure(record, options) is None:
-        if function == "perform_enrichment_analyses" and (methods := read_enrichment(record).methods):
-            counts = ("unknown number of" if m.total is None else m.total for m in methods.values())
-            return "Enrichment: " + ", ".join(f"{m.upper()}: {n} terms" for m, n in zip(methods, counts, strict=True))
-        if function == "process_cells":
-            return "Process cells: Discovery completed"
-        if function == "dea_split_by_condition":
-            return "DEA: Analysis completed"
-    return str(result)[: options.summary_limit]
 
 
 def record_execution(

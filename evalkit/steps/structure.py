@@ -3,45 +3,64 @@
 from collections.abc import Mapping
 from typing import Any
 
+from evalkit.steps.cell_types import LEAF_NODE, NO_NEW_TYPES, read_annotation
 from evalkit.steps.format import METHODS, StepRecord
 from evalkit.steps.records import function_of, number, whole
-from evalkit.steps.results import Method, read_enrichment, requested_methods, status_of
+from evalkit.steps.results import Method, read_enrichment, read_search, requested_methods, truncated
+from evalkit.steps.verdicts import only_status
 
 UNEXPECTED = "unexpected_structure"
+LEGACY = "legacy_text_parsing"
 STRUCTURED = "high_structured_access"
 
 
-def judge_structure(record: StepRecord) -> dict[str, Any]:
-    """Judge a structured result.
+def judge_structure(record: StepRecord, without_data: bool = False) -> dict[str, Any]:
+    """Judge a structured result, or the text that old storage made of one.
+
+    Parameters
+    ----------
+    record : StepRecord
+    without_data : bool
+        Whether `failure_in_result` has found that the result is an error, nothing, or a status of a failure.
 
     Returns
     -------
     dict
-        `data_quality` (``high_structured_access``, or ``unexpected_structure`` for another type than the function
-        returns), `data_completeness` (``complete``, ``partial``, ``none``) and `parsing_issues`, a list of texts.
+        `data_quality` (``high_structured_access``, ``legacy_text_parsing`` for texts and for what was cut, or
+        ``unexpected_structure`` for another type than the function returns), `data_completeness` and
+        `parsing_issues`, a list of texts. The completeness is the first of these that holds: ``limited``, the stored
+        result is cut; ``none``, the step returned no data but an error, a status or nothing; ``partial``, there are
+        issues; ``complete``.
     """
     function, result = function_of(record), record["result"]
-    types, find = _STRUCTURES.get(function, ((dict, list, str, int, float), _no_issues))
-    if not isinstance(result, types):
+    if truncated(record):
+        return _judged(LEGACY, "limited", ["truncation_likely"])
+    types, find = _STRUCTURES.get(function, (_ANY, _no_issues))
+    status = only_status(record)
+    if record["result_type"] == "text":
+        quality, issues = LEGACY, []
+    elif isinstance(result, types):
+        issues = find(record) if status is None or status == LEAF_NODE else [f"only a status was returned: {status}"]
+        quality = STRUCTURED
+    else:
         found = "nothing" if result is None else type(result).__name__
-        return {
-            "data_quality": UNEXPECTED,
-            "data_completeness": "none",
-            "parsing_issues": [f"the result is {found}, which {function} does not return"],
-        }
-    issues = find(record)
-    return {
-        "data_quality": STRUCTURED,
-        "data_completeness": "partial" if issues else "complete",
-        "parsing_issues": issues,
-    }
+        quality, issues = UNEXPECTED, [f"the result is {found}, which {function} does not return"]
+    if without_data or status or result is None or quality == UNEXPECTED or _no_new_types(record):
+        return _judged(quality, "none", issues)
+    return _judged(quality, "partial" if issues else "complete", issues)
+
+
+def _judged(quality: str, completeness: str, issues: list[str]) -> dict[str, Any]:
+    return {"data_quality": quality, "data_completeness": completeness, "parsing_issues": issues}
+
+
+def _no_new_types(record: StepRecord) -> bool:
+    return function_of(record) == "process_cells" and read_annotation(record).status == NO_NEW_TYPES
 
 
 def _enrichment_issues(record: StepRecord) -> list[str]:
     result = {str(key).lower(): entry for key, entry in record["result"].items()}
     methods = read_enrichment(record).methods
-    if (status := status_of(result)) and not methods:
-        return [f"only a status was returned: {status}"]
     issues = [f"{name}: requested, not in the result" for name in requested_methods(record) if name not in result]
     issues += [f"{name}: not a structure" for name in METHODS if name in result and name not in methods]
     for name, method in methods.items():
@@ -59,6 +78,8 @@ def _method_issues(method: Method, p_values: Any) -> list[str]:
         issues.append("the number of significant terms is missing")
     elif total < n:
         issues.append(f"{total} significant terms, but {n} are listed")
+    elif total and not n and method.whole:
+        issues.append(f"{total} significant terms, but none is listed")
     return issues
 
 
@@ -95,13 +116,20 @@ def _count_issues(record: StepRecord) -> list[str]:
     ]
 
 
+def _search_issues(record: StepRecord) -> list[str]:
+    found = read_search(record)
+    return ["no number of matches"] if found.total is None and not found.message else []
+
+
 def _no_issues(_record: StepRecord) -> list[str]:
     return []
 
 
+_ANY = (dict, list, str, int, float)
 _STRUCTURES = {
     "perform_enrichment_analyses": ((dict,), _enrichment_issues),
     "dea_split_by_condition": ((dict, list), _expression_issues),
     "process_cells": ((str, dict), _no_issues),
     "compare_cell_counts": ((dict, list), _count_issues),
+    "search_enrichment_semantic": ((dict, list, str), _search_issues),
 }

@@ -6,20 +6,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalkit.io import Column, Ledger, StorageOptions, frame, is_url, storage
 from evalkit.steps.collecting import open_collected
-from evalkit.steps.evaluators import evaluate_history
+from evalkit.steps.evaluators import evaluate_records
 from evalkit.steps.format import DEFAULTS, Options, StepRecord
 from evalkit.steps.functions import BUILT_IN
-from evalkit.steps.histories import list_histories, read_histories, read_listed
+from evalkit.steps.histories import check_used, list_histories, read_histories, read_listed
 from evalkit.steps.jsonable import to_jsonable
 from evalkit.steps.parse import History
 from evalkit.steps.records import cell_type_of, function_of, normalise_history, whole
 from evalkit.steps.registry import EVALUATORS
+from evalkit.steps.summaries import summarise
 from evalkit.steps.verdicts import VERDICTS
 
 if TYPE_CHECKING:
     import pandas as pd
 
 IDS = (
+    Column("history", "str", "label that tells the history apart from those loaded with it"),
     Column("source", "str", "path of the history's file"),
     Column("thread", "str", "thread of a checkpoint; empty for other files"),
     Column("position", "int", "place of the record in its history, from 0"),
@@ -43,10 +45,11 @@ STEP_COLUMNS = (
     Column("truncated", "bool", "the stored text is cut, or of exactly the length at which it would be cut"),
     Column("stored_length", "int?", "length of the stored text or HTML", "characters"),
     Column("original_length", "int?", "its length before it was cut; missing where that is not known", "characters"),
-    Column("data_completeness", "str", "complete, partial, limited (cut text) or none"),
+    Column("data_completeness", "str", "complete, partial, limited (cut) or none (an error, a status, nothing)"),
     Column("discovery_status", "str", "how the discovery of cell types ended (process_cells)"),
     Column("total_significant", "int?", "significant terms over all methods, for orientation (enrichment)"),
-    Column("result_summary", "str", "the stored summary"),
+    Column("summary", "str", "what a step that reports success did, in a line, as its result says"),
+    Column("result_summary", "str", "the summary that was stored"),
     Column("description", "str", "what the step was to do"),
     Column("skip_reason", "str", "why the step was skipped"),
     Column("parameters", "str", "parameters of the call, as JSON"),
@@ -113,29 +116,32 @@ def load(
     Raises
     ------
     SourceError
-        Where a source is not there.
+        Where a source is not there, or none of its files is an execution history.
     """
-    from evalkit.io import cached_frames
-
     with storage(storage_options):
         if open_collected(source):
-            histories, ledger = read_histories(source, options)
-            frames = _frames(histories, ledger, options)
-            return StepHistories(frames["steps"], frames["checks"], frames["ledger"], histories)
-        listing, pipes = list_histories(source)
-
-        def build() -> "dict[str, pd.DataFrame]":
-            return _frames(*read_listed(listing.files, pipes, options, jobs), options)
-
-        if pipes or type(options) is not Options or EVALUATORS != BUILT_IN:
-            frames = build()
+            frames = _frames(*read_histories(source, options), options)
         else:
-            # what a database was told last may stand beside it
-            seen = [*listing.files, *(f"{file}-wal" for file in listing.files if not is_url(file))]
-            asked = {"order": listing.files, "options": to_jsonable(options)}
-            frames = cached_frames("steps", seen, build, listing.marks, **asked)
+            frames = _frames_of_files(source, options, jobs)
+        check_used(source, frames["ledger"].to_dict("records"))
     table = frames.pop("histories")
     return StepHistories(**frames, histories=list(map(History, *(table[name] for name in table))))
+
+
+def _frames_of_files(source: Any, options: Options, jobs: int | None) -> "dict[str, pd.DataFrame]":
+    from evalkit.io import cached_frames
+
+    listing, pipes = list_histories(source)
+
+    def build() -> "dict[str, pd.DataFrame]":
+        return _frames(*read_listed(listing.files, pipes, options, jobs), options)
+
+    if pipes or type(options) is not Options or EVALUATORS != BUILT_IN:
+        return build()
+    # what a database was told last may stand beside it
+    seen = [*listing.files, *(f"{file}-wal" for file in listing.files if not is_url(file))]
+    asked = {"order": listing.files, "options": to_jsonable(options)}
+    return cached_frames("steps", seen, build, listing.marks, **asked)
 
 
 def _frames(histories: list[History], ledger: Ledger, options: Options) -> "dict[str, pd.DataFrame]":
@@ -161,66 +167,30 @@ def checks_df(source: Any, options: Options = DEFAULTS) -> "pd.DataFrame":
 def evaluated_rows(history: History, options: Options = DEFAULTS) -> tuple[list[dict], list[dict]]:
     """Judge a history and make the rows of its steps and of its checks, as dictionaries."""
     steps, checks = [], []
-    evaluations = evaluate_history(history.records, options)
+    evaluations = evaluate_records(history.records, options)
     for position, (record, evaluation) in enumerate(zip(history.records, evaluations, strict=True)):
         ids = {
+            "history": history.label,
             "source": history.source,
             "thread": history.thread,
             "position": position,
             "step_index": record["step_index"],
             "function_name": function_of(record),
         }
-        steps.append(ids | _step_row(record, evaluation))
+        steps.append(ids | _step_row(record, evaluation, options))
         checks += [ids | {column: check.get(column) for column in _CHECK} for check in evaluation["checks"]]
     return steps, checks
 
 
-def compare_histories(a: Any, b: Any, options: Options = DEFAULTS) -> "pd.DataFrame":
-    """Put the steps of two histories side by side.
-
-    Steps are paired by function and parameters; of repeated ones the last attempt of each run counts, and the n-th of
-    one history is paired with the n-th of the other.
-
-    Parameters
-    ----------
-    a, b : str, path, frame of steps, or list of records
-        With one history each, or several taken together.
-
-    Returns
-    -------
-    DataFrame
-        The columns of `COMPARISON_COLUMNS`: change (same, fixed, broken, changed, only in a, only in b), then verdict,
-        attempts, truncated and total_significant of both. In the order of a, then what only b has.
-    """
-    rows = [_by_call(_steps_of(x, options)) for x in (a, b)]
-    keys = list(dict.fromkeys([*rows[0], *rows[1]]))
-    return frame([_pair(key, rows[0].get(key), rows[1].get(key)) for key in keys], COMPARISON_COLUMNS)
-
-
-COMPARISON_COLUMNS = (
-    Column("change", "str", "same, fixed, broken, changed, only in a, only in b"),
-    Column("function_name", "str", "function of the step"),
-    *(
-        Column(f"{name}_{side}", dtype, f"{meaning} in {side}")
-        for name, dtype, meaning in (
-            ("verdict", "str", "how the step ended"),
-            ("attempts", "int?", "attempts"),
-            ("truncated", "bool?", "stored text is cut"),
-            ("total_significant", "int?", "significant terms"),
-        )
-        for side in "ab"
-    ),
-    Column("run", "int", "1 for the first run of the call, 2 for the second"),
-    Column("cell_type", "str", "cell type the step is about"),
-)
 _CHECK = tuple(column.name for column in CHECK_COLUMNS[len(IDS) :])
 
 
-def _step_row(record: StepRecord, evaluation: Mapping[str, Any]) -> dict[str, Any]:
+def _step_row(record: StepRecord, evaluation: Mapping[str, Any], options: Options) -> dict[str, Any]:
     step, metadata = record["step"], record["result_metadata"]
     failure = evaluation.get("failure_evaluation", {})
     cut = metadata.get("truncated")
     original = whole(cut[0]) if isinstance(cut, (list, tuple)) and cut else None
+    has_result = evaluation["verdict"] in ("success", "silent failure") and record["result"] is not None
     stored = len(record["result"]) if isinstance(record["result"], str) else None
     return {
         **{key: evaluation.get(key) for key in _FROM_EVALUATION},
@@ -233,6 +203,7 @@ def _step_row(record: StepRecord, evaluation: Mapping[str, Any]) -> dict[str, An
         "original_length": original if cut else stored,
         "discovery_status": evaluation.get("process_cells_evaluation", {}).get("discovery_status"),
         "total_significant": whole(evaluation.get("enrichment_evaluation", {}).get("total_significant_pathways")),
+        "summary": summarise(record, options) if has_result else None,
         "result_summary": record["result_summary"] or None,
         "description": _text(step.get("description")),
         "skip_reason": _text(step.get("skip_reason")),
@@ -264,41 +235,6 @@ def _rows_of(source: Any, which: int, options: Options) -> "pd.DataFrame":
 
 def _is_records(source: Any) -> bool:
     return isinstance(source, Mapping) or (isinstance(source, list) and any(isinstance(x, Mapping) for x in source))
-
-
-def _steps_of(source: Any, options: Options) -> "pd.DataFrame":
-    return source if hasattr(source, "columns") else steps_df(source, options)
-
-
-def _by_call(steps: "pd.DataFrame") -> dict[tuple, dict[str, Any]]:
-    """Index the last attempt of each run of a call by function, parameters and number of the run."""
-    out: dict[tuple, dict[str, Any]] = {}
-    runs: dict[tuple, int] = {}
-    for row in to_jsonable(steps):
-        call = (row["function_name"], row["parameters"])
-        runs[call] = runs.get(call, 0) + (1 if row["attempt"] == 1 else 0)
-        out[(*call, runs[call])] = row
-    return out
-
-
-def _pair(key: tuple, a: dict | None, b: dict | None) -> dict[str, Any]:
-    one = a or b or {}
-    row = {"function_name": key[0], "cell_type": one["cell_type"], "run": key[2], "change": _change(a, b)}
-    for side, step in (("a", a), ("b", b)):
-        if step is not None:
-            shown = {"attempts": step["attempt"], **{k: step[k] for k in ("verdict", "truncated", "total_significant")}}
-            row |= {f"{name}_{side}": value for name, value in shown.items()}
-    return row
-
-
-def _change(a: dict | None, b: dict | None) -> str:
-    if a is None or b is None:
-        return "only in b" if a is None else "only in a"
-    if a["verdict"] == b["verdict"]:
-        return "same"
-    if b["verdict"] == "success":
-        return "fixed"
-    return "broken" if a["verdict"] == "success" else "changed"
 
 
 def _text(value: Any) -> str | None:

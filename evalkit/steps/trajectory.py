@@ -146,7 +146,11 @@ def plan_adherence(records: Any, plan: Any, options: Options = DEFAULTS) -> list
     plan : list of steps (as for `score_tool_calls`), or a mapping with ``steps``
     options : Options
     """
-    history = normalise_history(records, options)
+    return followed_plan(normalise_history(records, options), plan, options)
+
+
+def followed_plan(history: Sequence[StepRecord], plan: Any, options: Options = DEFAULTS) -> list[PlannedStep]:
+    """Tell what became of every planned step in a normalised history; see `plan_adherence`."""
     free, out, latest = set(range(len(history))), [], -1
     for position, wanted in enumerate(planned_calls(plan)):
         runs = [i for i in sorted(free) if _fits(_made(history[i]), wanted)]
@@ -176,10 +180,15 @@ def planned_calls(plan: Any) -> list[Call]:
 
 def find_loops(records: Any, options: Options = DEFAULTS) -> list[Loop]:
     """Find runs of at least ``options.loop_length`` failures of the same function with the same parameters."""
+    return loops_in(normalise_history(records, options), options)
+
+
+def loops_in(history: Sequence[StepRecord], options: Options = DEFAULTS) -> list[Loop]:
+    """Find the loops of a normalised history; see `find_loops`."""
     loops: list[Loop] = []
     run: list[StepRecord] = []
     position = 0
-    for i, record in enumerate([*normalise_history(records, options), None]):
+    for i, record in enumerate([*history, None]):
         if run and record is not None and record["success"] is False and same_call(run[-1], record):
             run.append(record)
             continue

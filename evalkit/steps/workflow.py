@@ -10,14 +10,16 @@ import hashlib
 import json
 import logging
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, TypedDict, get_type_hints
 
-from evalkit.steps.evaluators import evaluate_history, evaluate_step
-from evalkit.steps.format import DEFAULTS, HISTORY_KEY, PLAN_KEY, Options
+from evalkit.steps.evaluators import evaluate_step
+from evalkit.steps.format import DEFAULTS, HISTORY_KEY, PLAN_KEY, Options, StepRecord
 from evalkit.steps.jsonable import to_jsonable
-from evalkit.steps.records import normalise_history, normalise_record, same_call, whole
+from evalkit.steps.records import function_of, normalise_history, normalise_record, same_call, whole
+from evalkit.steps.report import format_step_evaluation, print_step_evaluation
+from evalkit.steps.verdicts import CRITICAL, verdict
 
 NODES = ("input_processor", "planner", "executor", "final_evaluator", "response_generator", "plot_integration")
 NO_HISTORY = {"status": "no_history", "critical_failure": False}
@@ -29,7 +31,8 @@ class WorkflowState(TypedDict, total=False):
     """What the graph needs of a state; derive from it to add keys, since LangGraph drops those not declared.
 
     `execution_plan` holds the planned steps under ``steps``; `execution_history` is replaced as a whole by what
-    `record_execution` returns; `step_evaluation_history` is appended to by its reducer.
+    `record_execution` returns; `step_evaluation_history` is appended to by its reducer. With `print_report` the report
+    of every step is printed.
     """
 
     question: str
@@ -39,10 +42,21 @@ class WorkflowState(TypedDict, total=False):
     execution_history: list[dict[str, Any]]
     last_step_evaluation: dict[str, Any]
     step_evaluation_history: Annotated[list[dict[str, Any]], operator.add]
+    print_report: bool
 
 
-def step_evaluator_node(state: Mapping[str, Any], options: Options = DEFAULTS) -> dict[str, Any]:
+def step_evaluator_node(
+    state: Mapping[str, Any], options: Options = DEFAULTS, *, print_report: bool | None = None
+) -> dict[str, Any]:
     """Judge the newest record of a state's history; checks only, the plan stays as it is.
+
+    Parameters
+    ----------
+    state : mapping
+    options : Options
+    print_report : bool, optional
+        Print the report of the step (`print_step_evaluation`). Where it is not given, the state's key of the same name
+        decides. A report that is not printed is logged, at the level INFO.
 
     Returns
     -------
@@ -63,13 +77,14 @@ def step_evaluator_node(state: Mapping[str, Any], options: Options = DEFAULTS) -
         again = {"attempts_at_step": idle, "retry_cap_reached": idle >= options.retry_cap}
         return {"last_step_evaluation": {**last, **again}}
     evaluation = evaluate_step(history[-1], state, options)
-    tried = _tried(history, _index(state), options)
+    tried = _tried((normalise_record(raw, options) for raw in reversed(history)), _index(state))
     evaluation |= {"record_id": identity, "attempts_at_step": tried, "retry_cap_reached": tried >= options.retry_cap}
-    _log.info(
-        "step %s %s: success %s, critical %s, attempt %d",
-        *(evaluation[key] for key in ("step_index", "function_name", "success", "critical_failure")),
-        tried,
-    )
+    if state.get("print_report") if print_report is None else print_report:
+        print_step_evaluation(evaluation)
+    elif _log.isEnabledFor(logging.INFO):
+        said = (evaluation[key] for key in ("function_name", "success", "critical_failure"))
+        report = format_step_evaluation(evaluation)
+        _log.info("%s: success %s, critical %s, attempt %d\n%s", *said, tried, report)
     return {"last_step_evaluation": evaluation, "step_evaluation_history": [evaluation]}
 
 
@@ -81,8 +96,7 @@ def route_from_executor(state: Mapping[str, Any]) -> str:
     {"step_evaluate", "complete"}
         ``step_evaluate`` while there is a history and `current_step_index` is at most the number of planned steps.
     """
-    there = bool(state.get(HISTORY_KEY))
-    return "step_evaluate" if there and _index(state) <= _step_count(state) else "complete"
+    return _from_executor(_index(state), _step_count(state)) if state.get(HISTORY_KEY) else "complete"
 
 
 def route_from_step_evaluator(state: Mapping[str, Any]) -> str:
@@ -95,11 +109,8 @@ def route_from_step_evaluator(state: Mapping[str, Any]) -> str:
         `current_step_index` has reached the number of planned steps; else ``continue``.
     """
     last = state.get("last_step_evaluation") or {}
-    if last.get("critical_failure"):
-        return "abort"
-    if _index(state) >= _step_count(state):
-        return "complete"
-    return "abort" if last.get("retry_cap_reached") else "continue"
+    critical, stuck = bool(last.get("critical_failure")), bool(last.get("retry_cap_reached"))
+    return _from_step_evaluator(critical, stuck, _index(state), _step_count(state))
 
 
 def build_workflow(
@@ -181,26 +192,54 @@ def simulate_routing(records: Any, plan: Any = None, options: Options = DEFAULTS
         from_step_evaluator, and `reached`: False for records after the router would have ended the run.
     """
     history = normalise_history(records, options)
+    critical = [verdict(record, options) == CRITICAL for record in history]
+    return routes(history, critical, plan, options)
+
+
+def routes(
+    history: Sequence[StepRecord], critical: Sequence[bool], plan: Any = None, options: Options = DEFAULTS
+) -> list[dict[str, Any]]:
+    """Tell what the routers would have done at every record of a normalised history; see `simulate_routing`.
+
+    `critical` says of each record whether it is a critical failure.
+    """
     indices = [record["step_index"] for record in history]
-    steps = plan if _step_count({PLAN_KEY: plan}) else [None] * (max(indices, default=-1) + 1)
+    count = _step_count({PLAN_KEY: plan}) or max(indices, default=-1) + 1
     rows, reached = [], True
-    for i, evaluation in enumerate(evaluate_history(history, options)):
+    for i, (record, is_critical) in enumerate(zip(history, critical, strict=True)):
         moved_on = i + 1 < len(indices) and indices[i + 1] > indices[i]
-        index = indices[i + 1] if moved_on else indices[i] + (evaluation["success"] is True)
-        tried = _tried(history[: i + 1], index, options)
-        state = {
-            HISTORY_KEY: history[: i + 1],
-            PLAN_KEY: steps,
-            "current_step_index": index,
-            "last_step_evaluation": {**evaluation, "retry_cap_reached": tried >= options.retry_cap},
-        }
-        first = route_from_executor(state)
-        second = route_from_step_evaluator(state) if first == "step_evaluate" else None
-        keys = ("step_index", "function_name", "success", "critical_failure")
-        row = {"position": i, **{key: evaluation[key] for key in keys}, "attempts_at_step": tried}
-        rows.append({**row, "from_executor": first, "from_step_evaluator": second, "reached": reached})
+        index = indices[i + 1] if moved_on else indices[i] + (record["success"] is True)
+        tried = _tried((history[j] for j in range(i, -1, -1)), index)
+        first = _from_executor(index, count)
+        stuck = tried >= options.retry_cap
+        second = _from_step_evaluator(is_critical, stuck, index, count) if first == "step_evaluate" else None
+        rows.append(
+            {
+                "position": i,
+                "step_index": indices[i],
+                "function_name": function_of(record),
+                "success": record["success"],
+                "critical_failure": is_critical,
+                "attempts_at_step": tried,
+                "from_executor": first,
+                "from_step_evaluator": second,
+                "reached": reached,
+            }
+        )
         reached = reached and first == "step_evaluate" and second == "continue"
     return rows
+
+
+def _from_executor(index: int, count: int) -> str:
+    return "step_evaluate" if index <= count else "complete"
+
+
+def _from_step_evaluator(critical: bool, stuck: bool, index: int, count: int) -> str:
+    if critical:
+        return "abort"
+    if index >= count:
+        return "complete"
+    return "abort" if stuck else "continue"
 
 
 _NEEDED = (
@@ -230,15 +269,15 @@ def _step_count(state: Mapping[str, Any]) -> int:
     return len(steps) if isinstance(steps, (list, tuple)) else 0
 
 
-def _tried(history: list, index: int, options: Options) -> int:
+def _tried(newest_first: Iterable[StepRecord], index: int) -> int:
     """Count the newest records of one step that all failed, or all succeeded without moving `index` on."""
-    last = normalise_record(history[-1], options)
+    records = iter(newest_first)
+    last = next(records)
     failed, at = last["success"] is False, last["step_index"]
     if not failed and (at is None or index > at):
         return 1
-    count = 0
-    for raw in reversed(history):
-        record = normalise_record(raw, options)
+    count = 1
+    for record in records:
         same_step = record["step_index"] == at and ((at is not None and failed) or same_call(record, last))
         if record["success"] != last["success"] or not same_step:
             break

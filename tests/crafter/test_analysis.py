@@ -32,15 +32,16 @@ def traces(folder):
 
 
 @pytest.fixture(scope="module")
-def empty(tmp_path_factory):
-    return load(tmp_path_factory.mktemp("none"))
+def empty(traces):
+    return type(traces)(*(frame.iloc[:0] for frame in traces))
 
 
 def test_mean_scores_leave_out_aborted_traces_and_say_so(traces):
     table = analysis.mean_scores(traces.episodes).set_index("model_name")
     assert table["estimate"].to_dict() == pytest.approx({"alder $x$": 1.0, "birch": 0.9})
     assert table["n"].tolist() == [3, 3]
-    assert "missing" in table.loc["birch", "warning"]
+    assert table["aborted"].tolist() == [0, 1]
+    assert table.loc["birch", "warning"].endswith("left out: 1 aborted")
     assert analysis.best_model(table.reset_index())["model_name"] == "alder $x$"
 
 

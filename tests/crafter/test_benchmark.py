@@ -146,6 +146,13 @@ def test_folders_of_stats_name_method_and_seed(tmp_path):
     assert benchmark.crafter_score(tmp_path / "ppo" / "0" / "stats.jsonl").n_seeds == 1
 
 
+def test_files_of_stats_with_names_of_their_own_are_methods_of_their_own(tmp_path):
+    for method, coal in (("ppo", 1), ("dreamer", 0)):
+        (tmp_path / f"{method}.jsonl").write_text(json.dumps(stats_line(collect_coal=coal)))
+    (tmp_path / "stats.jsonl").write_text(json.dumps(stats_line(collect_wood=1)))
+    assert set(benchmark.crafter_scores(tmp_path)) == {"ppo", "dreamer", tmp_path.name}
+
+
 def test_broken_lines_of_stats_are_left_out_and_named(tmp_path):
     path = tmp_path / "stats.jsonl"
     path.write_text(json.dumps(stats_line(collect_coal=1)) + '\n{"length": 3}\n\n{"length": 50, "rew')

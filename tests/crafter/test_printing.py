@@ -91,29 +91,44 @@ def test_a_broken_trace_is_printed_with_its_cause(folder, capsys):
     )
 
 
-def test_a_folder_is_printed_as_ranking_totals_bands_and_ledger(folder, capsys):
+def test_a_folder_is_printed_as_answer_top_three_ranking_and_ledger(folder, capsys):
     print_evaluation_summary(evaluate_all_traces(folder))
     out = capsys.readouterr().out
-    ranks = [line.split() for line in out.splitlines()[2:5]]
-    assert ranks == [
-        ["1", "5.00", "+", "session_a.json"],
-        ["2", "1.55", "-----++----", "session_b.json"],
-        ["3", "0.00", "(no", "scored", "events)", "session_c.json"],
+    lines = out.splitlines()
+    assert lines[:2] == [
+        "📈 4 traces of 3 models",
+        "   Mean score: 3.85 [-1.10, 8.80] (95 % interval, n = 3)",
     ]
     for line in (
-        "   Traces: 3",
-        "   Mean score: 2.18 ± 1.48 (standard error, n = 3)",
-        "   Aborted: 1, counted as 0.00; mean score without: 3.27 ± 1.73",
-        "   Best: 5.00",
-        "   Worst: 0.00",
-        "   Easy achievements: 2",
-        "   Invalid actions: 9",
-        "     Excellent: 1 (multiple achievements)",
+        "   Note: fewer than 5 independent values: a rough interval",
+        "   Aborted: 1 of 4, left out; mean score with 1 at 0: 2.89 [-1.12, 6.90]",
+        "   Range: 1.55 to 5.00",
+        "   Median: 5.00",
+        "   Standard deviation: 1.99",
+        "   Positive: 3 of 3, 100 % [44, 100]",
+        "   Zero: 0 of 3, 0 % [0, 56]",
+        "   Negative: 0 of 3, 0 % [0, 56]",
+        "   Easy achievements: 2 × 1.0 = 2.00",
+        "   Medium achievements: 0 × 2.5 = 0.00",
+        "   Hard achievements: 2 × 5.0 = 10.00",
+        "   Invalid actions: 9 × -0.05 = -0.45",
+        "   Total: 11.55 points",
+        "     Excellent: 2 (multiple achievements)",
         "     Good: 1 (some achievements)",
-        "     Limited: 1 (few achievements)",
-        "📁 5 files: 3 used, 1 skipped, 1 failed",
+        "     Limited: 0 (few achievements)",
+        "   Flags: aborted 1, duplicate session 4",
+        "   1    5.00 points  session_e.json: 1 hard",
+        "   3    1.55 points  session_b.json: 2 easy, 9 invalid",
+        "📁 6 files: 4 used, 1 skipped, 1 failed",
     ):
         assert f"{line}\n" in out
+    ranking = [line.split() for line in lines[lines.index("🏆 Traces by score") + 2 :][:4]]
+    assert ranking == [
+        ["1", "5.00", "+", "session_e.json"],
+        ["2", "5.00", "+", "session_a.json"],
+        ["3", "1.55", "-----++----", "session_b.json"],
+        ["–", "(aborted)", "session_c.json"],
+    ]
     assert "config.json: not a session trace: neither session_id nor event_history is there\n" in out
     assert "session_d.json: JSONDecodeError" in out
 
@@ -122,34 +137,45 @@ def test_results_without_a_ledger_name_what_was_not_read(folder, capsys):
     print_evaluation_summary([evaluate_trace(folder / name) for name in ("session_d.json", "session_a.json")])
     assert "   not read: session_d.json: JSONDecodeError" in capsys.readouterr().out
     print_evaluation_summary([])
-    assert "   no traces\n" in capsys.readouterr().out
+    assert capsys.readouterr().out == "📈 no traces\n"
+
+
+def test_many_files_left_out_for_one_reason_are_counted_and_few_are_named(folder, capsys):
+    for i in range(6):
+        write(folder, [1], f"list_{i}.json")
+    print_evaluation_summary(evaluate_all_traces(folder))
+    out = capsys.readouterr().out
+    assert out.count("not a session trace: a JSON list") == 1
+    assert f"   skipped: 6 files, such as {folder}/list_0.json: not a session trace: a JSON list\n" in out
+    assert f"   failed: {folder}/session_d.json: JSONDecodeError" in out
 
 
 def test_the_command_scores_a_folder_and_breaks_it_down(folder):
     result = run(folder, "--by-difficulty")
     assert result.exit_code == 0
     lines = [line.split() for line in result.output.splitlines()]
-    assert ["alder", "1", "1.55", "2.00", "0.00", "0.00", "9.00"] in lines
-    assert ["hard", "2", "2.50", "±", "2.50", "0.00", "0.00", "0.50", "0.00"] in lines
+    assert ["alder", "1", "1.55", "–", "2.00", "0.00", "0.00", "9.00"] in [line[:8] for line in lines]
+    assert ["hard", "1", "5.00", "–", "0.00", "0.00", "1.00", "0.00"] in [line[:8] for line in lines]
     assert "Breakdown" not in result.output
-    assert run(folder, "--verbose").output.count("   Breakdown:\n") == 3
+    assert run(folder, "--verbose").output.count("   Breakdown:\n") == 4
 
 
-def test_groups_name_their_aborted_traces_and_give_the_means_without(tmp_path):
+def test_groups_leave_aborted_traces_out_and_give_the_means_with_them(tmp_path):
     for i, events in enumerate([[environment(0, [HARD])], [environment(0, [HARD])], []]):
         write(tmp_path, trace(*events, metadata=[config(model_name="alder", difficulty="hard")]), f"{i}.json")
     write(tmp_path, trace(metadata=[config(model_name="birch", difficulty="easy")]), "3.json")
     write(tmp_path, trace(environment(0, [EASY]), metadata=[config(model_name="cedar", difficulty="easy")]), "4.json")
     lines = [line.split() for line in run(tmp_path, "--by-difficulty").output.splitlines()]
+    starts = [line[:8] for line in lines]
     for name in ("alder", "hard"):
-        at = lines.index([name, "3", "3.33", "±", "1.67", "0.00", "0.00", "0.67", "0.00"])
-        assert lines[at + 1] == ["without", "1", "aborted", "2", "5.00", "±", "0.00", "0.00", "0.00", "1.00", "0.00"]
-    at = lines.index(["birch", "1", "0.00", "0.00", "0.00", "0.00", "0.00"])
-    assert lines[at + 1] == ["without", "1", "aborted", "0", "none"]
-    at = lines.index(["cedar", "1", "1.00", "1.00", "0.00", "0.00", "0.00"])
+        at = starts.index([name, "2", "5.00", "–", "0.00", "0.00", "1.00", "0.00"])
+        assert " ".join(lines[at][8:]) == "all values are equal: their spread can't be estimated; left out: 1 aborted"
+        assert lines[at + 1] == ["with", "1", "aborted", "at", "0", "3", "3.33", "[-3.84,", "10.50]"]
+    at = starts.index(["birch", "0", "–", "–", "–", "–", "–", "–"])
+    assert " ".join(lines[at][8:]) == "no trace has a score; left out: 1 aborted"
+    assert lines[at + 1] == ["with", "1", "aborted", "at", "0", "1", "0.00", "–"]
+    at = starts.index(["cedar", "1", "1.00", "–", "1.00", "0.00", "0.00", "0.00"])
     assert lines[at + 1] == []
-    heads = [" ".join(line) for line in lines if line[:2] == ["📈", "By"]]
-    assert [head.endswith("per trace; aborted traces count as 0.00)") for head in heads] == [True, True]
 
 
 def test_the_command_scores_one_file_and_writes_results(folder, tmp_path):
@@ -164,9 +190,14 @@ def test_the_command_scores_one_file_and_writes_results(folder, tmp_path):
     ("arguments", "message"),
     [
         (["{folder}/no"], "no such file or folder"),
-        (["{folder}", "--pattern", "x*"], "no files match x*"),
-        (["{folder}", "--pattern", "config*"], "no session trace could be read (not a session trace: neither"),
-        (["{folder}/session_d.json"], "no session trace could be read (JSONDecodeError"),
+        (["{folder}", "--pattern", "x*"], "no file matches x* (7 other files)"),
+        (["{folder}", "--pattern", "config*"], "of no kind that evalkit knows): not a session trace: neither session"),
+        (
+            ["{folder}/session_d.json"],
+            "session_d.json: no Crafter session trace could be read in it (1 file, broken or",
+        ),
+        (["{folder}/session_d.json"], ": JSONDecodeError: Input data was truncated"),
+        (["{folder}/below", "--no-recursive", "--pattern", "x*"], "no file matches x* (1 other file)"),
         (["{folder}", "--output", "{folder}/no/out.json"], "out.json: No such file or directory"),
     ],
 )
@@ -185,10 +216,10 @@ def test_text_of_traces_can_not_steer_a_terminal(tmp_path):
     assert "\u202e" not in output
 
 
-def test_the_command_imports_no_pandas_numpy_or_matplotlib(folder):
+def test_the_command_imports_no_pandas_numpy_or_matplotlib_for_one_trace(folder):
     code = (
         "import sys; from evalkit.cli import main\n"
-        f"main(['crafter', {str(folder)!r}, '--by-difficulty'], standalone_mode=False)\n"
+        f"main(['crafter', {str(folder / 'session_b.json')!r}], standalone_mode=False)\n"
         "print([m for m in ('pandas', 'numpy', 'matplotlib', 'scipy', 'IPython') if m in sys.modules])"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, encoding="utf-8")

@@ -6,6 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from evalkit.cli import main
+from evalkit.io import SourceError
+from evalkit.steps import load
 
 
 @pytest.fixture
@@ -22,18 +24,22 @@ def run():
 
 def test_a_history_is_shown_step_by_step(run):
     shown = run("samples:steps/typed.json")
-    assert "13 (attempt 5)  dea_split_by_condition" in shown
+    assert "\n1    1               process_cells" in shown
+    assert "\n18   14 (attempt 5)  dea_split_by_condition" in shown
     assert "21 records: 11 success, 3 silent failure, 5 failure, 1 critical failure, 1 skipped" in shown
     assert "success: 70% [48%, 85%] (14 of 20) reported, 55% [34%, 74%] (11 of 20) confirmed" in shown
-    assert "loop: 5 failures in a row of dea_split_by_condition, from record 13" in shown
-    assert "router: abort after record 15, the rest would not have run" in shown
+    assert "loop: 5 failures in a row of dea_split_by_condition, from record 14" in shown
+    assert "router: abort after record 16, the rest would not have run" in shown
     assert "1 file: 1 used, 0 skipped, 0 failed" in shown
 
 
 def test_several_histories_and_what_was_cut(run):
-    shown = run("samples:steps/typed.json", "samples:steps/execution_history.json")
-    assert "\ntyped.json" in f"\n{shown}"
+    files = ("samples:steps/typed.json", "samples:steps/execution_history.json")
+    shown = run(*files, "--details")
+    assert shown.index("all 2 histories ") < shown.index("\ntyped.json\n")
     assert "cut: 9 of 21 stored results" in shown
+    assert "\ntyped.json\n" not in run(*files)
+    assert "expected_cell_types" in run(*files, "--checks")
     assert "2 files: 2 used" in shown
 
 
@@ -44,10 +50,16 @@ def test_checks(run):
 
 
 def test_the_report_of_one_step(run):
-    shown = run("samples:steps/typed.json", "--step", "0")
-    assert "📊 STEP EVALUATION REPORT - Step 0" in shown
+    shown = run("samples:steps/typed.json", "--step", "1")
+    assert "typed.json: record 1 of 21\n" in shown
+    assert "📊 STEP EVALUATION REPORT - Step 1\n" in shown
     assert "      Discovered: 6 new cell types" in shown
-    assert "there is no record 99" in run("samples:steps", "--step", "99", code=2)
+    retried = run("samples:steps/typed.json", "--step", "15")
+    assert "typed.json: record 15 of 21, attempt 2\n" in retried
+    assert "📊 STEP EVALUATION REPORT - Step 14\n" in retried
+    assert run("samples:steps/typed.json", "--step", "21").startswith("typed.json: record 21 of 21\n")
+    assert "there is no record 99: the longest history has 21" in run("samples:steps", "--step", "99", code=2)
+    run("samples:steps", "--step", "0", code=2)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +84,7 @@ def test_spans_are_written(run, tmp_path):
         ("gone.json", None, "no such file or folder"),
         ("cut.json", '[{"function_name": "f"', "JSONDecodeError"),
         ("empty.json", "", "the file is empty"),
-        ("other.json", '{"a": 1}', "not an execution history"),
+        ("other.json", '{"a": 1}', "no execution history could be read in it (1 file, broken or of no kind"),
     ],
 )
 def test_a_file_without_a_history_is_one_line_and_exit_2(run, tmp_path, name, text, message):
@@ -84,18 +96,23 @@ def test_a_file_without_a_history_is_one_line_and_exit_2(run, tmp_path, name, te
     assert message in shown
 
 
-def test_a_folder_without_histories(run, tmp_path):
+def test_a_folder_of_another_kind_is_named_with_the_command_that_reads_it(run, tmp_path):
     (tmp_path / "a.txt").write_text("x")
-    assert "no execution history in it (1 file" in run(tmp_path, code=2) or "not an execution" in run(tmp_path, code=2)
-    (tmp_path / "b.txt").write_text("x")
-    assert "no execution history in it (2 files: 0 used, 2 skipped, 0 failed)" in run(tmp_path, code=2)
+    (tmp_path / "trace.json").write_text('{"session_metadata": [], "event_history": []}')
+    for more in ([], ["--step", "1"], ["--checks"], ["--output", tmp_path / "steps.csv"]):
+        shown = run(tmp_path, *more, code=2)
+        assert "no execution history could be read in it (2 files; 1 looks like a Crafter session trace)" in shown
+        assert "`evalkit crafter` reads those" in shown
+    assert not (tmp_path / "steps.csv").exists()
+    with pytest.raises(SourceError, match="Crafter session trace"):
+        load(tmp_path)
 
 
 def test_broken_files_beside_good_ones_are_named(run, tmp_path):
     (tmp_path / "good.json").write_text('[{"function_name": "f", "success": true, "result_summary": "x"}]')
     (tmp_path / "bad.json").write_text("[")
     shown = run(tmp_path)
-    assert "1 records: 1 success" in shown
+    assert "1 record: 1 success" in shown
     assert "bad.json: JSONDecodeError" in shown
 
 
@@ -114,7 +131,7 @@ def test_text_from_logs_cannot_reach_the_terminal_as_codes(run, tmp_path):
         {"function_name": "f", "success": True, "result_summary": hostile, "parameters": {}},
     ]
     (tmp_path / "h.json").write_text(json.dumps(records))
-    for more in ([], ["--checks"], ["--step", "0"]):
+    for more in ([], ["--checks"], ["--step", "1"], ["--details"]):
         shown = run(tmp_path, *more)
         assert not {"\x1b", "\x07", "\r", "\u202e"} & set(shown)
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.steps import Options, check, evaluate_history, evaluate_step, evaluates, normalise_history
+from evalkit.steps import Options, check, evaluate_history, evaluate_step, evaluates, normalise_history, steps_df
 from evalkit.steps.registry import EVALUATORS, evaluator_for
 from tests.steps.cases import CELLS, COUNTS, ENRICHMENT, EXPRESSION
 
@@ -160,7 +160,7 @@ STRUCTURES = [
      {}, "partial", ["go: 1 significant terms, but 2 are listed"]),
     ("perform_enrichment_analyses", {"go": {"top_terms": []}}, {}, "partial", ["go: the number"]),
     ("perform_enrichment_analyses", {"go": "oops"}, {}, "partial", ["go: not a structure"]),
-    ("perform_enrichment_analyses", {"status": "cached_result"}, {}, "partial", ["only a status"]),
+    ("perform_enrichment_analyses", {"status": "cached_result"}, {}, "none", ["only a status"]),
     ("perform_enrichment_analyses", "Error", {}, "none", ["the result is str"]),
     ("dea_split_by_condition", EXPRESSION, {}, "complete", []),
     ("dea_split_by_condition", EXPRESSION["dea_results"], {}, "complete", []),
@@ -182,8 +182,8 @@ def test_structures_are_checked(make, function, result, parameters, completeness
     assert found["data_completeness"] == completeness
     assert len(found["parsing_issues"]) == len(issues)
     assert all(found.startswith(start) for found, start in zip(found["parsing_issues"], issues, strict=True))
-    quality = "unexpected_structure" if completeness == "none" else "high_structured_access"
-    assert found["data_quality"] == quality
+    unexpected = bool(issues) and issues[0].startswith("the result is")
+    assert found["data_quality"] == ("unexpected_structure" if unexpected else "high_structured_access")
 
 
 @pytest.mark.parametrize(
@@ -266,13 +266,137 @@ def test_discovered_cell_types_are_compared_with_the_expected(make):
     [
         ("Process cells completed, but no new cell types were discovered.", "no_new_cell_types"),
         ("Process cells failed: x", "failed"),
+        ("Error: no markers", "failed"),
         ({"status": "leaf_node"}, "leaf_node"),
         ({"status": "insufficient_markers"}, "insufficient_markers"),
+        ("{'status': 'no_cells_found', 'cell_type': 'B cell'}", "no_cells_found"),
+        ("group_to_cell_type = {}", "empty_mapping"),
         ("something else", "unknown"),
+        (None, "no_result"),
     ],
 )
 def test_how_a_discovery_ended(make, result, status):
-    assert evaluate_step(make("process_cells", result))["process_cells_evaluation"]["discovery_status"] == status
+    for kind in (None, "structured"):
+        evaluation = evaluate_step(make("process_cells", result, kind=kind))
+        assert evaluation["process_cells_evaluation"]["discovery_status"] == status
+        assert evaluation["process_cells_evaluation"]["discovered_cell_types"] == []
+        assert evaluation["data_completeness"] == ("complete" if status == "unknown" else "none")
+        assert (evaluation["verdict"] == "success") is (status in ("no_new_cell_types", "leaf_node", "unknown"))
+        [discovery] = [check for check in evaluation["checks"] if check["name"] == "discovery"]
+        assert discovery["label"] == status
+        assert discovery["score"] == (None if status in ("leaf_node", "unknown") else 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "types"),
+    [
+        ("Discovered new cell type: T cell", ["T cell"]),
+        ("✅ discovered new cell type : T cell.\nDiscovered new cell type: B cell\nDone.", ["T cell", "B cell"]),
+        ("Discovered new cell type: CD4-positive, alpha-beta T cell", ["CD4-positive, alpha-beta T cell"]),
+        ("Discovered new cell type: A. Discovered new cell type: B", ["A", "B"]),
+        ("Discovered new cell types: T cell, B cell", ["T cell", "B cell"]),
+        ("Discovered new cell types: ['T cell', 'B cell']", ["T cell", "B cell"]),
+        ({"status": "completed", "message": "Discovered new cell type: T cell"}, ["T cell"]),
+    ],
+)
+def test_discoveries_in_words_are_read(make, text, types):
+    evaluation = evaluate_step(make("process_cells", text))
+    found = evaluation["process_cells_evaluation"]
+    assert (found["discovery_status"], found["discovered_cell_types"]) == ("discovered", types)
+    assert (found["cell_type_count"], found["group_count"]) == (len(types), None)
+    assert (evaluation["verdict"], evaluation["data_completeness"]) == ("success", "complete")
+
+
+def test_a_name_at_the_cut_is_no_name(make):
+    text = "Discovered new cell type: T cell\nDiscovered new cell type: B ce"
+    record = make("process_cells", text, kind="text") | {"result_metadata": {"truncated": [900, len(text)]}}
+    found = evaluate_step(record)["process_cells_evaluation"]
+    assert (found["discovered_cell_types"], found["partial"], found["cell_type_count"]) == (["T cell"], True, None)
+
+
+CUT = [
+    ("process_cells", "Annotating the clusters of PBMC with 1200 cells and their mark"),
+    ("process_cells", "Process cells completed. group_to_cell_type = {"),
+    ("process_cells", CELLS[:-20]),
+    ("perform_enrichment_analyses", "{'formatted_summary': 'many words, and th"),
+    ("perform_enrichment_analyses", "no brackets at all"),
+    ("perform_enrichment_analyses", str(ENRICHMENT)[:130]),
+    ("dea_split_by_condition", str(EXPRESSION)[:60]),
+    ("compare_cell_counts", str(COUNTS)[:70]),
+    ("search_enrichment_semantic", "{'search_results': {'results': [{'term': 'a'}, {'te"),
+]
+
+
+@pytest.mark.parametrize(("function", "text"), CUT)
+@pytest.mark.parametrize("kind", ["text", "structured"])
+def test_a_cut_result_is_limited_and_what_is_not_known_of_it_is_unknown(make, function, text, kind):
+    step = {"parameters": {"analyses": ["go", "kegg"]}, "expected_children": ["T cell", "B cell", "NK cell"]}
+    record = make(function, text, kind=kind, **step) | {"result_metadata": {"truncated": [900, len(text)]}}
+    evaluation = evaluate_step(record)
+    assert (evaluation["verdict"], evaluation["truncated"]) == ("success", True)
+    assert (evaluation["data_quality"], evaluation["data_completeness"]) == ("legacy_text_parsing", "limited")
+    assert evaluation["parsing_issues"] == ["truncation_likely"]
+    scores = {check["name"]: check["score"] for check in evaluation["checks"]}
+    assert 0 not in [scores[name] for name in scores if name not in ("text_kept", "structure")]
+    cells = evaluation.get("process_cells_evaluation", {"discovery_status": "unknown", "cell_type_count": None})
+    assert cells["discovery_status"] == ("discovered" if cells.get("discovered_cell_types") else "unknown")
+    assert cells["cell_type_count"] is None
+    assert cells.get("missing_children") is None
+    enrichment = evaluation.get("enrichment_evaluation", {"total_significant_pathways": None, "concerns": []})
+    assert enrichment["total_significant_pathways"] is None
+    assert "No method has a result" not in enrichment["concerns"]
+    [row] = steps_df([record]).to_dict("records")
+    assert (row["truncated"], row["data_completeness"]) == (True, "limited")
+
+
+@pytest.mark.parametrize("text", ["{'type': 'dotplot', 'html': '<div>xxxx", "{'title': 'T cell', 'ht"])
+def test_a_plot_whose_html_was_cut_away_is_unknown_and_no_failure(make, text):
+    record = make("display_x", text, kind="visualization") | {"result_metadata": {"truncated": [900, len(text)]}}
+    evaluation = evaluate_step(record)
+    judged = evaluation["visualization_evaluation"]
+    assert (judged["type"], judged["status"], judged["plots"], judged["html_generated"]) == (
+        "unknown", "unknown", None, None,
+    )  # fmt: skip
+    assert evaluation["verdict"] == "success"
+    assert {check["score"] for check in evaluation["checks"] if check["name"] == "plot"} == {None}
+
+
+SIGNIFICANT = [
+    # a method's entry: whether it counts as successful
+    ({"top_terms": ["a"], "top_pvalues": [0.1], "total_significant": 1}, True),
+    ({"total_significant": 5}, True),  # the count is known, the list was not kept
+    ({"top_terms": ["a"], "top_pvalues": [0.1]}, True),  # the list is there, the count is not
+    ({"top_terms": [], "top_pvalues": [], "total_significant": 0}, False),
+    ({"top_terms": [], "top_pvalues": [], "total_significant": 5}, False),  # the list is whole, and empty
+    ({"top_terms": ["a"], "top_pvalues": [0.9], "total_significant": 0}, False),
+    ({}, False),
+]
+
+
+@pytest.mark.parametrize(("entry", "successful"), SIGNIFICANT)
+def test_a_method_is_successful_only_where_it_has_terms(make, entry, successful):
+    found = evaluate_step(make("perform_enrichment_analyses", {"go": entry}, kind="structured"))
+    assert found["enrichment_evaluation"]["successful_methods"] == ["GO"] * successful
+
+
+def test_a_count_without_any_listed_term_is_an_issue(make):
+    entry = {"top_terms": [], "top_pvalues": [], "total_significant": 5}
+    found = evaluate_step(make("perform_enrichment_analyses", {"go": entry}, kind="structured"))
+    assert found["parsing_issues"] == ["go: 5 significant terms, but none is listed"]
+    assert found["data_completeness"] == "partial"
+
+
+def test_an_error_beside_data_leaves_the_data_complete(make):
+    found = evaluate_step(make("compare_cell_counts", COUNTS, kind="structured", error="late"))
+    assert (found["verdict"], found["data_completeness"]) == ("silent failure", "complete")
+    empty = evaluate_step(make("compare_cell_counts", {}, kind="structured", error="late"))
+    assert (empty["verdict"], empty["data_completeness"]) == ("silent failure", "none")
+
+
+def test_failed_statuses_are_options(make):
+    record = make("process_cells", {"status": "leaf_node"})
+    assert evaluate_step(record)["verdict"] == "success"
+    assert evaluate_step(record, {}, Options(failed_statuses=("leaf_.*",)))["verdict"] == "silent failure"
 
 
 def test_counts_and_search(make):

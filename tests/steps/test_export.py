@@ -89,4 +89,4 @@ def test_any_history_is_exported(records):
 
 def test_a_file_name_that_is_not_utf8_can_be_written(tmp_path):
     write_otlp([History("caf\udce9.json", "", load_history(SAMPLE))], tmp_path / "o.otlp.json")
-    assert "caf\ufffd.json" in (tmp_path / "o.otlp.json").read_text(encoding="utf-8")
+    assert "caf\\\\udce9.json" in (tmp_path / "o.otlp.json").read_text(encoding="utf-8")

@@ -55,7 +55,7 @@ def test_nothing_to_draw_is_said(logs):
     ):
         assert [text.get_text() for text in drawn(ax).texts] == ["no steps of this kind"]
     assert figures.describe_timeline(steps) == "Timeline of 0 records: none."
-    assert contents.focus(none) == []
+    assert analysis.focus(steps, none) == []
     assert "0 histories" in describe.source(none)
     assert describe.routing(contents.routing(none)) == "No records to route."
 
@@ -79,8 +79,8 @@ def test_sentences_say_what_tables_hold(logs):
     one = [history for history in logs.histories if history.label == "typed.json"]
     text = describe.routing(contents.routing(one))
     assert text.startswith(
-        "After record 15 (dea_split_by_condition) the router says abort: the step was tried too often."
+        "After record 16 (dea_split_by_condition) the router says abort: the step was tried too often."
     )
     assert "made for demonstration" in describe.source(logs.histories, "samples:steps")
     assert "made for demonstration" not in describe.source(logs.histories, "/my/folder")
-    assert describe.changes(logs.steps, "") == "No second history was named."
+    assert describe.changes(contents.changes(logs.steps, logs.steps.iloc[:0]), one, []).startswith("Nothing to compare")

@@ -14,7 +14,7 @@ def report(record):
 def test_an_enrichment(make):
     assert report(make("perform_enrichment_analyses", ENRICHMENT, kind="structured", index=4)) == [
         RULE,
-        "📊 STEP EVALUATION REPORT - Step 4",
+        "📊 STEP EVALUATION REPORT - Step 5",
         RULE,
         "Function: perform_enrichment_analyses",
         "Success: ✅ (True)",
@@ -92,6 +92,11 @@ def test_control_characters_never_reach_the_terminal(make, capsys):
     assert "\x1b" not in shown
     assert "\x07" not in shown
     assert "red line" in shown
+
+
+def test_steps_count_from_one(make):
+    titles = [report(make("f", "x", index=index))[1] for index in (0, 20)]
+    assert titles == ["📊 STEP EVALUATION REPORT - Step 1", "📊 STEP EVALUATION REPORT - Step 21"]
 
 
 def test_an_evaluation_of_nothing_is_printed():

@@ -23,12 +23,17 @@ KEYS = {"result_type", "result", "result_summary", "result_metadata"}
 LONG = "x" * 1234
 PAGE = "<html><body>" + LONG + "</body></html>"
 
+MANY = {
+    "search_results": {"query": "immune", "total_matches": 90, "results": [{"term": f"term {i}"} for i in range(90)]}
+}
+
 STORED = [
     # function, result, success: type, result, summary, metadata
     ("perform_enrichment_analyses", ENRICHMENT, True, "structured", ENRICHMENT, None, {}),
     ("dea_split_by_condition", EXPRESSION, True, "structured", EXPRESSION, "DEA: Analysis completed", {}),
-    ("process_cells", CELLS, True, "structured", CELLS, "Process cells: Discovery completed", {}),
+    ("process_cells", CELLS, True, "structured", CELLS, "Process cells: Discovery completed: T cell, B cell", {}),
     ("compare_cell_counts", COUNTS, True, "structured", COUNTS, str(COUNTS)[:100], {}),
+    ("search_enrichment_semantic", MANY, True, "structured", MANY, None, {}),
     ("dea_split_by_condition", {}, True, "structured", {}, "{}", {}),
     ("process_cells", None, True, "structured", None, "Success", {}),
     (
@@ -37,7 +42,7 @@ STORED = [
         True,
         "visualization",
         PAGE,
-        PAGE[:100],
+        "Visualization: 1 plot (html, 1260 characters)",
         {"type": "html", "html_length": 1260, "plots": 1},
     ),
     ("display_dotplot", None, True, "visualization", None, "Success", {"type": "none", "html_length": 0, "plots": 0}),
@@ -88,16 +93,39 @@ def test_a_failed_step_is_never_stored_as_success():
             assert "Success" not in json.dumps(stored)
 
 
+NOTHING_NEW = "Process cells completed, but no new cell types were discovered."
+SEARCH = {"search_results": {"total_matches": 2, "results": [{"term": "a"}, {"term": "b"}]}}
 SUMMARIES = [
     ("perform_enrichment_analyses", ENRICHMENT, "Enrichment: GO: 12 terms, KEGG: 3 terms, GSEA: 0 terms"),
     ("perform_enrichment_analyses", {"go": {"top_terms": ["a"]}}, "Enrichment: GO: unknown number of terms"),
-    ("perform_enrichment_analyses", {"status": "needs_processing"}, "{'status': 'needs_processing'}"),
+    ("perform_enrichment_analyses", {"status": "needs_processing"}, "Enrichment: No results (needs_processing)"),
+    ("process_cells", "Discovered new cell type: NK cell", "Process cells: Discovery completed: NK cell"),
+    ("process_cells", "group_to_cell_type = {'0': 'T c", "group_to_cell_type = {'0': 'T c"),
+    ("process_cells", "group_to_cell_type = {}", "group_to_cell_type = {}"),
+    ("process_cells", {"status": "no_cells_found"}, "Process cells: No cell types discovered (no_cells_found)"),
+    ("process_cells", {"status": "insufficient_markers"},
+     "Process cells: No cell types discovered (insufficient_markers)"),
+    ("process_cells", NOTHING_NEW, "Process cells: No new cell types discovered"),
+    ("process_cells", "something else", "something else"),
+    ("process_cells", {"group_to_cell_type": {i: f"cell type number {i}" for i in range(30)}},
+     "Process cells: Discovery completed: " + ", ".join(f"cell type number {i}" for i in range(5)) + " and 25 more"),
+    ("dea_split_by_condition", {"dea_results": []}, "DEA: No conditions compared"),
+    ("dea_split_by_condition", {"status": "insufficient_cells"}, "DEA: No results (insufficient_cells)"),
+    ("dea_split_by_condition", "free text", "free text"),
+    ("search_enrichment_semantic", SEARCH, "Search: 2 matches: a, b"),
+    ("search_enrichment_semantic", {"message": "no index yet", "total_matches": 0}, "Search: 0 matches (no index yet)"),
+    ("search_enrichment_semantic", {"error": "x", "results": []}, "{'error': 'x', 'results': []}"),
+    ("display_x", {"multiple_plots": True, "plots": [{"html": PAGE}] * 2},
+     "Visualization: 2 plots (html, 2520 characters)"),
+    ("display_x", {"type": "file_ref", "path": "a.html"}, "Visualization: 1 plot in a file (a.html)"),
+    ("display_x", "data:image/png;base64,AA", "Visualization: 1 plot (image)"),
+    ("display_x", "Dotplot not available", "Dotplot not available"),
     ("process_cells", "Process cells failed: no markers", "Process cells failed: no markers"),
-    ("process_cells", {"status": "leaf_node"}, "Process cells: Discovery completed"),
+    ("process_cells", {"status": "leaf_node"}, "Process cells: No cell types discovered (leaf_node)"),
     ("compare_cell_counts", "Error: nothing", "Error: nothing"),
     ("other", LONG, LONG[:100]),
     ("other", None, "Success"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("function", "result", "summary"), SUMMARIES)

@@ -10,23 +10,24 @@ from evalkit.steps import checks_df, compare_histories, load, save_history, step
 from evalkit.steps.analysis import (
     confirmed_success,
     failure_kinds,
+    focus,
     storage_comparison,
     success_rates,
     truncation,
     verdict_counts,
 )
+from evalkit.steps.comparison import COMPARISON_COLUMNS
 from evalkit.steps.contents import (
     adherence,
     annotations,
     coverage,
     enrichments,
-    focus,
     loops,
     routing,
     short_steps,
     steps_of,
 )
-from evalkit.steps.table import CHECK_COLUMNS, COMPARISON_COLUMNS, STEP_COLUMNS
+from evalkit.steps.table import CHECK_COLUMNS, STEP_COLUMNS
 from tests.steps.cases import CELLS, ENRICHMENT, EXPRESSION
 from tests.steps.test_evaluators import JSON, RECORD
 
@@ -205,7 +206,7 @@ def load_records(records, plan=None):
 
 def test_tables_of_what_histories_hold(folder):
     logs = load(folder)
-    one = focus(logs.histories)
+    one = focus(logs.steps, logs.histories)
     assert [history.label for history in one] == ["a.json"]
     assert len(steps_of(logs.steps, one)) == 8
     found = enrichments(one)
@@ -214,7 +215,10 @@ def test_tables_of_what_histories_hold(folder):
     assert annotations(one)["discovered"].tolist() == [["T cell", "B cell"]]
     assert loops(one)[["position", "length"]].to_numpy().tolist() == [[2, 3]]
     assert routing(one)["reached"].sum() == 5
-    assert short_steps(logs.steps)["remark"].notna().sum() == 6
+    shown = short_steps(logs.steps).iloc[:8]
+    assert shown[["record", "step"]].to_numpy().tolist()[2:5] == [[3, 3], [4, 3], [5, 3]]
+    assert shown["remark"].tolist()[0] == "Process cells: Discovery completed: T cell, B cell"
+    assert shown["remark"].tolist()[2] == "No cells of type 'B cell'"
     cells = coverage(one).set_index(["cell_type", "analysis"])["status"].to_dict()
     assert cells[("T cell", "perform_enrichment_analyses")] == "success"
     assert cells[("B cell", "dea_split_by_condition")] == "failure"

@@ -17,6 +17,16 @@ SILENT = [
     ("display_dotplot", "Success", "no plot"),  # what shape A made of None
     ("process_cells", "Process cells failed: no markers", "no markers"),
     ("process_cells", None, "no result"),
+    ("process_cells", {"status": "no_cells_found"}, "no_cells_found"),
+    ("process_cells", {"status": "no_cells_found", "message": "none of 354"}, "no_cells_found (none of 354)"),
+    ("process_cells", "{'status': 'no_cells_found', 'cell_type': 'B cell'}", "no_cells_found"),
+    ("process_cells", {"status": "insufficient_markers"}, "insufficient_markers"),
+    ("process_cells", {"status": "cell_type_not_found"}, "cell_type_not_found"),
+    ("process_cells", {"status": "Annotation failed"}, "Annotation failed"),
+    ("process_cells", "Process cells completed. group_to_cell_type = {}", "no group of cells was named"),
+    ("process_cells", {"group_to_cell_type": {}}, "no group of cells was named"),
+    ("dea_split_by_condition", {"status": "insufficient_cells", "dea_results": []}, "insufficient_cells"),
+    ("search_enrichment_semantic", None, "no result"),
     ("dea_split_by_condition", {}, "no result"),
     ("dea_split_by_condition", None, "no result"),
     ("dea_split_by_condition", "Success", "no result"),  # what shape A made of {} and None
@@ -37,6 +47,12 @@ LOUD = [
     ("process_cells", CELLS),
     ("process_cells", "Process cells completed, but no new cell types were discovered."),
     ("process_cells", {"status": "leaf_node"}),
+    ("process_cells", {"status": "leaf_node", "group_to_cell_type": {}}),
+    ("process_cells", "Discovered new cell type: T cell"),
+    ("process_cells", {"status": "no_new_cell_types"}),
+    ("process_cells", {"status": "insufficient_markers", "group_to_cell_type": {"0": "T cell"}}),
+    ("process_cells", "group_to_cell_type = {"),  # cut right behind the bracket
+    ("other", {"status": "failed"}),  # what its status means is not known
     ("dea_split_by_condition", {"dea_results": []}),
     ("perform_enrichment_analyses", {"status": "needs_processing"}),
     ("perform_enrichment_analyses", {"error": None, "go": {}}),

@@ -223,7 +223,7 @@ def test_without_a_history_there_is_nothing_to_judge():
         }
 
 
-def test_the_node_judges_the_newest_record_once_and_changes_nothing(caplog):
+def test_the_node_judges_the_newest_record_once_and_changes_nothing(caplog, capsys):
     history = record_execution({}, {"function_name": "process_cells"}, CELLS, True)
     history = record_execution({"execution_history": history}, {"function_name": "f"}, None, False, "no")
     state = {"execution_history": history, "step_evaluation_history": [{"old": 1}], "execution_plan": {"steps": [{}]}}
@@ -234,9 +234,39 @@ def test_the_node_judges_the_newest_record_once_and_changes_nothing(caplog):
     assert set(update) == {"last_step_evaluation", "step_evaluation_history"}
     assert [one["function_name"] for one in update["step_evaluation_history"]] == ["f"]
     assert "success False" in caplog.text
+    assert "STEP EVALUATION REPORT - Step 2" in caplog.text
+    assert capsys.readouterr().out == ""
     again = step_evaluator_node({**state, **update})
     assert set(again) == {"last_step_evaluation"}
     assert again["last_step_evaluation"]["attempts_at_step"] == 2
+
+
+@pytest.mark.parametrize(
+    ("state", "argument", "printed"),
+    [
+        ({}, {}, False),
+        ({}, {"print_report": True}, True),
+        ({"print_report": True}, {}, True),
+        ({"print_report": True}, {"print_report": False}, False),
+        ({"print_report": False}, {"print_report": True}, True),
+    ],
+)
+def test_the_node_prints_its_report_when_asked_and_logs_it_otherwise(caplog, capsys, state, argument, printed):
+    history = record_execution({}, {"function_name": "f"}, "x", True)
+    with caplog.at_level(logging.INFO, "evalkit.steps.workflow"):
+        step_evaluator_node({"execution_history": history, **state}, **argument)
+    out = capsys.readouterr().out
+    assert ("STEP EVALUATION REPORT - Step 1\n" in out, "STEP EVALUATION REPORT" in caplog.text) == (
+        printed,
+        not printed,
+    )
+
+
+def test_a_graph_prints_reports_when_its_state_says_so(nodes, capsys):
+    pytest.importorskip("langgraph", reason="needs the extra 'workflow'")
+    made, _ = nodes([DONE, DONE])
+    build_workflow(made).invoke({"question": "q", "print_report": True})
+    assert capsys.readouterr().out.count("STEP EVALUATION REPORT") == 2
 
 
 def test_a_history_begun_anew_is_judged_again():

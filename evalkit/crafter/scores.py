@@ -1,0 +1,206 @@
+"""Estimates of scores from the frame of episodes: what the terminal, the notebooks and the pages say."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import pandas as pd
+
+from evalkit.crafter.parse import UNKNOWN
+from evalkit.crafter.scoring import DIGITS, WEIGHTS
+from evalkit.crafter.table import order_difficulties
+from evalkit.stats import estimate_by
+from evalkit.stats.intervals import NO_VALUES
+
+HOOKS = {f"{name}s": name.replace("_", " ").removesuffix(" achievement") for name in WEIGHTS}
+NO_SCORE, ABORTED = "no trace has a score", "aborted"
+
+
+def mean_scores(episodes: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
+    """Estimate the mean score per group; episodes of one task count as one cluster.
+
+    Aborted traces have no score and are left out; see `with_aborted_at_zero`.
+
+    Parameters
+    ----------
+    episodes : DataFrame
+    by : str or list of str
+        Columns of the groups; an empty list gives one row for all episodes.
+
+    Returns
+    -------
+    DataFrame
+        `by`, n (episodes with a score), n_clusters, estimate, low, high, std (of the sample; missing for one score),
+        minimum, median, maximum (all in points), aborted (episodes), method, warning. NaN where no trace has a score.
+    """
+    rows = with_worlds(episodes)
+    table = estimates(rows, by, "score")
+    groups = _groups(rows, by)
+    spread = groups["score"].agg(std="std", minimum="min", median="median", maximum="max")
+    spread["aborted"] = groups["flag_aborted"].sum()
+    for place, name in enumerate(spread, start=table.columns.get_loc("high") + 1):
+        table.insert(place, name, spread[name].to_numpy())
+    return table
+
+
+def with_aborted_at_zero(episodes: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
+    """Estimate the mean score per group as it were with the aborted traces at 0.
+
+    Returns
+    -------
+    DataFrame
+        `by`, aborted (episodes), n (all episodes), n_clusters, estimate, low, high, method, warning; a row for each
+        group with aborted traces.
+    """
+    rows = with_worlds(episodes)
+    table = estimates(rows.assign(score=rows["score"].mask(rows["flag_aborted"], 0.0)), by, "score")
+    table.insert(table.columns.get_loc("n"), "aborted", _groups(rows, by)["flag_aborted"].sum().to_numpy())
+    return table[table["aborted"] > 0].reset_index(drop=True)
+
+
+def sign_shares(episodes: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
+    """Estimate the shares of episodes with a positive, a zero and a negative score.
+
+    Returns
+    -------
+    DataFrame
+        `by`, sign (positive, zero, negative), episodes, n (episodes with a score), n_clusters, estimate, low, high,
+        method, warning.
+    """
+    by = [by] if isinstance(by, str) else list(by)
+    rows = with_worlds(episodes)
+    points = rows["score"].round(DIGITS)
+    signs = {"positive": points > 0, "zero": points == 0, "negative": points < 0}
+    parts = [rows.assign(sign=sign, is_so=so.astype("boolean").mask(points.isna())) for sign, so in signs.items()]
+    long = pd.concat(parts) if len(rows) else parts[0]
+    long["sign"] = pd.Categorical(long["sign"], categories=list(signs), ordered=True)
+    table = estimates(long, [*by, "sign"], "is_so", "proportion")
+    counts = (table["estimate"] * table["n"]).round().astype("Int64")
+    table.insert(table.columns.get_loc("n"), "episodes", counts)
+    return table
+
+
+def best_model(scores: pd.DataFrame) -> pd.Series:
+    """Choose the row for the headline: the named model with the highest mean score.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        As `mean_scores` gives it by model_name.
+
+    Returns
+    -------
+    Series
+        A row of `scores` with a `label`, which says what the number is. Where no named model has a score, the mean of
+        those that name none; else NaN, and the label says why.
+    """
+    scored = scores.dropna(subset="estimate")
+    named = scored[scored["model_name"] != UNKNOWN]
+    if len(named):
+        best = named.loc[named["estimate"].idxmax()]
+        return pd.concat([best, pd.Series({"label": f"highest mean score: {best['model_name']}"})])
+    if len(scored):
+        return pd.concat([scored.iloc[0], pd.Series({"label": "mean score; no trace with a score names its model"})])
+    nothing = {"model_name": None, "estimate": math.nan, "low": math.nan, "high": math.nan, "n": 0, "method": ""}
+    return pd.Series(nothing | {"label": f"mean score: {NO_SCORE}"}, dtype=object)
+
+
+def breakdown(
+    episodes: pd.DataFrame, by: str | Sequence[str] = "model_name", weights: Mapping[str, float] = WEIGHTS
+) -> pd.DataFrame:
+    """Estimate the mean count per episode of each kind of hook, and add up counts and points.
+
+    Parameters
+    ----------
+    episodes : DataFrame
+    by : str or list of str
+    weights : mapping
+        Those the episodes were scored with.
+
+    Returns
+    -------
+    DataFrame
+        `by`, hook (easy, medium, hard, invalid action), n, n_clusters, estimate, low, high, method, warning, total
+        (count; missing where no trace has a score), points (total × weight).
+    """
+    by = [by] if isinstance(by, str) else list(by)
+    rows = with_worlds(episodes)
+    long = rows.melt(id_vars=[*by, "world"], value_vars=list(HOOKS), var_name="hook", value_name="count")
+    long["count"] = long["count"].astype("Float64")
+    long["hook"] = pd.Categorical(long["hook"].map(HOOKS), categories=list(HOOKS.values()), ordered=True)
+    table = estimates(long, [*by, "hook"], "count")
+    table["total"] = _groups(long, [*by, "hook"])["count"].sum(min_count=1).astype("Int64").to_numpy()
+    points = {hook: weights[column.removesuffix("s")] for column, hook in HOOKS.items()}
+    table["points"] = table["total"].astype("float64") * table["hook"].astype("str").map(points).astype("float64")
+    return table
+
+
+def counting_totals(episodes: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
+    """Add up the scores by either way of counting.
+
+    Returns
+    -------
+    DataFrame
+        `by`, n (episodes with a score), differ (episodes of which the two scores differ), by_achievement and by_hook
+        (points; missing where no trace has a score).
+    """
+    rows = with_worlds(episodes)
+    columns = {"by_achievement": "score_by_achievement", "by_hook": "score_by_hook"}
+    gap = (rows["score_by_achievement"] - rows["score_by_hook"]).round(DIGITS)
+    groups = _groups(rows.assign(differ=gap.notna() & (gap != 0)), by)
+    totals = {name: groups[column].sum(min_count=1).round(DIGITS) for name, column in columns.items()}
+    out = pd.DataFrame({"n": groups["score"].count(), "differ": groups["differ"].sum(), **totals})
+    return out.reset_index(drop=not by)
+
+
+def with_worlds(rows: pd.DataFrame) -> pd.DataFrame:
+    """Add the column `world`: the task where it is known, else the trace itself; put difficulties in their order."""
+    order = pd.CategoricalDtype(order_difficulties(rows["difficulty"]), ordered=True)
+    return rows.assign(world=rows["task_id"].fillna(rows["source"]), difficulty=rows["difficulty"].astype(order))
+
+
+def estimates(
+    rows: pd.DataFrame,
+    by: str | Sequence[str],
+    value: str,
+    kind: Literal["mean", "proportion"] = "mean",
+    *,
+    none: str = NO_SCORE,
+    missing: str = ABORTED,
+) -> pd.DataFrame:
+    """Estimate per group, worlds being the clusters; `warning` says `none` without values, and how many are `missing`.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        With `world`.
+    by, value, kind
+        As for `evalkit.stats.estimate_by`.
+    none, missing : str
+        Why there is no value at all, and what the episodes without one are.
+    """
+    table = estimate_by(rows, by, value, clusters="world", kind=kind)
+    warning = table["warning"].str.replace(NO_VALUES, none, regex=False)
+    left_out = rf"left out: \1 {missing}"
+    return table.assign(warning=warning.str.replace(r"(\d+) values? left out as missing", left_out, regex=True))
+
+
+def number(value: float) -> str:
+    """Write points with two decimals, and never as -0.00; a missing value as ``–``."""
+    return "–" if pd.isna(value) else f"{round(value, 2) + 0.0:.2f}"
+
+
+def interval_text(row: Mapping[str, Any]) -> str:
+    """Write an estimate with its interval, as far as there is one."""
+    return " ".join(cell for cell in interval_cells(row, "none") if cell != "–")
+
+
+def interval_cells(row: Mapping[str, Any], missing: str = "–") -> tuple[str, str]:
+    """Write an estimate and its interval; ``–`` for what there is not."""
+    bounds = "–" if pd.isna(row["low"]) else f"[{number(row['low'])}, {number(row['high'])}]"
+    return missing if pd.isna(row["estimate"]) else number(row["estimate"]), bounds
+
+
+def _groups(rows: pd.DataFrame, by: str | Sequence[str]) -> "pd.api.typing.DataFrameGroupBy":
+    """Group rows as `estimate_by` does, so that what is computed of the groups stands in its order."""
+    return rows.groupby(by if len(by) else lambda _: 0, sort=True, dropna=False, observed=True)

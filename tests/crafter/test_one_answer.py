@@ -1,0 +1,399 @@
+"""Terminal, `load` with analysis, notebook, page and following give one answer to one question."""
+
+import math
+import re
+import statistics
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalkit import crafter
+from evalkit.cli import main
+from evalkit.crafter import analysis, benchmark, evaluate_all_traces, figures, load, print_breakdown
+from evalkit.crafter import print_evaluation_summary as print_summary
+from evalkit.crafter.follow import Following
+from evalkit.crafter.table import EPISODES, episodes_of_results
+from evalkit.io import SourceError
+from evalkit.reports import plan
+from evalkit.reports import run as run_reports
+from tests.crafter.traces import config, environment, hook, runtime, trace, write
+
+NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "crafter_scores.ipynb"
+INVALID = hook("invalid_action")
+EASY, TWO = hook("easy_achievement", ["collect_wood"]), hook("easy_achievement", ["collect_wood", "place_table"])
+HARD = hook("hard_achievement", ["defeat_zombie"])
+UNNAMED = hook("easy_achievement")
+
+
+def put(folder, name, *hooks, model="alder", difficulty="easy", task=None, aborted=False):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    events = [] if aborted else [environment(0, hooks), runtime(1)]
+    metadata = [config(model_name=model, difficulty=difficulty, task_instance_id=task)]
+    return write(path.parent, trace(*events, metadata=metadata, session_id=name), path.name)
+
+
+@pytest.fixture
+def mixed(tmp_path):
+    """A good, an aborted and a nested trace."""
+    put(tmp_path, "good.json", HARD, TWO)
+    put(tmp_path, "aborted.json", aborted=True)
+    put(tmp_path, "below/nested.json", INVALID, model="birch", difficulty="hard")
+    return tmp_path
+
+
+def command(*arguments):
+    result = CliRunner().invoke(main, ["crafter", *map(str, arguments)])
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def report(source, output, **parameters):
+    """Make one report: its headline and its tables."""
+    made = plan([str(NOTEBOOK)], values={"traces": str(source), **parameters})
+    summary = run_reports(made, output=output, jobs=1, say=lambda line: None)
+    assert summary.failed == []
+    tables = {path.name.split(".")[-2]: pd.read_csv(path) for path in output.rglob("*.csv")}
+    return next(output.rglob("crafter_scores/*.html")).read_text(), tables
+
+
+def mean_line(text):
+    """Find n, mean and interval in what a door says of all traces together."""
+    found = re.search(r"[Mm]ean score:? (-?[\d.]+) \[(-?[\d.]+), (-?[\d.]+)\]", text)
+    return [float(number) for number in found.groups()]
+
+
+def test_all_doors_give_the_same_mean_interval_and_n(mixed, tmp_path_factory, capsys):
+    episodes = load(mixed).episodes
+    (row,) = analysis.mean_scores(episodes, []).to_dict("records")
+    assert (row["n"], row["aborted"], row["estimate"]) == (2, 1, pytest.approx((7 - 0.05) / 2))
+    answer = [round(row[key], 2) for key in ("estimate", "low", "high")]
+    out = command(mixed)
+    assert mean_line(out) == answer
+    assert "(95 % interval, n = 2)" in out
+    print_summary(evaluate_all_traces(mixed))
+    assert mean_line(capsys.readouterr().out) == answer
+    assert mean_line(Following(mixed).look().text) == answer
+    page, tables = report(mixed, tmp_path_factory.mktemp("report"))
+    assert f"{row['estimate']:.2f} [{row['low']:.2f}, {row['high']:.2f}]" in page
+    expected = analysis.mean_scores(episodes)
+    pd.testing.assert_frame_equal(tables["scores"], expected, check_dtype=False)
+    lines = [line.split() for line in out.splitlines()]
+    for group in expected.to_dict("records"):
+        assert [group["model_name"], str(group["n"]), f"{group['estimate']:.2f}"] in [line[:3] for line in lines]
+
+
+def test_aborted_traces_are_counted_and_every_door_says_what_they_would_change(mixed, tmp_path_factory):
+    (row,) = analysis.with_aborted_at_zero(load(mixed).episodes, []).to_dict("records")
+    assert (row["aborted"], row["n"], row["estimate"]) == (1, 3, pytest.approx((7 - 0.05) / 3))
+    text = f"1 of 3, left out; mean score with 1 at 0: 2.32 [{row['low']:.2f}, {row['high']:.2f}]"
+    assert f"   Aborted: {text}\n" in command(mixed)
+    assert f"\naborted: {text}\n" in Following(mixed).look().text
+    page, _ = report(mixed, tmp_path_factory.mktemp("report"))
+    assert f"1 of them aborted and left out of all means ({text.partition('; ')[2]})" in page
+    assert list(analysis.with_aborted_at_zero(load(mixed).episodes)["model_name"]) == ["alder"]
+
+
+def test_every_door_reads_folders_below_unless_told_not_to(mixed, tmp_path_factory):
+    for recursive, n in ((True, 3), (False, 2)):
+        option = [] if recursive else ["--no-recursive"]
+        assert f"📈 {n} traces" in command(mixed, *option)
+        assert len(evaluate_all_traces(mixed, recursive=recursive)) == n
+        assert len(load(mixed, recursive=recursive).ledger) == n
+        assert f"{n} files: {n} used" in Following(mixed, recursive=recursive).look().text
+        _, tables = report(mixed, tmp_path_factory.mktemp("report"), recursive=recursive)
+        assert len(tables["episodes"]) == n
+
+
+def test_a_dataset_is_read_whole_or_not_at_all(mixed, tmp_path_factory):
+    made = tmp_path_factory.mktemp("dataset") / "made"
+    crafter.collect(mixed, made)
+    assert evaluate_all_traces(made) == evaluate_all_traces(mixed)
+    for door in (load, evaluate_all_traces):
+        with pytest.raises(SourceError, match="a dataset holds the folders below too"):
+            door(made, recursive=False)
+
+
+SHARED = "organisation/a-family-of-models-of-one-name-"  # 44 characters
+
+
+@pytest.mark.parametrize(
+    "models",
+    [(f"{SHARED}one", f"{SHARED}two"), (f"{SHARED}1{SHARED}", f"{SHARED}2{SHARED}"), ("a\x1bb", "a\x07b")],
+    ids=["same start", "same start and end", "same where it is plain"],
+)
+def test_models_are_told_apart_by_their_whole_names(models, tmp_path, capsys):
+    put(tmp_path, "a.json", EASY, model=models[0])
+    put(tmp_path, "b.json", INVALID, model=models[1])
+    table = analysis.mean_scores(load(tmp_path).episodes).set_index("model_name")["estimate"]
+    assert table.to_dict() == {models[0]: 1.0, models[1]: -0.05}
+    print_breakdown(evaluate_all_traces(tmp_path), "model_name")
+    for text in (command(tmp_path), capsys.readouterr().out, Following(tmp_path).look().text):
+        lines = text[text.index("📈 By model") :].splitlines()[2:4]
+        assert {score for line in lines for score in re.findall(r" (-?\d\.\d\d)  ", line)[:1]} == {"1.00", "-0.05"}
+        assert len({line.split("  ")[1].strip() for line in lines}) == 2
+
+
+def drawn(ax):
+    texts = [text.get_text() for text in ax.get_yticklabels() + ax.get_xticklabels()]
+    return texts + [text.get_text() for legend in ax.figure.legends for text in legend.get_texts()]
+
+
+def test_no_figure_gives_two_models_one_label(tmp_path):
+    models = [f"{SHARED}1{SHARED}", f"{SHARED}2{SHARED}"]
+    for i, model in enumerate(models):
+        put(tmp_path, f"{i}.json", *[EASY] * (i + 1), model=model)
+    episodes, _, achievements, _ = load(tmp_path)
+    scores = analysis.mean_scores(episodes)
+    by_difficulty = analysis.mean_scores(episodes, ["difficulty", "model_name"])
+    curve = analysis.unlock_curve(achievements, episodes)
+    for ax in (
+        figures.scores(episodes, scores),
+        figures.breakdown(analysis.breakdown(episodes)),
+        figures.achievements(analysis.achievement_rates(achievements)),
+        figures.unlocks(curve),
+        figures.trajectories(episodes),
+        figures.estimates(by_difficulty, "difficulty", "model_name", xlabel="score"),
+        figures.against_references(analysis.progressions(episodes), benchmark.reference_scores(), xlabel="score"),
+    ):
+        for number in "12":
+            assert sum(f"name-{number}org" in text for text in drawn(ax)) == 1
+
+
+def test_files_of_one_base_name_are_named_by_the_shortest_path_that_tells_them_apart(tmp_path, capsys):
+    for i, folder in enumerate(("a/run", "b/run", "b/other")):
+        put(tmp_path, f"{folder}/trace.json", *[EASY] * (3 - i))
+    put(tmp_path, "b/own.json", INVALID)
+    names = ["a/run/trace.json", "b/run/trace.json", "other/trace.json", "own.json"]
+    out = command(tmp_path)
+    ranking = out[out.index("🏆") :].splitlines()[2:6]
+    assert [line.split()[-1] for line in ranking] == names
+    assert [line.split()[3].rstrip(":") for line in out[out.index("🥇") :].splitlines()[1:4]] == names[:3]
+    assert analysis.best_and_worst(load(tmp_path).episodes)["source"].tolist() == names
+    results = evaluate_all_traces(tmp_path)
+    assert len({result["source"] for result in results}) == 4
+    assert analysis.mean_scores(episodes_of_results(results), [])["n_clusters"].item() == 4
+    print_summary([{key: value for key, value in result.items() if key != "source"} for result in results])
+    assert "n = 4)" in capsys.readouterr().out  # three base names of one, and still four traces
+
+
+def test_difficulties_stand_in_their_natural_order_everywhere(tmp_path):
+    for name in ("unknown", "hard", "zen", "medium", "easy", "brutal"):
+        put(tmp_path, f"{name}.json", EASY, difficulty=name)
+    order = ["easy", "medium", "hard", "brutal", "zen", "unknown"]
+    episodes = load(tmp_path).episodes
+    assert analysis.mean_scores(episodes, "difficulty")["difficulty"].tolist() == order
+    assert analysis.band_counts(episodes, "difficulty")["difficulty"].tolist() == order
+    for text in (command(tmp_path, "--by-difficulty"), Following(tmp_path, by_difficulty=True).look().text):
+        lines = text[text.index("📈 By difficulty") :].splitlines()[2:8]
+        assert [line.split()[0] for line in lines] == order
+    with pytest.raises(SourceError, match="there are easy, medium, hard, brutal, zen, unknown"):
+        load(tmp_path, difficulty="no")
+
+
+def test_the_summary_says_what_a_plain_count_says(tmp_path):
+    points = [7.5, 7.5, 2.5, 0.0, -0.05, -0.1]
+    hooks = [[HARD, hook("medium_achievement", ["eat_cow"])]] * 2
+    hooks += [[hook("medium_achievement", ["eat_cow"])], [EASY, *[INVALID] * 20], [INVALID], [INVALID, INVALID]]
+    for i, own in enumerate(hooks):
+        put(tmp_path, f"{i}.json", *own)
+    out = command(tmp_path)
+    for line in (
+        f"Mean score: {statistics.mean(points):.2f} [",
+        "Range: -0.10 to 7.50",
+        f"Median: {statistics.median(points):.2f}",
+        f"Standard deviation: {statistics.stdev(points):.2f}",
+        "Positive: 3 of 6, 50 % [",
+        "Zero: 1 of 6, 17 % [",
+        "Negative: 2 of 6, 33 % [",
+        "Easy achievements: 1 × 1.0 = 1.00",
+        "Medium achievements: 3 × 2.5 = 7.50",
+        "Hard achievements: 2 × 5.0 = 10.00",
+        "Invalid actions: 23 × -0.05 = -1.15",
+        f"Total: {sum(points):.2f} points",
+        "1    7.50 points  0.json: 1 medium, 1 hard",
+        "2    7.50 points  1.json: 1 medium, 1 hard",
+        "3    2.50 points  2.json: 1 medium",
+    ):
+        assert f"   {line}" in out
+    positions = [out.index(head) for head in ("Mean score:", "🥇 Top 3", "🏆 Traces by score", "📁 6 files")]
+    assert positions == sorted(positions)
+    scores = analysis.mean_scores(load(tmp_path).episodes).iloc[0]
+    assert scores[["minimum", "median", "maximum"]].tolist() == [min(points), statistics.median(points), max(points)]
+    totals = analysis.breakdown(load(tmp_path).episodes, []).set_index("hook")
+    assert totals["points"].to_dict() == pytest.approx(
+        {"easy": 1.0, "medium": 7.5, "hard": 10.0, "invalid action": -1.15}
+    )
+
+
+def test_own_weights_give_the_points_of_a_summary(tmp_path, capsys):
+    put(tmp_path, "a.json", HARD, INVALID)
+    print_summary(evaluate_all_traces(tmp_path, weights={"hard_achievement": 7, "invalid_action": -1}))
+    out = capsys.readouterr().out
+    assert "   Hard achievements: 1 × 7 = 7.00\n" in out
+    assert "   Invalid actions: 1 × -1 = -1.00\n" in out
+    print_summary([*evaluate_all_traces(tmp_path), *evaluate_all_traces(tmp_path, weights={"hard_achievement": 7})])
+    assert "   Hard achievements: 2\n" in capsys.readouterr().out  # of two weights, no points
+
+
+def test_where_the_ways_of_counting_differ_every_summary_says_so(tmp_path_factory, capsys):
+    both = ("268.95 points; 255.95 counting every hook once", "(8 of 15 traces differ)")
+    other = "255.95 points; 268.95 counting every achievement that a hook names"
+    episodes = load("samples:crafter").episodes
+    assert analysis.describe_counting(episodes) == " ".join(both)
+    by_model = analysis.counting_totals(episodes).set_index("model_name")
+    assert by_model["differ"].to_dict() == {"random": 0, "scripted-forager": 4, "scripted-miner": 4}
+    assert f"   Total: {' '.join(both)}\n" in command("samples:crafter")
+    assert f"   Total: {other} {both[1]}\n" in command("samples:crafter", "--counting", "hook")
+    for counting, text in (("achievement", both[0]), ("hook", other)):
+        page, tables = report("samples:crafter", tmp_path_factory.mktemp("report"), counting=counting)
+        assert text in page
+        assert tables["episodes"]["score"].sum() == pytest.approx(float(text.split()[0]))
+    for counting, line in (("achievement", "   Per hook: 40.10 ("), ("hook", "   Per achievement: 43.60 (")):
+        (result,) = evaluate_all_traces("samples:crafter", "*1_scripted-miner.json", counting=counting)
+        crafter.print_trace_evaluation(result)
+        assert line in capsys.readouterr().out
+    (same,) = evaluate_all_traces("samples:crafter", "*5_scripted-miner.json")
+    crafter.print_trace_evaluation(same)
+    assert "Per hook" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda folder: None, "no Crafter session trace in it: there is no file"),
+        (lambda folder: (folder / "a.json").write_text("{"), "(1 file, broken or of no kind that evalkit knows): JSON"),
+        (
+            lambda folder: (folder / "a.json").write_text('{"memory": "", "turns": [{"role": "user"}]}'),
+            "looks like a Mindcraft agent log); `evalkit mindcraft` reads those",
+        ),
+        (lambda folder: (folder / "a.eval").write_text("x"), "broken or of no kind that evalkit knows); none is named"),
+    ],
+    ids=["empty", "broken", "of another kind", "other names"],
+)
+def test_a_source_without_any_trace_ends_every_door_with_one_sentence(make, message, tmp_path, tmp_path_factory):
+    make(tmp_path)
+    with pytest.raises(SourceError, match=re.escape(message)):
+        load(tmp_path)
+    assert evaluate_all_traces(tmp_path) == []
+    output = tmp_path_factory.mktemp("out")
+    result = CliRunner().invoke(main, ["crafter", str(tmp_path), "--output", str(output / "x.json")])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert not (output / "x.json").exists()
+    made = CliRunner().invoke(main, ["report", str(NOTEBOOK), "-p", "traces", str(tmp_path), "-o", str(output)])
+    assert made.exit_code == 2
+    assert not list(output.rglob("*.csv"))
+
+
+@pytest.fixture
+def unscored(tmp_path):
+    """One model whose only trace was aborted, and one with a score and without a name."""
+    put(tmp_path, "a.json", aborted=True)
+    put(tmp_path, "b.json", HARD, model=None)
+    return load(tmp_path)
+
+
+def test_a_model_without_a_score_is_missing_with_its_reason(unscored):
+    episodes, _, achievements, _ = unscored
+    tables = {
+        "scores": analysis.mean_scores(episodes),
+        "breakdown": analysis.breakdown(episodes),
+        "signs": analysis.sign_shares(episodes),
+        "progression": analysis.progressions(episodes),
+        "rates": analysis.achievement_rates(achievements),
+        "curve": analysis.unlock_curve(achievements, episodes),
+        "official": analysis.official_scores(achievements),
+    }
+    for name, table in tables.items():
+        own = table[table["model_name"] == "alder"]
+        assert len(own), name
+        assert own["estimate"].isna().all(), name
+        assert (own["n"] == 0).all(), name
+        assert own["warning"].str.match("no trace (has a score|can tell what was unlocked)").all(), name
+    assert tables["breakdown"].query("model_name == 'alder'")["total"].isna().all()
+    suspects = analysis.suspect_share(episodes).set_index("model_name").loc["alder"]
+    assert suspects[["invalid_actions", "suspect", "share", "mean_score"]].isna().all()
+    assert suspects["warning"] == "no trace has a score"
+    words = figures.describe_estimates(tables["scores"], "model_name")
+    assert "alder: no trace has a score" in words
+    assert "alder: no trace can tell" in figures.describe_achievements(tables["rates"])
+    ax = figures.scores(episodes, tables["scores"])
+    assert "no trace has a score" in [text.get_text() for text in ax.texts]
+
+
+def scores_of(**means):
+    rows = [
+        {"model_name": name, "estimate": mean, "low": math.nan, "high": math.nan, "n": 1}
+        for name, mean in means.items()
+    ]
+    return pd.DataFrame(rows, columns=["model_name", "estimate", "low", "high", "n"])
+
+
+@pytest.mark.parametrize(
+    ("means", "estimate", "label"),
+    [
+        ({"alder": 1.0, "birch": 2.0}, 2.0, "highest mean score: birch"),
+        ({"alder": 1.0, "unknown": 2.0, "birch": math.nan}, 1.0, "highest mean score: alder"),
+        ({"alder": math.nan, "unknown": 2.0}, 2.0, "mean score; no trace with a score names its model"),
+        ({"alder": math.nan}, None, "mean score: no trace has a score"),
+        ({}, None, "mean score: no trace has a score"),
+    ],
+)
+def test_the_headline_names_a_model_that_has_a_name_and_a_score(means, estimate, label):
+    best = analysis.best_model(scores_of(**means))
+    assert best["label"] == label
+    assert best["estimate"] == estimate if estimate is not None else math.isnan(best["estimate"])
+
+
+def test_a_report_on_nothing_scored_claims_nothing(tmp_path, tmp_path_factory):
+    put(tmp_path, "a.json", aborted=True)
+    page, tables = report(tmp_path, tmp_path_factory.mktemp("report"))
+    assert "mean score: no trace has a score" in page
+    assert tables["scores"]["estimate"].isna().all()
+    assert "Mean score: none (n = 0; no trace has a score)" in command(tmp_path)
+
+
+@pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside another trace"])
+def test_a_hook_without_names_leaves_rates_open_and_fails_nothing(beside, tmp_path, tmp_path_factory):
+    put(tmp_path, "a.json", EASY, UNNAMED)
+    if beside:
+        put(tmp_path, "b.json", INVALID)
+    episodes, _, achievements, _ = load(tmp_path)
+    (official,) = analysis.official_scores(achievements).to_dict("records")
+    rates = analysis.achievement_rates(achievements).set_index("achievement")
+    curve = analysis.unlock_curve(achievements, episodes)
+    n = int(beside)
+    assert (official["n"], rates["n"].unique().tolist(), curve["n"].unique().tolist()) == (n, [n], [n])
+    if beside:
+        assert official["estimate"] == rates.loc["collect_wood", "estimate"] == 0.0  # what the other trace can tell
+        assert official["warning"] == "left out: 1 that can't tell what was unlocked"
+    else:
+        assert math.isnan(official["estimate"])
+        assert official["warning"] == "no trace can tell what was unlocked"
+    report(tmp_path, tmp_path_factory.mktemp("report"))
+
+
+HOOKS = st.lists(st.sampled_from([EASY, TWO, HARD, INVALID, UNNAMED]), max_size=6)
+TRACES = st.lists(st.tuples(HOOKS, st.sampled_from(["a", "b", None]), st.booleans()), min_size=1, max_size=5)
+
+
+@settings(max_examples=20)
+@given(TRACES, st.sampled_from(["achievement", "hook"]))
+def test_results_and_frames_are_the_same_episodes(tmp_path_factory, traces, counting):
+    folder = tmp_path_factory.mktemp("traces")
+    for i, (hooks, task, aborted) in enumerate(traces):
+        put(folder, f"{i}.json", *hooks, model=f"m{i % 2}", task=task, aborted=aborted)
+    loaded = load(folder, counting=counting).episodes.set_index("source")
+    made = episodes_of_results(evaluate_all_traces(folder, counting=counting)).set_index("source").loc[loaded.index]
+    left_out = {"agent_type", "turns", "actions", "unlocked", "progression"}  # which results don't hold
+    columns = [c.name for c in EPISODES if c.name not in left_out | {"source"} and not c.name.endswith("_tokens")]
+    pd.testing.assert_frame_equal(loaded[columns], made[columns])
+    for by in ([], "model_name", "difficulty"):
+        pd.testing.assert_frame_equal(
+            analysis.mean_scores(loaded.reset_index(), by), analysis.mean_scores(made.reset_index(), by)
+        )

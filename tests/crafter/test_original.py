@@ -1,0 +1,219 @@
+"""`counting="hook"` beside the original trace_eval: what it said of the samples, and the script itself where it is."""
+
+import importlib.util
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalkit.crafter import ACHIEVEMENTS, WEIGHTS, evaluate_all_traces, evaluate_event, evaluate_trace, load
+from evalkit.io import list_files
+from tests.crafter.traces import TRACES, environment, hook, needs_traces, runtime, trace, write
+
+SCRIPT = Path(__file__).resolve().parents[3] / "shared" / "originals" / "crafter" / "trace_eval_OLD.py"
+needs_script = pytest.mark.skipif(not SCRIPT.is_file(), reason="the original script is not here")
+
+KEYS = ("total_score", "counts", "trajectory", "num_events", "trace_file")
+
+# what the script printed for the samples: score, easy, medium, hard, invalid, events, trajectory
+RECORDED = {
+    "session_crafter_episode_1_random.json": (-2.2, 0, 0, 0, 44, 24, "------------"),
+    "session_crafter_episode_1_scripted-forager.json": (12.5, 3, 4, 0, 10, 60, "++-+-+-+++------"),
+    "session_crafter_episode_1_scripted-miner.json": (40.1, 4, 5, 5, 28, 98, "+-++++-+++---+-+-+--+--+----+"),
+    "session_crafter_episode_2_random.json": (-1.5, 1, 0, 0, 50, 24, "--------+----"),
+    "session_crafter_episode_2_scripted-forager.json": (12.35, 4, 4, 0, 33, 60, "+-+-++--+++----------"),
+    "session_crafter_episode_2_scripted-miner.json": (36.35, 5, 5, 4, 23, 100, "++-+-+++-+-+-+----++-+--+-----"),
+    "session_crafter_episode_3_random.json": (-1.0, 1, 0, 0, 40, 24, "----------+--"),
+    "session_crafter_episode_3_scripted-forager.json": (13.95, 5, 4, 0, 21, 60, "+-+++-+--++-+------"),
+    "session_crafter_episode_3_scripted-miner.json": (43.45, 4, 6, 5, 11, 100, "+-+++-+-++-+-++-+--+--+-+"),
+    "session_crafter_episode_4_random.json": (-1.35, 1, 0, 0, 47, 24, "------------+"),
+    "session_crafter_episode_4_scripted-forager.json": (17.8, 4, 4, 1, 24, 60, "-+-++--+---++-+-----"),
+    "session_crafter_episode_4_scripted-miner.json": (32.95, 4, 6, 3, 21, 100, "+-++++++-+-+--++--+-+----"),
+    "session_crafter_episode_5_random.json": (2.5, 2, 1, 0, 40, 24, "----+---+---+--"),
+    "session_crafter_episode_5_scripted-forager.json": (14.65, 5, 4, 0, 7, 60, "-+-+++--++++-"),
+    "session_crafter_episode_5_scripted-miner.json": (35.4, 5, 5, 4, 42, 100, "++++----+++-+-+------+-----+--+--+-+"),
+}
+
+
+@pytest.fixture(scope="session")
+def script():
+    """The original, imported by its path."""
+    spec = importlib.util.spec_from_file_location("trace_eval", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def numbers(result):
+    return {key: result[key] for key in KEYS}
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_samples_score_per_hook_as_recorded_from_the_original(name):
+    score, *counts, events, trajectory = RECORDED[name]
+    (path,) = [path for path in list_files("samples:crafter") if path.endswith(f"/{name}")]
+    result = evaluate_trace(path, counting="hook")
+    assert result["total_score"] == pytest.approx(score, abs=1e-9)
+    assert [result["counts"].get(key, 0) for key in WEIGHTS] == counts
+    assert (result["num_events"], result["trajectory"], result["flags"]) == (events, trajectory, [])
+
+
+def test_every_sample_is_recorded():
+    assert {result["trace_file"] for result in evaluate_all_traces("samples:crafter")} == set(RECORDED)
+
+
+def assert_as_original(script, path):
+    """Compare exactly, unless points are flagged as coming from hooks that the script does not know."""
+    ours = evaluate_trace(path, counting="hook")
+    theirs = script.evaluate_trace(Path(path))
+    if "unknown_to_original" in ours["flags"]:
+        assert sum(ours["counts"].values()) > sum(theirs["counts"].values())
+        return
+    assert numbers(ours) == theirs
+
+
+@needs_script
+@pytest.mark.parametrize("path", list_files("samples:crafter", "*.json"), ids=lambda path: Path(path).stem)
+def test_samples_score_per_hook_exactly_as_in_the_original(path, script):
+    assert_as_original(script, path)
+
+
+@needs_script
+@needs_traces
+def test_real_traces_score_per_hook_exactly_as_in_the_original(script):
+    flagged = {}
+    for path in sorted(TRACES.glob("*.json")):
+        if path.stat().st_size:
+            assert_as_original(script, path)
+            flagged[path.name[:31]] = "unknown_to_original" in evaluate_trace(path, counting="hook")["flags"]
+    assert [name for name, is_so in flagged.items() if is_so] == ["session_crafter_episode_1_2d103"]
+
+
+@needs_script
+def test_a_folder_ranks_per_hook_as_in_the_original(script, tmp_path):
+    easy, invalid = hook("easy_achievement", ["collect_wood", "place_table"]), hook("invalid_action")
+    for i, events in enumerate([[environment(0, [easy])], [environment(0, [easy, invalid])], [runtime(0, [invalid])]]):
+        write(tmp_path, trace(*events), f"{i}.json")
+    (tmp_path / "below").mkdir()
+    write(tmp_path / "below", trace(environment(0, [easy])), "3.json")
+    write(tmp_path, trace(), "4.json")
+    ours = evaluate_all_traces(tmp_path, counting="hook", recursive=False)
+    assert [numbers(result) for result in ours] == script.evaluate_all_traces(tmp_path)
+
+
+FACTS = {
+    "achievement and invalid action": (["easy_achievement", "invalid_action"], 0.95, "-"),
+    "invalid action and achievement": (["invalid_action", "easy_achievement"], 0.95, "+"),
+    "more lost than gained": (["easy_achievement", *["invalid_action"] * 21, "easy_achievement"], 0.95, "+"),
+    "only unknown hooks": (["inventory_increase"], 0.0, ""),
+    "no hooks": ([], 0.0, ""),
+}
+
+
+@pytest.mark.parametrize("case", FACTS)
+def test_per_hook_the_last_scored_hook_gives_the_symbol(case):
+    names, score, symbol = FACTS[case]
+    found = evaluate_event(environment(0, [hook(name, ["collect_wood"]) for name in names]), counting="hook")
+    assert found.score == pytest.approx(score)
+    assert found.symbol == symbol
+
+
+def test_per_hook_an_event_whose_points_cancel_has_no_symbol(tmp_path):
+    weights = {"easy_achievement": 1.0, "invalid_action": -1.0}
+    both = environment(0, [hook("easy_achievement", ["collect_wood"]), hook("invalid_action")])
+    assert evaluate_event(both, weights, "hook") == (0.0, "")
+    assert evaluate_event(both, weights) == (0.0, "0")
+    write(tmp_path, trace(both))
+    (row,) = load(tmp_path, weights=weights, counting="hook").events.to_dict("records")
+    assert row["score"] == 0.0
+    assert row["symbol"] != row["symbol"]
+
+
+@pytest.mark.parametrize(
+    ("event", "score"),
+    [
+        (environment(0, [hook("easy_achievements", ["collect_wood"])]), 1.0),
+        (environment(0, [hook("new_achievement", ["collect_wood", "eat_cow", "eat_plant"])]), 3.5),
+        ({"hooks_triggered": ["hard_achievement", "invalid_action"]}, 4.95),
+        (environment(0, status={"collect_wood": True}, before={"collect_wood": False}), 1.0),
+    ],
+    ids=["plural", "without difficulty", "hooks_triggered", "from states"],
+)
+def test_hooks_the_original_does_not_know_keep_their_scores_and_are_flagged_per_hook(event, score, tmp_path):
+    path = write(tmp_path, trace(event))
+    result = evaluate_trace(path, counting="hook")
+    assert result["total_score"] == pytest.approx(score)
+    assert "unknown_to_original" in result["flags"]
+    assert load(tmp_path, counting="hook").episodes["flag_unknown_to_original"].tolist() == [True]
+    assert "unknown_to_original" not in evaluate_trace(path)["flags"]
+
+
+def test_a_hook_without_points_flags_nothing(tmp_path):
+    both = [hook("new_achievement", ["collect_wood"]), hook("easy_achievement", ["collect_wood"])]
+    others = [hook("new_achievement", ["fly"]), hook("inventory_increase")]
+    result = evaluate_trace(write(tmp_path, trace(environment(0, both), environment(1, others))), counting="hook")
+    assert (result["total_score"], result["trajectory"]) == (1.0, "+")
+    assert "unknown_to_original" not in result["flags"]
+
+
+KNOWN = st.sampled_from(list(WEIGHTS))
+OTHER = st.sampled_from(["new_achievement", "easy_achievements", "Invalid-Action", "inventory_increase", "", "a"])
+NAMES = st.lists(st.sampled_from([*ACHIEVEMENTS, "fly"]), max_size=3)
+DATA = st.none() | st.fixed_dictionaries({}, optional={"achievements": st.none() | NAMES | st.just(5)})
+ENTRIES = st.fixed_dictionaries(
+    {}, optional={"hook_name": KNOWN | KNOWN | KNOWN | OTHER | st.none() | st.just(7), "data": DATA}
+)
+STATE = st.dictionaries(st.sampled_from(ACHIEVEMENTS), st.booleans(), max_size=3)
+SHOWN = st.builds(lambda status: {"public_state": {"achievements_status": status}}, STATE)
+EVENTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "event_metadata": st.lists(ENTRIES, max_size=25) | st.lists(ENTRIES, max_size=3) | st.none(),
+        "hooks_triggered": st.none() | st.lists(KNOWN | OTHER, max_size=2),
+        "actions": st.none() | st.lists(st.integers(0, 16), max_size=3) | st.just("odd"),
+        "reward": st.none() | st.floats(allow_nan=False),
+        "metadata": st.none() | st.fixed_dictionaries({"turn": st.integers() | st.just(1.5) | st.none()}),
+        "system_state_after": st.none() | SHOWN,
+    },
+)
+OF_SCRIPT = st.fixed_dictionaries(
+    {}, optional={"event_metadata": st.lists(st.builds(hook, KNOWN, NAMES), max_size=40), "reward": st.just(0.0)}
+)
+
+
+def assert_generated(script, events):
+    with tempfile.TemporaryDirectory() as folder:
+        path = write(folder, trace(*events))
+        try:
+            script.evaluate_trace(path)
+        except Exception:  # such as event_metadata that is null
+            assert isinstance(evaluate_trace(path, counting="hook")["total_score"], float)
+        else:
+            assert_as_original(script, path)
+        return evaluate_trace(path, counting="hook")["flags"]
+
+
+@needs_script
+@given(st.lists(EVENTS, max_size=6))
+def test_generated_traces_score_per_hook_exactly_as_in_the_original(script, events):
+    assert_generated(script, events)
+
+
+@needs_script
+@given(st.lists(OF_SCRIPT, max_size=6))
+def test_no_trace_of_the_original_s_own_hooks_is_flagged(script, events):
+    assert "unknown_to_original" not in assert_generated(script, events)
+
+
+@given(st.lists(OF_SCRIPT, max_size=6))
+def test_both_scores_of_a_trace_are_those_of_either_counting(events):
+    with tempfile.TemporaryDirectory() as folder:
+        path = write(folder, trace(*events))
+        by_achievement, by_hook = evaluate_trace(path), evaluate_trace(path, counting="hook")
+    for result in (by_achievement, by_hook):
+        assert result["score_by_achievement"] == by_achievement["total_score"]
+        assert result["score_by_hook"] == by_hook["total_score"]
+    assert json.dumps(by_achievement["session_id"]) == json.dumps(by_hook["session_id"])
