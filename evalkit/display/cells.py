@@ -30,7 +30,7 @@ from evalkit.display.style import (
     nothing_to_draw,
     themed,
 )
-from evalkit.display.words import describe_value, name_of, number
+from evalkit.display.words import describe_value, name_of, names_of, number, size_of
 
 _Cell = Mapping[Hashable, Any]
 _DARK = "#1a1a1a"  # words on cells of any lighter colour: not a tone, as the cells keep their colour on dark pages
@@ -149,7 +149,7 @@ def _shade(value: Any) -> float:
 def _text(cell: _Cell, value: str, percent: bool, signed: bool, digits: int, kinds: Mapping[Any, Look] | None) -> str:
     if kinds:
         return kinds[cell[value]].text if cell[value] in kinds else "?"
-    shown, n = number(cell[value]), number(cell.get("n"))
+    shown, n = number(cell[value]), size_of(cell)
     size = "" if n is None or signed else f" ({n:.0f})"
     if shown is None:
         return f"–{size}"
@@ -198,15 +198,15 @@ def _cover(ax: Axes, x: int, y: int, tip: str, href: str, *, framed: bool) -> No
 
 
 def _name_cells(ax: Axes, rows: list, columns: list) -> None:
-    texts = labels([name_of(name) for name in columns], 20)
+    texts = labels(names_of(columns), 20)
     turned = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if max(map(len, texts)) > 6 else {}
     ax.set_xticks(np.arange(len(columns)) + 0.5, texts, **turned)
-    ax.set_yticks(np.arange(len(rows)) + 0.5, labels([name_of(name) for name in rows]), rotation=0)
+    ax.set_yticks(np.arange(len(rows)) + 0.5, labels(names_of(rows)), rotation=0)
     ax.tick_params(length=0)
 
 
 def _new_axes(rows: list, columns: list, longest: int, handles: list) -> Axes:
     width = 2.6 + max(0.62, 0.16 + 0.075 * longest) * max(len(columns), 2)
-    turned = 0.55 * 0.085 * max(len(text) for text in labels([name_of(name) for name in columns], 20))
+    turned = 0.55 * 0.085 * max(len(text) for text in labels(names_of(columns), 20))
     width = max(width, 4.0)
     return new_axes(width, 0.9 + 0.3 * max(len(rows), 2) + turned + legend_height(handles, width))

@@ -23,7 +23,7 @@ from evalkit.display.style import (
     series_handles,
     themed,
 )
-from evalkit.display.words import describe_value, key_of, name_of
+from evalkit.display.words import describe_value, key_of, name_of, names_of
 
 WIDTH, HEIGHT = 7.0, 3.4  # of a figure, in inches
 FEW = 12  # places with a marker and an interval each; more get a band, and markers here and there
@@ -111,7 +111,7 @@ def _places(table: pd.DataFrame, x: str, hue: str, names: Keys, *, percent: bool
 
 def _titles(rows: pd.DataFrame, names: Keys) -> list[str]:
     sizes = {key_of(name): n for name, n in rows.groupby("series", dropna=False)["n"].max().items()}
-    texts = labels([name_of(name) for name in names])
+    texts = labels(names_of(names))
     known = [sizes.get(name, np.nan) for name in names]
     return [text if n != n else f"{text} (n={n:.0f})" for text, n in zip(texts, known, strict=True)]
 

@@ -22,7 +22,7 @@ from evalkit.display.style import (
     nothing_to_draw,
     themed,
 )
-from evalkit.display.words import key_of, name_of
+from evalkit.display.words import key_of, name_of, names_of
 
 WIDTH = 8.0  # of a figure, in inches
 MANY = 4000  # events that are drawn one by one; of more, those at nearby places share a mark
@@ -82,7 +82,7 @@ def timeline(
     if path:
         ax.plot(events[x], events["_y"], color=PALE, lw=1, zorder=1)
     draw_points(ax, _points(events, row, x, kind, present), present, size=side**2, edge=0.6 if side > 4 else 0)
-    ax.set_yticks(range(len(names)), labels([name_of(name) for name in names], 36))
+    ax.set_yticks(range(len(names)), labels(names_of(names), 36))
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.margins(x=0.02)
     ax.xaxis.get_major_locator().set_params(integer=True)

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from evalkit.display.prepare import keys
 from evalkit.display.style import INK, broken, labels, new_axes, nothing_to_draw, themed
-from evalkit.display.words import key_of, name_of
+from evalkit.display.words import key_of, names_of
 
 
 @themed
@@ -61,7 +61,7 @@ def facets(
     for panel in panels[len(names) :]:
         panel.remove()
     groups = [key_of(name) for name in table[by]]
-    titles = labels([name_of(name) for name in names], max(int(width * 9), 12))
+    titles = labels(names_of(names), max(int(width * 9), 12))
     for i, (panel, name, title) in enumerate(zip(panels, names, titles, strict=False)):
         draw(table[[group == name for group in groups]], panel)
         panel.set_title(title, size=10, pad=14)

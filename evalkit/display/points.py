@@ -1,14 +1,15 @@
 """Points and intervals: what several shapes of pictures are made of."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from evalkit.display.marks import attach
-from evalkit.display.style import GROUND, QUIET, Look
-from evalkit.display.words import key_of
+from evalkit.display.style import GROUND, QUIET, SHADE, Look
+from evalkit.display.words import key_of, number
 
 BESIDE = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "center", "color": QUIET}
 
@@ -67,3 +68,12 @@ def draw_sizes(ax: Axes, marks: pd.DataFrame) -> None:
     for mark in marks.itertuples():
         if mark.n == mark.n:
             ax.annotate(f"n={mark.n:.0f}", (1.0, mark.y), (4, 0), size=8, **BESIDE)
+
+
+def draw_references(ax: Axes, published: Sequence[Mapping[Hashable, Any]], first: int) -> None:
+    """Draw published results in grey below the rows, each with a line up through them."""
+    for y, row in enumerate(published, start=first):
+        ax.plot([row["mean"]] * 2, [-0.55, y], color=QUIET, lw=0.7, ls=(0, (4, 3)), alpha=0.6, zorder=0)
+        ax.errorbar(row["mean"], y, xerr=number(row.get("spread")), fmt="|", color=QUIET, ms=9, lw=1.6)
+    if published:
+        ax.axhspan(first - 0.5, first + len(published) - 0.45, color=SHADE, zorder=-1)

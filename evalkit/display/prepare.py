@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from evalkit.display.words import describe_value, key_of, name_of, number
+from evalkit.display.words import describe_value, key_of, name_of, number, reason_of, size_of
 
 Keys = Sequence[Hashable]
 
@@ -36,7 +36,9 @@ def keys(values: pd.Series, order: Keys = ()) -> list:
 
 def with_data(table: pd.DataFrame) -> pd.DataFrame:
     """Leave out groups without any data."""
-    return table[table["n"].fillna(0) != 0] if "n" in table else table
+    return (
+        table[np.array([size_of(row) != 0 for row in table.to_dict("records")], dtype=bool)] if "n" in table else table
+    )
 
 
 def place(
@@ -62,7 +64,7 @@ def place(
     percent : bool
         How tooltips say the values.
     missing : str
-        Why a group has data and yet no estimate, where the table has no `reason`.
+        Why a group has data and yet no estimate, where neither a `reason` nor a `warning` says so.
     """
     table = with_data(table)
     names, series = keys(table[category], order), keys(table[hue], hues) if hue else [None]
@@ -71,7 +73,7 @@ def place(
     for row in table.to_dict("records"):
         key, own = key_of(row[category]), key_of(row[hue]) if hue else None
         offset = 0 if beside == 1 else (series.index(own) - (beside - 1) / 2) * 0.8 / beside
-        reason = str(row.get("reason") or missing) if number(row["estimate"]) is None else ""
+        reason = reason_of(row, missing) if number(row["estimate"]) is None else ""
         title = ", ".join(name_of(row[column]) for column in dict.fromkeys(filter(None, (category, hue))))
         marks.append(
             {
@@ -81,7 +83,7 @@ def place(
                 "x": number(row["estimate"]),
                 "low": number(row.get("low")),
                 "high": number(row.get("high")),
-                "n": number(row.get("n")),
+                "n": size_of(row),
                 "reason": reason,
                 "tip": row.get("tip") or f"{title}: {describe_value({**row, 'reason': reason}, percent=percent)}",
                 "href": link_of(row),

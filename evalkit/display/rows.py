@@ -8,18 +8,17 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from evalkit.display.marks import attach
-from evalkit.display.points import BESIDE, draw_intervals, draw_points, draw_sizes
+from evalkit.display.points import BESIDE, draw_intervals, draw_points, draw_references, draw_sizes
 from evalkit.display.prepare import Keys, Rows, link_of, place, stacked, swarm
 from evalkit.display.style import (
     EDGE,
     GRID,
     GROUND,
     INK,
-    QUIET,
-    SHADE,
     Look,
     area_handles,
     fit_labels,
+    label,
     labels,
     legend_below,
     legend_height,
@@ -30,7 +29,7 @@ from evalkit.display.style import (
     series_handles,
     themed,
 )
-from evalkit.display.words import format_interval, key_of, name_of, number
+from evalkit.display.words import format_interval, key_of, name_of, names_of
 
 WIDTH = 7.0  # of a figure, in inches
 _TICKS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -58,8 +57,9 @@ def estimates(
     Parameters
     ----------
     table : DataFrame
-        With estimate, low, high (NaN: no bar), n and the columns named; where they are known, reason (why there is no
-        estimate), tip and href. Groups of which n is 0 are not drawn; those with runs and without an estimate say why.
+        With estimate, low, high (NaN: no bar), n and the columns named; where they are known, reason or warning (why
+        there is no estimate), n_without_score, tip and href. Groups without any runs are not drawn; those with runs
+        and without an estimate say why.
     category : str
         Column of the rows, from top to bottom in the order of the table.
     hue : str, optional
@@ -74,7 +74,7 @@ def estimates(
     references : DataFrame, optional
         Published results for rows of their own: name, mean and, where it is known, spread.
     missing : str
-        What a group with runs and without an estimate says where it has no `reason`.
+        What a group with runs and without an estimate says where it has neither reason nor warning.
     order, hues : sequence
         Categories and hues that come first, also where the table lacks them: for panels that share an axis.
     legend : bool
@@ -88,7 +88,7 @@ def estimates(
     beside = 1 if hue == category else len(rows.series)
     styles = looks(rows.series)
     shown = legend and hue not in (None, category)
-    handles = series_handles([name_of(name) for name in rows.series], list(styles.values())) if shown else []
+    handles = series_handles(names_of(rows.series), list(styles.values())) if shown else []
     words, own = category.replace("_", " "), ax is None
     ax = ax or new_axes(WIDTH, _height(rows, beside, len(published), words) + legend_height(handles, WIDTH))
     key = key_of(highlight)
@@ -102,7 +102,7 @@ def estimates(
         between = np.arange(1, len(rows.names)) - 0.5
         ax.hlines(between, 0, 1, color=GRID, lw=0.8, zorder=0, transform=ax.get_yaxis_transform())
     _name_rows(ax, rows.names, words, published)
-    _draw_references(ax, published, len(rows.names))
+    draw_references(ax, published, len(rows.names))
     _scale(ax, rows.marks[["x", "low", "high"]], percent, scale)
     ax.set_xlabel(f"{xlabel} with 95 % interval" if rows.marks["low"].notna().any() else xlabel)
     fit_labels(ax, WIDTH - 2.4, ax.figure.get_figheight() if own else 9)
@@ -230,7 +230,7 @@ def _draw_estimates(ax: Axes, marks: pd.DataFrame, styles: Mapping[Hashable, Loo
 
 def _draw_reasons(ax: Axes, marks: pd.DataFrame) -> None:
     for mark in marks[marks["x"].isna()].itertuples():
-        ax.annotate(mark.reason, (0.0, mark.y), (6, 0), style="italic", size=8, **BESIDE)
+        ax.annotate(label(mark.reason, 60), (0.0, mark.y), (6, 0), style="italic", size=8, **BESIDE)
 
 
 def _values(values: pd.DataFrame, category: str, value: str, names: Keys, percent: bool) -> pd.DataFrame:
@@ -260,17 +260,8 @@ def _draw_part(ax: Axes, bars: pd.DataFrame, style: Look, whole: float) -> None:
             ax.text(bar.left + bar.width / 2, bar.row, f"{bar.n:.0f}", color=INK, **middle)
 
 
-def _draw_references(ax: Axes, published: Sequence[Mapping[Hashable, Any]], first: int) -> None:
-    """Draw published results in grey below the rows, each with a line up through them."""
-    for y, row in enumerate(published, start=first):
-        ax.plot([row["mean"]] * 2, [-0.55, y], color=QUIET, lw=0.7, ls=(0, (4, 3)), alpha=0.6, zorder=0)
-        ax.errorbar(row["mean"], y, xerr=number(row.get("spread")), fmt="|", color=QUIET, ms=9, lw=1.6)
-    if published:
-        ax.axhspan(first - 0.5, first + len(published) - 0.45, color=SHADE, zorder=-1)
-
-
 def _name_rows(ax: Axes, names: Keys, words: str, published: Sequence[Mapping[Hashable, Any]] = ()) -> None:
-    texts = [*labels([name_of(name) for name in names], 30), *labels([row["name"] for row in published], 30)]
+    texts = [*labels(names_of(names), 30), *labels([row["name"] for row in published], 30)]
     ax.set_yticks(range(len(texts)), texts)
     ax.set_ylim(len(texts) - 0.45, -0.55)
     ax.set_ylabel(words)

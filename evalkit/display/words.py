@@ -33,17 +33,36 @@ def name_of(value: Any) -> str:
     return "unknown" if key is None else plain(key)
 
 
+def names_of(keys: Sequence[Any]) -> list[str]:
+    """Name groups; one that is missing is told from one that is called ``unknown``."""
+    texts = [name_of(key) for key in keys]
+    doubtful = texts.count("unknown") > 1
+    return ["unknown (missing)" if doubtful and key is None else text for key, text in zip(keys, texts, strict=True)]
+
+
 def format_interval(estimate: Any, low: Any, high: Any, *, percent: bool = True, digits: int = 2) -> str:
     """Write an estimate with its interval: ``63 % [52, 73]``, ``1.25 [0.80, 1.70]``, ``–`` where there is none."""
     value, *bounds = _numerals(estimate, low, high, percent=percent, digits=digits)
     return f"{value} [{bounds[0]}, {bounds[1]}]" if all(bounds) else value or "–"
 
 
+def reason_of(row: _Row, missing: str = "no estimate") -> str:
+    """Say why a group has data and yet no estimate: its `reason`, else the first thing its `warning` says."""
+    warning = row.get("warning")
+    return plain(row.get("reason") or (warning.split(";")[0] if isinstance(warning, str) else "") or missing)
+
+
+def size_of(row: _Row) -> float | None:
+    """Give n; where there is no estimate, the number of runs without a score, if that is larger."""
+    n, unscored = number(row.get("n")), number(row.get("n_without_score"))
+    return n if n is None or unscored is None or number(row.get("estimate")) is not None else max(n, unscored)
+
+
 def describe_value(row: _Row, *, percent: bool = True, digits: int = 2, value: str = "estimate") -> str:
     """Write one estimate with interval and n: ``63 % (52 to 73, n = 40)``; its reason where there is none."""
     said, low, high = _numerals(*(row.get(name) for name in (value, "low", "high")), percent=percent, digits=digits)
-    n = number(row.get("n"))
-    said = said or plain(row.get("reason") or "no estimate")
+    n = size_of(row)
+    said = said or reason_of(row)
     inside = ", ".join([f"{low} to {high}"] * bool(low and high) + ([] if n is None else [f"n = {n:,.0f}"]))
     return f"{said} ({inside})" if inside else said
 
@@ -80,7 +99,7 @@ def describe_estimates(
     str
         Of more than 40 groups only the extremes.
     """
-    rows = [row for row in table.to_dict("records") if number(row.get("n", 1)) != 0]
+    rows = [row for row in table.to_dict("records") if size_of({"n": 1, **row}) != 0]
     texts = [f"{', '.join(name_of(row[key]) for key in keys)}: {_value(row, value, percent, digits)}" for row in rows]
     if len(rows) <= MOST:
         return "; ".join(texts) + "." if texts else "Nothing to show."

@@ -122,6 +122,15 @@ def test_an_unknown_bound_is_no_bar_and_an_unknown_estimate_says_why_instead_of_
     assert [text.get_text() for text in ax.texts] == ["no score", "too few tasks", "n=10", "n=1", "n=3", "n=3"]
 
 
+def test_runs_without_a_score_are_data():
+    t = table(["a"], names("i", 2)).assign(
+        estimate=np.nan, n=0, n_without_score=[3, 0], warning="no run has a score; x"
+    )
+    ax = plots.estimates(t, "item")
+    assert [text.get_text() for text in ax.texts] == ["no run has a score", "n=3"]
+    assert [text.get_text() for text in plots.heatmap(t, "item", "model_name").texts] == ["– (3)"]
+
+
 def test_different_names_never_share_a_place():
     alike = [f"{'x' * 40}{i}{'y' * 40}" for i in range(3)] + [None, "unknown", np.nan]
     t = pd.DataFrame({"item": alike, "estimate": 0.5, "low": 0.4, "high": 0.6, "n": 5})
@@ -129,6 +138,7 @@ def test_different_names_never_share_a_place():
     assert sorted(points(ax)[:, 1]) == [0, 1, 2, 3, 3, 4]  # what is missing is one group, and not the one called so
     drawn = [label.get_text() for label in ax.get_yticklabels()]
     assert len(set(drawn)) == len(drawn) == 5
+    assert drawn[3:] == ["unknown (missing)", "unknown"]
 
 
 def test_twelve_models_differ_in_colour_and_marker_and_stand_apart():
