@@ -17,7 +17,7 @@ from evalkit.io.records import MANIFEST, RecordStore, StoreError, read_manifest
 from evalkit.io.sources import FileState, Listing, Source, fits, list_source
 from evalkit.io.versions import code_version
 from evalkit.io.write import exclusive
-from evalkit.kinds.detect import nothing_used
+from evalkit.kinds.detection import nothing_used
 from evalkit.kinds.registry import Assembled, LogKind, Records
 from evalkit.kinds.update import known_states, list_again, records_of, update
 
@@ -122,6 +122,8 @@ def load(
     SourceError
         Where the source is not there, or no file in it could be used.
     """
+    with storage(storage_options):
+        options = kind.prepare(options)
     records = read_records(
         kind, source, pattern=pattern, recursive=recursive, jobs=jobs, storage_options=storage_options
     )
