@@ -61,18 +61,8 @@ def coverage(histories: Sequence[History], options: Options | None = None) -> pd
     """Tell for each cell type and analysis whether it was done: the best outcome of its steps counts.
 
     Cell types are those a step names and those an annotation discovered; so an analysis nobody asked for shows as
-    ``not run``. Plots and talk are no analyses.
-
-    Parameters
-    ----------
-    histories : sequence of History
-    options : Options, optional
-        Those of each history, where none are given; so in all functions here.
-
-    Returns
-    -------
-    DataFrame
-        history, cell_type, analysis, status (one of `STATUSES`), steps.
+    ``not run``. Plots and talk are no analyses. Options are those of each history, where none are given; so in all
+    functions here. Columns as in `COVERAGE`.
     """
     rows = []
     for history in histories:

@@ -80,15 +80,7 @@ def describe_changes(table: pd.DataFrame, a: Sequence[History], b: Sequence[Hist
 
 
 def numbered(table: pd.DataFrame, position: str = "record") -> pd.DataFrame:
-    """Count records and steps from 1, as pages and terminals do: `record` and `step` in place of positions from 0.
-
-    Parameters
-    ----------
-    table : DataFrame
-        With the columns `position` or `step_index`, or both.
-    position : str
-        What the positions are called.
-    """
+    """Count records and steps from 1, as pages and terminals do: `record` and `step` in place of positions from 0."""
     names = {name: shown for name, shown in (("position", position), ("step_index", "step")) if name in table}
     return table.assign(**{name: table[name] + 1 for name in names}).rename(columns=names)
 
@@ -111,13 +103,7 @@ def open_checks(checks: pd.DataFrame) -> pd.DataFrame:
 def show_plots(histories: Sequence[History], limit: int = 6) -> None:
     """Show the stored plots of histories: a table of all, and the first in sandboxed frames.
 
-    Only HTML that was not cut is shown, and only inside frames that run no script and load nothing.
-
-    Parameters
-    ----------
-    histories : sequence of History
-    limit : int
-        At most so many frames.
+    Only HTML that was not cut is shown, and only inside frames that run no script and load nothing, `limit` at most.
     """
     plots = [(ids, record) for ids, record in each_record(histories) if record["result_type"] == "visualization"]
     rows = [ids | read_plots(record)._asdict() for ids, record in plots if record["success"] is True]
