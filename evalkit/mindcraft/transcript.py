@@ -165,7 +165,11 @@ def _turns(path: str, data: bytes) -> list[tuple[str, str]]:
         turns = _decode(data)
     except BrokenFileError as error:
         raise SourceError(f"{path}: {error}") from error
-    return [(role, _in_words(turn) if content is None else content) for turn in turns for role, content in [_role_and_content(turn)]]
+    return [
+        (role, _in_words(turn) if content is None else content)
+        for turn in turns
+        for role, content in [_role_and_content(turn)]
+    ]
 
 
 def _in_words(turn: object) -> str:

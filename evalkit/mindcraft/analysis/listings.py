@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pandas as pd
 
 from evalkit.io.text import short_paths
+from evalkit.mindcraft.analysis.rates import counted, is_stale
 from evalkit.mindcraft.definitions import TaskDefinitions
 from evalkit.mindcraft.format import CompletionStatus
-from evalkit.mindcraft.analysis.rates import counted, is_stale
 from evalkit.mindcraft.table import COUNT_COLUMNS, FLAGS
 
 
