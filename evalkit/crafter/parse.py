@@ -44,15 +44,18 @@ class Session(NamedTuple):
     session_id: str | None
     model_name: str
     model_source: str | None  # where the name stands
-    difficulty: str
     task_id: str | None
+    difficulty: str
     agent_type: str | None
     seed: str | None
     started: int | None  # epoch milliseconds
-    duration: float | None  # seconds
+    duration: float | None  # seconds; so far in the order of `table.RECORDS`
     claimed: frozenset[str] | None  # achievements that episode_results says were unlocked
     n_claimed: int | None
     error: str | None  # message of an error entry, perhaps empty; None where there is no such entry
+
+
+_KEPT = Session._fields.index("claimed")  # fields of a session that are recorded
 
 
 class Judged(NamedTuple):
@@ -95,16 +98,8 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
         columns = _NOTHING if verdict is NOTHING else _verdict_columns(verdict, names)
         rows.append((position, turn, kind, names, *columns, total))
     episode = (
-        session.session_id,
-        session.model_name,
-        session.model_source,
-        session.task_id,
-        session.difficulty,
-        session.agent_type,
-        session.seed,
+        *session[:_KEPT],
         judged.status,
-        session.started,
-        session.duration,
         len(rows),
         len(turns) or None,
         n_actions,
@@ -204,8 +199,8 @@ def describe(trace: Trace) -> Session:
         session_id=session_id,
         model_name=model or UNKNOWN,
         model_source=where if model else None,
-        difficulty=_first(_difficulties(config, events)) or UNKNOWN,
         task_id=_first([m.task_instance_id for m in config]),
+        difficulty=_first(_difficulties(config, events)) or UNKNOWN,
         agent_type=_first([m.agent_type for m in config]),
         seed=_seed(config),
         started=started,
