@@ -134,9 +134,9 @@ def _kind_command(kind: LogKind) -> click.Command:
 
     @_reading
     def run(sources: tuple[str, ...], reading: dict[str, Any], output: str | None, **values: Any) -> None:
-        following = _split(values, _FOLLOWING) if kind.progress else {}
+        following = _split(values, _FOLLOWING)
         options, views = _split(values, kind.options), _split(values, kind.views)
-        if following.pop("follow", False):
+        if following.pop("follow"):
             _refuse("with --follow", output=output, **{o.name: views[o.name] for o in kind.views if not o.followed})
             _follow(kind, sources, {**options, **views}, reading, **following)
             return
@@ -145,8 +145,7 @@ def _kind_command(kind: LogKind) -> click.Command:
 
     parameters: list[click.Parameter] = [click.Argument(["sources"], nargs=-1, required=True, metavar="SOURCE...")]
     output = Option("output", str, None, kind.output_help, "FILE")
-    following = _FOLLOWING if kind.progress else ()
-    options = (*kind.options, *kind.views, output, *_READING, *following)
+    options = (*kind.options, *kind.views, output, *_READING, *_FOLLOWING)
     parameters += [_click_option(option) for option in options]
     return click.Command(kind.name, callback=run, params=parameters, help=kind.help, short_help=kind.summary)
 

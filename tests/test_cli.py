@@ -129,16 +129,21 @@ def test_a_layout_can_be_stated(tmp_path):
     ("arguments", "message"),
     [
         (["{tmp}/gone"], "{tmp}/gone: no such file or folder"),
-        (["{tmp}/empty"], "{tmp}/empty: no task run in it (0 files"),
-        (["{tmp}/file.txt"], "{tmp}/file.txt: no task run in it (1 file:"),
+        (["{tmp}/empty"], "{tmp}/empty: no Mindcraft agent log in it: there is no file"),
+        (["{tmp}/file.txt"], "{tmp}/file.txt: no Mindcraft agent log could be read in it (1 file, broken or"),
         (["{tmp}/runs", "--tasks", "{tmp}/gone.json"], "{tmp}/gone.json: no such file"),
         (["{tmp}/runs", "--tasks", "{tmp}/*.yaml"], "{tmp}/*.yaml: no file matches"),
         (
             ["{tmp}/runs", "--tasks", "{tmp}/runs/x/good"],
-            "--tasks: no task definition in 3 files, such as {tmp}/runs/x/",
+            "{tmp}/runs/x/good: no task definition in its 3 files, such as {tmp}/runs/x/good/",
         ),
-        (["{tmp}/trace.json"], "{tmp}/trace.json: no agent log in it (1 JSON file without turns)"),
-        (["{tmp}/steps.json"], "{tmp}/steps.json: no agent log in it (1 JSON file without turns)"),
+        (["{tmp}/runs", "--tasks", "{tmp}/trace.json"], "{tmp}/trace.json: holds no task definitions (another shape)"),
+        (
+            ["{tmp}/trace.json"],
+            "{tmp}/trace.json: no Mindcraft agent log could be read in it (1 file; 1 looks like a Crafter session "
+            "trace); `evalkit crafter` reads those",
+        ),
+        (["{tmp}/steps.json"], "{tmp}/steps.json: no Mindcraft agent log could be read in it (1 file, broken or"),
         (["{tmp}/runs", "--by", "model"], "no column 'model'; did you mean 'model_name'?"),
         (["{tmp}/runs", "--by", "zzz"], "no column 'zzz'"),
         (["{tmp}/runs", "--layout", "{{model}}"], "layout '{{model}}': use each of"),

@@ -145,6 +145,8 @@ def _series(values: Any, dtype: str) -> "pd.Series":
     if dtype == "int":
         return pd.Series(np.array(values, "int64"))
     try:
+        if dtype == "int?":
+            return _integers(pa.array(values, "int64", from_pandas=True))
         if dtype in _QUICK:
             return pd.Series(pa.array(values, _QUICK[dtype], from_pandas=True).to_pandas(), dtype=_PANDAS[dtype])
     except (pa.ArrowException, UnicodeEncodeError):
@@ -161,9 +163,26 @@ def _from_arrow(values: Any, dtype: str) -> "pd.Series":
         return _objects([None if own is None else dict(own) for own in values.to_pylist()])
     if dtype == "bool":
         values = values.fill_null(False)
-    if dtype in ("int?", "bool?"):
+    if dtype == "int?":
+        return _integers(values)
+    if dtype == "bool?":
         return pd.Series(values.to_pandas(integer_object_nulls=True), dtype=_PANDAS[dtype])
     return pd.Series(values.to_pandas(), dtype=_PANDAS[dtype])
+
+
+def _integers(values: Any) -> "pd.Series":
+    """Make nullable whole numbers of an Arrow array, several times as quickly as pandas does."""
+    import pandas as pd
+
+    filled, missing = _numpy(values.fill_null(0)), _numpy(values.is_null())
+    return pd.Series(pd.arrays.IntegerArray(filled, missing))
+
+
+def _numpy(values: Any) -> Any:
+    import numpy as np
+
+    found = values.to_numpy() if hasattr(values, "chunks") else values.to_numpy(zero_copy_only=False)
+    return np.array(found)  # a copy that may be written to
 
 
 def _objects(values: list) -> "pd.Series":

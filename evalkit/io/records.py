@@ -32,8 +32,9 @@ SOURCE = Column("source", "str", "path of the file")
 FILES = (
     SOURCE,
     Column("size", "int", "length", "bytes"),
-    Column("modified", "int", "time of the last change", "epoch nanoseconds"),
-    Column("tag", "str", "what else tells its states apart: time of the last change of its inode, or an ETag"),
+    Column("modified", "int", "time of the last change of its content", "epoch nanoseconds"),
+    Column("changed", "int", "time of the last change of its inode; 0 behind a URL", "epoch nanoseconds"),
+    Column("tag", "str", "what else tells its states apart, such as an ETag"),
     Column("settled", "bool", "it had been left alone when it was read; one that had not is read again next time"),
     Column("context", "bool", "lies above the source, and only tells something of it"),
     Column("status", "str", "used, skipped (not a log of this kind) or failed (a log that can't be read)"),
@@ -42,7 +43,7 @@ FILES = (
 FOLDERS = (
     Column("source", "str", "path of a folder that was looked into"),
     Column("modified", "int", "time of the last change of its entries; 0 where it has to be listed anew", "nanoseconds"),
-    Column("tag", "str", "time of the last change of its inode"),
+    Column("changed", "int", "time of the last change of its inode", "nanoseconds"),
 )
 _RETRIES = 5  # of reading while another process updates the store
 

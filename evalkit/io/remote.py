@@ -212,7 +212,7 @@ def _folders_above(path: str) -> Iterator[str]:
 def _state(info: Mapping[str, Any]) -> FileState:
     tag = next((str(info[name]) for name in _TAGS if info.get(name)), "")
     times = (_seconds(info[name]) for name in _TIMES if info.get(name))
-    return FileState(int(info.get("size") or 0), int(next(times, 0.0) * 1e9), tag)
+    return FileState(int(info.get("size") or 0), int(next(times, 0.0) * 1e9), tag=tag)
 
 
 def _seconds(value: Any) -> float:

@@ -28,10 +28,21 @@ _INNER = re.compile(r"(?P<protocol>zip|tar)://(?P<inner>.*)::(?P<archive>.+)", r
 
 
 class FileState(NamedTuple):
-    """What tells one state of a file from another: bytes, time of the last change (epoch nanoseconds), and more."""
+    """What tells one state of a file from another.
+
+    Attributes
+    ----------
+    size : int
+        Bytes.
+    modified, changed : int
+        Times of the last change of its content and of its inode, in epoch nanoseconds; 0 where unknown.
+    tag : str
+        What else tells: an ETag, or the state of a file that belongs to it.
+    """
 
     size: int
     modified: int
+    changed: int = 0
     tag: str = ""
 
 
@@ -42,7 +53,7 @@ class FolderState(NamedTuple):
     """What tells one list of a folder's entries from another; 0 where that can't be told."""
 
     modified: int
-    tag: str = ""
+    changed: int = 0
 
 
 class Listing(NamedTuple):
@@ -158,7 +169,7 @@ def state_of(path: str) -> FileState | None:
         status = os.stat(path)
     except (OSError, ValueError):
         return None
-    return FileState(status.st_size, status.st_mtime_ns, str(status.st_ctime_ns))
+    return FileState(status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def fits(path: str, pattern: str) -> bool:
@@ -353,7 +364,7 @@ def _walk(root: str, recursive: bool, known: KnownFolders) -> tuple[list[str], d
                     continue
                 seen.add(identity)
             status = os.stat(folder)
-            state = FolderState(status.st_mtime_ns, str(status.st_ctime_ns))
+            state = FolderState(status.st_mtime_ns, status.st_ctime_ns)
             if (entries := known.entries(folder, state)) is not None:
                 own, below, linked = *entries, []
             else:

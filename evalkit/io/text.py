@@ -67,12 +67,13 @@ def short_paths(paths: Iterable[str]) -> dict[str, str]:
         By path, in the order given; no two names are equal. A file whose name is its own is named by that alone.
     """
     parts = {path: path.split("/") for path in paths}
-    names, length, left = dict.fromkeys(parts, ""), 1, list(parts)
+    names, length, left = dict.fromkeys(parts, ""), 1, set(parts)
     while left:
         ends = {path: "/".join(parts[path][-length:]) for path in left}
         shared = Counter(ends.values())
-        names |= {path: end for path, end in ends.items() if shared[end] == 1 or end == path}
-        left = [path for path in left if not names[path]]
+        unique = {path: end for path, end in ends.items() if end == path or (end and shared[end] == 1)}
+        names |= unique
+        left -= unique.keys()
         length += 1
     return names
 

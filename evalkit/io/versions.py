@@ -32,7 +32,9 @@ def code_version(*modules: str) -> str:
     root = Path(__file__).parents[1]
     digest = hashlib.blake2b(digest_size=8)
     for place in (Path(__file__).parent, *map(_code_of, modules)) if modules else (root,):
-        for path in sorted(p for p in place.rglob("*") if p.suffix in _CODE) if place.is_dir() else (place,):
+        for path in sorted(p for p in place.rglob("*") if p.suffix in _CODE) if place.is_dir() else [place]:
+            if not path.exists():  # code that was typed in
+                continue
             digest.update(path.relative_to(place.parent).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return f"{__version__}+{digest.hexdigest()}"
 

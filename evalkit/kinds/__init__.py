@@ -14,6 +14,7 @@ _WHERE = {
     "Records": "registry",
     "Transcript": "transcript",
     "Turn": "transcript",
+    "assemble": "logs",
     "collect": "collect",
     "detect": "detect",
     "entries_of": "logs",

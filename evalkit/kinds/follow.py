@@ -20,7 +20,8 @@ from evalkit.io.sources import MISSING, FileState, Listing, Source, list_source,
 from evalkit.io.text import plain
 from evalkit.kinds.logs import Logs, assemble
 from evalkit.kinds.registry import LogKind
-from evalkit.kinds.update import Changes, known_files, records_of, update
+from evalkit.kinds.terminal import progress
+from evalkit.kinds.update import Changes, current_state, records_of, update
 
 SETTLE = 10.0  # seconds after its last change in which a broken file counts as being written
 MOST_FAILED = 3  # lines on files that could not be read
@@ -128,7 +129,7 @@ class Following:
         with storage(self._storage):
             self._update()
             look = Look(self.logs, self._quiet, self.changes.held, self._expected, self._idle, width)
-            text, done = self._kind.progress(look, self._options) if self.logs else (f"no {self._kind.title} yet", False)
+            text, done = progress(look, self._options) if self.logs else (f"no {self._kind.title} yet", False)
         read = self.changes.new + self.changes.changed
         status = f"{read} of {read + self.changes.unchanged} files new"
         status += f", {len(look.writing)} being written" * bool(look.writing)
@@ -147,7 +148,7 @@ class Following:
             folder = os.path.dirname(dataset)
             raise SourceError(f"{folder}: a dataset can't be followed; name the folder that it is collected from")
         self._listing, self._notes = listing, [f"waiting for {plain(reason)}" for reason in waiting]
-        states = {path: listing.states.get(path) or state_of(path) or MISSING for path in listing.files}
+        states = {path: listing.states.get(path) or current_state(path, self._kind) for path in listing.files}
         for path, state in states.items():
             self._note(path, state)
         self.changes = update(
@@ -196,11 +197,10 @@ class Following:
         """Say how many files there are, and which failed."""
         from evalkit.io.ledger import summarise
 
-        files = known_files(self._store)
         table = self._store.table("files")
         columns = (table[name].to_pylist() for name in ("source", "status", "reason", "context"))
         rows = [row for row in zip(*columns, strict=True) if not row[3] and row[0] not in self.changes.held]
-        if not files:
+        if not rows:
             return []
         root = self._listing.root.rstrip("/") + "/"
         failed = [(source.removeprefix(root), reason) for source, status, reason, _ in rows if status == "failed"]

@@ -19,7 +19,7 @@ from evalkit.io.versions import code_version
 from evalkit.io.write import exclusive
 from evalkit.kinds.detect import nothing_used
 from evalkit.kinds.registry import Assembled, LogKind, Records
-from evalkit.kinds.update import known_files, list_again, records_of, update
+from evalkit.kinds.update import known_states, list_again, records_of, update
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -256,14 +256,14 @@ def open_dataset(kind: LogKind, named: list[str]) -> RecordStore | None:
 
 def _dataset_records(store: RecordStore, kind: LogKind, pattern: str, *, recursive: bool) -> Records:
     """Give the records of a dataset in the place of those of its source."""
-    known = known_files(store)
+    known = known_states(store)
     root = store.about["root"]
-    files = sorted(path for path, file in known.items() if not file.context)
+    files = sorted(path for path, (*_, context) in known.items() if not context)
     files = [path for path in files if not pattern or fits(path, pattern)]
     if not recursive:
         files = [path for path in files if os.path.dirname(path) == root]
     folders = [unescape_surrogates(path) for path in store.folders()["source"].to_pylist()]
-    states: dict[str, FileState] = {path: known[path].state for path in files}
+    states = {path: FileState(*known[path][:-2]) for path in files}
     return records_of(store, kind, Listing(root, files, dict.fromkeys(sorted(folders)), states))
 
 

@@ -148,7 +148,7 @@ class LogKind:
     glance : function of (path, options, views)
         Writes the answer of one local file, quicker than `describe` could; empty where it can't.
     progress : function of (Look, options and views)
-        Writes how far a growing source is, and tells whether all that is expected is done; None: can't be followed.
+        Writes how far a growing source is, and tells whether all that is expected is done.
     transcript : function of (paths, read)
         Makes the transcript of a run from its files; `read` gives the bytes of one.
     write, suffixes, output_help

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evalkit.io.paths import SourceError, has_magic
+from evalkit.io.screen import so_far
 from evalkit.io.sources import resolve
 from evalkit.io.text import labels, plain
 from evalkit.kinds.registry import LogKind
@@ -12,6 +13,7 @@ from evalkit.kinds.registry import LogKind
 if TYPE_CHECKING:
     import pandas as pd
 
+    from evalkit.kinds.follow import Look
     from evalkit.kinds.logs import Logs
 
 MOST_FAILED = 10  # lines on files that could not be read
@@ -25,17 +27,44 @@ def summary(logs: "Logs", views: Mapping[str, Any]) -> str:
 
 def describe_runs(logs: "Logs") -> str:
     """Write success rates and mean scores by model, and how many files there were."""
+    table = fit_table(overview_rows(logs.runs), width=None)
+    return "\n".join([table, *file_lines(logs.ledger, len(logs.runs))])
+
+
+def progress(look: "Look", options: Mapping[str, Any]) -> tuple[str, bool]:
+    """Write how far a growing source is, and tell whether all that is expected is done."""
+    kind = look.logs.kind
+    return kind.progress(look, options) if kind.progress else _progress_of_runs(look)
+
+
+def _progress_of_runs(look: "Look") -> tuple[str, bool]:
+    """Write the overview with the number of runs against those expected; a run is done once it can be read."""
+    runs = look.logs.runs
+    rows = overview_rows(runs)
+    counts = [int(row.pop("n")) for row in rows]
+    shown = [{"model": row.pop("model"), "runs": so_far(n, look.expected), **row} for row, n in zip(rows, counts, strict=True)]
+    done = look.expected is not None and not look.writing and min(counts) >= look.expected
+    return fit_table(shown, width=look.width), done
+
+
+def overview_rows(runs: "pd.DataFrame") -> list[dict[str, str]]:
+    """Give success rates and mean scores by model, as cells under their headers."""
     from evalkit.stats import estimate_by
 
-    runs = logs.runs
-    names = labels(runs["model_name"].fillna("unknown").unique())
+    runs = runs.assign(model_name=runs["model_name"].fillna("unknown"))
+    names = labels(runs["model_name"].unique())
     rows = [{"model": names[model], "n": str(n)} for model, n in runs.groupby("model_name").size().items()]
     for column, title, kind in (("is_successful", "success rate", "proportion"), ("score", "mean score", "mean")):
         if runs[column].notna().any():
-            table = estimate_by(runs.assign(**{column: runs[column].astype("Float64")}), "model_name", column, kind=kind)
+            values = runs.assign(**{column: runs[column].astype("Float64")})
+            table = estimate_by(values, "model_name", column, clusters=_clusters(values), kind=kind)
             for row, estimate in zip(rows, table.to_dict("records"), strict=True):
-                row |= {title: number(estimate["estimate"], kind), "95 % interval": interval(estimate, kind)}
-    return "\n".join([fit_table(rows, width=None), *file_lines(logs.ledger, len(runs))])
+                row[title] = f"{number(estimate['estimate'], kind)}  {interval(estimate, kind)}".removesuffix("  –")
+    return rows
+
+
+def _clusters(runs: "pd.DataFrame") -> str | None:
+    return "task_id" if runs["task_id"].notna().all() else None
 
 
 def number(value: float, kind: str) -> str:
@@ -47,7 +76,8 @@ def interval(row: Mapping[str, Any], kind: str) -> str:
     """Write the interval of an estimate; ``–`` where there is none."""
     if row["low"] != row["low"]:
         return "–"
-    return f"{row['low'] * 100:.0f} – {row['high'] * 100:.0f} %" if kind == "proportion" else f"{row['low']:.2f} – {row['high']:.2f}"
+    scale, digits = (100, 0) if kind == "proportion" else (1, 2)
+    return f"[{row['low'] * scale:.{digits}f}, {row['high'] * scale:.{digits}f}]"
 
 
 def file_lines(ledger: "pd.DataFrame", runs: int, most: int = MOST_FAILED) -> list[str]:

@@ -46,31 +46,22 @@ class Changes(NamedTuple):
         return f"{files} files: {changes}"
 
 
-class Known(NamedTuple):
-    """A file as the store knows it."""
-
-    state: FileState
-    settled: bool
-    context: bool
-
-
 def list_again(store: RecordStore, source: Source, pattern: str, *, recursive: bool) -> Listing:
     """List a source; local folders that have not changed since the store's last update are not looked into again."""
+    import pyarrow.compute as pc
+
     folders = store.folders()
-    columns = (folders[name].to_pylist() for name in ("source", "modified", "tag"))
-    states = {unescape_surrogates(path): FolderState(time_, tag) for path, time_, tag in zip(*columns, strict=True)}
-    files = [path for path, known in known_files(store).items() if not known.context] if states else []
-    return list_source(source, pattern, recursive=recursive, known=KnownFolders(states, files))
+    columns = (folders[name].to_pylist() for name in ("source", "modified", "changed"))
+    states = {unescape_surrogates(path): FolderState(*times) for path, *times in zip(*columns, strict=True)}
+    files = store.table("files").filter(pc.invert(pc.field("context")))["source"].to_pylist() if states else []
+    return list_source(source, pattern, recursive=recursive, known=KnownFolders(states, map(unescape_surrogates, files)))
 
 
-def known_files(store: RecordStore) -> dict[str, Known]:
-    """Give the files of a store by path."""
+def known_states(store: RecordStore) -> dict[str, tuple]:
+    """Give the files of a store: path to size, modified, changed, tag, settled, context."""
     files = store.table("files")
-    columns = [files[name].to_pylist() for name in ("source", "size", "modified", "tag", "settled", "context")]
-    return {
-        unescape_surrogates(path): Known(FileState(size, modified, tag), settled, context)
-        for path, size, modified, tag, settled, context in zip(*columns, strict=True)
-    }
+    columns = [files[name].to_pylist() for name in ("source", *FileState._fields, "settled", "context")]
+    return {unescape_surrogates(path): tuple(state) for path, *state in zip(*columns, strict=True)}
 
 
 @paused_gc()
@@ -109,12 +100,12 @@ def update(
     -------
     Changes
     """
-    known = known_files(store)
-    states = {path: listing.states.get(path) or _state(path, kind) for path in listing.files}
+    known = known_states(store)
+    states = {path: listing.states.get(path) or current_state(path, kind) for path in listing.files}
     context = {path: state for path in kind.context_files(listing.files) if (state := state_of(path))}
     context = {path: state for path, state in context.items() if path not in states}
-    to_read = [path for path, state in states.items() if not _is_known(known.get(path), state, context=False)]
-    to_read += [path for path, state in context.items() if not _is_known(known.get(path), state, context=True)]
+    to_read = [path for path, state in states.items() if known.get(path) != (*state, True, False)]  # settled, context
+    to_read += [path for path, state in context.items() if known.get(path) != (*state, True, True)]
     vanished = known.keys() - states.keys() - context.keys()
     vanished -= _below(vanished, [f"{path}/" for path in to_read if vanished and os.path.isdir(path)])
     changed = sum(path in known for path in to_read)
@@ -161,15 +152,11 @@ def records_of(store: RecordStore, kind: LogKind, listing: Listing) -> Records:
     return Records({name: in_order(store.table(name)) for name in kind.records}, in_order(files), listing)
 
 
-def _state(path: str, kind: LogKind) -> FileState:
+def current_state(path: str, kind: LogKind) -> FileState:
     """Give the state of a file, and of those whose change is its own."""
-    state = state_of(path) or MISSING
-    tags = [companion.tag for other in kind.companions(path) if (companion := state_of(other))]
-    return state._replace(tag=" ".join([state.tag, *tags])) if tags else state
-
-
-def _is_known(known: Known | None, state: FileState, *, context: bool) -> bool:
-    return known is not None and known.settled and known.state == state and known.context == context
+    states = [state_of(path) or MISSING, *filter(None, map(state_of, kind.companions(path)))]
+    modified, changed = (max(times) for times in zip(*(state[1:3] for state in states), strict=True))
+    return FileState(states[0].size, modified, changed, " ".join(state.tag for state in states).strip())
 
 
 def _below(paths: set[str], folders: Sequence[str]) -> set[str]:

@@ -4,34 +4,38 @@ from importlib import import_module
 from typing import Any
 
 _WHERE = {
-    "AgentOutcome": "parse",
+    "AgentOutcome": "agent_log",
     "CompletionStatus": "format",
-    "MindcraftLogs": "logs",
+    "KIND": "kind",
     "TaskDefinitions": "definitions",
-    "TaskOutcome": "outcome",
-    "agents_df": "logs",
-    "aggregate_results": "logs",
-    "aggregate_results_to_dataframe": "table",
-    "analysis": "analysis",
-    "analyze_agent_log": "parse",
-    "collect": "collecting",
-    "conversation": "reading",
-    "extract_task_outcome": "outcome",
-    "extract_task_outcomes": "outcome",
-    "figures": "figures",
+    "TaskOutcome": "runs.outcomes",
+    "agents_df": "kind",
+    "aggregate_results": "kind",
+    "aggregate_results_to_dataframe": "runs.outcomes",
+    "analyze_agent_log": "agent_log",
+    "collect": "kind",
+    "conversation": "transcript",
+    "extract_task_outcome": "runs.outcomes",
+    "extract_task_outcomes": "runs.outcomes",
     "legacy_summary": "legacy",
-    "load": "logs",
+    "load": "kind",
     "load_task_definitions": "definitions",
-    "models": "logs",
-    "runs_df": "logs",
-    "show_conversations": "reading",
+    "models": "kind",
+    "runs_df": "kind",
+    "show_conversations": "transcript",
 }
+_MODULES = ("analysis", "figures")
 
-__all__ = list(_WHERE)
+__all__ = [*_WHERE, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"evalkit.mindcraft.{name}")
     if name not in _WHERE:
         raise AttributeError(f"module 'evalkit.mindcraft' has no attribute {name!r}")
-    module = import_module(f"evalkit.mindcraft.{_WHERE[name]}")
-    return getattr(module, name, module)
+    return getattr(import_module(f"evalkit.mindcraft.{_WHERE[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,13 +1,14 @@
 """Task definitions: many files, and ids that mean different things in different files."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from evalkit.io import BrokenFileError, Ledger, decode_json, list_files, read_files
-from evalkit.mindcraft.facts import agent_count_of
+from evalkit.io import BrokenFileError, Ledger, SourceError, decode_json, list_files, read_files
+from evalkit.io.ledger import Entry
+from evalkit.mindcraft.tasks import agent_count_of
+from evalkit.mindcraft.agent_log import describe
 from evalkit.mindcraft.format import ANYTHING, has_task_keys, is_task_definition, other_kind
-from evalkit.mindcraft.parse import describe
 
 Definition = dict[str, Any]
 MAX_DEPTH = 50  # blueprints, the deepest parts of real definitions, have 8 levels
@@ -117,11 +118,12 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
     Raises
     ------
     SourceError
-        Where a path is not there, or a glob matches nothing.
+        Where a path is not there, a glob matches nothing, or none of the files that a path stands for holds a
+        definition.
     """
     definitions = TaskDefinitions()
-    files = list(dict.fromkeys(file for path in paths for file in list_files(path, "*.json")))
-    for file, data in read_files(files):
+    files_of = {os.fspath(path): list_files(path, "*.json") for path in paths}
+    for file, data in read_files(dict.fromkeys(file for files in files_of.values() for file in files)):
         try:
             if isinstance(data, OSError):
                 raise BrokenFileError(describe(data))
@@ -132,7 +134,36 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
             definitions.ledger.failed(file, str(error))
             continue
         _take(definitions, file, value)
+    entries = {entry.source: entry for entry in definitions.ledger.entries}
+    for path, files in files_of.items():
+        if not any(entries[file].status == "used" for file in files):
+            raise _no_definition(path, [entries[file] for file in files])
     return definitions
+
+
+Tasks = str | os.PathLike | Iterable[str | os.PathLike] | Mapping[str, Definition] | TaskDefinitions
+
+
+def as_definitions(tasks: Tasks) -> TaskDefinitions:
+    """Take task definitions as they are, or load the files that are named."""
+    if isinstance(tasks, TaskDefinitions):
+        return tasks
+    if isinstance(tasks, Mapping):
+        return TaskDefinitions(tasks)
+    paths = [tasks] if isinstance(tasks, (str, os.PathLike)) else list(tasks)
+    return load_task_definitions(*(path for path in paths if os.fspath(path)))
+
+
+def _no_definition(path: str, entries: list[Entry]) -> SourceError:
+    """Make the error of a file or folder of task definitions that holds none."""
+    if not entries:
+        return SourceError(f"{path}: no task definition in it: there is no JSON file")
+    first = entries[0]
+    what = first.reason if first.status == "skipped" else f"no task definition can be read in it: {first.reason}"
+    if first.source == path:
+        return SourceError(f"{path}: {what}")
+    files = "file" if len(entries) == 1 else f"{len(entries)} files"
+    return SourceError(f"{path}: no task definition in its {files}, such as {first.source}: {what}")
 
 
 def _take(definitions: TaskDefinitions, file: str, value: Any) -> None:

@@ -1,13 +1,22 @@
 """What is on disk: agent logs of all eras, the wordings of their final message, and the other files beside them."""
 
+import ast
 import math
+import os
 import re
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from evalkit.io import BrokenFileError
+
+Scale = Literal["auto", "percent", "fraction"]
+Missing = Literal["keep", "skip", "raise"]
+SCALES: tuple[Scale, ...] = ("auto", "percent", "fraction")  # what construction scores are logged in
+MISSING: tuple[Missing, ...] = ("keep", "skip", "raise")  # what becomes of runs without a definition
 DEFAULT_TIMEOUT = 300.0  # seconds, where a definition names none
 
 
@@ -50,7 +59,7 @@ class Wording(NamedTuple):
 
 _CODE = r"(?: ended with code : (?:[0-9]+|undefined))?"
 WORDINGS = (
-    Wording(r"Task ended with score : (?P<score>\S+)"),
+    Wording(r"Task ended (?:with score : |in score ?: )(?P<score>\S+)"),
     Wording(r"Task completed(?:, exiting)?", implied_score=1.0),
     Wording(r"Task successful" + _CODE, implied_score=1.0),
     Wording(r"Task unsuccessful: Timeout reached", timed_out=True),
@@ -60,6 +69,7 @@ WORDINGS = (
 )
 FINAL = re.compile("|".join(f"(?P<w{i}>{wording.text})" for i, wording in enumerate(WORDINGS)))
 FINAL_STARTS = ("Task ", "Agent ended ", "No other agents found")
+NEARLY_FINAL = re.compile(rf"{FINAL.pattern}|Task ended (?:with|in) score")  # within a longer text
 NEVER_FIRST = frozenset(map(chr, range(ord("!"), 127))) - {start[0] for start in FINAL_STARTS}  # blanks are stripped
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)  # as JavaScript writes them
 
@@ -107,6 +117,8 @@ TASK_KEYS = frozenset((
 ))  # fmt: skip
 OTHER_LIST = "a list of no turns"
 RESULTS = "results.txt"  # beside the task folders of an experiment; no JSON
+MAX_RESULTS = 100_000  # bytes: a results file is a few lines; a bigger one is something else
+MAX_INT = 2**53  # above it, floats skip whole numbers
 NOT_LOGS_BY_NAME = frozenset(("last_profile.json", "profile.json", "hells_kitchen_progress.json", "results.json"))
 
 
@@ -168,3 +180,71 @@ def positive_number(value: Any) -> float | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return number if 0 < number < math.inf else None
+
+
+def as_int(value: Any) -> int | None:
+    """Read a whole number, also from a string of one; None for one too large to be exact in a frame."""
+    try:
+        whole = not isinstance(value, bool) and abs(float(value)) < MAX_INT and float(value) == int(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return int(value) if whole else None
+
+
+class Results(NamedTuple):
+    """What ``results.txt`` or ``results.json`` of an experiment says of it."""
+
+    model_name: str | None
+    task_path: str | None
+    total: int | None
+
+
+def parse_results(data: bytes) -> Results:
+    """Read an experiment's ``results.txt``: the repr of a Python dictionary (literals only, ``nan`` allowed).
+
+    Raises
+    ------
+    BrokenFileError
+        Where it is none.
+    """
+    if len(data) > MAX_RESULTS:
+        raise BrokenFileError(f"ValueError: {len(data)} bytes are too many for a results file")
+    try:
+        tree = ast.parse(data.decode("utf-8-sig").strip(), mode="eval")
+        value = ast.literal_eval(_NoNan().visit(tree))
+    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError) as error:
+        raise BrokenFileError(f"{type(error).__name__}: no Python dictionary in it") from error
+    return results_of(value)
+
+
+def results_of(value: Any) -> Results:
+    """Take what is used of a decoded results file."""
+    if not isinstance(value, dict):
+        raise BrokenFileError("TypeError: no dictionary in it")
+    path = value.get("task_path")
+    return Results(model_of(value), path if isinstance(path, str) else None, as_int(value.get("total")))
+
+
+class _NoNan(ast.NodeTransformer):
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.Constant(None) if node.id in ("nan", "inf") else node
+
+
+def name_and_number(source: str) -> tuple[str, int | None]:
+    """Split a log's file name: ``Andy_0_1.json`` gives ``("Andy_0", 1)``, ``andy.json`` gives ``("andy", None)``."""
+    return split_stem(stem_of(source))
+
+
+def stem_of(source: str) -> str:
+    """Give a log's file name without its ending."""
+    name = os.path.basename(source)
+    return name[:-5] if name.lower().endswith(".json") else name
+
+
+@lru_cache(maxsize=4096)
+def split_stem(stem: str) -> tuple[str, int | None]:
+    """Split a log's file name without its ending; the same few stand in every run's folder."""
+    name, _, number = stem.rpartition("_")
+    if name and number.isascii() and number.isdigit() and len(number) < 10:
+        return name, int(number)
+    return stem, None

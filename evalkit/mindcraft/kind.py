@@ -1,8 +1,24 @@
-"""Mindcraft task runs as a kind of log."""
+"""Mindcraft task runs as a kind of log, and the short ways to their frames."""
 
+import os
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from evalkit.kinds import LogKind, Parsed
+from evalkit.io import Source, SourceError, StorageOptions, is_url, resolve, storage
+from evalkit.kinds import Assembled, LogKind, Logs, Look, Option, Records, Transcript, fresh_records
+from evalkit.kinds import collect as collect_kind
+from evalkit.kinds import load as load_kind
+from evalkit.mindcraft.definitions import Tasks
+from evalkit.mindcraft.format import MISSING, RESULTS, SCALES, Missing, Scale
+from evalkit.mindcraft.parse import parse
+from evalkit.mindcraft.runs.layout import context_files
+from evalkit.mindcraft.table import LAZY_TABLES, RECORDS, TABLES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from evalkit.kinds.update import Changes
 
 _AGENT_LOG = re.compile(rb'"turns"\s*:|"role"\s*:\s*"(?:system|assistant|user)"')
 _DEFINITIONS = re.compile(rb'"goal"\s*:.*"agent_count"\s*:|"agent_count"\s*:.*"goal"\s*:', re.DOTALL)
@@ -12,11 +28,233 @@ def _recognise(head: bytes) -> str:
     return KIND.title if _AGENT_LOG.search(head) else "Mindcraft task definition file" if _DEFINITIONS.search(head) else ""
 
 
+def _accepts(path: str) -> str:
+    is_useful = path.lower().endswith(".json") or os.path.basename(path) == RESULTS
+    return "" if is_useful else "no JSON file by its name"
+
+
+def _assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
+    from evalkit.mindcraft.runs.assemble import assemble
+
+    return assemble(records, options)
+
+
+def _describe(logs: Logs, views: Mapping[str, Any]) -> str:
+    from evalkit.mindcraft.terminal import describe
+
+    return describe(logs, views)
+
+
+def _progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
+    from evalkit.mindcraft.terminal import progress
+
+    return progress(look, options)
+
+
+def _transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript:
+    from evalkit.mindcraft.transcript import transcript
+
+    return transcript(paths, read)
+
+
 KIND = LogKind(
     name="mindcraft",
     title="Mindcraft agent log",
-    records={},
-    tables={},
-    parse=lambda path, data: Parsed("skipped", "not ported yet"),
+    summary="Success rates of Mindcraft task runs.",
+    records=RECORDS,
+    tables=TABLES,
+    lazy_tables=LAZY_TABLES,
+    parse=parse,
     recognises=_recognise,
+    accepts=_accepts,
+    assemble=_assemble,
+    context_files=context_files,
+    options=(
+        Option("tasks", str, (), "Task definition file, folder or glob; may be repeated.", "PATH", many=True),
+        Option("layout", str, "", "What the folders' names mean, such as '{model_name}/{task_id}'.", "PATTERN"),
+        Option("scale", SCALES, "auto", "What construction scores are logged in."),
+        Option("missing", MISSING, "keep", "What becomes of runs without a definition."),
+        Option("original_mtimes", bool, False, "The files' times are the experiment's own: gives durations."),
+    ),
+    views=(
+        Option("by", str, (), "Column to group by; may be repeated.  [default: model_name]", "COLUMN", many=True),
+        Option("cooking", bool, False, "Also cooking by number of agents without the recipe.", followed=False),
+        Option("legacy", bool, False, "Also what the original scripts say of the same folders.", followed=False),
+    ),
+    parallel_from=2_000,
+    describe=_describe,
+    progress=_progress,
+    transcript=_transcript,
+    help="""Estimate success rates of Mindcraft task runs: SOURCE is a folder at any level, a file, a quoted glob, a URL or
+    a dataset of `collect`.
+
+    Every run counts as long as its folder is there: broken logs and runs without a score are failures, and the ledger
+    names them.
+
+    With --follow, a run is finished once one of its logs holds a final message, or once none has changed for as long as
+    the task may take; until then it is running, and counts in no rate.
+    """,
 )
+
+
+def load(
+    path: Source,
+    tasks: Tasks = (),
+    *,
+    layout: str | None = None,
+    scale: Scale = "auto",
+    missing: Missing = "keep",
+    original_mtimes: bool = False,
+    recursive: bool = True,
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
+) -> Logs:
+    """Read a folder of task runs.
+
+    Parameters
+    ----------
+    path : str, path, or several of them
+        A folder at any level (experiments, one experiment, one task), or one log; also a glob or a URL: see
+        `evalkit.io.list_source`. A dataset of `collect` stands for the folder that it was collected from.
+    tasks : path, paths, mapping of task id to definition, or TaskDefinitions
+        Task definition files; none: what can be is read from the ids.
+    layout : str, optional
+        What the folders' names mean, where they are not found out: a pattern of the run folder's path, such as
+        ``{model_name}/{task_id}``. A dataset knows the one that it was collected with.
+    scale : {"auto", "percent", "fraction"}
+        What construction scores are logged in; ``auto`` decides once for all that is loaded: percent as soon as one
+        score exceeds 1, else fractions, which the flag ``scale_assumed`` and `analysis.describe_scale` say.
+    missing : {"keep", "skip", "raise"}
+        What becomes of runs without a definition.
+    original_mtimes : bool
+        The files' times are those of the experiment (not of a copy): gives durations, and time-outs inferred from
+        them.
+    recursive : bool
+        Also the folders below.
+    jobs : int, optional
+        Processes to read with; see `evalkit.io.parse_files`.
+    storage_options : mapping, optional
+        For the file systems behind URLs, as fsspec takes them.
+
+    Returns
+    -------
+    Logs
+        runs : one row per run, a repetition being a run of its own; `table.RUNS`
+        agents : one row per agent log; `table.AGENTS`
+        messages, commands : read again from the logs when they are first asked for; `table.LAZY_TABLES`
+        folders : what the original scripts read in every folder; see `legacy_summary`
+        definitions : TaskDefinitions, with the ids that are ambiguous
+        ledger : every file seen, the definitions' too
+
+    Raises
+    ------
+    SourceError
+        Where a path is not there, no file of it can be used as an agent log, a file or folder of `tasks` holds no
+        definition, or a definition is missing and `missing` is ``raise``.
+    """
+    options = {
+        "tasks": tasks,
+        "layout": layout or "",
+        "scale": scale,
+        "missing": missing,
+        "original_mtimes": original_mtimes,
+    }
+    return load_kind(KIND, path, options, recursive=recursive, jobs=jobs, storage_options=storage_options)
+
+
+def collect(
+    source: Source,
+    output: str | os.PathLike,
+    *,
+    layout: str | None = None,
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> "Changes":
+    """Collect task runs into a dataset, which `load` takes in place of the folder, or bring it up to date.
+
+    What logs say is kept; runs are put together when the dataset is loaded, so definitions, scale and all other
+    options can be chosen then.
+
+    Parameters
+    ----------
+    source, layout, jobs, storage_options
+        As for `load`; `layout` becomes the default for whoever loads the dataset.
+    output : str or path
+        The dataset's folder, or a URL.
+    progress : function of (files read, files to read), optional
+        Called after each chunk of files.
+
+    Returns
+    -------
+    Changes
+        How many files were new, changed, vanished and unchanged.
+
+    Raises
+    ------
+    SourceError
+        As `evalkit.kinds.collect`, and for a layout that is none.
+    """
+    from evalkit.mindcraft.runs.models import compile_layout
+
+    if layout:
+        compile_layout(layout)
+    options = {"layout": layout} if layout else {}
+    return collect_kind(KIND, source, output, options, jobs=jobs, storage_options=storage_options, progress=progress)
+
+
+def runs_df(path: Source, tasks: Tasks = (), **options: Any) -> "pd.DataFrame":
+    """Read a folder of task runs as a frame of runs; see `load`."""
+    return load(path, tasks, **options).runs
+
+
+def agents_df(path: Source, tasks: Tasks = (), **options: Any) -> "pd.DataFrame":
+    """Read a folder of task runs as a frame of agent logs; see `load`."""
+    return load(path, tasks, **options).agents
+
+
+def models(runs: Source, tasks: Tasks = (), **options: Any) -> list[str]:
+    """List the models of a folder of task runs, sorted."""
+    return sorted(load(runs, tasks, **options).runs["model_name"].unique())
+
+
+def aggregate_results(
+    local_folders: Iterable[str | os.PathLike],
+    task_definitions: Tasks | None = None,
+    *,
+    layout: str | None = None,
+    scale: Scale = "auto",
+    missing: Missing = "keep",
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
+) -> "pd.DataFrame":
+    """Read task-run folders (one task each) as one frame with model names.
+
+    Parameters
+    ----------
+    local_folders : iterable of paths or URLs
+    task_definitions : as `tasks` of `load`
+    layout, scale, missing, jobs, storage_options
+        As for `load`.
+
+    Returns
+    -------
+    DataFrame
+        One row per run; repetitions in a folder are runs of their own.
+
+    Raises
+    ------
+    SourceError
+        As `load`, but for folders without any log: each is a run.
+    """
+    from evalkit.mindcraft.runs.assemble import assemble
+
+    options = {"tasks": task_definitions or (), "layout": layout, "scale": scale, "missing": missing}
+    with storage(storage_options):
+        named = [resolve(folder) for folder in local_folders]
+        folders = {folder if is_url(folder) else os.path.realpath(folder): folder for folder in named}
+        for folder in folders.values():
+            if not is_url(folder) and not os.path.isdir(folder):
+                raise SourceError(f"{folder}: no folder")
+        records = fresh_records(KIND, list(folders.values()), recursive=False, jobs=jobs)
+        return assemble(records, options, all_folders=True).frames["runs"]

@@ -1,263 +1,134 @@
-"""One agent log in, one outcome out; bad input never raises."""
+"""One file in, what it says out: an agent's log, or another file of an experiment; bad input never raises."""
 
 import os
-import zlib
-from collections import Counter
-from functools import lru_cache
-from typing import Any, NamedTuple, TypedDict
+from typing import Any
 
-from evalkit.io import BrokenFileError, WrongShapeError, decode_json, read_file
-from evalkit.mindcraft.finals import as_fraction, deciding_text, judge, quotes_final, read_final, status_of
+from evalkit.io import BrokenFileError, decode_json, plain
+from evalkit.kinds import HEAD, Parsed, recognise
+from evalkit.mindcraft.agent_log import AgentOutcome, decode_log, describe, failed_log, read_turns
 from evalkit.mindcraft.format import (
     ANYTHING,
-    COMMAND,
-    EVENT,
-    LOG,
-    NEVER_FIRST,
+    EVENTS,
     NOT_LOGS_BY_NAME,
+    OTHER_LIST,
     RESULTS,
     AgentLog,
-    CompletionStatus,
-    Turn,
-    may_hold_event,
+    Results,
     model_of,
     other_kind,
-    positive_number,
+    parse_results,
+    results_of,
 )
-from evalkit.mindcraft.results import Results, parse_results, results_of
+from evalkit.mindcraft.legacy import scripts
 
-NO_TURNS = "TypeError: no list of turns in it"
-ENDS = 2048  # bytes of a log's beginning and end that tell it from others of the same length
-
-
-class AgentOutcome(TypedDict):
-    """What one agent's log says; see `analyze_agent_log`."""
-
-    raw_score: float | None
-    completion_status: str
-    final_system_message: str | None
-    agent_log_processed: bool
-    parsing_errors: list[str]
-    timed_out: bool
-    agent_name: str
-    repetition: int
-    message_count: int
-    command_count: int
-    skipped_turns: int
-    events: dict[str, int]
-    flags: list[str]
-    task_start: float | None
-    digest: str
-    source: str
+NEAR_FINAL_WIDTH = 200  # characters of a message in the ledger
+_BY_NAME = "another kind of file, by its name"
+_NO_EVENTS = (0,) * len(EVENTS)
+_NO_RESULTS = Results(None, None, None)
 
 
-class ParsedFile(NamedTuple):
-    """A file of an experiment: a log with its outcome, or something else (`kind` says what)."""
-
-    source: str
-    kind: str  # "log", or what `format.other_kind` answers
-    outcome: AgentOutcome | None = None
-    results: Results | None = None  # what a results file says
-    model: str | None = None  # that an agent profile names
-    error: str = ""  # why a file that is no log could not be read
+def parse(path: str, data: bytes | OSError) -> Parsed:
+    """Tell by its name and shape what a file is, and say what it says; rows as in `table.RECORDS`."""
+    read = _read(path, data)
+    return read if isinstance(read, Parsed) else _parsed_log(*read)
 
 
-def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
-    """Read one agent's log.
+def outcome_of(path: str, data: bytes | OSError) -> AgentOutcome | None:
+    """Tell by its name and shape whether a file is an agent's log, and read it; None for any other file."""
+    read = _read(path, data)
+    return None if isinstance(read, Parsed) else read[0]
 
-    Only turns of the role ``system`` decide, and only where the whole message is one of the known final wordings. The
-    first message with a score gives `raw_score`; a time-out message anywhere overrides the status.
 
-    Parameters
-    ----------
-    file_path : str or path
-
-    Returns
-    -------
-    AgentOutcome
-        raw_score : float or None
-            As logged; 1.0 with the flag ``score_implied`` for the old success wordings; None where no score stands.
-        completion_status : str
-            A `CompletionStatus`. One log does not know its task type: a score above 1 is read as a percentage.
-        final_system_message : str or None
-            The message that decided the status.
-        agent_log_processed, parsing_errors, timed_out
-            Whether the file could be read, what was wrong (``ErrorName: cause``), whether a time-out was logged.
-        agent_name, repetition
-            From the file's name, its last number being the repetition (a folder may tell better).
-        message_count, command_count, events
-            Turns with text, commands (``!name``) in the agent's own turns, lines that tell of trouble. Logs keep only
-            the last messages, so all are lower bounds.
-        flags : list of str
-            score_implied, score_not_a_number, score_out_of_range, conflicting, quoted_only, restarted, turns_skipped,
-            recovered_… (what the JSON decoder had to mend).
-    """
-    source = os.fspath(file_path)
+def _read(path: str, data: bytes | OSError) -> Parsed | tuple[AgentOutcome, scripts.Reading]:
+    name = os.path.basename(path)
+    if name == RESULTS:
+        return _parse_results(data)
+    if name in NOT_LOGS_BY_NAME:
+        return _parse_named(data)
+    if isinstance(data, OSError):
+        return failed_log(path, describe(data)), scripts.NOTHING
     try:
-        data: bytes | OSError = read_file(source)
-    except OSError as error:
-        data = error
-    except ValueError as error:  # a path with a NUL byte
-        return failed_log(source, describe(error))
-    return parse_file(source, data, as_log=True).outcome  # type: ignore[return-value]
-
-
-def parse_file(source: str, data: bytes | OSError, *, as_log: bool = False) -> ParsedFile:
-    """Tell by its name and shape what a file is, and read it if it is a log (or taken for one with `as_log`)."""
-    if isinstance(data, OSError) and not as_log and os.path.isdir(source):
-        return ParsedFile(source, "folder", error=f"the folder can't be listed: {describe(data)}")
-    if not as_log and os.path.basename(source) == RESULTS:
-        return _parse_results(source, data)
-    no_log = not as_log and os.path.basename(source) in NOT_LOGS_BY_NAME
-    try:
-        if isinstance(data, OSError):
-            raise BrokenFileError(describe(data))
-        value, recovered = decode_json(data, ANYTHING) if no_log else _decode_log(data)
+        value, mended = decode_log(data)
         if not isinstance(value, AgentLog):
-            kind = None if as_log else other_kind(value) or ("another kind of file, by its name" if no_log else None)
-            if kind == "results":
-                return ParsedFile(source, kind, results=results_of(value))
-            if kind:
-                return ParsedFile(source, kind, model=model_of(value) if kind == "agent profile" else None)
-            value = _salvage(value)
+            other = other_kind(value) or _other_log(data)
+            if other == OTHER_LIST:
+                other = _other_log(data) or other
+            if other:
+                return _parsed_other(other, value, data)
+        return read_turns(path, value, mended, data)
     except BrokenFileError as error:
-        if no_log:
-            return ParsedFile(source, "another kind of file, by its name", error=str(error))
-        return ParsedFile(source, "log", failed_log(source, str(error)))
-    return ParsedFile(source, "log", _read_log(source, value, recovered, data))
+        other, reading = _other_log(data), scripts.read_bytes(data)
+        if other:
+            return Parsed("failed", f"{error} (by its beginning: {other})", _other_rows(reading))
+        return failed_log(path, str(error)), reading
 
 
-def _parse_results(source: str, data: bytes | OSError) -> ParsedFile:
+def _parsed_log(outcome: AgentOutcome, reading: scripts.Reading) -> Parsed:
+    """Make the record of a log."""
+    events = outcome["events"]
+    row = (
+        outcome["raw_score"],
+        outcome["completion_status"],
+        outcome["final_system_message"],
+        outcome["near_final_message"],
+        outcome["agent_log_processed"],
+        outcome["parsing_errors"],
+        outcome["timed_out"],
+        outcome["message_count"],
+        outcome["command_count"],
+        *([events.get(name, 0) for name in EVENTS] if events else _NO_EVENTS),
+        outcome["skipped_turns"],
+        outcome["flags"],
+        outcome["task_start"],
+        outcome["digest"],
+        scripts.to_text(reading),
+    )
+    if not outcome["agent_log_processed"]:
+        return Parsed("failed", "; ".join(outcome["parsing_errors"]), {"logs": [row]})
+    notes = [flag for flag in outcome["flags"] if flag.startswith("recovered")]
+    if near := outcome["near_final_message"]:
+        notes.append(f"near_final: {plain(near, NEAR_FINAL_WIDTH)}")
+    return Parsed("used", ", ".join(notes), {"logs": [row]})
+
+
+def _parse_results(data: bytes | OSError) -> Parsed:
     try:
         if isinstance(data, OSError):
             raise BrokenFileError(describe(data))
-        return ParsedFile(source, RESULTS, results=parse_results(data))
+        return Parsed("used", "names the model", {"other_files": [(*parse_results(data), None, "")]})
     except BrokenFileError as error:
-        return ParsedFile(source, RESULTS, error=str(error))
+        return Parsed("failed", str(error))
 
 
-def _decode_log(data: bytes) -> tuple[Any, list[str]]:
-    """Decode a log or, where it has another shape, whatever it is."""
+def _parse_named(data: bytes | OSError) -> Parsed:
+    """Read a file that is no log by its name."""
+    if isinstance(data, OSError):
+        return Parsed("failed", describe(data))
     try:
-        value, recovered = decode_json(data, LOG)
-    except WrongShapeError:
-        return decode_json(data, ANYTHING)
-    if isinstance(value, list):
-        if value and not any(turn.role or turn.content for turn in value):  # lists of other objects fit too
-            return decode_json(data, ANYTHING)
-        return AgentLog(turns=value), recovered
-    return value, recovered
+        value, _ = decode_json(data, ANYTHING)
+        return _parsed_other(other_kind(value) or _BY_NAME, value, data)
+    except BrokenFileError as error:
+        return Parsed("failed", str(error), _other_rows(scripts.read_bytes(data)))
 
 
-def describe(error: Exception) -> str:
-    """Write an exception as ``ErrorName: cause``, without the path (it stands beside)."""
-    return f"{type(error).__name__}: {getattr(error, 'strerror', None) or error}"
+def _parsed_other(what: str, value: Any, data: bytes) -> Parsed:
+    """Take what a decoded file that is no log tells of the model."""
+    results = results_of(value) if what == "results" else _NO_RESULTS
+    model = model_of(value) if what == "agent profile" else None
+    without_turns = isinstance(value, dict) and "turns" not in value
+    reading = scripts.NOTHING if without_turns else scripts.read_bytes(data)
+    return Parsed("skipped", f"not an agent log: {what}", _other_rows(reading, results, model))
 
 
-def failed_log(source: str, error: str) -> AgentOutcome:
-    """Make the outcome of a log that could not be read."""
-    name, repetition = name_and_number(source)
-    return {
-        "raw_score": None,
-        "completion_status": CompletionStatus.LOG_FILE_ERROR,
-        "final_system_message": None,
-        "agent_log_processed": False,
-        "parsing_errors": [error],
-        "timed_out": False,
-        "agent_name": name,
-        "repetition": repetition or 0,
-        "message_count": 0,
-        "command_count": 0,
-        "skipped_turns": 0,
-        "events": {},
-        "flags": [],
-        "task_start": None,
-        "digest": "",
-        "source": source,
-    }
+def _other_rows(
+    reading: scripts.Reading, results: Results = _NO_RESULTS, model: str | None = None
+) -> dict[str, list[tuple]]:
+    """Make the record of a file that is no log; none where it tells nothing."""
+    row = (*results, model, scripts.to_text(reading))
+    return {"other_files": [row]} if any(row) else {}
 
 
-def name_and_number(source: str) -> tuple[str, int | None]:
-    """Split a log's file name: ``Andy_0_1.json`` gives ``("Andy_0", 1)``, ``andy.json`` gives ``("andy", None)``."""
-    return split_stem(stem_of(source))
-
-
-def stem_of(source: str) -> str:
-    """Give a log's file name without its ending."""
-    name = os.path.basename(source)
-    return name[:-5] if name.lower().endswith(".json") else name
-
-
-@lru_cache(maxsize=4096)
-def split_stem(stem: str) -> tuple[str, int | None]:
-    """Split a log's file name without its ending; the same few stand in every run's folder."""
-    name, _, number = stem.rpartition("_")
-    if name and number.isascii() and number.isdigit() and len(number) < 10:
-        return name, int(number)
-    return stem, None
-
-
-def _salvage(value: Any) -> AgentLog:
-    """Take what can be used of a log in which not every turn has the right shape."""
-    fields = value if isinstance(value, dict) else {"turns": value}
-    turns = fields.get("turns")
-    if not isinstance(turns, list) or (turns is value and not any(isinstance(turn, dict) for turn in turns)):
-        raise WrongShapeError(NO_TURNS)
-    good = [Turn(turn.get("role"), turn.get("content")) if isinstance(turn, dict) else Turn() for turn in turns]
-    return AgentLog(turns=good, taskStart=fields.get("taskStart"))
-
-
-def _read_log(source: str, log: AgentLog, recovered: list[str], data: bytes) -> AgentOutcome:
-    system: list[str] = []
-    own: list[str] = []
-    others: list[str] = []
-    for turn in log.turns:
-        content = turn.content
-        if isinstance(content, str):
-            role = turn.role
-            (system if role == "system" else own if role == "assistant" else others).append(content)
-    finals = [final for text in system if text[:1] not in NEVER_FIRST and (final := read_final(text))]
-    events = _count_events("\n".join(system))
-    quoted = not finals and quotes_final("\n".join([*own, *others]))
-    commands = "\n".join([text for text in own if "!" in text])
-    messages = len(system) + len(own) + len(others)
-    name, repetition = name_and_number(source)
-    skipped = len(log.turns) - messages
-    score, timed_out, flags = judge(finals)
-    if quoted:
-        flags.append("quoted_only")
-    if "restarts" in events:
-        flags.append("restarted")
-    if skipped:
-        flags.append("turns_skipped")
-    flags += [f"recovered_{what}" for what in recovered]
-    return {
-        "raw_score": score,
-        "completion_status": status_of(score, as_fraction(score), timed_out),
-        "final_system_message": deciding_text(finals),
-        "agent_log_processed": True,
-        "parsing_errors": [],
-        "timed_out": timed_out,
-        "agent_name": name,
-        "repetition": repetition or 0,
-        "message_count": messages,
-        "command_count": len(COMMAND.findall(commands)),
-        "skipped_turns": skipped,
-        "events": events,
-        "flags": flags,
-        "task_start": positive_number(log.taskStart),
-        "digest": _fingerprint(data) if own or others else "",
-        "source": source,
-    }
-
-
-def _fingerprint(data: bytes) -> str:
-    """Tell copies of a log by length, beginning and end, where the last turns and the task's start stand."""
-    return f"{len(data):x}-{zlib.crc32(data[-ENDS:], zlib.crc32(data[:ENDS])):08x}"
-
-
-def _count_events(text: str) -> dict[str, int]:
-    """Count the lines that tell of trouble; turns may be joined by line breaks, for none reaches beyond its line."""
-    if not may_hold_event(text):
-        return {}
-    return dict(Counter(match.lastgroup for match in EVENT.finditer(text)))
+def _other_log(data: bytes) -> str:
+    """Give the title of the other kind of log that a file holds by its first bytes; empty for none."""
+    found = recognise(data[:HEAD])
+    return found.title if found and found.kind != "mindcraft" else ""

@@ -4,33 +4,28 @@ from importlib import import_module
 from typing import Any
 
 _WHERE = {
-    "Check": "registry",
-    "History": "parse",
+    "Check": "evaluators",
+    "History": "records",
+    "KIND": "kind",
     "Options": "format",
-    "StepHistories": "table",
     "StepRecord": "format",
     "WorkflowState": "workflow",
-    "analysis": "analysis",
     "build_workflow": "workflow",
-    "check": "registry",
-    "checks_df": "table",
-    "collect": "collecting",
-    "compare_histories": "comparison",
-    "contents": "contents",
-    "create_result_summary": "summaries",
-    "describe": "describe",
-    "evaluate_history": "evaluators",
-    "evaluate_step": "evaluators",
-    "evaluates": "registry",
+    "check": "evaluators",
+    "checks_df": "kind",
+    "compare_histories": "contents",
+    "create_result_summary": "findings",
+    "evaluate_history": "evaluate",
+    "evaluate_step": "evaluate",
+    "evaluates": "evaluators",
     "extract_key_findings_from_execution": "findings",
-    "figures": "figures",
     "find_loops": "trajectory",
-    "format_step_evaluation": "report",
-    "load": "table",
-    "load_history": "histories",
+    "format_step_evaluation": "evaluate",
+    "load": "kind",
+    "load_history": "kind",
     "normalise_history": "records",
     "plan_adherence": "trajectory",
-    "print_step_evaluation": "report",
+    "print_step_evaluation": "evaluate",
     "record_execution": "storage",
     "route_from_executor": "workflow",
     "route_from_step_evaluator": "workflow",
@@ -41,21 +36,23 @@ _WHERE = {
     "show_step_reports": "show",
     "simulate_routing": "workflow",
     "step_evaluator_node": "workflow",
-    "steps_df": "table",
+    "steps_df": "kind",
     "store_execution_result": "storage",
-    "to_jsonable": "jsonable",
+    "to_jsonable": "values",
     "to_otlp": "export",
     "write_otlp": "export",
 }
+_MODULES = ("analysis", "contents", "figures", "show")
 
-__all__ = list(_WHERE)
+__all__ = [*_WHERE, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"evalkit.steps.{name}")
     if name not in _WHERE:
         raise AttributeError(f"module 'evalkit.steps' has no attribute {name!r}")
-    module = import_module(f"evalkit.steps.{_WHERE[name]}")
-    return getattr(module, name, module)
+    return getattr(import_module(f"evalkit.steps.{_WHERE[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -1,22 +1,28 @@
 """Frames of steps in, frames of estimates and counts out; and what the old storage would have lost."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from evalkit.io import Column, SourceError, frame
+from evalkit.io import SourceError, escape_surrogates, frame
 from evalkit.stats import Estimate, estimate_by, proportion_interval
-from evalkit.steps.cell_types import read_annotation
-from evalkit.steps.contents import IDS, each_record, ids_of
-from evalkit.steps.format import DEFAULTS, Options, StepRecord
-from evalkit.steps.labels import unique_labels
-from evalkit.steps.legacy import old_flat
-from evalkit.steps.parse import History
-from evalkit.steps.records import normalise_record, number
-from evalkit.steps.results import content
-from evalkit.steps.verdicts import VERDICTS
+from evalkit.steps.format import (
+    CRITICAL,
+    DEFAULTS,
+    SILENT,
+    VERDICTS,
+    Options,
+    StepRecord,
+    cell_type_of,
+    function_of,
+    number,
+    truncated,
+)
+from evalkit.steps.records import History, normalise_record, unique_labels
+from evalkit.steps.results import content, read_annotation
+from evalkit.steps.table import FAILURE_KINDS, OVERVIEW, STORAGE
 
 NOT_JUDGED = ("skipped", "unknown")  # verdicts that count in no rate
 REPORTED, CONFIRMED = "reported", "confirmed"  # the record says success; and the result does not contradict it
@@ -78,11 +84,11 @@ def overview(steps: pd.DataFrame, histories: Sequence[History] = (), options: Op
     Returns
     -------
     DataFrame
-        The columns of `OVERVIEW_COLUMNS`: rates with intervals as `success_rates` gives them, missing where no step
+        The columns of `OVERVIEW`: rates with intervals as `success_rates` gives them, missing where no step
         can be judged; then counts.
     """
     steps = with_labels(steps)
-    table = _summaries(steps, steps["history"], success_rates(steps), _labels(steps, histories), options)
+    table = _summarise(steps, success_rates(steps), _labels(steps, histories), options)
     order = ["confirmed_estimate", "n", "history"]
     return table.sort_values(order, ascending=[True, False, True], na_position="last", ignore_index=True)
 
@@ -95,10 +101,10 @@ def total(steps: pd.DataFrame, histories: Sequence[History] = (), options: Optio
     steps = with_labels(steps)
     n = len(_labels(steps, histories))
     if n < 2:
-        return frame([], OVERVIEW_COLUMNS)
+        return frame([], OVERVIEW)
     name = f"all {n} histories"
     rates = success_rates(steps, []).assign(history=name)
-    return _summaries(steps, pd.Series(name, index=steps.index, dtype="str"), rates, [name], options)
+    return _summarise(steps.assign(history=name), rates, [name], options)
 
 
 def focus(steps: pd.DataFrame, histories: Sequence[History], label: str = "") -> list[History]:
@@ -141,28 +147,24 @@ def with_labels(steps: pd.DataFrame) -> pd.DataFrame:
     return steps.assign(history=pd.Series([labels[pair] for pair in pairs], index=steps.index, dtype="str"))
 
 
-def _summaries(
-    steps: pd.DataFrame, group: pd.Series, rates: pd.DataFrame, labels: Sequence[str], options: Options
-) -> pd.DataFrame:
-    """Make a row per label from the rates and from counts of the steps of each group."""
+def _summarise(steps: pd.DataFrame, rates: pd.DataFrame, labels: Sequence[str], options: Options) -> pd.DataFrame:
+    """Make a row per label from the rates and from counts of its steps."""
     looping = steps["attempt"].eq(options.loop_length) & steps["success"].eq(False).fillna(False)  # once per loop
     counts = pd.DataFrame({"records": 1, "loops": looping, "cut": steps["truncated"]}, index=steps.index)
-    for verdict in VERDICTS:
-        counts[verdict] = steps["verdict"].eq(verdict)
-    out = counts.astype("int64").groupby(group.to_numpy()).sum().reindex(labels, fill_value=0)
+    counts = counts.assign(**{verdict: steps["verdict"].eq(verdict) for verdict in VERDICTS}).astype("int64")
+    out = counts.groupby(steps["history"].to_numpy()).sum().reindex(labels, fill_value=0)
     for which in (REPORTED, CONFIRMED):
-        found = rates[rates["success"].eq(which)].set_index("history").reindex(labels)
-        for bound in ("estimate", "low", "high"):
-            out[f"{which}_{bound}"] = found[bound]
-        out["n"], out["warning"] = found["n"].fillna(0), found["warning"].fillna("")
-    return frame(out.rename_axis("history").reset_index().to_dict("records"), OVERVIEW_COLUMNS)
+        own = rates[rates["success"].eq(which)].set_index("history").reindex(labels)
+        out = out.join(own[["estimate", "low", "high"]].add_prefix(f"{which}_"))
+        out["n"], out["warning"] = own["n"].fillna(0), own["warning"].fillna("")
+    return frame(out.rename_axis("history").reset_index().to_dict("records"), OVERVIEW)
 
 
-def verdict_counts(steps: pd.DataFrame) -> pd.DataFrame:
-    """Count the verdicts of each history: one row per history, one column per verdict."""
-    table = with_labels(steps)
-    counts = pd.crosstab(table["history"], table["verdict"]).reindex(columns=list(VERDICTS), fill_value=0)
-    return counts.rename_axis(columns=None).reset_index()
+def steps_of(steps: pd.DataFrame, histories: Sequence[History]) -> pd.DataFrame:
+    """Give the rows of a frame that belong to these histories."""
+    wanted = {(escape_surrogates(history.source), escape_surrogates(history.thread)) for history in histories}
+    pairs = zip(steps["source"], steps["thread"], strict=True)
+    return steps[pd.Series([pair in wanted for pair in pairs], index=steps.index, dtype=bool)]
 
 
 def failure_kinds(steps: pd.DataFrame) -> pd.DataFrame:
@@ -174,11 +176,11 @@ def failure_kinds(steps: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The columns of `_KIND_COLUMNS`, of which the message is that of the first; most frequent first.
+        The columns of `FAILURE_KINDS`, of which the message is that of the first; most frequent first.
     """
     failed = with_labels(steps)
-    failed = failed[steps["verdict"].isin(("failure", "critical failure", "silent failure")).to_numpy()]
-    messages = failed["error"].where(failed["verdict"] != "silent failure", failed["silent_failure_reason"])
+    failed = failed[steps["verdict"].isin(("failure", CRITICAL, SILENT)).to_numpy()]
+    messages = failed["error"].where(failed["verdict"] != SILENT, failed["silent_failure_reason"])
     failed = failed.assign(message=messages.fillna("unknown error").str.slice(0, 300))
     failed = failed.assign(kind=failed["error_type"].where(failed["error_type"].notna(), failed["message"].map(_kind)))
     rows = [
@@ -193,109 +195,90 @@ def failure_kinds(steps: pd.DataFrame) -> pd.DataFrame:
         }
         for (verdict, kind), part in failed.groupby(["verdict", "kind"], sort=True)
     ]
-    return frame(sorted(rows, key=lambda row: -row["steps"]), _KIND_COLUMNS)
-
-
-def storage_comparison(histories: Sequence[History], options: Options = DEFAULTS) -> pd.DataFrame:
-    """Put the old storage on disk beside the new one, for the same executions: what survives of each result.
-
-    For every successful step whose result was kept whole (shape B) the old storage is applied to the same result, and
-    both are read back by the same reader.
-
-    Returns
-    -------
-    DataFrame
-        history, position, function_name; then numbers, items (terms, genes, named groups) and characters in the new
-        storage, and what can be read of them from the old one; cut, result_type, cell_type.
-    """
-    rows = []
-    for history, position, record in each_record(histories):
-        if record["shape"] != "B" or record["result_type"] not in ("structured", "visualization"):
-            continue
-        if record["success"] is not True or not record["result"]:
-            continue
-        old = normalise_record(old_flat(record["step"], record["result"], True, options=options), options)
-        kept = {"new": record, "old": old}
-        rows.append(
-            {
-                **ids_of(history, position, record),
-                "result_type": record["result_type"],
-                "cut": bool(old["result_metadata"].get("truncated")),
-                **{f"characters_{which}": len(str(one["result"])) for which, one in kept.items()},
-                **{f"numbers_{which}": numbers_in(content(one)) for which, one in kept.items()},
-                **{f"items_{which}": items_in(one) for which, one in kept.items()},
-            }
-        )
-    return frame(rows, _STORAGE_COLUMNS)
+    return frame(sorted(rows, key=lambda row: -row["steps"]), FAILURE_KINDS)
 
 
 def truncation(steps: pd.DataFrame, by: Sequence[str] = ("history", "result_type")) -> pd.DataFrame:
     """Estimate the share of successful steps whose stored result is cut, in groups as `success_rates` makes them."""
     steps = with_labels(steps)
-    kept = steps[steps["verdict"].isin(("success", "silent failure")).to_numpy()]
+    kept = steps[steps["verdict"].isin(("success", SILENT)).to_numpy()]
     several = "history" not in by and kept["history"].nunique() > 1
     kept = kept.assign(value=kept["truncated"].astype("float64"))
     shares = estimate_by(kept, list(by), "value", clusters="history" if several else None)
     return shares if several else shares.drop(columns="n_clusters")
 
 
-_RATES = tuple(
-    Column(f"{which}_{bound}", "float", f"share of steps that succeeded, {meaning}: {bound}", "share")
-    for which, meaning in ((REPORTED, "as reported"), (CONFIRMED, "without silent failures"))
-    for bound in ("estimate", "low", "high")
-)
-OVERVIEW_COLUMNS = (
-    Column("history", "str", "label of the history"),
-    Column("records", "int", "records in it"),
-    Column("n", "int", "steps the rates rest on: all but skipped and unknown ones"),
-    *_RATES,
-    *(Column(verdict, "int", f"steps with the verdict {verdict}") for verdict in VERDICTS),
-    Column("loops", "int", "runs of failures of one call"),
-    Column("cut", "int", "stored results that are cut"),
-    Column("warning", "str", "what is doubtful about the intervals"),
-)
-_KIND_COLUMNS = (
-    Column("verdict", "str", "failure, critical failure or silent failure"),
-    Column("steps", "int", "steps that ended so"),
-    Column("histories", "int", "histories they stand in"),
-    Column("kind", "str", "class of the error, or its message without names and numbers"),
-    Column("message", "str", "message of the first"),
-    Column("functions", "object", "functions of the steps"),
-    Column("error_category", "str", "system_error or analysis_error"),
-)
-_STORAGE_COLUMNS = (
-    *IDS[:3],
-    *(
-        Column(f"{what}_{which}", "int", f"{what} in the {which} storage")
-        for what in ("numbers", "items", "characters")
-        for which in ("new", "old")
-    ),
-    Column("cut", "bool", "the old storage cuts this result"),
-    Column("result_type", "str", "how the new storage keeps it"),
-    IDS[3],
-)
+def storage_comparison(histories: Sequence[History], options: Options = DEFAULTS) -> pd.DataFrame:
+    """Put the old storage on disk beside the new one, for the same executions: what survives of each result.
+
+    For every successful step whose result was kept as it was (shape B) the old storage is applied to the same result,
+    and both are read back by the same reader.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `STORAGE`: numbers, items (terms, genes, named groups) and characters in the new storage, and
+        what can be read of them from the old one.
+    """
+    rows = []
+    for ids, record in each_record(histories):
+        if record["shape"] != "B" or record["result_type"] not in ("structured", "visualization"):
+            continue
+        if record["success"] is not True or not record["result"]:
+            continue
+        old = normalise_record(old_flat(record["step"], record["result"], True, options=options), options)
+        row = {**ids, "result_type": record["result_type"], "cut": truncated(old)}
+        for which, kept in (("new", record), ("old", old)):
+            row[f"characters_{which}"] = len(str(kept["result"]))
+            row[f"numbers_{which}"] = _numbers_in(content(kept))
+            row[f"items_{which}"] = _items_in(kept)
+        rows.append(row)
+    return frame(rows, STORAGE)
 
 
-def numbers_in(value: Any) -> int:
+def old_flat(
+    step: Mapping[str, Any],
+    result: Any,
+    success: bool,
+    error: Any = None,
+    timestamp: str | None = None,
+    options: Options = DEFAULTS,
+) -> dict[str, Any]:
+    """Keep a step as shape C did, on disk: the first 500 characters of any result, called a summary."""
+    return {
+        "timestamp": timestamp,
+        "function_name": step.get("function_name"),
+        "parameters": step.get("parameters", {}),
+        "success": success,
+        "error": None if error is None else str(error),
+        "result_summary": str(result)[: options.text_limit] if result else None,
+    }
+
+
+def each_record(histories: Iterable[History]) -> Iterator[tuple[dict[str, Any], StepRecord]]:
+    """Go through the records of histories, each with the columns of `RECORD`."""
+    for history in histories:
+        for position, record in enumerate(history.records):
+            ids = {"history": history.label, "position": position, "function_name": function_of(record)}
+            yield ids | {"cell_type": cell_type_of(record)}, record
+
+
+def _numbers_in(value: Any) -> int:
     """Count the numbers in a structure, also those written as text."""
-    if isinstance(value, Mapping):
-        return sum(numbers_in(item) for item in value.values())
-    if isinstance(value, list):
-        return sum(numbers_in(item) for item in value)
+    if isinstance(value, (Mapping, list)):
+        return sum(map(_numbers_in, value.values() if isinstance(value, Mapping) else value))
     return int(number(value) is not None)
 
 
-def items_in(record: StepRecord) -> int:
+def _items_in(record: StepRecord) -> int:
     """Count what a result lists: named groups of an annotation, else the texts in lists (terms, genes)."""
-    if groups := read_annotation(record).groups:
-        return len(groups)
-    return _texts_in(content(record))
+    return len(read_annotation(record).groups) or _texts_in(content(record))
 
 
 def _texts_in(value: Any) -> int:
     if isinstance(value, Mapping):
-        return sum(_texts_in(item) for item in value.values())
-    return sum(1 if isinstance(item, str) else _texts_in(item) for item in value) if isinstance(value, list) else 0
+        return sum(map(_texts_in, value.values()))
+    return sum(isinstance(item, str) or _texts_in(item) for item in value) if isinstance(value, list) else 0
 
 
 def _kind(message: str) -> str:

@@ -1,143 +1,73 @@
-"""What the steps of histories hold, as frames: enrichments, cell types, coverage, loops, plan, routing."""
+"""What the steps of histories hold, as frames: enrichments, cell types, coverage, loops, plan, routing, changes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
 import pandas as pd
 
-from evalkit.io import Column, frame
-from evalkit.io.frames import whole
-from evalkit.steps.cell_types import UNKNOWN, read_annotation
-from evalkit.steps.comparison import COMPARISON_COLUMNS, compare_histories
-from evalkit.steps.format import DEFAULTS, PSEUDO_STEPS, Options, StepRecord
-from evalkit.steps.functions import compare_names
-from evalkit.steps.parse import History
-from evalkit.steps.records import cell_type_of, cell_types_of, function_of
-from evalkit.steps.results import read_enrichment
-from evalkit.steps.trajectory import NOT_RUN, followed_plan, loops_in
-from evalkit.steps.verdicts import CRITICAL, VERDICTS, verdict
-from evalkit.steps.workflow import routes
-
-STATUSES = (*VERDICTS, NOT_RUN)  # from best to worst
-
-IDS = (
-    Column("history", "str", "label of the history"),
-    Column("position", "int", "place of the record in its history, from 0"),
-    Column("function_name", "str", "function of the step"),
-    Column("cell_type", "str", "cell type the step is about"),
-)
-_ENRICHMENT_COLUMNS = (
-    *IDS,
-    Column("method", "str", "enrichment method"),
-    Column("total_significant", "int?", "significant terms; missing where the count was cut away"),
-    Column("listed", "int", "terms listed"),
-    Column("top_terms", "object", "first three of them, with p-values where known"),
-)
-_ANNOTATION_COLUMNS = (
-    *IDS,
-    Column("status", "str", "how the discovery ended"),
-    Column("discovered", "object", "cell types found"),
-    Column("expected", "object", "cell types the plan expected"),
-    Column("missing", "object", "expected, not found; empty where the list was cut"),
-    Column("unexpected", "object", "found, not expected"),
-    Column("partial", "bool", "the list was cut"),
-)
-_COVERAGE_COLUMNS = (
-    Column("history", "str", "label of the history"),
-    Column("cell_type", "str", "cell type"),
-    Column("analysis", "str", "function"),
-    Column("status", "str", ", ".join(STATUSES)),
-    Column("steps", "int", "steps of this analysis on this cell type, attempts counted"),
-)
-_LOOP_COLUMNS = (
-    Column("history", "str", "label of the history"),
-    Column("position", "int", "place of the first failure, from 0"),
-    Column("length", "int", "failures in a row"),
-    Column("function_name", "str", "function called"),
-    Column("parameters", "object", "its parameters"),
-    Column("error", "str", "the last error"),
-)
-_ROUTING_COLUMNS = (
-    Column("history", "str", "label of the history"),
-    Column("position", "int", "place of the record, from 0"),
-    Column("step_index", "int?", "index of the step, from 0"),
-    Column("function_name", "str", "function of the step"),
-    Column("success", "bool?", "as recorded"),
-    Column("critical_failure", "bool", "nothing that follows can work"),
-    Column("attempts_at_step", "int", "times the step was tried without moving on"),
-    Column("from_executor", "str", "where the executor's router leads"),
-    Column("from_step_evaluator", "str", "where the evaluator's router leads"),
-    Column("reached", "bool", "False where the router would have ended the run before"),
-)
-_ADHERENCE_COLUMNS = (
-    Column("history", "str", "label of the history"),
-    Column("position", "int", "place in the plan, from 0"),
-    Column("function_name", "str", "function planned"),
-    Column("status", "str", ", ".join(STATUSES)),
-    Column("attempts", "int", "records of this step"),
-    Column("in_order", "bool?", "it ran after the planned steps before it; missing where it did not run"),
-)
+from evalkit.io import frame
+from evalkit.steps.analysis import each_record
+from evalkit.steps.evaluate import evaluate_history
+from evalkit.steps.evaluators import compare_names, expected_types
+from evalkit.steps.format import DEFAULTS, PSEUDO_STEPS, Options, cell_types_of, function_of
+from evalkit.steps.kind import steps_df
+from evalkit.steps.records import History
+from evalkit.steps.results import UNKNOWN, read_annotation, read_enrichment
+from evalkit.steps.table import ADHERENCE, ANNOTATIONS, COMPARISON, COVERAGE, ENRICHMENTS, LOOPS, ROUTING
+from evalkit.steps.trajectory import NOT_RUN, STATUSES, find_loops, plan_adherence
+from evalkit.steps.values import to_jsonable
+from evalkit.steps.workflow import simulate_routing
 
 
 def enrichments(histories: Sequence[History]) -> pd.DataFrame:
-    """List the enrichment of each step by method; counts of different methods rest on different p-values.
-
-    Returns
-    -------
-    DataFrame
-        history, position, function_name, cell_type, method, total_significant (missing: unknown), listed, top_terms.
-    """
+    """List the enrichment of each step by method (`ENRICHMENTS`); methods rest on different p-values."""
     rows = [
         {
-            **ids_of(history, position, record),
-            "method": method.upper(),
-            "total_significant": found.total,
-            "listed": len(found.terms),
-            "top_terms": [_with_p(*pair) for pair in zip_longest(found.terms[:3], found.p_values[:3])],
+            **ids,
+            "method": name.upper(),
+            "total_significant": method.total,
+            "listed": len(method.terms),
+            "top_terms": [_with_p(*pair) for pair in zip_longest(method.terms[:3], method.p_values[:3])],
         }
-        for history, position, record in each_record(histories)
+        for ids, record in each_record(histories)
         if function_of(record) == "perform_enrichment_analyses" and record["success"] is True
-        for method, found in read_enrichment(record).methods.items()
+        for name, method in read_enrichment(record).methods.items()
     ]
-    return frame(rows, _ENRICHMENT_COLUMNS)
+    return frame(rows, ENRICHMENTS)
+
+
+def _with_p(term: str | None, p: float | None) -> str:
+    return f"{term or '?'} (p = {p:.2g})" if p is not None else str(term)
 
 
 def annotations(histories: Sequence[History]) -> pd.DataFrame:
-    """List what every annotation step discovered, beside what was expected.
-
-    Returns
-    -------
-    DataFrame
-        history, position, function_name, cell_type, status, discovered, expected, missing, unexpected, partial.
-    """
+    """List what every annotation step discovered, beside what was expected (`ANNOTATIONS`)."""
     rows = []
-    for history, position, record in each_record(histories):
+    for ids, record in each_record(histories):
         if function_of(record) != "process_cells" or record["success"] is not True:
             continue
-        status, _, types, partial = read_annotation(record)
-        expected = record["step"].get("expected_children")
-        expected = [str(one) for one in expected] if isinstance(expected, list) else []
+        types, status, _, partial = read_annotation(record)
+        expected = expected_types(record)
         missing, unexpected = compare_names(types, expected)
-        rows.append(
-            {
-                **ids_of(history, position, record),
-                "status": status,
-                "discovered": types,
-                "expected": expected,
-                "missing": [] if partial or status == UNKNOWN else missing,
-                "unexpected": unexpected if expected else [],
-                "partial": partial,
-            }
-        )
-    return frame(rows, _ANNOTATION_COLUMNS)
+        row = {"status": status, "discovered": types, "expected": expected, "partial": partial}
+        row["missing"] = [] if partial or status == UNKNOWN else missing
+        row["unexpected"] = unexpected if expected else []
+        rows.append(ids | row)
+    return frame(rows, ANNOTATIONS)
 
 
-def coverage(histories: Sequence[History], options: Options = DEFAULTS) -> pd.DataFrame:
+def coverage(histories: Sequence[History], options: Options | None = None) -> pd.DataFrame:
     """Tell for each cell type and analysis whether it was done: the best outcome of its steps counts.
 
     Cell types are those a step names and those an annotation discovered; so an analysis nobody asked for shows as
     ``not run``. Plots and talk are no analyses.
+
+    Parameters
+    ----------
+    histories : sequence of History
+    options : Options, optional
+        Those of each history, where none are given; so in all functions here.
 
     Returns
     -------
@@ -146,68 +76,98 @@ def coverage(histories: Sequence[History], options: Options = DEFAULTS) -> pd.Da
     """
     rows = []
     for history in histories:
-        met: dict[tuple[str, str], list[str]] = {}
+        verdicts: dict[tuple[str, str], list[str]] = {}
         types: dict[str, None] = {}
-        analyses: dict[str, None] = {}
-        for record in history.records:
+        for record, evaluation in zip(history.records, evaluate_history(history, options), strict=True):
             function = function_of(record)
             if function == "process_cells" and record["success"] is True:
                 types |= dict.fromkeys(read_annotation(record).types)
-            if function is None or function in PSEUDO_STEPS or options.is_plot(function):
+            if function in (None, *PSEUDO_STEPS) or (options or history.options).is_plot(function):
                 continue
             for cell_type in cell_types_of(record):
-                types[cell_type] = analyses[function] = None
-                met.setdefault((cell_type, function), []).append(verdict(record, options))
-        rows += [
-            {
-                "history": history.label,
-                "cell_type": cell_type,
-                "analysis": analysis,
-                "status": min(met.get((cell_type, analysis), [NOT_RUN]), key=STATUSES.index),
-                "steps": len(met.get((cell_type, analysis), [])),
-            }
-            for cell_type in types
-            for analysis in analyses
-        ]
-    return frame(rows, _COVERAGE_COLUMNS)
+                types[cell_type] = None
+                verdicts.setdefault((cell_type, function), []).append(evaluation["verdict"])
+        analyses = dict.fromkeys(function for _, function in verdicts)
+        for pair in ((cell_type, analysis) for cell_type in types for analysis in analyses):
+            best = min(verdicts.get(pair, [NOT_RUN]), key=STATUSES.index)
+            row = {"history": history.label, "cell_type": pair[0], "analysis": pair[1], "status": best}
+            rows.append(row | {"steps": len(verdicts.get(pair, []))})
+    return frame(rows, COVERAGE)
 
 
-def loops(histories: Sequence[History], options: Options = DEFAULTS) -> pd.DataFrame:
-    """List runs of failures of one call: history, position, length, function_name, parameters, error."""
-    rows = [{"history": h.label, **loop._asdict()} for h in histories for loop in loops_in(h.records, options)]
-    return frame(rows, _LOOP_COLUMNS)
+def loops(histories: Sequence[History], options: Options | None = None) -> pd.DataFrame:
+    """List runs of failures of one call (`LOOPS`)."""
+    rows = [{"history": h.label, **loop._asdict()} for h in histories for loop in find_loops(h, options)]
+    return frame(rows, LOOPS)
 
 
-def routing(histories: Sequence[History], options: Options = DEFAULTS) -> pd.DataFrame:
+def routing(histories: Sequence[History], options: Options | None = None) -> pd.DataFrame:
     """Tell what the router would have done at each record; columns as `simulate_routing`, after `history`."""
-    rows = []
-    for history in histories:
-        critical = [verdict(record, options) == CRITICAL for record in history.records]
-        rows += [{"history": history.label, **row} for row in routes(history.records, critical, history.plan, options)]
-    return frame(rows, _ROUTING_COLUMNS)
+    rows = [{"history": h.label, **row} for h in histories for row in simulate_routing(h, options=options)]
+    return frame(rows, ROUTING)
 
 
-def adherence(histories: Sequence[History], options: Options = DEFAULTS) -> pd.DataFrame:
+def adherence(histories: Sequence[History], options: Options | None = None) -> pd.DataFrame:
     """Tell what became of each planned step, for histories whose plan was kept (dumped states and checkpoints)."""
     rows = [
         {"history": history.label, "function_name": step.call.function_name, **step._asdict()}
         for history in histories
-        for step in followed_plan(history.records, history.plan, options)
+        for step in plan_adherence(history, options=options)
     ]
-    return frame(rows, _ADHERENCE_COLUMNS)
+    return frame(rows, ADHERENCE)
 
 
-def steps_of(steps: pd.DataFrame, histories: Sequence[History]) -> pd.DataFrame:
-    """Give the rows of a frame that belong to the histories named."""
-    wanted = {(whole(history.source), whole(history.thread)) for history in histories}
-    pairs = zip(steps["source"].map(whole), steps["thread"].map(whole), strict=True)
-    keep = [pair in wanted for pair in pairs]
-    return steps[pd.Series(keep, index=steps.index, dtype=bool)]
+def compare_histories(a: Any, b: Any, options: Options = DEFAULTS) -> pd.DataFrame:
+    """Put the steps of two histories side by side.
+
+    Steps are paired by function and parameters; of repeated ones the last attempt of each run counts, and the n-th of
+    one history is paired with the n-th of the other.
+
+    Parameters
+    ----------
+    a, b : str, path, frame of steps, or list of records
+        With one history each, or several taken together.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `COMPARISON`: change (same, fixed, broken, changed, only in a, only in b), then verdict,
+        attempts, truncated and total_significant of both. In the order of a, then what only b has.
+    """
+    sides = [_by_call(x if isinstance(x, pd.DataFrame) else steps_df(x, options)) for x in (a, b)]
+    keys = dict.fromkeys([*sides[0], *sides[1]])
+    return frame([_pair(key, *(side.get(key) for side in sides)) for key in keys], COMPARISON)
+
+
+def _by_call(steps: pd.DataFrame) -> dict[tuple, dict[str, Any]]:
+    """Index the last attempt of each run of a call by function, parameters and number of the run."""
+    out: dict[tuple, dict[str, Any]] = {}
+    runs: dict[tuple, int] = {}
+    for row in to_jsonable(steps):
+        call = (row["function_name"], row["parameters"])
+        runs[call] = runs.get(call, 0) + (row["attempt"] == 1)
+        out[(*call, runs[call])] = row
+    return out
+
+
+def _pair(key: tuple, a: dict | None, b: dict | None) -> dict[str, Any]:
+    if a is None or b is None:
+        change = "only in b" if a is None else "only in a"
+    elif a["verdict"] == b["verdict"]:
+        change = "same"
+    else:
+        change = "fixed" if b["verdict"] == "success" else "broken" if a["verdict"] == "success" else "changed"
+    row = {"function_name": key[0], "cell_type": (a or b or {})["cell_type"], "run": key[2], "change": change}
+    for side, step in (("a", a), ("b", b)):
+        if step is not None:
+            row |= {f"{name}_{side}": step[name] for name in ("verdict", "truncated", "total_significant")}
+            row[f"attempts_{side}"] = step["attempt"]
+    return row
 
 
 def changes(steps: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
     """Put the steps of two histories side by side, as `compare_histories`; nothing where there is no second one."""
-    return compare_histories(steps, others) if len(others) else frame([], COMPARISON_COLUMNS)
+    return compare_histories(steps, others) if len(others) else frame([], COMPARISON)
 
 
 def numbered(table: pd.DataFrame, position: str = "record") -> pd.DataFrame:
@@ -237,18 +197,3 @@ def open_checks(checks: pd.DataFrame) -> pd.DataFrame:
     """Give the checks that did not pass or could not be made."""
     kept = checks[checks["severity"].isin(("warning", "error", "critical")).to_numpy()]
     return numbered(kept[["position", "function_name", "name", "severity", "label", "score", "explanation"]])
-
-
-def each_record(histories: Sequence[History]) -> Iterator[tuple[History, int, StepRecord]]:
-    """Go through the records of histories, each with its history and place."""
-    return ((history, i, record) for history in histories for i, record in enumerate(history.records))
-
-
-def _with_p(term: str | None, p: float | None) -> str:
-    return f"{term or '?'} (p = {p:.2g})" if p is not None else str(term)
-
-
-def ids_of(history: History, position: int, record: StepRecord) -> dict[str, Any]:
-    """Make the columns of `IDS` for a record."""
-    ids = {"history": history.label, "position": position, "function_name": function_of(record)}
-    return ids | {"cell_type": cell_type_of(record)}

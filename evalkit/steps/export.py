@@ -8,26 +8,21 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from evalkit._version import __version__
-from evalkit.io.output import write_text
-from evalkit.steps.evaluators import evaluate_records
-from evalkit.steps.format import DEFAULTS, Options, StepRecord
-from evalkit.steps.jsonable import to_jsonable
-from evalkit.steps.parse import History
-from evalkit.steps.records import function_of
+from evalkit.io import write_text
+from evalkit.steps.evaluate import evaluate_history
+from evalkit.steps.format import Options, StepRecord, function_of
+from evalkit.steps.records import History, time_of
+from evalkit.steps.values import to_jsonable
 
 _OK, _ERROR, _INTERNAL = 1, 2, 1  # status codes and span kind of OTLP
 
-Evaluations = Sequence[Sequence[Mapping[str, Any]]]
 
-
-def to_otlp(
-    histories: Iterable[History], options: Options = DEFAULTS, evaluations: Evaluations | None = None
-) -> dict[str, Any]:
+def to_otlp(histories: Iterable[History], options: Options | None = None) -> dict[str, Any]:
     """Make one trace per history: a span of kind AGENT, below it one of kind TOOL (or CHAIN) per record.
 
     Every check becomes an event ``gen_ai.evaluation.result`` with name, score, label and explanation; a failure also
@@ -38,51 +33,35 @@ def to_otlp(
     Parameters
     ----------
     histories : iterable of History
-    options : Options
-    evaluations : sequence of sequences of mappings, optional
-        For each history the evaluations of its records, where they are at hand.
+    options : Options, optional
+        Those of each history, where none are given.
 
     Returns
     -------
     dict
         An OTLP ``TracesData`` message, ready for ``json.dumps``.
     """
-    histories = list(histories)
-    if evaluations is None:
-        evaluations = [evaluate_records(history.records, options) for history in histories]
     spans: list[dict[str, Any]] = []
     seen: Counter[str] = Counter()
-    for history, judged in zip(histories, evaluations, strict=True):
-        trace_id = _trace_id(history)
+    for history in histories:
+        trace_id = _hash(json.dumps(to_jsonable([history.thread, history.records]), sort_keys=True), 16)
         seen[trace_id] += 1
-        spans += _trace(history, judged, _hash(f"{trace_id}/{seen[trace_id]}", 16) if seen[trace_id] > 1 else trace_id)
+        own_id = _hash(f"{trace_id}/{seen[trace_id]}", 16) if seen[trace_id] > 1 else trace_id
+        spans += _trace(history, evaluate_history(history, options), own_id)
     scope = {"name": "evalkit.steps", "version": __version__}
     resource = {"attributes": _attributes({"service.name": "evalkit"})}
     return {"resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": scope, "spans": spans}]}]}
 
 
-def write_otlp(
-    histories: Iterable[History],
-    path: str | os.PathLike,
-    options: Options = DEFAULTS,
-    evaluations: Evaluations | None = None,
-) -> None:
-    """Write `to_otlp` as a JSON file; whole or not at all."""
-    spans = to_otlp(histories, options, evaluations)
-    write_text(json.dumps(spans, ensure_ascii=False, allow_nan=False) + "\n", path)
+def write_otlp(histories: Iterable[History], path: str | os.PathLike, options: Options | None = None) -> None:
+    """Write `to_otlp` as a JSON file; a reader sees the old file or the new one, never half of it."""
+    write_text(json.dumps(to_otlp(histories, options), ensure_ascii=False, allow_nan=False) + "\n", path)
 
 
-def _trace_id(history: History) -> str:
-    return _hash(json.dumps(to_jsonable([history.thread, history.records]), sort_keys=True), 16)
-
-
-def _trace(history: History, evaluations: Sequence[Mapping[str, Any]], trace_id: str) -> list[dict[str, Any]]:
-    records = history.records
-    root_id = _span_id(trace_id, "root")
-    times = _times(records)
-    root = {
-        "traceId": trace_id,
-        "spanId": root_id,
+def _trace(history: History, evaluations: list[dict[str, Any]], trace_id: str) -> list[dict[str, Any]]:
+    ids = {"traceId": trace_id, "spanId": _hash(f"{trace_id}/root", 8)}
+    times = [_nanoseconds(record) for record in history.records]
+    root = ids | {
         "name": to_jsonable(history.label),
         "kind": _INTERNAL,
         "startTimeUnixNano": times[0] if times else "0",
@@ -91,36 +70,33 @@ def _trace(history: History, evaluations: Sequence[Mapping[str, Any]], trace_id:
         "status": {},
     }
     spans = [root]
-    for i, (record, evaluation) in enumerate(zip(records, evaluations, strict=True)):
-        ids = {"traceId": trace_id, "spanId": _span_id(trace_id, str(i)), "parentSpanId": root_id}
-        spans.append(ids | _span(record, evaluation, times[max(i - 1, 0)], times[i]))
+    for i, (record, evaluation) in enumerate(zip(history.records, evaluations, strict=True)):
+        own = {"traceId": trace_id, "spanId": _hash(f"{trace_id}/{i}", 8), "parentSpanId": ids["spanId"]}
+        spans.append(own | _span(record, evaluation, times[max(i - 1, 0)], times[i]))
     return spans
 
 
 def _span(record: StepRecord, evaluation: Mapping[str, Any], start: str, end: str) -> dict[str, Any]:
-    step, function = record["step"], function_of(record)
+    step, function, result = record["step"], function_of(record), record["result"]
     attributes = {
         "openinference.span.kind": "TOOL" if function else "CHAIN",
         "tool.name": function,
         "tool.description": step.get("description"),
         "input.value": _json(step["parameters"]),
         "input.mime_type": "application/json",
-        "output.value": record["result"] if isinstance(record["result"], str) else _json(record["result"]),
-        "output.mime_type": "text/plain" if isinstance(record["result"], str) else "application/json",
+        "output.value": result if isinstance(result, str) else _json(result),
+        "output.mime_type": "text/plain" if isinstance(result, str) else "application/json",
         "evalkit.step_index": record["step_index"],
         "evalkit.result_type": record["result_type"],
-        "evalkit.truncated": evaluation["truncated"],
-        "evalkit.silent_failure": evaluation["silent_failure"],
-        "evalkit.critical_failure": evaluation["critical_failure"],
-        "evalkit.attempt": evaluation["attempt"],
+        **{f"evalkit.{key}": evaluation[key] for key in ("truncated", "silent_failure", "critical_failure", "attempt")},
     }
-    events = [_evaluation_event(check, end) for check in evaluation["checks"]]
+    events = [_event("gen_ai.evaluation.result", end, _of_check(check)) for check in evaluation["checks"]]
     failed = record["success"] is False and record["result_type"] != "skipped"
     if failed:
         thrown = {"exception.type": record["error_type"], "exception.message": record["error"]}
-        events.append({"timeUnixNano": end, "name": "exception", "attributes": _attributes(thrown)})
+        events.append(_event("exception", end, thrown))
+    message = evaluation["silent_failure_reason"] or record["error"] or ""
     wrong = failed or evaluation["silent_failure"]
-    message = evaluation["silent_failure_reason"] or record["error"] or "" if wrong else ""
     return {
         "name": function or record["result_type"],
         "kind": _INTERNAL,
@@ -132,52 +108,37 @@ def _span(record: StepRecord, evaluation: Mapping[str, Any], start: str, end: st
     }
 
 
-def _evaluation_event(check: Mapping[str, Any], time: str) -> dict[str, Any]:
-    attributes = {
+def _of_check(check: Mapping[str, Any]) -> dict[str, Any]:
+    return {
         "gen_ai.evaluation.name": check.get("name"),
         "gen_ai.evaluation.score.value": check.get("score"),
         "gen_ai.evaluation.score.label": check.get("label"),
         "gen_ai.evaluation.explanation": check.get("explanation") or None,
         "evalkit.severity": check.get("severity"),
     }
-    return {"timeUnixNano": time, "name": "gen_ai.evaluation.result", "attributes": _attributes(attributes)}
+
+
+def _event(name: str, time: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    return {"timeUnixNano": time, "name": name, "attributes": _attributes(attributes)}
 
 
 def _attributes(values: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Write attributes as OTLP does; those without a value are left out, integers are texts."""
-    out = []
-    for key, value in values.items():
-        if value is None:
-            continue
-        if isinstance(value, bool):
-            typed = {"boolValue": value}
-        elif isinstance(value, int):
-            typed = {"intValue": str(value)}
-        elif isinstance(value, float):
-            typed = {"doubleValue": value}
-        else:
-            typed = {"stringValue": str(to_jsonable(value))}
-        out.append({"key": key, "value": typed})
-    return out
+    """Write attributes as OTLP does; those without a value are left out."""
+    return [{"key": key, "value": _typed(value)} for key, value in values.items() if value is not None]
 
 
-def _times(records: list[StepRecord]) -> list[str]:
-    return [_nanoseconds(record["timestamp"]) for record in records]
+def _typed(value: Any) -> dict[str, Any]:
+    if isinstance(value, bool):
+        return {"boolValue": value}
+    if isinstance(value, int):
+        return {"intValue": str(value)}  # as JSON has no integers of 64 bits
+    return {"doubleValue": value} if isinstance(value, float) else {"stringValue": str(to_jsonable(value))}
 
 
-def _nanoseconds(timestamp: str | None) -> str:
-    """Turn an ISO time into nanoseconds since 1970, as text; a time without a zone is taken for UTC."""
-    try:
-        time = datetime.fromisoformat(timestamp or "")
-    except ValueError:
-        return "0"
-    time = time if time.tzinfo else time.replace(tzinfo=UTC)
-    since = time - datetime(1970, 1, 1, tzinfo=UTC)
+def _nanoseconds(record: StepRecord) -> str:
+    """Write the time of a record in nanoseconds since 1970, as text."""
+    since = (time_of(record) or datetime.min.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)
     return str(max(((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1000, 0))
-
-
-def _span_id(trace_id: str, place: str) -> str:
-    return _hash(f"{trace_id}/{place}", 8)
 
 
 def _hash(text: str, size: int) -> str:

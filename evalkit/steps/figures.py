@@ -11,8 +11,8 @@ from matplotlib.patches import Patch
 from evalkit.display import label, new_axes, nothing_to_draw, percent_axis
 from evalkit.display.show import format_interval
 from evalkit.steps.analysis import CONFIRMED, REPORTED
-from evalkit.steps.contents import STATUSES
-from evalkit.steps.verdicts import VERDICTS
+from evalkit.steps.format import VERDICTS
+from evalkit.steps.trajectory import STATUSES
 
 # colour, marker of points and letter of cells: never colour alone
 LOOKS = {

@@ -1,9 +1,10 @@
-"""What a step's record looks like on disk, and the options of storing and judging it.
+"""What a step's record looks like, how its plain values are read, and the options of storing and judging it.
 
 Three shapes are read: A (nested, untyped), B (nested, typed; what this package writes) and C (flat, on disk).
 All become one `StepRecord`, which is shape B with two more keys.
 """
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
@@ -16,6 +17,11 @@ METHODS = ("go", "kegg", "reactome", "gsea")
 PSEUDO_STEPS = frozenset({"conversational_response", "final_question"})  # talk, not analysis
 HISTORY_KEY = "execution_history"  # of a dumped state and of a checkpoint
 PLAN_KEY = "execution_plan"
+SILENT, CRITICAL = "silent failure", "critical failure"
+VERDICTS = ("success", SILENT, "failure", CRITICAL, "skipped", "unknown")
+LEGACY, STRUCTURED, UNEXPECTED = "legacy_text_parsing", "high_structured_access", "unexpected_structure"
+
+_YES, _NO = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
 
 
 class Step(TypedDict, total=False):
@@ -120,8 +126,8 @@ class Options:
         """Say whether an error is critical, by its class name or by the text of its message."""
         if error_type and error_type.rpartition(".")[2] in self.critical_errors:
             return True
-        named = "|".join(map(re.escape, sorted(self.critical_errors)))
-        patterns = (*self.critical_patterns, rf"\b(?:{named})\b") if named else self.critical_patterns
+        classes = "|".join(map(re.escape, sorted(self.critical_errors)))
+        patterns = (*self.critical_patterns, rf"\b(?:{classes})\b") if classes else self.critical_patterns
         return any(re.search(pattern, message or "") for pattern in patterns)
 
     def is_failed_status(self, status: str) -> bool:
@@ -131,3 +137,63 @@ class Options:
 
 
 DEFAULTS = Options()
+
+
+def function_of(record: StepRecord) -> str | None:
+    """Name the function of a step; None for a step without one."""
+    return record["step"].get("function_name")
+
+
+def cell_types_of(record: StepRecord) -> list[str]:
+    """Name the cell types a step is about: `target_cell_type`, else what its parameters name."""
+    step = record["step"]
+    parameters = step.get("parameters", {})
+    for value in (step.get("target_cell_type"), *(parameters.get(k) for k in ("cell_type", "cell_types", "celltype"))):
+        values = value if isinstance(value, list) else [value]
+        if names := [one for one in values if isinstance(one, str) and one.strip()]:
+            return names
+    return []
+
+
+def cell_type_of(record: StepRecord) -> str | None:
+    """Name the cell types a step is about in one text; None where it names none."""
+    return ", ".join(cell_types_of(record)) or None
+
+
+def truncated(record: StepRecord) -> bool:
+    """Say whether the stored result is only the beginning of what it was."""
+    return bool(record["result_metadata"].get("truncated"))
+
+
+def truth(value: Any) -> bool | None:
+    """Read a yes or no, also from text or 0 and 1; None where it is neither."""
+    if isinstance(value, bool):
+        return value
+    text = str(value).strip().lower() if isinstance(value, (str, int, float)) else ""
+    return True if text in _YES else False if text in _NO else None
+
+
+def number(value: Any) -> float | None:
+    """Read a finite number, also from text as ``default=str`` writes it; None where it is none."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        read = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return read if math.isfinite(read) else None
+
+
+def count(value: Any) -> int | None:
+    """Read a whole number of at least 0, also from text; None where it is none."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if 0 <= value < 2**63 else None
+    read = number(value)
+    return int(read) if read is not None and read.is_integer() and 0 <= read < 2**53 else None
+
+
+def name(value: Any) -> str | None:
+    """Read a text that is not empty; a number becomes its text."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        value = str(value)
+    return value if isinstance(value, str) and value.strip() else None

@@ -1,10 +1,63 @@
-"""Execution histories of an analysis agent as a kind of log."""
+"""Execution histories as a kind of log, and the short ways to their frames."""
 
+import os
 import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from evalkit.kinds import LogKind, Parsed
+from evalkit.io import Source, SourceError, StorageOptions
+from evalkit.kinds import (
+    Assembled,
+    LogKind,
+    Logs,
+    Look,
+    Option,
+    Records,
+    Transcript,
+    entries_of,
+    no_records,
+    read_records,
+)
+from evalkit.kinds import assemble as assemble_logs
+from evalkit.kinds import load as load_kind
+from evalkit.steps.format import DEFAULTS, Options, StepRecord
+from evalkit.steps.parse import companions, parse_file
+from evalkit.steps.table import RECORDS, TABLES
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _STEPS = re.compile(rb'"execution_history"|"function_name"\s*:|"step_index"\s*:|\ASQLite format 3')
+
+
+def _assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
+    from evalkit.steps.assemble import assemble
+
+    return assemble(records, options)
+
+
+def _describe(logs: Logs, views: Mapping[str, Any]) -> str:
+    from evalkit.steps.terminal import describe
+
+    return describe(logs, views)
+
+
+def _progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
+    from evalkit.steps.terminal import progress
+
+    return progress(look, options)
+
+
+def _transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript:
+    from evalkit.steps.terminal import transcript
+
+    return transcript(paths[0], parse_file(paths[0], read(paths[0])))
+
+
+def _write(logs: Logs, views: Mapping[str, Any], path: str) -> None:
+    from evalkit.steps.terminal import write
+
+    write(logs, views, path)
 
 
 def _recognise(head: bytes) -> str:
@@ -14,8 +67,121 @@ def _recognise(head: bytes) -> str:
 KIND = LogKind(
     name="steps",
     title="execution history",
-    records={},
-    tables={},
-    parse=lambda path, data: Parsed("skipped", "not ported yet"),
+    summary="Verdicts on the steps of a plan-and-execute analysis agent.",
+    records=RECORDS,
+    tables=TABLES,
+    parse=parse_file,
     recognises=_recognise,
+    companions=companions,
+    assemble=_assemble,
+    chunk=200,
+    views=(
+        Option("details", bool, False, "Show every step also of several histories.", followed=False),
+        Option("checks", bool, False, "Show every check of every step.", followed=False),
+        Option("step", int, None, "Print the report of record N (column #) of each history.", "N", followed=False),
+    ),
+    describe=_describe,
+    progress=_progress,
+    transcript=_transcript,
+    write=_write,
+    output_help="Write steps (with --checks: checks) to FILE.csv, .json or .parquet; .otlp.json: spans.",
+    help="""Judge the steps of an analysis agent.
+
+    SOURCE is a file (JSON, JSONL, SQLite checkpoint), a folder, a quoted glob, a URL or a dataset of `collect`.
+
+    One history is shown step by step. Several are summarised: a row per history, the lowest confirmed success first,
+    and a row for all of them together; --details adds the steps of each.
+
+    Records and steps count from 1 here and in reports; the columns position and step_index of written files count
+    from 0. With --follow, a history that has not changed for --idle seconds (60) counts as finished; --expected is the
+    number of histories.
+    """,
 )
+
+
+def load(
+    source: Source,
+    options: Options = DEFAULTS,
+    *,
+    pattern: str = "*",
+    recursive: bool = True,
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
+) -> Logs:
+    """Read and judge histories.
+
+    Parameters
+    ----------
+    source : str, path, or several of them
+        Files (JSON, JSONL, LangGraph's SQLite checkpoints), folders, or ``samples:steps``; also globs and URLs: see
+        `evalkit.io.list_source`. A dataset of `collect` stands for what it was collected from. Empty names in a list
+        are left out; where no other is in it, the frames are empty.
+    options : Options
+        By which steps are read and judged, each time anew; also by the evaluators that are registered then.
+    pattern : str
+        Glob for the names of files in folders.
+    recursive : bool
+        Also the folders below.
+    jobs : int, optional
+        Processes to read with; see `evalkit.io.parse_files`.
+    storage_options : mapping, optional
+        For the file systems behind URLs, as fsspec takes them.
+
+    Returns
+    -------
+    Logs
+        runs : one row per history; `table.RUNS`
+        steps : one row per step; `table.STEPS`
+        checks : one row per step and check; `table.CHECKS`
+        ledger : every file that was seen
+        histories : list of `History`, the records themselves
+
+    Raises
+    ------
+    SourceError
+        Where a source is not there, or none of its files is an execution history.
+    """
+    own = {"options": options}
+    if not isinstance(source, (str, os.PathLike)):
+        source = [name for name in source if os.fspath(name)]
+        if not source:
+            return assemble_logs(KIND, no_records(KIND), own, "")
+    reading = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
+    return load_kind(KIND, source, own, **reading)
+
+
+def load_history(path: str | os.PathLike, options: Options = DEFAULTS) -> list[StepRecord]:
+    """Read one history of any shape from a JSON or JSONL file, or the one written last of a SQLite checkpoint.
+
+    Raises
+    ------
+    SourceError
+        Where the file is not there or holds no history; the message names file and cause.
+    """
+    from evalkit.steps.assemble import read_histories
+
+    records = read_records(KIND, path)
+    histories = read_histories(records, options)
+    if not histories:
+        reasons = [entry.reason for entry in entries_of(records)]
+        raise SourceError(f"{path}: {reasons[0] if reasons else 'an empty folder'}")
+    return histories[-1].records
+
+
+def steps_df(source: Any, options: Options = DEFAULTS) -> "pd.DataFrame":
+    """Give the frame of steps of a source, or of a list of records; see `load` and `table.STEPS`."""
+    return _frame(source, options, "steps")
+
+
+def checks_df(source: Any, options: Options = DEFAULTS) -> "pd.DataFrame":
+    """Give the frame of checks of a source, or of a list of records; see `load` and `table.CHECKS`."""
+    return _frame(source, options, "checks")
+
+
+def _frame(source: Any, options: Options, which: str) -> "pd.DataFrame":
+    if isinstance(source, Mapping) or (isinstance(source, list) and any(isinstance(x, Mapping) for x in source)):
+        from evalkit.steps.assemble import frames_of
+        from evalkit.steps.evaluate import judged
+
+        return frames_of([judged(source, options)])[which]
+    return getattr(load(source, options), which)

@@ -1,156 +1,110 @@
-"""From files to histories: JSON, JSONL and SQLite checkpoints; never raises for what a file holds."""
+"""From a file to rows of records: JSON, JSONL and checkpoints of LangGraph; never raises for what a file holds.
 
+A checkpoint is the state that LangGraph's SQLite checkpointer keeps. It is read as plain data, without LangGraph:
+nothing that a file names is imported or called; of objects LangGraph would rebuild, only the data they were made of
+are taken.
+"""
+
+import json
 import os
-import tempfile
-from collections.abc import Iterable, Mapping
+import re
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
-from evalkit.io import (
-    BrokenFileError,
-    decode_json,
-    is_url,
-    read_file,
-)
-from evalkit.io.ledger import Status
-from evalkit.steps.checkpoint import SQLITE_MAGIC, CheckpointError, read_checkpoints
-from evalkit.steps.format import DEFAULTS, HISTORY_KEY, PLAN_KEY, Options, StepRecord
-from evalkit.steps.labels import unique_labels
-from evalkit.steps.records import is_record, normalise_history
+from evalkit.io import BrokenFileError, decode_json, is_url
+from evalkit.kinds import Parsed
+from evalkit.steps.format import HISTORY_KEY, PLAN_KEY
+from evalkit.steps.records import is_record
+from evalkit.steps.values import to_jsonable, unique_key
 
 LINES = (".jsonl", ".ndjson")
 SUFFIXES = (".json", *LINES, ".sqlite", ".sqlite3", ".db")
 _DECODER = msgspec.json.Decoder()
-_NONE = "not an execution history"
+_OTHER = Parsed("skipped", "not an execution history")
+_SQLITE = b"SQLite format 3\0"
+_NUMPY, _DELTA = 6, 7  # codes of LangGraph's extension types; the others are (module, name, data, ...)
+_SCHEMA = "SELECT sql FROM sqlite_master WHERE name = 'checkpoints'"
+_NEWEST = """
+    SELECT thread_id, checkpoint_ns, type, checkpoint FROM checkpoints
+    WHERE (thread_id, checkpoint_ns, checkpoint_id) IN
+        (SELECT thread_id, checkpoint_ns, MAX(checkpoint_id) FROM checkpoints GROUP BY thread_id, checkpoint_ns)
+    ORDER BY checkpoint_id
+"""
 
 
-class History(NamedTuple):
-    """One history, known by its source and thread.
+def parse_file(path: str, data: bytes | OSError) -> Parsed:
+    """Say which histories a file holds; what it is, is told by its first bytes and its suffix.
 
-    Attributes
-    ----------
-    source : str
-        Path of the file.
-    thread : str
-        Thread of a checkpoint; empty for other files.
-    records : list of StepRecord
-        Normalised (`normalise_history`).
-    plan : object
-        The plan, where it was kept.
-    name : str
-        What tells it apart from those it was read with; set by `labelled`.
+    Beside the bytes only a database's write-ahead log counts, which holds what was written to it last.
     """
-
-    source: str
-    thread: str
-    records: list[StepRecord]
-    plan: Any = None
-    name: str = ""
-
-    @property
-    def label(self) -> str:
-        """The name, or that of the file with the thread, for a history that was read alone."""
-        return self.name or unique_labels([(self.source, self.thread)])[self.source, self.thread]
-
-
-def labelled(histories: Iterable[History]) -> list[History]:
-    """Name histories that are shown together, so that each has a label of its own."""
-    histories = list(histories)
-    names = unique_labels((history.source, history.thread) for history in histories)
-    return [history._replace(name=names[history.source, history.thread]) for history in histories]
-
-
-class Found(NamedTuple):
-    """What one file held: its histories, and the status and reason its entry in the ledger gets."""
-
-    histories: list[History]
-    status: Status
-    reason: str
-
-
-def read_history_file(path: str, options: Options = DEFAULTS) -> Found:
-    """Read the histories of one file; see `parse_history`."""
-    try:
-        return parse_history(path, read_file(path), options)
-    except OSError as error:
-        return parse_history(path, error, options)
-
-
-def parse_history(path: str, data: bytes | OSError, options: Options = DEFAULTS) -> Found:
-    """Find the histories in the bytes of a file; the kind is told by the first of them and the suffix."""
     try:
         if isinstance(data, OSError):
             raise data
-        if data.startswith(SQLITE_MAGIC):
-            return _from_database(path, data, options)
-        if Path(path).suffix.lower() in LINES:
-            return _from_lines(path, data, options)
-        return _from_json(path, data, options)
+        if data.startswith(_SQLITE):
+            return _from_checkpoints(path, data)
+        return _from_lines(data) if Path(path).suffix.lower() in LINES else _from_json(data)
     except OSError as error:
-        return Found([], "failed", f"{type(error).__name__}: {error.strerror or error}")
-    except (BrokenFileError, CheckpointError) as error:
-        other = Path(path).suffix.lower() not in SUFFIXES
-        return Found([], "skipped", _NONE) if other else Found([], "failed", str(error))
+        return Parsed("failed", f"{type(error).__name__}: {error.strerror or error}")
+    except BrokenFileError as error:
+        return Parsed("failed", str(error)) if Path(path).suffix.lower() in SUFFIXES else _OTHER
 
 
-def _from_database(path: str, data: bytes, options: Options) -> Found:
-    if not is_url(path):
-        return _from_checkpoints(path, path, options)
-    with tempfile.TemporaryDirectory() as folder:  # SQLite opens local files only
-        copy = os.path.join(folder, "checkpoints.sqlite")
-        Path(copy).write_bytes(data)
-        return _from_checkpoints(path, copy, options)
+def companions(path: str) -> list[str]:
+    """Name the write-ahead log that may stand beside a database."""
+    return [] if is_url(path) else [f"{path}-wal"]
 
 
-def _from_json(path: str, data: bytes, options: Options) -> Found:
+def _from_json(data: bytes) -> Parsed:
     try:
         value, recovered = decode_json(data, _DECODER)
     except BrokenFileError:
         if data.lstrip()[:1] == b"{" and b"\n" in data.strip():  # records line by line under another suffix
-            found = _from_lines(path, data, options)
-            if found.histories:
-                return found
+            parsed = _from_lines(data)
+            if parsed.rows:
+                return parsed
         raise
-    return _from_value(path, value, options, [f"recovered: {', '.join(recovered)}"] if recovered else [])
+    return _from_value(value, [f"recovered: {', '.join(recovered)}"] if recovered else [])
 
 
-def _from_lines(path: str, data: bytes, options: Options) -> Found:
-    values, broken, notes = [], [], set()
+def _from_lines(data: bytes) -> Parsed:
+    values, broken, recovered = [], [], set()
     for i, line in enumerate(data.splitlines(), 1):
         if not line.strip():
             continue
         try:
-            value, recovered = decode_json(line, _DECODER)
+            value, notes = decode_json(line, _DECODER)
             values.append(value)
-            notes.update(recovered)
+            recovered.update(notes)
         except BrokenFileError as error:
             broken.append(f"line {i}: {error}")
-    reasons = [f"recovered: {', '.join(sorted(notes))}"] if notes else []
+    reasons = [f"recovered: {', '.join(sorted(recovered))}"] if recovered else []
     if broken:
         more = f" and {len(broken) - 1} more broken lines" if len(broken) > 1 else ""
         reasons.append(f"{broken[0]}{more}")
     if not values:
         raise BrokenFileError(broken[0] if broken else "JSONDecodeError: the file is empty")
-    return _from_value(path, values, options, reasons)
+    return _from_value(values, reasons)
 
 
-def _from_value(path: str, value: Any, options: Options, reasons: list[str]) -> Found:
+def _from_value(value: Any, reasons: list[str]) -> Parsed:
     state = _state_in(value)
-    plan = state.get(PLAN_KEY) if state else None
     entries = state[HISTORY_KEY] if state else [value] if is_record(value) else value
     if not isinstance(entries, list):
-        return Found([], "skipped", _NONE)
+        return _OTHER
     records = [entry for entry in entries if is_record(entry)]
     if entries and not records:
-        return Found([], "skipped", _NONE)
+        return _OTHER
     if len(records) < len(entries):
         reasons = [*reasons, f"{len(entries) - len(records)} of {len(entries)} entries are no records of steps"]
     if not entries:
         reasons = [*reasons, "no steps"]
-    history = History(path, "", normalise_history(records, options), plan)
-    return Found([history], "used", "; ".join(reasons))
+    return Parsed("used", "; ".join(reasons), _rows([("", records, state.get(PLAN_KEY) if state else None)]))
 
 
 def _state_in(value: Any) -> Mapping | None:
@@ -161,16 +115,87 @@ def _state_in(value: Any) -> Mapping | None:
     return next((state for state in (value, *inner) if isinstance(state.get(HISTORY_KEY), list)), None)
 
 
-def _from_checkpoints(path: str, database: str, options: Options) -> Found:
+def _rows(histories: list[tuple[str, list, Any]]) -> dict[str, list[tuple]]:
+    """Make the rows of histories, each given by thread, records and plan."""
+    return {
+        "histories": [(thread, None if plan is None else _as_json(plan)) for thread, _, plan in histories],
+        "steps": [(thread, _as_json(record)) for thread, records, _ in histories for record in records],
+    }
+
+
+def _as_json(value: Any) -> str:
+    return msgspec.json.encode(to_jsonable(value)).decode()
+
+
+def _from_checkpoints(path: str, data: bytes) -> Parsed:
     histories, without, broken = [], 0, []
-    for thread, values in read_checkpoints(database):
-        if isinstance(values, CheckpointError):
+    for thread, values in read_checkpoints(path, data):
+        if isinstance(values, BrokenFileError):
             broken.append(f"thread {thread}: {values}")
         elif isinstance(values.get(HISTORY_KEY), list):
-            records = normalise_history(values[HISTORY_KEY], options)
-            histories.append(History(path, thread, records, values.get(PLAN_KEY)))
+            histories.append((thread, values[HISTORY_KEY], values.get(PLAN_KEY)))
         else:
             without += 1
     reasons = broken + ([f"{without} threads without {HISTORY_KEY}"] if without else [])
     status = "used" if histories else "failed" if broken else "skipped"
-    return Found(histories, status, "; ".join(reasons) or ("" if histories else "no checkpoints"))
+    return Parsed(status, "; ".join(reasons) or ("" if histories else "no checkpoints"), _rows(histories))
+
+
+def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, Any] | BrokenFileError]]:
+    """Read the newest checkpoint of every thread, the thread written last at the end.
+
+    Yields its name, with the namespace of a subgraph behind a slash, and the ``channel_values`` as plain data, or the
+    error met.
+    """
+    try:
+        with closing(_connect(path, data)) as connection:
+            (made_by,) = connection.execute(_SCHEMA).fetchone() or ("",)
+            if not re.match(r"CREATE\s+TABLE\b", made_by, re.IGNORECASE):  # a view may go on for ever
+                raise BrokenFileError("no LangGraph checkpoints: no such table: checkpoints")
+            rows = connection.execute(_NEWEST).fetchall()
+    except sqlite3.Error as error:
+        raise BrokenFileError(f"no LangGraph checkpoints: {error}") from error
+    names: dict[str, None] = {}
+    for thread, namespace, kind, blob in rows:
+        name = unique_key(names, f"{thread}/{namespace}" if namespace else str(thread))
+        names[name] = None
+        try:
+            checkpoint = _decode(kind, blob)
+        except BrokenFileError as error:
+            yield name, error
+            continue
+        values = checkpoint.get("channel_values") if isinstance(checkpoint, dict) else None
+        yield name, values if isinstance(values, dict) else {}
+
+
+def _connect(path: str, data: bytes) -> sqlite3.Connection:
+    """Open a database for reading; nothing is written beside it."""
+    if any(map(os.path.exists, companions(path))):
+        return sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro", uri=True)
+    connection = sqlite3.connect(":memory:")
+    connection.deserialize(data[:18] + b"\1\1" + data[20:])  # those two bytes ask for a write-ahead log
+    return connection
+
+
+def _decode(kind: str, blob: bytes) -> Any:
+    try:
+        if kind == "msgpack":
+            return msgspec.msgpack.decode(blob, ext_hook=_data_of)
+        if kind == "json":
+            return json.loads(blob)
+    except (ValueError, RecursionError, TypeError) as error:
+        raise BrokenFileError(f"a checkpoint can't be decoded: {error}") from error
+    raise BrokenFileError(f"a checkpoint of type {kind!r} is not read")  # pickles run code
+
+
+def _data_of(code: int, data: memoryview) -> Any:
+    """Take the data an object was made of."""
+    inner = msgspec.msgpack.decode(data, ext_hook=_data_of)
+    if code == _DELTA:
+        return inner
+    if code == _NUMPY:
+        import numpy as np
+
+        dtype, shape, order, buffer = inner
+        return np.frombuffer(buffer, dtype=np.dtype(dtype)).reshape(shape, order=order).tolist()
+    return inner[2] if isinstance(inner, (list, tuple)) and len(inner) > 2 else inner

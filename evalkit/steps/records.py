@@ -1,19 +1,126 @@
-"""One normaliser: a record of shape A, B or C, or anything else JSON can hold, becomes a `StepRecord`."""
+"""Histories in one form: a record of shape A, B or C, or anything else JSON can hold, becomes a `StepRecord`."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
-from evalkit.steps.format import DEFAULTS, HISTORY_KEY, RESULT_TYPES, Options, Shape, Step, StepRecord
-from evalkit.steps.literal import read_literal
+import msgspec
 
-_STEP_KEYS = ("step", "function_name", "success", "result", "result_summary", "error")
-_YES, _NO = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
+from evalkit.io import escape_surrogates, short_paths
+from evalkit.steps.format import (
+    DEFAULTS,
+    HISTORY_KEY,
+    RESULT_TYPES,
+    Options,
+    Shape,
+    Step,
+    StepRecord,
+    count,
+    function_of,
+    name,
+    truth,
+)
+from evalkit.steps.values import read_literal, unique_key
+
+_DECODER = msgspec.json.Decoder()
+_RECORD_KEYS = ("step", "function_name", "success", "result", "result_summary", "error")
+
+
+@dataclass(frozen=True)
+class History:
+    """One history, known by its source and thread.
+
+    Attributes
+    ----------
+    source : str
+        Path of the file.
+    thread : str
+        Thread of a checkpoint; empty for other files.
+    records : list of StepRecord
+        Normalised (`normalise_history`).
+    plan : object
+        The plan, where it was kept.
+    name : str
+        What tells it apart from those it was read with.
+    options : Options
+        Those it was normalised with and is judged by.
+    evaluations : list of dict, optional
+        What `evaluate_history` returns, where it is at hand.
+    """
+
+    source: str
+    thread: str
+    records: list[StepRecord]
+    plan: Any = None
+    name: str = ""
+    options: Options = DEFAULTS
+    evaluations: list[dict[str, Any]] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def label(self) -> str:
+        """The name, or that of the file with the thread, for a history that was read alone."""
+        return self.name or unique_labels([(self.source, self.thread)])[self.source, self.thread]
+
+
+def as_history(records: Any, options: Options | None = None) -> History:
+    """Give a history as it is, judged by other options where some are given; normalise anything else into one."""
+    if isinstance(records, History):
+        same = options is None or options == records.options
+        return records if same else replace(records, options=options, evaluations=None)
+    options = options or DEFAULTS
+    return History("", "", normalise_history(records, options), options=options)
+
+
+def histories_of(
+    histories: Iterable[tuple[str, str, str | None]],
+    steps: Iterable[tuple[str, str, str]],
+    options: Options = DEFAULTS,
+) -> list[History]:
+    """Make histories of what was recorded of files (`table.RECORDS`), each with a label of its own.
+
+    Parameters
+    ----------
+    histories : iterable of (source, thread, plan)
+    steps : iterable of (source, thread, entry)
+    options : Options
+    """
+    entries: dict[tuple[str, str], list] = {}
+    for source, thread, entry in steps:
+        entries.setdefault((source, thread), []).append(_DECODER.decode(entry))
+    plans = {(source, thread): plan if plan is None else _DECODER.decode(plan) for source, thread, plan in histories}
+    return [
+        History(*key, normalise_history(entries.get(key, []), options), plans[key], label, options)
+        for key, label in unique_labels(plans).items()
+    ]
+
+
+def unique_labels(histories: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Name histories that are shown together, each differently.
+
+    Parameters
+    ----------
+    histories : iterable of (source, thread)
+        What a history is known by: the path of its file, and its thread in a checkpoint (else empty).
+
+    Returns
+    -------
+    dict
+        Maps each pair to the shortest end of its path that no other file has, and its thread: ``h.json``,
+        ``run_07/h.json``, ``c.sqlite · thread-1``. What is not UTF-8 in it is written out.
+    """
+    pairs = list(dict.fromkeys(histories))
+    paths = short_paths(source for source, _ in pairs)
+    labels: dict[str, tuple[str, str]] = {}
+    for source, thread in pairs:
+        label = escape_surrogates(f"{paths[source]} · {thread}" if thread else paths[source])
+        labels[unique_key(labels, label)] = (source, thread)
+    return {pair: label for label, pair in labels.items()}
 
 
 def is_record(value: Any) -> bool:
     """Say whether a value looks like the record of a step, in any shape."""
-    return isinstance(value, Mapping) and sum(key in value for key in _STEP_KEYS) >= 2
+    return isinstance(value, Mapping) and sum(key in value for key in _RECORD_KEYS) >= 2
 
 
 def normalise_record(raw: Any, options: Options = DEFAULTS) -> StepRecord:
@@ -46,7 +153,7 @@ def normalise_record(raw: Any, options: Options = DEFAULTS) -> StepRecord:
     if "truncated" not in metadata and _looks_cut(result, kind, shape, metadata, options):
         metadata["truncated"] = [None, options.text_limit]
     return StepRecord(
-        step_index=whole(raw.get("step_index")),
+        step_index=count(raw.get("step_index")),
         step=step,
         success=success,
         result=result,
@@ -83,34 +190,11 @@ def normalise_history(records: Any, options: Options = DEFAULTS) -> list[StepRec
     for raw in records:
         record = normalise_record(raw, options)
         if record["step_index"] is None and out:
-            before = out[-1]
-            retried = before["success"] is False and same_call(before, record)
-            record["step_index"] = (before["step_index"] or 0) + (0 if retried else 1)
+            record["step_index"] = (out[-1]["step_index"] or 0) + (not repeats_failure(out[-1], record))
         elif record["step_index"] is None:
             record["step_index"] = 0
         out.append(record)
     return out
-
-
-def function_of(record: StepRecord) -> str | None:
-    """Name the function of a step; None for a step without one."""
-    return record["step"].get("function_name")
-
-
-def cell_types_of(record: StepRecord) -> list[str]:
-    """Name the cell types a step is about: `target_cell_type`, else what its parameters name."""
-    step = record["step"]
-    parameters = step.get("parameters", {})
-    for value in (step.get("target_cell_type"), *(parameters.get(k) for k in ("cell_type", "cell_types", "celltype"))):
-        names = value if isinstance(value, list) else [value]
-        if found := [one for one in names if isinstance(one, str) and one.strip()]:
-            return found
-    return []
-
-
-def cell_type_of(record: StepRecord) -> str | None:
-    """Name the cell types a step is about in one text; None where it names none."""
-    return ", ".join(cell_types_of(record)) or None
 
 
 def same_call(a: StepRecord, b: StepRecord) -> bool:
@@ -118,38 +202,26 @@ def same_call(a: StepRecord, b: StepRecord) -> bool:
     return function_of(a) == function_of(b) and a["step"].get("parameters") == b["step"].get("parameters")
 
 
-def truth(value: Any) -> bool | None:
-    """Read a yes or no, also from text or 0 and 1; None where it is neither."""
-    if isinstance(value, bool):
-        return value
-    text = str(value).strip().lower() if isinstance(value, (str, int, float)) else ""
-    return True if text in _YES else False if text in _NO else None
+def repeats_failure(before: StepRecord, record: StepRecord) -> bool:
+    """Say whether a record is another attempt at the call that failed in the one before."""
+    return before["success"] is False and same_call(before, record)
 
 
-def number(value: Any) -> float | None:
-    """Read a finite number, also from text as ``default=str`` writes it; None where it is none."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        return None
+def attempts(history: Sequence[StepRecord]) -> list[int]:
+    """Count for each record how often its call was made in a row up to it, while each one before had failed."""
+    counts: list[int] = []
+    for i, record in enumerate(history):
+        counts.append(counts[-1] + 1 if i and repeats_failure(history[i - 1], record) else 1)
+    return counts
+
+
+def time_of(record: StepRecord) -> datetime | None:
+    """Read the time of a record, in UTC, which is also meant where it names no zone; None where it has none."""
     try:
-        read = float(value)
+        time = datetime.fromisoformat(record["timestamp"] or "")
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
-    return read if math.isfinite(read) else None
-
-
-def whole(value: Any) -> int | None:
-    """Read a whole number of at least 0, also from text; None where it is none."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value if 0 <= value < 2**63 else None
-    read = number(value)
-    return int(read) if read is not None and read.is_integer() and 0 <= read < 2**53 else None
-
-
-def name(value: Any) -> str | None:
-    """Read a text that is not empty; a number becomes its text."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        value = str(value)
-    return value if isinstance(value, str) and value.strip() else None
 
 
 def _shape(raw: Mapping) -> Shape:
@@ -165,10 +237,8 @@ def _step(raw: Mapping) -> Step:
     if isinstance(given, str):
         given = {"function_name": given}
     step = dict(given) if isinstance(given, Mapping) else {}
-    if "function_name" not in step:
-        step["function_name"] = raw.get("function_name")
-    if "parameters" not in step:
-        step["parameters"] = raw.get("parameters")
+    step.setdefault("function_name", raw.get("function_name"))
+    step.setdefault("parameters", raw.get("parameters"))
     step["function_name"] = name(step["function_name"])
     parameters = step["parameters"]
     if isinstance(parameters, str):  # default=str
@@ -190,7 +260,7 @@ def _result_type(step: Step, success: bool | None, result: Any, options: Options
 def _looks_cut(result: Any, kind: str, shape: Shape, metadata: Mapping, options: Options) -> bool:
     if not isinstance(result, str) or len(result) != options.text_limit or "length" in metadata:
         return False
-    # in memory (A, B) plots and structures are whole; on disk (C) everything is cut
+    # in memory (A, B) plots and structures are kept as they are; on disk (C) everything is cut
     return kind == "text" or shape == "C"
 
 

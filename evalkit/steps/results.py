@@ -1,40 +1,46 @@
 """What a stored result truly holds, per function: from structures and from legacy text, complete or cut.
 
-A count that was cut away or never stored is None. Evaluators and key findings both read through here.
+A count that was cut away or never stored is None. Everything that judges or sums up results reads them through here.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from evalkit.steps.format import METHODS, StepRecord
-from evalkit.steps.jsonable import unique_key
-from evalkit.steps.literal import is_cut, read_literal
-from evalkit.steps.records import number, whole
+from evalkit.steps.format import METHODS, StepRecord, count, function_of, number, truncated
+from evalkit.steps.values import is_cut, read_literal, unique_key
+
+DISCOVERED, LEAF_NODE, NO_NEW_TYPES = "discovered", "leaf_node", "no_new_cell_types"
+FAILED, NO_RESULT, EMPTY_MAPPING, UNKNOWN = "failed", "no_result", "empty_mapping", "unknown"
+NOTHING = (None, "", [], {}, "Success")  # "Success" is what shape A made of a result that counts as false
+ERROR_TEXT = re.compile(r"^[^\w{\[(<]*(?:error|exception|traceback|failed)\b", re.IGNORECASE)
 
 _ASKED_BY = ("analyses", "analysis", "methods", "method", "analysis_types", "analysis_type", "enrichment_types")
-ERROR_TEXT = re.compile(r"^[^\w{\[(<]*(?:error|exception|traceback|failed)\b", re.IGNORECASE)
 _HTML = re.compile(r"<\s*(?:!doctype|!--|[a-z][a-z0-9]*[\s/>])", re.IGNORECASE)
 _CUT_PLOTS = re.compile(r"^\s*\{['\"]multiple_plots['\"]\s*:\s*true", re.IGNORECASE)
+_CELL_TYPES = re.compile(r"group_to_cell_type['\"]?\s*[=:]\s*(?=\{)")
+_NO_CELL_TYPES = re.compile(r"no new cell types", re.IGNORECASE)
+_FAILED_CELLS = re.compile(r"^\s*process cells failed", re.IGNORECASE)
+_DISCOVERED = re.compile(r"discovered new cell type(s?)\s*:[ \t]*", re.IGNORECASE)
 
 
 class Method(NamedTuple):
     """One enrichment method: its listed terms and p-values, and the number of significant terms (None: unknown).
 
-    `whole` is False where the list of terms is not there or was cut.
+    `complete` is False where the list of terms is not there or was cut.
     """
 
     terms: list[str]
     p_values: list[float | None]
     total: int | None
-    whole: bool = True
+    complete: bool = True
 
     @property
     def significant(self) -> bool:
-        """Whether there are significant terms: listed, or counted where the list is not whole."""
+        """Whether there are significant terms: listed, or counted where the list is not complete."""
         if self.total is None:
             return bool(self.terms)
-        return self.total > 0 and (bool(self.terms) or not self.whole)
+        return self.total > 0 and (bool(self.terms) or not self.complete)
 
 
 class Enrichment(NamedTuple):
@@ -64,6 +70,19 @@ class Expression(NamedTuple):
     conditions: int | None
 
 
+class CellTypes(NamedTuple):
+    """Annotation: the types in order of appearance, `status`, group to cell type, `partial` where the text was cut.
+
+    `status` is ``discovered``, ``no_new_cell_types``, ``empty_mapping`` (no group of cells was named), ``failed``,
+    ``no_result``, ``unknown``, or what the result itself gives as its status, such as ``leaf_node``.
+    """
+
+    types: list[str]
+    status: str
+    groups: dict[str, str]
+    partial: bool
+
+
 class Counts(NamedTuple):
     """Cells per category (None: unknown), and the number of categories."""
 
@@ -72,10 +91,10 @@ class Counts(NamedTuple):
 
 
 class Search(NamedTuple):
-    """Semantic search: number of matches (None: unknown), first results as text, message."""
+    """Semantic search: first results as text, number of matches (None: unknown), message."""
 
-    total: int | None
     results: list[str]
+    total: int | None
     message: str | None
 
 
@@ -91,11 +110,6 @@ class Plots(NamedTuple):
     path: str | None
 
 
-def truncated(record: StepRecord) -> bool:
-    """Say whether the stored result is only the beginning of what it was."""
-    return bool(record["result_metadata"].get("truncated"))
-
-
 def content(record: StepRecord) -> Any:
     """Give the result as a structure where it is one or its text can be read as one, else as it is."""
     result = record["result"]
@@ -108,21 +122,20 @@ def content(record: StepRecord) -> Any:
 def read_enrichment(record: StepRecord) -> Enrichment:
     """Read terms, p-values and counts per method; a ``top_terms`` at the top level is no method."""
     value = content(record)
-    asked = requested_methods(record)
+    requested = requested_methods(record)
     if not isinstance(value, Mapping):
-        return Enrichment({}, None, partial=truncated(record), absent=asked)
+        return Enrichment({}, None, partial=truncated(record), absent=requested)
     methods = {}
     for key, entry in value.items():
-        known = str(key).lower() in METHODS
-        if isinstance(entry, Mapping) and (known or "total_significant" in entry):
+        if isinstance(entry, Mapping) and (str(key).lower() in METHODS or "total_significant" in entry):
             terms = entry.get("top_terms")
             methods[str(key).lower()] = Method(
                 terms=[str(term) for term in _list(terms)],
                 p_values=[number(p) for p in _list(entry.get("top_pvalues"))],
-                total=whole(entry.get("total_significant")),
-                whole=isinstance(terms, list) and not is_cut(terms),
+                total=count(entry.get("total_significant")),
+                complete=isinstance(terms, list) and not is_cut(terms),
             )
-    expected = asked or [name for name in map(str.lower, map(str, value)) if name in METHODS]
+    expected = requested or [name for name in map(str.lower, map(str, value)) if name in METHODS]
     absent = [name for name in expected if name not in methods]
     return Enrichment(methods, status_of(value), is_cut(value), absent)
 
@@ -130,10 +143,10 @@ def read_enrichment(record: StepRecord) -> Enrichment:
 def requested_methods(record: StepRecord) -> list[str]:
     """List the enrichment methods a step's parameters ask for, in lower case; empty where they name none."""
     parameters = record["step"].get("parameters", {})
-    asked = [parameters[key] for key in _ASKED_BY if key in parameters]
-    words = [word for value in asked for word in (value if isinstance(value, list) else [value])]
-    found = [part.strip().lower() for word in words if isinstance(word, str) for part in word.split(",")]
-    return [method for method in dict.fromkeys(found) if method in METHODS]
+    values = [parameters[key] for key in _ASKED_BY if key in parameters]
+    words = [word for value in values for word in (value if isinstance(value, list) else [value])]
+    names = [part.strip().lower() for word in words if isinstance(word, str) for part in word.split(",")]
+    return [method for method in dict.fromkeys(names) if method in METHODS]
 
 
 def read_expression(record: StepRecord) -> Expression:
@@ -145,7 +158,7 @@ def read_expression(record: StepRecord) -> Expression:
         key = unique_key(genes, str(entry.get("category", "unknown")))
         listed = entry.get("significant_genes")
         genes[key] = [str(gene) for gene in _list(listed)]
-        counts[key] = len(listed) if isinstance(listed, list) and not is_cut(listed) else whole(listed)
+        counts[key] = len(listed) if isinstance(listed, list) and not is_cut(listed) else count(listed)
     return Expression(genes, counts, n)
 
 
@@ -154,7 +167,7 @@ def read_counts(record: StepRecord) -> Counts:
     cells: dict[str, int | None] = {}
     entries, n = _entries(content(record), "count_results")
     for entry in entries:
-        cells[unique_key(cells, str(entry.get("category", "unknown")))] = whole(entry.get("cell_count"))
+        cells[unique_key(cells, str(entry.get("category", "unknown")))] = count(entry.get("cell_count"))
     return Counts(cells, n)
 
 
@@ -162,21 +175,79 @@ def read_search(record: StepRecord) -> Search:
     """Read the matches of a semantic search; the number is unknown of a cut list, and where the search failed."""
     value = content(record)
     if not isinstance(value, Mapping):
-        return Search(None, [], value if isinstance(value, str) else None)
+        return Search([], None, value if isinstance(value, str) else None)
     inner = value.get("search_results") if isinstance(value.get("search_results"), Mapping) else value
     listed = inner.get("results")
     error = error_in(value) or error_in(inner)
-    total = None if error else whole(inner.get("total_matches", value.get("total_matches")))
+    total = None if error else count(inner.get("total_matches", value.get("total_matches")))
     if total is None and not error and isinstance(listed, list) and not is_cut(listed) and not is_cut(inner):
         total = len(listed)
     message = inner.get("message") or value.get("message") or error
-    return Search(total, [_label(item) for item in _list(listed)], str(message) if message else None)
+    return Search([_label(item) for item in _list(listed)], total, str(message) if message else None)
+
+
+def read_annotation(record: StepRecord) -> CellTypes:
+    """Read the discovered cell types and how the discovery ended."""
+    value = record["result"]
+    groups, partial = read_cell_types(value) if isinstance(value, str) else (None, False)
+    if groups is None:
+        value = content(record)
+        mapping = value.get("group_to_cell_type") if isinstance(value, Mapping) else None
+        if isinstance(mapping, Mapping):
+            groups, partial = {str(k): str(v) for k, v in mapping.items()}, is_cut(mapping)
+    if groups:
+        return CellTypes(list(dict.fromkeys(groups.values())), DISCOVERED, groups, partial)
+    message = value.get("message") if isinstance(value, Mapping) else record["result"]
+    text = message if isinstance(message, str) else ""
+    if _FAILED_CELLS.match(text) or ERROR_TEXT.match(text) or error_in(value):
+        return CellTypes([], FAILED, {}, False)
+    types, cut = _types_in_words(text, truncated(record))
+    if types:
+        return CellTypes(types, DISCOVERED, {}, cut)
+    empty = groups is not None and not partial
+    return CellTypes([], _status_without_types(value, text, empty), {}, not empty and truncated(record))
+
+
+def read_cell_types(text: str) -> tuple[dict[str, str] | None, bool]:
+    """Read ``group_to_cell_type = {...}`` out of a text, of a cut one the complete pairs; None where it has no such.
+
+    Returns the mapping of groups to cell types, both as text, and whether it was cut.
+    """
+    match = _CELL_TYPES.search(text)
+    if match is None:
+        return None, False
+    value, cut = read_literal(text, match.end())
+    if not isinstance(value, dict):
+        return {}, True  # the mapping began, but no pair of it can be read
+    return {str(k): str(v) for k, v in value.items() if isinstance(v, (str, int))}, cut
+
+
+def _status_without_types(value: Any, text: str, empty: bool) -> str:
+    if _NO_CELL_TYPES.search(text):
+        return NO_NEW_TYPES
+    return NO_RESULT if value in NOTHING else status_of(value) or (EMPTY_MAPPING if empty else UNKNOWN)
+
+
+def _types_in_words(text: str, cut: bool) -> tuple[list[str], bool]:
+    """Read "Discovered new cell type: X" (or "types: X, Y"), up to the end of the line or the next of these.
+
+    The name at the cut, of which only the beginning may be there, is left out; whether there may be more behind the cut
+    comes second.
+    """
+    marks = list(_DISCOVERED.finditer(text))
+    names: list[str] = []
+    for mark, end in zip(marks, [*(m.start() for m in marks[1:]), len(text)], strict=False):
+        line = text[mark.end() : end].partition("\n")[0]
+        listed = line.strip().strip("[]").split(",") if mark.group(1) else [line]
+        if cut and mark.end() + len(line) == len(text):
+            listed.pop()
+        names += [name for name in (one.strip(" \t\r.;'\"") for one in listed) if name]
+    return list(dict.fromkeys(names)), cut and bool(marks)
 
 
 def read_plots(record: StepRecord) -> Plots:
     """Read what kind of plot a display function left; the length of HTML that was cut or is in a file is unknown."""
-    result = record["result"]
-    cut = truncated(record)
+    result, cut = record["result"], truncated(record)
     if isinstance(result, str) and _CUT_PLOTS.match(result) and cut:
         return Plots("multiple_plots", None, None, None)
     value = content(record)
@@ -207,6 +278,23 @@ def _is_file(value: Any) -> bool:
     return isinstance(value, Mapping) and (value.get("type") == "file_ref" or isinstance(value.get("path"), str))
 
 
+# the analyses, which always leave something; what they return beside a status comes first
+READERS: Mapping[str, Callable[[StepRecord], tuple]] = {
+    "perform_enrichment_analyses": read_enrichment,
+    "dea_split_by_condition": read_expression,
+    "process_cells": read_annotation,
+    "compare_cell_counts": read_counts,
+    "search_enrichment_semantic": read_search,
+}
+
+
+def only_status(record: StepRecord) -> str | None:
+    """Read the status of an analysis that returned nothing else."""
+    read = READERS.get(function_of(record))
+    status = status_of(content(record)) if read else None
+    return status if status and not read(record)[0] else None
+
+
 def status_of(value: Any) -> str | None:
     """Read the ``status`` of a result that is only a status."""
     status = value.get("status") if isinstance(value, Mapping) else None
@@ -229,8 +317,8 @@ def _entries(value: Any, key: str) -> tuple[list[Mapping], int | None]:
     The number is None where there is no list, a cut one, or an error beside it.
     """
     listed = value.get(key) if isinstance(value, Mapping) else value
-    found = (entry for entry in _list(listed) if isinstance(entry, Mapping))
-    entries = [entry for entry in found if not (is_cut(entry) and "category" not in entry)]
+    mappings = (entry for entry in _list(listed) if isinstance(entry, Mapping))
+    entries = [entry for entry in mappings if not (is_cut(entry) and "category" not in entry)]
     known = isinstance(listed, list) and not is_cut(listed) and not error_in(value)
     return entries, len(entries) if known else None
 

@@ -1,37 +1,89 @@
-"""What notebooks show of stored plots and of the report of a step."""
+"""What notebooks show of histories: sentences from the frames beside them, stored plots, reports of steps."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 
 import pandas as pd
 
 from evalkit.display import show_details, show_sandboxed, show_table, show_text
-from evalkit.io import Column, frame
-from evalkit.steps.contents import IDS, each_record, ids_of, numbered
-from evalkit.steps.evaluators import evaluate_records
+from evalkit.io import frame
+from evalkit.steps.analysis import each_record
+from evalkit.steps.contents import numbered
+from evalkit.steps.evaluate import evaluate_history, format_step_evaluation
 from evalkit.steps.findings import extract_key_findings_from_execution
-from evalkit.steps.format import DEFAULTS, Options
-from evalkit.steps.parse import History
-from evalkit.steps.report import format_step_evaluation
+from evalkit.steps.format import Options, truncated
+from evalkit.steps.records import History, unique_labels
 from evalkit.steps.results import content, read_plots
+from evalkit.steps.table import PLOTS
 
+SAMPLES = (
+    "These samples were made for demonstration: a scripted plan, run on the 700 public blood cells that scanpy "
+    "bundles. Tests, counts and errors are real; gene sets are stand-ins for GO, KEGG and Reactome, as their names say."
+)
 _MAX_HTML = 2_000_000  # characters; a larger page is named, not shown
 
 
-def plots(histories: Sequence[History]) -> pd.DataFrame:
-    """List the plots that histories hold: ids, type, plots, html_length (missing: unknown), path."""
-    rows = [
-        ids_of(history, position, record) | read_plots(record)._asdict()
-        for history, position, record in each_record(histories)
-        if record["result_type"] == "visualization" and record["success"] is True
-    ]
-    return frame(rows, _PLOT_COLUMNS)
+def describe_source(histories: Sequence[History], name: str = "") -> str:
+    """Say what was read, and of the samples that they are made."""
+    shapes = Counter(record["shape"] for history in histories for record in history.records)
+    parts = ", ".join(f"{n} in shape {shape}" for shape, n in sorted(shapes.items())) or "none"
+    noun = "history" if len(histories) == 1 else "histories"
+    text = f"{len(histories)} {noun} with {shapes.total()} records of steps: {parts}."
+    return f"{text} {SAMPLES}" if str(name).startswith("samples:") else text
+
+
+def describe_headline(histories: Sequence[History]) -> str:
+    """Say what the share of confirmed success is a share of."""
+    text = "steps that succeeded, without silent failures"
+    return text if len(histories) == 1 else f"{text}, in {len(histories)} histories"
+
+
+def describe_focus(histories: Sequence[History], one: Sequence[History], chosen: str = "") -> str:
+    """Say which history the sections about one look at, and how it was chosen (`analysis.focus`)."""
+    if not one:
+        return "There is no history to look at."
+    if len(histories) == 1:
+        return f"This is {one[0].label}, the only history."
+    why = "which the parameter focus names" if chosen else "the one with the lowest confirmed success"
+    hint = "" if chosen else " The parameter focus names another by its label."
+    return f"Of {len(histories)} histories this is {one[0].label}, {why}.{hint}"
+
+
+def describe_routing(table: pd.DataFrame) -> str:
+    """Say how the router would have ended the run; `table` as `contents.routing` gives it, of one history."""
+    if table.empty:
+        return "No records to route."
+    last = table[table["reached"]].iloc[-1]
+    end = last["from_step_evaluator"] if last["from_executor"] == "step_evaluate" else last["from_executor"]
+    why = {
+        "abort": "critical failure" if last["critical_failure"] else "the step was tried too often",
+        "complete": "the last step was reached",
+        "continue": "the history ends before the plan does",
+    }[end]
+    left = len(table) - int(table["reached"].sum())
+    rest = f" {left} records after it would not have been run." if left else ""
+    return f"After record {last['position'] + 1} ({last['function_name']}) the router says {end}: {why}.{rest}"
+
+
+def describe_changes(table: pd.DataFrame, a: Sequence[History], b: Sequence[History]) -> str:
+    """Say how two histories differ; `table` as `contents.changes` gives it."""
+    if not a or not b:
+        return "Nothing to compare: no second history was named." if a else "Nothing to compare: there is no history."
+    counts = table["change"].value_counts()
+    kinds = ("same", "fixed", "broken", "changed", "only in a", "only in b")
+    numbers = ", ".join(f"{counts.get(kind, 0)} {kind}" for kind in kinds)
+    names = [a[0].label, b[0].label]
+    if names[0] == names[1]:  # of two loads, each of which has labels of its own
+        keys = [(a[0].source, a[0].thread), (b[0].source, b[0].thread)]
+        names = [unique_labels(keys)[key] for key in keys]
+    return f"a: {names[0]}; b: {names[1]}. {len(table)} steps: {numbers}."
 
 
 def show_plots(histories: Sequence[History], limit: int = 6) -> None:
     """Show the stored plots of histories: a table of all, and the first in sandboxed frames.
 
-    Only HTML that is whole is shown, and only inside frames that run no script and load nothing.
+    Only HTML that was not cut is shown, and only inside frames that run no script and load nothing.
 
     Parameters
     ----------
@@ -39,49 +91,25 @@ def show_plots(histories: Sequence[History], limit: int = 6) -> None:
     limit : int
         At most so many frames.
     """
-    table = plots(histories)
-    if table.empty:
+    plots = [(ids, record) for ids, record in each_record(histories) if record["result_type"] == "visualization"]
+    rows = [ids | read_plots(record)._asdict() for ids, record in plots if record["success"] is True]
+    if not rows:
         show_text("No plots are stored.")
         return
-    show_table(numbered(table).drop(columns="history"), "Stored plots")
+    show_table(numbered(frame(rows, PLOTS)).drop(columns="history"), "Stored plots")
     shown = 0
-    for history, position, record in each_record(histories):
-        if record["result_type"] != "visualization" or record["result_metadata"].get("truncated"):
+    for ids, record in plots:
+        if truncated(record) or read_plots(record).type not in ("html", "multiple_plots"):
             continue
         for title, page in _pages(content(record)):
             if shown == limit:
                 show_text(f"Only the first {limit} plots are shown.")
                 return
-            if read_plots(record).type in ("html", "multiple_plots") and len(page) <= _MAX_HTML:
-                name = title or record["step"]["function_name"]
-                show_sandboxed(page, f"{name}, record {position + 1} of {history.label}")
+            if len(page) <= _MAX_HTML:
+                show_sandboxed(
+                    page, f"{title or ids['function_name']}, record {ids['position'] + 1} of {ids['history']}"
+                )
                 shown += 1
-
-
-def show_step_reports(histories: Sequence[History], options: Options = DEFAULTS) -> None:
-    """Show the report of every step of histories, folded."""
-    for history in histories:
-        for position, evaluation in enumerate(evaluate_records(history.records, options)):
-            place = f"{position + 1} of {len(history.records)}"
-            title = f"{place}: {evaluation['function_name']} – {evaluation['verdict']}"
-            show_details(title, format_step_evaluation(evaluation))
-
-
-def show_findings(histories: Sequence[History], options: Options = DEFAULTS) -> None:
-    """Show the key findings of histories, folded by kind."""
-    for history in histories:
-        for kind, found in extract_key_findings_from_execution(history.records, options).items():
-            text = json.dumps(found, indent=2, ensure_ascii=False)
-            show_details(f"{history.label}: {kind.replace('_', ' ')}, {len(found)}", text)
-
-
-_PLOT_COLUMNS = (
-    *IDS,
-    Column("type", "str", "html, multiple_plots, file_ref, image, text (a message in the plot's place) or none"),
-    Column("plots", "int?", "number of plots"),
-    Column("html_length", "int?", "length of the HTML; missing where it was cut or is in a file", "characters"),
-    Column("path", "str", "file of a plot that was stored as a file"),
-)
 
 
 def _pages(value: object) -> list[tuple[str, str]]:
@@ -91,3 +119,20 @@ def _pages(value: object) -> list[tuple[str, str]]:
         pairs = [(entry.get("title"), entry.get("html")) for entry in entries if isinstance(entry, dict)]
         return [(str(title or ""), page) for title, page in pairs if isinstance(page, str)]
     return [("", value)] if isinstance(value, str) else []
+
+
+def show_step_reports(histories: Sequence[History], options: Options | None = None) -> None:
+    """Show the report of every step of histories, folded."""
+    for history in histories:
+        for position, evaluation in enumerate(evaluate_history(history, options), 1):
+            place = f"{position} of {len(history.records)}"
+            title = f"{place}: {evaluation['function_name']} – {evaluation['verdict']}"
+            show_details(title, format_step_evaluation(evaluation))
+
+
+def show_findings(histories: Sequence[History], options: Options | None = None) -> None:
+    """Show the key findings of histories, folded by kind."""
+    for history in histories:
+        for kind, findings in extract_key_findings_from_execution(history, options).items():
+            text = json.dumps(findings, indent=2, ensure_ascii=False)
+            show_details(f"{history.label}: {kind.replace('_', ' ')}, {len(findings)}", text)

@@ -4,28 +4,14 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from evalkit.io.output import write_text
-from evalkit.steps.format import DEFAULTS, Options
-from evalkit.steps.jsonable import to_jsonable
-from evalkit.steps.records import name, normalise_history, normalise_record, truth, whole
+from evalkit.io import write_text
+from evalkit.steps.findings import create_result_summary
+from evalkit.steps.format import DEFAULTS, Options, count, name, truth
+from evalkit.steps.records import normalise_history, normalise_record
 from evalkit.steps.results import read_plots
-from evalkit.steps.summaries import create_result_summary
-
-RECORD_KEYS = (
-    "step_index",
-    "step",
-    "success",
-    "result",
-    "result_type",
-    "result_summary",
-    "result_metadata",
-    "error",
-    "error_type",
-    "timestamp",
-)
+from evalkit.steps.values import to_jsonable
 
 
 def store_execution_result(
@@ -100,7 +86,7 @@ def record_execution(
         A new list: the records so far and one of shape B (with a UTC ``timestamp``).
     """
     history = list(state.get("execution_history") or [])
-    index = whole(to_jsonable(state.get("current_step_index")))
+    index = count(to_jsonable(state.get("current_step_index")))
     stored = store_execution_result(step, result, success, options)
     text = None if error is None else str(error) or type(error).__name__
     if stored["result_summary"] == "Failed" and text:
@@ -120,7 +106,7 @@ def record_execution(
 def save_history(history: Iterable[Mapping[str, Any]], path: str | os.PathLike) -> None:
     """Write a history in shape B: one JSON list, or one record per line where the name ends in ``.jsonl``.
 
-    The file is written aside and renamed: a reader sees the old one or the new one, never half of it.
+    A reader sees the old file or the new one, never half of it.
 
     Parameters
     ----------
@@ -133,11 +119,14 @@ def save_history(history: Iterable[Mapping[str, Any]], path: str | os.PathLike) 
     SourceError
         Where the file can't be written.
     """
-    records = [{key: record[key] for key in RECORD_KEYS} for record in normalise_history(list(history))]
-    lines = [json.dumps(to_jsonable(record), ensure_ascii=False, allow_nan=False) for record in records]
-    target = Path(path)
-    text = "".join(f"{line}\n" for line in lines) if target.suffix in (".jsonl", ".ndjson") else _as_list(lines)
-    write_text(text, target)
+    records = normalise_history(list(history))
+    kept = [{key: value for key, value in record.items() if key != "shape"} for record in records]
+    lines = [json.dumps(to_jsonable(record), ensure_ascii=False, allow_nan=False) for record in kept]
+    if os.fspath(path).endswith((".jsonl", ".ndjson")):
+        text = "".join(f"{line}\n" for line in lines)
+    else:
+        text = "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
+    write_text(text, path)
 
 
 def _succeeded(success: Any) -> bool:
@@ -151,7 +140,3 @@ def _stored(kind: str, result: Any, summary: str, metadata: dict, options: Optio
         "result_summary": summary[: options.summary_limit] if kind in ("text", "skipped") else summary,
         "result_metadata": metadata,
     }
-
-
-def _as_list(lines: list[str]) -> str:
-    return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"

@@ -4,14 +4,15 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from evalkit.steps.format import DEFAULTS, PLAN_KEY, PSEUDO_STEPS, Options, StepRecord
-from evalkit.steps.jsonable import to_jsonable
-from evalkit.steps.records import function_of, name, normalise_history, same_call
-from evalkit.steps.verdicts import verdict
+from evalkit.steps.evaluate import evaluate_history
+from evalkit.steps.format import PLAN_KEY, PSEUDO_STEPS, VERDICTS, Options, StepRecord, function_of, name
+from evalkit.steps.records import as_history, attempts, repeats_failure, same_call
+from evalkit.steps.values import to_jsonable
 
 Mode = Literal["strict", "unordered", "subset", "superset"]
-NOT_RUN = "not run"
 MODES = ("strict", "unordered", "subset", "superset")
+NOT_RUN = "not run"
+STATUSES = (*VERDICTS, NOT_RUN)  # from best to worst
 
 
 class Call(NamedTuple):
@@ -68,22 +69,18 @@ class PlannedStep(NamedTuple):
     in_order: bool | None
 
 
-def calls_made(records: Any, *, retries: bool = False, options: Options = DEFAULTS) -> list[Call]:
+def calls_made(records: Any, *, retries: bool = False, options: Options | None = None) -> list[Call]:
     """List the tool calls of a history, in order; skipped and pseudo-steps are none.
 
-    Parameters
-    ----------
-    records : list of records
-    retries : bool
-        Count each attempt at a call that failed; otherwise a call and its retries in a row are one.
+    With `retries` each attempt at a call that failed counts; otherwise a call and its retries in a row are one.
     """
-    calls, before = [], None
-    for record in normalise_history(records, options):
-        if not _is_call(record):
+    calls: list[Call] = []
+    before = None
+    for record in as_history(records, options).records:
+        if function_of(record) in (None, *PSEUDO_STEPS) or record["result_type"] == "skipped":
             continue
-        repeated = before is not None and before["success"] is False and same_call(before, record)
-        if retries or not repeated:
-            calls.append(Call(function_of(record), record["step"]["parameters"]))
+        if retries or before is None or not repeats_failure(before, record):
+            calls.append(_made(record))
         before = record
     return calls
 
@@ -94,14 +91,13 @@ def score_tool_calls(
     mode: Mode = "unordered",
     *,
     retries: bool = False,
-    options: Options = DEFAULTS,
+    options: Options | None = None,
 ) -> ToolCallScore:
     """Compare the tool calls of a history with an expected list.
 
     Parameters
     ----------
-    records : list of records
-        Any shape.
+    records : History, or list of records of any shape
     expected : iterable
         Function names, ``(name, parameters)``, or steps with function_name and parameters. Parameters count only
         where they are given, and then must be equal.
@@ -110,7 +106,7 @@ def score_tool_calls(
         expected; the calls made include those expected. Calls are counted: one expected twice must be made twice.
         Precision and recall rest on the longest common subsequence in strict mode, else on the largest set of pairs.
     retries : bool
-        As for `calls_made`.
+        Count each attempt at a call that failed; otherwise a call and its retries in a row are one.
 
     Returns
     -------
@@ -133,7 +129,7 @@ def score_tool_calls(
     return ToolCallScore(mode, holds, precision, recall, f1, k, len(made), len(wanted), extra, missing)
 
 
-def plan_adherence(records: Any, plan: Any, options: Options = DEFAULTS) -> list[PlannedStep]:
+def plan_adherence(records: Any, plan: Any = None, options: Options | None = None) -> list[PlannedStep]:
     """Tell what became of every planned step; the share that ended in success is the adherence.
 
     A planned step takes the first run of records of its call that no earlier planned step has taken, with its
@@ -142,30 +138,27 @@ def plan_adherence(records: Any, plan: Any, options: Options = DEFAULTS) -> list
 
     Parameters
     ----------
-    records : list of records
+    records : History, or list of records
     plan : list of steps (as for `score_tool_calls`), or a mapping with ``steps``
-    options : Options
+        That of the history, where none is given.
+    options : Options, optional
     """
-    return followed_plan(normalise_history(records, options), plan, options)
-
-
-def followed_plan(history: Sequence[StepRecord], plan: Any, options: Options = DEFAULTS) -> list[PlannedStep]:
-    """Tell what became of every planned step in a normalised history; see `plan_adherence`."""
-    free, out, latest = set(range(len(history))), [], -1
-    for position, wanted in enumerate(planned_calls(plan)):
-        runs = [i for i in sorted(free) if _fits(_made(history[i]), wanted)]
-        taken = runs[:1]
-        for i in runs[1:]:  # retries of what failed
-            if history[taken[-1]]["success"] is not False or not same_call(history[i], history[taken[-1]]):
+    history = as_history(records, options)
+    evaluations, records = evaluate_history(history), history.records
+    free, out, latest = set(range(len(records))), [], -1
+    for position, wanted in enumerate(planned_calls(history.plan if plan is None else plan)):
+        candidates = [i for i in sorted(free) if _fits(_made(records[i]), wanted)]
+        run = candidates[:1]
+        for i in candidates[1:]:
+            if not repeats_failure(records[run[-1]], records[i]):
                 break
-            taken.append(i)
-        free -= set(taken)
-        if not taken:
+            run.append(i)
+        free -= set(run)
+        if not run:
             out.append(PlannedStep(position, wanted, NOT_RUN, 0, None))
             continue
-        ended = verdict(history[taken[-1]], options)
-        out.append(PlannedStep(position, wanted, ended, len(taken), taken[0] > latest))
-        latest = max(latest, taken[0])
+        out.append(PlannedStep(position, wanted, evaluations[run[-1]]["verdict"], len(run), run[0] > latest))
+        latest = max(latest, run[0])
     return out
 
 
@@ -174,34 +167,22 @@ def planned_calls(plan: Any) -> list[Call]:
     if isinstance(plan, Mapping):
         plan = plan.get("steps", plan.get(PLAN_KEY))
     steps = plan if isinstance(plan, (list, tuple)) else []
-    named = [step for step in steps if isinstance(step, str) or (isinstance(step, Mapping) and _name_in(step))]
-    return [call for call in map(_call, named) if call.function_name not in PSEUDO_STEPS]
+    given = [step for step in steps if isinstance(step, str) or (isinstance(step, Mapping) and _name_in(step))]
+    return [call for call in map(_call, given) if call.function_name not in PSEUDO_STEPS]
 
 
-def find_loops(records: Any, options: Options = DEFAULTS) -> list[Loop]:
+def find_loops(records: Any, options: Options | None = None) -> list[Loop]:
     """Find runs of at least ``options.loop_length`` failures of the same function with the same parameters."""
-    return loops_in(normalise_history(records, options), options)
-
-
-def loops_in(history: Sequence[StepRecord], options: Options = DEFAULTS) -> list[Loop]:
-    """Find the loops of a normalised history; see `find_loops`."""
-    loops: list[Loop] = []
-    run: list[StepRecord] = []
-    position = 0
-    for i, record in enumerate([*history, None]):
-        if run and record is not None and record["success"] is False and same_call(run[-1], record):
-            run.append(record)
-            continue
-        if len(run) >= options.loop_length:
-            step = run[-1]["step"]
-            loops.append(Loop(position, len(run), function_of(run[-1]), step["parameters"], run[-1]["error"]))
-        run, position = ([record] if record is not None and record["success"] is False else []), i
+    history = as_history(records, options)
+    counts = attempts(history.records)
+    loops = []
+    for i, (record, length) in enumerate(zip(history.records, counts, strict=True)):
+        following = history.records[i + 1 : i + 2]
+        goes_on = any(next_["success"] is False and same_call(record, next_) for next_ in following)
+        if record["success"] is False and length >= history.options.loop_length and not goes_on:
+            call = function_of(record), record["step"]["parameters"]
+            loops.append(Loop(i - length + 1, length, *call, record["error"]))
     return loops
-
-
-def _is_call(record: StepRecord) -> bool:
-    function = function_of(record)
-    return function is not None and function not in PSEUDO_STEPS and record["result_type"] != "skipped"
 
 
 def _made(record: StepRecord) -> Call:

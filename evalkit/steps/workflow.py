@@ -10,16 +10,14 @@ import hashlib
 import json
 import logging
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Annotated, Any, TypedDict, get_type_hints
 
-from evalkit.steps.evaluators import evaluate_step
-from evalkit.steps.format import DEFAULTS, HISTORY_KEY, PLAN_KEY, Options, StepRecord
-from evalkit.steps.jsonable import to_jsonable
-from evalkit.steps.records import function_of, normalise_history, normalise_record, same_call, whole
-from evalkit.steps.report import format_step_evaluation, print_step_evaluation
-from evalkit.steps.verdicts import CRITICAL, verdict
+from evalkit.steps.evaluate import evaluate_history, evaluate_step, format_step_evaluation, print_step_evaluation
+from evalkit.steps.format import DEFAULTS, HISTORY_KEY, PLAN_KEY, Options, StepRecord, count, function_of
+from evalkit.steps.records import as_history, normalise_record, same_call
+from evalkit.steps.values import to_jsonable
 
 NODES = ("input_processor", "planner", "executor", "final_evaluator", "response_generator", "plot_integration")
 NO_HISTORY = {"status": "no_history", "critical_failure": False}
@@ -77,14 +75,14 @@ def step_evaluator_node(
         again = {"attempts_at_step": idle, "retry_cap_reached": idle >= options.retry_cap}
         return {"last_step_evaluation": {**last, **again}}
     evaluation = evaluate_step(history[-1], state, options)
-    tried = _tried((normalise_record(raw, options) for raw in reversed(history)), _index(state))
-    evaluation |= {"record_id": identity, "attempts_at_step": tried, "retry_cap_reached": tried >= options.retry_cap}
+    tries = _tries_at_step((normalise_record(raw, options) for raw in reversed(history)), _index(state))
+    evaluation |= {"record_id": identity, "attempts_at_step": tries, "retry_cap_reached": tries >= options.retry_cap}
     if state.get("print_report") if print_report is None else print_report:
         print_step_evaluation(evaluation)
     elif _log.isEnabledFor(logging.INFO):
-        said = (evaluation[key] for key in ("function_name", "success", "critical_failure"))
+        values = (evaluation[key] for key in ("function_name", "success", "critical_failure"))
         report = format_step_evaluation(evaluation)
-        _log.info("%s: success %s, critical %s, attempt %d\n%s", *said, tried, report)
+        _log.info("%s: success %s, critical %s, attempt %d\n%s", *values, tries, report)
     return {"last_step_evaluation": evaluation, "step_evaluation_history": [evaluation]}
 
 
@@ -96,7 +94,8 @@ def route_from_executor(state: Mapping[str, Any]) -> str:
     {"step_evaluate", "complete"}
         ``step_evaluate`` while there is a history and `current_step_index` is at most the number of planned steps.
     """
-    return _from_executor(_index(state), _step_count(state)) if state.get(HISTORY_KEY) else "complete"
+    at_step = _after_executor(_index(state), _step_count(state.get(PLAN_KEY)))
+    return at_step if state.get(HISTORY_KEY) else "complete"
 
 
 def route_from_step_evaluator(state: Mapping[str, Any]) -> str:
@@ -110,7 +109,7 @@ def route_from_step_evaluator(state: Mapping[str, Any]) -> str:
     """
     last = state.get("last_step_evaluation") or {}
     critical, stuck = bool(last.get("critical_failure")), bool(last.get("retry_cap_reached"))
-    return _from_step_evaluator(critical, stuck, _index(state), _step_count(state))
+    return _after_step_evaluator(critical, stuck, _index(state), _step_count(state.get(PLAN_KEY)))
 
 
 def build_workflow(
@@ -172,18 +171,17 @@ def build_workflow(
     return graph.compile(checkpointer=checkpointer).with_config(recursion_limit=100_000)
 
 
-def simulate_routing(records: Any, plan: Any = None, options: Options = DEFAULTS) -> list[dict[str, Any]]:
-    """Tell what the routers would have done at every record of a stored history, without running a graph.
+def simulate_routing(records: Any, plan: Any = None, options: Options | None = None) -> list[dict[str, Any]]:
+    """Tell what the workflow's routers would have done at every record of a stored history, without running a graph.
 
     After a record the index is that of the next record where the history moved on, else one further after a success.
 
     Parameters
     ----------
-    records : list of records
-        Any shape.
+    records : History, or list of records of any shape
     plan : list of steps, or mapping with ``steps``, optional
-        Without planned steps their number is that of the history.
-    options : Options
+        That of the history, where none is given; without planned steps their number is that of the history.
+    options : Options, optional
 
     Returns
     -------
@@ -191,98 +189,81 @@ def simulate_routing(records: Any, plan: Any = None, options: Options = DEFAULTS
         Per record: position, step_index, function_name, success, attempts_at_step, critical_failure, from_executor,
         from_step_evaluator, and `reached`: False for records after the router would have ended the run.
     """
-    history = normalise_history(records, options)
-    critical = [verdict(record, options) == CRITICAL for record in history]
-    return routes(history, critical, plan, options)
-
-
-def routes(
-    history: Sequence[StepRecord], critical: Sequence[bool], plan: Any = None, options: Options = DEFAULTS
-) -> list[dict[str, Any]]:
-    """Tell what the routers would have done at every record of a normalised history; see `simulate_routing`.
-
-    `critical` says of each record whether it is a critical failure.
-    """
-    indices = [record["step_index"] for record in history]
-    count = _step_count({PLAN_KEY: plan}) or max(indices, default=-1) + 1
+    history = as_history(records, options)
+    indices = [record["step_index"] for record in history.records]
+    n_steps = _step_count(history.plan if plan is None else plan) or max(indices, default=-1) + 1
     rows, reached = [], True
-    for i, (record, is_critical) in enumerate(zip(history, critical, strict=True)):
+    for i, (record, evaluation) in enumerate(zip(history.records, evaluate_history(history), strict=True)):
         moved_on = i + 1 < len(indices) and indices[i + 1] > indices[i]
         index = indices[i + 1] if moved_on else indices[i] + (record["success"] is True)
-        tried = _tried((history[j] for j in range(i, -1, -1)), index)
-        first = _from_executor(index, count)
-        stuck = tried >= options.retry_cap
-        second = _from_step_evaluator(is_critical, stuck, index, count) if first == "step_evaluate" else None
+        tries = _tries_at_step((history.records[j] for j in range(i, -1, -1)), index)
+        critical, stuck = evaluation["critical_failure"], tries >= history.options.retry_cap
+        executor = _after_executor(index, n_steps)
+        evaluator = _after_step_evaluator(critical, stuck, index, n_steps) if executor == "step_evaluate" else None
         rows.append(
             {
                 "position": i,
                 "step_index": indices[i],
                 "function_name": function_of(record),
                 "success": record["success"],
-                "critical_failure": is_critical,
-                "attempts_at_step": tried,
-                "from_executor": first,
-                "from_step_evaluator": second,
+                "critical_failure": critical,
+                "attempts_at_step": tries,
+                "from_executor": executor,
+                "from_step_evaluator": evaluator,
                 "reached": reached,
             }
         )
-        reached = reached and first == "step_evaluate" and second == "continue"
+        reached = reached and executor == "step_evaluate" and evaluator == "continue"
     return rows
 
 
-def _from_executor(index: int, count: int) -> str:
-    return "step_evaluate" if index <= count else "complete"
+def _after_executor(index: int, n_steps: int) -> str:
+    """Choose what follows the executor at an index of so many planned steps."""
+    return "step_evaluate" if index <= n_steps else "complete"
 
 
-def _from_step_evaluator(critical: bool, stuck: bool, index: int, count: int) -> str:
+def _after_step_evaluator(critical: bool, stuck: bool, index: int, n_steps: int) -> str:
+    """Choose what follows an evaluation."""
     if critical:
         return "abort"
-    if index >= count:
+    if index >= n_steps:
         return "complete"
     return "abort" if stuck else "continue"
 
 
-_NEEDED = (
-    "execution_plan",
-    "current_step_index",
-    "execution_history",
-    "last_step_evaluation",
-    "step_evaluation_history",
-)
-
-
-def _check_state_type(state_type: type) -> None:
-    declared = get_type_hints(state_type, include_extras=True)
-    if undeclared := [key for key in _NEEDED if key not in declared]:
-        raise ValueError(f"{state_type.__name__} does not declare {', '.join(undeclared)}: LangGraph would drop it")
-    if not hasattr(declared["step_evaluation_history"], "__metadata__"):
-        raise ValueError(f"{state_type.__name__}: step_evaluation_history needs a reducer, as in WorkflowState")
-
-
-def _index(state: Mapping[str, Any]) -> int:
-    return whole(to_jsonable(state.get("current_step_index"))) or 0
-
-
-def _step_count(state: Mapping[str, Any]) -> int:
-    plan = state.get(PLAN_KEY)
+def _step_count(plan: Any) -> int:
+    """Count the steps of a plan: a list, or a mapping that holds one under ``steps``."""
     steps = plan.get("steps") if isinstance(plan, Mapping) else plan
     return len(steps) if isinstance(steps, (list, tuple)) else 0
 
 
-def _tried(newest_first: Iterable[StepRecord], index: int) -> int:
+def _tries_at_step(newest_first: Iterable[StepRecord], index: int) -> int:
     """Count the newest records of one step that all failed, or all succeeded without moving `index` on."""
     records = iter(newest_first)
     last = next(records)
     failed, at = last["success"] is False, last["step_index"]
     if not failed and (at is None or index > at):
         return 1
-    count = 1
+    tries = 1
     for record in records:
         same_step = record["step_index"] == at and ((at is not None and failed) or same_call(record, last))
         if record["success"] != last["success"] or not same_step:
             break
-        count += 1
-    return count
+        tries += 1
+    return tries
+
+
+def _check_state_type(state_type: type) -> None:
+    declared = get_type_hints(state_type, include_extras=True)
+    needed = (PLAN_KEY, "current_step_index", HISTORY_KEY, "last_step_evaluation", "step_evaluation_history")
+    if undeclared := [key for key in needed if key not in declared]:
+        raise ValueError(f"{state_type.__name__} does not declare {', '.join(undeclared)}: LangGraph would drop it")
+    if not hasattr(declared["step_evaluation_history"], "__metadata__"):
+        raise ValueError(f"{state_type.__name__}: step_evaluation_history needs a reducer, as in WorkflowState")
+
+
+def _index(state: Mapping[str, Any]) -> int:
+    return count(to_jsonable(state.get("current_step_index"))) or 0
 
 
 def _identity(history: list) -> str:

@@ -16,6 +16,8 @@ PATHS = st.lists(st.lists(st.sampled_from("ab"), min_size=1, max_size=4).map("/"
         (["/a/x/h.json", "/b/x/h.json", "/b/y/h.json", "/k.json"], ["a/x/h.json", "b/x/h.json", "y/h.json", "k.json"]),
         (["h.json", "a/h.json"], ["h.json", "a/h.json"]),
         ([], []),
+        ([""], [""]),
+        (["", "a/"], ["", "a/"]),
     ],
 )
 def test_a_file_is_named_by_the_shortest_path_that_tells_it_apart(paths, names):

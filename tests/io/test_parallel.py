@@ -114,7 +114,7 @@ def assert_same_frames(some, others):
     names = [name for name in some._fields if isinstance(getattr(some, name), pd.DataFrame)]
     assert "ledger" in names
     for name in names:
-        assert len(getattr(some, name)) > 1
+        assert len(getattr(some, name)) > 1 or name == "other_folders"  # there are none in the samples
         pd.testing.assert_frame_equal(getattr(some, name), getattr(others, name))
 
 

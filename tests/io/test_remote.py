@@ -221,8 +221,9 @@ def test_errors_do_not_hold_credentials(shaky, recwarn):
         assert SECRET not in repr(found)
         assert "t0ken" not in repr(found)
     assert caught.value.__cause__ is None
-    ledger = agents_df("shaky://x", storage_options=shaky)["parsing_errors"]
-    assert ledger.tolist()[0].startswith("OSError: RuntimeError: login")
+    with pytest.raises(SourceError, match=r"shaky://x/a.json: OSError: RuntimeError: login") as caught:
+        agents_df("shaky://x", storage_options=shaky)
+    assert SECRET not in str(caught.value)
 
 
 @pytest.mark.parametrize("url", ["s3://me:pw@logs/x", "ftp://pw@host/x", "https://host/x?X-Amz-Signature=pw"])

@@ -112,8 +112,9 @@ def test_repetitions_of_a_task_are_a_cluster(runs):
 def test_cooking_by_blocked_leaves_hells_kitchen_out(runs):
     table = analysis.cooking_by_blocked(runs)
     assert rows(table, "model_name", "n_blocked_agents", "n", "estimate") == [
-        ("a", 0, 2, 0.5), ("a", 1, 1, 0.0), ("b", 0, 1, 0.0), ("b", 1, 1, 0.0),
+        ("a", 0, 2, 0.5), ("a", 1, 1, None), ("b", 0, 1, 0.0), ("b", 1, 1, None),
     ]  # fmt: skip
+    assert table["warning"].tolist()[1::2] == ["no run logged a score"] * 2
 
 
 def test_a_run_counts_once_for_each_of_its_items(runs):
@@ -137,7 +138,7 @@ def test_crafting_groups_overlap_and_leave_out_what_has_no_runs(runs):
     assert found == {
         ("all", "a"): 2, ("all", "b"): 1, ("base (full plan, depth 0)", "a"): 1, ("base (full plan, depth 0)", "b"): 1,
         ("full plan", "a"): 1, ("full plan", "b"): 1, ("partial plan", "a"): 1, ("depth 0", "a"): 1,
-        ("depth 0", "b"): 1, ("depth 2", "a"): 1, ("high depth (above 1)", "a"): 1, ("needs a crafting table", "a"): 1,
+        ("depth 0", "b"): 1, ("depth 2", "a"): 1, ("high depth (1 or 2)", "a"): 1, ("needs a crafting table", "a"): 1,
         ("needs a crafting table", "b"): 1,
     }  # fmt: skip
 

@@ -1,6 +1,7 @@
 """Task definitions: files, folders and globs; ids that mean different things; runs without one."""
 
 import json
+import re
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from evalkit.io import SourceError
 from evalkit.mindcraft import TaskDefinitions, aggregate_results, load, load_task_definitions, runs_df
 from evalkit.mindcraft.format import TASK_KEYS
-from tests.mindcraft.builders import task, write, write_all
+from tests.mindcraft.builders import SCORE, log, task, write, write_all
 
 TWO, THREE = task(agent_count=2), task(agent_count=3)
 
@@ -89,12 +90,48 @@ def test_a_path_without_files_is_named(tasks, path):
         (b'{"a":' * 200 + b"1" + b"}" * 200, "failed", "RecursionError", set()),
     ],
 )  # fmt: skip
-def test_every_file_is_in_the_ledger_with_what_it_holds(tmp_path, content, status, reason, ids):
-    definitions = load_task_definitions(write(tmp_path / "one.json", content))
-    assert set(definitions) == ids
-    (entry,) = definitions.ledger.entries
+def test_every_file_of_a_folder_is_in_the_ledger_with_what_it_holds(tmp_path, content, status, reason, ids):
+    write(tmp_path / "other.json", {"good": TWO})
+    path = write(tmp_path / "one.json", content)
+    definitions = load_task_definitions(tmp_path)
+    assert set(definitions) == ids | {"good"}
+    entry = next(entry for entry in definitions.ledger.entries if entry.source == str(path))
     assert entry.status == status
     assert reason in entry.reason
+
+
+@pytest.mark.parametrize("way", [load_task_definitions, lambda path: load(path.parent / "runs", path)])
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ({}, "holds no task definitions (another shape)"),
+        ({"name": "Andy", "model": "m"}, "holds no task definitions (agent profile)"),
+        (b"", "no task definition can be read in it: JSONDecodeError: the file is empty"),
+        (b"{", "no task definition can be read in it: JSONDecodeError: "),
+    ],
+)
+def test_a_named_file_without_definitions_is_an_error_that_names_it(tmp_path, way, content, reason):
+    write(tmp_path / "runs/exp_1/cook/Andy_0_0.json", log(f"{SCORE}1"))
+    path = write(tmp_path / "tasks.json", content)
+    with pytest.raises(SourceError, match=f"^{re.escape(f'{path}: {reason}')}"):
+        way(path)
+
+
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        ({"a.txt": "x"}, "no task definition in it: there is no JSON file"),
+        (
+            {"a.json": b"{"},
+            "no task definition in its file, such as {}/a.json: no task definition can be read in it: J",
+        ),
+        ({"a.json": {}, "b.json": b"{"}, "no task definition in its 2 files, such as {}/a.json: holds no task"),
+    ],
+)
+def test_a_folder_without_any_definition_is_an_error_that_names_it(tmp_path, files, reason):
+    folder = write_all(tmp_path / "tasks", files)
+    with pytest.raises(SourceError, match=re.escape(f"{folder}: {reason.format(folder)}")):
+        load_task_definitions(write(tmp_path / "good.json", {"a": TWO}), folder)
 
 
 RESULTS = "{{'model': 'm', 'task_path': {path!r}}}"
@@ -117,11 +154,12 @@ RESULTS = "{{'model': 'm', 'task_path': {path!r}}}"
 def test_differing_definitions_are_told_by_the_file_else_by_the_logs_and_flagged(
     tmp_path, tasks, task_path, logs, agents, ambiguous
 ):
-    files: dict = {f"runs/exp_1/cook/{name}_{i}_0.json": 1 for i, name in enumerate(["Andy", "Jill", "Bob"][:logs])}
+    files: dict = {"runs/exp_1/same/Andy_0_0.json": 1}
+    files |= {f"runs/exp_1/cook/{name}_{i}_0.json": 1 for i, name in enumerate(["Andy", "Jill", "Bob"][:logs])}
     (tmp_path / "runs/exp_1/cook").mkdir(parents=True)
     if task_path:
         files["runs/exp_1/results.txt"] = RESULTS.format(path=task_path)
-    (run,) = runs_df(write_all(tmp_path, files) / "runs", tasks).to_dict("records")
+    run, _ = runs_df(write_all(tmp_path, files) / "runs", tasks).to_dict("records")
     assert run["agent_count"] == agents
     assert run["flag_ambiguous_definition"] is ambiguous
     assert run["has_definition"]
@@ -211,7 +249,8 @@ definition = st.dictionaries(st.sampled_from(sorted(TASK_KEYS)) | st.text(max_si
 @given(anything | st.dictionaries(st.sampled_from(["cook", "same", "goal"]), definition | anything))
 @example({"cook": {"goal": "x", "timeout": 10**400, "agent_count": 10**30, "difficulty_metrics": {"n": 10**400}}})
 def test_any_file_of_definitions_is_loaded(tmp_path, content):
-    write(tmp_path / "tasks.json", json.dumps(content).encode())
-    logs = load(write_all(tmp_path / "runs", {"exp_1/cook/Andy_0_0.json": 1}), tmp_path / "tasks.json")
+    write(tmp_path / "tasks/any.json", json.dumps(content).encode())
+    write(tmp_path / "tasks/good.json", {"good": TWO})
+    logs = load(write_all(tmp_path / "runs", {"exp_1/cook/Andy_0_0.json": 1}), tmp_path / "tasks")
     assert logs.runs["task_id"].tolist() == ["cook"]
-    assert logs.ledger["source"].str.endswith("tasks.json").sum() == 1
+    assert logs.ledger["source"].str.endswith("any.json").sum() == 1

@@ -48,7 +48,13 @@ PLAN = "!getCraftingPlan"
         (COOK, task(), {"n_blocked_agents": 0}),
         (f"{COOK}_blocked_access_0_1", task(blocked_access_to_recipe=["0"]), {"n_blocked_agents": 1}),
         (f"{COOK}_blocked_access_0_1", None, {"n_blocked_agents": 2}),
-        (COOK, None, {"n_blocked_agents": None}),
+        # by the id alone: no suffix says that nobody is blocked, where the id is one of cooking at all
+        (COOK, None, {"n_blocked_agents": 0, "facts_source": "id"}),
+        ("cooking_1_bread", None, {"n_blocked_agents": 0}),
+        ("multiagent_cooking_soup", None, {"n_blocked_agents": 0}),
+        ("bread_cake_hells_kitchen", None, {"n_blocked_agents": 0, "hells_kitchen": True}),
+        ("my_cooking_test", None, {"task_type": "cooking", "n_blocked_agents": None}),
+        (f"{COOK}_blocked_access_all", None, {"n_blocked_agents": None}),
         ("x", task("techtree"), {"n_blocked_agents": None}),
         # targets
         (COOK, task(target={"cake": 1, "bread": 1}), {"target_items": ["bread", "cake"], "hells_kitchen": False}),

@@ -4,13 +4,14 @@ import os
 
 import pytest
 
-from evalkit.mindcraft import aggregate_results_to_dataframe, extract_task_outcome, load
+from evalkit.mindcraft import aggregate_results_to_dataframe, analysis, extract_task_outcome, load
 from evalkit.mindcraft.table import FLAGS, LOG_FLAGS
 from tests.mindcraft.builders import SCORE, log, task, turn, write_all
 
 START = 1757845200000
 ONE, TWO = task(agent_count=1), task(agent_count=2)
 COOK = {"cook": ONE}
+COOKING = "exp_1/multiagent_cooking_1_bread/Andy_0_0.json"
 A, B = "exp_1/cook/Andy_0_0.json", "exp_1/cook/Jill_1_0.json"
 
 # flag: files, options, and what makes it go away
@@ -22,6 +23,7 @@ CASES = {
     ),
     "conflicting": ({A: log(f"{SCORE}1", f"{SCORE}0")}, COOK, {A: 1}),
     "extra_agent_logs": ({A: 1, B: 1}, COOK, {B: "no log"}),
+    "facts_from_id": ({COOKING: 1}, {}, {COOKING: "no log", A: 1}),
     "inferred_timeout": (
         {A: log(f"{SCORE}0", start=START)},
         {"original_mtimes": True},
@@ -32,6 +34,7 @@ CASES = {
         {"layout": "{experiment}/task_{task_id}"},
         {"exp_1/task_cook/Andy_0_0.json": 1, A: "no log"},
     ),
+    "near_final": ({A: [turn("system", f"Well. {SCORE}1")]}, COOK, {A: [turn("system", f"{SCORE}1")]}),
     "missing_agent_logs": ({A: 1}, {"cook": TWO}, {B: 1}),
     "quoted_only": ({A: [turn("user", f"It says {SCORE}1")]}, COOK, {A: [turn("system", f"{SCORE}1")]}),
     "recovered_byte_order_mark": ({A: b"\xef\xbb\xbf[]"}, COOK, {A: b"[]"}),
@@ -108,9 +111,42 @@ def stale(root) -> dict[str, bool]:
 def test_an_equal_start_in_two_runs_is_a_left_over_too(tmp_path):
     old, new = log(who="old", start=START), log(who="new", start=START)
     root = write_all(tmp_path, {"exp_1/a/Andy_0_0.json": old, "exp_1/b/Andy_0_0.json": new, "exp_1/c/Andy_0_0.json": 1})
-    assert stale(root) == {"a": True, "b": True, "c": False}
+    assert stale(root) == {"a": False, "b": True, "c": False}
     agents = load(root).agents.set_index("task_id")
-    assert agents["flag_stale_copy"].to_dict() == {"a": True, "b": True, "c": False}
+    assert agents["flag_stale_copy"].to_dict() == {"a": False, "b": True, "c": False}
+
+
+def test_an_equal_start_of_another_agent_is_no_left_over(tmp_path):
+    logs = {"exp_1/a/Andy_0_0.json": log(who="a", start=START), "exp_1/b/Andy_1_0.json": log(who="b", start=START)}
+    assert stale(write_all(tmp_path, logs)) == {"a": False, "b": False}
+
+
+def test_of_equal_logs_the_one_whose_agents_started_together_is_no_copy(tmp_path):
+    left = log(f"{SCORE}1", who="Andy", start=START)
+    root = write_all(tmp_path, {
+        "exp_1/a/Andy_0_0.json": left, "exp_1/a/Jill_1_0.json": log(who="late", start=START + 600_000),
+        "exp_1/b/Andy_0_0.json": left, "exp_1/b/Jill_1_0.json": log(who="soon", start=START + 3),
+    })  # fmt: skip
+    assert stale(root) == {"a": True, "b": False}
+
+
+@pytest.mark.parametrize(("original_mtimes", "copies"), [(False, "bc"), (True, "ab")])
+def test_of_equal_logs_the_oldest_is_no_copy_where_times_are_those_of_the_experiment(tmp_path, original_mtimes, copies):
+    names = {task_id: f"exp_1/{task_id}/Andy_0_0.json" for task_id in "abc"}
+    root = write_all(tmp_path, dict.fromkeys(names.values(), log(f"{SCORE}1", who="me")))
+    for minutes, name in enumerate(("c", "b", "a")):
+        os.utime(root / names[name], (START / 1000 + 60 * minutes,) * 2)
+    runs = load(root, original_mtimes=original_mtimes).runs
+    assert "".join(runs.loc[runs["flag_stale_copy"], "task_id"]) == copies
+
+
+def test_nine_copies_of_one_success_count_once(tmp_path):
+    same = log(f"{SCORE}1", start=START)
+    runs = load(write_all(tmp_path, {f"x/m/task_{n}/Andy_0_0.json": same for n in range(10)})).runs
+    assert runs["flag_stale_copy"].tolist() == [False] + [True] * 9
+    (row,) = analysis.success_by(runs).to_dict("records")
+    assert (row["n"], row["estimate"]) == (1, 1)
+    assert row["warning"].endswith("9 stale copies left out")
 
 
 def test_two_agents_of_one_run_may_start_together(tmp_path):
@@ -177,7 +213,10 @@ def test_a_file_older_than_its_start_has_no_duration(tmp_path):
 
 def test_no_time_out_is_inferred_from_the_start_of_another_run(tmp_path):
     copied = {"exp_1/a/Andy_0_0.json": log(who="a", start=START), "exp_1/b/Andy_0_0.json": log(who="b", start=START)}
-    runs = load(write_all(tmp_path, copied), original_mtimes=True).runs
-    assert runs["flag_stale_copy"].all()
+    root = write_all(tmp_path, copied)
+    for minutes, name in enumerate(copied):
+        os.utime(root / name, (START / 1000 + 240 * (minutes + 1),) * 2)
+    runs = load(root, original_mtimes=True).runs
+    assert runs["flag_stale_copy"].tolist() == [False, True]
     assert not runs["flag_inferred_timeout"].any()
-    assert runs["duration"].isna().all()
+    assert runs["duration"].isna().tolist() == [False, True]

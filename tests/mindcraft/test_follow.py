@@ -215,7 +215,9 @@ def test_a_copy_is_flagged_only_as_long_as_both_are_there(experiment):
     experiment.write("m/cook/Andy_0_0.json", same)
     experiment.write("m/bake/Andy_0_0.json", same)
     experiment.look()
-    assert experiment.following.runs["flag_stale_copy"].all()
+    assert experiment.following.runs["flag_stale_copy"].tolist() == [False, True]
+    row = table(experiment.look().text)["m"]
+    assert (row["success rate"], row["success"], row["tasks"]) == ("100.0 %", "1", "2 of 2")
     (experiment.root / "m/bake/Andy_0_0.json").unlink()
     (experiment.root / "m/bake").rmdir()
     experiment.look(1)

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from evalkit.mindcraft import load
-from tests.mindcraft.builders import EXPERIMENT, task, write_all
+from tests.mindcraft.builders import EXPERIMENT, SCORE, task, write_all
 
 
 def entries(logs, root) -> dict[str, tuple[str, str]]:
@@ -45,6 +45,16 @@ def test_files_of_definitions_are_in_the_ledger_too(tmp_path):
     assert found["tasks/bad.json"][0] == "failed"
     assert found["exp_1/tasks.json"] == ("used", "task definitions; no definitions: bad entry")
     assert found["exp_1/cook/Andy_0_0.json"][0] == "used"
+
+
+def test_a_nearly_final_message_stands_in_the_ledger_as_plain_text(tmp_path):
+    text = f"Well\x1b[31m\n{SCORE}1" + "!" * 300
+    logs = load(write_all(tmp_path, {"exp_1/cook/Andy_0_0.json": [{"role": "system", "content": text}]}))
+    (reason,) = logs.ledger["reason"]
+    assert reason.startswith("near_final: Well\ufffd[31m Task ended with score : 1!!!")
+    assert len(reason) == len("near_final: ") + 200
+    assert logs.agents["near_final_message"].tolist() == [text]
+    assert logs.runs["flag_near_final"].tolist() == [True]
 
 
 def test_a_folder_may_be_both_runs_and_tasks(tmp_path):

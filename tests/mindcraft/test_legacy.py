@@ -1,20 +1,522 @@
-"""What the original scripts would have read in the same logs."""
+"""What the original scripts say: recorded for the samples, and run live where the scripts lie beside the checkout."""
 
+import json
+import math
+import os
+import random
+import re
+from pathlib import Path
+
+import pandas as pd
 import pytest
+from click.testing import CliRunner
 
-from evalkit.mindcraft import legacy_summary, runs_df
-from tests.mindcraft.builders import SCORE, log, task, write_all
+from evalkit.cli import main
+from evalkit.io import resolve
+from evalkit.mindcraft import collect, legacy_summary, load
+from tests.mindcraft.builders import SCORE, log, said, task, turn, write_all
+from tests.mindcraft.originals import SCRIPTS, call_all
 
-# a score as JavaScript writes it: what it begins with says success, failure or nothing
-DIGITS = [
-    ("1", 1), ("0", 0), ("1.0", 1), ("0.85", 0), ("0.3", 0), ("0.1", 0), ("0.00001", 0), ("0.000001", 0),
-    ("9.5e-7", 0), ("1e-7", 1), ("1.5e-8", 1), ("2e-7", 0), ("5e-324", 0), ("-0", 0), ("0.9999999999999999", 0),
+live = pytest.mark.skipif(not SCRIPTS.is_dir(), reason="the original scripts are not here")
+UNSCORED = SCRIPTS.parents[1] / "data/mindcraft/unscored_logs"
+
+# names of groups here: keys of what the crafting scripts return
+CRAFTING = {
+    "all": "", "base": "base_", "base without plan": "base_no_plan_", "missing": "missing_", "full plan": "full_plan_",
+    "partial plan": "partial_plan_", "no plan": "no_plan_", "high depth": "high_depth_", "depth 0": "depth_0_",
+    "depth 1": "depth_1_", "depth 2": "depth_2_",
+}  # fmt: skip
+NOTHING = (0, 0.0, 0.0)
+
+
+def said_of(totals: pd.DataFrame, script: str, folder: str = "", model: str | None = None) -> dict[str, tuple]:
+    """What `legacy_summary` says: group to (n, successes, rate), or the exception."""
+    own = totals[(totals["script"] == script) & (totals["folder"] == folder)]
+    own = own if model is None else own[own["model_name"] == model]
+    values = zip(own["group"], own["their_n"], own["their_successes"], own["their_rate"], own["note"], strict=True)
+    return {group: note or (n, successes, rate) for group, n, successes, rate, note in values}
+
+
+def same(ours: dict[str, tuple], theirs: dict[str, tuple], digits: float = 1e-9) -> None:
+    """Groups that only one side has are empty ones."""
+    for group in {*ours, *theirs}:
+        left, right = ours.get(group, NOTHING), theirs.get(group, NOTHING)
+        assert left == pytest.approx(right, rel=1e-9, abs=digits, nan_ok=True), group
+
+
+class Asked:
+    """The calls of the scripts that a source needs, each with the check of its answer."""
+
+    def __init__(self, source: Path, tasks=()) -> None:
+        logs = load(source, tasks)
+        self.totals = totals = legacy_summary(logs.runs, logs.other_folders).totals
+        self.calls: list[tuple] = []
+        self.checks: list = []
+        for folder in sorted(set(totals["folder"]) - {""}):
+            below = sorted(entry.path for entry in os.scandir(folder) if entry.is_dir())
+            asked = set(totals.loc[totals["folder"] == folder, "script"])
+            self.ask("evaluation", "check_folder_results", [folder], self.evaluation, folder)
+            for script in asked & {"crafting", "analyse_results"}:
+                self.ask(script, "aggregate_results", [below], self.crafting, folder, script, below)
+            if "cooking" in asked:
+                self.ask("cooking", "analyze_experiments", [folder, "m"], self.cooking, folder)
+                self.ask("cooking", "generate_item_blocked_data", [folder], self.items, folder)
+        building = logs.runs[(logs.runs["task_type"] == "construction") & ~logs.runs["flat_layout"]]
+        for model, own in building.groupby("model_name"):
+            roots = sorted(set(map(os.path.dirname, own["source"])))
+            self.ask("construction", "extract_success_scores", [roots, [model] * len(roots)], self.construction, model)
+
+    def ask(self, script, function, arguments, check, *known):
+        self.calls.append((script, function, arguments))
+        self.checks.append((check, known))
+
+    def check(self, answers):
+        for (check, known), answer in zip(self.checks, answers, strict=True):
+            check(answer, *known)
+
+    def evaluation(self, answer, folder):
+        result = answer.get("result")
+        if answer["error"]:
+            assert said_of(self.totals, "evaluation", folder)["all"] == f"stops with {answer['error']}"
+            return
+        rate = result["successful"] if "construction" in folder else result["success_rate"]
+        same(said_of(self.totals, "evaluation", folder), {"all": (result["total"], result["successful"], rate)})
+
+    def crafting(self, answer, folder, script, below):
+        ours = said_of(self.totals, script, folder)
+        if not below:  # its main function ends before it gets there
+            assert set(ours.values()) == {"no task folder in it: nothing is said"}
+            return
+        keys = {group: key for group, key in CRAFTING.items() if f"{key}total" in answer["result"]}
+        values = {
+            group: [answer["result"][f"{key}{name}"] for name in ("total", "successful", "success_rate")]
+            for group, key in keys.items()
+        }
+        same(ours, {group: tuple(value) for group, value in values.items()})
+
+    def cooking(self, answer, folder):
+        ours = said_of(self.totals, "cooking", folder)
+        ours = {group: value for group, value in ours.items() if "," not in group}
+        if answer["error"]:
+            assert set(ours.values()) == {f"stops with {answer['error']}"}
+            return
+        if set(ours.values()) == {"no task folder in it: nothing is said"}:
+            assert answer["result"][:2] == [{}, {}]
+            return
+        blocked, items, _, _ = answer["result"]
+        theirs = {f"{key.split()[0]} blocked": counts(value) for key, value in blocked.items()}
+        theirs |= {f"item {item}": counts(value) for item, value in items.items()}
+        n, successes = (sum(value[name] for value in blocked.values()) for name in ("total", "success"))
+        same(ours, {**theirs, "all": counts({"total": n, "success": successes})})
+
+    def items(self, answer, folder):
+        ours = {g: value for g, value in said_of(self.totals, "cooking", folder).items() if "," in g}
+        theirs = {
+            f"item {item}, {key.split()[0]} blocked": counts(value)
+            for item, values in answer["result"][0].items()
+            for key, value in values.items()
+        }
+        if set(ours.values()) != {"no task folder in it: nothing is said"}:
+            same(ours, theirs)
+
+    def construction(self, answer, model):
+        if answer["error"]:
+            raise AssertionError(answer["error"])
+        ours = said_of(self.totals, "construction", model=model)
+        tables = {table[0][0]: [] for table in answer["tables"]}
+        for table in answer["tables"]:
+            tables[table[0][0]].append(dict(table[1:]) if len(table[0]) > 1 else table[1:])
+        (metrics,), (tasks,) = tables["Metric"], tables["Task"]
+        material, room, both = tables["Category"]
+        both = {key.strip("()"): value for key, value in both.items()}
+        averages = {
+            "average score, all tasks": metrics["Average Score (All Tasks)"],
+            "average score, completed tasks": metrics["Average Score (Completed Tasks)"],
+            "completion rate": metrics["Task Completion Rate (%)"] / 100,
+            **{f"material {key}": value for key, value in material.items()},
+            **{f"room {key}": value for key, value in room.items()},
+            **{"material {}, room {}".format(*key.split(", ")): value for key, value in both.items()},
+            **{f"task {key}": value for key, value in tasks.items()},
+        }
+        own = {group: value[2] for group, value in ours.items() if value[0]}
+        for group in averages.keys() | own.keys() - {"skipped tasks", "tasks with score 0"}:
+            rounded = round(own.get(group, 0.0), 4 if group == "completion rate" else 2)
+            assert rounded == pytest.approx(averages.get(group, 0.0), abs=1e-9, nan_ok=True), group
+        assert ours.get("completion rate", NOTHING)[0] == metrics["Total Tasks"]
+        assert ours.get("skipped tasks", NOTHING)[0] == metrics["Skipped Tasks"]
+        zeros = [len(rows) for name, (rows, *_) in tables.items() if name.endswith("with 0 Score")]
+        assert ours.get("tasks with score 0", NOTHING)[0] == sum(zeros)
+
+
+def counts(value: dict) -> tuple:
+    n, successes = value["total"], value["success"]
+    return n, successes, successes / n if n else 0.0
+
+
+NAMES = ("Andy", "Jill", "Bob", "Sally", "Mike")
+SCORES = ("0", "1", "1", "0", "0.85", "100", "65.38461538461539", "1e-7", "10.5", "NaN", "undefined", "0.0", "-1", "2")
+OLD = ("Task successful ended with code : 2", "Task timeout reached ended with code : 4", "Task successful")
+NEAR = ("Code output:\nTask ended with score : 1\n", "Task ended with score : 0, so: 3", "Task ended with score")
+TASK_IDS = {
+    "cooking": (
+        "multiagent_cooking_1_bread_1_cake", "multiagent_cooking_2_1_cake_1_golden_apple_blocked_access_0",
+        "multiagent_cooking_1_bread_1_bread_blocked_access_0_1_2", "multiagent_cooking_bread_cake_hells_kitchen",
+        "cooking_1_bread", "multiagent_cooking_1_rabbit_stew__blocked_access_0_1_",
+    ),
+    "crafting": (
+        "multiagent_crafting_shears_full_plan__depth_0", "multiagent_crafting_bed_no_plan_missing__depth_0",
+        "multiagent_crafting_rail_partial_plan__depth_1", "multiagent_crafting_wool_no_plan__depth_2",
+        "multiagent_techtree_1_stone_full_plan_missing_depth_0", "multiagent_crafting_bow_full_plan__depth_12",
+    ),
+    "construction": (
+        "materials_1_rooms_1_window_0_carpet_0_variant_0", "materials_2_rooms_01_window_0_carpet_0_variant_1",
+        "materials_2_rooms_2_window_0_carpet_0_variant_0", "church_three_agents_construction",
+    ),
+}  # fmt: skip
+ODD_FILES = (
+    b"", b'{"turns": [{"role": "sys', b'\xef\xbb\xbf{"turns": []}', {"name": "Andy", "model": "m"}, {"a": 1}, [1, 2],
+    {"turns": [{"role": "system", "content": None}, turn("system", f"{SCORE}1")]},
+    {"turns": [{"content": "x"}, turn("system", f"{SCORE}1"), {"content": "y"}]},
+    {"turns": [turn("system", f"{SCORE}0"), turn("system", ["Task"]), turn("system", "Task ended in score: 1")]},
+    b'{"memory": NaN, "turns": [{"role": "system", "content": "Task ended with score : 1"}]}',
+)  # fmt: skip
+ENDING_FILES = (5, b'"turns"', {"turns": None}, {"turns": {"a": 1}}, b"\xff", {"turns": [turn("system", "x"), 7]})
+
+
+def draw_log(rng: random.Random, who: str):
+    """A log of any era, or a file that is none."""
+    kind = rng.random()
+    if kind < 0.12:
+        return rng.choice(ODD_FILES)
+    finals = [f"{SCORE}{rng.choice(SCORES)}" for _ in range(rng.choice((0, 1, 1, 1, 2)))]
+    if kind < 0.3:
+        finals.insert(rng.randint(0, len(finals)), rng.choice((*OLD, *NEAR, f"{SCORE[:12]}in score: 1")))
+    talk = [*said(*finals), turn("assistant", f'{who} says "{SCORE}1"')]
+    return talk if kind > 0.95 else {"memory": "", "turns": talk, "taskStart": rng.randrange(10**12)}
+
+
+def draw_folder(seed: int) -> dict:
+    """A folder of experiments in one layout: relative path to content."""
+    rng = random.Random(seed)
+    layout = ("local", "local", "by hand", "s3", "flat")[seed % 5]
+    files = {}
+    for kind in rng.sample(sorted(TASK_IDS), rng.choice((1, 2, 3))):
+        mixed = rng.random() < 0.25
+        own = [*TASK_IDS[kind], *(TASK_IDS["cooking"][:2] if mixed and kind != "cooking" else ())]
+        place = {
+            "local": f"experiments/{kind}_03-20_10-00", "flat": f"experiments/exp_{kind}_2025-02-10_16-43-47",
+            "by hand": f"small-{kind}-models/llama", "s3": f"{kind}/org/llama/{kind}_tasks/exp",
+        }[layout]  # fmt: skip
+        for task_id in rng.sample(own, rng.randint(1, len(own))):
+            agents, repetitions = rng.randint(1, 5), rng.choice((1, 1, 2, 3))
+            for n in range(agents):
+                for repetition in range(1 if layout == "by hand" else repetitions):
+                    file = f"agent_{n}.json" if layout == "by hand" else f"{NAMES[n]}_{n}_{repetition}.json"
+                    path = f"{task_id}_{file}" if layout == "flat" else f"{task_id}/{file}"
+                    files[f"{place}/{path}"] = draw_log(rng, path)
+            if layout != "flat":
+                if rng.random() < 0.06:
+                    files[f"{place}/{task_id}/zz.json"] = rng.choice(ENDING_FILES)
+                if rng.random() < 0.15:
+                    files[f"{place}/{task_id}/last_profile.json"] = {"name": "Andy", "model": "m"}
+        if rng.random() < 0.4 and layout != "flat":
+            files[f"{place}/bots/{rng.choice(('profile.json', 'notes.txt'))}"] = {"model": "m"}
+        files[f"{place}/{own[0]}{'_' if layout == 'flat' else '/'}Zoe_9_0.json"] = log(f"{SCORE}0", who=place)
+    return files
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory):
+    """Twenty folders, and what the scripts answer when they are given them; one process runs them all."""
+    roots = [write_all(tmp_path_factory.mktemp(f"runs{seed}_"), draw_folder(seed)) for seed in range(20)]
+    asked = [Asked(root) for root in roots]
+    calls = [call for one in asked for call in one.calls]
+    answers = iter(call_all(calls, tmp_path_factory.mktemp("scripts") / "originals"))
+    return [(one, [next(answers) for _ in one.calls]) for one in asked]
+
+
+@live
+@pytest.mark.parametrize("seed", range(20))
+def test_every_group_of_a_generated_folder_is_what_the_scripts_say(generated, seed):
+    asked, answers = generated[seed]
+    assert asked.totals["their_n"].sum() > 0
+    asked.check(answers)
+
+
+@live
+def test_every_group_of_the_samples_is_what_the_scripts_say(tmp_path):
+    asked = Asked(Path(resolve("samples:mindcraft/runs")), "samples:mindcraft/tasks")
+    assert len(asked.calls) == 10 + 2 * 4 + 2 * 4 + 4
+    asked.check(call_all(asked.calls, tmp_path / "originals"))
+
+
+@live
+@pytest.mark.skipif(not UNSCORED.is_dir(), reason="the real logs are not here")
+def test_every_group_of_real_logs_is_what_the_scripts_say(tmp_path):
+    asked = Asked(UNSCORED)
+    assert set(asked.totals["script"]) == {"evaluation", "crafting", "analyse_results"}
+    asked.check(call_all(asked.calls, tmp_path / "originals"))
+
+
+# recorded: the scripts at commit 00127506, run on the samples
+RECORDED = {
+    "evaluation": {"cooking and crafting": (97, 33, 33 / 97), "construction": (24, 601.0, 601 / 24)},
+    "crafting": {
+        "all": (32, 11, 11 / 32), "base": (12, 6, 0.5), "full plan": (16, 6, 0.375), "partial plan": (8, 4, 0.5),
+        "no plan": (8, 1, 0.125), "high depth": (20, 5, 0.25), "depth 0": (12, 6, 0.5), "depth 1": (12, 4, 1 / 3),
+        "depth 2": (8, 1, 0.125),
+    },
+    "analyse_results": {
+        "all": (32, 9, 9 / 32), "base": (8, 4, 0.5), "partial plan": (8, 4, 0.5), "no plan": (4, 1, 0.25),
+        "high depth": (12, 5, 5 / 12),
+    },
+}  # fmt: skip
+BY_FOLDER = {
+    "alder_cooking_09-14_10-20": (17, 9, 9 / 17), "alder_crafting_09-14_10-20": (8, 5, 0.625),
+    "alder_construction_09-14_10-20": (6, 30.76923076923077, 30.76923076923077),
+    "exp_cooking_09-16_08-05": (16, 5, 0.3125), "dogwood-8b": (30, 143.30769230769232, 4.776923076923078),
+}  # fmt: skip
+COOKING = {
+    "alder_cooking_09-14_10-20": {
+        "all": (17, 9, 9 / 17), "0 blocked": (11, 7, 7 / 11), "1 blocked": (3, 2, 2 / 3), "2 blocked": (3, 0, 0),
+        "item apple_pie": (1, 1, 1), "item baked_potato": (3, 0, 0), "item bread": (5, 4, 0.8), "item cake": (3, 3, 1),
+        "item cookie": (4, 3, 0.75), "item golden_apple": (4, 1, 0.25), "item pumpkin_pie": (4, 2, 0.5),
+        "item rabbit_stew": (4, 2, 0.5),
+    },
+    "dogwood-8b": {
+        "all": (14, 1, 1 / 14), "0 blocked": (9, 1, 1 / 9), "1 blocked": (2, 0, 0), "2 blocked": (3, 0, 0),
+        "item bread": (4, 1, 0.25), "item cake": (2, 1, 0.5), "item baked_potato": (3, 0, 0), "item cookie": (3, 0, 0),
+        "item rabbit_stew": (3, 0, 0), "item golden_apple": (4, 0, 0), "item pumpkin_pie": (3, 0, 0),
+    },
+}  # fmt: skip
+CONSTRUCTION = {  # averages of all and of completed tasks, completion rate, tasks, skipped, zeros
+    "alder-large": (36.92, 36.92, 1.0, 5, 1, 0), "birch-lab/birch-70b": (28.08, 28.08, 1.0, 5, 1, 0),
+    "cedar-8b-sft": (22.44, 33.65, 0.6667, 6, 0, 2), "dogwood-8b": (5.73, 35.83, 0.16, 25, 5, 21),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def samples():
+    logs = load("samples:mindcraft/runs", "samples:mindcraft/tasks")
+    return legacy_summary(logs.runs, logs.other_folders)
+
+
+@pytest.mark.parametrize("script", RECORDED)
+def test_all_folders_of_the_samples_are_what_was_recorded(samples, script):
+    same(said_of(samples.totals, script), RECORDED[script])
+
+
+def test_each_folder_of_the_samples_is_what_was_recorded(samples):
+    totals = samples.totals.assign(folder=samples.totals["folder"].map(os.path.basename))
+    for folder, expected in BY_FOLDER.items():
+        same(said_of(totals, "evaluation", folder), {"all": expected})
+    for folder, expected in COOKING.items():
+        found = said_of(totals, "cooking", folder)
+        same({group: value for group, value in found.items() if "," not in group}, expected)
+
+
+def test_construction_of_the_samples_is_what_was_recorded(samples):
+    for model, expected in CONSTRUCTION.items():
+        found = said_of(samples.totals, "construction", model=model)
+        scores = [found[f"average score, {which} tasks"][2] for which in ("all", "completed")]
+        skipped, zeros = (found.get(group, NOTHING)[0] for group in ("skipped tasks", "tasks with score 0"))
+        n, _, rate = found["completion rate"]
+        assert (*(round(score, 2) for score in scores), round(rate, 4), n, skipped, zeros) == expected
+
+
+def test_differences_of_the_samples_have_causes(samples):
+    counts = samples.differences.groupby(["script", "cause"]).size()
+    assert counts["evaluation"].to_dict() == {
+        "a stale copy, which counts in no rate of ours": 1,
+        "a wording that the script does not know": 1,
+        "several repetitions in the folder: one run to it": 23,
+    }
+    assert counts["cooking"]["no score: left out"] == 3
+    assert "read otherwise" not in samples.differences["cause"].tolist()
+
+
+def scored(*scores: str) -> dict:
+    return log(*(f"{SCORE}{score}" for score in scores), who="me")
+
+
+def turns(*messages) -> dict:
+    return {"turns": [turn("system", text) if isinstance(text, str) else text for text in messages]}
+
+
+FIRST_ODD, LAST_ODD = turns(5, f"{SCORE}1"), turns(f"{SCORE}1", 5)
+DEEP = b'{"x": ' + b"[" * 99_999 + b"]" * 99_999 + b"}"
+NAN = math.nan
+# files of a task folder: what the scripts make of it; evaluation, crafting, analyse_results, cooking, construction
+FOLDERS = [
+    ([], (None, None, None, "", "", None)),
+    ([scored("0")], (0, False, None, "failure", "", 0)),
+    ([scored("1"), scored("0")], (1, True, True, "success", "", 1)),
+    ([scored("0"), scored("1")], (1, True, True, "success", "", 0)),
+    ([scored("0.85"), log()], (0, False, False, "failure", "", 0.85)),
+    ([scored("100"), log()], (1, True, True, "success", "", 100)),
+    ([scored("1e-7"), log()], (1, True, True, "success", "", 1e-7)),
+    ([scored("2e-7"), log()], (2e-7, False, False, "failure", "", 2e-7)),
+    ([scored("undefined"), log()], (0, False, False, "failure", "", None)),
+    ([scored("-1"), log()], (0, False, False, "failure", "", -1)),
+    ([scored("NaN"), log()], (NAN, False, False, "failure", "", NAN)),
+    ([scored("1"), scored("NaN")], (NAN, True, True, "success", "", 1)),
+    ([scored("NaN"), scored("1")], (1, True, True, "success", "", NAN)),
+    ([scored("0", "1"), log()], (0, True, True, "success", "", 1)),
+    ([scored("1", "0"), log()], (1, True, True, "success", "", 0)),
+    ([scored("0", "5")], (0, False, None, "failure", "", 5)),
+    ([log(), log()], (0, False, False, "", "", None)),
+    ([log("Task successful ended with code : 2"), log()], (0, True, True, "", "", None)),
+    ([log("Task ended in score: 1"), log()], (0, True, True, "", "", None)),
+    ([log("Task ended in score : 1"), log()], (0, False, False, "", "", None)),
+    ([log("Task successful"), log()], (0, False, False, "", "", None)),
+    ([log(f"So: {SCORE}1, or: 7"), log()], (1, True, True, "success", "", 7)),
+    ([[turn("system", f"{SCORE}1")], log()], (0, False, False, "", "", None)),
+    ([{"turns": [turn("user", f"{SCORE}1"), turn("assistant", f"{SCORE}1")]}], (0, False, None, "", "", None)),
+    ([turns(f"{SCORE}1", {"content": "no role"}), log()], (1, True, True, "success", "", None)),
+    ([turns({"content": "no role"}, f"{SCORE}1"), log()], (1, True, True, "success", "", 1)),
+    ([turns(f"{SCORE}1", turn("system", None)), log()], (1, True, True, "success", "", None)),
+    ([LAST_ODD, log()], (1, True, False, "success", "", None)),
+    ([FIRST_ODD, log()], (0, False, True, "", "AttributeError", 1)),
+    ([turns(f"{SCORE}0", 5), log()], (0, False, False, "failure", "AttributeError", None)),
+    ([scored("1"), FIRST_ODD], (1, True, True, "success", "", 1)),
+    ([FIRST_ODD, scored("1")], (1, True, True, "success", "AttributeError", 1)),
+    ([b"\xef\xbb\xbf" + json.dumps(scored("1")).encode(), log()], (0, False, False, "", "", None)),
+    ([b'{"memory": NaN, "turns": []}', scored("1")], (1, True, True, "success", "", 1)),
+    ([b"\xff", scored("1")], (1, True, True, "success", "UnicodeDecodeError", 1)),
+    ([b"5", scored("0")], (0, False, False, "failure", "TypeError", 0)),
+    ([b'"turns"', scored("0")], (0, False, False, "failure", "TypeError", 0)),
+    ([{"turns": None}, scored("0")], (0, False, False, "failure", "TypeError", 0)),
+    ([{"turns": {"a": 1}}, scored("0")], (0, False, False, "failure", "AttributeError", 0)),
+    ([DEEP, scored("1")], (1, True, True, "success", "RecursionError", 1)),
+    ([b"{", b"", {"model": "m"}], (0, False, None, "", "", None)),
 ]  # fmt: skip
+TASK_ID = "multiagent_cooking_1_bread_full_plan_depth_0"
+COUNTS = {"": None, "failure": {"success": 0, "total": 1}, "success": {"success": 1, "total": 1}}
 
 
-@pytest.mark.parametrize(("text", "success"), DIGITS)
-def test_scores_are_read_by_the_digit_their_text_begins_with(tmp_path, text, success):
-    write_all(tmp_path, {"exp/craft/Andy_0_0.json": log(f"{SCORE}{text}")})
-    totals = legacy_summary(runs_df(tmp_path, {"craft": task("techtree")})).totals
-    (crafting,) = totals[totals["script"] == "crafting"].to_dict("records")
-    assert (crafting["their_n"], crafting["their_rate"]) == (1, success)
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """A folder of task folders for each case, so that no exception of one ends the reading of another."""
+    root = tmp_path_factory.mktemp("folders")
+    for case, (files, _) in enumerate(FOLDERS):
+        write_all(root / f"case_{case}" / TASK_ID, {f"agent_{i}.json": file for i, file in enumerate(files)})
+        (root / f"case_{case}" / TASK_ID).mkdir(parents=True, exist_ok=True)
+    return write_all(root, {"good/cook/Zoe_0_0.json": log()})
+
+
+@pytest.mark.parametrize("case", range(len(FOLDERS)))
+def test_what_the_scripts_read_in_a_task_folder_is_kept_with_its_run(folders, case):
+    files, expected = FOLDERS[case]
+    runs = load(folders, {TASK_ID: task()}).runs
+    legacy = runs.loc[runs["source"] == str(folders / f"case_{case}" / TASK_ID), "legacy"]
+    for text in legacy:
+        assert json.loads(text) == pytest.approx([len(files), *expected], nan_ok=True)
+    assert len(legacy) == 1
+
+
+@live
+def test_the_scripts_read_just_that_in_these_folders(folders, tmp_path):
+    calls = []
+    for case in range(len(FOLDERS)):
+        root, folder = (str(folders / f"case_{case}" / name) for name in ("", TASK_ID))
+        calls += [(script, "extract_result", [folder]) for script in ("evaluation", "crafting", "analyse_results")]
+        calls += [("cooking", "analyze_experiments", [root, "m"]), ("cooking", "generate_item_blocked_data", [root])]
+        calls.append(("construction", "extract_success_scores", [[root], ["m"]]))
+    answers = iter(call_all(calls, tmp_path / "originals"))
+    for case, (_, expected) in enumerate(FOLDERS):
+        evaluation, crafting, analyse, cooking, items, construction = (next(answers) for _ in range(6))
+        assert evaluation["result"] == pytest.approx(expected[0], nan_ok=True), case
+        assert crafting["result"] == expected[1], case
+        assert analyse.get("result") == expected[2], case
+        assert (analyse["error"] == "AssertionError") == (expected[2] is None), case
+        (found,) = items["result"][0].values() or [{}]
+        assert found.get("0 agent(s)") == COUNTS[expected[3]], case
+        assert cooking["error"] == expected[4], case
+        score = dict(next(table for table in construction["tables"] if table[0][0] == "Task")[1:]).get(TASK_ID)
+        assert score == pytest.approx(None if expected[5] is None else round(expected[5], 2), nan_ok=True), case
+
+
+def test_an_experiment_of_constructions_without_any_file_stops_the_evaluation(tmp_path):
+    root = write_all(tmp_path, {"runs/construction/build/notes.txt": "x", "runs/other/cook/Zoe_0_0.json": log()})
+    logs = load(root / "runs", {"build": task("construction"), "cook": task()})
+    said_there = said_of(legacy_summary(logs.runs).totals, "evaluation", str(root / "runs/construction"))
+    assert said_there == {"all": "stops with ZeroDivisionError"}
+
+
+def test_a_dataset_says_the_same_as_its_folder(tmp_path):
+    root = write_all(tmp_path / "runs", draw_folder(12))
+    collect(root, tmp_path / "dataset")
+    one, other = load(root), load(tmp_path / "dataset")
+    pd.testing.assert_frame_equal(one.other_folders, other.other_folders)
+    totals = [legacy_summary(logs.runs, logs.other_folders).totals for logs in (one, other)]
+    pd.testing.assert_frame_equal(*totals)
+
+
+def test_the_command_prints_what_the_scripts_say_with_their_names_and_commit():
+    options = ["--tasks", "samples:mindcraft/tasks", "--legacy"]
+    out = CliRunner().invoke(main, ["mindcraft", "samples:mindcraft/runs", *options]).stdout
+    assert "kolbytn/mindcraft, tasks/ at commit 00127506" in out
+    assert re.search(r"evaluation_script\.py, .*\n.*\n.*\n.*\ncooking and crafting +97 +33 +34\.0 %", out)
+    assert re.search(r"analyze_crafting_tasks\.py, .*\n.*\n.*\n.*\nall +32 +11 +34\.4 %", out)
+    for name in ("analyse_results.py", "analyze_cooking_tasks.py", "analyze_construction_tasks.py"):
+        assert name in out
+    assert "evaluation: a wording that the script does not know: 1\n" in out
+
+
+def causes_in(tmp_path, files: dict, tasks: dict) -> dict[tuple, tuple]:
+    """The differences of a folder: script and cause, to theirs and ours."""
+    logs = load(write_all(tmp_path, files), tasks)
+    found = legacy_summary(logs.runs, logs.other_folders).differences
+    return {(d.script, d.cause): (d.theirs, d.ours) for d in found.itertuples()}
+
+
+COOK, CRAFT = "x/m/multiagent_cooking_1_bread", "x/m/multiagent_crafting_bow_full_plan_depth_0"
+BUILD = "x/m/materials_1_rooms_1"
+CAUSES = {
+    "several repetitions in the folder: one run to it": (
+        {f"{COOK}/Andy_0_0.json": 1, f"{COOK}/Andy_0_1.json": 0}, "cooking", ("success", "failure")),
+    "no score: left out": ({f"{COOK}/a.json": None}, "cooking", ("left out", "failure (no score)")),
+    "a wording that the script does not know": ({f"{COOK}/a.json": log("Task successful")}, "cooking",
+                                                ("left out", "success")),
+    "a wording among other text": ({f"{COOK}/a.json": log(f"So: {SCORE}1")}, "cooking",
+                                   ("success", "failure (no score)")),
+    "several final messages: another one decides": ({f"{COOK}/a.json": scored("0", "1")}, "cooking",
+                                                    ("success", "failure")),
+    "a score is read by its first digit": ({f"{CRAFT}/a.json": scored("100")}, "crafting", ("success", "failure")),
+    "a file of a shape or encoding that the script can't read": (
+        {f"{CRAFT}/a.json": said(f"{SCORE}1")}, "crafting", ("failure", "success")),
+    "not exactly two JSON files: tried, but an error": ({f"{CRAFT}/a.json": 1}, "analyse_results",
+                                                        ("failure", "success")),
+    "no JSON file in the folder": ({f"{COOK}/a.json": 1, f"{CRAFT}/notes.txt": "x"}, "evaluation",
+                                   ("left out", "failure (no score)")),
+    "a zero is left out of averages by material and room": ({f"{BUILD}/a.json": 0}, "construction", ("0", "0")),
+    "a task of another type, which lies in the folder": ({f"{BUILD}/a.json": 40, f"{COOK}/a.json": 1}, "construction",
+                                                         ("1", "left out")),
+    "flat layout: not in a task folder": (
+        {"exp_1/multiagent_cooking_1_bread_Andy_0_0.json": 1}, "cooking", ("left out", "success")),
+    "the script ends with an exception in this folder": ({f"{COOK}/a.json": b"7", f"{COOK}/b.json": 1}, "cooking",
+                                                         ("left out", "success")),
+    "the folder's name does not begin with multiagent_cooking_": ({"x/m/cooking_1_bread/a.json": 1}, "cooking",
+                                                                  ("left out", "success")),
+    "a stale copy, which counts in no rate of ours": (
+        {f"{COOK}/a.json": scored("1"), f"{COOK}_1_cake/a.json": scored("1")}, "cooking", ("success", "left out")),
+    "blocked agents are read from the folder's name": (
+        {f"{COOK}/a.json": 1, "tasks": {"blocked_access_to_recipe": ["0"]}}, "cooking", ("0 blocked", "1 blocked")),
+    "items are read from the folder's name": (
+        {f"{COOK}/a.json": 1, "tasks": {"target": {"cake": 1}}}, "cooking", ("bread", "cake")),
+    "groups are read from the folder's path": (
+        {f"{CRAFT}/a.json": 1, "tasks": {"depth": 2}}, "crafting",
+        ("base, full plan, depth 0", "full plan, high depth, depth 2")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_every_difference_is_named_with_its_cause(tmp_path, cause):
+    files, script, sides = CAUSES[cause]
+    more = {"target": {"bread": 1}, "blocked_access_to_recipe": [], "depth": 0, "missing_items": []}
+    more |= files.get("tasks", {})
+    files = {name: content for name, content in files.items() if name != "tasks"}
+    kinds = {COOK: "cooking", f"{COOK}_1_cake": "cooking", CRAFT: "techtree", BUILD: "construction"}
+    tasks = {os.path.basename(path): task(kind, 1, **more) for path, kind in kinds.items()}
+    tasks |= {"cooking_1_bread": task("cooking", 1, **more)}
+    assert causes_in(tmp_path, files, tasks)[script, cause] == sides

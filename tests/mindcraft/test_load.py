@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 
 import pandas as pd
 import pytest
@@ -13,12 +14,14 @@ from evalkit.mindcraft import (
     agents_df,
     aggregate_results,
     aggregate_results_to_dataframe,
+    analyze_agent_log,
     extract_task_outcome,
+    legacy_summary,
     load,
     models,
     runs_df,
 )
-from evalkit.mindcraft.table import AGENT_COLUMNS, FLAGS, LOG_FLAGS, RUN_COLUMNS
+from evalkit.mindcraft.table import AGENT_COLUMNS, FLAGS, FOLDER_COLUMNS, LOG_FLAGS, RUN_COLUMNS
 from tests.mindcraft.builders import EXPERIMENT, SCORE, log, task, write, write_all
 
 DTYPES = {"str": "str", "int": "int64", "int?": "Int64", "float": "float64", "bool": "bool", "bool?": "boolean"}
@@ -48,12 +51,73 @@ def declared(columns) -> dict[str, str]:
     return {column.name: DTYPES.get(column.dtype, column.dtype) for column in columns}
 
 
-@pytest.mark.parametrize("files", [{}, {"exp_1/cook/Andy_0_0.json": 1}, EXPERIMENT], ids=["empty", "one run", "mixed"])
+@pytest.mark.parametrize("files", [{"exp_1/cook/Andy_0_0.json": 1}, EXPERIMENT], ids=["one run", "mixed"])
 def test_frames_have_the_columns_and_dtypes_declared(tmp_path, files):
     logs = load(write_all(tmp_path, files))
     assert {name: str(dtype) for name, dtype in logs.runs.dtypes.items()} == declared(RUN_COLUMNS)
     assert {name: str(dtype) for name, dtype in logs.agents.dtypes.items()} == declared(AGENT_COLUMNS)
     assert list(logs.ledger) == ["source", "status", "reason"]
+    assert {name: str(dtype) for name, dtype in logs.other_folders.dtypes.items()} == declared(FOLDER_COLUMNS)
+
+
+OTHERS = {
+    "trace": {"event_history": [], "session_metadata": {}},
+    "history": [{"step_index": 0, "function_name": "plot"}],
+    "inspect": {"version": 2, "status": "success", "eval": {"run_id": "x"}},
+    "broken trace": b'{"event_history": [',
+    "settings": {"a": 1},
+    "broken": b"{",
+    "profile": {"model": "m"},
+}
+
+
+@pytest.mark.parametrize("read", [load, runs_df, agents_df, models])
+@pytest.mark.parametrize(
+    ("names", "looks"),
+    [
+        ([], "there is no file"),
+        (["trace", "history"], "2 files; 1 looks like an execution history, 1 looks like a Crafter session trace"),
+        (["inspect"], "1 file; 1 looks like an inspect_ai log"),
+        (["broken trace", "settings"], "2 files; 1 looks like a Crafter session trace); `evalkit crafter` reads those"),
+        (["settings", "broken", "profile"], "3 files, broken or of no kind that evalkit knows"),
+    ],
+)
+def test_a_source_without_any_agent_log_is_an_error_that_says_what_it_holds(tmp_path, read, names, looks):
+    root = write_all(tmp_path / "runs", {f"exp_1/cook/{name}.json": OTHERS[name] for name in names})
+    root.mkdir(exist_ok=True)
+    with pytest.raises(SourceError, match=f"^{re.escape(str(root))}: no Mindcraft agent log .*{re.escape(looks)}"):
+        read(root)
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "reason"),
+    [
+        ("trace", "skipped", "not an agent log: Crafter session trace"),
+        ("history", "skipped", "not an agent log: execution history"),
+        ("inspect", "skipped", "not an agent log: inspect_ai log"),
+        (
+            "broken trace",
+            "failed",
+            "JSONDecodeError: Input data was truncated (by its beginning: Crafter session trace)",
+        ),
+    ],
+)
+def test_logs_of_another_kind_beside_runs_are_no_runs(tmp_path, name, status, reason):
+    root = write_all(tmp_path, {"exp_1/cook/Andy_0_0.json": 1, "exp_1/other/x.json": OTHERS[name]})
+    write(root / "exp_1/cook/y.json", OTHERS[name])
+    logs = load(root, {"cook": task(agent_count=1)})
+    assert logs.runs[["task_id", "total_agent_logs_found"]].to_numpy().tolist() == [["cook", 1]]
+    found = logs.ledger[~logs.ledger["source"].str.endswith("Andy_0_0.json")]
+    assert found[["status", "reason"]].to_numpy().tolist() == [[status, reason]] * 2
+
+
+def test_functions_for_single_logs_and_folders_answer_for_what_they_are_given(tmp_path):
+    root = write_all(tmp_path, {"exp_1/cook/Andy_0_0.json": b"{", "exp_1/trace/x.json": OTHERS["trace"]})
+    assert analyze_agent_log(root / "exp_1/trace/x.json")["completion_status"] == "LOG_FILE_ERROR"
+    assert extract_task_outcome(root / "exp_1/cook", task())["overall_completion_status"] == "LOG_FILE_ERROR"
+    assert extract_task_outcome(root / "exp_1/trace", task())["total_agent_logs_found"] == 0
+    runs = aggregate_results([root / "exp_1/cook", root / "exp_1/trace"])
+    assert runs["overall_completion_status"].tolist() == ["LOG_FILE_ERROR", "NO_SCORE_LOGGED"]
 
 
 def test_columns_are_written_down_once_with_their_meaning():
@@ -110,33 +174,25 @@ def scored(root, **options) -> dict[str, tuple]:
     return dict(zip(keys, rows, strict=True))
 
 
-def test_the_scale_of_construction_is_decided_per_experiment(tmp_path):
+@pytest.mark.parametrize(
+    ("scores", "read"),
+    [
+        ([1, 40], [("percent", 0.01, False), ("percent", 0.4, False)]),
+        ([1, 0.4], [("fraction", 1.0, True), ("fraction", 0.4, True)]),
+        ([1, 0], [("fraction", 1.0, True), ("fraction", 0.0, False)]),
+    ],
+)
+def test_the_scale_of_construction_is_decided_over_all_that_is_loaded(tmp_path, scores, read):
+    root = write_all(tmp_path, construction(dict(zip(["exp_1/weak/a", "exp_2/strong/b"], scores, strict=True))))
+    assert list(scored(root).values()) == read
+    folders = sorted(root.glob("*/*/*"))
+    runs = aggregate_results(folders, {name: task("construction", 1) for name in ("a", "b")})
+    assert runs["overall_score"].tolist() == [score for _, score, _ in read]
+
+
+def test_each_experiment_has_the_scale_of_all(tmp_path):
     root = write_all(tmp_path, construction({"exp_1/a": 1, "exp_1/b": 40, "exp_2/a": 1, "exp_2/b": 0.4, "exp_3/a": 0}))
-    assert scored(root) == {
-        "exp_1/a": ("percent", 0.01, False),
-        "exp_1/b": ("percent", 0.4, False),
-        "exp_2/a": ("fraction", 1.0, True),
-        "exp_2/b": ("fraction", 0.4, True),
-        "exp_3/a": ("fraction", 0.0, False),
-    }
-
-
-def test_models_arranged_by_hand_share_their_experiments_scale(tmp_path):
-    root = write_all(tmp_path, construction({"small/llama/a": 1, "small/gpt/b": 40, "big/llama/a": 1}))
-    assert scored(root) == {
-        "small/a": ("percent", 0.01, False),
-        "small/b": ("percent", 0.4, False),
-        "big/a": ("fraction", 1.0, True),
-    }
-
-
-def test_a_layout_says_what_an_experiment_is(tmp_path):
-    root = write_all(tmp_path, construction({"e1/x/llama/a": 1, "e1/x/gpt/b": 40, "e2/x/llama/a": 1}))
-    assert scored(root, layout="{experiment}/x/{model_name}/{task_id}") == {
-        "e1/a": ("percent", 0.01, False),
-        "e1/b": ("percent", 0.4, False),
-        "e2/a": ("fraction", 1.0, True),
-    }
+    assert {scale for scale, _, _ in scored(root).values()} == {"percent"}
 
 
 @pytest.mark.parametrize(("scale", "score"), [("percent", 0.01), ("fraction", 1.0)])
@@ -243,7 +299,7 @@ def test_outcomes_become_the_same_frame(tmp_path):
     definition = task(difficulty_metrics={"total_recipe_steps": 4})
     mine = aggregate_results_to_dataframe(iter([extract_task_outcome(root / "exp_1/cook", definition)]))
     theirs = aggregate_results([root / "exp_1/cook"], {"cook": definition})
-    named = ["model_name", "model_source", "experiment", "definition_file"]
+    named = ["model_name", "model_source", "experiment", "experiment_folder", "definition_file"]
     assert mine.drop(columns=named).equals(theirs.drop(columns=named))
     assert mine["model_name"].isna().all()
     assert mine.dtypes.equals(theirs.dtypes)
@@ -271,11 +327,14 @@ contents = st.binary(max_size=40) | values | st.just(log(f"{SCORE}1")) | st.text
 @given(st.dictionaries(st.tuples(folders, names).map("/".join), contents, max_size=6))
 def test_any_content_of_a_folder_is_loaded(tmp_path_factory, files):
     root = tmp_path_factory.mktemp("any")
+    write(root / "good.json", {"good": task()})
+    write(root / "exp_0/good/Andy_0_0.json", log(f"{SCORE}1"))
     for name, content in files.items():
         data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
         write(root / name, data)
     logs = load(root, root)
     assert sorted(os.path.relpath(source, root) for source in logs.ledger["source"]) == sorted(
-        os.path.normpath(name) for name in files
+        os.path.normpath(name) for name in (*files, "good.json", "exp_0/good/Andy_0_0.json")
     )
+    assert len(legacy_summary(logs.runs, logs.other_folders).totals) > 0
     assert len(logs.agents) == logs.runs["total_agent_logs_found"].sum()

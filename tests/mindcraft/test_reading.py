@@ -34,6 +34,11 @@ def test_lines_of_trouble_are_marked_in_system_turns_only(tmp_path):
     assert out[-1] == "« user: Agent process restarted."
 
 
+def test_a_message_that_is_nearly_final_is_marked(tmp_path):
+    text = conversation(write(tmp_path / "Andy_0_0.json", [turn("system", f"Well: {SCORE}1"), turn("user", "hi")]))
+    assert f"· system: Well: {SCORE}1   ◀ nearly a final message" in text
+
+
 @pytest.mark.parametrize(("last", "shown"), [(1, 1), (3, 3), (50, 9), (None, 9)])
 def test_only_the_last_turns(tmp_path, last, shown):
     out = lines(tmp_path, [turn("user", f"message {i}") for i in range(9)], last=last)

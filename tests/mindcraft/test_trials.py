@@ -30,8 +30,11 @@ REPETITION, NUMBER, NAME, SINGLE = (
         ("agent_0 agent_1", None, NUMBER, {0: ["agent_0", "agent_1"]}),
         ("agent_0 agent_2", 3, NUMBER, {0: ["agent_0", "agent_2"]}),
         ("agent_1", 2, NUMBER, {0: ["agent_1"]}),
-        ("agent_0 agent_1", 1, REPETITION, {0: ["agent"], 1: ["agent"]}),
-        ("agent_0 agent_1 agent_2 agent_3", 2, REPETITION, {0: ["agent"], 1: ["agent"], 2: ["agent"], 3: ["agent"]}),
+        ("agent_0 agent_1", 1, NUMBER, {0: ["agent_0", "agent_1"]}),
+        ("agent_0 agent_1 agent_2", 2, NUMBER, {0: ["agent_0", "agent_1", "agent_2"]}),
+        ("Agent_0 Agent_1 stray", 1, NUMBER, {0: ["Agent_0", "Agent_1", "stray"]}),
+        ("andy_0 andy_1", 1, REPETITION, {0: ["andy"], 1: ["andy"]}),
+        ("andy_0 andy_1 andy_2", 2, REPETITION, {0: ["andy"], 1: ["andy"], 2: ["andy"]}),
         ("andy_0 jill_1", 2, NAME, {0: ["andy_0", "jill_1"]}),
         ("andy_0 jill_1", 3, NAME, {0: ["andy_0", "jill_1"]}),
         ("andy_0 jill_0 andy_1 jill_1", 2, REPETITION, {0: ["andy", "jill"], 1: ["andy", "jill"]}),
@@ -89,6 +92,16 @@ def test_a_lost_log_leaves_the_run_and_is_flagged(tmp_path):
     runs = runs_df(write_all(tmp_path, files), TASKS)
     assert runs["flag_missing_agent_logs"].tolist() == [True, False]
     assert runs["overall_is_successful"].tolist() == [True, True]
+
+
+@pytest.mark.parametrize("spoilt", [b"", b'{"turns": [', {"a": 1}, [1]])
+@pytest.mark.parametrize("agent_count", [1, 2, 3, None])
+def test_files_named_agent_are_the_agents_of_one_run_also_where_one_is_broken(tmp_path, spoilt, agent_count):
+    files = {"x/m/cook_1/agent_0.json": 1, "x/m/cook_1/agent_1.json": spoilt, "x/m/cook_1/agent_2.json": 0}
+    (run,) = runs_df(write_all(tmp_path, files), {"cook_1": task(agent_count=agent_count)}).to_dict("records")
+    assert (run["total_agent_logs_found"], run["overall_is_successful"]) == (3, True)
+    assert run["flag_unreadable_logs"]
+    assert run["flag_extra_agent_logs"] is (agent_count in (1, 2))
 
 
 def test_one_scored_log_and_one_without_is_normal(tmp_path):

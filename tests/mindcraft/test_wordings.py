@@ -9,6 +9,8 @@ from tests.mindcraft.builders import SCORE, SHAPES, log, said, turn, write
 
 # wording, score, status
 ENDINGS = [
+    ("Task ended in score : 0.5", 0.5, "FAILED_PARTIAL_SCORE"),
+    ("Task ended in score: 0", 0.0, "FAILED_SCORE_ZERO"),
     ("Task completed", 1.0, "SUCCESS"),
     ("Task completed, exiting", 1.0, "SUCCESS"),
     ("Task unsuccessful: Timeout reached", None, "TIMED_OUT"),
@@ -57,6 +59,13 @@ def test_every_wording_in_every_shape(tmp_path, shape, ending, score, status):
     assert outcome["parsing_errors"] == []
     assert ("score_implied" in outcome["flags"]) is (score == 1 and SCORE not in ending)
     assert ("score_not_a_number" in outcome["flags"]) is (SCORE in ending and score is None)
+    assert outcome["near_final_message"] is None
+
+
+@pytest.mark.parametrize("ending", ["Task ended in score : 1", "Task ended in score: 1"])
+def test_a_score_in_other_words_is_a_score(tmp_path, ending):
+    outcome = analyze_agent_log(write(tmp_path / "a_0.json", log(ending)))
+    assert (outcome["raw_score"], outcome["completion_status"], outcome["flags"]) == (1, "SUCCESS", [])
 
 
 @pytest.mark.parametrize("role", ["user", "assistant", "System", None, 3])
@@ -69,25 +78,34 @@ def test_only_system_turns_decide(tmp_path, ending, role):
 
 
 @pytest.mark.parametrize(
-    "content",
+    ("content", "nearly"),
     [
-        "Task ended with score : 1 and more",
-        "Task ended with score : ",
-        "Task ended with score",
-        "task ended with score : 1",
-        "Well: Task ended with score : 1",
-        "Task completed!",
-        "Task completed by Andy",
-        "Task successful ended with code : two",
-        "Your goal: Task timeout reached",
-        "Code output:\nTask ended with score : 1",
-        "Agent ended",
+        ("Task ended with score : 1 and more", True),
+        ("Task ended with score : ", True),
+        ("Task ended with score", True),
+        ("task ended with score : 1", False),
+        ("Well: Task ended with score : 1", True),
+        ("Task completed!", True),
+        ("Task completed by Andy", True),
+        ("Task successful ended with code : two", True),
+        ("Your goal: Task timeout reached", True),
+        ("Code output:\nTask ended with score : 1", True),
+        ("Agent ended", False),
+        ("No task was ended", False),
     ],
 )
-def test_a_message_counts_only_as_a_whole(tmp_path, content):
-    outcome = analyze_agent_log(write(tmp_path / "a_0.json", {"turns": [turn("system", content)]}))
+def test_a_message_counts_only_as_a_whole_and_is_flagged_where_it_nearly_is_one(tmp_path, content, nearly):
+    talk = [turn("system", "Good."), turn("system", content)]
+    outcome = analyze_agent_log(write(tmp_path / "a_0.json", {"turns": talk}))
     assert (outcome["completion_status"], outcome["raw_score"]) == ("NO_SCORE_LOGGED", None)
     assert outcome["final_system_message"] is None
+    assert outcome["flags"] == ["near_final"] * nearly
+    assert outcome["near_final_message"] == (content if nearly else None)
+
+
+def test_a_nearly_final_message_is_flagged_beside_a_final_one_too(tmp_path):
+    outcome = analyze_agent_log(write(tmp_path / "a_0.json", log(f"{SCORE}0", f"So: {SCORE}1")))
+    assert (outcome["raw_score"], outcome["flags"]) == (0, ["near_final"])
 
 
 def test_space_around_the_message_does_not_matter(tmp_path):

@@ -424,3 +424,21 @@ def test_what_the_project_ships_as_demonstration_is_made(tmp_path, monkeypatch):
     assert summary.failed == []
     assert "60 % success rate of model-a" in lines[0] + lines[1]
     assert (tmp_path / "out/demo/model-a.by_task.csv").read_text().startswith("task,estimate,n\n")
+
+
+def test_a_source_of_which_nothing_can_be_used_makes_no_page_with_a_result(project, batch):
+    root = project("one", "import evalkit", "evalkit.crafter.load('there')", "print('a result')")
+    (root / "there").mkdir()
+    (root / "there" / "a.json").write_text("[1]")
+    summary = batch(["one"])
+    assert summary.failed == summary.unusable == ["one/defaults"]
+    assert "there: no Crafter session trace could be read in it (1 file" in batch.record("one/defaults")["error"]
+    assert "a result\n" not in texts(batch.notebook("one/defaults"))
+
+
+def test_a_command_with_nothing_but_unusable_sources_ends_with_2(project, tmp_path):
+    root = project("one", "import evalkit\nevalkit.crafter.load(source)", parameters='source: str = "there"')
+    (root / "there").mkdir()
+    (root / "there" / "a.json").write_text("[1]")
+    command = [sys.executable, "-m", "evalkit", "report", "one", "-p", "source", "there"]
+    assert subprocess.run(command, cwd=root, capture_output=True).returncode == 2

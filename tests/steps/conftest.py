@@ -1,6 +1,7 @@
 import pytest
 
-from evalkit.steps import record_execution
+from evalkit.steps import record_execution, save_history
+from tests.steps.cases import CELLS, ENRICHMENT, EXPRESSION
 
 
 @pytest.fixture
@@ -30,3 +31,30 @@ def history():
         return records
 
     return history
+
+
+@pytest.fixture
+def folder(tmp_path, history):
+    """A folder with two histories: the second one mends a failure and breaks a step."""
+    good, bad = ("process_cells", CELLS, None, {"cell_type": "T cell"}), ValueError("No cells of type 'B cell'")
+    first = history(
+        good,
+        ("perform_enrichment_analyses", ENRICHMENT, None, {"cell_type": "T cell", "analyses": ["go", "kegg"]}),
+        ("dea_split_by_condition", None, bad, {"cell_type": "B cell"}),
+        ("dea_split_by_condition", None, bad, {"cell_type": "B cell"}),
+        ("dea_split_by_condition", None, bad, {"cell_type": "B cell"}),
+        ("display_dotplot", "Dotplot not available", None),
+        ("other", "x" * 700, None),
+        ("load", None, FileNotFoundError("gone"), {}),
+    )
+    for record in first[2:5]:
+        record["step_index"] = 2
+    second = history(
+        good,
+        ("perform_enrichment_analyses", None, ValueError("no")),
+        ("dea_split_by_condition", EXPRESSION, None, {"cell_type": "B cell"}),
+    )
+    save_history(first, tmp_path / "a.json")
+    save_history(second, tmp_path / "b.jsonl")
+    (tmp_path / "broken.json").write_text("[{")
+    return tmp_path

@@ -4,9 +4,8 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalkit.steps import History, load_history, normalise_history, to_otlp, write_otlp
-from evalkit.steps.histories import read_histories
-from tests.steps.test_evaluators import JSON, RECORD
+from evalkit.steps import History, load, load_history, normalise_history, to_otlp, write_otlp
+from tests.steps.records import JSON, RECORD
 
 SAMPLE = "samples:steps/typed.json"
 
@@ -21,7 +20,7 @@ def attributes(node):
 
 
 def test_one_trace_per_history_one_span_per_record():
-    histories, _ = read_histories("samples:steps")
+    histories = load("samples:steps").histories
     found = spans(histories)
     assert len(found) == sum(len(history.records) + 1 for history in histories)
     assert len({span["traceId"] for span in found}) == len(histories)
@@ -32,7 +31,7 @@ def test_one_trace_per_history_one_span_per_record():
 
 
 def test_attributes_are_those_of_openinference():
-    histories, _ = read_histories(SAMPLE)
+    histories = load(SAMPLE).histories
     root, *found = spans(histories)
     assert attributes(root)["openinference.span.kind"] == "AGENT"
     span = attributes(found[4])
@@ -45,7 +44,7 @@ def test_attributes_are_those_of_openinference():
 
 
 def test_checks_are_evaluation_events_and_errors_exceptions():
-    histories, _ = read_histories(SAMPLE)
+    histories = load(SAMPLE).histories
     span = spans(histories)[1 + 19]
     events = {event["name"]: attributes(event) for event in span["events"]}
     assert events["gen_ai.evaluation.result"]["gen_ai.evaluation.name"] == "outcome"
@@ -58,7 +57,7 @@ def test_checks_are_evaluation_events_and_errors_exceptions():
 
 
 def test_times_come_from_the_records():
-    histories, _ = read_histories(SAMPLE)
+    histories = load(SAMPLE).histories
     root, first, second, *_ = spans(histories)
     assert first["endTimeUnixNano"] == "1772442000000000000"  # 2026-03-02T09:00:00Z
     assert (second["startTimeUnixNano"], second["endTimeUnixNano"]) == ("1772442000000000000", "1772442060000000000")
@@ -76,7 +75,7 @@ def test_ids_are_the_same_wherever_the_history_stands(tmp_path):
 
 
 def test_the_file_is_strict_json(tmp_path):
-    histories, _ = read_histories("samples:steps")
+    histories = load("samples:steps").histories
     write_otlp(histories, tmp_path / "trace.json")
     assert json.loads((tmp_path / "trace.json").read_text(encoding="utf-8")) == to_otlp(histories)
 

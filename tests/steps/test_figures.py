@@ -2,7 +2,7 @@ import io
 
 import pytest
 
-from evalkit.steps import analysis, contents, describe, figures, load, steps_df
+from evalkit.steps import analysis, contents, figures, load, show, steps_df
 
 LONGEST = 120
 
@@ -20,7 +20,7 @@ def drawn(ax):
 @pytest.mark.parametrize("file", ["typed.json", "nested.json", "execution_history.json"])
 def test_every_figure_is_drawn_and_described(logs, file):
     one = [history for history in logs.histories if history.label == file]
-    own = contents.steps_of(logs.steps, one)
+    own = analysis.steps_of(logs.steps, one)
     assert len(drawn(figures.timeline(own)).collections) == own["verdict"].nunique()
     assert "21 records" in figures.describe_timeline(own)
     rates = analysis.success_rates(own)
@@ -56,8 +56,8 @@ def test_nothing_to_draw_is_said(logs):
         assert [text.get_text() for text in drawn(ax).texts] == ["no steps of this kind"]
     assert figures.describe_timeline(steps) == "Timeline of 0 records: none."
     assert analysis.focus(steps, none) == []
-    assert "0 histories" in describe.source(none)
-    assert describe.routing(contents.routing(none)) == "No records to route."
+    assert "0 histories" in show.describe_source(none)
+    assert show.describe_routing(contents.routing(none)) == "No records to route."
 
 
 def test_hostile_names_are_drawn_as_text():
@@ -77,10 +77,12 @@ def test_axes_given_are_used(logs):
 
 def test_sentences_say_what_tables_hold(logs):
     one = [history for history in logs.histories if history.label == "typed.json"]
-    text = describe.routing(contents.routing(one))
+    text = show.describe_routing(contents.routing(one))
     assert text.startswith(
         "After record 16 (dea_split_by_condition) the router says abort: the step was tried too often."
     )
-    assert "made for demonstration" in describe.source(logs.histories, "samples:steps")
-    assert "made for demonstration" not in describe.source(logs.histories, "/my/folder")
-    assert describe.changes(contents.changes(logs.steps, logs.steps.iloc[:0]), one, []).startswith("Nothing to compare")
+    assert "made for demonstration" in show.describe_source(logs.histories, "samples:steps")
+    assert "made for demonstration" not in show.describe_source(logs.histories, "/my/folder")
+    assert show.describe_changes(contents.changes(logs.steps, logs.steps.iloc[:0]), one, []).startswith(
+        "Nothing to compare"
+    )

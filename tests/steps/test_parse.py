@@ -2,72 +2,17 @@ import json
 import os
 import sqlite3
 
+import msgspec
 import pytest
 
 from evalkit.io import SourceError
-from evalkit.steps import load_history, normalise_history
-from evalkit.steps.histories import read_histories
-from evalkit.steps.parse import read_history_file
-from evalkit.steps.records import normalise_record
-from tests.steps.cases import CELLS
-
-A = {"step_index": 3, "step": {"function_name": "process_cells"}, "success": True, "result": CELLS, "error": None}
-B = {**A, "result_type": "structured", "result_summary": "s", "result_metadata": {}, "error_type": None}
-C = {"timestamp": "t", "function_name": "process_cells", "parameters": {}, "success": True, "error": None,
-     "result_summary": CELLS}  # fmt: skip
+from evalkit.steps import load, load_history
+from evalkit.steps.parse import companions, parse_file
+from tests.steps.test_records import A, B, C
 
 
-@pytest.mark.parametrize(
-    ("record", "shape", "kind", "index"), [(A, "A", "text", 3), (B, "B", "structured", 3), (C, "C", "text", 0)]
-)
-def test_three_shapes_become_one(record, shape, kind, index):
-    found = normalise_history([record])[0]
-    assert (found["shape"], found["result_type"], found["step_index"]) == (shape, kind, index)
-    assert found["result"] == CELLS
-    assert found["step"]["function_name"] == "process_cells"
-    assert found["success"] is True
-
-
-@pytest.mark.parametrize("record", [A, B, C])
-def test_normalising_twice_changes_nothing(record):
-    once = normalise_record(record)
-    assert normalise_record(once) == once
-
-
-@pytest.mark.parametrize(
-    ("value", "success"),
-    [(True, True), ("True", True), ("false", False), (1, True), (0, False), (None, None), ("maybe", None), ([], None)],
-)
-def test_success_is_read_from_what_writers_emit_and_never_guessed(value, success):
-    assert normalise_record({"function_name": "f", "success": value})["success"] is success
-
-
-@pytest.mark.parametrize(
-    ("record", "truncated"),
-    [
-        ({**C, "result_summary": "x" * 500}, [None, 500]),
-        ({**C, "result_summary": "x" * 499}, None),
-        ({**C, "function_name": "display_x", "result_summary": "<div>" + "x" * 495}, [None, 500]),
-        ({**A, "result": "x" * 500}, [None, 500]),
-        ({**A, "step": {"function_name": "display_x"}, "result": "<div>" + "x" * 495}, None),  # plots are whole in A
-        ({**B, "result": "x" * 500}, None),  # a structured text is whole
-        ({**B, "result_type": "text", "result": "x" * 500}, [None, 500]),
-        ({**B, "result_type": "text", "result": "x" * 500, "result_metadata": {"length": 500}}, None),
-        ({**B, "result_type": "text", "result": "x" * 500, "result_metadata": {"truncated": [900, 500]}}, [900, 500]),
-    ],
-)
-def test_what_counts_as_cut(record, truncated):
-    assert normalise_record(record)["result_metadata"].get("truncated") == truncated
-
-
-def test_without_an_index_a_retry_keeps_its_steps():
-    calls = [("a", True), ("b", False), ("b", False), ("b", True), ("b", True), ("c", True)]
-    records = [{"function_name": f, "parameters": {}, "success": s} for f, s in calls]
-    assert [record["step_index"] for record in normalise_history(records)] == [0, 1, 1, 1, 2, 3]
-
-
-def test_parameters_written_as_text_are_read():
-    assert normalise_record({**C, "parameters": "{'n': '354'}"})["step"]["parameters"] == {"n": "354"}
+def read(path):
+    return parse_file(str(path), path.read_bytes())
 
 
 FILES = [
@@ -95,45 +40,63 @@ FILES = [
 
 
 @pytest.mark.parametrize(("name", "text", "steps", "status", "reason"), FILES, ids=[file[0] for file in FILES])
-def test_files_of_all_kinds(tmp_path, name, text, steps, status, reason):
-    path = tmp_path / name
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    histories, found, why = read_history_file(str(path))
-    assert found == status
-    assert reason in why
-    assert [len(history.records) for history in histories] == ([] if steps is None else [steps])
+def test_files_of_all_kinds(name, text, steps, status, reason):
+    parsed = parse_file(name, text if isinstance(text, bytes) else text.encode())
+    assert parsed.status == status
+    assert reason in parsed.reason
+    assert len(parsed.rows.get("histories", [])) == (steps is not None)
+    assert len(parsed.rows.get("steps", [])) == (steps or 0)
+
+
+def test_rows_are_the_records_as_they_stand_in_the_file_and_the_plan():
+    state = {"execution_history": [A, {**C, "more": [1, None, {"x": -0.0}]}], "execution_plan": {"steps": [1]}}
+    rows = parse_file("h.json", json.dumps(state).encode()).rows
+    assert [(thread, json.loads(plan)) for thread, plan in rows["histories"]] == [("", {"steps": [1]})]
+    assert [json.loads(entry) for _, entry in rows["steps"]] == state["execution_history"]
+    assert parse_file("h.json", json.dumps([A]).encode()).rows["histories"] == [("", None)]
+
+
+def test_what_is_nested_too_deep_to_be_read_again_is_kept_as_text():
+    data = b'[{"step": {}, "success": true, "result": ' + b"[" * 800 + b"]" * 800 + b"}]"
+    [(_, entry)] = parse_file("h.json", data).rows["steps"]
+    assert entry.count('"[') == 1
+    assert entry.count("[") == 800
 
 
 def test_a_folder_is_read_and_every_file_is_in_the_ledger(tmp_path):
     for name, text, *_ in FILES:
         (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
-    histories, ledger = read_histories(tmp_path)
-    assert len(ledger.entries) == len(FILES)
-    assert sorted(entry.status for entry in ledger.entries) == sorted(file[3] for file in FILES)
-    assert len(histories) == sum(file[2] is not None for file in FILES)
+    logs = load(tmp_path)
+    assert sorted(logs.ledger["status"]) == sorted(file[3] for file in FILES)
+    assert len(logs.histories) == len(logs.runs) == sum(file[2] is not None for file in FILES)
 
 
 def test_a_file_that_cannot_be_read_is_in_the_ledger(tmp_path):
     (tmp_path / "h.json").symlink_to(tmp_path / "gone.json")
-    histories, ledger = read_histories(tmp_path)
-    assert not histories
-    assert ledger.entries[0].status == "failed"
-    assert "FileNotFoundError" in ledger.entries[0].reason
+    (tmp_path / "good.json").write_text(json.dumps([C]))
+    ledger = load(tmp_path).ledger
+    assert ledger["status"].tolist() == ["used", "failed"]
+    assert "FileNotFoundError" in ledger["reason"][1]
 
 
 def test_several_sources_and_empty_names(tmp_path):
     (tmp_path / "h.json").write_text(json.dumps([C]))
-    histories, ledger = read_histories([tmp_path / "h.json", tmp_path, ""])
-    assert len(histories) == len(ledger.entries) == 1
+    logs = load([tmp_path / "h.json", tmp_path, ""])
+    assert len(logs.histories) == len(logs.ledger) == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
-def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path):
+def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "a.json")
     (tmp_path / "b.json").write_text(json.dumps([C]))
-    histories, ledger = read_histories(tmp_path)
-    assert [history.label for history in histories] == ["b.json"]
-    assert ledger.entries[0][1:] == ("failed", "OSError: not a regular file")
+    logs = load(tmp_path)
+    assert [history.label for history in logs.histories] == ["b.json"]
+    assert logs.ledger[["status", "reason"]].to_numpy().tolist() == [
+        ["failed", "OSError: not a regular file"],
+        ["used", ""],
+    ]
+    with pytest.raises(SourceError, match="not a regular file"):
+        load(tmp_path / "a.json")
 
 
 def test_loading_one_history_names_file_and_cause(tmp_path):
@@ -144,27 +107,75 @@ def test_loading_one_history_names_file_and_cause(tmp_path):
         load_history(tmp_path / "gone.json")
 
 
+def database(rows, schema="CREATE TABLE checkpoints (thread_id, checkpoint_ns, checkpoint_id, type, checkpoint)"):
+    """Give the bytes of a database with these checkpoints."""
+    connection = sqlite3.connect(":memory:")
+    connection.execute(schema)
+    connection.executemany("INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?)", rows)
+    connection.commit()
+    try:
+        return connection.serialize()
+    finally:
+        connection.close()
+
+
+def state(*records, **more):
+    return {"channel_values": {"execution_history": list(records), **more}}
+
+
 def test_a_database_of_another_kind_is_failed(tmp_path):
     with sqlite3.connect(tmp_path / "x.db") as connection:
         connection.execute("CREATE TABLE t (a)")
-    assert read_history_file(str(tmp_path / "x.db")).status == "failed"
     connection.close()
+    assert (read(tmp_path / "x.db").status, read(tmp_path / "x.db").reason) == (
+        "failed",
+        "no LangGraph checkpoints: no such table: checkpoints",
+    )
 
 
-def test_pickled_and_broken_checkpoints_are_named_and_the_rest_is_read(tmp_path):
-    path = tmp_path / "x.sqlite"
-    with sqlite3.connect(path) as connection:
-        connection.execute("CREATE TABLE checkpoints (thread_id, checkpoint_ns, checkpoint_id, type, checkpoint)")
-        connection.execute("INSERT INTO checkpoints VALUES ('t', '', '1', 'pickle', x'80')")
-    found = read_history_file(str(path))
-    assert found.status == "failed"
-    assert "pickle" in found.reason
-    state = json.dumps({"channel_values": {"execution_history": [A]}}).encode()
-    with connection:
-        connection.execute("INSERT INTO checkpoints VALUES ('u', 'sub', '1', 'json', ?)", [state])
-        connection.execute("INSERT INTO checkpoints VALUES ('v', '', '1', 'msgpack', x'c1')")
-        connection.execute("INSERT INTO checkpoints VALUES (NULL, NULL, NULL, NULL, NULL)")
+def test_a_view_in_the_place_of_the_checkpoints_is_not_asked(tmp_path):
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i, '', i, 'json', i FROM n"
+    columns = "(thread_id, checkpoint_ns, checkpoint_id, type, checkpoint)"
+    with sqlite3.connect(tmp_path / "x.db") as connection:
+        connection.execute(f"CREATE VIEW checkpoints {columns} AS {endless}")
     connection.close()
-    found = read_history_file(str(path))
-    assert [history.thread for history in found.histories] == ["u/sub"]
-    assert "thread v: a checkpoint can't be decoded" in found.reason
+    assert read(tmp_path / "x.db").reason == "no LangGraph checkpoints: no such table: checkpoints"
+
+
+def test_the_newest_checkpoint_of_each_thread_is_read():
+    rows = [
+        ("t", "", "2", "json", json.dumps(state(A, A, execution_plan=["f"]))),
+        ("t", "", "1", "json", json.dumps(state(A))),
+        ("u", "sub", "3", "msgpack", msgspec.msgpack.encode(state({1: "a", "step": {}, "result": b"\xff\x00"}))),
+        ("v", "", "4", "json", json.dumps({"channel_values": {}})),
+    ]
+    parsed = parse_file("c.sqlite", database(rows))
+    assert (parsed.status, parsed.reason) == ("used", "1 threads without execution_history")
+    assert parsed.rows["histories"] == [("t", '["f"]'), ("u/sub", None)]
+    assert [thread for thread, _ in parsed.rows["steps"]] == ["t", "t", "u/sub"]
+    assert json.loads(parsed.rows["steps"][2][1]) == {"1": "a", "step": {}, "result": "\ufffd\x00"}
+
+
+def test_pickled_and_broken_checkpoints_are_named_and_the_rest_is_read():
+    pickled = ("t", "", "1", "pickle", b"\x80")
+    parsed = parse_file("c.sqlite", database([pickled]))
+    assert parsed.status == "failed"
+    assert "pickle" in parsed.reason
+    good = ("u", "sub", "1", "json", json.dumps(state(A)).encode())
+    broken = ("v", "", "1", "msgpack", b"\xc1")
+    parsed = parse_file("c.sqlite", database([pickled, good, broken, (None, None, None, None, None)]))
+    assert [thread for thread, _ in parsed.rows["histories"]] == ["u/sub"]
+    assert "thread v: a checkpoint can't be decoded" in parsed.reason
+
+
+def test_a_log_beside_a_database_belongs_to_it():
+    assert companions("/a/c.sqlite") == ["/a/c.sqlite-wal"]
+    assert companions("s3://bucket/c.sqlite") == []
+
+
+def test_a_database_behind_a_url_is_read_by_its_bytes(tmp_path):
+    fsspec = pytest.importorskip("fsspec")
+    data = database([("t", "", "1", "json", json.dumps(state(A, A)))])
+    for journal in (b"\1\1", b"\2\2"):  # a database that was written with a log says so in its head
+        fsspec.filesystem("memory").pipe("/steps/c.sqlite", data[:18] + journal + data[20:])
+        assert load("memory://steps/c.sqlite").runs["records"].tolist() == [2]

@@ -8,17 +8,18 @@ from typing import Annotated, TypedDict
 import numpy as np
 import pytest
 
+from evalkit.io import SourceError
 from evalkit.steps import (
     Options,
     WorkflowState,
     build_workflow,
+    load,
     record_execution,
     route_from_executor,
     route_from_step_evaluator,
     simulate_routing,
     step_evaluator_node,
 )
-from evalkit.steps.parse import read_history_file
 from tests.steps.cases import CELLS, ENRICHMENT
 
 CRITICAL = (None, FileNotFoundError(2, "No such file or directory", "a.h5ad"))
@@ -91,10 +92,9 @@ def test_the_sqlite_checkpointer_keeps_a_history_that_can_be_read(nodes, tmp_pat
         graph = build_workflow(made, checkpointer=saver)
         for thread in ("first", "second"):
             state = graph.invoke({"question": "q"}, {"configurable": {"thread_id": thread}})
-        while_open = read_history_file(str(path))
+        while_open = load(path)
     assert ran[: len(expected) + 2] == ["input_processor", "planner", *expected]
-    found = read_history_file(str(path))
-    for read in (while_open, found):
+    for read in (while_open, load(path)):
         assert [history.thread for history in read.histories] == ["first", "second"]
         records = [{**record, "shape": None} for record in read.histories[-1].records]
         assert records == [{**record, "shape": None} for record in state["execution_history"]]
@@ -118,10 +118,10 @@ def test_objects_in_a_checkpoint_are_read_as_data_and_never_called(tmp_path):
     path = tmp_path / "c.sqlite"
     with sqlite.SqliteSaver.from_conn_string(str(path)) as saver:
         saver.put({"configurable": {"thread_id": "t", "checkpoint_ns": ""}}, checkpoint, {}, {})
-    assert len(read_history_file(str(path)).histories[0].records) == 1
-    from evalkit.steps.checkpoint import read_checkpoints
+    assert len(load(path).histories[0].records) == 1
+    from evalkit.steps.parse import read_checkpoints
 
-    [(thread, read)] = read_checkpoints(str(path))
+    [(thread, read)] = read_checkpoints(str(path), path.read_bytes())
     assert thread == "t"
     assert read["array"] == [0.0, 1.0, 2.0]
     assert read["execution_history"][0]["when"] == "2026-03-02T00:00:00"
@@ -134,7 +134,8 @@ def test_a_checkpoint_without_a_history_is_skipped(tmp_path):
     checkpoint = {"v": 4, "id": "1", "ts": "", "channel_values": {"a": 1}, "channel_versions": {}, "versions_seen": {}}
     with sqlite.SqliteSaver.from_conn_string(str(tmp_path / "c.sqlite")) as saver:
         saver.put({"configurable": {"thread_id": "t", "checkpoint_ns": ""}}, checkpoint, {}, {})
-    assert read_history_file(str(tmp_path / "c.sqlite")).status == "skipped"
+    with pytest.raises(SourceError, match="1 threads without execution_history"):
+        load(tmp_path / "c.sqlite")
 
 
 def test_a_state_may_declare_more_but_not_less(nodes):
@@ -363,5 +364,5 @@ def test_a_checkpoint_in_wal_mode_of_a_running_agent_is_read(nodes, tmp_path):
     made, _ = nodes([DONE])
     build_workflow(made, checkpointer=sqlite.SqliteSaver(connection)).invoke({}, {"configurable": {"thread_id": "t"}})
     assert path.with_name("c.sqlite-wal").exists()
-    assert len(read_history_file(str(path)).histories[0].records) == 2
+    assert len(load(path).histories[0].records) == 2
     connection.close()

@@ -1,0 +1,245 @@
+"""One agent's log: what its turns say, as a dictionary; bad input never raises."""
+
+import os
+import zlib
+from collections import Counter
+from typing import Any, TypedDict
+
+from evalkit.io import BrokenFileError, WrongShapeError, decode_json, read_file
+from evalkit.mindcraft.final_messages import (
+    as_fraction,
+    deciding_text,
+    judge,
+    nearly_final,
+    quotes_final,
+    read_final,
+    status_of,
+)
+from evalkit.mindcraft.format import (
+    ANYTHING,
+    COMMAND,
+    EVENT,
+    LOG,
+    NEVER_FIRST,
+    AgentLog,
+    CompletionStatus,
+    Turn,
+    may_hold_event,
+    name_and_number,
+    positive_number,
+)
+from evalkit.mindcraft.legacy import scripts
+
+NO_TURNS = "TypeError: no list of turns in it"
+ENDS = 2048  # bytes
+_SALVAGED = "salvaged"  # not every turn had the right shape
+
+
+class AgentOutcome(TypedDict):
+    """What one agent's log says; see `analyze_agent_log`."""
+
+    raw_score: float | None
+    completion_status: str
+    final_system_message: str | None
+    near_final_message: str | None
+    agent_log_processed: bool
+    parsing_errors: list[str]
+    timed_out: bool
+    agent_name: str
+    repetition: int
+    message_count: int
+    command_count: int
+    skipped_turns: int
+    events: dict[str, int]
+    flags: list[str]
+    task_start: float | None
+    digest: str
+    source: str
+
+
+def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
+    """Read one agent's log.
+
+    Only turns of the role ``system`` decide, and only where the whole message is one of the known final wordings. The
+    first message with a score gives `raw_score`; a time-out message anywhere overrides the status.
+
+    Parameters
+    ----------
+    file_path : str or path
+
+    Returns
+    -------
+    AgentOutcome
+        raw_score : float or None
+            As logged; 1.0 with the flag ``score_implied`` for the old success wordings; None where no score stands.
+        completion_status : str
+            A `CompletionStatus`. One log does not know its task type: a score above 1 is read as a percentage.
+        final_system_message : str or None
+            The message that decided the status.
+        near_final_message : str or None
+            The first system message in which a final wording stands among other text; it decides nothing.
+        agent_log_processed, parsing_errors, timed_out
+            Whether the file could be read, what was wrong (``ErrorName: cause``), whether a time-out was logged.
+        agent_name, repetition
+            From the file's name, its last number being the repetition (a folder may tell better).
+        message_count, command_count, events
+            Turns with text, commands (``!name``) in the agent's own turns, lines that tell of trouble. Logs keep only
+            the last messages, so all are lower bounds.
+        flags : list of str
+            score_implied, score_not_a_number, score_out_of_range, conflicting, near_final, quoted_only, restarted,
+            turns_skipped, recovered_… (what the JSON decoder had to mend).
+    """
+    source = os.fspath(file_path)
+    try:
+        data: bytes | OSError = read_file(source)
+    except OSError as error:
+        data = error
+    except ValueError as error:  # a path with a NUL byte
+        return failed_log(source, describe(error))
+    return read_log(source, data)
+
+
+def read_log(source: str, data: bytes | OSError) -> AgentOutcome:
+    """Read a file that is taken for an agent's log, whatever it is called."""
+    if isinstance(data, OSError):
+        return failed_log(source, describe(data))
+    try:
+        return read_turns(source, *decode_log(data), data)[0]
+    except BrokenFileError as error:
+        return failed_log(source, str(error))
+
+
+def decode_log(data: bytes) -> tuple[Any, list[str]]:
+    """Decode a log or, where it has another shape, whatever it is."""
+    try:
+        value, recovered = decode_json(data, LOG)
+    except WrongShapeError:
+        return decode_json(data, ANYTHING)
+    if isinstance(value, list):
+        if value and not any(turn.role or turn.content for turn in value):  # lists of other objects fit too
+            return decode_json(data, ANYTHING)
+        return AgentLog(turns=value), recovered
+    return value, recovered
+
+
+def describe(error: Exception) -> str:
+    """Write an exception as ``ErrorName: cause``, without the path (it stands beside)."""
+    return f"{type(error).__name__}: {getattr(error, 'strerror', None) or error}"
+
+
+def failed_log(source: str, error: str) -> AgentOutcome:
+    """Make the outcome of a log that could not be read."""
+    name, repetition = name_and_number(source)
+    return {
+        "raw_score": None,
+        "completion_status": CompletionStatus.LOG_FILE_ERROR,
+        "final_system_message": None,
+        "near_final_message": None,
+        "agent_log_processed": False,
+        "parsing_errors": [error],
+        "timed_out": False,
+        "agent_name": name,
+        "repetition": repetition or 0,
+        "message_count": 0,
+        "command_count": 0,
+        "skipped_turns": 0,
+        "events": {},
+        "flags": [],
+        "task_start": None,
+        "digest": "",
+        "source": source,
+    }
+
+
+def _salvage(value: Any) -> AgentLog:
+    """Take what can be used of a log in which not every turn has the right shape."""
+    fields = value if isinstance(value, dict) else {"turns": value}
+    turns = fields.get("turns")
+    if not isinstance(turns, list) or (turns is value and not any(isinstance(turn, dict) for turn in turns)):
+        raise WrongShapeError(NO_TURNS)
+    good = [Turn(turn.get("role"), turn.get("content")) if isinstance(turn, dict) else Turn() for turn in turns]
+    return AgentLog(turns=good, taskStart=fields.get("taskStart"))
+
+
+def read_turns(
+    source: str, value: Any, mended: list[str], data: bytes
+) -> tuple[AgentOutcome, scripts.Reading]:
+    """Read the turns of a decoded log, and what the original scripts find in them.
+
+    Raises
+    ------
+    WrongShapeError
+        Where it has no list of turns.
+    """
+    if isinstance(value, AgentLog):
+        log = value
+    else:
+        log, mended = _salvage(value), [*mended, _SALVAGED]
+    system: list[str] = []
+    own: list[str] = []
+    others: list[str] = []
+    for turn in log.turns:
+        content = turn.content
+        if isinstance(content, str):
+            role = turn.role
+            (system if role == "system" else own if role == "assistant" else others).append(content)
+    finals = [final for text in system if text[:1] not in NEVER_FIRST and (final := read_final(text))]
+    joined = "\n".join(system)
+    near = nearly_final(system, joined)
+    events = _count_events(joined)
+    quoted = not finals and quotes_final("\n".join([*own, *others]))
+    commands = "\n".join([text for text in own if "!" in text])
+    messages = len(system) + len(own) + len(others)
+    name, repetition = name_and_number(source)
+    skipped = len(log.turns) - messages
+    start = positive_number(log.taskStart)
+    score, timed_out, flags = judge(finals)
+    if near:
+        flags.append("near_final")
+    if quoted:
+        flags.append("quoted_only")
+    if "restarts" in events:
+        flags.append("restarted")
+    if skipped:
+        flags.append("turns_skipped")
+    flags += [f"recovered_{what}" for what in mended if what != _SALVAGED]
+    outcome: AgentOutcome = {
+        "raw_score": score,
+        "completion_status": status_of(score, as_fraction(score), timed_out),
+        "final_system_message": deciding_text(finals),
+        "near_final_message": near,
+        "agent_log_processed": True,
+        "parsing_errors": [],
+        "timed_out": timed_out,
+        "agent_name": name,
+        "repetition": repetition or 0,
+        "message_count": messages,
+        "command_count": len(COMMAND.findall(commands)),
+        "skipped_turns": skipped,
+        "events": events,
+        "flags": flags,
+        "task_start": start,
+        "digest": _fingerprint(data, start) if own or others else "",
+        "source": source,
+    }
+    reading = scripts.NOTHING
+    if mended:
+        reading = scripts.read_bytes(data)
+    elif finals or near:
+        messages_of = system if near else [final.text for final in finals]
+        reading = scripts.read_log(log, messages_of, data, whole=not skipped)
+    return outcome, reading
+
+
+def _fingerprint(data: bytes, start: float | None) -> str:
+    """Tell copies of a log by length and checksum; beside a start in milliseconds its two ends will do."""
+    if start is None:
+        return f"{len(data):x}-{zlib.crc32(data):08x}"
+    return f"{len(data):x}-{zlib.crc32(data[-ENDS:], zlib.crc32(data[:ENDS])):08x}-{start:.0f}"
+
+
+def _count_events(text: str) -> dict[str, int]:
+    """Count the lines that tell of trouble; turns may be joined by line breaks, for none reaches beyond its line."""
+    if not may_hold_event(text):
+        return {}
+    return dict(Counter(match.lastgroup for match in EVENT.finditer(text)))

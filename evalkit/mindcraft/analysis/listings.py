@@ -1,0 +1,127 @@
+"""What a report lists: failed runs, flags, events, files that were not used, experiments and their progress."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from evalkit.io.text import short_paths
+from evalkit.mindcraft.definitions import TaskDefinitions
+from evalkit.mindcraft.format import CompletionStatus
+from evalkit.mindcraft.analysis.rates import counted, is_stale
+from evalkit.mindcraft.table import COUNT_COLUMNS, FLAGS
+
+
+def describe_runs(runs: pd.DataFrame, source: str) -> str:
+    """Say in a sentence or two what runs these are, and whether they are the made samples."""
+    if runs.empty:
+        return "No runs of this kind."
+    models, tasks = runs["model_name"].unique(), runs["task_id"].nunique()
+    types = ", ".join(f"{n} {kind}" for kind, n in runs["task_type"].value_counts().items())
+    text = f"{len(runs)} runs of {', '.join(models)} on {tasks} tasks ({types})."
+    stale = int(is_stale(runs).sum())
+    copies = f" Stale copies of other runs' logs among them, which count in no rate: {stale}."
+    made = " These are made-up sample data: no model reached these scores."
+    without = int((~runs["has_definition"]).sum())
+    some = "" if without == len(runs) else f" for {without} of them"
+    ids = f" No task definition was given{some}: what can be is read from the ids."
+    return text + copies * bool(stale) + ids * bool(without) + made * source.startswith("samples:")
+
+
+def with_difficulty(runs: pd.DataFrame) -> pd.DataFrame:
+    """Make difficulty an ordered category: easy, medium, hard, any others, unknown."""
+    values = runs["difficulty"].fillna("unknown").astype("object")
+    order = dict.fromkeys(["easy", "medium", "hard", *sorted(set(values) - {"unknown"}), "unknown"])
+    return runs.assign(difficulty=pd.Categorical(values, list(order), ordered=True))
+
+
+def failed_runs(runs: pd.DataFrame) -> pd.DataFrame:
+    """List the runs without full success, broken ones first: what they were, how they ended, where they lie.
+
+    Stale copies, which are no result of their run, are left out; see `stale_copies`.
+    """
+    runs = counted(runs)
+    order = [CompletionStatus.LOG_FILE_ERROR, CompletionStatus.NO_SCORE_LOGGED, CompletionStatus.TIMED_OUT]
+    rank = runs["overall_completion_status"].map({str(status): i for i, status in enumerate(order)}).fillna(len(order))
+    columns = ["model_name", "task_id", "repetition", "overall_completion_status", "overall_score"]
+    columns += ["final_system_message", "parsing_errors", "source"]
+    failed = runs.assign(_rank=rank)[~runs["overall_is_successful"]]
+    return failed.sort_values(["_rank", "task_id", "repetition"], ignore_index=True)[columns]
+
+
+def without_score(runs: pd.DataFrame) -> pd.DataFrame:
+    """List the runs without a score, where they lie and what their logs say; stale copies are left out."""
+    runs = counted(runs)
+    columns = ["model_name", "task_id", "repetition", "overall_completion_status", "parsing_errors", "source"]
+    return runs.loc[runs["overall_raw_score"].isna(), columns].reset_index(drop=True)
+
+
+def zero_scores(runs: pd.DataFrame) -> pd.DataFrame:
+    """List the runs whose score is zero, and where they lie; a construction counts in means all the same.
+
+    Stale copies are left out.
+    """
+    runs = counted(runs)
+    columns = ["model_name", "task_id", "repetition", "overall_completion_status", "source"]
+    return runs.loc[runs["overall_score"] == 0, columns].reset_index(drop=True)
+
+
+def stale_copies(runs: pd.DataFrame) -> pd.DataFrame:
+    """List the runs that hold a copy of another run's log, and so count in no rate."""
+    columns = ["model_name", "task_id", "repetition", "overall_completion_status", "source"]
+    return runs.loc[is_stale(runs), columns].reset_index(drop=True)
+
+
+def flag_counts(runs: pd.DataFrame) -> pd.DataFrame:
+    """Count the runs that carry each flag, with what it means; flags no run carries are left out."""
+    counts = {name: int(runs[f"flag_{name}"].sum()) for name in FLAGS}
+    rows = [(name, n, FLAGS[name]) for name, n in counts.items() if n]
+    return pd.DataFrame(rows, columns=["flag", "runs", "meaning"])
+
+
+def event_means(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
+    """Give messages, commands, deaths and other events per run; logs keep only the last turns: lower bounds.
+
+    Stale copies are left out.
+    """
+    runs, by = counted(runs), [by] if isinstance(by, str) else list(by)
+    names = [column.name for column in COUNT_COLUMNS]
+    means = runs.groupby(by, dropna=False)[names].mean()
+    return means.assign(n=runs.groupby(by, dropna=False).size()).reset_index()[[*by, "n", *names]]
+
+
+def ambiguous_definitions(definitions: TaskDefinitions) -> pd.DataFrame:
+    """List the task ids with differing definitions, and their files."""
+    rows = [(task_id, len(files), files) for task_id, files in definitions.ambiguous.items()]
+    return pd.DataFrame(rows, columns=["task_id", "definitions", "files"])
+
+
+def unused_files(ledger: pd.DataFrame) -> pd.DataFrame:
+    """List the files of a ledger that were skipped or failed."""
+    return ledger[ledger["status"] != "used"].sort_values(["status", "source"], ignore_index=True)
+
+
+def progress(runs: pd.DataFrame) -> pd.DataFrame:
+    """Give runs so far against expected, and times, per experiment.
+
+    Returns
+    -------
+    DataFrame
+        model_name, experiment (with as much of its path as tells experiments of one name apart), task_type, runs,
+        tasks, tasks_expected (as the results file says; NA where none is there), total_duration and mean_duration in
+        seconds (NaN unless the logs were loaded with original mtimes).
+    """
+    groups = runs.groupby(["model_name", "experiment_folder", "experiment", "task_type"], dropna=False)
+    table = groups.agg(
+        runs=("task_id", "size"),
+        tasks=("task_id", "nunique"),
+        tasks_expected=("experiment_total", "max"),
+        total_duration=("duration", lambda d: d.sum(min_count=1)),
+        mean_duration=("duration", "mean"),
+    ).reset_index()
+    folders = table["experiment_folder"]
+    several = folders.groupby(table["experiment"]).transform("nunique") > 1
+    paths = short_paths(folders.dropna().unique())
+    table["experiment"] = table["experiment"].mask(several, folders.map(paths))
+    return table.drop(columns="experiment_folder").sort_values(
+        ["model_name", "experiment", "task_type"], ignore_index=True
+    )

@@ -1,0 +1,201 @@
+"""Success, completion and scores of groups of runs; every rate with n and an interval.
+
+Runs that repeat a task are not independent: intervals are robust to clusters of one task. Runs flagged ``stale_copy``
+hold another run's log, and count in nothing here.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import pandas as pd
+
+from evalkit.mindcraft.format import CompletionStatus
+from evalkit.mindcraft.runs.models import UNKNOWN
+from evalkit.stats import estimate_by
+
+Missing = Literal["failure", "exclude"]
+NO_SCORE = "no run logged a score"
+NO_RUN = "no run but stale copies"
+
+
+def has_score(runs: pd.DataFrame) -> pd.Series:
+    """Tell for each run whether a score was logged."""
+    return runs["overall_raw_score"].notna()
+
+
+def is_stale(runs: pd.DataFrame) -> pd.Series:
+    """Tell for each run whether it holds a copy of another run's log."""
+    return runs["flag_stale_copy"].fillna(False).astype(bool)
+
+
+def counted(runs: pd.DataFrame) -> pd.DataFrame:
+    """Take the runs that count in rates: all but stale copies."""
+    return runs[~is_stale(runs)]
+
+
+def scored_models(runs: pd.DataFrame) -> pd.Series:
+    """Tell for each run whether any run of its model logged a score."""
+    return (has_score(runs) & ~is_stale(runs)).groupby(runs["model_name"], dropna=False).transform("any").astype(bool)
+
+
+def success_by(
+    runs: pd.DataFrame, by: str | Sequence[str] = "model_name", missing: Missing = "failure"
+) -> pd.DataFrame:
+    """Estimate the success rate (score = 1) of groups of runs.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        As `runs_df` returns it.
+    by : str or list of str
+        Columns of the groups; an empty list for all runs together.
+    missing : {"failure", "exclude"}
+        What a run without a score counts as.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `by`, then n, n_clusters (tasks), estimate, low, high, method, warning, n_without_score (runs of
+        the group without a score, whether counted or left out), and success_rate, which is the estimate again under
+        the name that users look for. A group in which no run logged a score has no rate (NaN, and the reason in
+        `warning`). Stale copies are left out; `warning` says how many.
+    """
+    out = _estimates(runs, by, "overall_is_successful", "proportion", missing)
+    return out.assign(success_rate=out["estimate"])
+
+
+def completion_by(
+    runs: pd.DataFrame, by: str | Sequence[str] = "model_name", missing: Missing = "failure"
+) -> pd.DataFrame:
+    """Estimate the completion rate (score > 0); columns as `success_by`, but for success_rate."""
+    return _estimates(runs, by, "overall_is_completed", "proportion", missing)
+
+
+def score_by(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
+    """Estimate the mean score, from 0 to 1, of the runs that have one; columns as `completion_by`.
+
+    Scores are shares, so bounds beyond 0 and 1 are cut.
+    """
+    out = _estimates(runs, by, "overall_score", "mean", "exclude")
+    return out.assign(low=out["low"].clip(lower=0), high=out["high"].clip(upper=1))
+
+
+def _estimates(
+    runs: pd.DataFrame, by: str | Sequence[str], value: str, kind: Literal["proportion", "mean"], missing: Missing
+) -> pd.DataFrame:
+    if missing not in ("failure", "exclude"):
+        raise ValueError(f"missing {missing!r}: failure or exclude")
+    by = _columns(by)
+    stale, scored = is_stale(runs), has_score(runs)
+    counts = pd.DataFrame({"stale": stale, "scored": scored & ~stale, "n_without_score": ~scored & ~stale})
+    groups, number = _group(runs, by, counts.astype("int64"))
+    table = pd.DataFrame({"group": number, "value": runs[value].astype("float64"), "task": tasks_of(runs)})
+    kept = ~stale & scored if missing == "exclude" else ~stale
+    out = estimate_by(table[kept], "group", "value", clusters="task", kind=kind).set_index("group")
+    out = out.reindex(range(len(groups))).fillna({"n": 0, "n_clusters": 0, "method": "", "warning": ""})
+    out = out.astype({"n": "int64", "n_clusters": "int64", "method": "str", "warning": "str"})
+    unscored = groups["scored"] == 0
+    out.loc[unscored, ["estimate", "low", "high"]] = math.nan
+    reasons = zip(out["warning"], unscored, groups["n_without_score"] == 0, groups["stale"], strict=True)
+    out["warning"] = pd.Series([_reason(*reason) for reason in reasons], out.index, dtype="str")
+    return pd.concat([groups[by], out, groups["n_without_score"]], axis=1)
+
+
+def _group(runs: pd.DataFrame, by: list[str], counts: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
+    """Give a row per group, its keys and the sums of `counts`, and for each run the number of its group's row."""
+    if not by:
+        number = pd.Series(0, runs.index, dtype="int64")
+        return counts.groupby(number).sum(), number
+    grouped = pd.concat([runs[by], counts], axis=1).groupby(by, dropna=False, observed=True)
+    return grouped[list(counts)].sum().reset_index(), grouped.ngroup()
+
+
+def _reason(warning: str, unscored: bool, no_run: bool, stale: int) -> str:
+    """Say what is doubtful about an estimate, or why there is none, and how many stale copies were left out."""
+    if unscored:
+        warning = NO_RUN if no_run else NO_SCORE
+    left_out = f"{stale} stale cop{'y' if stale == 1 else 'ies'} left out" if stale else ""
+    return "; ".join(filter(None, [warning, left_out]))
+
+
+def tasks_of(runs: pd.DataFrame) -> pd.Series:
+    """Give what tells the task of each run: its id, with the definition's file where runs of an id have several.
+
+    A file that was only guessed (the flag ``ambiguous_definition``) tells nothing.
+    """
+    if "definition_file" not in runs:
+        return runs["task_id"]
+    files = runs["definition_file"].mask(runs["flag_ambiguous_definition"])
+    several = files.groupby(runs["task_id"]).transform("nunique") > 1
+    return runs["task_id"].mask(several & files.notna(), runs["task_id"] + " of " + files)
+
+
+def _columns(by: str | Sequence[str]) -> list[str]:
+    return [by] if isinstance(by, str) else list(dict.fromkeys(by))
+
+
+def both_ways(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
+    """Give success rates with runs without a score as failures (estimate) and left out (scored_…), side by side.
+
+    Groups of one column stand with the best first, others in the order of their keys.
+    """
+    out = success_by(runs, by).drop(columns=["method", "success_rate"])
+    scored = success_by(runs, by, missing="exclude")
+    columns = {f"scored_{name}": scored[name] for name in ("n", "estimate", "low", "high")}
+    out = out.assign(**columns)
+    single = isinstance(by, str) or len(by) == 1
+    return out.sort_values("estimate", ascending=False, kind="stable", ignore_index=True) if single else out
+
+
+def status_counts(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
+    """Count the runs of each group by completion status: one column per status, also where it is 0.
+
+    Stale copies are left out; a group of nothing else has zeros.
+    """
+    by = _columns(by)
+    fresh = ~is_stale(runs)
+    is_status = {str(s): (runs["overall_completion_status"] == str(s)) & fresh for s in CompletionStatus}
+    return _group(runs, by, pd.DataFrame(is_status, index=runs.index).astype("int64"))[0]
+
+
+def overview(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
+    """Give success rates and counts of statuses of each group, the best first."""
+    by = _columns(by)
+    success, statuses = success_by(runs, by), status_counts(runs, by)
+    table = pd.concat([success, statuses.drop(columns=by)], axis=1)  # both have a row per group, in one order
+    return table.sort_values("estimate", ascending=False, kind="stable", ignore_index=True)
+
+
+def headline(runs: pd.DataFrame, what: str) -> dict[str, Any]:
+    """Give the success rate of runs for a headline.
+
+    Returns
+    -------
+    dict
+        As a row of `success_by`, and `label`: what the figure is, with the reason where there is none.
+    """
+    table = success_by(runs, [])
+    if table.empty:
+        return {"label": f"{what}: no runs of this kind"}
+    row = table.iloc[0].to_dict()
+    unknown = row["estimate"] != row["estimate"]
+    return {**row, "label": f"{what}: {row['warning']}" if unknown else what}
+
+
+def best_model(runs: pd.DataFrame) -> dict[str, Any]:
+    """Give the highest success rate of all models for a headline; models without a score or name are never the best.
+
+    Returns
+    -------
+    dict
+        As a row of `success_by`, and `label`: ``best: NAME``, or all names where several models have the same rate.
+        Without a model that has both, only `label`, which says so.
+    """
+    table = success_by(runs)
+    rated = table[table["estimate"].notna() & (table["model_name"] != UNKNOWN) & table["model_name"].notna()]
+    if rated.empty:
+        reason = NO_SCORE if table["estimate"].isna().all() else "no run names its model"
+        return {"label": f"no best model: {reason}"}
+    best = rated[rated["estimate"] == rated["estimate"].max()]
+    return {**best.iloc[0].to_dict(), "label": "best: " + " and ".join(best["model_name"])}

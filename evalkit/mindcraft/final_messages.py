@@ -1,0 +1,102 @@
+"""Final messages of a log: which texts are one, and what they say together."""
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+from evalkit.mindcraft.format import (
+    FINAL,
+    FINAL_STARTS,
+    NEARLY_FINAL,
+    NEVER_FIRST,
+    NUMBER,
+    WORDINGS,
+    CompletionStatus,
+    holds_any,
+)
+
+
+class Final(NamedTuple):
+    """One final message found in a system turn."""
+
+    text: str
+    timed_out: bool
+    score: float | None
+    implied: bool
+    not_a_number: bool
+
+
+def read_final(content: str) -> Final | None:
+    """Read a system message as a final one; None where its whole text is none of the wordings."""
+    text = content.strip()
+    return _final_of(text) if text.startswith(FINAL_STARTS) else None
+
+
+@lru_cache(maxsize=64)  # the same few end all logs
+def _final_of(text: str) -> Final | None:
+    match = FINAL.fullmatch(text)
+    if match is None:
+        return None
+    wording = next(w for i, w in enumerate(WORDINGS) if match[f"w{i}"] is not None)
+    if match["score"] is None:
+        return Final(text, wording.timed_out, wording.implied_score, wording.implied_score is not None, False)
+    number = float(match["score"]) if NUMBER.fullmatch(match["score"]) else math.nan
+    score = number if math.isfinite(number) else None
+    return Final(text, False, score, False, score is None)
+
+
+def quotes_final(text: str) -> bool:
+    """Tell whether a final wording stands anywhere in a text; no wording holds a line break, which may join turns."""
+    return holds_any(text, FINAL_STARTS) and FINAL.search(text) is not None
+
+
+def nearly_final(texts: list[str], joined: str) -> str | None:
+    """Give the first system message in which a final wording stands among other text; None for none.
+
+    `joined` holds the texts in lines of their own: most logs are ruled out by it.
+    """
+    if not holds_any(joined, FINAL_STARTS):
+        return None
+    rest = [text for text in texts if text[:1] in NEVER_FIRST or read_final(text) is None]
+    return next(filter(NEARLY_FINAL.search, rest), None) if holds_any("\n".join(rest), FINAL_STARTS) else None
+
+
+def judge(finals: list[Final]) -> tuple[float | None, bool, list[str]]:
+    """Give the score, whether the log timed out, and the flags: the first message with a score decides."""
+    if not finals:
+        return None, False, []
+    scored = [final for final in finals if final.score is not None or final.not_a_number]
+    timed_out = any(final.timed_out for final in finals)
+    score = scored[0].score if scored else None
+    conflicting = len({final.score for final in scored}) > 1 or (timed_out and any(f.score for f in scored))
+    flags = ["score_implied"] * (score is not None and scored[0].implied)
+    flags += ["score_not_a_number"] * (bool(scored) and scored[0].not_a_number)
+    flags += ["score_out_of_range"] * (score is not None and not 0 <= score <= 100)
+    return score, timed_out, flags + ["conflicting"] * conflicting
+
+
+def deciding_text(finals: list[Final]) -> str | None:
+    """Give the message that decided the status: a time-out before a score; without these, the first one."""
+    if not finals:
+        return None
+    first_timeout = next((final.text for final in finals if final.timed_out), None)
+    scored = next((final.text for final in finals if final.score is not None or final.not_a_number), None)
+    return first_timeout or scored or finals[0].text
+
+
+def as_fraction(score: float | None) -> float | None:
+    """Read a score of unknown scale: above 1 it is a percentage; None out of 0..100."""
+    if score is None or not 0 <= score <= 100:
+        return None
+    return score / 100 if score > 1 else score
+
+
+def status_of(raw: float | None, fraction: float | None, timed_out: bool) -> CompletionStatus:
+    """Name the status of a score; `fraction` is None where the raw score is out of range."""
+    if timed_out:
+        return CompletionStatus.TIMED_OUT
+    if raw is None:
+        return CompletionStatus.NO_SCORE_LOGGED
+    if fraction == 1:
+        return CompletionStatus.SUCCESS
+    return CompletionStatus.FAILED_PARTIAL_SCORE if raw > 0 else CompletionStatus.FAILED_SCORE_ZERO

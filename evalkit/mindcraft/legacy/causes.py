@@ -1,0 +1,133 @@
+"""Why the original scripts count a run otherwise: one table of causes, of which the first that holds is named."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from evalkit.mindcraft.legacy.folders import (
+    ALL,
+    blocked_of,
+    crafting_groups_of,
+    is_named_cooking,
+    items_of,
+    their_successes,
+)
+from evalkit.mindcraft.analysis.rates import is_stale
+
+COLUMNS = ["script", "cause", "task_id", "repetition", "theirs", "ours", "source"]
+Rule = Callable[[pd.DataFrame], pd.Series]
+
+# cause: where it holds, for runs with `theirs` (NaN: left out) and `ours`; None: any script
+CAUSES: tuple[tuple[str, str | None, Rule], ...] = (
+    ("a stale copy, which counts in no rate of ours", None, lambda r: is_stale(r)),
+    ("a task of another type, which lies in the folder", "construction", lambda r: r["task_type"] != "construction"),
+    ("flat layout: not in a task folder", None, lambda r: r["flat_layout"]),
+    ("several repetitions in the folder: one run to it", None, lambda r: r["repetitions"] > 1),
+    ("no JSON file in the folder", None, lambda r: r["files"] == 0),
+    ("not exactly two JSON files: tried, but an error", "analyse_results", lambda r: r["files"] != 2),
+    ("the folder's name does not begin with multiagent_cooking_", "cooking", lambda r: ~is_named_cooking(r)),
+    ("the script ends with an exception in this folder", "cooking", lambda r: r["stopped"]),
+    ("no score: left out", None, lambda r: r["overall_raw_score"].isna() & r["theirs"].isna()),
+    ("a wording that the script does not know", None, lambda r: r["flag_score_implied"]),
+    ("a wording among other text", None, lambda r: r["flag_near_final"]),
+    ("several final messages: another one decides", None, lambda r: r["flag_conflicting"]),
+    ("a zero is left out of averages by material and room", "construction", lambda r: r["theirs"] == 0),
+    ("a file of a shape or encoding that the script can't read", None, lambda r: _finds_nothing(r)),
+    ("a score is read by its first digit", None, lambda r: ~r["overall_raw_score"].isin((0.0, 1.0))),
+    ("read otherwise", None, lambda r: pd.Series(True, r.index)),
+)
+
+
+def differences(folders: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """List the runs that a script counts otherwise, with the cause.
+
+    Parameters
+    ----------
+    folders : DataFrame
+        As `legacy_folders.task_folders` gives it.
+    runs : DataFrame
+        With the columns of their folders.
+    """
+    runs = runs.assign(repetitions=runs.groupby(["source", "task_id"])["task_id"].transform("size"))
+    parts = []
+    for script, types in (
+        ("evaluation", ("cooking", "techtree")),
+        ("crafting", ("techtree",)),
+        ("analyse_results", ("techtree",)),
+        ("cooking", ("cooking",)),
+    ):
+        own = runs[runs["task_type"].isin(types)]
+        ours = own["overall_is_successful"].astype("float64").mask(is_stale(own))
+        parts.append(_explained(script, own.assign(theirs=their_successes(own, script), ours=ours)))
+        parts.append(_regrouped(script, own))
+    parts.append(_explained("construction", _in_construction(folders, runs)))
+    found = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
+    return found.astype({"script": "str", "cause": "str", "theirs": "str", "ours": "str"})
+
+
+def _in_construction(folders: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Give what analyze_construction_tasks.py and we take as the scores of runs."""
+    roots = folders.loc[folders["task_type"] == "construction", "root"]
+    own = runs[runs["root"].isin(roots)]
+    theirs = own["construction"].astype("float64").mask(own["flat_layout"])
+    counts = (own["task_type"] == "construction") & ~is_stale(own) & own["overall_score"].notna()
+    return own.assign(theirs=theirs, ours=own["overall_raw_score"].where(counts))
+
+
+def _explained(script: str, runs: pd.DataFrame) -> pd.DataFrame:
+    """Name the cause of each difference: the first of `CAUSES` that holds."""
+    same = (runs["theirs"] == runs["ours"]) | (runs["theirs"].isna() & runs["ours"].isna())
+    zeros = (runs["theirs"] == 0) & (script == "construction")
+    runs = runs[~same | (runs["repetitions"] > 1) | zeros]
+    rules = [(cause, rule) for cause, only, rule in CAUSES if only in (None, script)]
+    holds = [rule(runs).fillna(False).to_numpy(bool) for _, rule in rules]
+    causes = np.select(holds, [cause for cause, _ in rules], "") if len(runs) else []
+    words = {0.0: "failure", 1.0: "success"} if script != "construction" else {}
+    ours = [
+        _in_words(value, words, "left out") + " (no score)" * (value == 0 and raw != raw and script != "construction")
+        for value, raw in zip(runs["ours"], runs["overall_raw_score"], strict=True)
+    ]
+    theirs = [_in_words(value, words, "left out") for value in runs["theirs"]]
+    return runs.assign(script=script, cause=causes, theirs=theirs, ours=ours)[COLUMNS]
+
+
+def _in_words(value: float, words: dict[float, str], missing: str) -> str:
+    return missing if value != value else words.get(value, f"{value:.6g}")
+
+
+def _finds_nothing(runs: pd.DataFrame) -> pd.Series:
+    """Tell where no file of the folder holds anything that a script takes for a score or a success."""
+    silent = runs["evaluation"].fillna(0).eq(0) & ~runs["crafting"].fillna(False).astype(bool)
+    return silent & runs["cooking"].eq("") & runs["construction"].isna()
+
+
+def _regrouped(script: str, runs: pd.DataFrame) -> pd.DataFrame:
+    """List the runs that a script puts in other groups, for their folder's name says otherwise than the definition."""
+    runs = runs[~is_stale(runs) & ~runs["flat_layout"]]
+    parts = [runs.iloc[:0].assign(theirs="", ours="", cause="")]
+    if script == "cooking":
+        runs = runs[is_named_cooking(runs)]
+        theirs = [f"{blocked_of(name)} blocked" for name in runs["name"]]
+        ours = ["unknown" if n is pd.NA else f"{n} blocked" for n in runs["n_blocked_agents"]]
+        ours = ["Hell's Kitchen" if apart else n for apart, n in zip(runs["hells_kitchen"], ours, strict=True)]
+        parts.append(_other(runs, theirs, ours, "blocked agents are read from the folder's name"))
+        theirs = [", ".join(sorted(items_of(name))) for name in runs["name"]]
+        ours = [
+            "" if apart else ", ".join(i) for apart, i in zip(runs["hells_kitchen"], runs["target_items"], strict=True)
+        ]
+        parts.append(_other(runs, theirs, ours, "items are read from the folder's name"))
+    elif script in ("crafting", "analyse_results") and len(runs):
+        sides = [_names(crafting_groups_of(runs, script, ours=ours), len(runs)) for ours in (False, True)]
+        parts.append(_other(runs, *sides, "groups are read from the folder's path"))
+    return pd.concat(parts).assign(script=script)[COLUMNS]
+
+
+def _other(runs: pd.DataFrame, theirs: list[str], ours: list[str], cause: str) -> pd.DataFrame:
+    return runs.assign(theirs=theirs, ours=ours, cause=cause)[[a != b for a, b in zip(theirs, ours, strict=True)]]
+
+
+def _names(groups: dict[str, pd.Series], n: int) -> list[str]:
+    """Name the groups of each row."""
+    columns = [(name, mask.to_numpy(bool)) for name, mask in groups.items() if name != ALL]
+    return [", ".join(name for name, mask in columns if mask[i]) or "none" for i in range(n)]

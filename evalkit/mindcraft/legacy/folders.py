@@ -1,0 +1,114 @@
+"""How the original MineCollab scripts tell tasks: by folders, their names and their paths."""
+
+import os
+import re
+from collections.abc import Callable, Mapping
+
+import pandas as pd
+
+from evalkit.io import absolute
+from evalkit.mindcraft.analysis.task_types import CRAFTING_GROUPS
+from evalkit.mindcraft.legacy.scripts import FolderReading, folder_from_text
+
+ALL = "all"
+_COOKING = "multiagent_cooking_"
+_BLOCKED = re.compile(r"blocked_access_([0-9_]+)$")
+_ITEM = re.compile(r"[0-9]+_([a-zA-Z_]+)")
+
+
+def task_folders(runs: pd.DataFrame, other_folders: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Give a row per folder: where it lies, what the scripts read in it (`FolderReading`), the models beside it.
+
+    `stopped` tells whether analyze_cooking_tasks.py ends with an exception when it is given the folder above.
+    """
+    columns = ["source", "legacy", "model_name", "task_type", "flat_layout"]
+    folders = runs.loc[runs["legacy"].notna() & runs["source"].notna(), columns].drop_duplicates("source")
+    if other_folders is not None and len(other_folders):
+        folders = pd.concat([folders, other_folders.assign(model_name=None, task_type="", flat_layout=False)])
+    folders = folders.reset_index(drop=True)
+    path = folders["source"].map(absolute).astype("str")
+    root = path.where(folders["flat_layout"].astype(bool), path.map(os.path.dirname))
+    readings = pd.DataFrame(
+        [folder_from_text(text) for text in folders["legacy"]], columns=FolderReading._fields, dtype="object"
+    )
+    folders = folders.assign(path=path, root=root, name=path.map(os.path.basename).astype("str"))
+    folders = pd.concat([folders, readings], axis=1).astype({"files": "int64", "flat_layout": "bool"})
+    folders = folders[root.isin(root[folders["task_type"] != ""])].sort_values("path", ignore_index=True)
+    models = folders.groupby("root")["model_name"].agg(lambda names: ", ".join(sorted(names.dropna().unique())))
+    stopped = folders["root"].isin(stops_of(folders))
+    return folders.assign(models=folders["root"].map(models).astype("str"), stopped=stopped)
+
+
+def their_successes(folders: pd.DataFrame, script: str) -> pd.Series:
+    """Give what a script makes of each folder (or run, with its folder's columns): a number; NaN where it is left out.
+
+    `script` is ``evaluation``, ``crafting``, ``analyse_results`` or ``cooking``.
+    """
+    if script == "evaluation":
+        return folders["evaluation"].astype("float64")
+    if script == "cooking":
+        found = folders["cooking"].map({"success": 1.0, "failure": 0.0}).astype("float64")
+        return found.where(is_named_cooking(folders) & ~folders["stopped"])
+    found = folders["crafting" if script == "crafting" else "analyse"].map({True: 1.0}).fillna(0.0)
+    return found.astype("float64").mask(folders["flat_layout"])
+
+
+def is_named_cooking(folders: pd.DataFrame) -> pd.Series:
+    """Tell which folders analyze_cooking_tasks.py looks into."""
+    return folders["name"].str.startswith(_COOKING) & ~folders["flat_layout"]
+
+
+def stops_of(folders: pd.DataFrame) -> dict[str, str]:
+    """Name the folders of task folders at which analyze_cooking_tasks.py ends, with its exception."""
+    stopped = folders[is_named_cooking(folders) & (folders["stops"] != "")]
+    return stopped.groupby("root")["stops"].first().to_dict()
+
+
+def blocked_of(name: str) -> int:
+    """Count the blocked agents as analyze_cooking_tasks.py does: by the end of the folder's name."""
+    match = _BLOCKED.search(name)
+    return len(match[1].split("_")) if match else 0
+
+
+def items_of(name: str) -> list[str]:
+    """Name the items to cook as analyze_cooking_tasks.py does: by the folder's name."""
+    bare = re.sub(r"_blocked_access_[0-9_]+$", "", name.removeprefix(_COOKING))
+    return [item.rstrip("_") for item in _ITEM.findall(bare)]
+
+
+def _has(*words: str, without: str = "") -> Callable[[pd.Series], pd.Series]:
+    def belongs(path: pd.Series) -> pd.Series:
+        found = pd.Series(True, path.index)
+        for word in words:
+            found &= path.str.contains(word, regex=False)
+        return found & ~path.str.contains(without, regex=False) if without else found
+
+    return belongs
+
+
+# group: by the folder's path, as analyze_crafting_tasks.py has it, and the name of ours
+_CRAFTING: Mapping[str, tuple[Callable[[pd.Series], pd.Series], str]] = {
+    ALL: (_has(), "all"),
+    "base": (_has("full_plan", "depth_0", without="missing"), "base (full plan, depth 0)"),
+    "base without plan": (_has("no_plan", "depth_0", "missing"), "base without plan (items missing too)"),
+    "missing": (_has("missing"), "missing items"),
+    "full plan": (_has("full_plan"), "full plan"),
+    "partial plan": (_has("partial_plan"), "partial plan"),
+    "no plan": (_has("no_plan"), "no plan"),
+    "high depth": (lambda path: _has("depth_1")(path) | _has("depth_2")(path), "high depth (1 or 2)"),
+    "depth 0": (_has("depth_0"), "depth 0"),
+    "depth 1": (_has("depth_1", without="depth_0"), "depth 1"),
+    "depth 2": (lambda path: _has("depth_2", without="depth_0")(path) & ~_has("depth_1")(path), "depth 2"),
+}
+
+
+def crafting_groups_of(table: pd.DataFrame, script: str, *, ours: bool) -> dict[str, pd.Series]:
+    """Tell for each row which groups of a crafting script it belongs to: by its definition, or by its folder's path."""
+    groups = {
+        group: CRAFTING_GROUPS[name](table).astype(bool) if ours else theirs(table["path"])
+        for group, (theirs, name) in _CRAFTING.items()
+    }
+    if script == "analyse_results":  # no groups of single depths, and the base group is in no group of plans
+        groups = {group: mask for group, mask in groups.items() if not group.startswith("depth")}
+        groups["full plan"] &= ~groups["base"]
+    return groups

@@ -1,0 +1,257 @@
+"""What the original MineCollab scripts say of the same folders, group by group, beside ours.
+
+`originals` describes what the scripts read in a file; here stand their groups, sums and rates. A script is given a list
+of task folders, or the folder that these lie in (`folder`), and then counts all that lies there.
+"""
+
+import math
+import os
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import pandas as pd
+
+from evalkit.mindcraft.legacy.causes import differences
+from evalkit.mindcraft.legacy.folders import (
+    ALL,
+    blocked_of,
+    crafting_groups_of,
+    items_of,
+    stops_of,
+    task_folders,
+    their_successes,
+)
+from evalkit.mindcraft.legacy.scripts import FolderReading
+from evalkit.mindcraft.analysis.rates import is_stale
+
+COLUMNS = ["script", "folder", "model_name", "group", "unit", "their_n", "their_successes", "their_rate"]
+COLUMNS += ["our_n", "our_successes", "our_rate", "note"]
+_KEYS = ["script", "folder", "model_name", "rank", "group", "unit"]
+_BY_BOTH = 20_000  # rank of the groups of generate_item_blocked_data
+_LEVELS = re.compile(r"materials_(\d+)_rooms_(\d+)")
+
+
+class LegacySummary(NamedTuple):
+    """What the scripts say beside ours, and every single difference with its cause.
+
+    Attributes
+    ----------
+    totals : DataFrame
+        script; folder (that the script is given; empty: all task folders of its types); model_name; group; unit;
+        their_n, their_successes, their_rate; our_n, our_successes, our_rate; note (the exception by which a script
+        ends). The unit is ``rate`` (successes of n, from 0 to 1), ``score`` (sum and mean of scores as logged) or
+        ``count``.
+    differences : DataFrame
+        script, cause, task_id, repetition, theirs, ours, source: one row per run that is counted otherwise.
+    """
+
+    totals: pd.DataFrame
+    differences: pd.DataFrame
+
+
+class Sides(NamedTuple):
+    """Rows to be summed up, theirs and ours: folder, model_name, rank, group, unit, value.
+
+    A row may say with `counts` that it is none of n.
+    """
+
+    theirs: pd.DataFrame
+    ours: pd.DataFrame
+
+
+def legacy_summary(runs: pd.DataFrame, other_folders: pd.DataFrame | None = None) -> LegacySummary:
+    """Say what the original scripts (kolbytn/mindcraft at `originals.COMMIT`) say of the folders of runs.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        As `runs_df` returns it.
+    other_folders : DataFrame, optional
+        As `load` returns it: folders beside those of runs, which the scripts count too.
+
+    Returns
+    -------
+    LegacySummary
+        Rates are as the scripts give them: 0 for a group without runs. Where a script ends with an exception, or finds
+        no task folder (the flat layout), it says nothing: NaN, and `note`. Runs whose folder is not known, as of
+        outcomes made by hand, are left out.
+    """
+    folders = task_folders(runs, other_folders)
+    columns = ["source", "path", "root", "name", "models", "stopped", *FolderReading._fields]
+    own = runs[runs["source"].isin(folders["source"])].merge(folders[columns], on="source", validate="many_to_one")
+    sides = {"evaluation": _evaluation(folders, own), "crafting": _crafting(folders, own, "crafting")}
+    sides |= {"analyse_results": _crafting(folders, own, "analyse_results"), "cooking": _cooking(folders, own)}
+    sides["construction"] = _construction(folders, own)
+    totals = pd.concat([_summed(script, *both) for script, both in sides.items()], ignore_index=True)
+    return LegacySummary(_as_printed(totals, folders)[COLUMNS], differences(folders, own))
+
+
+def _counted(runs: pd.DataFrame) -> pd.DataFrame:
+    """Take the runs that count in our rates; a success is 1."""
+    return runs.assign(value=runs["overall_is_successful"].astype("float64"), unit="rate")[~is_stale(runs)]
+
+
+def _scored(runs: pd.DataFrame) -> pd.DataFrame:
+    """Take the construction runs that count in our means; the score is in the unit that it was logged in."""
+    scale = runs["score_scale"].map({"percent": 100.0}).fillna(1.0).astype("float64")
+    table = runs.assign(value=runs["overall_score"] * scale, unit="score")
+    return table[(table["task_type"] == "construction") & table["value"].notna() & ~is_stale(runs)]
+
+
+def _of_types(table: pd.DataFrame, *task_types: str) -> pd.DataFrame:
+    """Give all rows of the folders that hold a task of these types, and once more those of these types together."""
+    own = table["task_type"].isin(task_types)
+    each = table[table["root"].isin(table.loc[own, "root"])]
+    return pd.concat([_by_folder(each), _together(table[own])], ignore_index=True)
+
+
+def _by_folder(table: pd.DataFrame) -> pd.DataFrame:
+    """Take what lies in each folder that a script may be given."""
+    return table.assign(folder=table["root"], model_name=table["models"])
+
+
+def _together(table: pd.DataFrame) -> pd.DataFrame:
+    """Take task folders as one list; in the flat layout there are none."""
+    return table[~table["flat_layout"]].assign(folder="", model_name="")
+
+
+def _grouped(table: pd.DataFrame, masks: Mapping[str, pd.Series]) -> pd.DataFrame:
+    """Give each row once for each group it belongs to."""
+    return pd.concat([table[mask].assign(group=name, rank=rank) for rank, (name, mask) in enumerate(masks.items())])
+
+
+def _evaluation(folders: pd.DataFrame, runs: pd.DataFrame) -> Sides:
+    """evaluation_script.py: `check_folder_results` of each folder, `aggregate_results` of all of a task type."""
+    beside = folders["flat_layout"] & folders["root"].isin(folders.loc[~folders["flat_layout"], "root"])
+    read = folders["files"] > 0
+    theirs = folders.assign(value=their_successes(folders, "evaluation").where(read, 0.0), counts=read, unit="rate")
+    theirs = theirs[~beside]  # of a folder with folders in it, only those are looked at
+    other = set(runs.loc[runs["task_type"] != "construction", "root"])
+    theirs["unit"] = theirs["unit"].where(theirs["root"].isin(other), "score")
+    ours = pd.concat([_counted(runs[runs["root"].isin(other)]), _scored(runs[~runs["root"].isin(other)])])
+    return Sides(*(_evaluation_groups(*pair) for pair in ((theirs, theirs), (ours, _scored(runs)))))
+
+
+def _evaluation_groups(table: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
+    rated = _together(table[table["task_type"].isin(("cooking", "techtree"))])
+    built = _together(scored[scored["task_type"] == "construction"])
+    return pd.concat([
+        rated.assign(group="cooking and crafting", rank=0, unit="rate"),
+        built.assign(group="construction", rank=1, unit="score"),
+        _by_folder(table).assign(group=ALL, rank=2),
+    ])  # fmt: skip
+
+
+def _crafting(folders: pd.DataFrame, runs: pd.DataFrame, script: str) -> Sides:
+    """analyze_crafting_tasks.py and analyse_results.py: `aggregate_results`."""
+    table = folders.assign(value=their_successes(folders, script), unit="rate")
+    theirs = _of_types(table[table["value"].notna()], "techtree")
+    wrong = theirs["files"] != 2 if script == "analyse_results" else theirs["files"] == 0
+    masks = crafting_groups_of(theirs, script, ours=False)
+    masks = {group: mask & (~wrong | (group == ALL)) for group, mask in masks.items()}  # an error: tried, in no group
+    ours = _of_types(_counted(runs[runs["task_type"] == "techtree"]), "techtree")
+    return Sides(_grouped(theirs, masks), _grouped(ours, crafting_groups_of(ours, script, ours=True)))
+
+
+def _cooking(folders: pd.DataFrame, runs: pd.DataFrame) -> Sides:
+    """analyze_cooking_tasks.py: `analyze_experiments`, and `generate_item_blocked_data`, which no exception ends."""
+    table = folders.assign(blocked=folders["name"].map(blocked_of), item=folders["name"].map(items_of), unit="rate")
+    whole = _of_types(table.assign(value=their_successes(folders, "cooking")), "cooking")
+    never_ends = their_successes(folders.assign(stopped=False), "cooking")
+    by_both = _of_types(table.assign(value=never_ends), "cooking")
+    own = _counted(runs[runs["task_type"] == "cooking"])
+    ours = _of_types(own.assign(blocked=own["n_blocked_agents"], item=own["target_items"]), "cooking")
+    plain = ours[~ours["hells_kitchen"]]
+    return Sides(_cooking_groups(whole, whole, by_both), _cooking_groups(ours, plain, plain))
+
+
+def _cooking_groups(whole: pd.DataFrame, grouped: pd.DataFrame, by_both: pd.DataFrame) -> pd.DataFrame:
+    """Give each row once for all, its number of blocked agents, each of its items, and each item with that number."""
+    blocked = grouped.dropna(subset=["blocked"]).astype({"blocked": "int64"})
+    items = grouped.explode("item").dropna(subset=["item"])
+    both = by_both.explode("item").dropna(subset=["item", "blocked"]).astype({"blocked": "int64"})
+    number, of_both = blocked["blocked"].astype("str") + " blocked", both["blocked"].astype("str") + " blocked"
+    parts = [
+        whole.assign(group=ALL, rank=0),
+        blocked.assign(group=number, rank=1 + blocked["blocked"]),
+        items.assign(group="item " + items["item"].astype("str"), rank=10_000),
+        both.assign(group="item " + both["item"].astype("str") + ", " + of_both, rank=_BY_BOTH),
+    ]
+    return pd.concat(parts).dropna(subset=["value"])
+
+
+def _construction(folders: pd.DataFrame, runs: pd.DataFrame) -> Sides:
+    """analyze_construction_tasks.py: `extract_success_scores` of each model's folders, whatever lies in them."""
+    own = runs[(runs["task_type"] == "construction") & ~is_stale(runs)]
+    of_models = runs.loc[(runs["task_type"] == "construction") & ~runs["flat_layout"], ["root", "model_name"]]
+    nested = folders[~folders["flat_layout"]].drop(columns="model_name").merge(of_models.drop_duplicates(), on="root")
+    found = nested["construction"].map(lambda score: score is not None).astype(bool)
+    scored = nested[found].assign(value=nested["construction"].astype("float64"))
+    last = scored.drop_duplicates(["model_name", "name"], keep="last")  # a task in several folders has its last score
+    skipped = nested[~found & (nested["files"] > 0)]
+    levels = last["name"].str.extract(_LEVELS).map(lambda digits: str(int(digits)), na_action="ignore")
+    theirs = _score_groups(scored, last.assign(materials=levels[0], rooms=levels[1], task=last["name"]), skipped)
+    ours = _scored(runs).assign(task=runs["task_id"])
+    return Sides(theirs, _score_groups(ours, ours, own[own["overall_score"].isna()], zeros=True))
+
+
+def _score_groups(
+    scored: pd.DataFrame, tasks: pd.DataFrame, skipped: pd.DataFrame, *, zeros: bool = False
+) -> pd.DataFrame:
+    """Give each score once for each average it counts in; with `zeros` also those of 0 count by material and room."""
+    above = scored[scored["value"] > 0]
+    built = (tasks if zeros else tasks[tasks["value"] > 0]).dropna(subset=["materials", "rooms"])
+    material, room = ("material " + built["materials"].astype("str"), "room " + built["rooms"].astype("str"))
+    parts = [
+        scored.assign(group="average score, all tasks", rank=0, unit="score"),
+        above.assign(group="average score, completed tasks", rank=1, unit="score"),
+        tasks.assign(group="completion rate", rank=2, unit="rate", value=(tasks["value"] > 0).astype("float64")),
+        skipped.assign(group="skipped tasks", rank=3, unit="count", value=1.0),
+        scored[scored["value"] == 0].assign(group="tasks with score 0", rank=4, unit="count", value=1.0),
+        built.assign(group=material, rank=5, unit="score"),
+        built.assign(group=room, rank=6, unit="score"),
+        built.assign(group=material + ", " + room, rank=7, unit="score"),
+        tasks.assign(group="task " + tasks["task"], rank=8, unit="score"),
+    ]
+    return pd.concat(parts).assign(folder="")
+
+
+def _summed(script: str, theirs: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
+    """Sum up `value` by folder, model and group, on both sides."""
+    sums = [_sums(table.assign(script=script), who) for table, who in ((theirs, "their"), (ours, "our"))]
+    out = sums[0].join(sums[1], how="outer").sort_index().reset_index().fillna({"their_n": 0, "our_n": 0})
+    for who in ("their", "our"):
+        out[f"{who}_successes"] = out[f"{who}_successes"].mask(out[f"{who}_n"] == 0, 0.0)
+        out[f"{who}_rate"] = out[f"{who}_successes"] / out[f"{who}_n"]
+    return out.astype({"their_n": "int64", "our_n": "int64"})
+
+
+def _sums(table: pd.DataFrame, who: str) -> pd.DataFrame:
+    groups = table.assign(counts=table.get("counts", True)).groupby(_KEYS)
+    return pd.DataFrame({f"{who}_n": groups["counts"].sum(), f"{who}_successes": groups["value"].agg(_plain_sum)})
+
+
+def _plain_sum(values: Iterable[float]) -> float:
+    return math.fsum(values) if all(map(math.isfinite, values)) else sum(values)  # not a number, if one is not
+
+
+def _as_printed(totals: pd.DataFrame, folders: pd.DataFrame) -> pd.DataFrame:
+    """Give sums and rates as the scripts do, and say where they say nothing."""
+    name, evaluation = totals["folder"].map(os.path.basename), totals["script"] == "evaluation"
+    flat = set(folders.loc[folders["flat_layout"], "root"]) - set(folders.loc[~folders["flat_layout"], "root"])
+    of_list = totals["folder"].map(lambda root: os.path.basename(os.path.dirname(root)) if root in flat else "")
+    name = name.where(of_list == "", of_list)  # of a folder without folders, the one above tells the type
+    mean = evaluation & name.str.contains("construction") & ~name.str.contains("cooking|techtree")
+    successes = totals["their_successes"].mask(mean, totals["their_rate"])
+    rate = (successes / totals["their_n"]).mask(evaluation & totals["folder"].str.contains("construction"), successes)
+    rate = rate.mask(totals["their_n"] == 0, 0.0).mask(totals["unit"] == "count")
+    note = pd.Series("", totals.index, dtype="str").mask(
+        mean & (totals["their_n"] == 0), "stops with ZeroDivisionError"
+    )
+    note = note.mask(~evaluation & totals["folder"].isin(flat), "no task folder in it: nothing is said")
+    stops = stops_of(folders)
+    ended = (totals["script"] == "cooking") & totals["folder"].isin(stops) & (totals["rank"] < _BY_BOTH)
+    note = note.mask(ended, "stops with " + totals["folder"].map(stops).astype("str"))
+    ours = totals["our_rate"].mask(totals["unit"] == "count")
+    return totals.assign(their_successes=successes, their_rate=rate.mask(note != ""), our_rate=ours, note=note)

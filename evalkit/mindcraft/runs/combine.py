@@ -1,0 +1,323 @@
+"""The logs of runs combined: one score, one status and flags for each run, as arrays over all runs at once."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evalkit.mindcraft.agent_log import AgentOutcome
+from evalkit.mindcraft.definitions import Definition
+from evalkit.mindcraft.format import EVENTS, CompletionStatus, Scale
+from evalkit.mindcraft.runs.layout import NO_LOGS, Repetition, TaskFolder, split_repetitions
+from evalkit.mindcraft.runs.models import Named
+from evalkit.mindcraft.table import FLAGS
+from evalkit.mindcraft.tasks import Facts
+
+STATUSES = tuple(CompletionStatus)
+COUNTS = ("message_count", "command_count", *EVENTS)
+Array = np.ndarray
+
+
+def check_choice(name: str, value: str, known: Sequence[str]) -> None:
+    """Refuse a value of an option that is none."""
+    if value not in known:
+        raise ValueError(f"{name} {value!r}: one of {', '.join(known)}")
+
+
+class LogArrays(NamedTuple):
+    """What is combined of logs, a value for each."""
+
+    sources: Sequence[str]
+    raw_score: Array  # NaN for none
+    status: Array  # place in `STATUSES`
+    has_message: Array
+    processed: Array
+    timed_out: Array
+    start: Array  # epoch milliseconds; NaN for none
+    digest: Array  # equal numbers for copies; -1 for none
+    flags: Mapping[str, Array]  # those that any log carries
+    counts: Mapping[str, Array]  # of `COUNTS`
+    modified: Array  # epoch seconds; NaN where the files' times are not those of the experiment
+
+
+class TaskRuns(NamedTuple):
+    """The runs of one task in one folder, with all that is known of them before their scores are."""
+
+    folder: TaskFolder
+    definition: Definition | None
+    facts: Facts
+    named: Named | None = None  # None: a folder alone does not tell
+    ambiguous: bool = False
+
+
+class Run(NamedTuple):
+    """One run: its place in the list of `TaskRuns`, and the places of its logs in the list of all logs."""
+
+    task: int
+    repetition: Repetition
+    logs: Sequence[int]
+
+
+class CombinedRuns(NamedTuple):
+    """What the logs of each run come to, a value for each run.
+
+    Attributes
+    ----------
+    of_task : array of int
+        Places in the list of `TaskRuns`.
+    repetitions : list of Repetition
+    logs : array of int
+        Places in the list of logs, those of one run behind those of another.
+    run_of_log : array of int
+        The run of each of `logs`.
+    raw_score, score : array of float
+        The highest score of its logs; the same from 0 to 1.
+    scale : array of str
+    status : array of int
+        Place in `STATUSES`.
+    message : array of int
+        The log (place in the list of logs) whose final message decided; -1 for none.
+    flags : dict of str to array of bool
+        Those of `FLAGS` that any run carries.
+    stale : array of bool
+        For each of `logs`: a copy of another run's log.
+    counts : dict of str to array of int
+    started : array of float
+        Epoch milliseconds.
+    duration : array of float
+        Seconds.
+    """
+
+    of_task: Array
+    repetitions: list[Repetition]
+    logs: Array
+    run_of_log: Array
+    raw_score: Array
+    score: Array
+    scale: Array
+    status: Array
+    message: Array
+    flags: dict[str, Array]
+    stale: Array
+    counts: dict[str, Array]
+    started: Array
+    duration: Array
+
+    @property
+    def agents(self) -> list[str]:
+        """The agent of each of `logs`."""
+        return [agent for repetition in self.repetitions for agent in repetition.agents]
+
+
+def arrays_of_outcomes(outcomes: Sequence[AgentOutcome]) -> LogArrays:
+    """Take what is combined of a few logs."""
+    digests: dict[str, int] = {"": -1}
+    flags = dict.fromkeys(flag for log in outcomes for flag in log["flags"])
+    return LogArrays(
+        [log["source"] for log in outcomes],
+        np.array([log["raw_score"] for log in outcomes], float),
+        np.array([STATUSES.index(CompletionStatus(log["completion_status"])) for log in outcomes], int),
+        np.array([log["final_system_message"] is not None for log in outcomes], bool),
+        np.array([log["agent_log_processed"] for log in outcomes], bool),
+        np.array([log["timed_out"] for log in outcomes], bool),
+        np.array([log["task_start"] for log in outcomes], float),
+        np.array([digests.setdefault(log["digest"], len(digests)) for log in outcomes], int),
+        {flag: np.array([flag in log["flags"] for log in outcomes], bool) for flag in flags},
+        {name: np.array([log.get(name, log["events"].get(name, 0)) for log in outcomes], int) for name in COUNTS},
+        np.full(len(outcomes), np.nan),
+    )
+
+
+class _Segments:
+    """The logs of runs, one run behind the other; some runs have none."""
+
+    def __init__(self, sizes: Array) -> None:
+        self._size = len(sizes)
+        self._filled = np.flatnonzero(sizes)
+        self._starts = (np.cumsum(sizes) - sizes)[self._filled]
+
+    def reduce(self, function: np.ufunc, values: Array, empty: Any) -> Array:
+        """Reduce the values of each run's logs to one; `empty` for a run without any."""
+        out = np.full(self._size, empty, values.dtype)
+        if len(self._filled):
+            out[self._filled] = function.reduceat(values, self._starts)
+        return out
+
+    def any(self, values: Array) -> Array:
+        return self.reduce(np.logical_or, values, empty=False)
+
+    def first(self, holds: Array) -> Array:
+        """Give the place of the first log of each run for which something holds; -1 for none."""
+        places = np.where(holds, np.arange(len(holds)), len(holds))
+        found = self.reduce(np.minimum, places, len(holds))
+        return np.where(found < len(holds), found, -1)
+
+
+def runs_of(tasks: Sequence[TaskRuns], sources: Sequence[str]) -> list[Run]:
+    """Give the runs of tasks: a repetition is a run of its own."""
+    runs = []
+    for i, task in enumerate(tasks):
+        logs = task.folder.logs
+        paths = [sources[place] for place in logs]
+        for repetition in split_repetitions(paths, task.facts["agent_count"], task.folder.prefix) or NO_LOGS:
+            runs.append(Run(i, repetition, [logs[place] for place in repetition.logs]))
+    return runs
+
+
+def combine(tasks: Sequence[TaskRuns], runs: Sequence[Run], logs: LogArrays, scale: Scale) -> CombinedRuns:
+    """Combine the logs of each run.
+
+    Parameters
+    ----------
+    tasks : sequence of TaskRuns
+    runs : sequence of Run
+        As `runs_of` gives them.
+    logs : LogArrays
+    scale : {"auto", "percent", "fraction"}
+        Of construction scores; ``auto``: percent as soon as one of them exceeds 1.
+    """
+    repetitions = [run.repetition for run in runs]
+    task_of = np.array([run.task for run in runs], int)
+    order = np.fromiter((place for run in runs for place in run.logs), int)
+    sizes = np.array([len(run.logs) for run in runs], int)
+    segments, run_of_log = _Segments(sizes), np.repeat(np.arange(len(sizes)), sizes)
+    raw_scores, start = logs.raw_score[order], logs.start[order]
+    raw = segments.reduce(np.fmax, raw_scores, np.nan)
+    types = np.array([task.facts["task_type"] for task in tasks], object)[task_of]
+    common = _common_scale(raw_scores[(types == "construction")[run_of_log]], scale)
+    score, used, flags = _normalise(raw, types, common)
+    flags |= _flags_of_tasks(tasks, task_of)
+    stale = _stale_copies(logs, order, run_of_log, repetitions)
+    timed_out = segments.any(logs.timed_out[order])
+    flags |= _flags_of_logs(segments, logs, order, stale, timed_out)
+    flags |= _flags_of_agents(tasks, task_of, repetitions)
+    processed = logs.processed[order]
+    flags["unreadable_logs"] = segments.any(~processed)
+    status = _statuses(raw, score, timed_out, broken=(sizes > 0) & ~segments.any(processed))
+    late = (logs.modified[order] - start / 1000).astype(float)
+    late[stale | ~(late >= 0)] = np.nan  # a file that is older than its start is no original
+    duration = segments.reduce(np.fmax, late, np.nan)
+    timeout = np.array([task.facts["timeout"] for task in tasks], float)[task_of]
+    inferred = (duration >= timeout) & (score != 1) & ~timed_out
+    status[inferred] = STATUSES.index(CompletionStatus.TIMED_OUT)
+    flags["inferred_timeout"] = inferred
+    speaks = logs.has_message[order]
+    deciding = segments.first(speaks & (logs.status[order] == status[run_of_log]))
+    deciding = np.where(deciding < 0, segments.first(speaks), deciding)
+    return CombinedRuns(
+        task_of,
+        repetitions,
+        order,
+        run_of_log,
+        raw,
+        score,
+        used,
+        status,
+        np.where(deciding < 0, -1, order[deciding]) if len(order) else deciding,
+        {name: flags[name] for name in FLAGS if name in flags and flags[name].any()},
+        stale,
+        {name: segments.reduce(np.add, logs.counts[name][order], 0) for name in COUNTS},
+        segments.reduce(np.fmin, np.where(stale, np.nan, start), np.nan),
+        duration,
+    )
+
+
+def _common_scale(scores: Array, scale: Scale) -> Scale:
+    """Decide the scale of all construction scores that are read together: percent as soon as one exceeds 1."""
+    return "percent" if scale == "auto" and (scores > 1).any() else scale
+
+
+def _normalise(raw: Array, types: Array, scale: Scale) -> tuple[Array, Array, dict[str, Array]]:
+    """Bring raw scores to 0..1; NaN where there is none, or where it is out of range; with the scale used, and flags."""
+    building, unknown = types == "construction", types == "unknown"
+    as_percent = (building & (scale == "percent")) | (unknown & (raw > 1))  # of unknown types, above 1: a percentage
+    score = np.where(as_percent, raw / 100, raw)
+    outside = ~np.isnan(raw) & ~((score >= 0) & (score <= 1))
+    used = np.select([building, unknown], ["percent" if scale == "percent" else "fraction", "unknown"], "binary")
+    assumed = building & (scale == "auto") & (raw != 0) & ~np.isnan(raw)
+    return np.where(outside, np.nan, score), used, {"score_out_of_range": outside, "scale_assumed": assumed}
+
+
+def _statuses(raw: Array, score: Array, timed_out: Array, broken: Array) -> Array:
+    """Name how runs ended: a time-out before a score before none."""
+    rules = {
+        CompletionStatus.TIMED_OUT: timed_out,
+        CompletionStatus.LOG_FILE_ERROR: broken,
+        CompletionStatus.NO_SCORE_LOGGED: np.isnan(raw),
+        CompletionStatus.SUCCESS: score == 1,
+        CompletionStatus.FAILED_PARTIAL_SCORE: raw > 0,
+    }
+    codes = [STATUSES.index(status) for status in rules]
+    return np.select(list(rules.values()), codes, STATUSES.index(CompletionStatus.FAILED_SCORE_ZERO))
+
+
+def _flags_of_tasks(tasks: Sequence[TaskRuns], task_of: Array) -> dict[str, Array]:
+    from_id = [task.facts["facts_source"] == "id" and task.facts["task_type"] != "unknown" for task in tasks]
+    flags = {
+        "ambiguous_definition": [task.ambiguous for task in tasks],
+        "facts_from_id": from_id,
+        "layout_mismatch": [task.named is not None and not task.named.fits_layout for task in tasks],
+    }
+    return {name: np.array(values, bool)[task_of] for name, values in flags.items()}
+
+
+def _flags_of_logs(
+    segments: _Segments, logs: LogArrays, order: Array, stale: Array, timed_out: Array
+) -> dict[str, Array]:
+    """Give what any log of a run carries, and where logs contradict each other."""
+    flags = {name: segments.any(values[order]) for name, values in logs.flags.items() if name != "score_out_of_range"}
+    raw = logs.raw_score[order]
+    differ = segments.reduce(np.fmax, raw, np.nan) > segments.reduce(np.fmin, raw, np.nan)
+    conflicting = differ | (segments.any(~np.isnan(raw) & (raw != 0)) & timed_out)
+    flags["conflicting"] = flags.get("conflicting", False) | conflicting
+    if "quoted_only" in flags:
+        flags["quoted_only"] &= ~segments.any(logs.has_message[order])
+    flags["stale_copy"] = segments.any(stale)
+    return flags
+
+
+def _flags_of_agents(
+    tasks: Sequence[TaskRuns], task_of: Array, repetitions: Sequence[Repetition]
+) -> dict[str, Array]:
+    expected = np.array([task.facts["agent_count"] or np.nan for task in tasks], float)[task_of]
+    logged = np.array([repetition.n_agents for repetition in repetitions], int)
+    return {"missing_agent_logs": logged < expected, "extra_agent_logs": logged > expected}
+
+
+def _stale_copies(logs: LogArrays, order: Array, run_of_log: Array, repetitions: Sequence[Repetition]) -> Array:
+    """Find logs that are copies of another run's: equal content, or an equal start of the agent of that name.
+
+    One run of those that share a log has it for its own, and is not flagged: the one whose agents started closest to
+    each other, as a left-over is older than what stands beside it; of several the one whose file is oldest, where the
+    files' times are those of the experiment; else the first by folder, task and repetition.
+    """
+    stale = np.zeros(len(order), bool)
+    start, digest = logs.start[order], logs.digest[order]
+    suspects = np.flatnonzero(_occurs_twice(digest, digest >= 0) | _occurs_twice(start, start > 0))
+    if not len(suspects):
+        return stale
+    agents = [agent for repetition in repetitions for agent in repetition.agents]
+    holders: dict[tuple, dict[int, list[int]]] = {}  # what tells copies -> runs -> their logs
+    for i in suspects.tolist():
+        marks: list[tuple] = [(digest[i],)] if digest[i] >= 0 else []
+        for mark in [*marks, (agents[i], start[i])] if start[i] > 0 else marks:
+            holders.setdefault(mark, {}).setdefault(int(run_of_log[i]), []).append(i)
+    modified = logs.modified[order]
+
+    def rank(run: int, own: Iterable[int]) -> tuple[float, float, int]:
+        starts = start[slice(*np.searchsorted(run_of_log, [run, run + 1]))]
+        starts = starts[starts > 0]
+        times = [modified[i] for i in own if modified[i] == modified[i]]
+        return float(np.ptp(starts)) if len(starts) else 0.0, min(times, default=0.0), run
+
+    for runs in holders.values():
+        if len(runs) > 1:
+            owner, _ = min(runs.items(), key=lambda item: rank(*item))
+            stale[[i for run, own in runs.items() if run != owner for i in own]] = True
+    return stale
+
+
+def _occurs_twice(values: Array, known: Array) -> Array:
+    """Tell which of the known values occur more than once."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return known & (counts > 1)[inverse]

@@ -1,0 +1,230 @@
+"""How task runs lie on disk: which logs belong to one run, nested or flat, and which of them are repetitions."""
+
+import os
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from evalkit.io import absolute
+from evalkit.mindcraft.definitions import TaskDefinitions
+from evalkit.mindcraft.format import NOT_LOGS_BY_NAME, RESULTS, split_stem, stem_of
+from evalkit.mindcraft.tasks import type_of
+
+# a flat log's name where its task is not among the definitions: task, agent with its server number, repetition
+_FLAT = re.compile(r"(?P<task>.+)_(?P<agent>[A-Za-z][A-Za-z-]*_\d+)_(?P<repetition>\d+)")
+_EXPERIMENT = re.compile(r"exp(?:eriment)?[_-].*|.*[_-]\d\d-\d\d[_-]\d\d-\d\d(?:-\d\d)?")
+_GENERIC = re.compile(r"(?:experiment|log|run|result|output)s?|data|te?mp|samples?")
+_LEFT_BY_RUNS = tuple(f"/{name}" for name in NOT_LOGS_BY_NAME)
+_NAMING_MODELS = (RESULTS, "results.json", "last_profile.json", "profile.json")
+
+
+class TaskFolder(NamedTuple):
+    """The logs of one task in one folder: one repetition or several."""
+
+    folder: str
+    path: str  # absolute
+    task_id: str
+    flat: bool
+    logs: Sequence[int]  # places in the list of all logs
+    prefix: str = ""  # of the file names, in the flat layout
+
+
+class Repetition(NamedTuple):
+    """The logs of one run: one repetition of a task. Of each log its place in the folder, and the agent's name."""
+
+    number: int
+    rule: str
+    logs: tuple[int, ...]
+    agents: tuple[str, ...]
+    n_agents: int
+
+
+NO_LOGS = (Repetition(0, "none", (), (), 0),)  # a task folder without any log is a run all the same
+
+
+@lru_cache(maxsize=4096)
+def is_experiment_name(name: str) -> bool:
+    """Tell whether a folder's name says nothing of a model: an experiment's name with a date, or a generic word."""
+    lower = name.lower()
+    return not lower or bool(_GENERIC.fullmatch(lower) or _EXPERIMENT.fullmatch(lower))
+
+
+def group_by_task(logs: Sequence[str], definitions: TaskDefinitions) -> list[TaskFolder]:
+    """Put logs together that belong to one task in one folder.
+
+    A folder named like a known task is nested, whatever its files are called. Else a file whose name begins with a
+    known task id (the longest one counts) is flat; so is a file named ``task_agent_0_1.json`` in a folder that is
+    named like an experiment. What remains is nested: the folder's name is the task id.
+    """
+    members: dict[str, list[int]] = defaultdict(list)
+    for i, path in enumerate(logs):
+        end = path.rfind("/")
+        members[path[:end] if end > 0 else os.path.dirname(path)].append(i)
+    folders = []
+    for (folder, own), path in zip(members.items(), absolute_paths(members), strict=True):
+        name = sys.intern(os.path.basename(path))  # many models run the same tasks
+        if name in definitions or not (definitions or is_experiment_name(name)):
+            folders.append(TaskFolder(folder, path, name, False, own))
+            continue
+        tasks: dict[str | None, list[int]] = defaultdict(list)
+        for i in own:
+            tasks[_flat_task(stem_of(logs[i]), name, definitions)].append(i)
+        for task_id, some in tasks.items():
+            flat = task_id is not None
+            folders.append(TaskFolder(folder, path, task_id or name, flat, some, f"{task_id}_" if flat else ""))
+    return folders
+
+
+def absolute_paths(paths: Iterable[str]) -> list[str]:
+    """Give absolute paths, quickly for those that are already."""
+    return [path if path[:1] == "/" and "/." not in path and "//" not in path else absolute(path) for path in paths]
+
+
+def _flat_task(stem: str, folder: str, definitions: TaskDefinitions) -> str | None:
+    match = _FLAT.fullmatch(stem) if is_experiment_name(folder) else None
+    task_id = definitions.longest_id(stem)
+    if task_id and match and stem[len(task_id) + 1].isdigit():  # no agent's name: only the id's beginning is known
+        return match["task"]
+    return task_id or (match["task"] if match else None)
+
+
+def split_repetitions(paths: Sequence[str], agent_count: int | None, prefix: str = "") -> tuple[Repetition, ...]:
+    """Tell repetitions from agents by the names of the files.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        Logs of one task in one folder.
+    agent_count : int or None
+        As the definition says.
+    prefix : str
+        What the file names begin with in the flat layout.
+
+    Returns
+    -------
+    tuple of Repetition
+        By number; none without logs. `rule` says how they were told apart:
+
+        ``number_is_agent`` : one name without a server number, several agents (or the count unknown and several
+            files), and no more files than agents, as in ``andy_0.json``, ``andy_1.json``; always where the name is the
+            plain word ``agent``, which is no agent's own
+        ``name_is_agent`` : the same, but each file with a name and a number of its own, as in ``andy_0.json``,
+            ``jill_1.json``
+        ``single`` : else, one log
+        ``last_number_is_repetition`` : the rest, as in ``Andy_0_1.json``
+    """
+    return _split(tuple([stem_of(path).removeprefix(prefix) for path in paths]), agent_count)
+
+
+@lru_cache(maxsize=4096)  # the same few names stand in every run's folder
+def _split(stems: tuple[str, ...], agent_count: int | None) -> tuple[Repetition, ...]:
+    parsed = [split_stem(stem) for stem in stems]
+    usual = _rule([(name, number) for name, number in parsed if not _is_no_name(name, number)], agent_count)
+    members: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    rules: dict[int, str] = {}
+    for place, (stem, (name, number)) in enumerate(zip(stems, parsed, strict=True)):
+        rule = "number_is_agent" if _is_no_name(name, number) else usual
+        by_number = rule in ("last_number_is_repetition", "single")
+        agent, repetition = (name, number or 0) if by_number else (stem, 0)
+        members[repetition].append((place, agent))
+        if rules.setdefault(repetition, rule) != "number_is_agent":
+            rules[repetition] = rule
+    runs = []
+    for number, own in sorted(members.items()):
+        logs, agents = zip(*own, strict=True)
+        runs.append(Repetition(number, rules[number], logs, agents, len(set(agents))))
+    return tuple(runs)
+
+
+def _is_no_name(name: str, number: int | None) -> bool:
+    """Tell a numbered agent without a name of its own, as in ``agent_0.json``."""
+    return number is not None and name.lower() == "agent"
+
+
+def _rule(parsed: list[tuple[str, int | None]], agent_count: int | None) -> str:
+    names = {name for name, _ in parsed}
+    server_numbers = any(split_stem(name)[1] is not None for name in names)
+    if not server_numbers and 1 < (agent_count or len(parsed)) >= len(parsed):
+        if len(names) == 1:
+            return "number_is_agent"
+        if len(names) == len(parsed) and len({number for _, number in parsed}) > 1:
+            return "name_is_agent"
+    return "single" if len(parsed) == 1 else "last_number_is_repetition"
+
+
+def context_files(files: Sequence[str]) -> list[str]:
+    """Name the files above what was listed that can tell the model: one task folder's results file lies there."""
+    listed = _folders_of(files)
+    above = {os.path.dirname(folder) for folder in listed} - listed
+    return [os.path.join(folder, name) for folder in sorted(above) for name in _NAMING_MODELS]
+
+
+def drop_stray(folders: list[TaskFolder], processed: Sequence[bool]) -> list[TaskFolder]:
+    """Leave out folders of nothing but broken files that are no task's: other task folders lie in them, or below."""
+    broken = {run.path for run in folders if not run.flat and not any(processed[i] for i in run.logs)}
+    if not broken:
+        return folders
+    above = _with_parents(run.path if run.flat else os.path.dirname(run.path) for run in folders)
+    return [run for run in folders if run.flat or run.path not in broken or run.path not in above]
+
+
+def empty_folders(
+    files: Sequence[str],
+    listed: Iterable[str],
+    folders: list[TaskFolder],
+    definitions: TaskDefinitions,
+    *,
+    all_folders: bool,
+) -> list[TaskFolder]:
+    """Find task folders without any log: runs that broke before one was written.
+
+    A folder counts when its name is a known task's, or when it holds nothing but what a run leaves beside its logs, has
+    a task's name and lies beside other runs; with `all_folders` every one does.
+    """
+    taken = {run.path for run in folders}
+    names = list(listed)
+    paths = dict(zip(names, absolute_paths(names), strict=True))
+    left = {folder: path for folder, path in paths.items() if path not in taken}
+    if not left:
+        return []
+    taken = _with_parents(taken)
+    filled = _folders_of([file for file in files if not file.endswith(_LEFT_BY_RUNS)])
+    filled |= {os.path.dirname(path) for path in paths.values()}
+    beside = {os.path.dirname(run.path) for run in folders if not run.flat}
+    empty = []
+    for folder, path in left.items():
+        name = os.path.basename(path)
+        bare = path not in filled and os.path.dirname(path) in beside and type_of(name, None) != "unknown"
+        if path not in taken and (all_folders or name in definitions or bare):
+            empty.append(TaskFolder(folder, path, name, False, []))
+    return empty
+
+
+def other_folders(listed: Iterable[str], folders: list[TaskFolder]) -> list[str]:
+    """List the folders that stand beside task folders, or in a flat experiment, and hold no run."""
+    experiments = {run.path if run.flat else os.path.dirname(run.path) for run in folders}
+    taken, names = {run.path for run in folders}, list(listed)
+    return [
+        folder
+        for folder, path in zip(names, absolute_paths(names), strict=True)
+        if path not in taken and os.path.dirname(path) in experiments
+    ]
+
+
+def _with_parents(paths: Iterable[str]) -> set[str]:
+    """Give paths, and all those above them."""
+    found: set[str] = set()
+    for path in paths:
+        while path not in found:
+            found.add(path)
+            path = os.path.dirname(path)
+    return found
+
+
+def _folders_of(files: Iterable[str]) -> set[str]:
+    """Give the absolute paths of the folders that files stand in."""
+    folders = {file[: file.rfind("/") + 1] for file in files}  # far fewer than files
+    return {absolute(folder[:-1] or folder) for folder in folders}

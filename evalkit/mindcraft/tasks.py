@@ -1,0 +1,176 @@
+"""What a task asks for: read from its definition, and from its id only where no definition is at hand."""
+
+import re
+from typing import Any, TypedDict
+
+from evalkit.mindcraft.format import DEFAULT_TIMEOUT, TASK_KEYS, as_int, positive_number
+
+PLAN_COMMAND = "!getCraftingPlan"
+METRICS = frozenset((
+    "total_recipe_steps", "unique_target_items", "overall_difficulty_score", "difficulty_category",
+    "max_steps_per_recipe", "blocked_agents_count",
+))  # fmt: skip
+_ROOMS = re.compile(r"materials?_(\d+)_rooms?_(\d+)")
+_BLOCKED = re.compile(r"_blocked_access_(\d+(?:_\d+)*)")
+_DEPTH = re.compile(r"_depth_(\d+)")
+_AGENTS = re.compile(r"num_agents_(\d+)")
+_ITEM = re.compile(r"_\d+_([a-z]+(?:_[a-z]+)*?)(?=_\d|_blocked_access|$)")
+_PLAN = re.compile(r"_(full|partial|no)_plan")
+# what an id holds -> the task type as the definitions name it
+_TYPES = (
+    ("construction", re.compile(r"construction|materials?_\d+_rooms?_\d+|blueprint")),
+    ("cooking", re.compile(r"cooking|hells_kitchen")),
+    ("techtree", re.compile(r"techtree|crafting")),
+    ("debug", re.compile(r"debug")),
+)
+
+
+class Facts(TypedDict):
+    """What is known of a task; None where it can't be known."""
+
+    task_type: str
+    agent_count: int | None
+    timeout: float
+    difficulty: str | None
+    n_blocked_agents: int | None
+    target_items: list[str]
+    hells_kitchen: bool
+    plan_availability: str | None
+    depth: int | None
+    max_depth: int | None
+    missing_items: list[str]
+    requires_crafting_table: bool | None
+    materials: int | None
+    rooms: int | None
+    facts_source: str
+
+
+def task_facts(task_id: str, definition: dict[str, Any] | None, type_of_path: str = "") -> Facts:
+    """Collect what a task asks for.
+
+    Parameters
+    ----------
+    task_id : str
+    definition : dict or None
+        None: the facts are read from the id, and `facts_source` says so.
+    type_of_path : str
+        The task type that the run's path names, taken where neither definition nor id tells.
+
+    Returns
+    -------
+    Facts
+        n_blocked_agents : number of agents whose recipe access is blocked (cooking); an id that names items, or begins
+            as MineCollab's do, and has no suffix for it says 0
+        target_items : items to make, sorted
+        plan_availability : ``full``, ``partial`` or ``none``, by how many agents have the plan command blocked
+        materials, rooms : levels of a construction, from its id (the definition does not name them)
+    """
+    task = definition or {}
+    task_type = type_of(task_id, definition, type_of_path)
+    construction = _ROOMS.search(task_id)
+    table = task.get("requires_ctable", task.get("requires_crafting_table"))
+    if definition is None and task_type == "techtree":
+        table = "requires_ctable" in task_id
+    difficulty = task.get("difficulty") or _mapping(task.get("difficulty_metrics")).get("difficulty_category")
+    return Facts(
+        task_type=task_type,
+        agent_count=agent_count_of(task) if definition is not None else _number(_AGENTS.search(task_id)),
+        timeout=positive_number(task.get("timeout")) or DEFAULT_TIMEOUT,
+        difficulty=difficulty if isinstance(difficulty, str) else None,
+        n_blocked_agents=_blocked_agents(task_id, definition) if task_type == "cooking" else None,
+        target_items=_items(task.get("target") if definition is not None else _items_of_id(task_id, task_type)),
+        hells_kitchen=_is_hells_kitchen(task_id, task, task_type),
+        plan_availability=_plan(task_id, definition) if task_type == "techtree" else None,
+        depth=as_int(task.get("depth")) if definition is not None else _number(_DEPTH.search(task_id)),
+        max_depth=as_int(task.get("max_depth")),
+        missing_items=_items(task.get("missing_items")),
+        requires_crafting_table=table if isinstance(table, bool) else None,
+        materials=as_int(construction[1]) if construction else None,
+        rooms=as_int(construction[2]) if construction else None,
+        facts_source="id" if definition is None else "definition",
+    )
+
+
+def type_of(task_id: str, definition: dict[str, Any] | None, type_of_path: str = "") -> str:
+    """Name the task type as definitions do (``cooking``, ``techtree``, ``construction``, …), else ``unknown``."""
+    stated = [(definition or {}).get(key) for key in ("type", "task_type")]
+    by_id = [name for name, pattern in _TYPES if pattern.search(task_id)]
+    value = next((v for v in (*stated, *by_id, type_of_path) if isinstance(v, str) and v), "unknown")
+    return type_named(value)
+
+
+def type_named(name: str) -> str:
+    """Give the task type as definitions name it; ``crafting`` is another name of ``techtree``."""
+    return "techtree" if name == "crafting" else name
+
+
+def agent_count_of(definition: dict[str, Any]) -> int | None:
+    """Read `agent_count`; None where it is missing or no positive whole number."""
+    count = as_int(definition.get("agent_count"))
+    return count if count and count > 0 else None
+
+
+def metrics_of(definition: dict[str, Any]) -> dict[str, Any]:
+    """Collect the metrics of a definition: those under ``difficulty_metrics``, and those at its top level.
+
+    At the top level these are the names of `METRICS`, and any other number or truth value that is no field of the
+    format (`TASK_KEYS`). A name that stands in both places has the value under ``difficulty_metrics``.
+    """
+    top = {
+        name: value
+        for name, value in definition.items()
+        if name in METRICS or (isinstance(value, (int, float)) and name not in TASK_KEYS)
+    }
+    return {**top, **_mapping(definition.get("difficulty_metrics"))}
+
+
+def _blocked_agents(task_id: str, definition: dict[str, Any] | None) -> int | None:
+    if definition is None:
+        match = _BLOCKED.search(task_id)
+        if match:
+            return len(set(match[1].split("_")))
+        says_none = task_id.startswith("multiagent_cooking") or _ITEM.search(task_id) or "hells_kitchen" in task_id
+        return 0 if says_none and "blocked_access" not in task_id else None
+    blocked = definition.get("blocked_access_to_recipe")
+    if blocked is None:
+        return 0
+    return len({str(agent) for agent in blocked}) if isinstance(blocked, list) else None
+
+
+def _plan(task_id: str, definition: dict[str, Any] | None) -> str | None:
+    if definition is None:
+        match = _PLAN.search(task_id)
+        return {"full": "full", "partial": "partial", "no": "none"}[match[1]] if match else None
+    blocked = definition.get("blocked_actions")
+    if blocked is None:
+        return "full"
+    if not isinstance(blocked, dict):
+        return None
+    without = sum(isinstance(actions, list) and PLAN_COMMAND in actions for actions in blocked.values())
+    agents = max(agent_count_of(definition) or 0, len(blocked))
+    return "full" if without == 0 else "none" if without >= agents else "partial"
+
+
+def _is_hells_kitchen(task_id: str, task: dict[str, Any], task_type: str) -> bool:
+    """Each agent holds the other's recipe: named in the id or, where ids fail, targets given as a list."""
+    return "hells_kitchen" in task_id or (task_type == "cooking" and isinstance(task.get("target"), list))
+
+
+def _items(target: Any) -> list[str]:
+    if isinstance(target, str):
+        return [target]
+    if isinstance(target, (dict, list)):
+        return sorted({item for item in target if isinstance(item, str)})
+    return []
+
+
+def _items_of_id(task_id: str, task_type: str) -> list[str]:
+    return _ITEM.findall(task_id) if task_type == "cooking" else []
+
+
+def _mapping(value: Any) -> dict:
+    return value if isinstance(value, dict) else {}
+
+
+def _number(match: re.Match | None) -> int | None:
+    return as_int(match[1]) if match else None

@@ -1,0 +1,194 @@
+"""What was said in a run: transcripts of agents' logs, and frames of all messages and commands."""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from evalkit.io import BrokenFileError, SourceError, decode_json, frame_of, is_url, plain, read_files
+from evalkit.kinds import Transcript, Turn, read_transcript
+from evalkit.mindcraft.agent_log import AgentOutcome, read_log
+from evalkit.mindcraft.final_messages import read_final
+from evalkit.mindcraft.format import ANYTHING, EVENT, NEARLY_FINAL, name_and_number
+from evalkit.mindcraft.table import LAZY_TABLES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_COMMAND = re.compile(r"(?<![\w!])(![A-Za-z]\w*)(?:\(([^()\n]*)\))?")
+
+
+def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript:
+    """Make the transcript of one log, or of all logs of a run, one behind the other.
+
+    Raises
+    ------
+    SourceError
+        Where a file is broken, or holds no list of turns.
+    """
+    facts, turns = [], []
+    for path in paths:
+        data = read(path)
+        agent, _ = name_and_number(path)
+        own = _turns(path, data)
+        outcome = read_log(path, data)
+        facts += [f"agent {agent}"] * (len(paths) > 1) + _facts(outcome, len(own))
+        actor = f"{agent}, " if len(paths) > 1 else ""
+        turns += [Turn(f"{actor}{role}", role, content, _marks(role, content)) for role, content in own]
+    title = paths[0] if len(paths) == 1 else os.path.dirname(paths[0])
+    return Transcript(title, facts, turns)
+
+
+def conversation(path: str | os.PathLike, last: int | None = None, width: int | None = 2000) -> str:
+    """Write a log as plain text: outcome, flags, then its turns, the final message marked.
+
+    Parameters
+    ----------
+    path : str or path
+    last : int, optional
+        Only so many turns, from the end.
+    width : int, optional
+        Characters kept of each turn; None for all.
+
+    Returns
+    -------
+    str
+        Free of control characters; only a turn's first line begins at the margin, so that no turn can pass for two.
+
+    Raises
+    ------
+    SourceError
+        Where the file is missing, broken, a folder, or holds no list of turns.
+    """
+    return read_transcript(transcript, path).text(last, width)
+
+
+def show_conversations(runs: "pd.DataFrame", agents: "pd.DataFrame", last: int = 15, limit: int = 60) -> None:
+    """Show the end of every run's conversations in a notebook, each run folded under its title.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        The runs to show, as `failed_runs` gives them.
+    agents : DataFrame
+        All agent logs, as `agents_df` gives them.
+    last : int
+        Turns of each agent.
+    limit : int
+        At most so many runs; a line says how many were left out.
+    """
+    from evalkit.display import show_details, show_text
+
+    logs = agents.groupby("run_id")["source"].apply(list).to_dict()
+    shown = [(run, logs.get(run["run_id"], [])) for run in runs.head(limit).to_dict("records")]
+    named = [file for _, files in shown for file in files]
+    if named and not any(is_url(file) or os.path.exists(file) for file in named):
+        show_text(
+            f"The logs are not where they were read ({plain(named[0])} and all others): there is nothing to show."
+        )
+        return
+    for run, files in shown:
+        title = f"{run['task_id']}, repetition {run['repetition']}: {run['overall_completion_status']}"
+        show_details(title, "\n".join(_or_reason(file, last) for file in files) or "No agent log in this folder.")
+    if len(runs) > limit:
+        show_text(f"{len(runs) - limit} more runs are not shown.")
+    if not len(runs):
+        show_text("No runs of this kind.")
+
+
+def messages_frame(agents: "pd.DataFrame") -> "pd.DataFrame":
+    """Read all messages of logs: a row per turn, with the columns of `LAZY_TABLES`."""
+    rows = [
+        (log, turn, role, content, ", ".join(_marks(role, content or "")))
+        for log, turns in _all_turns(agents)
+        for turn, (role, content) in enumerate(turns)
+    ]
+    return _frame("messages", agents, rows)
+
+
+def commands_frame(agents: "pd.DataFrame") -> "pd.DataFrame":
+    """Read all commands in the agents' own turns: a row per command, with the columns of `LAZY_TABLES`."""
+    rows = [
+        (log, turn, match[1], match[2])
+        for log, turns in _all_turns(agents)
+        for turn, (role, content) in enumerate(turns)
+        if role == "assistant" and "!" in (content or "")
+        for match in _COMMAND.finditer(content or "")
+    ]
+    return _frame("commands", agents, rows)
+
+
+def _frame(name: str, agents: "pd.DataFrame", rows: list[tuple]) -> "pd.DataFrame":
+    """Make a frame of rows that begin with the place of their log."""
+    columns = LAZY_TABLES[name]
+    ids = [column.name for column in columns if column.name in agents]
+    of_log, *values = zip(*rows, strict=True) if rows else ((),) * (len(columns) - len(ids) + 1)
+    own = [column.name for column in columns if column.name not in ids]
+    taken: dict[str, Any] = {column: agents[column].take(of_log) for column in ids}
+    return frame_of(taken | dict(zip(own, values, strict=True)), columns)
+
+
+def _all_turns(agents: "pd.DataFrame") -> Iterator[tuple[int, list[tuple[str, str | None]]]]:
+    """Read logs again, and give the place of each with its turns; those that can't be read have none."""
+    for log, (_, data) in enumerate(read_files(agents["source"].tolist())):
+        if isinstance(data, OSError):
+            continue
+        try:
+            turns = _decode(data)
+        except BrokenFileError:
+            continue
+        yield log, [(role, content) for role, content in map(_role_and_content, turns)]
+
+
+def _decode(data: bytes) -> list:
+    value, _ = decode_json(data, ANYTHING)
+    turns = value.get("turns") if isinstance(value, dict) else value
+    if not isinstance(turns, list):
+        raise BrokenFileError("no agent log: no list of turns in it")
+    if turns and all(isinstance(turn, dict) and not turn.keys() & {"role", "content"} for turn in turns):
+        raise BrokenFileError("no agent log: nothing in it has a role or a content")
+    return turns
+
+
+def _role_and_content(turn: object) -> tuple[str, str | None]:
+    if not isinstance(turn, dict):
+        return "(no turn)", None
+    content = turn.get("content")
+    return str(turn.get("role")), content if isinstance(content, str) else None
+
+
+def _turns(path: str, data: bytes) -> list[tuple[str, str]]:
+    """Read the turns of a log as (role, content); content that is no text is shown as JSON-like text."""
+    try:
+        turns = _decode(data)
+    except BrokenFileError as error:
+        raise SourceError(f"{path}: {error}") from error
+    return [(role, _in_words(turn) if content is None else content) for turn in turns for role, content in [_role_and_content(turn)]]
+
+
+def _in_words(turn: object) -> str:
+    return f"(no text: {turn.get('content')!r})" if isinstance(turn, dict) else repr(turn)
+
+
+def _facts(outcome: AgentOutcome, turns: int) -> list[str]:
+    score = "none" if outcome["raw_score"] is None else f"{outcome['raw_score']:g}"
+    facts = [f"status {outcome['completion_status']}", f"score {score}", f"{turns} turns"]
+    return facts + [f"flags: {' '.join(outcome['flags'])}"] * bool(outcome["flags"]) + outcome["parsing_errors"]
+
+
+def _marks(role: str, content: str) -> tuple[str, ...]:
+    if role != "system":
+        return ()
+    if read_final(content):
+        return ("final message",)
+    if NEARLY_FINAL.search(content):
+        return ("nearly a final message",)
+    match = EVENT.search(content)
+    return (match.lastgroup or "",) if match else ()
+
+
+def _or_reason(path: str, last: int) -> str:
+    try:
+        return conversation(path, last)
+    except SourceError as error:
+        return f"{error}\n"

@@ -1,0 +1,169 @@
+"""From records of histories to frames: every record is normalised once and judged once, by the user's options."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from evalkit.io import absolute, frame, paused_gc, unescape_surrogates
+from evalkit.kinds import Assembled, Records, run_ids
+from evalkit.steps.evaluate import evaluate_history, judged
+from evalkit.steps.findings import summarise
+from evalkit.steps.format import CRITICAL, DEFAULTS, SILENT, Options, StepRecord, cell_type_of, count, function_of
+from evalkit.steps.records import History, histories_of, time_of
+from evalkit.steps.table import CHECKS, FLAGS, IDS, RUNS, STEPS
+from evalkit.steps.trajectory import find_loops, plan_adherence
+from evalkit.steps.values import to_jsonable
+from evalkit.steps.workflow import simulate_routing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STATUS_OF_ROUTE = {"complete": "completed", "abort": "aborted", "continue": "unfinished"}
+_FROM_CHECK = tuple(column.name for column in CHECKS[len(IDS) :])
+_FROM_EVALUATION = (
+    "attempt",
+    "success",
+    "verdict",
+    "silent_failure",
+    "silent_failure_reason",
+    "critical_failure",
+    "result_type",
+    "truncated",
+    "data_completeness",
+)
+
+
+@paused_gc()
+def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
+    """Make the frames of runs (a history each), steps and checks, and the histories themselves.
+
+    Parameters
+    ----------
+    records : Records
+    options : mapping
+        options, as for `load`.
+    """
+    histories = [judged(history) for history in read_histories(records, options.get("options") or DEFAULTS)]
+    return Assembled(frames_of(histories), more={"histories": histories})
+
+
+def frames_of(histories: Sequence[History]) -> "dict[str, pd.DataFrame]":
+    """Make the frames of judged histories."""
+    ids = run_ids("steps", [absolute(h.source) for h in histories], [h.thread for h in histories])
+    steps = [row for history in histories for row in _step_rows(history)]
+    return {
+        "runs": frame([{"run_id": id_, **_run_row(h)} for id_, h in zip(ids, histories, strict=True)], RUNS),
+        "steps": frame([step for step, _ in steps], STEPS),
+        "checks": frame([check for _, checks in steps for check in checks], CHECKS),
+    }
+
+
+def read_histories(records: Records, options: Options = DEFAULTS) -> list[History]:
+    """Give the histories that records hold, normalised, each with a label of its own."""
+    return histories_of(_rows(records, "histories", "plan"), _rows(records, "steps", "entry"), options)
+
+
+def _rows(records: Records, table: str, column: str) -> Iterator[tuple[str, str, Any]]:
+    columns = (records.tables[table][name].to_pylist() for name in ("source", "thread", column))
+    return ((unescape_surrogates(source), thread, value) for source, thread, value in zip(*columns, strict=True))
+
+
+def _step_rows(history: History) -> Iterator[tuple[dict, list[dict]]]:
+    """Give the row of each step, and those of its checks."""
+    evaluations = evaluate_history(history)
+    for position, (record, evaluation) in enumerate(zip(history.records, evaluations, strict=True)):
+        ids = {
+            "history": history.label,
+            "source": history.source,
+            "thread": history.thread,
+            "position": position,
+            "step_index": record["step_index"],
+            "function_name": function_of(record),
+        }
+        checks = [ids | {name: check.get(name) for name in _FROM_CHECK} for check in evaluation["checks"]]
+        yield ids | _step_row(record, evaluation, history.options), checks
+
+
+def _step_row(record: StepRecord, evaluation: Mapping[str, Any], options: Options) -> dict[str, Any]:
+    step, cut = record["step"], record["result_metadata"].get("truncated")
+    original = count(cut[0]) if isinstance(cut, (list, tuple)) and cut else None
+    has_result = evaluation["verdict"] in ("success", SILENT) and record["result"] is not None
+    stored = len(record["result"]) if isinstance(record["result"], str) else None
+    summary = summarise(record, evaluation["silent_failure_reason"], options) if has_result else None
+    texts = {
+        key: None if step.get(key) is None else str(step[key]) for key in ("step_type", "description", "skip_reason")
+    }
+    return {
+        **{key: evaluation.get(key) for key in _FROM_EVALUATION},
+        **texts,
+        "cell_type": cell_type_of(record),
+        "error_category": evaluation.get("failure_evaluation", {}).get("error_category"),
+        "error_type": record["error_type"],
+        "error": record["error"],
+        "stored_length": stored,
+        "original_length": original if cut else stored,
+        "discovery_status": evaluation.get("process_cells_evaluation", {}).get("discovery_status"),
+        "total_significant": count(evaluation.get("enrichment_evaluation", {}).get("total_significant_pathways")),
+        "summary": summary,
+        "result_summary": record["result_summary"] or None,
+        "parameters": json.dumps(to_jsonable(step["parameters"]), sort_keys=True, ensure_ascii=False),
+        "timestamp": record["timestamp"],
+        "shape": record["shape"],
+    }
+
+
+def _run_row(history: History) -> dict[str, Any]:
+    """Make the row of a history; what is left out is not known of any."""
+    evaluations = evaluate_history(history)
+    verdicts = Counter(evaluation["verdict"] for evaluation in evaluations)
+    failures = verdicts["failure"] + verdicts[CRITICAL]
+    n = verdicts["success"] + verdicts[SILENT] + failures
+    counts = {"loops": len(find_loops(history)), "cut": sum(evaluation["truncated"] for evaluation in evaluations)}
+    status = _status(history)
+    times = [time for record in history.records if (time := time_of(record))]
+    raised = {
+        "no_steps": not evaluations,
+        "silent_failures": verdicts[SILENT],
+        "critical_failures": verdicts[CRITICAL],
+        "loops": counts["loops"],
+        "cut_results": counts["cut"],
+        "unknown_outcomes": verdicts["unknown"],
+    }
+    return {
+        "kind": "steps",
+        "source": history.source,
+        "model_name": "unknown",
+        "status": status,
+        "score": verdicts["success"] / n if n else None,
+        "is_successful": _is_successful(history, status),
+        "started": min(times, default=None),
+        "duration": (max(times) - min(times)).total_seconds() if len(times) > 1 else None,
+        "turns": len(evaluations),
+        "flags": [flag for flag in FLAGS if raised[flag]],
+        "thread": history.thread,
+        "history": history.label,
+        "records": len(evaluations),
+        "judged": n,
+        "reported": verdicts["success"] + verdicts[SILENT],
+        "confirmed": verdicts["success"],
+        "silent_failures": verdicts[SILENT],
+        "failures": failures,
+        **counts,
+    }
+
+
+def _status(history: History) -> str | None:
+    """Say how the workflow's routers would have ended the run; None of a history without records."""
+    reached = [row for row in simulate_routing(history) if row["reached"]]
+    if not reached:
+        return None
+    return STATUS_OF_ROUTE[reached[-1]["from_step_evaluator"] or reached[-1]["from_executor"]]
+
+
+def _is_successful(history: History, status: str | None) -> bool | None:
+    """Say whether every planned step that was not skipped succeeded; None without a plan, and of an unfinished run."""
+    ended = {step.status for step in plan_adherence(history)} - {"skipped"}
+    if not ended or status in (None, "unfinished") or "unknown" in ended:
+        return None
+    return ended == {"success"}

@@ -1,0 +1,66 @@
+"""A kind of log of one's own: quiz sheets, one JSON file per run with the questions that a model answered.
+
+    {"model": "beta", "quiz": "capitals", "seconds": 12.5,
+     "answers": [{"question": "France?", "answer": "Paris", "correct": true}, …]}
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from evalkit.io import Column
+from evalkit.kinds import LogKind, Parsed, Transcript, Turn, run_columns
+
+RUNS = (  # common columns of runs that a sheet tells, and two of its own
+    Column("model_name", "str", "the model that answered"),
+    Column("task_id", "str", "name of the quiz"),
+    Column("score", "float", "share of correct answers", "share"),
+    Column("is_successful", "bool?", "all answers are correct"),
+    Column("duration", "float", "how long it took", "seconds"),
+    Column("turns", "int?", "questions", "count"),
+    Column("correct", "int", "correct answers", "count"),
+)
+ANSWERS = (
+    Column("question", "str", "what was asked"),
+    Column("answer", "str", "what the model said"),
+    Column("is_correct", "bool", "whether that is right"),
+)
+
+
+def parse(path: str, data: bytes | OSError) -> Parsed:
+    """Say what one file says; whatever stands in it, this never raises."""
+    if isinstance(data, OSError):
+        return Parsed("failed", f"{type(data).__name__}: {data.strerror}")
+    try:
+        sheet = json.loads(data)
+        answers = [(a["question"], a["answer"], bool(a["correct"])) for a in sheet["answers"]]
+        names = str(sheet["model"]), str(sheet["quiz"])
+    except (ValueError, KeyError, TypeError) as error:
+        return Parsed("failed", f"{type(error).__name__}: {error}")
+    correct = sum(right for *_, right in answers)
+    score = correct / len(answers) if answers else None
+    run = (*names, score, correct == len(answers), sheet.get("seconds"), len(answers), correct)
+    return Parsed("used", rows={"runs": [run], "answers": answers})
+
+
+def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript:
+    """Tell question by question what happened."""
+    sheet: dict[str, Any] = json.loads(read(paths[0]))
+    turns = []
+    for answer in sheet["answers"]:
+        turns.append(Turn("quiz", "user", answer["question"]))
+        turns.append(Turn(sheet["model"], "assistant", answer["answer"], () if answer["correct"] else ("wrong",)))
+    return Transcript(paths[0], [sheet["quiz"], sheet["model"]], turns)
+
+
+KIND = LogKind(
+    name="quiz",
+    title="quiz sheet",
+    summary="Answers of quiz sheets.",
+    records={"runs": RUNS, "answers": ANSWERS},
+    tables={"runs": run_columns(RUNS[-1]), "answers": (Column("source", "str", "path of the sheet"), *ANSWERS)},
+    parse=parse,
+    accepts=lambda path: "" if path.endswith(".json") else "not a JSON file by its name",
+    recognises=lambda head: "quiz sheet" if b'"quiz"' in head and b'"answers"' in head else "",
+    transcript=transcript,
+)

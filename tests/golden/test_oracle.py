@@ -1,0 +1,225 @@
+"""What the sample reports say, computed once more from the sample logs in a few plain lines, without evalkit.
+
+The sample logs are made up, so that their layout is known: `runs` reads them as a person would.
+"""
+
+import csv
+import io
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.golden.record import EXPECTED, ROOT
+
+SAMPLES = ROOT / "evalkit" / "samples"
+TASKS = {
+    task: entry
+    for path in sorted((SAMPLES / "mindcraft" / "tasks").glob("*.json"))
+    for task, entry in json.loads(path.read_text()).items()
+}
+FINAL = re.compile(r"Task ended with score : ([\d.]+)")
+SUCCESS = re.compile(r"Task successful(?: ended with code : \d+)?|Task completed(?:, exiting)?")
+
+
+class Run(NamedTuple):
+    """A run of the samples: who ran what, and the highest score of its agents (None: no score)."""
+
+    model: str
+    task: str
+    score: float | None
+
+    @property
+    def kind(self) -> str:
+        return TASKS[self.task]["type"] if self.task in TASKS else "cooking"
+
+    @property
+    def is_success(self) -> bool:
+        return self.score == (100 if self.kind == "construction" else 1)
+
+    @property
+    def is_hells_kitchen(self) -> bool:
+        return "hells_kitchen" in self.task
+
+
+def score_of(log: bytes) -> float | None:
+    try:
+        turns = json.loads(log)["turns"]
+    except (ValueError, KeyError):
+        return None
+    for text in (turn["content"].strip() for turn in turns if turn["role"] == "system"):
+        if match := FINAL.fullmatch(text):
+            return float(match[1])
+        if SUCCESS.fullmatch(text):
+            return 1.0
+    return None
+
+
+def model_of(folder: Path) -> str:
+    place = folder.relative_to(SAMPLES / "mindcraft" / "runs").parts
+    names = {"alder": "alder-large", "exp": "cedar-8b-sft", "small-models": "dogwood-8b"}
+    return next((name for start, name in names.items() if place[0].startswith(start)), "birch-lab/birch-70b")
+
+
+# the samples' maker put another run's log into this one, whose agents so started ten minutes apart
+STALE = ("birch_cooking", "multiagent_cooking_1_baked_potato_1_bread", "0")
+
+
+def runs() -> list[Run]:
+    """Read the sample runs, but for the one that holds a stale copy."""
+    found: dict[tuple[Path, str], list[bytes]] = defaultdict(list)
+    for path in sorted((SAMPLES / "mindcraft" / "runs").rglob("*.json")):
+        if "profile" not in path.name:
+            repetition = "0" if path.name.startswith("agent_") else path.stem.rpartition("_")[2]
+            found[path.parent, repetition].append(path.read_bytes())
+    read = []
+    for (folder, repetition), logs in found.items():
+        if (folder.parent.name, folder.name, repetition) != STALE:
+            scores = [score for log in logs if (score := score_of(log)) is not None]
+            read.append(Run(model_of(folder), folder.name, max(scores, default=None)))
+    return read
+
+
+RUNS = runs()
+
+
+def report(name: str) -> str:
+    return (EXPECTED / "reports" / f"{name}.txt").read_text()
+
+
+def headline(name: str) -> dict[str, str]:
+    """The first headline of a report: its label, then estimate, low, high, n, …"""
+    line = report(name).partition("## headline\n")[2].partition("\n")[0]
+    label, _, values = line.rpartition(": estimate ")
+    return {"label": label} | dict(pair.split(" ", 1) for pair in f"estimate {values}".split(", ") if " " in pair)
+
+
+def published(name: str, table: str) -> list[dict[str, str]]:
+    text = report(name).partition(f"## publish\nname: {table}\n")[2].partition("\n\n")[0]
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def close(text: str, value: float) -> bool:
+    return float(text) == pytest.approx(value, rel=1e-4)
+
+
+def share(chosen: list[Run]) -> float:
+    return sum(run.is_success for run in chosen) / len(chosen)
+
+
+@pytest.mark.parametrize("model", ["alder-large", "birch-70b", "cedar-8b-sft", "dogwood-8b"])
+def test_the_overview_s_headline_and_statuses(model):
+    own = [run for run in RUNS if run.model.endswith(model)]
+    found = headline(f"model_overview/{model}")
+    assert close(found["estimate"], share(own))
+    assert int(found["n"]) == len(own)
+    (row,) = (row for row in published(f"model_overview/{model}", "models") if row["model_name"].endswith(model))
+    assert int(row["SUCCESS"]) == sum(run.is_success for run in own)
+    assert int(row["n_without_score"]) == sum(run.score is None for run in own)
+
+
+@pytest.mark.parametrize(("name", "items"), [("all_models", ()), ("three_items", ("bread", "cake", "golden_apple"))])
+def test_the_headline_of_cooking_and_its_table(name, items):
+    def is_chosen(run: Run) -> bool:
+        targets = TASKS.get(run.task, {}).get("target", run.task)
+        return run.kind == "cooking" and not run.is_hells_kitchen and (not items or any(i in targets for i in items))
+
+    cooking = [run for run in RUNS if is_chosen(run)]
+    found = headline(f"cooking_blocked_agents/{name}")
+    assert close(found["estimate"], share(cooking))
+    assert int(found["n"]) == len(cooking)
+    groups = defaultdict(list)
+    for run in cooking:
+        blocked = TASKS[run.task]["blocked_access_to_recipe"] if run.task in TASKS else []
+        groups[run.model, str(len(blocked))].append(run)
+    table = published(f"cooking_blocked_agents/{name}", "cooking_by_blocked")
+    assert {(row["model_name"], row["n_blocked_agents"]) for row in table} == set(groups)
+    for row in table:
+        own = groups[row["model_name"], row["n_blocked_agents"]]
+        assert int(row["n"]) == len(own)
+        assert close(row["estimate"], share(own))
+
+
+def test_the_comparison_s_models_pairs_and_cooking_and_crafting():
+    table = published("model_comparison/all_models", "models")
+    for row in table:
+        own = [run for run in RUNS if run.model == row["model_name"]]
+        assert (int(row["n"]), close(row["estimate"], share(own))) == (len(own), True)
+    best = max({run.model for run in RUNS}, key=lambda model: share([run for run in RUNS if run.model == model]))
+    assert best in headline("model_comparison/all_models")["label"]
+    for row in published("model_comparison/all_models", "pairs"):
+        means = []
+        for model in (row["model_a"], row["model_b"]):
+            tasks = sorted((run for run in RUNS if run.model == model), key=lambda run: run.task)
+            means.append({task: share(list(own)) for task, own in groupby(tasks, key=lambda run: run.task)})
+        shared = means[0].keys() & means[1].keys()
+        assert int(row["n_tasks"]) == len(shared)
+        assert close(row["estimate"], sum(means[0][task] - means[1][task] for task in shared) / len(shared))
+    text = report("model_comparison/all_models")
+    for kind, title in (("cooking", "Cooking success"), ("techtree", "Crafting success")):
+        figure = text.partition(f"## show_figure\ncaption: {title}, with published")[2].partition("\n\n")[0]
+        drawn = {float(x) for x in re.findall(r"line: \((\S+), [\d.-]+\)\n", figure)}
+        for model in {run.model for run in RUNS}:
+            own = [run for run in RUNS if run.model == model and run.kind == kind]
+            assert any(x == pytest.approx(share(own), rel=1e-4) for x in drawn), (title, model)
+
+
+WEIGHTS = {"easy": 1.0, "medium": 2.5, "hard": 5.0}
+
+
+def episodes() -> Iterator[dict[str, Any]]:
+    for path in sorted((SAMPLES / "crafter").glob("*.json")):
+        trace = json.loads(path.read_text())
+        config = next(e["data"] for e in trace["session_metadata"] if e["metadata_type"] == "episode_config")
+        hooks = [hook for event in trace["event_history"] for hook in event.get("event_metadata") or []]
+        score = -0.05 * sum(hook["hook_name"] == "invalid_action" for hook in hooks)
+        for tier, weight in WEIGHTS.items():
+            own = [hook for hook in hooks if hook["hook_name"] == f"{tier}_achievement"]
+            score += weight * sum(len(hook["data"]["achievements"]) for hook in own)
+        names = {n for h in hooks for n in (h.get("data") or {}).get("achievements") or []}
+        yield {"model": config["model_name"], "difficulty": config["difficulty"], "score": score, "names": names}
+
+
+@pytest.mark.parametrize(
+    ("name", "is_chosen"),
+    [
+        ("every_model", lambda episode: True),
+        ("easy_worlds", lambda episode: episode["difficulty"] == "easy"),
+        ("scripted_policies", lambda episode: episode["model"].startswith("scripted-")),
+    ],
+)
+def test_crafter_s_headline_scores_and_achievements(name, is_chosen):
+    chosen = [episode for episode in episodes() if is_chosen(episode)]
+    means = {}
+    for row in published(f"crafter_scores/{name}", "scores"):
+        own = [episode["score"] for episode in chosen if episode["model"] == row["model_name"]]
+        means[row["model_name"]] = sum(own) / len(own)
+        assert int(row["n"]) == len(own)
+        assert close(row["estimate"], means[row["model_name"]])
+    assert set(means) == {episode["model"] for episode in chosen}
+    found = headline(f"crafter_scores/{name}")
+    assert found["label"].endswith(max(means, key=means.__getitem__))
+    assert close(found["estimate"], max(means.values()))
+    for row in published(f"crafter_scores/{name}", "achievement_rates"):
+        own = [row["achievement"] in episode["names"] for episode in chosen if episode["model"] == row["model_name"]]
+        assert close(row["estimate"], sum(own) / len(own))
+
+
+def test_the_steps_headline_and_verdicts():
+    records = json.loads((SAMPLES / "steps" / "typed.json").read_text())
+    judged = [record for record in records if record["result_type"] != "skipped"]
+    empty = [r for r in judged if r["success"] and not r["result"]]  # an analysis that left nothing
+    no_plot = [r for r in judged if r["success"] and "not available" in str(r["result"])[:200]]
+    confirmed = sum(r["success"] for r in judged) - len(empty) - len(no_plot)
+    found = headline("step_evaluation/sample-first-run")
+    assert int(found["n"]) == len(judged)
+    assert close(found["estimate"], confirmed / len(judged))
+    verdicts = Counter(row["verdict"] for row in published("step_evaluation/sample-first-run", "steps"))
+    assert verdicts["success"] == confirmed
+    assert verdicts["silent failure"] == len(empty) + len(no_plot)
+    assert verdicts["skipped"] == len(records) - len(judged)

@@ -1,0 +1,69 @@
+"""docs/mindcraft.md holds every column and flag of the code; ``python -m tests.mindcraft.test_docs`` writes them."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from evalkit import mindcraft
+from evalkit.mindcraft import analysis
+from evalkit.mindcraft.format import CompletionStatus
+from evalkit.mindcraft.originals import COMMIT
+from evalkit.mindcraft.table import AGENT_COLUMNS, FLAGS, LOG_FLAGS, RUN_COLUMNS
+
+PATH = Path(__file__).parents[2] / "docs/mindcraft.md"
+KINDS = {"str": "text", "int": "whole number", "int?": "whole number?", "float": "number", "bool": "truth value",
+         "bool?": "truth value?", "object": "list"}  # fmt: skip
+
+
+def _rows(*rows: tuple) -> str:
+    head, *rest = rows
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ("---",) * len(head), *rest))
+
+
+def _columns(columns) -> str:
+    plain = [c for c in columns if not c.name.startswith("flag_")]
+    head = ("column", "kind", "unit", "meaning")
+    return _rows(head, *((f"`{c.name}`", KINDS[c.dtype], c.unit, c.meaning) for c in plain))
+
+
+TABLES = {
+    "flags": _rows(
+        ("flag", "of", "meaning"),
+        *((f"`{name}`", "logs and runs" if name in LOG_FLAGS else "runs", text) for name, text in FLAGS.items()),
+    ),
+    "runs": _columns(RUN_COLUMNS),
+    "agents": _columns(AGENT_COLUMNS),
+}
+
+
+def with_tables(text: str) -> str:
+    """Put the tables between their marks."""
+    for name, table in TABLES.items():
+        text = re.sub(
+            rf"(<!-- {name} -->\n).*?(<!-- end -->)", lambda m, t=table: f"{m[1]}{t}\n{m[2]}", text, flags=re.S
+        )
+    return text
+
+
+def test_the_tables_of_columns_and_flags_are_those_of_the_code():
+    text = PATH.read_text(encoding="utf-8")
+    assert with_tables(text) == text
+
+
+@pytest.mark.parametrize("name", [str(status) for status in CompletionStatus])
+def test_every_status_is_explained(name):
+    assert f"| {name} | " in PATH.read_text(encoding="utf-8")
+
+
+def test_every_analysis_that_is_named_is_there_and_so_is_the_commit():
+    text = PATH.read_text(encoding="utf-8")
+    for name in re.findall(r"`analysis\.(\w+)", text):
+        assert hasattr(analysis, name), name
+    for name in re.findall(r"`(load|aggregate_\w+|extract_\w+|analyze_\w+)\(?", text.partition("| there")[0]):
+        assert hasattr(mindcraft, name), name
+    assert COMMIT in text
+
+
+if __name__ == "__main__":
+    PATH.write_text(with_tables(PATH.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,398 @@
+"""Exact values of what reports show, counted by hand on small folders of runs."""
+
+import json
+import re
+import time
+
+import pandas as pd
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from evalkit.cli import main
+from evalkit.io import SourceError
+from evalkit.mindcraft import aggregate_results_to_dataframe, analysis, figures, runs_df
+from evalkit.mindcraft.follow import Following
+from tests.golden.record import record_report
+from tests.mindcraft.builders import SCORE, log, task, write_all
+
+PLAN = "!getCraftingPlan"
+
+
+def crafting(plan: str, depth: int, missing: bool = False, table: bool = False) -> dict:
+    blocked = {"full": [[], []], "partial": [[PLAN], []], "none": [[PLAN], [PLAN]]}[plan]
+    actions = {str(agent): names for agent, names in enumerate(blocked)}
+    items = ["stick"] if missing else []
+    return task("techtree", depth=depth, blocked_actions=actions, missing_items=items, requires_ctable=table)
+
+
+# id: definition and score
+CRAFTED = {
+    "full_0": (crafting("full", 0), 1), "full_0_missing_item": (crafting("full", 0, missing=True), 0),
+    "full_0_by_id_missing": (crafting("full", 0), 0), "full_1": (crafting("full", 1), 1),
+    "partial_0": (crafting("partial", 0, table=True), 0), "partial_2": (crafting("partial", 2), 1),
+    "none_0": (crafting("none", 0), 1), "none_0_missing": (crafting("none", 0, missing=True), 1),
+    "none_0_missing_too": (crafting("none", 0, missing=True), 0), "none_1_missing": (crafting("none", 1, True), 1),
+    "none_2": (crafting("none", 2), 0),
+}  # fmt: skip
+GROUPS = {
+    "all": (11, 6), "base (full plan, depth 0)": (1, 1), "base without plan (items missing too)": (2, 1),
+    "missing items": (5, 2), "full plan": (4, 2), "partial plan": (2, 1), "no plan": (5, 3), "depth 0": (7, 3),
+    "depth 1": (2, 2), "depth 2": (2, 1), "high depth (1 or 2)": (4, 3), "needs a crafting table": (1, 0),
+}  # fmt: skip
+
+
+def test_crafting_groups_follow_the_definitions_of_minecollab(tmp_path):
+    files = {f"x/m/{task_id}/agent_0.json": score for task_id, (_, score) in CRAFTED.items()}
+    runs = runs_df(write_all(tmp_path, files), {task_id: definition for task_id, (definition, _) in CRAFTED.items()})
+    table = analysis.crafting_groups(runs)
+    counts = zip(table["n"], (table["n"] * table["estimate"]).round(), strict=True)
+    assert dict(zip(table["group"], counts, strict=True)) == GROUPS
+    assert set(table["group"]) == set(GROUPS)
+
+
+COOKS = {
+    **{f"free_{i}": (task(target={"bread": 1}, blocked_access_to_recipe=[]), i < 2) for i in range(5)},
+    **{f"two_{i}": (task(target={"cake": 1}, blocked_access_to_recipe=["0", "1"]), i < 1) for i in range(4)},
+    **{f"kitchen_{i}": (task(target=["cake", "bread"]), True) for i in range(6)},
+}
+CRAFTS = {f"craft_{i}": (task("techtree"), i < 3) for i in range(4)}
+BUILDS = {f"materials_{i}_rooms_1": (task("construction"), score) for i, score in enumerate((100, 50, 0))}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Cooking 3 of 9, every task run twice, Hell's Kitchen 6 of 6, crafting 3 of 4, construction 100, 50, 0."""
+    root = tmp_path_factory.mktemp("values")
+    tasks = COOKS | CRAFTS | BUILDS
+    files = {f"x/m/{name}/Andy_0_0.json": float(score) for name, (_, score) in tasks.items()}
+    files |= {f"x/m/{name}/Andy_0_1.json": float(score) for name, (_, score) in COOKS.items() if "kitchen" not in name}
+    write_all(root / "runs", {name: log(f"{SCORE}{score:g}", who=name) for name, score in files.items()})
+    return write_all(root, {"tasks.json": {name: definition for name, (definition, _) in tasks.items()}})
+
+
+@pytest.fixture(scope="module")
+def runs(folder):
+    return runs_df(folder / "runs", folder / "tasks.json")
+
+
+def recorded(folder, notebook: str) -> str:
+    """All that a notebook shows of the folder."""
+    values = {"runs": str(folder / "runs"), "tasks": str(folder / "tasks.json")}
+    params = write_all(folder, {f"{notebook}/values.yaml": yaml.safe_dump(values)}) / notebook / "values.yaml"
+    return record_report(params)
+
+
+def test_the_cooking_headline_leaves_hells_kitchen_out(folder, runs):
+    main = analysis.headline(analysis.cooking(runs), "cooking")
+    assert (main["label"], main["n"], main["n_clusters"]) == ("cooking", 18, 9)
+    assert main["estimate"] == pytest.approx(1 / 3)
+    text = recorded(folder, "cooking_blocked_agents")
+    assert "## headline\ncooking success, all models: estimate 0.333333, low" in text
+    assert "n 18, n_clusters 9" in text.partition("## headline")[2].partition("\n\n")[0]
+
+
+def test_the_cooking_figure_of_the_comparison_is_of_cooking_and_the_crafting_figure_of_crafting(folder):
+    text = recorded(folder, "model_comparison")
+    for words in ("Cooking success per model. m: 50 % (", "Crafting success per model. m: 75 % ("):
+        assert f"alt: {words}" in text
+    assert "## headline\nbest: m: estimate 0.516129," in text
+    assert "alt: Mean construction score per model. m: 50 % (" in text
+
+
+def test_the_overview_shows_the_rate_of_its_model(tmp_path):
+    files = {f"runs/x/{model}/t{n}/agent_0.json": score for model, scores in {"a": (1, 0, 0, 0), "b": (1, 1, 1)}.items()
+             for n, score in enumerate(scores)}  # fmt: skip
+    root = write_all(tmp_path, {**files, "tasks.json": {f"t{n}": task() for n in range(4)}})
+    assert "## headline\nsuccess rate of a: estimate 0.25," in recorded(root, "model_overview")
+
+
+def test_what_can_be_concluded_counts_tasks_not_runs(runs):
+    for given in (runs, analysis.cooking(runs)):
+        text = analysis.conclude_blocked(given, analysis.cooking_trend(given))
+        power = "m: tasks by blocked agents: 5 with 0, 4 with 2. So few show only a difference of about 99 points"
+        assert text.splitlines()[-1] == f"{power} with 80 % power."
+
+
+def test_cooking_stands_with_overall_rows_by_model_and_by_item(runs):
+    table = analysis.cooking_table(runs)
+    rows = zip(table["n_blocked_agents"], table["n"], table["estimate"].round(3), strict=True)
+    assert list(rows) == [("0", 10, 0.4), ("2", 8, 0.25), ("overall", 18, 0.333)]
+    table = analysis.cooking_item_table(runs)
+    rows = zip(table["item"], table["n_blocked_agents"], table["n"], strict=True)
+    assert list(rows) == [("bread", "0", 10), ("bread", "overall", 10), ("cake", "2", 8), ("cake", "overall", 8)]
+    unknown = runs.assign(n_blocked_agents=runs["n_blocked_agents"].mask(runs["task_id"] == "free_0"))
+    assert analysis.cooking_table(unknown)["n_blocked_agents"].tolist() == ["0", "2", "unknown", "overall"]
+
+
+def test_construction_stands_by_task_and_model_by_material_and_by_room(runs):
+    table = analysis.construction_by_task(runs)
+    assert table.to_numpy().tolist() == [[f"materials_{i}_rooms_1", score] for i, score in enumerate((1, 0.5, 0))]
+    assert list(table) == ["task_id", "m"]
+    by_material = analysis.construction_scores(runs, ["materials", "model_name"])
+    assert by_material[["materials", "n", "estimate"]].to_numpy().tolist() == [[0, 1, 1], [1, 1, 0.5], [2, 1, 0]]
+    by_room = analysis.construction_scores(runs, ["rooms", "model_name"])
+    assert by_room[["rooms", "n", "estimate", "completed_n"]].to_numpy().tolist() == [[1, 3, 0.5, 2]]
+    both = analysis.construction_scores(runs, ["materials", "rooms", "model_name"])
+    assert both[["materials", "rooms"]].to_numpy().tolist() == [[0, 1], [1, 1], [2, 1]]
+
+
+@pytest.mark.parametrize("function", ["success_by", "overview", "cooking_by_blocked", "crafting_by_plan"])
+def test_grouped_frames_hold_the_rate_under_the_name_success_rate_too(runs, function):
+    table = getattr(analysis, function)(runs)
+    assert len(table)
+    assert table["success_rate"].tolist() == table["estimate"].tolist()
+
+
+def test_a_plain_mean_of_the_column_of_successes_is_the_success_rate(runs):
+    plain = runs.groupby("task_type")["overall_is_successful"].mean()
+    table = analysis.success_by(runs, "task_type").set_index("task_type")["success_rate"]
+    pd.testing.assert_series_equal(plain, table, check_names=False)
+
+
+@pytest.mark.parametrize("name", ["techtree", "crafting"])
+def test_crafting_is_another_name_of_techtree(runs, name):
+    assert len(analysis.select(runs, task_type=name)) == 4
+    assert analysis.published(name)["mean"].tolist() == [0.47, 0.17, 0.16, 0.28, 0.0]
+
+
+def test_a_layout_may_call_the_task_type_crafting(tmp_path):
+    root = write_all(tmp_path, {"crafting/m/it/Andy_0_0.json": 1})
+    runs = runs_df(root, layout="{task_type}/{model_name}/{task_id}")
+    assert runs["task_type"].tolist() == ["techtree"]
+
+
+def test_a_model_set_against_itself_is_refused(runs):
+    with pytest.raises(SourceError, match="'m' can't be its own baseline"):
+        analysis.focus(runs, "m", "m")
+
+
+NO_SCORE = "no run logged a score"
+
+
+@pytest.fixture(scope="module")
+def unscored(tmp_path_factory):
+    """Model a: 1 of 2 (one without a score); model b: nothing scored; and runs of no named model, all successes."""
+    files = {"exp_1/b/t1/Andy_0_0.json": None, "exp_1/b/t2/Andy_0_0.json": log("Task timeout reached")}
+    files |= {"exp_1/a/t1/Andy_0_0.json": 1, "exp_1/a/t2/Andy_0_0.json": None, "runs/t1/Andy_0_0.json": 1}
+    tasks = {name: task(blocked_access_to_recipe=[], target={"bread": 1}) for name in ("t1", "t2")}
+    return runs_df(write_all(tmp_path_factory.mktemp("unscored"), files), tasks)
+
+
+@pytest.mark.parametrize("function", ["success_by", "completion_by", "overview", "both_ways", "cooking_by_blocked"])
+def test_a_model_of_which_no_run_logged_a_score_has_no_rate_and_the_reason(unscored, function):
+    table = getattr(analysis, function)(unscored).set_index("model_name")
+    assert table.loc["b", ["estimate", "low", "high"]].isna().all()
+    assert (table.loc["b", "warning"], table.loc["b", "n_without_score"], table.loc["b", "n"]) == (NO_SCORE, 2, 2)
+    assert (table.loc["a", "estimate"], table.loc["a", "n"], table.loc["a", "n_without_score"]) == (0.5, 2, 1)
+    if function == "both_ways":
+        assert (table.loc["a", "scored_estimate"], table.loc["a", "scored_n"]) == (1, 1)
+        assert table.loc["b", ["scored_estimate", "scored_low"]].isna().all()
+
+
+def test_no_comparison_trend_or_pass_rate_is_made_of_a_model_without_a_score(unscored):
+    pairs = analysis.compare_models(unscored).set_index(["model_a", "model_b"])
+    assert pairs.loc[("a", "b"), "sentence"] == "Not compared: no run of b logged a score."
+    assert (pairs.loc[("a", "b"), "warning"], pairs.loc[("a", "b"), "n_tasks"]) == (NO_SCORE, 0)
+    assert pairs.loc[("a", "unknown"), "n_tasks"] == 1
+    trend = analysis.cooking_trend(unscored).set_index("model_name")
+    assert (trend.loc["b", "warning"], trend.loc["b", "n"]) == (NO_SCORE, 0)
+    assert pd.isna(trend.loc["b", "p_value"])
+    passed = analysis.pass_at(unscored, [1]).set_index("model_name")
+    assert passed["warning"]["b"] == NO_SCORE
+    assert passed["estimate"].isna().tolist() == [False, True, False]
+
+
+def test_the_best_model_has_a_name_and_a_score(unscored):
+    best = analysis.best_model(unscored)
+    assert (best["label"], best["estimate"]) == ("best: a", 0.5)
+    only_b = analysis.best_model(unscored[unscored["model_name"] == "b"])
+    assert only_b == {"label": f"no best model: {NO_SCORE}"}
+    nobody = analysis.best_model(unscored[unscored["model_name"] == "unknown"])
+    assert nobody == {"label": "no best model: no run names its model"}
+    tied = unscored.assign(model_name=unscored["model_name"].replace("unknown", "c"))
+    tied = tied[tied["overall_is_successful"]]
+    assert analysis.best_model(tied)["label"] == "best: a and c"
+
+
+def test_a_headline_without_a_score_says_why(unscored):
+    main = analysis.headline(unscored[unscored["model_name"] == "b"], "success")
+    assert main["label"] == f"success: {NO_SCORE}"
+    assert pd.isna(main["estimate"])
+    assert analysis.headline(unscored.iloc[:0], "success") == {"label": "success: no runs of this kind"}
+
+
+def test_figures_write_no_score_where_there_is_no_point(unscored):
+    axes = figures.estimates(analysis.success_by(unscored), "model_name")
+    assert [text.get_text() for text in axes.texts].count("no score") == 1
+    assert sum(len(line.get_xdata()) == 1 for line in axes.lines) == 2
+    words = figures.describe_estimates(analysis.success_by(unscored), "model_name")
+    assert "b: no score (n = 2);" in words
+    cells = figures.heatmap(analysis.cooking_by_item(unscored), "item", "model_name")
+    assert [text.get_text() for text in cells.texts] == ["50 % (2)", "no score (2)", "100 % (1)"]
+    assert len(cells.patches) == 2
+    panels = figures.by_blocked(analysis.cooking_by_blocked(unscored)).axes
+    said = {axes.get_title(): "no score" in [text.get_text() for text in axes.texts] for axes in panels}
+    assert said == {"a": False, "b": True, "unknown": False}
+
+
+def construction(tmp_path, *scores: float) -> pd.DataFrame:
+    files = {f"x/m/build_{i}/Andy_0_0.json": score for i, score in enumerate(scores)}
+    return runs_df(write_all(tmp_path, files), {f"build_{i}": task("construction") for i in range(len(scores))})
+
+
+@pytest.mark.parametrize(
+    ("scores", "words"),
+    [
+        ((1, 40), ["read as percentages", "the highest is 40"]),
+        ((1, 0.5), ["taken for fractions", "the mean is 75 %", "1 of 2 runs is a whole build", "would be 0.75 %"]),
+        ((0, 0), ["read as fractions"]),
+    ],
+)
+def test_the_scale_of_construction_is_said_in_words_with_the_other_reading(tmp_path, scores, words):
+    text = analysis.describe_scale(construction(tmp_path, *scores))
+    assert all(part in text for part in words), text
+
+
+def test_without_a_construction_score_there_is_no_scale(runs):
+    assert analysis.describe_scale(runs[runs["task_type"] == "cooking"]) == "No construction run logged a score."
+
+
+STALE = ["success_by", "completion_by", "score_by", "status_counts", "overview", "both_ways", "event_means", "pass_at",
+         "cooking_by_blocked", "cooking_by_item", "cooking_item_by_blocked", "cooking_table", "cooking_trend",
+         "cooking_item_table", "crafting_by_plan", "crafting_groups", "construction_scores", "construction_by_task",
+         "compare_models", "zero_scores", "without_score", "failed_runs", "describe_scale", "best_model"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STALE)
+def test_stale_copies_count_in_nothing(runs, name):
+    copies = runs.assign(flag_stale_copy=True, overall_is_successful=~runs["overall_is_successful"], overall_score=0.9)
+    function = getattr(analysis, name)
+    alone, mixed = function(runs), function(pd.concat([runs, copies], ignore_index=True))
+    if isinstance(alone, pd.DataFrame):
+        drop = [column for column in ("warning", "sentence") if column in alone]
+        pd.testing.assert_frame_equal(alone.drop(columns=drop), mixed.drop(columns=drop))
+        if "warning" in alone and name not in ("pass_at", "compare_models", "cooking_trend"):
+            assert mixed["warning"].str.contains(r"\d+ stale cop(?:y|ies) left out").all()
+    elif isinstance(alone, dict):
+        assert {**mixed, "warning": ""} == {**alone, "warning": ""}
+    else:
+        assert mixed == alone
+
+
+def test_a_group_of_stale_copies_only_has_no_rate_and_says_so(runs):
+    table = analysis.success_by(runs.assign(flag_stale_copy=True))
+    assert (table["n"][0], table["warning"][0]) == (0, "no run but stale copies; 31 stale copies left out")
+    assert pd.isna(table["estimate"][0])
+    assert len(analysis.stale_copies(runs.assign(flag_stale_copy=True))) == 31
+
+
+TEN = {
+    "task_id": "cook", "model_name": "m", "agent_count": 2, "task_type": "cooking", "overall_raw_score": 1.0,
+    "overall_is_successful": True, "overall_completion_status": "SUCCESS", "total_agent_logs_found": 2,
+    "agent_outcomes": [], "task_definition_metrics": {"total_recipe_steps": 4},
+}  # fmt: skip
+AGENT = {
+    "raw_score": 1.0, "completion_status": "SUCCESS", "final_system_message": f"{SCORE}1",
+    "agent_log_processed": True, "parsing_errors": ["x"], "timed_out": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("agents", [[], [AGENT], [AGENT, AGENT]])
+def test_outcomes_with_the_ten_documented_keys_are_enough(agents):
+    other = {**TEN, "overall_raw_score": None, "overall_is_successful": False, "model_name": None}
+    table = aggregate_results_to_dataframe([{**TEN, "agent_outcomes": agents}, other])
+    run = table.iloc[0]
+    assert [run[name] for name in TEN if name not in ("agent_outcomes", "task_definition_metrics")] == [
+        TEN[name] for name in TEN if name not in ("agent_outcomes", "task_definition_metrics")
+    ]
+    assert (run["metric_total_recipe_steps"], run["overall_is_completed"]) == (4, True)
+    for name in ("source", "experiment", "difficulty", "repetition", "timeout", "overall_score", "legacy"):
+        assert pd.isna(run[name]), name
+    assert pd.isna(run["message_count"]) == pd.isna(run["deaths"]) == bool(agents)
+    assert not table.filter(like="flag_").any(axis=None)
+    assert table.dtypes.equals(aggregate_results_to_dataframe([TEN]).dtypes)
+
+
+def test_every_analysis_takes_outcomes_with_the_ten_documented_keys():
+    outcomes = [{**TEN, "model_name": model, "overall_is_successful": model == "a"} for model in "ab"]
+    table = aggregate_results_to_dataframe(outcomes)
+    for name in (*STALE, "progress", "flag_counts", "stale_copies", "with_difficulty"):
+        getattr(analysis, name)(table)
+    assert analysis.success_by(table)["estimate"].tolist() == [1, 0]
+    assert len(analysis.legacy_summary(table).totals) == 0
+
+
+@pytest.mark.parametrize(
+    ("definition", "metrics"),
+    [
+        ({"difficulty_metrics": {"total_recipe_steps": 4}}, {"total_recipe_steps": 4}),
+        ({"total_recipe_steps": 5, "unique_target_items": 2}, {"total_recipe_steps": 5, "unique_target_items": 2}),
+        ({"total_recipe_steps": 5, "difficulty_metrics": {"total_recipe_steps": 4}}, {"total_recipe_steps": 4}),
+        ({"difficulty_category": "easy", "my_number": 1.5, "my_switch": True, "my_text": "x", "my_list": [1]},
+         {"difficulty_category": "easy", "my_number": 1.5, "my_switch": True}),
+        ({"depth": 1, "human_count": 0, "timeout": 60}, {}),
+        ({"difficulty_metrics": 7, "blocked_agents_count": 1}, {"blocked_agents_count": 1}),
+    ],
+)  # fmt: skip
+def test_metrics_of_a_definition_stand_at_its_top_level_or_below_difficulty_metrics(tmp_path, definition, metrics):
+    root = write_all(tmp_path, {"x/m/cook/Andy_0_0.json": 1})
+    run = runs_df(root, {"cook": task(**definition)}).iloc[0]
+    found = {name.removeprefix("metric_"): run[name] for name in run.index if name.startswith("metric_")}
+    assert json.loads(json.dumps(found, default=float)) == metrics
+
+
+# a folder with all that may be counted in two ways: repetitions, copies, no scores, broken and foreign files
+MESSY = {
+    "x/a/cook/agent_0.json": 1, "x/a/cook/agent_1.json": b"{", "x/a/bake/Andy_0_0.json": 1, "x/a/bake/Andy_0_1.json": 0,
+    "x/a/fry/Andy_0_0.json": None, "x/b/cook/Andy_0_0.json": log("Task timeout reached"), "x/b/fry/Andy_0_0.json": b"",
+    "x/a/copy_1/Andy_0_0.json": log(f"{SCORE}1", start=7), "x/a/copy_2/Andy_0_0.json": log(f"{SCORE}1", start=7),
+    "x/a/cook/trace.json": {"event_history": []}, "x/c/cook/Andy_0_0.json": log(f"So: {SCORE}1"),
+}  # fmt: skip
+
+
+def test_every_door_gives_the_same_n_estimate_and_interval(tmp_path):
+    root = write_all(tmp_path, MESSY)
+    table = analysis.overview(runs_df(root))
+    assert table[["model_name", "n"]].to_numpy().tolist() == [["a", 5], ["b", 2], ["c", 1]]
+    assert table["estimate"].tolist()[0] == 0.6
+    assert table["estimate"].isna().tolist() == [False, True, True]
+    low, high = (round(table[name][0] * 100) for name in ("low", "high"))
+    cells = [["a", "5", "60.0 %", f"{low} – {high} %"], ["b", "2", "–", "–"], ["c", "1", "–", "–"]]
+    printed = CliRunner().invoke(main, ["mindcraft", str(root)]).stdout
+    rows = [re.split(r"\s{2,}", line.strip()) for line in printed.split("\n\n")[0].splitlines()[2:]]
+    assert [row[:4] for row in rows] == cells
+    followed = Following(root, idle=0, clock=lambda: time.time() + 60).look().text  # nothing is being written
+    head, _, *rows = [re.split(r"\s{2,}", line.strip()) for line in followed.split("\n\n")[0].splitlines()]
+    named = [dict(zip(head, row, strict=True)) for row in rows]  # n is left out where it is the number of tasks done
+    columns = ["model_name", "tasks", "success rate", "95 % interval"]
+    assert [[row[name].removesuffix(" of ?") for name in columns] for row in named] == cells
+    params = write_all(tmp_path, {"model_comparison/x.yaml": yaml.safe_dump({"runs": str(root / "x"), "tasks": ""})})
+    shown = record_report(params / "model_comparison/x.yaml")
+    assert f"best: a: estimate 0.6, low {table['low'][0]:.6g}, high {table['high'][0]:.6g}, n 5," in shown
+    assert (
+        f"Success rate per model. a: 60 % ({low} to {high}, n = 5); b: no score (n = 2); c: no score (n = 1)." in shown
+    )
+    for text in (printed, followed):
+        assert "1 run holds a copy of another run's log, and counts in no rate" in text
+
+
+def test_the_terminal_shows_cooking_with_overall_rows_by_model_and_by_item(folder):
+    arguments = ["mindcraft", str(folder / "runs"), "--tasks", str(folder / "tasks.json"), "--cooking"]
+    out = CliRunner().invoke(main, arguments).stdout
+    cooking = out.partition("Hell's Kitchen left out:")[2]
+    rows = [re.split(r"\s{2,}", line)[:4] for line in cooking.splitlines() if line.startswith("m ")]
+    assert rows == [
+        ["m", "0", "10", "40.0 %"], ["m", "2", "8", "25.0 %"], ["m", "overall", "18", "33.3 %"],
+        ["m", "0", "10", "40.0 %"], ["m", "overall", "10", "40.0 %"],
+        ["m", "2", "8", "25.0 %"], ["m", "overall", "8", "25.0 %"],
+    ]  # fmt: skip
+    assert [line for line in cooking.splitlines() if line.endswith(":")] == ["bread:", "cake:"]
+
+
+def test_the_terminal_says_which_scale_was_assumed_and_what_the_other_would_give(tmp_path):
+    root = write_all(tmp_path, {f"x/m/materials_{i}_rooms_1/agent_0.json": score for i, score in enumerate((1, 0.5))})
+    out = CliRunner().invoke(main, ["mindcraft", str(root)]).stdout
+    assert "No construction score exceeds 1, so they are taken for fractions" in out
+    assert "Were they percentages" in out
+    assert "exceeds 1" not in CliRunner().invoke(main, ["mindcraft", str(root), "--scale", "percent"]).stdout

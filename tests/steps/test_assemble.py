@@ -1,0 +1,147 @@
+import json
+
+import pandas as pd
+import pytest
+
+from evalkit.kinds import RUN_COLUMNS
+from evalkit.steps import checks_df, load, steps_df
+from evalkit.steps.table import FLAGS, TABLES
+
+PANDAS = {
+    "str": "str",
+    "int": "int64",
+    "int?": "Int64",
+    "float": "float64",
+    "bool": "bool",
+    "bool?": "boolean",
+    "list": "object",
+    "time": "datetime64[ms, UTC]",
+}
+
+
+@pytest.mark.parametrize("which", TABLES)
+@pytest.mark.parametrize("empty", [False, True])
+def test_frames_have_the_columns_written_down(folder, which, empty):
+    table, columns = getattr(load([] if empty else folder), which), TABLES[which]
+    assert list(table) == [column.name for column in columns]
+    assert {c.name: str(table[c.name].dtype) for c in columns} == {c.name: PANDAS[c.dtype] for c in columns}
+    assert table.empty is empty
+
+
+def test_the_rows_of_steps(folder):
+    steps = load(folder).steps
+    first = steps[steps["source"].str.endswith("a.json")]
+    assert first["position"].tolist() == list(range(8))
+    assert first["step_index"].tolist() == [0, 1, 2, 2, 2, 5, 6, 7]
+    assert first["attempt"].tolist() == [1, 1, 1, 2, 3, 1, 1, 1]
+    assert first["verdict"].tolist() == ["success"] * 2 + ["failure"] * 3 + [
+        "silent failure",
+        "success",
+        "critical failure",
+    ]
+    assert first["truncated"].tolist() == [False] * 6 + [True, False]
+    row = first.iloc[6]
+    assert (row["stored_length"], row["original_length"], row["data_completeness"]) == (500, 700, "limited")
+    assert first["total_significant"].iloc[1] == 15
+    assert first["error_category"].iloc[7] == "system_error"
+    assert first["cell_type"].iloc[0] == "T cell"
+    assert json.loads(first["parameters"].iloc[1]) == {"cell_type": "T cell", "analyses": ["go", "kegg"]}
+
+
+def test_the_ledger_names_what_could_not_be_read(folder):
+    ledger = load(folder).ledger.set_index("source")
+    assert ledger["status"].tolist() == ["used", "used", "failed"]
+    assert "JSONDecodeError" in ledger["reason"].iloc[2]
+
+
+def test_shorthands_give_the_same_frames(folder):
+    logs = load(folder)
+    pd.testing.assert_frame_equal(steps_df(folder), logs.steps)
+    pd.testing.assert_frame_equal(checks_df(folder), logs.checks)
+    records = logs.histories[0].records
+    assert steps_df(records)["verdict"].tolist() == logs.steps["verdict"].tolist()[:8]
+    assert steps_df({"execution_history": records}).shape == steps_df(records).shape
+
+
+def test_checks_carry_name_score_label_explanation_and_severity(folder):
+    checks = checks_df(folder / "a.json").set_index(["position", "name"])
+    assert checks.loc[(1, "requested_methods"), "score"] == 1
+    assert checks.loc[(4, "attempts"), "label"] == "loop"
+    assert checks.loc[(6, "text_kept"), "severity"] == "warning"
+    outcome = checks.loc[(7, "outcome")]
+    assert outcome[["score", "label", "explanation", "severity"]].tolist() == [
+        0,
+        "critical failure",
+        "gone",
+        "critical",
+    ]
+
+
+def save(folder, records, plan=None, name="h.json"):
+    """Write a state with these records, a minute apart, and load it."""
+    timed = [{"timestamp": f"2026-03-02T09:{minute:02d}:00+00:00", **record} for minute, record in enumerate(records)]
+    (folder / name).write_text(json.dumps({"execution_history": timed, "execution_plan": plan}))
+    return load(folder)
+
+
+def test_a_run_is_a_row_with_the_common_columns(folder):
+    runs = load(folder).runs
+    assert [column.name for column in RUN_COLUMNS] == list(runs)[: len(RUN_COLUMNS)]
+    first = runs.set_index("history").loc["a.json"]
+    assert first[["kind", "model_name", "status", "turns", "records"]].tolist() == ["steps", "unknown", "aborted", 8, 8]
+    counts = first[["judged", "reported", "confirmed", "silent_failures", "failures", "loops", "cut"]]
+    assert counts.tolist() == [8, 4, 3, 1, 4, 1, 1]
+    assert first["score"] == 3 / 8
+    assert first["flags"] == ["silent_failures", "critical_failures", "loops", "cut_results"]
+    assert first[["tokens_in", "seed", "cost", "is_successful"]].isna().all()
+
+
+def test_the_name_of_a_run_stays_and_tells_runs_apart(folder, tmp_path, monkeypatch):
+    ids = load(folder).runs["run_id"]
+    assert ids.is_unique
+    assert ids.str.fullmatch("s-[0-9a-f]{12}").all()
+    monkeypatch.chdir(tmp_path)
+    sources = [folder / "b.jsonl", folder / "a.json"]
+    assert load(".").runs["run_id"].tolist() == load(sources).runs["run_id"].tolist()[::-1]
+
+
+RUNS = [
+    # planned and executed functions (! failed, - skipped, ? does not say): status, score, is_successful, flags
+    ("a b", "a b", "completed", 1, True, []),
+    ("a b", "a", "unfinished", 1, None, []),
+    ("a b", "a b-", "completed", 1, True, []),
+    ("a b", "a b! b", "completed", 2 / 3, True, []),
+    ("a b", "a b! b! b!", "aborted", 0.25, False, ["loops"]),
+    ("a b", "a c", "completed", 1, False, []),
+    ("", "a b", "completed", 1, None, []),
+    ("", "a!", "unfinished", 0, None, []),
+    ("a", "a?", "unfinished", None, None, ["unknown_outcomes"]),
+    ("", "", None, None, None, ["no_steps"]),
+]
+
+
+@pytest.mark.parametrize(("plan", "done", "status", "score", "successful", "flags"), RUNS)
+def test_how_a_run_ended(tmp_path, plan, done, status, score, successful, flags):
+    records = []
+    for call in done.split():
+        step = {"function_name": call.rstrip("!-?"), **({"skip_reason": "no"} if call.endswith("-") else {})}
+        success = {"!": False, "?": None}.get(call[-1], True)
+        records.append({"step": step, "success": success, "result": "r"})
+    logs = save(tmp_path, records, {"steps": [{"function_name": name} for name in plan.split()]})
+    [run] = logs.runs.to_dict("records")
+    assert (run["status"] if isinstance(run["status"], str) else None) == status
+    assert run["score"] == score or (score is None and pd.isna(run["score"]))
+    assert run["is_successful"] is successful
+    assert run["flags"] == flags
+    assert set(flags) <= set(FLAGS)
+
+
+def test_times_are_those_of_the_records(tmp_path):
+    runs = save(tmp_path, [{"function_name": "f", "success": True}] * 3).runs
+    assert runs["started"].tolist() == [pd.Timestamp("2026-03-02T09:00:00Z")]
+    assert runs["duration"].tolist() == [120]
+    odd = ["2026-03-02T11:00:00+02:00", "2026-03-02T09:00:30", "yesterday", None, "0001-01-01T00:00:00+23:59"]
+    runs = save(tmp_path, [{"function_name": "f", "success": True, "timestamp": time} for time in odd]).runs
+    assert runs[["started", "duration"]].to_numpy().tolist() == [[pd.Timestamp("2026-03-02T09:00:00Z"), 30]]
+    one = save(tmp_path, [{"function_name": "f", "success": True}]).runs
+    assert one[["started", "duration"]].isna().to_numpy().tolist() == [[False, True]]

@@ -1,0 +1,95 @@
+import json
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalkit.steps import History, Options, checks_df, compare_histories, load, normalise_history, steps_df
+from evalkit.steps.analysis import failure_kinds, focus, steps_of, storage_comparison, success_rates
+from evalkit.steps.contents import (
+    adherence,
+    annotations,
+    coverage,
+    enrichments,
+    loops,
+    routing,
+    short_steps,
+)
+from evalkit.steps.table import COMPARISON
+from tests.steps.records import JSON, RECORD
+
+
+def load_records(records, plan=None):
+    return [History("h.json", "", normalise_history(records), plan)]
+
+
+def test_tables_of_what_histories_hold(folder):
+    logs = load(folder)
+    one = focus(logs.steps, logs.histories)
+    assert [history.label for history in one] == ["a.json"]
+    assert len(steps_of(logs.steps, one)) == 8
+    found = enrichments(one)
+    assert found[["method", "total_significant"]].to_numpy().tolist() == [["GO", 12], ["KEGG", 3], ["GSEA", 0]]
+    assert found["top_terms"].iloc[0] == ["a (p = 0.001)", "b (p = 0.002)", "c"]
+    assert annotations(one)["discovered"].tolist() == [["T cell", "B cell"]]
+    assert loops(one)[["position", "length"]].to_numpy().tolist() == [[2, 3]]
+    assert routing(one)["reached"].sum() == 5
+    shown = short_steps(logs.steps).iloc[:8]
+    assert shown[["record", "step"]].to_numpy().tolist()[2:5] == [[3, 3], [4, 3], [5, 3]]
+    assert shown["remark"].tolist()[0] == "Process cells: Discovery completed: T cell, B cell"
+    assert shown["remark"].tolist()[2] == "No cells of type 'B cell'"
+    cells = coverage(one).set_index(["cell_type", "analysis"])["status"].to_dict()
+    assert cells[("T cell", "perform_enrichment_analyses")] == "success"
+    assert cells[("B cell", "dea_split_by_condition")] == "failure"
+    assert cells[("B cell", "perform_enrichment_analyses")] == "not run"
+
+
+def test_a_history_is_judged_by_the_options_it_was_loaded_with(make, tmp_path):
+    (tmp_path / "h.json").write_text(json.dumps([make("f", None, False, error="disk full")] * 2))
+    [history] = load(tmp_path, Options(critical_patterns=("disk full",), loop_length=2)).histories
+    assert routing([history])["critical_failure"].tolist() == [True, True]
+    assert loops([history])["length"].tolist() == [2]
+    assert routing([history], Options())["critical_failure"].tolist() == [False, False]
+    assert loops([history], Options()).empty
+
+
+def test_adherence_needs_a_plan(make):
+    records = [make("a", "x")]
+    assert adherence(load_records(records)).empty
+    plan = {"steps": [{"function_name": "a"}, {"function_name": "b"}]}
+    assert adherence(load_records(records, plan))["status"].tolist() == ["success", "not run"]
+
+
+def test_two_histories_are_compared_step_by_step(folder):
+    table = compare_histories(folder / "a.json", folder / "b.jsonl")
+    assert list(table) == [column.name for column in COMPARISON]
+    changes = {(row.function_name, row.cell_type): row.change for row in table.itertuples()}
+    assert changes[("process_cells", "T cell")] == "same"
+    assert changes[("dea_split_by_condition", "B cell")] == "fixed"
+    row = table[table["change"] == "fixed"].iloc[0]
+    assert (row["attempts_a"], row["attempts_b"], row["verdict_a"]) == (3, 1, "failure")
+    assert table["change"].value_counts().to_dict() == {"same": 1, "fixed": 1, "only in a": 4, "only in b": 1}
+
+
+def test_a_comparison_with_itself_finds_no_change(folder):
+    assert set(compare_histories(folder, load(folder).steps)["change"]) == {"same"}
+
+
+def test_calls_repeated_on_purpose_are_paired_in_order(make):
+    a = [make("f", "x"), make("f", {"error": "no"})]
+    b = [make("f", {"error": "no"}), make("f", "x")]
+    table = compare_histories(a, b)
+    assert table[["run", "change"]].to_numpy().tolist() == [[1, "broken"], [2, "fixed"]]
+
+
+@given(st.lists(RECORD | JSON, max_size=4))
+@settings(max_examples=60)
+def test_any_history_becomes_frames(records):
+    histories = load_records(records)
+    steps, checks = steps_df([{"function_name": "f", "success": True}, *records]), checks_df([{"step": {}}, *records])
+    assert len(steps) == len(records) + 1
+    assert set(checks["position"]) == set(range(len(records) + 1))
+    assert len(compare_histories(steps, steps)) <= len(steps)
+    for table in (enrichments, annotations, coverage, loops, routing, storage_comparison):
+        table(histories)
+    success_rates(steps)
+    failure_kinds(steps)

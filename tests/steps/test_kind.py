@@ -1,0 +1,298 @@
+"""Loading, collecting and following histories: only what changed is parsed, and a record is judged once per load."""
+
+import json
+import os
+import sqlite3
+import sys
+import time
+from contextlib import closing
+from dataclasses import dataclass
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from evalkit.cli import main
+from evalkit.io import SourceError
+from evalkit.kinds import kind_named, update
+from evalkit.kinds.collect import collect
+from evalkit.kinds.follow import Following
+from evalkit.steps import KIND, Options, evaluates, load, load_history
+from evalkit.steps.evaluators import EVALUATORS
+from tests.steps.cases import CELLS, ENRICHMENT
+
+FRAMES = ("runs", "steps", "checks", "ledger")
+OLD = 1_600_000_000
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """An empty store; evaluators that a test registers are gone afterwards."""
+    monkeypatch.setenv("EVALKIT_CACHE", str(tmp_path / "cache"))
+    before = dict(EVALUATORS)
+    yield
+    EVALUATORS.clear()
+    EVALUATORS.update(before)
+
+
+@pytest.fixture
+def logs(tmp_path, make):
+    """A folder with two histories that were left alone for a while."""
+    (tmp_path / "logs").mkdir()
+    state = {
+        "execution_history": [make("process_cells", CELLS), make("f", ENRICHMENT, kind="structured")],
+        "execution_plan": {"steps": [{"function_name": "f"}]},
+    }
+    write(tmp_path / "logs" / "a.json", state)
+    write(tmp_path / "logs" / "b.json", [make("f", None, False, error="café")])
+    return tmp_path / "logs"
+
+
+@pytest.fixture
+def parsed(monkeypatch):
+    """The names of the files that are parsed."""
+    names, parse_files = [], update.parse_files
+
+    def note(paths, *rest):
+        names.extend(os.path.basename(path) for path in paths)
+        return parse_files(paths, *rest)
+
+    monkeypatch.setattr(update, "parse_files", note)
+    return names
+
+
+def write(path, value, age=0):
+    path.write_text(json.dumps(value), encoding="utf-8")
+    os.utime(path, (OLD + age, OLD + age))
+
+
+def assert_same(one, other):
+    for name in FRAMES:
+        pd.testing.assert_frame_equal(getattr(one, name), getattr(other, name))
+    assert one.histories == other.histories
+
+
+def test_what_was_read_once_is_not_read_again_and_equal(logs, parsed):
+    first, second = load(logs), load(logs)
+    assert parsed == ["a.json", "b.json"]
+    assert_same(first, second)
+    assert [history.plan is None for history in second.histories] == [False, True]
+    assert len(second.checks) > len(second.steps) == 3
+
+
+def test_one_changed_history_of_many_is_parsed_alone(tmp_path, parsed, make):
+    (tmp_path / "in").mkdir()
+    for number in range(40):
+        write(tmp_path / "in" / f"{number}.json", [make("f", "x")])
+    before = load(tmp_path / "in")
+    del parsed[:]
+    write(tmp_path / "in" / "7.json", [make("g", "x"), make("g", "y")], age=5)
+    after = load(tmp_path / "in")
+    assert parsed == ["7.json"]
+    rows = after.steps[after.steps["history"] == "7.json"]
+    assert rows["function_name"].tolist() == ["g", "g"]
+    assert len(after.steps) == len(before.steps) + 1
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_each_record_is_normalised_once_and_judged_once_per_load(stored, monkeypatch):
+    source = "samples:steps/typed.json"
+    if stored:
+        load(source)
+    else:
+        monkeypatch.setenv("EVALKIT_CACHE", "off")
+    counts = dict.fromkeys(("normalise_record", "evaluate_record", "outcome"), 0)
+
+    def count(frame, event, _):
+        if event == "call" and frame.f_code.co_name in counts:
+            counts[frame.f_code.co_name] += 1
+
+    sys.setprofile(count)
+    try:
+        load(source)
+    finally:
+        sys.setprofile(None)
+    assert counts == {"normalise_record": 21, "evaluate_record": 21, "outcome": 21}
+
+
+def test_nothing_at_all_gives_empty_frames():
+    nothing = load([""])
+    assert_same(nothing, load([]))
+    assert [len(getattr(nothing, name)) for name in FRAMES] == [0, 0, 0, 0]
+    assert nothing.histories == []
+    with pytest.raises(SourceError, match="no path was given"):
+        load("")
+
+
+def test_a_name_that_is_not_utf8_comes_back_as_it_was(logs, parsed):
+    name = os.fsdecode(os.fsencode(logs / "b") + b"\xff.json")
+    os.rename(logs / "b.json", name)
+    assert_same(load(logs), load(logs))
+    assert len(parsed) == 2
+    assert load(logs).histories[1].source == name
+
+
+@pytest.mark.parametrize("odd", ["[" * 300 + "]" * 300, "[NaN, -Infinity]", "1" * 400, '"\\ud800\\u0000"', "-0.0"])
+def test_odd_values_come_back_as_they_were(tmp_path, odd):
+    record = '{"step": {"function_name": "f", "parameters": {"odd": %s}}, "success": true, "result": "x"}'
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.json").write_text(f"[{record % odd}, {record % 'NaN'}]")
+    os.utime(tmp_path / "in" / "a.json", (OLD, OLD))
+    first = load(tmp_path / "in")
+    assert len(first.histories[0].records) == 2
+    assert_same(first, load(tmp_path / "in"))
+
+
+@pytest.mark.parametrize("settled", [True, False])
+def test_what_was_written_to_a_database_last_is_seen(tmp_path, make, settled):
+    path = tmp_path / "c.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        for number in (1, 2, 3):
+            add_checkpoint(connection, number, [make("f", "x")] * number)
+            for file in tmp_path.glob("c.sqlite*") if settled else ():
+                os.utime(file, (OLD, OLD))
+            assert load(path).runs["records"].tolist() == [number]
+
+
+def add_checkpoint(connection, number, records):
+    """Write a checkpoint; with a log, as running agents do."""
+    connection.execute("PRAGMA journal_mode = wal")
+    columns = "(thread_id, checkpoint_ns, checkpoint_id, type, checkpoint)"
+    connection.execute(f"CREATE TABLE IF NOT EXISTS checkpoints {columns}")
+    row = ("t", "", str(number), json.dumps({"channel_values": {"execution_history": records}}))
+    connection.execute("INSERT INTO checkpoints VALUES (?, ?, ?, 'json', ?)", row)
+    connection.commit()
+
+
+def test_options_apply_to_what_is_stored_and_the_order_of_sources_stays(logs, parsed):
+    a, b = str(logs / "a.json"), str(logs / "b.json")
+    assert [history.source for history in load([b, a]).histories] == [b, a]
+    assert [history.source for history in load([a, b]).histories] == [a, b]
+    del parsed[:]
+    assert load([a, b], Options(text_limit=len(CELLS))).steps["truncated"].tolist() == [True, False, False]
+    assert load([a, b]).steps["truncated"].tolist() == [False, False, False]
+    assert load_history(a, Options(text_limit=len(CELLS)))[0]["result_metadata"] == {"truncated": [None, len(CELLS)]}
+    assert parsed == ["a.json"]  # by load_history, whose source is another one
+
+
+@dataclass(frozen=True)
+class Lenient(Options):
+    """Options for which no error is critical."""
+
+    def is_critical(self, error_type, message):
+        """Say no."""
+        return False
+
+
+def test_evaluators_and_options_with_code_of_their_own_are_asked_every_time(logs, parsed, make):
+    write(logs / "b.json", [make("f", None, False, error="No such file or directory")])
+    assert "critical failure" in set(load(logs, Options()).steps["verdict"])
+    assert "critical failure" not in set(load(logs, Lenient()).steps["verdict"])
+    for score in (0.25, 0.75):
+        evaluates("f")(lambda record, options, score=score: {"checks": [{"name": "mine", "score": score}]})
+        assert load(logs).checks.set_index("name").loc["mine", "score"] == score
+    del EVALUATORS["f"]
+    assert "mine" not in set(load(logs).checks["name"])
+    assert len(parsed) == 2
+
+
+def test_a_dataset_gives_what_the_folder_gives(logs, tmp_path):
+    (logs / "broken.json").write_text("{")
+    os.utime(logs / "broken.json", (OLD, OLD))
+    made = tmp_path / "made"
+    shown = CliRunner().invoke(main, ["collect", "steps", str(logs), "-o", str(made)])
+    assert shown.output == f"{made}: 3 files: 3 new, 0 changed, 0 vanished, 0 as before\n"
+    assert_same(load(logs), load(made))
+    options = Options(text_limit=len(CELLS))
+    assert_same(load(logs, options), load([made], options))
+    assert json.loads(pd.read_parquet(made / "steps")["entry"][0])["result"] == CELLS
+    write(logs / "b.json", [], age=5)
+    assert collect(KIND, logs, made).summary() == "3 files: 0 new, 1 changed, 0 vanished, 2 as before"
+    assert_same(load(logs), load(made))
+
+
+def test_the_kind_is_found_by_name_and_by_content(logs):
+    assert kind_named("steps") is KIND
+    shown = CliRunner().invoke(main, ["detect", str(logs)]).output
+    assert "2 look like execution histories: evalkit steps" in shown.replace("historys", "histories")
+
+
+@pytest.fixture
+def clock():
+    """A clock that a test moves on by hand."""
+    return [time.time()]
+
+
+@pytest.fixture
+def follow(tmp_path, clock):
+    """Return a function that follows the folder ``in``, and gives a function that looks at it once."""
+    (tmp_path / "in").mkdir()
+
+    def follow(**options):
+        return Following(KIND, tmp_path / "in", {}, clock=lambda: clock[0], **options).look
+
+    return follow
+
+
+def rows(view):
+    """Give the state of each history in the order of the table."""
+    lines = view.text.split("\n\n")[0].splitlines()[2:]
+    return {line.split()[0]: line.split()[-1] for line in lines}
+
+
+def test_a_history_that_grows_is_running_until_it_rests(tmp_path, follow, clock, make):
+    look, path = follow(expected=2), tmp_path / "in" / "a.json"
+    assert look().text.startswith("no execution history yet")
+    write(path, [make("f", "x")])
+    write(tmp_path / "in" / "b.json", [make("f", None, False, error="no")])
+    view = look()
+    assert rows(view) == {"a.json": "running", "b.json": "running"}
+    assert "total: 2 of 2 histories, 2 running, confirmed 50% [" in view.text
+    assert "2 files: 2 used, 0 skipped, 0 failed" in view.text
+    assert not view.done
+    clock[0] += 59
+    write(path, [make("f", "x")] * 3, age=1)
+    look()
+    clock[0] += 2
+    view = look()
+    assert list(rows(view).items()) == [("b.json", "finished"), ("a.json", "running")]  # the lowest first
+    assert view.status == "0 of 2 files new"
+    clock[0] += 60
+    assert look().done
+    assert not follow(expected=3)().done
+
+
+def test_a_history_that_is_half_written_stands_as_it_was(tmp_path, follow, clock, make):
+    look, path = follow(idle=5), tmp_path / "in" / "a.json"
+    write(path, [make("f", "x")])
+    look()
+    path.write_text('[{"step": ')
+    view = look()
+    assert rows(view) == {"a.json": "running"}
+    assert view.status.endswith("1 being written")
+    clock[0] += 11
+    assert "1 file: 0 used, 0 skipped, 1 failed" in look().text
+
+
+def test_a_database_runs_as_long_as_its_log_grows(tmp_path, follow, clock, make):
+    with closing(sqlite3.connect(tmp_path / "in" / "c.sqlite")) as connection:
+        look = follow(idle=20)
+        for number in (1, 2):
+            add_checkpoint(connection, number, [make("f", "x")] * number)
+            clock[0] += 30
+            line = look().text.splitlines()[2].split()
+            assert line[:4] == ["c.sqlite", "·", "t", str(number)]
+            assert line[-1] == ("running" if number == 2 else "finished")
+
+
+def test_a_narrow_terminal_gets_a_narrow_table(tmp_path, follow, make):
+    write(tmp_path / "in" / f"{'long' * 20}.json", [make("f", "x")])
+    table = follow()(80).text.split("\n\n")[0]
+    assert max(map(len, table.splitlines())) <= 80
+
+
+def test_what_cannot_be_followed_with_is_refused(tmp_path):
+    for more in (["--details"], ["--step", "1"], ["--output", "x.csv"]):
+        shown = CliRunner().invoke(main, ["steps", str(tmp_path), "--follow", *more])
+        assert shown.exit_code == 2
+        assert f"{more[0]} does nothing with --follow" in shown.output

@@ -1,0 +1,177 @@
+import json
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from evalkit.cli import main
+from evalkit.io import SourceError
+from evalkit.steps import load
+from tests.steps.test_parse import database
+
+
+@pytest.fixture
+def run():
+    """Return a function that runs ``evalkit steps`` and gives exit code and output."""
+
+    def run(*arguments, code=0):
+        result = CliRunner().invoke(main, ["steps", *map(str, arguments)])
+        assert result.exit_code == code, result.output
+        return result.output
+
+    return run
+
+
+def test_a_history_is_shown_step_by_step(run):
+    shown = run("samples:steps/typed.json")
+    assert "\n1    1               process_cells" in shown
+    assert "\n18   14 (attempt 5)  dea_split_by_condition" in shown
+    assert "21 records: 11 success, 3 silent failure, 5 failure, 1 critical failure, 1 skipped" in shown
+    assert "success: 70% [48%, 85%] (14 of 20) reported, 55% [34%, 74%] (11 of 20) confirmed" in shown
+    assert "loop: 5 failures in a row of dea_split_by_condition, from record 14" in shown
+    assert "router: abort after record 16, the rest would not have run" in shown
+    assert "1 file: 1 used, 0 skipped, 0 failed" in shown
+
+
+def test_several_histories_and_what_was_cut(run):
+    files = ("samples:steps/typed.json", "samples:steps/execution_history.json")
+    shown = run(*files, "--details")
+    assert shown.index("all 2 histories ") < shown.index("\ntyped.json\n")
+    assert "cut: 9 of 21 stored results" in shown
+    assert "\ntyped.json\n" not in run(*files)
+    assert "expected_cell_types" in run(*files, "--checks")
+    assert "2 files: 2 used" in shown
+
+
+def test_checks(run):
+    shown = run("samples:steps/typed.json", "--checks")
+    assert "expected_cell_types" in shown
+    assert "without: Megakaryocyte" in shown
+
+
+def test_the_report_of_one_step(run):
+    shown = run("samples:steps/typed.json", "--step", "1")
+    assert "typed.json: record 1 of 21\n" in shown
+    assert "📊 STEP EVALUATION REPORT - Step 1\n" in shown
+    assert "      Discovered: 6 new cell types" in shown
+    retried = run("samples:steps/typed.json", "--step", "15")
+    assert "typed.json: record 15 of 21, attempt 2\n" in retried
+    assert "📊 STEP EVALUATION REPORT - Step 14\n" in retried
+    assert run("samples:steps/typed.json", "--step", "21").startswith("typed.json: record 21 of 21\n")
+    assert "there is no record 99: the longest history has 21" in run("samples:steps", "--step", "99", code=2)
+    run("samples:steps", "--step", "0", code=2)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "read"), [("csv", pd.read_csv), ("json", pd.read_json), ("parquet", pd.read_parquet)]
+)
+def test_steps_and_checks_are_written(run, tmp_path, suffix, read):
+    run("samples:steps", "--output", tmp_path / f"steps.{suffix}")
+    run("samples:steps", "--checks", "--output", tmp_path / f"checks.{suffix}")
+    assert len(read(tmp_path / f"steps.{suffix}")) == 81
+    assert "severity" in read(tmp_path / f"checks.{suffix}")
+
+
+def test_spans_are_written(run, tmp_path):
+    run("samples:steps/typed.json", "--output", tmp_path / "t.otlp.json")
+    spans = json.loads((tmp_path / "t.otlp.json").read_text())["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    assert len(spans) == 22
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("gone.json", None, "no such file or folder"),
+        ("cut.json", '[{"function_name": "f"', "JSONDecodeError"),
+        ("empty.json", "", "the file is empty"),
+        ("other.json", '{"a": 1}', "no execution history could be read in it (1 file, broken or of no kind"),
+    ],
+)
+def test_a_file_without_a_history_is_one_line_and_exit_2(run, tmp_path, name, text, message):
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    shown = run(tmp_path / name, code=2)
+    assert shown.count("\n") == 1
+    assert name in shown
+    assert message in shown
+
+
+def test_a_folder_of_another_kind_is_named_with_the_command_that_reads_it(run, tmp_path):
+    (tmp_path / "a.txt").write_text("x")
+    (tmp_path / "trace.json").write_text('{"session_metadata": [], "event_history": []}')
+    for more in ([], ["--step", "1"], ["--checks"], ["--output", tmp_path / "steps.csv"]):
+        shown = run(tmp_path, *more, code=2)
+        assert "no execution history could be read in it (2 files; 1 looks like a Crafter session trace)" in shown
+        assert "`evalkit crafter` reads those" in shown
+    assert not (tmp_path / "steps.csv").exists()
+    with pytest.raises(SourceError, match="Crafter session trace"):
+        load(tmp_path)
+
+
+def test_broken_files_beside_good_ones_are_named(run, tmp_path):
+    (tmp_path / "good.json").write_text('[{"function_name": "f", "success": true, "result_summary": "x"}]')
+    (tmp_path / "bad.json").write_text("[")
+    shown = run(tmp_path)
+    assert "1 record: 1 success" in shown
+    assert "bad.json: JSONDecodeError" in shown
+
+
+def test_an_empty_path_is_called_one(run):
+    assert run("", code=2) == "evalkit: no path was given (the path is empty)\n"
+
+
+def test_an_impossible_output_is_refused_before_reading(run, tmp_path):
+    assert "must end in .csv" in run("samples:steps", "--output", tmp_path / "x.xlsx", code=2)
+
+
+def test_text_from_logs_cannot_reach_the_terminal_as_codes(run, tmp_path):
+    hostile = "\x1b]0;gotcha\x07\x1b[31m\u202ereversed\r"
+    records = [
+        {"function_name": hostile, "success": False, "error": hostile, "parameters": {"cell_type": hostile}},
+        {"function_name": "f", "success": True, "result_summary": hostile, "parameters": {}},
+    ]
+    (tmp_path / "h.json").write_text(json.dumps(records))
+    for more in ([], ["--checks"], ["--step", "1"], ["--details"]):
+        shown = run(tmp_path, *more)
+        assert not {"\x1b", "\x07", "\r", "\u202e"} & set(shown)
+
+
+def test_the_command_starts_without_pandas():
+    imports = "import sys; import evalkit.steps.terminal, evalkit.steps.kind"
+    code = f"{imports}; print({{'pandas', 'pyarrow'}} & sys.modules.keys())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "set()\n"
+
+
+def test_a_history_is_shown_turn_by_turn(tmp_path):
+    shown = CliRunner().invoke(main, ["show", "samples:steps/typed.json"]).output
+    assert shown.splitlines()[1] == "21 records, 1 thread"
+    turns = shown.split("\n» ")[1:]
+    assert len(turns) == 21
+    assert turns[13].startswith('record 14, step 14: dea_split_by_condition {"cell_type": "Megakaryocyte"}\n')
+    assert "· text: error: No cells of type 'Megakaryocyte' found in the data   ◀ failure" in turns[13]
+    assert "◀ failure, attempts: loop" in turns[15]
+    assert "· structured: {}   ◀ silent failure: the step left no result, structure: none" in turns[7]
+    assert "· skipped: Megakaryocyte was not discovered   ◀ skipped" in turns[18]
+    long = json.dumps([{"function_name": "f", "success": True, "result_summary": "x" * 5000}])
+    (tmp_path / "h.json").write_text(long)
+    shown = CliRunner().invoke(main, ["show", str(tmp_path / "h.json"), "--last", "1"]).output
+    assert f"\n… 1 earlier turns\n· text: {'x' * 2000}… (5000 characters)   ◀ success\n" in shown
+
+
+def test_threads_are_shown_one_after_the_other(tmp_path):
+    state = json.dumps({"channel_values": {"execution_history": [{"step": {}, "success": True}]}})
+    (tmp_path / "c.sqlite").write_bytes(database([(thread, "", "1", "json", state) for thread in ("one", "two")]))
+    shown = CliRunner().invoke(main, ["show", str(tmp_path / "c.sqlite")]).output
+    assert shown.count("· thread: ") == 2
+    assert shown.index("· thread: one") < shown.index("· thread: two")
+
+
+@pytest.mark.parametrize("text", ['{"a": 1}', "["])
+def test_a_file_without_a_history_cannot_be_shown(tmp_path, text):
+    (tmp_path / "h.json").write_text(text)
+    shown = CliRunner().invoke(main, ["show", "--kind", "steps", str(tmp_path / "h.json")])
+    assert (shown.exit_code, shown.output.count("\n")) == (2, 1)
+    assert "h.json: " in shown.output
