@@ -1,6 +1,9 @@
 """What notebooks show: figures with alt text, tables, texts from logs, headlines and provenance."""
 
+from evalkit.display import plots
+from evalkit.display.marks import attach
 from evalkit.display.show import (
+    FIGURE,
     HEADLINE,
     TABLE,
     headline,
@@ -12,20 +15,58 @@ from evalkit.display.show import (
     show_text,
 )
 from evalkit.display.sources import provenance
-from evalkit.display.style import MARKERS, PALETTE, colours, label, new_axes, new_figure, nothing_to_draw, percent_axis
+from evalkit.display.style import (
+    MARKERS,
+    PALETTE,
+    TONES,
+    Look,
+    colours,
+    label,
+    labels,
+    looks,
+    new_axes,
+    new_figure,
+    nothing_to_draw,
+    percent_axis,
+)
+from evalkit.display.words import (
+    describe_curves,
+    describe_estimates,
+    describe_heatmap,
+    describe_shares,
+    describe_strips,
+    describe_timeline,
+    describe_value,
+    format_interval,
+)
 
 __all__ = [
+    "FIGURE",
     "HEADLINE",
     "MARKERS",
     "PALETTE",
     "TABLE",
+    "TONES",
+    "Look",
+    "attach",
     "colours",
+    "describe_curves",
+    "describe_estimates",
+    "describe_heatmap",
+    "describe_shares",
+    "describe_strips",
+    "describe_timeline",
+    "describe_value",
+    "format_interval",
     "headline",
     "label",
+    "labels",
+    "looks",
     "new_axes",
     "new_figure",
     "nothing_to_draw",
     "percent_axis",
+    "plots",
     "provenance",
     "publish",
     "show_details",

@@ -1,34 +1,31 @@
 """One call for each thing a notebook shows; what comes from logs is escaped on its way."""
 
+import base64
 import html
-import io
 import math
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from IPython.display import display
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.text import Text
-from PIL import Image
 
-from evalkit.display.style import THEME
+from evalkit.display.words import format_interval, number
 from evalkit.io import plain
 from evalkit.io.paths import common_folder
 
 HEADLINE = "application/vnd.evalkit.headline+json"  # what the index of reports shows beside a link
 TABLE = "application/vnd.evalkit.table+json"  # what becomes a CSV file beside the page
-SAFE = "evalkit_safe"  # metadata of HTML that holds no markup but this module's
-DPI = 144
+FIGURE = "application/vnd.evalkit.figure+json"  # name and PDF of a figure that is saved beside the page
+SAFE = "evalkit_safe"  # metadata of HTML and SVG that hold no markup but this package's
 
 
-def show_figure(figure: Figure | Axes, alt: str, caption: str = "") -> None:
-    """Show a figure as PNG with alt text.
+def show_figure(figure: Figure | Axes, alt: str, caption: str = "", name: str = "") -> None:
+    """Show a figure as SVG and PNG, with alt text.
 
     Parameters
     ----------
@@ -37,38 +34,36 @@ def show_figure(figure: Figure | Axes, alt: str, caption: str = "") -> None:
         What the figure shows, in words, for those who can't see it. Required.
     caption : str
         A line below the figure.
+    name : str
+        With a name, of letters, digits, ``_`` and ``-`` only, a report saves the figure beside its page as SVG, PDF and
+        PNG.
 
     Raises
     ------
     ValueError
-        Where `alt` is empty.
+        Where `alt` is empty or `name` has other characters.
     """
     if not alt.strip():
         raise ValueError("a figure needs alt text")
+    if name:
+        _check_name(name)
+    from evalkit.display.drawing import draw  # imported where it is needed: it brings all of matplotlib's backends
+
     figure = figure.figure if isinstance(figure, Axes) else figure
-    for text in figure.findobj(Text):  # also what was written outside the theme, such as legends and notes
-        text.set_parse_math(False)
+    drawing = draw(figure, plain(alt), pdf=bool(name))
     size = {"width": round(figure.get_figwidth() * 100), "height": round(figure.get_figheight() * 100)}
-    words = {"alt": plain(alt), "caption": plain(caption)}
-    data = {"image/png": _png(figure), "text/plain": f"Figure: {plain(alt)}"}
-    display(data, raw=True, metadata={"image/png": {**size, **words}})
+    about = {"alt": plain(alt), "caption": plain(caption), **size}
+    data: dict[str, Any] = {"image/png": drawing.png, "text/plain": f"Figure: {plain(alt)}"}
+    metadata = {"image/png": about}
+    if drawing.svg:
+        data["image/svg+xml"] = drawing.svg
+        metadata["image/svg+xml"] = {**about, SAFE: True}
+    if name:
+        data[FIGURE] = {"name": name, "pdf": base64.b64encode(drawing.pdf).decode("ascii")}
+    display(data, raw=True, metadata=metadata)
 
 
-def _png(figure: Figure) -> bytes:
-    """Draw a figure once; ``savefig`` draws it twice where the layout is constrained, for the same pixels."""
-    canvas, dpi = figure.canvas, figure.get_dpi()
-    try:
-        with mpl.rc_context(THEME):
-            figure.set_dpi(DPI)
-            agg = FigureCanvasAgg(figure)
-            agg.draw()
-            pixels = np.asarray(agg.buffer_rgba())
-    finally:
-        figure.set_canvas(canvas)
-        figure.set_dpi(dpi)
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, format="png", dpi=(DPI, DPI))
-    return buffer.getvalue()
+_NUMBER, _TEXT = ' class="number"', ' style="text-align:left"'  # Lab and VS Code push texts to the right
 
 
 def show_table(
@@ -89,7 +84,7 @@ def show_table(
     """
     folder = _common_folder(table["source"].head(rows)) if "source" in table else ""
     shown = _readable(table.head(rows), digits, percent, folder)
-    right = [' class="number"' if c in table and pd.api.types.is_numeric_dtype(table[c]) else "" for c in shown]
+    right = [_NUMBER if c in table and pd.api.types.is_numeric_dtype(table[c]) else _TEXT for c in shown]
     head = "".join(f'<th scope="col"{r}>{_escape(_title(c))}</th>' for c, r in zip(shown, right, strict=True))
     body = "".join(_row(values, right) for values in shown.itertuples(index=False, name=None))
     body = body or f'<tr><td colspan="{max(len(right), 1)}">nothing of this kind</td></tr>'
@@ -163,10 +158,14 @@ def publish(table: pd.DataFrame, name: str) -> None:
     name : str
         Letters, digits, ``_`` and ``-`` only.
     """
-    if not name.replace("_", "").replace("-", "").isalnum() or not name.isascii():
-        raise ValueError(f"{name!r} can't be a table's name: letters, digits, _ and - only")
+    _check_name(name)
     data = {"name": name, "csv": table.to_csv(index=False), "rows": len(table)}
     display({TABLE: data, "text/plain": f"{name}.csv: {len(table)} rows"}, raw=True)
+
+
+def _check_name(name: str) -> None:
+    if not re.fullmatch("[A-Za-z0-9_-]{1,80}", name):
+        raise ValueError(f"{name!r} can't be a file's name: up to 80 letters, digits, _ and - only")
 
 
 def headline(estimate: Any, label: str = "", *, percent: bool = True) -> None:
@@ -181,24 +180,13 @@ def headline(estimate: Any, label: str = "", *, percent: bool = True) -> None:
         Show it as a percentage.
     """
     values = estimate._asdict() if hasattr(estimate, "_asdict") else dict(estimate)
-    numbers = {key: _number(values.get(key)) for key in ("estimate", "low", "high", "n")}
+    numbers = {key: number(values.get(key)) for key in ("estimate", "low", "high", "n")}
     text = format_interval(numbers["estimate"], numbers["low"], numbers["high"], percent=percent)
     data = {"label": plain(label), **numbers, "method": values.get("method"), "percent": percent, "text": text}
     n = "" if numbers["n"] is None else f"n = {numbers['n']:,.0f}"
     body = f"<strong>{_escape(text)}</strong> <span>{_escape(label)}</span> <span>{n}</span>"
     page = f'<p class="evalkit-headline">{body}</p>'
     _show_html(page, f"{plain(label)}: {text}, {n}", {HEADLINE: data})
-
-
-def format_interval(estimate: Any, low: Any, high: Any, *, percent: bool = True, digits: int = 2) -> str:
-    """Write an estimate with its interval: ``63 % [52, 73]``, ``1.25 [0.80, 1.70]``, ``–`` where there is none."""
-    estimate, low, high = (_number(v) for v in (estimate, low, high))
-    if estimate is None:
-        return "–"
-    scale, digits = (100, 0 if abs(estimate) >= 0.0995 or estimate == 0 else 1) if percent else (1, digits)
-    unit = " %" if percent else ""
-    bounds = "" if low is None or high is None else f" [{low * scale:.{digits}f}, {high * scale:.{digits}f}]"
-    return f"{estimate * scale:.{digits}f}{unit}{bounds}"
 
 
 def _show_html(page: str, text: str, more: Mapping[str, Any] | None = None) -> None:
@@ -255,12 +243,6 @@ def _cell(value: Any, digits: int) -> str:
 
 def _p_value(value: Any, digits: int) -> str:
     return "< 0.001" if value < 0.001 else _cell(value, 3)
-
-
-def _number(value: Any) -> float | None:
-    if value is None or pd.isna(value):
-        return None
-    return int(value) if float(value).is_integer() and not isinstance(value, float) else float(value)
 
 
 def _escape(text: object) -> str:

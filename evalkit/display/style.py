@@ -1,52 +1,102 @@
-"""The look of figures: one theme, a colour-blind palette, and a marker as second cue.
+"""The look of figures: tones for light and dark pages, and for every series a colour with further cues.
 
 Figures are made without pyplot, so that nothing depends on a notebook's plotting backend and nothing stays open.
 """
 
-from collections.abc import Iterable
-from typing import Literal
+import textwrap
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import wraps
+from itertools import takewhile
+from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar
 
 import matplotlib as mpl
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
+from matplotlib.transforms import ScaledTranslation
 
 from evalkit.io import plain
 from evalkit.io.text import shorten
 
-# Okabe and Ito, "Color Universal Design" (2008), without the yellow that is too pale on white
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#595959", "#8C6BB1")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+# Name of a tone: its colour on light pages, which is what figures are drawn in, and on dark ones. Series 1 to 7 are
+# those of Okabe and Ito, "Color Universal Design" (2008), without the yellow that is too pale on white.
+TONES = {
+    "ground": ("#ffffff", "#15181c"),
+    "ink": ("#30343b", "#dfe3e8"),
+    "quiet": ("#5b616b", "#a3abb5"),
+    "edge": ("#8a8f98", "#79818c"),
+    "pale": ("#c9ced6", "#4a515c"),
+    "grid": ("#e4e7eb", "#2b3038"),
+    "shade": ("#f3f4f6", "#1f2329"),
+    "series-1": ("#0072b2", "#4c9fe0"),
+    "series-2": ("#d55e00", "#ee7a33"),
+    "series-3": ("#009e73", "#2fbf95"),
+    "series-4": ("#cc79a7", "#db93bb"),
+    "series-5": ("#56b4e9", "#a8dcf9"),
+    "series-6": ("#e69f00", "#f0c040"),
+    "series-7": ("#595959", "#7d828a"),
+    "series-8": ("#4a2fc4", "#7b6cff"),
+}
+GROUND, INK, QUIET, EDGE, PALE, GRID, SHADE = (light for light, _ in list(TONES.values())[:7])
+PALETTE = tuple(light for name, (light, _) in TONES.items() if name.startswith("series"))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "h", "p")
+HATCHES = ("", "//", ".", "xx", "--", "\\\\", "++", "||")
+DASHES = ((), (4, 1.5), (1, 1.2))
 
 THEME = {
-    "axes.edgecolor": "#8a8f98",
+    "axes.edgecolor": EDGE,
     "axes.grid": True,
     "axes.axisbelow": True,
-    "axes.labelcolor": "#30343b",
+    "axes.labelcolor": INK,
     "axes.prop_cycle": mpl.cycler(color=PALETTE),
     "axes.spines.right": False,
     "axes.spines.top": False,
+    "axes.titlecolor": INK,
     "axes.titlelocation": "left",
     "axes.titlesize": 12,
     "axes.titleweight": "bold",
-    "figure.facecolor": "white",
+    "figure.facecolor": GROUND,
     "font.size": 10.5,
-    "grid.color": "#e4e7eb",
+    "grid.color": GRID,
     "grid.linewidth": 0.8,
+    "hatch.color": GROUND,
+    "hatch.linewidth": 0.8,
+    "legend.fontsize": 9,
     "legend.frameon": False,
+    "text.color": INK,
     "text.parse_math": False,  # names come from logs: a dollar sign is a dollar sign
-    "xtick.color": "#30343b",
-    "ytick.color": "#30343b",
+    "xtick.color": INK,
+    "ytick.color": INK,
 }
+_THEMED = "evalkit"  # gid of figures in the theme
+
+
+class Look(NamedTuple):
+    """How one series is told from the others: by its colour, and without colours too."""
+
+    colour: str
+    marker: str = "o"
+    hatch: str = ""
+    dashes: tuple[float, ...] = ()
+    text: str = ""
 
 
 def new_figure(width: float = 7.0, height: float = 3.6) -> Figure:
     """Make an empty figure in the kit's theme; sizes in inches."""
     with mpl.rc_context(THEME):
-        return Figure(figsize=(width, height), layout="constrained")
+        figure = Figure(figsize=(width, height), layout="constrained")
+    figure.set_gid(_THEMED)
+    return figure
 
 
-def new_axes(width: float = 7.0, height: float = 3.6, **subplots) -> Axes:
+def new_axes(width: float = 7.0, height: float = 3.6, **subplots: Any) -> Any:
     """Make axes on a figure of their own, in the kit's theme.
 
     Parameters
@@ -54,29 +104,63 @@ def new_axes(width: float = 7.0, height: float = 3.6, **subplots) -> Axes:
     width, height : float
         Size of the figure in inches.
     **subplots
-        As for ``Figure.subplots``; with ``nrows`` or ``ncols`` an array of axes comes back.
+        As for ``Figure.subplots``.
+
+    Returns
+    -------
+    Axes, or an array of them where `subplots` names rows or columns
     """
     with mpl.rc_context(THEME):
         return new_figure(width, height).subplots(**subplots)
 
 
+def is_themed(figure: Figure) -> bool:
+    """Tell whether a figure is one of `new_figure`, whose tones may follow the page's."""
+    return figure.get_gid() == _THEMED
+
+
+def themed(draw: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Have a function draw in the kit's theme, whatever the settings around it."""
+
+    @wraps(draw)
+    def drawn(*args: _P.args, **options: _P.kwargs) -> _R:
+        with mpl.rc_context(THEME):
+            return draw(*args, **options)
+
+    return drawn
+
+
+@themed
 def nothing_to_draw(what: str = "runs", ax: Axes | None = None) -> Axes:
     """Say on otherwise empty axes that there are no runs (episodes, steps) of this kind."""
     ax = ax or new_axes(7, 1.0)
-    ax.text(0.5, 0.5, f"no {what} of this kind", ha="center", va="center", color="#5b616b", transform=ax.transAxes)
+    ax.text(0.5, 0.5, f"no {what} of this kind", ha="center", va="center", color=QUIET, transform=ax.transAxes)
     ax.set_axis_off()
     return ax
 
 
-def colours(names: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Give every name a colour and a marker, the same ones for the same list of names.
+def looks(names: Iterable[Hashable]) -> dict[Any, Look]:
+    """Give every name a look, the same ones for the same list of names.
 
-    With more names than colours the pairs still differ: the marker moves on at every round.
+    Up to 8 names differ in colour, 12 in marker and 8 in hatch, 24 in colour and line, 96 in colour and marker.
     """
     out = {}
     for i, name in enumerate(dict.fromkeys(names)):
-        out[name] = (PALETTE[i % len(PALETTE)], MARKERS[(i + i // len(PALETTE)) % len(MARKERS)])
+        marker = MARKERS[(i + i // 24) % len(MARKERS)]  # where all pairs with a colour are used up, markers move on
+        dashes = DASHES[i // len(PALETTE) % len(DASHES)]
+        out[name] = Look(PALETTE[i % len(PALETTE)], marker, HATCHES[i % len(HATCHES)], dashes)
     return out
+
+
+def colours(names: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Give every name a colour and a marker: `looks` in short."""
+    return {name: look[:2] for name, look in looks(names).items()}
+
+
+def luminance(colour: str) -> float:
+    """Compute the relative luminance of a colour, from 0 to 1, after WCAG 2.1."""
+    parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(colour)]
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 
 
 def label(text: object, width: int = 32) -> str:
@@ -87,9 +171,91 @@ def label(text: object, width: int = 32) -> str:
     return shorten(plain(text), width)
 
 
+def labels(names: Sequence[object], width: int = 32) -> list[str]:
+    """Make names fit to be drawn, each different from the others.
+
+    Of names that are too long, first what all end with is cut, then what all begin with, then their middle; those that
+    are alike then get a number.
+    """
+    texts = [plain(name) for name in names]
+    for ending in (True, False):
+        if len(set(texts)) > 1 and max(map(len, texts)) > width:
+            texts = [_without_common(text, texts, ending) if len(text) > width else text for text in texts]
+    cut = [label(text, width) for text in texts]
+    seen: dict[str, int] = {}
+    out = []
+    for text in cut:
+        seen[text] = seen.get(text, 0) + 1
+        number = f" #{seen[text]}" if cut.count(text) > 1 else ""
+        out.append(label(text, width - len(number)) + number)
+    return out
+
+
+def _without_common(text: str, texts: Sequence[str], ending: bool) -> str:
+    letters = zip(*(own[::-1] if ending else own for own in texts), strict=False)
+    common = sum(1 for _ in takewhile(lambda own: len(set(own)) == 1, letters))
+    if common < 4:
+        return text
+    return f"{text[:-common]}…" if ending else f"…{text[common:]}"
+
+
 def percent_axis(ax: Axes, which: Literal["x", "y"] = "x") -> Axes:
     """Show shares from 0 to 1 as percentages from 0 to 100 on one axis."""
     axis = ax.xaxis if which == "x" else ax.yaxis
     axis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     (ax.set_xlim if which == "x" else ax.set_ylim)(-0.02, 1.02)
     return ax
+
+
+def broken(text: str, room: float) -> str:
+    """Break a label into lines that fit into so many inches; no number is parted from its unit."""
+    return "\n".join(textwrap.wrap(text.replace(" %", "\xa0%"), max(int(room / 0.09), 10))).replace("\xa0%", " %")
+
+
+def fit_labels(ax: Axes, width: float, height: float) -> None:
+    """Break the labels of both axes into lines that fit into so many inches."""
+    ax.set_xlabel(broken(ax.get_xlabel(), width))
+    ax.set_ylabel(broken(ax.get_ylabel(), height))
+
+
+def series_handles(names: Sequence[object], styles: Sequence[Look], width: int = 32) -> list[Line2D]:
+    """Make the entries of a legend of points and lines."""
+    texts = _legend_texts(names, width)
+    return [
+        Line2D([], [], color=look.colour, marker=look.marker, dashes=look.dashes or (None, None), label=text)
+        for text, look in zip(texts, styles, strict=True)
+    ]
+
+
+def area_handles(names: Sequence[object], styles: Sequence[Look]) -> list[Patch]:
+    """Make the entries of a legend of bars and cells."""
+    looks_of = zip(_legend_texts(names), styles, strict=True)
+    return [Patch(facecolor=look.colour, hatch=look.hatch, edgecolor=GROUND, label=text) for text, look in looks_of]
+
+
+def _legend_texts(names: Sequence[object], width: int = 32) -> list[str]:
+    """Shorten names; matplotlib leaves what begins with an underscore out of legends."""
+    return [f" {text}" if text.startswith("_") else text for text in labels(names, width)]
+
+
+def legend_height(handles: Sequence[Artist], width: float) -> float:
+    """Say how many inches a legend below a figure of this width takes."""
+    return 0.1 + 0.21 * -(-len(handles) // _legend_columns(handles, width)) if handles else 0.0
+
+
+def _legend_columns(handles: Sequence[Artist], width: float) -> int:
+    longest = max(len(str(handle.get_label())) for handle in handles)
+    return max(1, min(len(handles), int(width / (0.55 + 0.078 * longest))))
+
+
+def legend_below(ax: Axes, handles: Sequence[Artist], *, own: bool) -> None:
+    """Put a legend below axes: at the figure's edge where the figure is the plot's `own`, else under these axes."""
+    if not handles:
+        return
+    width = ax.figure.get_figwidth()
+    if own:
+        ax.figure.legend(handles=handles, loc="outside lower center", ncols=_legend_columns(handles, width))
+    else:
+        below = ax.transAxes + ScaledTranslation(0, -0.55, ax.figure.dpi_scale_trans)
+        place = {"loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": below}
+        ax.legend(handles=handles, ncols=_legend_columns(handles, 0.8 * width), **place)

@@ -1,5 +1,6 @@
 """Text from logs is untrusted: before it is printed or drawn it becomes plain text; and names for people."""
 
+import re
 import sys
 import unicodedata
 import warnings
@@ -128,3 +129,13 @@ def warnings_as_lines() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.showwarning = write
         yield
+
+
+def is_local_link(address: object) -> bool:
+    """Tell whether a link stays beside its page: relative or an anchor, without scheme, host, space or backslash."""
+    return (
+        isinstance(address, str)
+        and bool(address)
+        and address.isprintable()
+        and not re.match(r"/|[^/?#]*:|.*[ \\]", address)
+    )

@@ -4,6 +4,10 @@ from importlib import import_module
 from typing import Any
 
 _WHERE = {
+    "read_transcript": "transcript",
+    "fresh_records": "logs",
+    "recognise": "detect",
+    "HEAD": "detect",
     "Assembled": "registry",
     "LogKind": "registry",
     "Logs": "logs",

@@ -157,8 +157,8 @@ class Following:
         self._since = {path: since for path, since in self._since.items() if path in states or path in listing.folders}
         self._looks += 1
         records = records_of(self._store, self._kind, listing)
-        usable = "used" in records.files["status"].to_pylist()
-        self.logs = assemble(self._kind, records, self._options, listing.root, self._storage) if usable else None
+        begun = len(next(iter(records.tables.values()))) > 0  # also logs that are being written
+        self.logs = assemble(self._kind, records, self._options, listing.root, self._storage) if begun else None
 
     def _list(self) -> tuple[Listing, list[str]]:
         """List the sources; one that was there before must be there, others are waited for."""

@@ -125,7 +125,7 @@ def load(
     records = read_records(
         kind, source, pattern=pattern, recursive=recursive, jobs=jobs, storage_options=storage_options
     )
-    if "used" not in records.files["status"].to_pylist():
+    if not is_usable(records):
         with storage(storage_options):
             entries, asked = entries_of(records), pattern or kind.pattern
             raise nothing_used(_names(source), entries, kind.title, asked, recursive=recursive)
@@ -156,6 +156,23 @@ def read_records(
         return _current_records(kind, named, pattern or kind.pattern, recursive=recursive, jobs=jobs)
 
 
+def fresh_records(
+    kind: LogKind, source: Source, *, pattern: str = "", recursive: bool = True, jobs: int | None = None
+) -> Records:
+    """Read what the files of a source say, and keep nothing of it."""
+    store = RecordStore("", kind.records)
+    return _updated(store, kind, _names(source), pattern or kind.pattern, recursive, jobs, {})
+
+
+def is_usable(records: Records) -> bool:
+    """Tell whether any file that is used has a row in the first table of records: others only tell of logs."""
+    import pyarrow.compute as pc
+
+    used = records.files["source"].filter(pc.equal(records.files["status"], "used"))
+    first = next(iter(records.tables.values()))
+    return pc.any(pc.is_in(first["source"], used.combine_chunks())).as_py() or False
+
+
 def no_records(kind: LogKind) -> Records:
     """Give the records of no file at all."""
     store = RecordStore("", kind.records)
@@ -175,7 +192,10 @@ def assemble(
     source: str,
     storage_options: StorageOptions = None,
 ) -> Logs:
-    """Make the frames of records, and the ledger."""
+    """Make the frames of records, and the ledger; a dataset's own options are the defaults."""
+    defaults = {option.name: option.default for option in kind.options}
+    given = {name: value for name, value in options.items() if (value or None) != (defaults.get(name) or None)}
+    options = {**defaults, **records.options, **given}
     assembled = kind.assemble(records, options) if kind.assemble else assemble_as_recorded(kind, records)
     own = {entry.source: entry for entry in entries_of(records)}
     notes = {entry.source: entry for entry in assembled.notes}
@@ -195,11 +215,12 @@ def _current_records(
 ) -> Records:
     """Give the records of a source as it is now, from its store in the cache as far as nothing has changed."""
     about = {"kind": kind.name, "code": code_version(kind.parse.__module__)}
-    path = cache_path()
-    if path is not None:
+    if (path := cache_path()) is not None:
         asked = [kind.name, [absolute(name) for name in named], pattern, recursive, dict(storage_options())]
         digest = hashlib.blake2b(json.dumps(asked, default=str).encode(errors="surrogatepass"), digest_size=16)
         folder = str(path / f"{_ENTRY}{digest.hexdigest()}")
+        if not os.path.exists(folder):
+            tidy_cache()
         with contextlib.suppress(SourceError), exclusive(folder, WAIT) as alone:
             if alone:
                 return _updated(RecordStore(folder, kind.records), kind, named, pattern, recursive, jobs, about)
@@ -264,7 +285,8 @@ def _dataset_records(store: RecordStore, kind: LogKind, pattern: str, *, recursi
         files = [path for path in files if os.path.dirname(path) == root]
     folders = [unescape_surrogates(path) for path in store.folders()["source"].to_pylist()]
     states = {path: FileState(*known[path][:-2]) for path in files}
-    return records_of(store, kind, Listing(root, files, dict.fromkeys(sorted(folders)), states))
+    records = records_of(store, kind, Listing(root, files, dict.fromkeys(sorted(folders)), states))
+    return records._replace(options=store.about.get("options", {}))
 
 
 def assemble_as_recorded(kind: LogKind, records: Records) -> Assembled:

@@ -62,11 +62,14 @@ class Records(NamedTuple):
         A row per file; see `evalkit.io.records.FILES`.
     listing : Listing
         Where they lie; `states` tells size and time of each.
+    options : mapping
+        Of the kind, as they were stated when a dataset was collected.
     """
 
     tables: "dict[str, pa.Table]"
     files: "pa.Table"
     listing: Listing
+    options: Mapping[str, Any] = {}
 
 
 class Assembled(NamedTuple):
@@ -118,7 +121,8 @@ class LogKind:
     title : str
         What one file is called, such as ``Crafter session trace``.
     records : mapping of str to sequence of Column
-        What is kept of a file, by table; `source` is added.
+        What is kept of a file, by table; `source` is added. The first table has a row for every log, so a source in
+        which no used file has one holds no log.
     tables : mapping of str to sequence of Column
         The frames that `assemble` makes; the first has one row per run, with the columns of `RUN_COLUMNS`.
     parse : function of (path, bytes or OSError)

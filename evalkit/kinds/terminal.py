@@ -1,7 +1,7 @@
 """What the command line prints of logs of any kind, where the kind itself says nothing better."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evalkit.io.paths import SourceError, has_magic
@@ -88,6 +88,34 @@ def file_lines(ledger: "pd.DataFrame", runs: int, most: int = MOST_FAILED) -> li
     failed = ledger[ledger["status"] == "failed"]
     lines += [f"  failed: {plain(row.source)}: {plain(row.reason)}" for row in failed.head(most).itertuples()]
     return lines + [f"  … {len(failed) - most} more; the ledger holds them all"] * (len(failed) > most)
+
+
+def key_of(value: Any) -> Any:
+    """Give what a group is told apart by: the value itself, None for any that is missing."""
+    import pandas as pd
+
+    return None if pd.api.types.is_scalar(value) and pd.isna(value) else value
+
+
+def names_of(values: Iterable[Any], width: int = 48) -> dict[Any, str]:
+    """Name groups for a terminal: each value has one name, and no two values share one.
+
+    Parameters
+    ----------
+    values : iterable
+    width : int
+        Characters; a longer name is cut in its middle.
+
+    Returns
+    -------
+    dict
+        By `key_of` the value, in their order: plain text of one line.
+    """
+    texts = {key: "unknown" if key is None else str(key) for key in map(key_of, values)}
+    if list(texts.values()).count(texts.get(None)) > 1:
+        texts[None] = "unknown (missing)"
+    shown = labels(texts.values(), width)
+    return {key: shown[text] for key, text in texts.items()}
 
 
 def counted(n: int, what: str) -> str:

@@ -1,7 +1,7 @@
 """What happened in a run, turn by turn: the same form for every kind of log."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from evalkit.io.paths import SourceError
@@ -59,6 +59,29 @@ class Transcript(NamedTuple):
         return "\n".join(lines) + "\n"
 
 
+def read_transcript(
+    make: Callable[[Sequence[str], Callable[[str], bytes]], Transcript], *paths: str | os.PathLike
+) -> Transcript:
+    """Read the files of a run, and make its transcript as the kind does.
+
+    Raises
+    ------
+    SourceError
+        Where a file is missing, a folder, or can't be read.
+    """
+    return make([resolve(path) for path in paths], read_log)
+
+
+def read_log(path: str) -> bytes:
+    """Read one file that was named; every failure is a `SourceError`."""
+    try:
+        return read_file(path)
+    except IsADirectoryError as error:
+        raise SourceError(f"{path}: a folder; name one log in it") from error
+    except OSError as error:
+        raise SourceError(f"{path}: {type(error).__name__}: {error.strerror or error}") from error
+
+
 def show_source(source: str, kind: str | None = None, last: int | None = None) -> str:
     """Write one log as text, turn by turn.
 
@@ -77,12 +100,7 @@ def show_source(source: str, kind: str | None = None, last: int | None = None) -
         Where the file is missing, broken, a folder, or of no kind that can be shown.
     """
     path = resolve(source)
-    try:
-        data = read_file(path)
-    except IsADirectoryError as error:
-        raise SourceError(f"{path}: a folder; name one log in it") from error
-    except OSError as error:
-        raise SourceError(f"{path}: {type(error).__name__}: {error.strerror or error}") from error
+    data = read_log(path)
     found = kind_named(kind) if kind else _kind_of(path, data)
     if found.transcript is None:
         raise SourceError(f"{path}: {found.name} logs can't be shown turn by turn")

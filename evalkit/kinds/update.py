@@ -154,9 +154,12 @@ def records_of(store: RecordStore, kind: LogKind, listing: Listing) -> Records:
 
 def current_state(path: str, kind: LogKind) -> FileState:
     """Give the state of a file, and of those whose change is its own."""
-    states = [state_of(path) or MISSING, *filter(None, map(state_of, kind.companions(path)))]
+    state, companions = state_of(path) or MISSING, kind.companions(path)
+    if not companions:
+        return state
+    states = [state, *filter(None, map(state_of, companions))]
     modified, changed = (max(times) for times in zip(*(state[1:3] for state in states), strict=True))
-    return FileState(states[0].size, modified, changed, " ".join(state.tag for state in states).strip())
+    return FileState(state.size, modified, changed, " ".join(state.tag for state in states).strip())
 
 
 def _below(paths: set[str], folders: Sequence[str]) -> set[str]:

@@ -106,7 +106,6 @@ RUNS = run_columns(
     Column("timeout", "float", "time given to the task", "seconds"),
     *COUNT_COLUMNS,
     *(Column(f"flag_{name}", "bool", meaning) for name, meaning in FLAGS.items()),
-    Column("legacy", "str", "what the original scripts read in the folder, for `legacy_summary`, as JSON"),
     score="0..1",
 )
 _IDS = (
@@ -129,10 +128,6 @@ AGENTS = (
     *COUNT_COLUMNS,
     *(Column(f"flag_{name}", "bool", meaning) for name, meaning in LOG_FLAGS.items()),
 )
-FOLDERS = (
-    Column("source", "str", "path of a folder without any run"),
-    Column("legacy", "str", "what the original scripts read in it, for `legacy_summary`, as JSON"),
-)
 TABLES = {"runs": RUNS, "agents": AGENTS}
 _TURN = Column("turn", "int", "place in the log, from 0")
 LAZY_TABLES = {
@@ -148,5 +143,17 @@ LAZY_TABLES = {
         _TURN,
         Column("command", "str", "name of the command, with its exclamation mark"),
         Column("arguments", "str", "what stands in the brackets behind it"),
+    ),
+    "folders": (
+        Column("source", "str", "path of a folder of runs, or of one beside them without any run"),
+        Column("path", "str", "the same, absolute"),
+        Column("has_runs", "bool", "runs lie in it"),
+        Column("files", "int", "JSON files in it", "files"),
+        Column("evaluation", "float", "what evaluation_script.py reads: the highest score, at least 0"),
+        Column("crafting", "bool?", "what analyze_crafting_tasks.py reads: a success"),
+        Column("analyse", "bool?", "what analyse_results.py reads: a success; missing unless there are two files"),
+        Column("cooking", "str", "what analyze_cooking_tasks.py reads: success, failure, or empty"),
+        Column("stops", "str", "name of the exception that ends it, or empty"),
+        Column("construction", "object", "what analyze_construction_tasks.py reads: a score, perhaps not a number; or none"),
     ),
 }

@@ -2,22 +2,25 @@
 
 import difflib
 import json
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
-from evalkit.io import SourceError, plain
-from evalkit.io.text import short_paths
+from evalkit.io import SourceError, plain, short_paths, unescape_surrogates
+from evalkit.io.screen import so_far
+from evalkit.kinds import Logs, Look
+from evalkit.kinds.terminal import counted, file_lines, fit_table, key_of, names_of
 from evalkit.mindcraft.format import CompletionStatus
-from evalkit.mindcraft.labels import key_of, names_of
-from evalkit.mindcraft.logs import MindcraftLogs
 from evalkit.mindcraft.legacy.scripts import COMMIT
+from evalkit.mindcraft.runs.models import UNKNOWN
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_FAILED = 10  # lines on files that could not be read
+MOST_NAME = 120  # characters of a name while following; a terminal may leave fewer
+_SPARE = ("success", "broken", "partial", "no score", "timed out", "zero", "running")
 SCRIPTS = {
     "evaluation": "evaluation_script.py",
     "crafting": "analyze_crafting_tasks.py",
@@ -42,18 +45,14 @@ SHORT = {
 }
 
 
-def overview_text(logs: MindcraftLogs, by: Sequence[str] = ()) -> str:
-    """Write the success rates and statuses of groups of runs as a table, and the ledger's summary below.
+def describe(logs: Logs, views: Mapping[str, Any]) -> str:
+    """Write the success rates and statuses of groups of runs as a table, the ledger's summary, and what else is asked.
 
     Parameters
     ----------
-    logs : MindcraftLogs
-    by : sequence of str
-        Columns of the runs to group by; model_name where none is given.
-
-    Returns
-    -------
-    str
+    logs : Logs
+    views : mapping
+        by (columns of the runs to group by; model_name where none is given), cooking, legacy.
 
     Raises
     ------
@@ -62,37 +61,111 @@ def overview_text(logs: MindcraftLogs, by: Sequence[str] = ()) -> str:
     """
     from evalkit.mindcraft.analysis import overview
 
-    by = list(dict.fromkeys(by)) or ["model_name"]
-    runs = with_groups(logs.runs, by)
+    by = list(dict.fromkeys(views.get("by") or ["model_name"]))
+    runs = _with_groups(logs.runs, by)
     table = overview(runs, by)
-    names = group_names(table, by)
-    rows = [overview_cells(row, names) for row in table.to_dict("records")]
+    names = _group_names(table, by)
+    rows = [_overview_cells(row, names) for row in table.to_dict("records")]
     lines = _table(rows, len(by)) if rows else ["no runs"]
-    return "\n".join([*lines, *summary_lines(runs, logs.ledger)])
+    parts = ["\n".join([*lines, *file_lines(logs.ledger, len(runs)), *_notes(runs)])]
+    parts += [cooking_text(logs.runs)] * bool(views.get("cooking"))
+    parts += [legacy_text(logs)] * bool(views.get("legacy"))
+    return "\n\n".join(parts)
 
 
-def cooking_text(logs: MindcraftLogs) -> str:
-    """Write cooking success by model and number of blocked agents, with overall rows, and the same for each item.
+def progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
+    """Write how far each model is, and the rates of what is finished.
 
-    Parameters
-    ----------
-    logs : MindcraftLogs
+    A run is finished once one of its logs holds a final message, or once none has changed for as long as the task may
+    take. Until then it is running, and counts in no rate.
     """
+    logs = look.logs
+    by = list(dict.fromkeys(options.get("by") or ["model_name"]))
+    runs = _with_groups(logs.runs, by).assign(_running=_running(look))
+    done = _tasks_done(runs, look.expected, len(logs.definitions))
+    table = fit_table(_progress_rows(runs, by, done), left=len(by), spare=_SPARE, width=look.width)
+    n_done, expected = done["done"].sum(), done["expected"].sum(skipna=False)
+    n_running = int(runs["_running"].sum())
+    total = f"\ntotal: {so_far(n_done, expected)} tasks done, {counted(n_running, 'run')} running"
+    complete = bool((done["done"] >= done["expected"]).all()) and not n_running
+    return "\n".join([table, total, *_notes(runs)]), complete
+
+
+def _running(look: Look) -> "list[bool]":
+    """Tell which runs are still written."""
+    logs = look.logs
+    paths = logs.agents.groupby("run_id")["source"].apply(list).to_dict()
+    ended = logs.agents.groupby("run_id")["final_system_message"].any()
+    running = []
+    for run in logs.runs[["run_id", "source", "timeout"]].itertuples(index=False):
+        idle = run.timeout if look.idle is None else look.idle
+        own = map(unescape_surrogates, paths.get(run.run_id, [run.source]))
+        is_quiet = all(path not in look.writing and look.quiet(path) >= idle for path in own)
+        running.append(not is_quiet and not ended.get(run.run_id, False))
+    return running
+
+
+def _tasks_done(runs: "pd.DataFrame", expected: int | None, n_definitions: int) -> "pd.DataFrame":
+    """Count for each model the tasks that are done (some run finished, none running), and those expected."""
+    import pandas as pd
+
+    rows = {}
+    for model, group in runs.groupby("model_name"):
+        totals = group.groupby("experiment_folder")["experiment_total"].max()
+        if expected is not None:
+            wanted, keys = expected, ["task_id"]
+        elif totals.notna().all():
+            wanted, keys = int(totals.sum()), ["experiment_folder", "task_id"]
+        else:
+            wanted, keys = n_definitions or math.nan, ["task_id"]
+            group = group[group["has_definition"]] if n_definitions else group
+        rows[model] = {"done": int((~group.groupby(keys)["_running"].any()).sum()), "expected": wanted}
+    return pd.DataFrame.from_dict(rows, orient="index").astype({"done": "int64", "expected": "float64"})
+
+
+def _progress_rows(runs: "pd.DataFrame", by: list[str], done: "pd.DataFrame") -> list[dict[str, str]]:
+    """Write the table: rates of the finished runs, and how many are running."""
+    from evalkit.mindcraft.analysis import overview
+
+    running = runs.groupby(by, dropna=False)["_running"].sum().rename("running").reset_index()
+    finished = runs[~runs["_running"]]
+    counts = ["n", *map(str, SHORT)]
+    if finished.empty:
+        table = running.assign(**dict.fromkeys(counts, 0), estimate=math.nan, low=math.nan, high=math.nan)
+    else:
+        table = overview(finished, by).merge(running, on=by, how="outer").fillna(dict.fromkeys(counts, 0))
+        table = table.sort_values("estimate", ascending=False, kind="stable")
+    rows, names = [], _group_names(table, by, MOST_NAME)
+    by_model = by == ["model_name"]
+    one_each = by_model and (table["n"].to_numpy() == done["done"].reindex(table["model_name"]).to_numpy()).all()
+    for row in table.astype(dict.fromkeys(counts, "int64")).to_dict("records"):
+        cells = _overview_cells(row, names)
+        head = {column: cells[column] for column in by}
+        if by_model:
+            head["tasks"] = so_far(*done.loc[row["model_name"], ["done", "expected"]])
+            if one_each:  # a run of each task: its number need not stand twice
+                del cells["n"]
+        rows.append({**head, "running": str(row["running"]), **cells})
+    return rows
+
+
+def cooking_text(runs: "pd.DataFrame") -> str:
+    """Write cooking success by model and number of blocked agents, with overall rows, and the same for each item."""
     from evalkit.mindcraft.analysis import cooking_item_table, cooking_table
 
-    table = cooking_table(logs.runs)
+    table = cooking_table(runs)
     if table.empty:
         return "No cooking run, Hell's Kitchen left out."
     by = ["model_name", "n_blocked_agents"]
     lines = ["Cooking by number of agents without access to the recipe, Hell's Kitchen left out:", ""]
     lines += _table(_rate_rows(table, by), len(by))
-    for item, own in cooking_item_table(logs.runs).sort_values(["item", *by]).groupby("item"):
+    for item, own in cooking_item_table(runs).sort_values(["item", *by]).groupby("item"):
         lines += ["", f"{plain(item)}:", "", *_table(_rate_rows(own, by), len(by))]
     return "\n".join(lines)
 
 
 def _rate_rows(table: "pd.DataFrame", by: Sequence[str]) -> list[dict[str, str]]:
-    names = group_names(table, by)
+    names = _group_names(table, by)
     return [{**_keys(row, names), **_rate_cells(row)} for row in table.to_dict("records")]
 
 
@@ -102,7 +175,7 @@ def _table(rows: list[dict[str, str]], left: int) -> list[str]:
     return tabulate(rows, "keys", tablefmt="simple", colalign=align, disable_numparse=True).split("\n")
 
 
-def with_groups(runs: "pd.DataFrame", by: Sequence[str]) -> "pd.DataFrame":
+def _with_groups(runs: "pd.DataFrame", by: Sequence[str]) -> "pd.DataFrame":
     """Make the columns to group by fit for it: lists become texts.
 
     Raises
@@ -110,17 +183,17 @@ def with_groups(runs: "pd.DataFrame", by: Sequence[str]) -> "pd.DataFrame":
     SourceError
         Where there is no such column.
     """
-    check_columns(runs, by)
+    _check_columns(runs, by)
     return runs.assign(**{c: runs[c].map(_joined) for c in by if runs[c].dtype == object})
 
 
-def group_names(table: "pd.DataFrame", by: Sequence[str], width: int = 48) -> dict[str, dict]:
+def _group_names(table: "pd.DataFrame", by: Sequence[str], width: int = 48) -> dict[str, dict]:
     """Name the groups of each column for a terminal: names are cut to a width, and never alike."""
-    return {column: names_of(table[column], width, str) for column in by}
+    return {column: names_of(table[column], width) for column in by}
 
 
-def overview_cells(row: dict, names: dict[str, dict]) -> dict[str, str]:
-    """Write a row of `rates.overview` as cells under their headers; `names` as `group_names` gives them."""
+def _overview_cells(row: dict, names: dict[str, dict]) -> dict[str, str]:
+    """Write a row of `analysis.overview` as cells under their headers; `names` as `group_names` gives them."""
     statuses = {short: str(row[str(status)]) for status, short in SHORT.items()}
     return {**_keys(row, names), **_rate_cells(row), **statuses}
 
@@ -134,29 +207,16 @@ def _rate_cells(row: dict) -> dict[str, str]:
     return {"n": str(row["n"]), "success rate": _percent(row["estimate"]), "95 % interval": interval}
 
 
-def summary_lines(runs: "pd.DataFrame", ledger: "pd.DataFrame", most: int = MOST_FAILED) -> list[str]:
-    """Say how many runs and files there are, which files failed (at most so many), and whether models have no name."""
-    counts = ledger["status"].value_counts()
-    seen = ", ".join(f"{counts.get(status, 0)} {status}" for status in ("used", "skipped", "failed"))
-    lines = [f"\n{counted(len(runs), 'run')}; {counted(len(ledger), 'file')}: {seen}"]
-    failed = ledger[ledger["status"] == "failed"]
-    lines += [f"  failed: {plain(row.source)}: {plain(row.reason)}" for row in failed.head(most).itertuples()]
-    if len(failed) > most:
-        lines.append(f"  … {len(failed) - most} more; the ledger holds them all")
-    unknown = int((runs["model_name"] == "unknown").sum())
+def _notes(runs: "pd.DataFrame") -> list[str]:
+    """Say which runs name no model, what is left out of the rates, and what was assumed for them."""
+    from evalkit.mindcraft.analysis import describe_scale
+    from evalkit.mindcraft.analysis.rates import NO_SCORE, has_score, is_stale
+
+    stale, unknown, lines = int(is_stale(runs).sum()), int((runs["model_name"] == UNKNOWN).sum()), []
     if unknown:
         name = "names" if unknown == 1 else "name"
         hint = "--layout tells what the folders mean, e.g. '{model_name}/{task_id}'"
         lines.append(f"{counted(unknown, 'run')} {name} no model; {hint}")
-    return lines + _notes(runs)
-
-
-def _notes(runs: "pd.DataFrame") -> list[str]:
-    """Say what is left out of the rates, and what was assumed for them."""
-    from evalkit.mindcraft.analysis import describe_scale
-    from evalkit.mindcraft.analysis.rates import NO_SCORE, has_score, is_stale
-
-    stale, lines = int(is_stale(runs).sum()), []
     if stale:
         holds = "holds a copy" if stale == 1 else "hold copies"
         lines.append(f"{counted(stale, 'run')} {holds} of another run's log, and count{'s' * (stale == 1)} in no rate")
@@ -167,19 +227,19 @@ def _notes(runs: "pd.DataFrame") -> list[str]:
     return lines
 
 
-def legacy_text(logs: MindcraftLogs, limit: int = 60) -> str:
+def legacy_text(logs: Logs, limit: int = 60) -> str:
     """Write what the original scripts say of the same folders, beside ours, and a line for each difference.
 
     Parameters
     ----------
-    logs : MindcraftLogs
+    logs : Logs
     limit : int
         At most so many folders, and differences of one cause and script; a line says how many more there are.
     """
-    from evalkit.mindcraft.legacy import legacy_summary
     from evalkit.mindcraft.legacy.folders import ALL
+    from evalkit.mindcraft.legacy.summary import legacy_summary
 
-    totals, differences = legacy_summary(logs.runs, logs.other_folders)
+    totals, differences = legacy_summary(logs.runs, logs.folders)
     lines = [f"What the original scripts (kolbytn/mindcraft, tasks/ at commit {COMMIT}) say, and ours:"]
     for script, own in totals.groupby("script", sort=False):
         pooled, each = own[own["folder"] == ""], own[(own["folder"] != "") & (own["group"] == ALL)]
@@ -216,16 +276,11 @@ def _legacy_cells(row: dict, first: Sequence[str]) -> dict[str, str]:
     return {**cells, "": plain(row["note"])} if row["note"] else cells
 
 
-def counted(n: int, what: str) -> str:
-    """Write a number with what it counts: ``1 run``, ``2 runs``."""
-    return f"{n} {what}" + "s" * (n != 1)
-
-
 def _percent(rate: float) -> str:
     return "–" if rate != rate else f"{rate * 100:.1f} %"
 
 
-def check_columns(table: "pd.DataFrame", columns: Sequence[str]) -> None:
+def _check_columns(table: "pd.DataFrame", columns: Sequence[str]) -> None:
     """Refuse columns a frame does not have, with the nearest name."""
     for name in columns:
         if name not in table.columns:

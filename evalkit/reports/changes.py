@@ -12,7 +12,7 @@ from typing import Any
 from evalkit.io import SourceError, list_files, resolve
 from evalkit.io.versions import code_version, package_versions
 from evalkit.reports.plan import Report
-from evalkit.reports.records import Record
+from evalkit.reports.records import Record, files_beside
 
 REMOTE = "remote"  # inputs of which no fingerprint is taken: such a report is always made again
 
@@ -81,7 +81,7 @@ def why(record: Record | None, stamp: dict[str, Any], output: Path) -> str:
     files = [record["page"], record["executed"]]
     folder = output / record["notebook"]
     if not all((output / file).is_file() for file in files) or not all(
-        (folder / table["file"]).is_file() for table in record["tables"]
+        (folder / file).is_file() for file in files_beside(record)
     ):
         return "a file of it is missing"
     if old.get("notebook") != stamp["notebook"]:

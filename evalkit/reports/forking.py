@@ -21,7 +21,10 @@ from evalkit.reports.processes import quiet_imports, start_method
 PRELOADED = {"evalkit", "IPython", "matplotlib", "numpy", "pandas", "scipy", "seaborn", "statsmodels"}
 
 # What every report uses, and its libraries import only then
-_LATER = ("evalkit.kinds.logs", "evalkit.kinds.update", "pyarrow.dataset", "pyarrow.parquet")
+_LATER = (
+    "evalkit.kinds.logs", "evalkit.kinds.update", "evalkit.display.drawing", "pyarrow.dataset", "pyarrow.parquet",
+    "seaborn",
+)  # fmt: skip
 
 # What needs a kernel's channels to the outside, or its event loop
 _NEEDS_KERNEL = re.compile(

@@ -20,6 +20,7 @@ from traitlets.config import Config
 
 from evalkit.io.text import plain
 from evalkit.reports.index import POLICY
+from evalkit.reports.svg import caption, figure
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -76,6 +77,8 @@ class PageExporter(HTMLExporter):
         yield from super().default_filters()
         yield "clean", clean
         yield "terminal", terminal
+        yield "drawn", drawn
+        yield "caption", caption
 
     @pass_context
     def markdown2html(self, context: Mapping[str, Any], source: str) -> str:
@@ -138,6 +141,7 @@ def render(
         "failure": failure,
         "contents": [],
         "anchors": {"failed", "show-code"},  # the page's own
+        "figures": [],
     }
     text, _ = exporter(code).from_notebook_node(nb, {"metadata": {"path": path}, "evalkit": page})
     return text
@@ -156,6 +160,15 @@ def clean(text: str) -> str:
     text = plain(text, keep_lines=True)
     styles = "".join(f"<style>{style}</style>" for style in _STYLE.findall(text))
     return styles + _cleaner().clean(_STYLE.sub("", text))
+
+
+def drawn(output: NotebookNode, page: dict) -> str:
+    """Make elements of the page of the SVG that evalkit.display drew; empty for that of others."""
+    about = output.get("metadata", {}).get("image/svg+xml", {})
+    if not about.get("evalkit_safe"):
+        return ""
+    page["figures"].append(about)
+    return figure(output.data["image/svg+xml"], about, len(page["figures"]))
 
 
 def terminal(text: str) -> str:

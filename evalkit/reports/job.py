@@ -57,6 +57,7 @@ class Job(NamedTuple):
             kernel="quick" if self.quick else "normal",
             headline=None,
             tables=[],
+            figures=[],
             page="",
             page_bytes=0,
             executed="",

@@ -1,5 +1,6 @@
 """One report, from notebook to files: execute, take out what it hands over, render, put in place."""
 
+import base64
 import json
 import logging
 import re
@@ -17,10 +18,11 @@ from evalkit.io.text import plain
 from evalkit.reports import kernels
 from evalkit.reports.html import Failure, render, title_of
 from evalkit.reports.job import Job
-from evalkit.reports.records import Record, read_record, record_path, write_aside
+from evalkit.reports.records import Record, files_beside, read_record, record_path, write_aside
 
 HEADLINE = "application/vnd.evalkit.headline+json"  # as evalkit.display.HEADLINE, which would import pandas
 TABLE = "application/vnd.evalkit.table+json"
+FIGURE = "application/vnd.evalkit.figure+json"
 
 
 def make(job: Job) -> None:
@@ -82,6 +84,7 @@ def finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float) 
     report, output = job.report, job.output
     failure = failure and failure._replace(error=plain(failure.error, keep_lines=True))
     headline, tables = harvest(nb, report.name)
+    figures = harvest_figures(nb, report.name)
     nb.metadata.pop("papermill", None)
     page, executed = output / f"{report.key}.html", output / f"{report.key}.ipynb"
     made = datetime.now(UTC)
@@ -104,20 +107,20 @@ def finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float) 
         seconds=round(seconds, 3),
         headline=headline,
         tables=[{key: table[key] for key in ("name", "file", "rows")} for table in tables],
+        figures=list(figures),
         page=page.relative_to(output).as_posix(),
         page_bytes=len(text.encode(errors="replace")),
         executed=executed.relative_to(output).as_posix(),
         previous=_previous(before),
     )
-    for table in tables:
-        write_aside(page.with_name(table["file"]), table["csv"], job.work)
+    files = {table["file"]: table["csv"] for table in tables} | figures
+    for file, content in files.items():
+        write_aside(page.with_name(file), content, job.work)
     write_aside(executed, nbformat.writes(nb), job.work)
     write_aside(page, text, job.work)
     write_aside(record_path(output, report.key), json.dumps(record, indent=1, default=str), job.work)
-    kept = {table["file"] for table in tables}
-    for table in (before or {}).get("tables", []):
-        if table["file"] not in kept:
-            page.with_name(table["file"]).unlink(missing_ok=True)
+    for file in files_beside(before) - files.keys():
+        page.with_name(file).unlink(missing_ok=True)
 
 
 def harvest(nb: NotebookNode, name: str) -> tuple[dict | None, list[dict]]:
@@ -136,6 +139,41 @@ def harvest(nb: NotebookNode, name: str) -> tuple[dict | None, list[dict]]:
     return headline, list(tables.values())
 
 
+def harvest_figures(nb: NotebookNode, name: str) -> dict[str, str | bytes]:
+    """Take named figures out of a notebook's outputs: files with their contents, as SVG, PDF and PNG."""
+    files: dict[str, str | bytes] = {}
+    for cell in nb.cells:
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            if not _is_figure(data.get(FIGURE)):
+                continue
+            figure = data.pop(FIGURE)
+            forms = {
+                "svg": data.get("image/svg+xml"),
+                "pdf": _decoded(figure["pdf"]),
+                "png": _decoded(data.get("image/png")),
+            }
+            own = {f"{name}.{figure['name']}.{form}": content for form, content in forms.items() if content}
+            files |= own
+            for about in filter(lambda value: isinstance(value, dict), output.metadata.values()):
+                about["files"] = list(own)
+    return files
+
+
+def _is_figure(given: Any) -> bool:
+    """Tell a figure that has a name; its name becomes part of files' names."""
+    if not isinstance(given, dict) or not _is_name(given.get("name")):
+        return False
+    return isinstance(given.get("pdf"), str)
+
+
+def _decoded(given: Any) -> bytes:
+    try:
+        return base64.b64decode(given) if isinstance(given, str) else b""
+    except ValueError:
+        return b""
+
+
 def _headline(given: Any) -> dict | None:
     """Take of a headline what the index can show; None where it is none."""
     if not isinstance(given, dict) or not isinstance(given.get("text"), str):
@@ -151,10 +189,13 @@ def _headline(given: Any) -> dict | None:
 
 def _is_table(given: Any) -> bool:
     """Tell a published table; its name becomes part of a file's."""
-    if not isinstance(given, dict) or not isinstance(given.get("name"), str):
+    if not isinstance(given, dict) or not _is_name(given.get("name")):
         return False
-    named = re.fullmatch(r"[A-Za-z0-9_-]{1,80}", given["name"])
-    return bool(named) and isinstance(given.get("csv"), str) and isinstance(given.get("rows"), int)
+    return isinstance(given.get("csv"), str) and isinstance(given.get("rows"), int)
+
+
+def _is_name(given: Any) -> bool:
+    return isinstance(given, str) and bool(re.fullmatch(r"[A-Za-z0-9_-]{1,80}", given))
 
 
 def _first_error(nb: NotebookNode) -> Failure | None:

@@ -24,6 +24,7 @@ class Record(TypedDict, total=False):
     kernel: str
     headline: dict[str, Any] | None
     tables: list[dict[str, Any]]  # name, file, rows
+    figures: list[str]  # files of named figures, beside the page
     page: str  # files, relative to the output folder
     page_bytes: int
     executed: str
@@ -54,6 +55,11 @@ def _read(path: Path) -> Record | None:
         return None
     whole = isinstance(record, dict) and Record.__annotations__.keys() <= record.keys()
     return record if whole and path.with_suffix("").name == record["name"] else None
+
+
+def files_beside(record: Record | None) -> set[str]:
+    """Name the files that a report has beside its page: tables and figures."""
+    return {table["file"] for table in record["tables"]} | set(record["figures"]) if record else set()
 
 
 def write_aside(path: Path, content: str | bytes, aside: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalkit import display
-from evalkit.display.show import HEADLINE, TABLE, format_interval
+from evalkit.display.show import HEADLINE, TABLE
+from evalkit.display.words import format_interval
 from evalkit.stats import proportion_interval
 
 HOSTILE = '<script>alert(1)</script> $x$ \x1b[31m \u202e "quoted" & <img src=x onerror=y>'
@@ -35,32 +37,6 @@ HOSTILE = '<script>alert(1)</script> $x$ \x1b[31m \u202e "quoted" & <img src=x o
 )
 def test_an_estimate_is_written_with_its_interval(estimate, low, high, options, text):
     assert format_interval(estimate, low, high, **options) == text
-
-
-@pytest.mark.parametrize("alt", ["", " ", "\n"])
-def test_a_figure_without_alt_text_is_refused(shown, alt):
-    with pytest.raises(ValueError, match="alt text"):
-        display.show_figure(display.new_axes(), alt)
-    assert shown == []
-
-
-def test_a_figure_is_a_png_with_its_words_as_plain_text(shown):
-    axes = display.new_axes(4, 2)
-    axes.set_title("$x$ costs $5")
-    display.show_figure(axes, alt=f"A line.\n{HOSTILE}", caption=HOSTILE)
-    ((data, metadata),) = shown
-    assert data["image/png"].startswith(b"\x89PNG")
-    words = metadata["image/png"]
-    assert (words["width"], words["height"]) == (400, 200)
-    assert words["alt"].startswith("A line. <script>")
-    assert not {"\x1b", "\u202e", "\n"} & set(words["alt"] + words["caption"] + data["text/plain"])
-
-
-def test_a_figure_can_be_shown_itself(shown):
-    figure = display.new_figure(3, 1)
-    figure.subplots()
-    display.show_figure(figure, alt="Empty axes.")
-    assert shown[0][1]["image/png"]["height"] == 100
 
 
 def table_page(shown) -> str:
@@ -109,6 +85,15 @@ def test_estimates_stand_in_one_column_with_their_interval(shown, tags):
 def test_values_are_written_for_readers(shown, tags, value, text):
     display.show_table(pd.DataFrame({"x": pd.Series([value, "other"], dtype="object")}))
     assert tags(table_page(shown)).texts[1] == text
+
+
+def test_texts_stand_on_the_left_in_every_front_end_and_numbers_on_the_right(shown):
+    display.show_table(pd.DataFrame({"name": ["a"], "n": [1]}))
+    page = table_page(shown)
+    assert re.findall(r"<t[hd](?: [^>]*)?>", page) == [
+        '<th scope="col" style="text-align:left">', '<th scope="col" class="number">',
+        '<td style="text-align:left">', '<td class="number">',
+    ]  # fmt: skip
 
 
 def test_a_long_table_says_how_much_it_leaves_out(shown):

@@ -1,8 +1,16 @@
 """The look: names are plain text, series differ in two ways."""
 
-import pytest
+import re
+from pathlib import Path
 
-from evalkit.display import MARKERS, PALETTE, colours, label, new_axes, new_figure, percent_axis
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import evalkit
+from evalkit.display import MARKERS, PALETTE, colours, label, labels, looks, new_axes, new_figure, percent_axis
+from evalkit.display.style import TONES, luminance
+from evalkit.io import plain
 
 
 def test_a_dollar_in_a_name_is_no_formula():
@@ -12,11 +20,38 @@ def test_a_dollar_in_a_name_is_no_formula():
     assert not text.get_parse_math()
 
 
-def test_series_differ_in_colour_and_marker_also_beyond_the_palette():
-    styles = colours([f"model {i}" for i in range(3 * len(PALETTE))])
-    assert len(set(styles.values())) == len(styles)
-    first = list(styles.values())[: len(PALETTE)]
-    assert len({colour for colour, _ in first}) == len({marker for _, marker in first}) == len(MARKERS)
+def test_series_differ_in_colour_and_in_further_cues_also_beyond_the_palette():
+    styles = list(looks([f"model {i}" for i in range(96)]).values())
+    assert len({(look.colour, look.marker) for look in styles}) == 96
+    assert len({look.marker for look in styles[:12]}) == 12
+    assert len({look.colour for look in styles[:8]}) == len({look.hatch for look in styles[:8]}) == 8
+    assert len({(look.colour, look.dashes) for look in styles[:24]}) == 24
+    assert colours(["a", "b"]) == {"a": (PALETTE[0], MARKERS[0]), "b": (PALETTE[1], MARKERS[1])}
+
+
+def _contrast(one: str, other: str) -> float:
+    """Compute the contrast of two colours, after WCAG 2.1."""
+    light = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light[0] + 0.05) / (light[1] + 0.05)
+
+
+@pytest.mark.parametrize("scheme", [0, 1])
+def test_words_and_marks_stand_out_from_the_ground(scheme):
+    ground = TONES["ground"][scheme]
+    contrasts = {name: _contrast(tones[scheme], ground) for name, tones in TONES.items()}
+    assert min(contrasts["ink"], contrasts["quiet"]) > 4.5
+    assert contrasts["edge"] > 3
+    series = [contrast for name, contrast in contrasts.items() if name.startswith("series")]
+    assert min(series) > 2.2  # Okabe and Ito's sky blue and orange on white; the markers' outlines help them
+
+
+def test_pages_have_the_same_tones():
+    style = (Path(evalkit.__file__).parent / "reports/templates/evalkit/style.css").read_text("utf-8")
+    declared = re.findall(r"--tone-([a-z0-9-]+): (#[0-9a-f]{6});", style)
+    assert declared == [(name, tones[scheme]) for scheme in (0, 1) for name, tones in TONES.items()]
+    for part in ("fill", "stroke"):
+        rules = re.findall(rf"\.{part}-([a-z0-9-]+) {{ {part}: var\(--tone-([a-z0-9-]+)\); }}", style)
+        assert rules == [(name, name) for name in TONES]
 
 
 def test_a_name_keeps_its_style_when_it_comes_twice():
@@ -39,6 +74,29 @@ def test_labels_are_one_plain_line_that_keeps_both_ends(name, width, text):
 
 def test_a_long_label_is_never_longer_than_asked_for():
     assert {len(label("x" * 100, width)) for width in range(5, 40)} == set(range(5, 40))
+
+
+@pytest.mark.parametrize(
+    ("names", "texts"),
+    [
+        (["a", "b"], ["a", "b"]),
+        (["one-model-70b-instruct", "two-model-70b-instruct"], ["one…", "two…"]),
+        (["vendor/alpha-instruct-x", "vendor/bet-instruct-x"], ["vendor/alpha…", "vendor/bet…"]),
+        (["organisation/alpha-instruct", "organisation/beta-instruct"], ["…alph…", "…bet…"]),
+        (["x" * 30 + "1" + "y" * 30, "x" * 30 + "2" + "y" * 30], ["…1…", "…2…"]),
+        (["ab" * 20 + "c", "de" * 20 + "c"], ["abababab…abababc", "dededede…dededec"]),
+        (["same" * 9] * 2, ["samesa…mesame #1", "samesa…mesame #2"]),
+    ],
+)
+def test_long_names_are_cut_where_they_are_alike(names, texts):
+    assert labels(names, 16) == texts
+
+
+@given(st.lists(st.text(max_size=60), max_size=8, unique_by=plain))
+def test_different_names_have_different_labels(names):
+    drawn = labels(names, 20)
+    assert len(set(drawn)) == len(names)
+    assert all(len(text) <= 20 for text in drawn)
 
 
 @pytest.mark.parametrize("which", ["x", "y"])

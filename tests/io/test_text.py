@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.io import plain
+from evalkit.io.text import is_local_link
 
 
 @pytest.mark.parametrize(
@@ -56,3 +57,30 @@ def test_no_control_character_is_left(text, keep_lines):
     assert all(c in allowed or c == "\u200d" or unicodedata.category(c) not in ("Cc", "Cf", "Cs") for c in out)
     assert keep_lines or len(out.splitlines()) <= 1
     out.encode("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("address", "local"),
+    [
+        ("runs/one.html", True),
+        ("../runs/one.html?a=b:c#turn-3", True),
+        ("#turn-3", True),
+        ("a%20b.html", True),
+        ("./a:b.html", True),
+        ("javascript:alert(1)", False),
+        ("JavaScript:alert(1)", False),
+        ("java\nscript:alert(1)", False),
+        ("\x01javascript:alert(1)", False),
+        ("data:text/html,x", False),
+        ("https://example.org", False),
+        ("//example.org", False),
+        ("/etc/passwd", False),
+        ("\\\\example.org", False),
+        (" x", False),
+        ("", False),
+        (None, False),
+        (float("nan"), False),
+    ],
+)
+def test_local_links_stay_beside_their_page(address, local):
+    assert is_local_link(address) is local

@@ -6,7 +6,8 @@ import pytest
 
 from evalkit.mindcraft import analyze_agent_log
 from evalkit.mindcraft.format import EVENTS
-from evalkit.mindcraft.parse import AgentOutcome, name_and_number
+from evalkit.mindcraft.agent_log import AgentOutcome
+from evalkit.mindcraft.format import name_and_number
 from tests.mindcraft.builders import SCORE, log, turn, write
 
 REQUIRED = {

@@ -8,8 +8,8 @@ import pytest
 from evalkit import mindcraft
 from evalkit.mindcraft import analysis
 from evalkit.mindcraft.format import CompletionStatus
-from evalkit.mindcraft.originals import COMMIT
-from evalkit.mindcraft.table import AGENT_COLUMNS, FLAGS, LOG_FLAGS, RUN_COLUMNS
+from evalkit.mindcraft.legacy.scripts import COMMIT
+from evalkit.mindcraft.table import AGENTS, FLAGS, LOG_FLAGS, RUNS
 
 PATH = Path(__file__).parents[2] / "docs/mindcraft.md"
 KINDS = {"str": "text", "int": "whole number", "int?": "whole number?", "float": "number", "bool": "truth value",
@@ -32,8 +32,8 @@ TABLES = {
         ("flag", "of", "meaning"),
         *((f"`{name}`", "logs and runs" if name in LOG_FLAGS else "runs", text) for name, text in FLAGS.items()),
     ),
-    "runs": _columns(RUN_COLUMNS),
-    "agents": _columns(AGENT_COLUMNS),
+    "runs": _columns(RUNS),
+    "agents": _columns(AGENTS),
 }
 
 

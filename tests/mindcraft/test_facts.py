@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.io.frames import frame
-from evalkit.mindcraft.facts import Facts, task_facts
-from evalkit.mindcraft.table import RUN_COLUMNS
+from evalkit.mindcraft.tasks import Facts, task_facts
+from evalkit.mindcraft.table import RUNS
 from tests.mindcraft.builders import task
 
 COOK = "multiagent_cooking_2_1_bread_1_cake"
@@ -122,5 +122,5 @@ keys += ["blocked_access_to_recipe", "blocked_actions", "missing_items", "requir
 def test_any_definition_gives_facts_that_fit_a_frame(task_id, definition):
     facts = task_facts(task_id, definition)
     assert set(facts) == set(Facts.__annotations__)
-    columns = [column for column in RUN_COLUMNS if column.name in facts and column.name != "agent_count"]
+    columns = [column for column in RUNS if column.name in facts and column.name != "agent_count"]
     assert len(frame([facts], columns)) == 1

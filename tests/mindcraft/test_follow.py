@@ -6,8 +6,8 @@ import re
 import pytest
 
 from evalkit.io import SourceError
-from evalkit.mindcraft import load
-from evalkit.mindcraft.follow import Following
+from evalkit.mindcraft import KIND, load
+from evalkit.kinds.follow import Following
 from tests.mindcraft.builders import SCORE, log, task, write
 
 START = 2_000_000_000.0
@@ -19,7 +19,9 @@ class Experiment:
     def __init__(self, root, *tasks, **options):
         self.root, self.now = root, START
         definitions = [str(write(root.parent / "tasks.json", {name: task() for name in tasks}))] if tasks else []
-        self.following = Following(root, definitions, clock=lambda: self.now, **options)
+        following = {name: options.pop(name) for name in ("expected", "idle") if name in options}
+        options = {"tasks": definitions, **options}
+        self.following = Following(KIND, root, options, clock=lambda: self.now, **following)
 
     def write(self, name, content, age=0.0):
         if content is None or isinstance(content, (int, float)):

@@ -49,7 +49,7 @@ class Asked:
 
     def __init__(self, source: Path, tasks=()) -> None:
         logs = load(source, tasks)
-        self.totals = totals = legacy_summary(logs.runs, logs.other_folders).totals
+        self.totals = totals = legacy_summary(logs.runs, logs.folders).totals
         self.calls: list[tuple] = []
         self.checks: list = []
         for folder in sorted(set(totals["folder"]) - {""}):
@@ -298,7 +298,7 @@ CONSTRUCTION = {  # averages of all and of completed tasks, completion rate, tas
 @pytest.fixture(scope="module")
 def samples():
     logs = load("samples:mindcraft/runs", "samples:mindcraft/tasks")
-    return legacy_summary(logs.runs, logs.other_folders)
+    return legacy_summary(logs.runs, logs.folders)
 
 
 @pytest.mark.parametrize("script", RECORDED)
@@ -448,7 +448,7 @@ def test_a_dataset_says_the_same_as_its_folder(tmp_path):
     collect(root, tmp_path / "dataset")
     one, other = load(root), load(tmp_path / "dataset")
     pd.testing.assert_frame_equal(one.other_folders, other.other_folders)
-    totals = [legacy_summary(logs.runs, logs.other_folders).totals for logs in (one, other)]
+    totals = [legacy_summary(logs.runs, logs.folders).totals for logs in (one, other)]
     pd.testing.assert_frame_equal(*totals)
 
 
@@ -466,7 +466,7 @@ def test_the_command_prints_what_the_scripts_say_with_their_names_and_commit():
 def causes_in(tmp_path, files: dict, tasks: dict) -> dict[tuple, tuple]:
     """The differences of a folder: script and cause, to theirs and ours."""
     logs = load(write_all(tmp_path, files), tasks)
-    found = legacy_summary(logs.runs, logs.other_folders).differences
+    found = legacy_summary(logs.runs, logs.folders).differences
     return {(d.script, d.cause): (d.theirs, d.ours) for d in found.itertuples()}
 
 

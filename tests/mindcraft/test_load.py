@@ -21,7 +21,7 @@ from evalkit.mindcraft import (
     models,
     runs_df,
 )
-from evalkit.mindcraft.table import AGENT_COLUMNS, FLAGS, FOLDER_COLUMNS, LOG_FLAGS, RUN_COLUMNS
+from evalkit.mindcraft.table import AGENTS, FLAGS, LAZY_TABLES, LOG_FLAGS, RUNS
 from tests.mindcraft.builders import EXPERIMENT, SCORE, log, task, write, write_all
 
 DTYPES = {"str": "str", "int": "int64", "int?": "Int64", "float": "float64", "bool": "bool", "bool?": "boolean"}
@@ -54,10 +54,10 @@ def declared(columns) -> dict[str, str]:
 @pytest.mark.parametrize("files", [{"exp_1/cook/Andy_0_0.json": 1}, EXPERIMENT], ids=["one run", "mixed"])
 def test_frames_have_the_columns_and_dtypes_declared(tmp_path, files):
     logs = load(write_all(tmp_path, files))
-    assert {name: str(dtype) for name, dtype in logs.runs.dtypes.items()} == declared(RUN_COLUMNS)
-    assert {name: str(dtype) for name, dtype in logs.agents.dtypes.items()} == declared(AGENT_COLUMNS)
+    assert {name: str(dtype) for name, dtype in logs.runs.dtypes.items()} == declared(RUNS)
+    assert {name: str(dtype) for name, dtype in logs.agents.dtypes.items()} == declared(AGENTS)
     assert list(logs.ledger) == ["source", "status", "reason"]
-    assert {name: str(dtype) for name, dtype in logs.other_folders.dtypes.items()} == declared(FOLDER_COLUMNS)
+    assert {name: str(dtype) for name, dtype in logs.folders.dtypes.items()} == declared(LAZY_TABLES["folders"])
 
 
 OTHERS = {
@@ -121,12 +121,12 @@ def test_functions_for_single_logs_and_folders_answer_for_what_they_are_given(tm
 
 
 def test_columns_are_written_down_once_with_their_meaning():
-    for columns in (RUN_COLUMNS, AGENT_COLUMNS):
+    for columns in (RUNS, AGENTS):
         names = [column.name for column in columns]
         assert len(set(names)) == len(names)
         assert all(column.meaning for column in columns)
-    assert {f"flag_{name}" for name in FLAGS} <= {column.name for column in RUN_COLUMNS}
-    assert {n for n in declared(AGENT_COLUMNS) if n.startswith("flag_")} == {f"flag_{name}" for name in LOG_FLAGS}
+    assert {f"flag_{name}" for name in FLAGS} <= {column.name for column in RUNS}
+    assert {n for n in declared(AGENTS) if n.startswith("flag_")} == {f"flag_{name}" for name in LOG_FLAGS}
 
 
 def test_agents_hold_one_row_per_log_and_the_ids_of_all_frames(tmp_path):
@@ -284,7 +284,7 @@ def test_a_folder_given_twice_counts_once(tmp_path):
 
 
 def test_no_folders_give_an_empty_frame():
-    assert {n: str(d) for n, d in aggregate_results([]).dtypes.items()} == declared(RUN_COLUMNS)
+    assert {n: str(d) for n, d in aggregate_results([]).dtypes.items()} == declared(RUNS)
 
 
 @pytest.mark.parametrize("name", ["gone", "file.json"])
@@ -336,5 +336,5 @@ def test_any_content_of_a_folder_is_loaded(tmp_path_factory, files):
     assert sorted(os.path.relpath(source, root) for source in logs.ledger["source"]) == sorted(
         os.path.normpath(name) for name in (*files, "good.json", "exp_0/good/Andy_0_0.json")
     )
-    assert len(legacy_summary(logs.runs, logs.other_folders).totals) > 0
+    assert len(legacy_summary(logs.runs, logs.folders).totals) > 0
     assert len(logs.agents) == logs.runs["total_agent_logs_found"].sum()

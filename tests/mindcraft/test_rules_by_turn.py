@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.mindcraft.finals import read_final
+from evalkit.mindcraft.final_messages import read_final
 from evalkit.mindcraft.format import COMMAND, EVENT, FINAL, FINAL_STARTS, NEVER_FIRST, holds_any, may_hold_event
-from evalkit.mindcraft.parse import parse_file
+from evalkit.mindcraft.agent_log import read_log
 from tests.mindcraft.builders import turn
 
 REAL = Path(__file__).parents[3] / "shared/data/mindcraft/unscored_logs"
@@ -35,7 +35,7 @@ def read_turn_by_turn(value):
 
 
 def check(data):
-    outcome = parse_file("a_0.json", data, as_log=True).outcome
+    outcome = read_log("a_0.json", data)
     expected = read_turn_by_turn(json.loads(data))
     finals = expected.pop("finals")
     quoted = expected.pop("quoted_only")

@@ -3,7 +3,7 @@
 import pytest
 
 from evalkit.mindcraft import load, runs_df
-from evalkit.mindcraft.folders import is_experiment_name, split_trials
+from evalkit.mindcraft.runs.layout import is_experiment_name, split_repetitions
 from tests.mindcraft.builders import task, write_all
 
 REPETITION, NUMBER, NAME, SINGLE = (
@@ -44,10 +44,10 @@ REPETITION, NUMBER, NAME, SINGLE = (
     ],
 )
 def test_repetitions_are_told_from_agents(files, agent_count, rule, expected):
-    trials = split_trials([{"source": f"/logs/{name}.json"} for name in files.split()], agent_count)
-    assert {trial.repetition: [log["agent_name"] for log in trial.logs] for trial in trials} == expected
-    assert {trial.rule for trial in trials} == ({rule} if rule else set())
-    assert all(log["repetition"] == trial.repetition for trial in trials for log in trial.logs)
+    repetitions = split_repetitions([f"/logs/{name}.json" for name in files.split()], agent_count)
+    assert {repetition.number: list(repetition.agents) for repetition in repetitions} == expected
+    assert {repetition.rule for repetition in repetitions} == ({rule} if rule else set())
+    assert sorted(log for repetition in repetitions for log in repetition.logs) == list(range(len(files.split())))
 
 
 def found(root, tasks=()) -> list[tuple]:

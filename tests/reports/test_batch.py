@@ -1,6 +1,7 @@
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -276,6 +277,45 @@ def test_what_is_no_headline_and_no_table_does_no_harm(name, headline):
     found, tables = harvest(nbformat.v4.new_notebook(cells=[cell]), "report")
     assert tables == []
     assert found is None or (found["n"], found["estimate"], found["text"]) == (None, None, "1 %")
+
+
+FIGURE_FILES = "application/vnd.evalkit.figure+json"
+SHOW_NAMED = (
+    "import evalkit\nfrom evalkit.display import new_axes\nevalkit.show_figure(new_axes(), 'Empty.', name='NAME')"
+)
+
+
+def test_named_figures_are_saved_beside_the_page_which_links_to_them(project, batch, tmp_path):
+    project("one", SHOW_NAMED.replace("NAME", "first"))
+    batch(["one"])
+    page, folder = batch.page("one/defaults"), tmp_path / "out/one"
+    assert (folder / "defaults.first.svg").read_text().startswith("<svg ")
+    assert (folder / "defaults.first.png").read_bytes().startswith(b"\x89PNG")
+    assert (folder / "defaults.first.pdf").read_bytes().startswith(b"%PDF")
+    names = [f"defaults.first.{form}" for form in ("svg", "pdf", "png")]
+    assert re.findall(r'<a href="([^"]*)">(?:SVG|PDF|PNG)</a>', page) == names
+    assert batch.record("one/defaults")["figures"] == names
+    assert FIGURE_FILES not in str(batch.notebook("one/defaults").cells)
+    (folder / "defaults.first.pdf").unlink()
+    assert batch(["one"]).made == ["one/defaults"]
+    project("one", SHOW_NAMED.replace("NAME", "second"))
+    batch(["one"])
+    assert {name for name in batch.files() if ".first." in name} == set()
+
+
+@pytest.mark.parametrize("name", ["../../x", "a/b", "", "x" * 200, "a.b", None])
+@pytest.mark.parametrize(("pdf", "png"), [("JVBERg==", "iVBORw0="), ("not base64", "!"), (1, "iVBORw0=")])
+def test_what_is_no_figure_does_no_harm(name, pdf, png):
+    from evalkit.reports.make import harvest_figures
+
+    def files(name):
+        data = {FIGURE_FILES: {"name": name, "pdf": pdf}, "image/png": png, "text/plain": "x"}
+        output = nbformat.v4.new_output("display_data", data=data, metadata={"image/png": "x"})
+        return harvest_figures(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(outputs=[output])]), "report")
+
+    assert files(name) == {}
+    assert set(files("good")) <= {"report.good.pdf", "report.good.png"}
+    assert all(files("good").values())
 
 
 def test_a_notebook_may_lie_in_a_folder_of_any_name(project, batch, tmp_path):

@@ -78,7 +78,8 @@ def test_remote_input_is_read_anew_and_a_stamp_of_another_kind_counts_as_changed
     now = stamp(report)
     for name in ("page.html", "run.ipynb"):
         (tmp_path / name).touch()
-    record = {"status": "made", "page": "page.html", "executed": "run.ipynb", "notebook": "one", "tables": []}
+    record = {"status": "made", "page": "page.html", "executed": "run.ipynb", "notebook": "one"}
+    record |= {"tables": [], "figures": []}
     assert why({**record, "stamp": now}, now, tmp_path) == "remote input"
     assert why({**record, "stamp": {}}, now, tmp_path) == "the notebook changed"
     assert why({**record, "stamp": {"notebook": now["notebook"]}}, now, tmp_path).startswith("changed parameters: runs")

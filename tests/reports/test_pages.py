@@ -37,12 +37,15 @@ SHOW_HOSTILE = f"""
 import pandas as pd
 
 import evalkit
-from evalkit.display import new_axes, show_details, show_table
+from evalkit.display import attach, new_axes, show_details, show_table
 
 texts = {HOSTILE!r}
 frame = pd.DataFrame({{"text": texts, texts[0]: 1}})
 evalkit.headline({{"estimate": 0.5, "low": 0.4, "high": 0.6, "n": 10}}, "".join(texts))
-evalkit.show_figure(new_axes(), alt="".join(texts), caption="".join(texts))
+axes = new_axes()
+axes.set_title(texts[0])
+attach(axes.scatter(range(len(texts)), range(len(texts))), texts, ["javascript:window.ran=1", "#texts"] * 5)
+evalkit.show_figure(axes, alt="".join(texts), caption="".join(texts))
 show_table(frame, caption="".join(texts))
 evalkit.publish(frame, "texts")
 for text in texts:
@@ -154,6 +157,9 @@ def test_figures_have_alt_text_and_sections_are_listed(output):
     for path in _pages(output, without=["careless"])[1:]:
         page = html5lib.parse(path.read_text(), namespaceHTMLElements=False)
         assert all(image.get("alt", "").strip() for image in page.iter("img"))
+        drawn = list(page.iter("{http://www.w3.org/2000/svg}svg"))
+        assert all(svg.get("aria-label", "").strip() for svg in drawn)
+        assert drawn or path.parent.name == "wide"
         listed = [link.get("href")[1:] for link in page.findall(".//nav//a")]
         headings = [h.get("id") for h in page.iter() if h.tag in ("h2", "h3")]
         assert listed == headings
@@ -190,6 +196,45 @@ def test_pages_have_no_serious_accessibility_fault(output, browser, scheme, note
                     nodes = [node["html"][:200] for node in violation["nodes"]]
                     found.append((path.relative_to(output), violation["id"], nodes[:3]))
     assert found == []
+
+
+@needs_browser
+def test_figures_follow_light_and_dark_and_paper(output, browser):
+    (path,) = output.glob("demo/model-a.html")
+    ink = "getComputedStyle(document.querySelector('.drawing text')).fill"
+    ground = "getComputedStyle(document.querySelector('.drawing .fill-ground')).fill"
+    found = {}
+    for scheme in ("light", "dark"):
+        with Visit(browser, path, scheme=scheme) as visit:
+            found[scheme] = visit.page.evaluate(ink), visit.page.evaluate(ground)
+            assert found[scheme][1] == visit.page.evaluate("getComputedStyle(document.body).backgroundColor")
+            visit.page.emulate_media(media="print")
+            assert (visit.page.evaluate(ink), visit.page.evaluate(ground)) == found["light"]
+    assert found["light"][0] == "rgb(48, 52, 59)"
+    assert found["dark"][0] == "rgb(223, 227, 232)"
+
+
+@needs_browser
+def test_figures_are_large_enough_to_be_read_on_a_telephone(output, browser):
+    for path in _pages(output, without=["careless"])[1:]:
+        with Visit(browser, path, width=390) as visit:
+            scales = visit.page.eval_on_selector_all(
+                ".drawing svg", "all => all.map(svg => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width)"
+            )
+            assert all(scale * 8 >= 8 for scale in scales), path  # the smallest words are of 8 units
+
+
+@needs_browser
+def test_a_figures_links_are_reached_by_keyboard_and_say_where_they_lead(output, browser):
+    (path,) = list(output.glob("hostile/*.html"))[:1]
+    with Visit(browser, path) as visit:
+        links = visit.page.locator(".drawing a")
+        assert links.count() == len(HOSTILE) // 2
+        links.first.focus()
+        assert visit.page.evaluate("document.activeElement.getAttribute('href')") == "#texts"
+        assert links.first.get_attribute("aria-label") == links.first.locator("title").first.text_content()
+        visit.page.keyboard.press("Enter")
+        assert visit.page.url == f"{path.as_uri()}#texts"
 
 
 @needs_browser

@@ -22,7 +22,6 @@ from evalkit.mindcraft.analysis.comparison import (
     published,
     select,
 )
-from evalkit.mindcraft.legacy import legacy_summary
 from evalkit.mindcraft.analysis.listings import (
     ambiguous_definitions,
     describe_runs,
@@ -74,7 +73,6 @@ __all__ = [
     "flag_counts",
     "focus",
     "headline",
-    "legacy_summary",
     "overview",
     "pass_at",
     "progress",

@@ -2,13 +2,17 @@
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 
 import pandas as pd
+import pyarrow.compute as pc
 
-from evalkit.io import absolute
+from evalkit.io import absolute, escape_surrogates, frame_of
+from evalkit.kinds import Records
 from evalkit.mindcraft.analysis.task_types import CRAFTING_GROUPS
-from evalkit.mindcraft.legacy.scripts import FolderReading, folder_from_text
+from evalkit.mindcraft.legacy.scripts import FolderReading, file_from_text, read_folder
+from evalkit.mindcraft.table import LAZY_TABLES
 
 ALL = "all"
 _COOKING = "multiagent_cooking_"
@@ -16,27 +20,54 @@ _BLOCKED = re.compile(r"blocked_access_([0-9_]+)$")
 _ITEM = re.compile(r"[0-9]+_([a-zA-Z_]+)")
 
 
-def task_folders(runs: pd.DataFrame, other_folders: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Give a row per folder: where it lies, what the scripts read in it (`FolderReading`), the models beside it.
+def folders_frame(records: Records, runs: pd.DataFrame) -> pd.DataFrame:
+    """Say what the scripts read in each folder of runs, and in those beside them without any run.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `LAZY_TABLES`: source, path, and those of `FolderReading`.
+    """
+    texts: dict[str, str] = {}
+    for table in records.tables.values():
+        known = table.filter(pc.not_equal(table["legacy"], ""))
+        texts |= zip(known["source"].to_pylist(), known["legacy"].to_pylist(), strict=True)
+    of_folder: dict[str, list[str]] = defaultdict(list)
+    for path in records.files["source"].filter(pc.invert(records.files["context"])).to_pylist():
+        if path.endswith(".json"):
+            of_folder[os.path.dirname(path)].append(texts.get(path, ""))
+    own = runs[["source", "flat_layout"]].drop_duplicates("source")
+    roots = set(_roots(own["source"].map(absolute), own["flat_layout"]))
+    others = pd.Series(list(map(escape_surrogates, records.listing.folders)), dtype="str")
+    others = others[~others.isin(own["source"]) & others.map(absolute).map(os.path.dirname).isin(roots)]
+    sources = [*own["source"], *others]
+    rows = [read_folder(map(file_from_text, of_folder.get(source, ()))) for source in sources]
+    values = dict(zip(FolderReading._fields, zip(*rows, strict=True), strict=True)) if rows else {}
+    columns = LAZY_TABLES["folders"]
+    values |= {"source": sources, "path": list(map(absolute, sources)), "has_runs": [True] * len(own) + [False] * len(others)}
+    return frame_of({column.name: values.get(column.name, ()) for column in columns}, columns)
+
+
+def _roots(paths: pd.Series, flat: pd.Series) -> pd.Series:
+    """Give the folders that a script may be given, so that it finds task folders in them."""
+    return paths.where(flat.astype(bool), paths.map(os.path.dirname))
+
+
+def task_folders(runs: pd.DataFrame, folders: pd.DataFrame) -> pd.DataFrame:
+    """Give a row per folder: where it lies, what the scripts read in it, and the models beside it.
 
     `stopped` tells whether analyze_cooking_tasks.py ends with an exception when it is given the folder above.
     """
-    columns = ["source", "legacy", "model_name", "task_type", "flat_layout"]
-    folders = runs.loc[runs["legacy"].notna() & runs["source"].notna(), columns].drop_duplicates("source")
-    if other_folders is not None and len(other_folders):
-        folders = pd.concat([folders, other_folders.assign(model_name=None, task_type="", flat_layout=False)])
-    folders = folders.reset_index(drop=True)
-    path = folders["source"].map(absolute).astype("str")
-    root = path.where(folders["flat_layout"].astype(bool), path.map(os.path.dirname))
-    readings = pd.DataFrame(
-        [folder_from_text(text) for text in folders["legacy"]], columns=FolderReading._fields, dtype="object"
-    )
-    folders = folders.assign(path=path, root=root, name=path.map(os.path.basename).astype("str"))
-    folders = pd.concat([folders, readings], axis=1).astype({"files": "int64", "flat_layout": "bool"})
-    folders = folders[root.isin(root[folders["task_type"] != ""])].sort_values("path", ignore_index=True)
-    models = folders.groupby("root")["model_name"].agg(lambda names: ", ".join(sorted(names.dropna().unique())))
-    stopped = folders["root"].isin(stops_of(folders))
-    return folders.assign(models=folders["root"].map(models).astype("str"), stopped=stopped)
+    columns = ["source", "model_name", "task_type", "flat_layout"]
+    own = runs[columns].drop_duplicates("source")
+    table = folders.merge(own, on="source", how="left", validate="one_to_one")
+    table = table.fillna({"task_type": "", "flat_layout": False}).astype({"flat_layout": "bool"})
+    root = _roots(table["path"], table["flat_layout"])
+    table = table.assign(root=root, name=table["path"].map(os.path.basename).astype("str"))
+    table = table[root.isin(root[table["task_type"] != ""])].sort_values("path", ignore_index=True)
+    models = table.groupby("root")["model_name"].agg(lambda names: ", ".join(sorted(names.dropna().unique())))
+    stopped = table["root"].isin(stops_of(table))
+    return table.assign(models=table["root"].map(models).astype("str"), stopped=stopped)
 
 
 def their_successes(folders: pd.DataFrame, script: str) -> pd.Series:

@@ -129,30 +129,15 @@ def read_folder(readings: Iterable[Reading]) -> FolderReading:
 
 
 @lru_cache(maxsize=4096)
-def to_text(reading: tuple) -> str:
+def to_text(reading: Reading) -> str:
     """Write a reading as one small text; the empty text for `NOTHING`."""
     return "" if reading == NOTHING else json.dumps(reading)
-
-
-NO_FILES = to_text(FolderReading())
 
 
 @lru_cache(maxsize=4096)
 def file_from_text(text: str) -> Reading:
     """Take back what `to_text` wrote of a file."""
     return Reading(*json.loads(text)) if text else NOTHING
-
-
-@lru_cache(maxsize=4096)
-def folder_from_text(text: str) -> FolderReading:
-    """Take back what `to_text` wrote of a folder."""
-    return FolderReading(*json.loads(text))
-
-
-@lru_cache(maxsize=4096)
-def folder_text(files: tuple[str, ...]) -> str:
-    """Write what the scripts make of a folder, from what `to_text` wrote of its files in the order of their names."""
-    return to_text(read_folder(map(file_from_text, files)))
 
 
 def _read(value: Any) -> Reading:

@@ -1,6 +1,6 @@
 """What the original MineCollab scripts say of the same folders, group by group, beside ours.
 
-`originals` describes what the scripts read in a file; here stand their groups, sums and rates. A script is given a list
+`scripts` describes what the scripts read in a file; here stand their groups, sums and rates. A script is given a list
 of task folders, or the folder that these lie in (`folder`), and then counts all that lies there.
 """
 
@@ -60,26 +60,23 @@ class Sides(NamedTuple):
     ours: pd.DataFrame
 
 
-def legacy_summary(runs: pd.DataFrame, other_folders: pd.DataFrame | None = None) -> LegacySummary:
-    """Say what the original scripts (kolbytn/mindcraft at `originals.COMMIT`) say of the folders of runs.
+def legacy_summary(runs: pd.DataFrame, folders: pd.DataFrame) -> LegacySummary:
+    """Say what the original scripts (kolbytn/mindcraft at `scripts.COMMIT`) say of the folders of runs.
 
     Parameters
     ----------
-    runs : DataFrame
-        As `runs_df` returns it.
-    other_folders : DataFrame, optional
-        As `load` returns it: folders beside those of runs, which the scripts count too.
+    runs, folders : DataFrame
+        As `load` returns them. Of `runs` some may be left out; folders beside those of runs are counted too.
 
     Returns
     -------
     LegacySummary
         Rates are as the scripts give them: 0 for a group without runs. Where a script ends with an exception, or finds
-        no task folder (the flat layout), it says nothing: NaN, and `note`. Runs whose folder is not known, as of
-        outcomes made by hand, are left out.
+        no task folder (the flat layout), it says nothing: NaN, and `note`.
     """
-    folders = task_folders(runs, other_folders)
+    folders = task_folders(runs, folders[folders["source"].isin(runs["source"]) | ~folders["has_runs"]])
     columns = ["source", "path", "root", "name", "models", "stopped", *FolderReading._fields]
-    own = runs[runs["source"].isin(folders["source"])].merge(folders[columns], on="source", validate="many_to_one")
+    own = runs.merge(folders[columns], on="source", validate="many_to_one")
     sides = {"evaluation": _evaluation(folders, own), "crafting": _crafting(folders, own, "crafting")}
     sides |= {"analyse_results": _crafting(folders, own, "analyse_results"), "cooking": _cooking(folders, own)}
     sides["construction"] = _construction(folders, own)

@@ -30,9 +30,11 @@ from evalkit.mindcraft.runs.layout import (
     split_repetitions,
 )
 from evalkit.mindcraft.runs.models import ModelNames
+from evalkit.mindcraft.table import LAZY_TABLES
 from evalkit.mindcraft.tasks import Facts, agent_count_of, task_facts
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
 
@@ -54,9 +56,6 @@ def assemble(records: Records, options: Mapping[str, Any], *, all_folders: bool 
     SourceError
         Where `missing` is ``raise`` and a run has no definition.
     """
-    from evalkit.mindcraft.legacy.folders import folders_frame
-    from evalkit.mindcraft.transcript import commands_frame, messages_frame
-
     definitions = as_definitions(options.get("tasks") or ())
     scale, missing = options.get("scale", "auto"), options.get("missing", "keep")
     check_choice("scale", scale, SCALES)
@@ -74,12 +73,18 @@ def assemble(records: Records, options: Mapping[str, Any], *, all_folders: bool 
     runs = runs_frame(tasks, combined, table)
     agents = agents_frame(runs, combined, table)
     notes += _entries_of(definitions, listing.files)
-    lazy = {
-        "messages": partial(messages_frame, agents),
-        "commands": partial(commands_frame, agents),
-        "folders": partial(folders_frame, records, runs),
-    }
+    lazy = {name: partial(_make, name, records, runs, agents) for name in LAZY_TABLES}
     return Assembled({"runs": runs, "agents": agents}, notes, {"definitions": definitions}, lazy)
+
+
+def _make(name: str, records: Records, runs: "pd.DataFrame", agents: "pd.DataFrame") -> "pd.DataFrame":
+    """Make a frame that is made only when it is asked for."""
+    from evalkit.mindcraft import transcript
+    from evalkit.mindcraft.legacy.folders import folders_frame
+
+    if name == "folders":
+        return folders_frame(records, runs)
+    return (transcript.messages_frame if name == "messages" else transcript.commands_frame)(agents)
 
 
 def _arrays(logs: "pa.Table", files: "pa.Table | None") -> LogArrays:

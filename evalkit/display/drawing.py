@@ -1,0 +1,91 @@
+"""Figures as bytes: SVG, PNG and PDF of one layout."""
+
+import io
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from matplotlib.text import Text
+from PIL import Image
+
+from evalkit.display.style import THEME
+from evalkit.display.svg import Canvas, draw_svg
+from evalkit.io import plain
+
+DPI = 144  # of PNG
+LARGEST = 1_000_000  # characters of an SVG; a figure of more is a PNG
+
+
+class Drawing(NamedTuple):
+    """A figure in the forms that pages, front ends and papers take; svg and pdf are empty where there is none."""
+
+    svg: str
+    png: bytes
+    pdf: bytes
+
+
+def draw(figure: Figure, alt: str, *, pdf: bool = False) -> Drawing:
+    """Lay a figure out once, and draw it in all forms; texts are plain, and never formulas.
+
+    Parameters
+    ----------
+    figure : Figure
+        It is left as it was, but for the places of its axes.
+    alt : str
+        Plain text.
+    pdf : bool
+        Also as PDF, with its fonts in it; of the same bytes every time.
+    """
+    for text in figure.findobj(Text):  # also what was written outside the theme, such as legends and notes
+        text.set_parse_math(False)
+        text.set_text(plain(text.get_text(), keep_lines=True))
+    with laid_out(figure):
+        svg = draw_svg(figure, alt)
+        return Drawing(svg if len(svg) <= LARGEST else "", _png(figure), _pdf(figure) if pdf else b"")
+
+
+@contextmanager
+def laid_out(figure: Figure) -> Iterator[None]:
+    """Lay a figure out, at 72 dpi and on a canvas that can draw, and hold it so; afterwards it has its own again."""
+    canvas, dpi, engine = figure.canvas, figure.get_dpi(), figure.get_layout_engine()
+    try:
+        with mpl.rc_context(THEME), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph .* missing from font")  # readers' fonts may have it
+            figure.set_dpi(72)
+            Canvas(figure)
+            if engine is not None:
+                engine.execute(figure)
+                figure.set_layout_engine("none")
+            yield
+    finally:
+        if engine is not None:
+            figure.set_layout_engine(engine)
+        figure.set_canvas(canvas)
+        figure.set_dpi(dpi)
+
+
+def _png(figure: Figure) -> bytes:
+    figure.set_dpi(DPI)
+    agg = FigureCanvasAgg(figure)
+    agg.draw()
+    image = Image.fromarray(np.asarray(agg.buffer_rgba())).convert("RGB")
+    if not figure.findobj(AxesImage):  # flat colours: a third of the size, and quicker to compress
+        image = image.quantize(256, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+        image.putpalette([255 if part == 254 else part for part in image.getpalette()])  # white comes out a little grey
+    buffer = io.BytesIO()
+    image.save(buffer, format="png", dpi=(DPI, DPI))
+    figure.set_dpi(72)
+    return buffer.getvalue()
+
+
+def _pdf(figure: Figure) -> bytes:
+    buffer = io.BytesIO()
+    FigureCanvasPdf(figure).print_pdf(buffer, metadata={"CreationDate": None, "Producer": None, "Creator": None})
+    return buffer.getvalue()

@@ -1,0 +1,70 @@
+"""Tooltips and links of what is drawn: noted beside the artists, and written into the SVG when it is made."""
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from matplotlib.artist import Artist
+from matplotlib.collections import Collection
+from matplotlib.figure import Figure
+
+from evalkit.io import plain
+from evalkit.io.text import is_local_link
+
+TOKEN = re.compile(r"evalkit-mark:(\d+)")  # an address that stands for a mark's place in a list
+MOST = 2000  # marks of one figure; of more, only those with a link stay
+
+
+class Mark(NamedTuple):
+    """What a point, bar or cell says when it is pointed at, and where it leads; both may be empty."""
+
+    tip: str
+    href: str = ""
+
+
+_marks: WeakKeyDictionary[Artist, list[Mark]] = WeakKeyDictionary()
+
+
+def attach(artist: Artist, tips: Iterable[str], hrefs: Iterable[str] = ()) -> None:
+    """Give tooltips and links to what an artist draws: to each of a collection's points, or to a single patch.
+
+    Parameters
+    ----------
+    artist : Artist
+    tips : iterable of str
+        One for each point, in the collection's order; texts from logs are made plain.
+    hrefs : iterable of str, optional
+        As many; an empty one is no link. Only relative addresses and ``#anchors`` are let through.
+    """
+    tips = [plain(tip) for tip in tips]
+    links = [href if is_local_link(href) else "" for href in hrefs] or [""] * len(tips)
+    _marks[artist] = [Mark(*pair) for pair in zip(tips, links, strict=True)]
+
+
+@contextmanager
+def marked(figure: Figure) -> Iterator[list[Mark]]:
+    """Have a figure drawn with its marks: each becomes an address that stands for its place in the list."""
+    artists = [artist for artist in figure.findobj() if artist in _marks]
+    crowded = sum(len(_marks[artist]) for artist in artists) > MOST
+    marks: list[Mark] = []
+    before = [(artist, artist.get_urls() if isinstance(artist, Collection) else artist.get_url()) for artist in artists]
+    try:
+        for artist in artists:
+            urls = []
+            for mark in _marks[artist]:
+                shown = mark.href or (mark.tip and not crowded)
+                urls.append(f"evalkit-mark:{len(marks)}" if shown else None)
+                marks += [mark] * bool(shown)
+            if isinstance(artist, Collection):
+                artist.set_urls(urls)
+            else:
+                artist.set_url(urls[0])
+        yield marks
+    finally:
+        for artist, url in before:
+            if isinstance(artist, Collection):
+                artist.set_urls(url)
+            else:
+                artist.set_url(url)

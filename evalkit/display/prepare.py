@@ -1,0 +1,227 @@
+"""Frames made ready to be drawn: one row per mark, with its position, its words and where it leads."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from evalkit.display.words import describe_value, key_of, name_of, number, reason_of, size_of
+
+Keys = Sequence[Hashable]
+
+
+class Rows(NamedTuple):
+    """Marks on rows one below the other.
+
+    Attributes
+    ----------
+    marks : DataFrame
+        One row per mark: key, series, y, x, low, high, n, reason, tip, href.
+    names : list
+        Keys of the rows, from top to bottom; None for missing values.
+    series : list
+        Keys of the series within each row.
+    """
+
+    marks: pd.DataFrame
+    names: list
+    series: list
+
+
+def keys(values: pd.Series, order: Keys = ()) -> list:
+    """List the groups of a column: in the order given, then those that are left as they come."""
+    return list(dict.fromkeys([*map(key_of, order), *map(key_of, values)]))
+
+
+def with_data(table: pd.DataFrame) -> pd.DataFrame:
+    """Leave out groups without any data."""
+    return (
+        table[np.array([size_of(row) != 0 for row in table.to_dict("records")], dtype=bool)] if "n" in table else table
+    )
+
+
+def place(
+    table: pd.DataFrame,
+    category: str,
+    hue: str | None = None,
+    *,
+    order: Keys = (),
+    hues: Keys = (),
+    percent: bool = True,
+    missing: str = "no estimate",
+) -> Rows:
+    """Place estimates on rows, a row per category; the series of a row lie side by side within 0.8 of its height.
+
+    Parameters
+    ----------
+    table : DataFrame
+        With estimate and, where they are known, low, high, n, reason and href.
+    category, hue : str
+        Columns of the rows and the series. Where both are the same, each row is a series of its own.
+    order, hues : sequence
+        Rows and series to be placed first, whether the table has them or not.
+    percent : bool
+        How tooltips say the values.
+    missing : str
+        Why a group has data and yet no estimate, where neither a `reason` nor a `warning` says so.
+    """
+    table = with_data(table)
+    names, series = keys(table[category], order), keys(table[hue], hues) if hue else [None]
+    beside = 1 if hue == category else len(series)
+    marks = []
+    for row in table.to_dict("records"):
+        key, own = key_of(row[category]), key_of(row[hue]) if hue else None
+        offset = 0 if beside == 1 else (series.index(own) - (beside - 1) / 2) * 0.8 / beside
+        reason = reason_of(row, missing) if number(row["estimate"]) is None else ""
+        title = ", ".join(name_of(row[column]) for column in dict.fromkeys(filter(None, (category, hue))))
+        marks.append(
+            {
+                "key": key,
+                "series": own,
+                "y": names.index(key) + offset,
+                "x": number(row["estimate"]),
+                "low": number(row.get("low")),
+                "high": number(row.get("high")),
+                "n": size_of(row),
+                "reason": reason,
+                "tip": row.get("tip") or f"{title}: {describe_value({**row, 'reason': reason}, percent=percent)}",
+                "href": link_of(row),
+            }
+        )
+    columns = ["key", "series", "y", "x", "low", "high", "n", "reason", "tip", "href"]
+    frame = pd.DataFrame(marks, columns=columns).astype(dict.fromkeys(("y", "x", "low", "high", "n"), "float64"))
+    return Rows(frame.astype({"key": "object", "series": "object"}), names, series)
+
+
+def link_of(row: Mapping[Hashable, Any]) -> str:
+    """Give the link of a row; empty where it has none."""
+    href = row.get("href")
+    return href if isinstance(href, str) else ""
+
+
+def swarm(values: Sequence[float], width: float = 0.02) -> np.ndarray:
+    """Spread points across their row so that those close to each other stay apart.
+
+    Parameters
+    ----------
+    values : sequence of float
+        Without missing ones.
+    width : float
+        Points are close where they fall into the same of the bins of this share of the range.
+
+    Returns
+    -------
+    array of float
+        An offset from -0.5 to 0.5 for each value: 0 for a point that stands alone.
+    """
+    values = np.asarray(values, dtype=float)
+    if not len(values):
+        return values
+    span = np.ptp(values)
+    bins = np.floor((values - values.min()) / span / width) if span > 0 else np.zeros(len(values))
+    offsets = np.zeros(len(values))
+    most = int(pd.Series(bins).value_counts().max())
+    step = 1 / max(most, 6)
+    for own in np.unique(bins):
+        at = np.flatnonzero(bins == own)
+        order = np.arange(len(at))
+        offsets[at] = step * np.where(order % 2, (order + 1) // 2, -(order // 2))
+    return offsets
+
+
+def grid(
+    table: pd.DataFrame, row: str, column: str, rows: Keys = (), columns: Keys = ()
+) -> tuple[list, list, dict[tuple, dict]]:
+    """Sort the rows of a table into cells.
+
+    Parameters
+    ----------
+    table : DataFrame
+    row, column : str
+        Columns of the rows and of the columns.
+    rows, columns : sequence
+        What comes first, also where the table lacks it.
+
+    Returns
+    -------
+    rows, columns : list
+        Keys in the order of the table, only those of cells with data; where both hold the same, in the same order.
+    cells : dict of (row, column) to the table's row
+    """
+    table = with_data(table)
+    cells = {(key_of(record[row]), key_of(record[column])): record for record in table.to_dict("records")}
+    down, across = keys(table[row], rows), keys(table[column], columns)
+    return down, down if set(down) == set(across) else across, cells
+
+
+def mirrored(pairs: pd.DataFrame, first: str = "model_a", second: str = "model_b") -> pd.DataFrame:
+    """Add to every pair its mirror image, so that a matrix of differences is full: a minus b, and b minus a.
+
+    Models stand in the order of their mean over the pairs (columns mean_a and mean_b), the highest first.
+    """
+    swapped = pairs.rename(columns={first: second, second: first}).assign(estimate=-pairs["estimate"])
+    if {"low", "high"} <= set(pairs.columns):
+        swapped = swapped.assign(low=-pairs["high"], high=-pairs["low"])
+    both = pd.concat([pairs, swapped], ignore_index=True)
+    if not {"mean_a", "mean_b"} <= set(pairs.columns) or both.empty:
+        return both
+    sides = (first, "mean_a"), (second, "mean_b")
+    listed = pd.concat([pairs[[own, mean]].set_axis(["name", "mean"], axis=1) for own, mean in sides])
+    means = listed.groupby("name")["mean"].mean().sort_values(ascending=False, kind="stable")
+    ranks = {name: i for i, name in enumerate(means.index)}
+    return both.sort_values([first, second], key=lambda names: names.map(ranks), kind="stable", ignore_index=True)
+
+
+def stacked(table: pd.DataFrame, category: str, parts: Mapping[str, str], *, share: bool = True) -> pd.DataFrame:
+    """Make of a table of counts one row per part of a bar.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One row per bar; rows that sum to 0 are left out.
+    category : str
+    parts : mapping of str to str
+        Columns of counts, from left to right, with what tooltips call them.
+    share : bool
+        Bars of length 1; else of their sum.
+
+    Returns
+    -------
+    DataFrame
+        row, name, part, n, total, left, width, tip, href; parts that are 0 are left out.
+    """
+    counts = table[list(parts)].astype(float).fillna(0)
+    kept = counts.sum(axis=1).to_numpy() > 0
+    out = []
+    records = zip(table[kept].to_dict("records"), counts[kept].to_numpy(), strict=True)
+    for i, (row, numbers) in enumerate(records):
+        total = numbers.sum()
+        widths = numbers / total if share else numbers
+        name = name_of(row[category])
+        for part, n, width, left in zip(parts, numbers, widths, np.cumsum(widths) - widths, strict=True):
+            tip = f"{name}: {n:,.0f} {parts[part]} of {total:,.0f} ({n / total * 100:.0f} %)"
+            out.append((i, name, part, n, total, left, width, tip, link_of(row)))
+    frame = pd.DataFrame(out, columns=["row", "name", "part", "n", "total", "left", "width", "tip", "href"])
+    return frame[frame["n"] > 0].reset_index(drop=True)
+
+
+def binned(events: pd.DataFrame, row: str, x: str, kind: str, width: int) -> pd.DataFrame:
+    """Make one event of every `width` places of a row: the kind that is most frequent among them.
+
+    Returns
+    -------
+    DataFrame
+        `row`, `x` (the first place), `kind` and tip, which counts the events.
+    """
+    bins = events.assign(_bin=(events[x] - events[x].min()) // width)
+    counts = bins.groupby([row, "_bin", kind], sort=False, dropna=False).size().rename("count").reset_index()
+    totals = counts.groupby([row, "_bin"], sort=False, dropna=False)["count"].transform("sum")
+    most = counts.assign(total=totals).sort_values("count", ascending=False, kind="stable")
+    most = most.drop_duplicates([row, "_bin"]).sort_index()
+    first = most["_bin"] * width + events[x].min()
+    said = zip(most[row], first, most["count"], most["total"], most[kind], strict=True)
+    tips = [
+        f"{name_of(own)}, from {name_of(place)}: {n} of {total} {name_of(what)}" for own, place, n, total, what in said
+    ]
+    return most.assign(**{x: first, "tip": tips})[[row, x, kind, "tip"]]

@@ -1,0 +1,147 @@
+"""SVG of figures: small, the same every time, following light and dark, with tooltips and links.
+
+Texts stay texts, in the reader's own font. A style sheet gives the tones of `evalkit.display.style` their colours.
+"""
+
+import io
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import Any, TextIO
+from xml.etree import ElementTree
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.backends.backend_mixed import MixedModeRenderer
+from matplotlib.backends.backend_svg import FigureCanvasSVG, RendererSVG
+from matplotlib.figure import Figure
+
+from evalkit.display.compact import compact
+from evalkit.display.marks import marked
+from evalkit.display.style import TONES, is_themed
+from evalkit.io import plain
+
+FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', 'DejaVu Sans', sans-serif"
+SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "evalkit"}
+PIXELS = 100  # of a page to an inch of a figure
+
+_INVALID = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML has no room for
+
+
+class Canvas(FigureCanvasSVG):
+    """A canvas that measures texts as wide as readers' fonts may draw them."""
+
+    def get_renderer(self) -> RendererSVG:
+        """Give a renderer to lay the figure out with."""
+        return self.renderer(io.StringIO())
+
+    def renderer(self, stream: TextIO) -> RendererSVG:
+        """Give a renderer that writes to a stream."""
+        width, height = self.figure.get_size_inches() * 72
+        return _Renderer(width, height, stream, image_dpi=72, metadata=dict(_NO_METADATA))
+
+
+class _Renderer(RendererSVG):
+    def get_text_width_height_descent(self, s: str, prop: Any, ismath: Any) -> tuple[float, float, float]:
+        """Measure a text, once for all renderers.
+
+        The kit's own font has no wide characters (CJK, emoji), and takes them for narrow ones.
+        """
+        key = (s, hash(prop), ismath)
+        if key not in _measured:
+            if len(_measured) > 10_000:
+                _measured.clear()
+            width, height, descent = super().get_text_width_height_descent(s, prop, ismath)
+            wide = 0 if s.isascii() else sum(unicodedata.east_asian_width(character) in "WF" for character in s)
+            _measured[key] = width + 0.45 * wide * prop.get_size_in_points(), height, descent
+        return _measured[key]
+
+    def draw_path_collection(
+        self, gc: Any, master_transform: Any, paths: Any, all_transforms: Any, offsets: Any, *args: Any, **options: Any
+    ) -> None:
+        """Draw a collection; seaborn gives every point a path and a size, though there are few different ones."""
+        sizes = [np.asarray(size).tobytes() for size in all_transforms] or [b""]
+        kinds: dict[tuple, list[int]] = {}
+        for i, path in enumerate(paths):
+            kinds.setdefault((id(path), sizes[i % len(sizes)]), []).append(i)
+        if not len(kinds) < len(paths) == len(offsets):
+            super().draw_path_collection(gc, master_transform, paths, all_transforms, offsets, *args, **options)
+            return
+        offset_trans, *properties, offset_position = args
+        for at in kinds.values():
+            first = paths[at[0]], all_transforms[at[0] % len(all_transforms) :][:1]
+            rest = [_of(values, at) for values in properties]
+            more = {name: _of(values, at) for name, values in options.items()}
+            super().draw_path_collection(
+                gc,
+                master_transform,
+                [first[0]],
+                first[1],
+                _of(offsets, at),
+                offset_trans,
+                *rest,
+                offset_position,
+                **more,
+            )
+
+
+def _of(values: Any, at: Sequence[int]) -> Any:
+    """Take the values of some points; of what has fewer values than points they come round."""
+    return values if values is None or len(values) < 2 else [values[i % len(values)] for i in at]
+
+
+_measured: dict[tuple, tuple[float, float, float]] = {}
+_NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
+
+
+def draw_svg(figure: Figure, alt: str) -> str:
+    """Draw a figure that is laid out already.
+
+    Parameters
+    ----------
+    figure : Figure
+        Of a dpi of 72, with a canvas that can draw.
+    alt : str
+        Plain text.
+
+    Returns
+    -------
+    str
+        An ``svg`` element that stands alone or in a page: with a style of its own for light and dark, no script, and
+        ids that no other figure has.
+    """
+    stream = io.StringIO()
+    width, height = figure.get_size_inches()
+    with mpl.rc_context(SETTINGS), marked(figure) as marks:
+        renderer = Canvas(figure).renderer(stream)
+        figure.draw(MixedModeRenderer(figure, width, height, 72, renderer))
+        renderer.finalize()
+    root = ElementTree.fromstring(_INVALID.sub("\ufffd", stream.getvalue()))
+    compact(root, marks, themed=is_themed(figure))
+    return _written(root, figure, alt, linked=any(mark.href for mark in marks))
+
+
+def _written(root: ElementTree.Element, figure: Figure, alt: str, *, linked: bool) -> str:
+    inner = "".join(ElementTree.tostring(child, encoding="unicode") for child in root)
+    width, height = (f"{size * PIXELS:.0f}" for size in figure.get_size_inches())
+    about = {
+        "xmlns": "http://www.w3.org/2000/svg",
+        "class": "evalkit-figure" + " themed" * is_themed(figure),
+        "role": "group" if linked else "img",  # what is in an image is out of a keyboard's reach
+        "aria-label": plain(alt),
+        "width": width,
+        "height": height,
+        "viewBox": root.get("viewBox", ""),
+        "font-family": FONTS,
+        "stroke-linejoin": "round",
+    }
+    shell = ElementTree.tostring(ElementTree.Element("svg", about), encoding="unicode")
+    return f"{shell.removesuffix(' />')}>{_style(inner)}{inner}</svg>\n"
+
+
+def _style(inner: str) -> str:
+    """Write the style sheet of the tones that are used, for light and dark."""
+    classes = {name for names in re.findall(r'class="([^"]*)"', inner) for name in names.split()}
+    used = [name.split("-", 1) for name in sorted(classes)]
+    rules = ["".join(f".{part}-{name}{{{part}:{TONES[name][scheme]}}}" for part, name in used) for scheme in (0, 1)]
+    return f"<style>{rules[0]}@media(prefers-color-scheme:dark){{{rules[1]}}}</style>" if used else ""

@@ -1,0 +1,111 @@
+"""Figures in pages: SVG of evalkit.display as elements of the page, so that they follow its light and dark."""
+
+import html
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+from urllib.parse import quote
+from xml.etree import ElementTree
+
+from evalkit.io.text import is_local_link
+
+# All that a figure may be made of; a figure with more stands in the page as an image, where nothing in it can act
+_ELEMENTS = {"svg", "g", "defs", "style", "path", "rect", "use", "text", "tspan", "clipPath", "pattern", "a", "title",
+             "image"}  # fmt: skip
+_ATTRIBUTES = set(
+    """
+    aria-label class clip-path d fill fill-opacity fill-rule font-family font-size font-style font-variant font-weight
+    height href id opacity patternUnits role stroke stroke-dasharray stroke-dashoffset stroke-linecap stroke-linejoin
+    stroke-opacity stroke-width text-anchor transform viewBox width x y
+    """.split()  # noqa: SIM905 - a list of its own on every line would be longer than the rest
+)
+_REFERENCE = re.compile(r"url\(#([\w.-]+)\)")
+_HREFS: dict[str, Callable[[str], Any]] = {
+    "a": is_local_link,
+    "use": re.compile(r"#[\w.-]+").fullmatch,
+    "image": re.compile(r"data:image/png;base64,[A-Za-z0-9+/=\s]*").fullmatch,
+}
+
+
+def figure(svg: str, about: Mapping[str, Any], number: int) -> str:
+    """Make a page's element of a figure's SVG.
+
+    Parameters
+    ----------
+    svg : str
+    about : mapping
+        What the notebook said of it: alt, caption, width and files.
+    number : int
+        Of the figure in the page, which makes its ids the only ones of their kind.
+
+    Returns
+    -------
+    str
+        Empty where the SVG holds what figures of evalkit don't.
+    """
+    drawn = clean_svg(svg, f"figure-{number}-")
+    if not drawn:
+        return ""
+    width = about.get("width")
+    style = f' style="--width:{width}px"' if isinstance(width, int) else ""
+    box = f'<div class="drawing" tabindex="0" role="group" aria-label="figure"{style}>{drawn}</div>'
+    return f"<figure>\n{box}{caption(about)}\n</figure>"
+
+
+def caption(about: Mapping[str, Any]) -> str:
+    """Make a figure's caption, with links to its files."""
+    text = html.escape(str(about.get("caption") or ""))
+    links = _links(about.get("files") or ())
+    return f"\n<figcaption>{text}{links}</figcaption>" if text or links else ""
+
+
+def _links(files: Iterable[str]) -> str:
+    links = (f'<a href="{html.escape(quote(f))}">{html.escape(f.rpartition(".")[2].upper())}</a>' for f in files)
+    listed = " ".join(links)
+    return f' <span class="files">{listed}</span>' if listed else ""
+
+
+def clean_svg(svg: str, prefix: str) -> str:
+    """Leave of an SVG what draws and links within the site, and put a prefix before its ids.
+
+    No script, style, event handler or address elsewhere is let through. The style sheet goes, as a page has one of its
+    own for the same classes.
+
+    Returns
+    -------
+    str
+        Empty where it can't be read or holds other elements.
+    """
+    if "<!" in svg:  # declarations, which could define entities
+        return ""
+    try:
+        root = ElementTree.fromstring(svg)
+    except ElementTree.ParseError:
+        return ""
+    for element in root.iter():
+        space, _, element.tag = str(element.tag).rpartition("}")
+        if space != "{http://www.w3.org/2000/svg" or element.tag not in _ELEMENTS:
+            return ""
+        kept = {name: _clean_value(element.tag, name, value, prefix) for name, value in element.attrib.items()}
+        element.attrib.clear()
+        element.attrib.update({name: value for name, value in kept.items() if value is not None})
+    if root.tag != "svg":
+        return ""
+    for parent in list(root.iter()):
+        for child in [child for child in parent if child.tag == "style"]:
+            parent.remove(child)
+    return ElementTree.tostring(root, encoding="unicode").strip()
+
+
+def _clean_value(tag: str, name: str, value: str, prefix: str) -> str | None:
+    """Give an attribute's value as it may stand in a page; None where it may not."""
+    if name not in _ATTRIBUTES:
+        return None
+    if name == "href":
+        if tag not in _HREFS or not _HREFS[tag](value):
+            return None
+        return f"#{prefix}{value[1:]}" if tag == "use" else value
+    if name == "id":
+        return prefix + value
+    value = _REFERENCE.sub(rf"url(#{prefix}\1)", value)
+    return None if "url(" in _REFERENCE.sub("", value) else value

@@ -1,0 +1,308 @@
+"""Shapes of pictures: they draw what the frames hold, whatever the names and however many, and nothing is cut off."""
+
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PathCollection
+
+from evalkit.display import new_axes, plots
+from evalkit.display.drawing import laid_out
+from evalkit.display.style import Look
+from tests.display.gallery import KINDS, counts, names, shapes, table
+
+HOSTILE = ["$x_1$ \\frac{", "<b>b</b> & 'c'", "\x1b[31m\u202ered", "漢字🎉", "long " * 30, "_hidden", ""]
+EMPTY = table(["a"], ["b"]).iloc[:0]
+
+
+def overhang(figure) -> float:
+    """Say how many inches what is drawn stands out of the figure."""
+    with warnings.catch_warnings(), laid_out(figure):
+        warnings.filterwarnings("error", message=".*constrained_layout.*")
+        box = figure.get_tightbbox(figure.canvas.get_renderer())
+    width, height = figure.get_size_inches()
+    return max(-box.x0, -box.y0, box.x1 - width, box.y1 - height)
+
+
+def texts(figure) -> list[str]:
+    return [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
+
+
+@pytest.mark.parametrize("stem", ["model", "organisation/of-a-long-name-that-nobody-would-cut/model"])
+@pytest.mark.parametrize(("models", "items"), [(1, 1), (1, 40), (2, 3), (5, 12), (12, 1), (12, 30)])
+def test_nothing_is_cut_off(stem, models, items):
+    drawn = shapes(names(stem, models), names(f"item of {stem}", items))
+    found = {name: overhang(make().figure) for name, make in drawn.items() if models * items < 100 or name in BIG}
+    assert {name: out for name, out in found.items() if out > 0.01} == {}
+
+
+BIG = ("estimates by hue", "heatmap", "curves")
+
+
+@pytest.mark.parametrize("name", shapes(["a"], ["b"]))
+def test_any_text_can_be_a_name(name):
+    figure = shapes(HOSTILE, HOSTILE)[name]().figure
+    assert overhang(figure) < 0.01
+    assert not {"\x1b", "\u202e"} & set("".join(texts(figure)))
+    if figure.legends and name not in ("timeline", "endings"):
+        assert len(figure.legends[0].get_texts()) == len(HOSTILE)
+
+
+NOTHING = {
+    "estimates": lambda **o: plots.estimates(EMPTY, "item", **o),
+    "strips": lambda **o: plots.strips(EMPTY, "item", "estimate", **o),
+    "shares": lambda **o: plots.shares(pd.DataFrame({"item": ["a"], "x": [0], "y": [0]}), "item", ["x", "y"], **o),
+    "heatmap": lambda **o: plots.heatmap(EMPTY, "item", "model_name", **o),
+    "curves": lambda **o: plots.curves(EMPTY, "place", "model_name", **o),
+    "timeline": lambda **o: plots.timeline(EMPTY, "item", "place", "model_name", KINDS, **o),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_where_there_is_nothing_to_draw_it_is_said(name):
+    assert re.search(r"no (runs|events) of this kind", "\n".join(texts(NOTHING[name]().figure)))
+    assert plots.facets(EMPTY, "item", lambda own, ax: None).shape == (1,)
+
+
+GIVEN = {
+    "estimates": lambda t, ax: plots.estimates(t, "item", "model_name", ax=ax),
+    "strips": lambda t, ax: plots.strips(t, "item", "estimate", ax=ax),
+    "shares": lambda t, ax: plots.shares(counts(t), "item", ["m 0", "m 1"], ax=ax),
+    "heatmap": lambda t, ax: plots.heatmap(t, "item", "model_name", ax=ax),
+    "curves": lambda t, ax: plots.curves(t, "place", "model_name", ax=ax),
+    "timeline": lambda t, ax: plots.timeline(t.assign(k="+"), "item", "place", "k", KINDS, ax=ax),
+}
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_axes_that_are_given_are_used_and_hold_the_legend_too(name):
+    axes = new_axes(9, 7, ncols=2)
+    for ax in axes:
+        assert GIVEN[name](table(names("m", 2), names("i", 3)), ax) is ax
+    assert axes[0].figure.legends == []
+    assert overhang(axes[0].figure) < 0.01
+
+
+def points(ax: Axes) -> np.ndarray:
+    drawn = [c.get_offsets() for c in ax.collections if isinstance(c, PathCollection)]
+    return np.concatenate(drawn) if drawn else np.empty((0, 2))
+
+
+def intervals(ax: Axes) -> list[list[float]]:
+    lines = [c for c in ax.collections if isinstance(c, LineCollection) and c.get_zorder() == 2]
+    return sorted([*segment[:, 0], segment[0, 1]] for line in lines for segment in line.get_segments())
+
+
+def test_estimates_and_intervals_lie_where_the_table_says():
+    t = table(["a"], names("i", 4))
+    ax = plots.estimates(t, "item")
+    assert np.allclose(points(ax), np.column_stack([t["estimate"], range(4)]))
+    assert np.allclose(intervals(ax), sorted(zip(t["low"], t["high"], range(4), strict=True)))
+    assert [label.get_text() for label in ax.get_yticklabels()] == t["item"].tolist()
+
+
+def test_an_unknown_bound_is_no_bar_and_an_unknown_estimate_says_why_instead_of_a_point():
+    t = pd.DataFrame(
+        [
+            ("known", 0.5, 0.4, 0.6, 10, ""),
+            ("no interval", 0.5, np.nan, np.nan, 1, ""),
+            ("no score", np.nan, np.nan, np.nan, 3, ""),
+            ("reason", np.nan, np.nan, np.nan, 3, "too few tasks"),
+            ("no runs", np.nan, np.nan, np.nan, 0, ""),
+        ],
+        columns=["item", "estimate", "low", "high", "n", "reason"],
+    )
+    ax = plots.estimates(t, "item")
+    assert np.allclose(points(ax), [(0.5, 0), (0.5, 1)])
+    assert np.allclose(intervals(ax), [(0.4, 0.6, 0)])
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["known", "no interval", "no score", "reason"]
+    assert [text.get_text() for text in ax.texts] == ["no score", "too few tasks", "n=10", "n=1", "n=3", "n=3"]
+
+
+def test_runs_without_a_score_are_data():
+    t = table(["a"], names("i", 2)).assign(
+        estimate=np.nan, n=0, n_without_score=[3, 0], warning="no run has a score; x"
+    )
+    ax = plots.estimates(t, "item")
+    assert [text.get_text() for text in ax.texts] == ["no run has a score", "n=3"]
+    assert [text.get_text() for text in plots.heatmap(t, "item", "model_name").texts] == ["– (3)"]
+
+
+def test_different_names_never_share_a_place():
+    alike = [f"{'x' * 40}{i}{'y' * 40}" for i in range(3)] + [None, "unknown", np.nan]
+    t = pd.DataFrame({"item": alike, "estimate": 0.5, "low": 0.4, "high": 0.6, "n": 5})
+    ax = plots.estimates(t, "item")
+    assert sorted(points(ax)[:, 1]) == [0, 1, 2, 3, 3, 4]  # what is missing is one group, and not the one called so
+    drawn = [label.get_text() for label in ax.get_yticklabels()]
+    assert len(set(drawn)) == len(drawn) == 5
+    assert drawn[3:] == ["unknown (missing)", "unknown"]
+
+
+def test_twelve_models_differ_in_colour_and_marker_and_stand_apart():
+    ax = plots.estimates(table(names("m", 12), ["i"]), "item", "model_name")
+    (drawn,) = [c for c in ax.collections if isinstance(c, PathCollection)]
+    colours = [tuple(colour) for colour in drawn.get_facecolors()]
+    markers = [path.vertices.tobytes() for path in drawn.get_paths()]
+    assert len(set(zip(colours, markers, strict=True))) == len(set(markers)) == 12
+    assert np.diff(sorted(points(ax)[:, 1])).min() > 0.05
+
+
+def test_the_highlighted_group_is_strong_and_the_others_are_pale():
+    ax = plots.estimates(table(names("m", 3), ["i"]), "model_name", highlight="m 1")
+    strength = {
+        tuple(o): c.get_alpha() for c in ax.collections if isinstance(c, PathCollection) for o in c.get_offsets()
+    }
+    assert sorted((y, alpha) for (_, y), alpha in strength.items()) == [(0, 0.45), (1, 1.0), (2, 0.45)]
+
+
+@pytest.mark.parametrize(
+    ("percent", "scale", "values", "limits"),
+    [
+        (True, "linear", [0.2, 0.4], (-0.02, 1.02)),
+        (True, "linear", [-0.5, 1.5], (-0.5, 1.5)),
+        (False, "symlog", [0.5, 40], (0, 105)),
+        (False, "symlog", [3, 500], (0, 525)),
+    ],
+)
+def test_axes_hold_all_values(percent, scale, values, limits):
+    t = pd.DataFrame({"item": ["a", "b"], "estimate": values, "low": np.nan, "high": np.nan, "n": 3})
+    assert plots.estimates(t, "item", percent=percent, scale=scale).get_xlim() == pytest.approx(limits)
+
+
+def test_published_results_stand_below_in_grey_with_a_line_through_the_rows():
+    references = pd.DataFrame({"name": ["one", "i"], "mean": [0.3, 0.6], "spread": [0.05, np.nan]})
+    ax = plots.estimates(table(["a"], ["i"]), "item", references=references)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["i", "one", "i"]
+    lines = [line.get_xdata()[0] for line in ax.lines if len(line.get_xdata()) == 2]
+    assert lines == [0.3, 0.6]
+    assert len(points(ax)) == 1
+
+
+def test_every_value_is_a_point_and_means_lie_below():
+    values = pd.DataFrame({"model": ["a"] * 4 + ["b"] * 3, "score": [1.0, 1.0, 1.0, 2.0, 0.0, np.nan, 4.0]})
+    means = pd.DataFrame({"model": ["b", "a"], "estimate": [2.0, 1.25], "low": [0, 1], "high": [4, 1.5], "n": [2, 4]})
+    ax = plots.strips(values, "model", "score", means=means)
+    assert sorted(points(ax)[:, 0]) == [0, 1, 1, 1, 1.25, 2, 2, 4]
+    ones = points(ax)[points(ax)[:, 0] == 1]
+    assert len({y for _, y in ones}) == 3
+    assert np.allclose(intervals(ax), [(0, 4, 0.28), (1, 1.5, 1.28)])
+    assert [text.get_text() for text in ax.texts] == ["n=2", "n=4"]
+
+
+def test_without_given_means_they_are_plain_ones():
+    values = pd.DataFrame({"model": ["a", "a", "b"], "score": [1.0, 2.0, 5.0]})
+    ax = plots.strips(values, "model", "score")
+    assert (1.5, 0.28) in {tuple(point) for point in points(ax)}
+    assert intervals(ax) == []
+
+
+@pytest.mark.parametrize("share", [True, False])
+def test_bars_are_as_long_as_their_counts_and_hatched(share):
+    t = pd.DataFrame({"model": ["a", "none", "b"], "ok": [3, 0, 1], "bad": [1, 0, 3], "worse": [0, 0, 0]})
+    parts = {"ok": Look("#009e73", text="success"), "bad": Look("#d55e00", hatch="//"), "worse": Look("#000000")}
+    ax = plots.shares(t, "model", parts, share=share)
+    bars = sorted((bar.get_y(), bar.get_x(), bar.get_width(), bar.get_hatch() or "") for bar in ax.patches)
+    whole = 1 if share else 4
+    assert [(x / whole, width / whole, hatch) for _, x, width, hatch in bars] == [
+        (0, 0.75, ""), (0.75, 0.25, "//"), (0, 0.25, ""), (0.25, 0.75, "//"),
+    ]  # fmt: skip
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["a", "b"]
+    assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == ["success", "bad"]
+    assert sorted(text.get_text() for text in ax.texts) == ["1", "1", "3", "3", "n=4", "n=4"]
+
+
+def test_cells_hold_value_and_n_and_those_without_data_stay_empty():
+    rows = [("a", "x", 0.5, 4), ("a", "y", 0.256, 9), ("b", "x", np.nan, 2), ("b", "y", np.nan, 0)]
+    t = pd.DataFrame(rows, columns=["item", "model", "estimate", "n"])
+    ax = plots.heatmap(t, "item", "model")
+    assert sorted(text.get_text() for text in ax.texts) == ["26 (9)", "50 (4)", "– (2)"]
+    assert np.isnan(ax.collections[0].get_array().filled(np.nan)).sum() == 2
+
+
+def test_a_matrix_of_differences_has_both_sides_signs_and_frames():
+    pairs = pd.DataFrame(
+        [("a", "b", 0.5, 0.5, 0.0, False), ("a", "c", 0.5, 0.498, 0.002, False), ("b", "c", 0.5, 0.3, 0.2, True)],
+        columns=["model_a", "model_b", "mean_a", "mean_b", "estimate", "decided"],
+    )
+    ax = plots.heatmap(plots.mirrored(pairs), "model_a", "model_b", signed=True, frame="decided")
+    written = {text.get_text() for text in ax.texts}
+    assert written == {"0", "+20", "-20"}
+    assert {text.get_text() for text in ax.texts if text.get_weight() == "bold"} == {"+20", "-20"}
+    assert sum(patch.get_linewidth() > 0 for patch in ax.patches) == 2
+    ticks = [[label.get_text() for label in axis.get_ticklabels()] for axis in (ax.xaxis, ax.yaxis)]
+    assert ticks == [["a", "b", "c"]] * 2
+
+
+@pytest.mark.parametrize("digits", [0, 1, 2])
+def test_values_that_are_no_shares_keep_their_decimals(digits):
+    t = pd.DataFrame({"item": ["a"], "model": ["x"], "estimate": [2.345], "n": [3]})
+    ax = plots.heatmap(t, "item", "model", percent=False, digits=digits)
+    assert [text.get_text() for text in ax.texts] == [f"{2.345:.{digits}f} (3)"]
+
+
+def test_curves_have_bars_at_few_places_and_bands_at_many():
+    few, many = (table(["a"], names("i", count)) for count in (3, 30))
+    assert len(intervals(plots.curves(few, "place", "model_name"))) == 3
+    ax = plots.curves(many, "place", "model_name", steps=True)
+    assert intervals(ax) == []
+    assert ax.lines[0].get_drawstyle() == "steps-post"
+    assert np.allclose(ax.lines[0].get_xydata(), many[["place", "estimate"]])
+
+
+@pytest.mark.parametrize("name", ["estimates", "curves", "heatmap", "strips"])
+def test_bounds_and_sizes_need_not_be_there(name):
+    t = table(["a", "b"], names("i", 2)).drop(columns=["low", "high", "n"])
+    ax = GIVEN[name](t, None)
+    assert intervals(ax) == []
+    assert "interval" not in ax.get_xlabel() + ax.get_ylabel()
+
+
+def test_a_highlighted_curve_stands_before_the_others_with_n():
+    t = table(names("m", 3), names("i", 2))
+    ax = plots.curves(t, "place", "model_name", highlight="m 1")
+    own = t[t["model_name"] == "m 1"]
+    assert np.allclose(points(ax), own[["place", "estimate"]])
+    assert [text.get_text() for text in ax.texts] == [f"n={n}" for n in own["n"]]
+    assert len(ax.lines) == 3
+
+
+def test_events_lie_in_their_lines_and_unknown_kinds_are_left_out():
+    t = pd.DataFrame({"run": ["a", "a", "b"], "x": [0, 1, 0], "kind": ["+", "-", "?"]})
+    ax = plots.timeline(t, "run", "x", "kind", KINDS)
+    assert sorted(map(tuple, points(ax))) == [(0, 0), (1, 0)]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["a", "b"]
+    assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == ["gains points", "loses points"]
+
+
+@pytest.mark.parametrize(("places", "width"), [(600, 1), (4000, 1), (4001, 26), (10_000, 63)])
+def test_of_very_many_events_nearby_ones_share_a_mark(places, width):
+    t = pd.DataFrame({"run": "a", "x": range(places), "kind": np.resize(["+", "+", "-"], places)})
+    ax = plots.timeline(t, "run", "x", "kind", KINDS)
+    drawn = points(ax)
+    assert len(drawn) == -(-places // width)
+    assert np.diff(sorted(drawn[:, 0])).min() == width
+    assert (f"the most frequent kind of {width} places" in ax.get_xlabel().replace("\n", " ")) == (width > 1)
+
+
+def test_rare_events_are_not_hidden_by_frequent_ones():
+    t = pd.DataFrame({"run": "a", "x": [0, 1, 2], "kind": ["-", "+", "+"]})
+    assert points(plots.timeline(t, "run", "x", "kind", KINDS))[-1].tolist() == [0, 0]
+
+
+def test_names_in_panels_of_cells_keep_their_places():
+    t = table(["a", "b"], names("i", 2)).iloc[[0, 3]]
+    panels = plots.facets(
+        t, "model_name", lambda own, ax: plots.heatmap(own, "item", "place", rows=names("i", 2), columns=[0, 1], ax=ax)
+    )
+    places = [[text.get_position() for text in panel.texts] for panel in panels]
+    assert places == [[(0.5, 0.5)], [(1.5, 1.5)]]
+
+
+def test_panels_stand_for_groups_and_missing_ones_too():
+    t = table(["a", "b"], ["i"]).assign(model_name=["a", None])
+    panels = plots.facets(t, "model_name", lambda own, ax: plots.estimates(own, "item", ax=ax), columns=1)
+    assert [panel.get_title("left") for panel in panels] == ["a", "unknown"]
+    assert [points(panel)[0, 0] for panel in panels] == pytest.approx(t["estimate"])
