@@ -200,7 +200,7 @@ def _collect_command(kind: LogKind) -> click.Command:
     @_reading
     def run(sources: tuple[str, ...], output: str, reading: dict[str, Any], **options: Any) -> None:
         from evalkit.io.screen import progress_bar
-        from evalkit.kinds.collect import collect
+        from evalkit.kinds.datasets import collect
 
         if output.lower().startswith("memory://"):
             raise click.UsageError(f"{output}: is gone when the command ends; name a folder, or a URL that stays")
@@ -250,7 +250,7 @@ def show(source: str, kind: str | None, last: int | None) -> None:
 @click.argument("source")
 def detect(source: str) -> None:
     """Say which kinds of logs SOURCE holds, told by the first bytes of its files, and which command reads them."""
-    from evalkit.kinds.detect import describe_source
+    from evalkit.kinds.detection import describe_source
 
     print(describe_source(source))
 

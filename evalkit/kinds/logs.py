@@ -17,7 +17,7 @@ from evalkit.io.records import MANIFEST, RecordStore, StoreError, read_manifest
 from evalkit.io.sources import FileState, Listing, Source, fits, list_source
 from evalkit.io.versions import code_version
 from evalkit.io.write import exclusive
-from evalkit.kinds.detect import nothing_used
+from evalkit.kinds.detection import nothing_used
 from evalkit.kinds.registry import Assembled, LogKind, Records
 from evalkit.kinds.update import known_states, list_again, records_of, update
 

@@ -8,7 +8,7 @@ from evalkit.io.paths import SourceError
 from evalkit.io.read import read_file
 from evalkit.io.sources import resolve
 from evalkit.io.text import plain
-from evalkit.kinds.detect import HEAD, recognise
+from evalkit.kinds.detection import HEAD, recognise
 from evalkit.kinds.registry import LogKind, kind_named
 
 SIGNS = {"system": "·", "assistant": "»", "user": "«", "action": "»", "result": "·"}

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from evalkit.kinds.detect import Look, recognise
+from evalkit.kinds.detection import Look, recognise
 
 MESSAGE = {"role": "assistant", "content": "hello"}
 
