@@ -200,7 +200,7 @@ def _collect_command(kind: LogKind) -> click.Command:
     @_reading
     def run(sources: tuple[str, ...], output: str, reading: dict[str, Any], **options: Any) -> None:
         from evalkit.io.screen import progress_bar
-        from evalkit.kinds.datasets import collect
+        from evalkit.kinds.collection import collect
 
         if output.lower().startswith("memory://"):
             raise click.UsageError(f"{output}: is gone when the command ends; name a folder, or a URL that stays")

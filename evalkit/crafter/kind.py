@@ -248,7 +248,7 @@ def collect(
     SourceError
         As `evalkit.kinds.collect`.
     """
-    from evalkit.kinds.datasets import collect as collect_kind
+    from evalkit.kinds.collection import collect as collect_kind
 
     reading = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
     return collect_kind(KIND, source, output, **reading, progress=progress)

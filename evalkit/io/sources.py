@@ -378,7 +378,7 @@ def _walk(root: str, recursive: bool, known: KnownFolders) -> tuple[list[str], d
             if folder == root:
                 raise SourceError(f"{root}: {error.strerror or error}") from error
             files.append(folder)
-            folders[os.path.dirname(folder)] = FolderState(0)  # it may be readable the next time
+            folders |= {os.path.dirname(folder): FolderState(0), folder: FolderState(0)}  # it may be readable the next time
         if links and not waiting:
             links.sort(reverse=True)
             seen = set(map(identity_of, folders)) if seen is None else seen

@@ -19,7 +19,7 @@ _WHERE = {
     "Transcript": "transcript",
     "Turn": "transcript",
     "assemble": "logs",
-    "collect": "datasets",
+    "collect": "collection",
     "detect": "detection",
     "entries_of": "logs",
     "kind_named": "registry",

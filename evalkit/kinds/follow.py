@@ -93,7 +93,8 @@ class Following:
         storage_options: StorageOptions = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._kind, self._options = kind, dict(options)
+        with storage(storage_options):
+            self._kind, self._options = kind, kind.prepare(options)
         self._sources = [source] if isinstance(source, (str, os.PathLike)) else list(source)
         self._expected, self._idle = expected, idle
         self._pattern, self._recursive = pattern or kind.pattern, recursive

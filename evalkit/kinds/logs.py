@@ -122,6 +122,8 @@ def load(
     SourceError
         Where the source is not there, or no file in it could be used.
     """
+    with storage(storage_options):
+        options = kind.prepare(options)
     records = read_records(
         kind, source, pattern=pattern, recursive=recursive, jobs=jobs, storage_options=storage_options
     )

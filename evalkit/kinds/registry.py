@@ -139,6 +139,8 @@ class LogKind:
         The frames that `assemble` leaves to be made when they are first asked for.
     options, views : sequence of Option
         What `assemble` may be told, and what the text in a terminal may be told.
+    prepare : function of options
+        Checks options, and loads what they name, before any log is read.
     context_files : function of paths
         Names files above the source that tell something of it; those that are not there are left out.
     companions : function of path
@@ -172,6 +174,7 @@ class LogKind:
     lazy_tables: Mapping[str, Sequence[Column]] = field(default_factory=dict)
     options: Sequence[Option] = ()
     views: Sequence[Option] = ()
+    prepare: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda options: options
     context_files: Callable[[Sequence[str]], Iterable[str]] = lambda files: ()
     companions: Callable[[str], Sequence[str]] = lambda path: ()
     pattern: str = "*"

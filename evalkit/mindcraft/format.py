@@ -4,7 +4,7 @@ import ast
 import math
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
@@ -29,6 +29,12 @@ class CompletionStatus(StrEnum):
     TIMED_OUT = "TIMED_OUT"
     NO_SCORE_LOGGED = "NO_SCORE_LOGGED"
     LOG_FILE_ERROR = "LOG_FILE_ERROR"
+
+
+def check_choice(name: str, value: str, known: Sequence[str]) -> None:
+    """Refuse a value of an option that is none."""
+    if value not in known:
+        raise ValueError(f"{name} {value!r}: one of {', '.join(known)}")
 
 
 class Turn(msgspec.Struct, gc=False):

@@ -6,11 +6,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evalkit.io import Source, SourceError, StorageOptions, is_url, resolve, storage
-from evalkit.kinds import Assembled, LogKind, Logs, Look, Option, Records, Transcript, fresh_records
+from evalkit.kinds import (
+    Assembled,
+    LogKind,
+    Logs,
+    Look,
+    Option,
+    Records,
+    Transcript,
+    fresh_records,
+    no_records,
+)
 from evalkit.kinds import collect as collect_kind
 from evalkit.kinds import load as load_kind
 from evalkit.mindcraft.definitions import Tasks
-from evalkit.mindcraft.format import MISSING, RESULTS, SCALES, Missing, Scale
+from evalkit.mindcraft.format import MISSING, RESULTS, SCALES, Missing, Scale, check_choice
 from evalkit.mindcraft.parse import parse
 from evalkit.mindcraft.runs.layout import context_files
 from evalkit.mindcraft.table import LAZY_TABLES, RECORDS, TABLES
@@ -31,6 +41,17 @@ def _recognise(head: bytes) -> str:
 def _accepts(path: str) -> str:
     is_useful = path.lower().endswith(".json") or os.path.basename(path) == RESULTS
     return "" if is_useful else "no JSON file by its name"
+
+
+def _prepare(options: Mapping[str, Any]) -> dict[str, Any]:
+    from evalkit.mindcraft.definitions import as_definitions
+    from evalkit.mindcraft.runs.models import compile_layout
+
+    check_choice("scale", options.get("scale", "auto"), SCALES)
+    check_choice("missing", options.get("missing", "keep"), MISSING)
+    if options.get("layout"):
+        compile_layout(options["layout"])
+    return {**options, "tasks": as_definitions(options.get("tasks") or ())}
 
 
 def _assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
@@ -67,6 +88,7 @@ KIND = LogKind(
     parse=parse,
     recognises=_recognise,
     accepts=_accepts,
+    prepare=_prepare,
     assemble=_assemble,
     context_files=context_files,
     options=(
@@ -195,11 +217,8 @@ def collect(
     SourceError
         As `evalkit.kinds.collect`, and for a layout that is none.
     """
-    from evalkit.mindcraft.runs.models import compile_layout
-
-    if layout:
-        compile_layout(layout)
     options = {"layout": layout} if layout else {}
+    _prepare(options)
     return collect_kind(KIND, source, output, options, jobs=jobs, storage_options=storage_options, progress=progress)
 
 
@@ -256,5 +275,7 @@ def aggregate_results(
         for folder in folders.values():
             if not is_url(folder) and not os.path.isdir(folder):
                 raise SourceError(f"{folder}: no folder")
-        records = fresh_records(KIND, list(folders.values()), recursive=False, jobs=jobs)
+        options = _prepare(options)
+        found = list(folders.values())
+        records = fresh_records(KIND, found, recursive=False, jobs=jobs) if found else no_records(KIND)
         return assemble(records, options, all_folders=True).frames["runs"]

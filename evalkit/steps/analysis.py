@@ -72,20 +72,8 @@ def confirmed_success(steps: pd.DataFrame) -> Estimate:
 def overview(steps: pd.DataFrame, histories: Sequence[History] = (), options: Options = DEFAULTS) -> pd.DataFrame:
     """Summarise each history in a row, the one with the lowest confirmed success first, of equal ones the longer.
 
-    Parameters
-    ----------
-    steps : DataFrame
-        As `steps_df` returns it.
-    histories : sequence of History, optional
-        Those loaded with it; one without records has no row in `steps`, but one here.
-    options : Options
-        With ``loop_length``.
-
-    Returns
-    -------
-    DataFrame
-        The columns of `OVERVIEW`: rates with intervals as `success_rates` gives them, missing where no step
-        can be judged; then counts.
+    The columns are those of `OVERVIEW`: rates with intervals as `success_rates` gives them, missing where no step can
+    be judged; then counts. One of `histories` without records has no row in `steps`, but one here.
     """
     steps = with_labels(steps)
     table = _summarise(steps, success_rates(steps), _labels(steps, histories), options)
@@ -108,12 +96,7 @@ def total(steps: pd.DataFrame, histories: Sequence[History] = (), options: Optio
 
 
 def focus(steps: pd.DataFrame, histories: Sequence[History], label: str = "") -> list[History]:
-    """Choose the history that a page looks at in detail: the one with this label, else the first of `overview`.
-
-    Returns
-    -------
-    list of History
-        With one history; none of none.
+    """Choose the history that a page looks at in detail, if any: the one with this label, else the first of `overview`.
 
     Raises
     ------
@@ -171,12 +154,8 @@ def failure_kinds(steps: pd.DataFrame) -> pd.DataFrame:
     """Sort failures and silent failures by kind.
 
     The kind is the class of the error where it was recorded, else the message with its numbers and quoted names
-    replaced, so that ``No cells of type 'B'`` and ``No cells of type 'T'`` are one.
-
-    Returns
-    -------
-    DataFrame
-        The columns of `FAILURE_KINDS`, of which the message is that of the first; most frequent first.
+    replaced, so that ``No cells of type 'B'`` and ``No cells of type 'T'`` are one. The most frequent comes first;
+    columns as in `FAILURE_KINDS`.
     """
     failed = with_labels(steps)
     failed = failed[steps["verdict"].isin(("failure", CRITICAL, SILENT)).to_numpy()]
@@ -212,13 +191,8 @@ def storage_comparison(histories: Sequence[History], options: Options = DEFAULTS
     """Put the old storage on disk beside the new one, for the same executions: what survives of each result.
 
     For every successful step whose result was kept as it was (shape B) the old storage is applied to the same result,
-    and both are read back by the same reader.
-
-    Returns
-    -------
-    DataFrame
-        The columns of `STORAGE`: numbers, items (terms, genes, named groups) and characters in the new storage, and
-        what can be read of them from the old one.
+    and both are read back by the same reader: numbers, items (terms, genes, named groups) and characters, with the
+    columns of `STORAGE`.
     """
     rows = []
     for ids, record in each_record(histories):

@@ -20,18 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STATUS_OF_ROUTE = {"complete": "completed", "abort": "aborted", "continue": "unfinished"}
+_FROM_STEP = ("step_type", "description", "skip_reason")
 _FROM_CHECK = tuple(column.name for column in CHECKS[len(IDS) :])
-_FROM_EVALUATION = (
-    "attempt",
-    "success",
-    "verdict",
-    "silent_failure",
-    "silent_failure_reason",
-    "critical_failure",
-    "result_type",
-    "truncated",
-    "data_completeness",
-)
 
 
 @paused_gc()
@@ -71,45 +61,32 @@ def _rows(records: Records, table: str, column: str) -> Iterator[tuple[str, str,
 
 def _step_rows(history: History) -> Iterator[tuple[dict, list[dict]]]:
     """Give the row of each step, and those of its checks."""
+    of_history = {"history": history.label, "source": history.source, "thread": history.thread}
     evaluations = evaluate_history(history)
     for position, (record, evaluation) in enumerate(zip(history.records, evaluations, strict=True)):
-        ids = {
-            "history": history.label,
-            "source": history.source,
-            "thread": history.thread,
-            "position": position,
-            "step_index": record["step_index"],
-            "function_name": function_of(record),
-        }
+        ids = {**of_history, "position": position, "function_name": function_of(record)}
+        ids["step_index"] = record["step_index"]
         checks = [ids | {name: check.get(name) for name in _FROM_CHECK} for check in evaluation["checks"]]
-        yield ids | _step_row(record, evaluation, history.options), checks
+        yield {**evaluation, **record, **ids, **_of_step(record, evaluation, history.options)}, checks
 
 
-def _step_row(record: StepRecord, evaluation: Mapping[str, Any], options: Options) -> dict[str, Any]:
+def _of_step(record: StepRecord, evaluation: Mapping[str, Any], options: Options) -> dict[str, Any]:
+    """Give the columns of a step that are no key of its record, nor of every evaluation."""
     step, cut = record["step"], record["result_metadata"].get("truncated")
     original = count(cut[0]) if isinstance(cut, (list, tuple)) and cut else None
     has_result = evaluation["verdict"] in ("success", SILENT) and record["result"] is not None
     stored = len(record["result"]) if isinstance(record["result"], str) else None
-    summary = summarise(record, evaluation["silent_failure_reason"], options) if has_result else None
-    texts = {
-        key: None if step.get(key) is None else str(step[key]) for key in ("step_type", "description", "skip_reason")
-    }
     return {
-        **{key: evaluation.get(key) for key in _FROM_EVALUATION},
-        **texts,
+        **{key: None if step.get(key) is None else str(step[key]) for key in _FROM_STEP},
         "cell_type": cell_type_of(record),
         "error_category": evaluation.get("failure_evaluation", {}).get("error_category"),
-        "error_type": record["error_type"],
-        "error": record["error"],
         "stored_length": stored,
         "original_length": original if cut else stored,
         "discovery_status": evaluation.get("process_cells_evaluation", {}).get("discovery_status"),
         "total_significant": count(evaluation.get("enrichment_evaluation", {}).get("total_significant_pathways")),
-        "summary": summary,
+        "summary": summarise(record, evaluation["silent_failure_reason"], options) if has_result else None,
         "result_summary": record["result_summary"] or None,
         "parameters": json.dumps(to_jsonable(step["parameters"]), sort_keys=True, ensure_ascii=False),
-        "timestamp": record["timestamp"],
-        "shape": record["shape"],
     }
 
 

@@ -61,18 +61,8 @@ def coverage(histories: Sequence[History], options: Options | None = None) -> pd
     """Tell for each cell type and analysis whether it was done: the best outcome of its steps counts.
 
     Cell types are those a step names and those an annotation discovered; so an analysis nobody asked for shows as
-    ``not run``. Plots and talk are no analyses.
-
-    Parameters
-    ----------
-    histories : sequence of History
-    options : Options, optional
-        Those of each history, where none are given; so in all functions here.
-
-    Returns
-    -------
-    DataFrame
-        history, cell_type, analysis, status (one of `STATUSES`), steps.
+    ``not run``. Plots and talk are no analyses. Options are those of each history, where none are given; so in all
+    functions here. Columns as in `COVERAGE`.
     """
     rows = []
     for history in histories:
@@ -168,32 +158,3 @@ def _pair(key: tuple, a: dict | None, b: dict | None) -> dict[str, Any]:
 def changes(steps: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
     """Put the steps of two histories side by side, as `compare_histories`; nothing where there is no second one."""
     return compare_histories(steps, others) if len(others) else frame([], COMPARISON)
-
-
-def numbered(table: pd.DataFrame, position: str = "record") -> pd.DataFrame:
-    """Count records and steps from 1, as pages and terminals do: `record` and `step` in place of positions from 0.
-
-    Parameters
-    ----------
-    table : DataFrame
-        With the columns `position` or `step_index`, or both.
-    position : str
-        What the positions are called.
-    """
-    names = {name: shown for name, shown in (("position", position), ("step_index", "step")) if name in table}
-    return table.assign(**{name: table[name] + 1 for name in names}).rename(columns=names)
-
-
-def short_steps(steps: pd.DataFrame) -> pd.DataFrame:
-    """Give the columns of steps that a page has room for; `remark` says what went wrong, or what was done."""
-    wrong = steps["silent_failure_reason"].fillna(steps["error"]).fillna(steps["skip_reason"])
-    remark = wrong.fillna(steps["summary"]).str.slice(0, 300)
-    first = ["position", "step_index", "attempt", "function_name", "verdict"]
-    last = ["result_type", "truncated", "cell_type"]
-    return numbered(steps[first].assign(remark=remark).join(steps[last]))
-
-
-def open_checks(checks: pd.DataFrame) -> pd.DataFrame:
-    """Give the checks that did not pass or could not be made."""
-    kept = checks[checks["severity"].isin(("warning", "error", "critical")).to_numpy()]
-    return numbered(kept[["position", "function_name", "name", "severity", "label", "score", "explanation"]])

@@ -182,17 +182,9 @@ def _timestamp(recorded: str | None) -> str:
 
 
 def format_step_evaluation(evaluation: Mapping[str, Any]) -> str:
-    """Write the report of a step; steps count from 1, texts from the record lose their control characters.
+    """Write the report of a step, given what `evaluate_step` returns.
 
-    Parameters
-    ----------
-    evaluation : mapping
-        As `evaluate_step` returns it.
-
-    Returns
-    -------
-    str
-        Lines without a line break at the end.
+    Steps count from 1, texts from the record lose their control characters.
     """
     success, index = evaluation.get("success"), evaluation.get("step_index")
     lines = [

@@ -2,22 +2,12 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from evalkit.io import Source, SourceError, StorageOptions
-from evalkit.kinds import (
-    Assembled,
-    LogKind,
-    Logs,
-    Look,
-    Option,
-    Records,
-    Transcript,
-    entries_of,
-    no_records,
-    read_records,
-)
+from evalkit.kinds import LogKind, Logs, Option, entries_of, no_records, read_records
 from evalkit.kinds import assemble as assemble_logs
 from evalkit.kinds import load as load_kind
 from evalkit.steps.format import DEFAULTS, Options, StepRecord
@@ -30,34 +20,9 @@ if TYPE_CHECKING:
 _STEPS = re.compile(rb'"execution_history"|"function_name"\s*:|"step_index"\s*:|\ASQLite format 3')
 
 
-def _assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
-    from evalkit.steps.assemble import assemble
-
-    return assemble(records, options)
-
-
-def _describe(logs: Logs, views: Mapping[str, Any]) -> str:
-    from evalkit.steps.terminal import describe
-
-    return describe(logs, views)
-
-
-def _progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
-    from evalkit.steps.terminal import progress
-
-    return progress(look, options)
-
-
-def _transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript:
-    from evalkit.steps.terminal import transcript
-
-    return transcript(paths[0], parse_file(paths[0], read(paths[0])))
-
-
-def _write(logs: Logs, views: Mapping[str, Any], path: str) -> None:
-    from evalkit.steps.terminal import write
-
-    write(logs, views, path)
+def _later(module: str, name: str) -> Callable[..., Any]:
+    """Give a function of another module, which is imported when it is called."""
+    return lambda *args: getattr(import_module(f"evalkit.steps.{module}"), name)(*args)
 
 
 def _recognise(head: bytes) -> str:
@@ -73,17 +38,17 @@ KIND = LogKind(
     parse=parse_file,
     recognises=_recognise,
     companions=companions,
-    assemble=_assemble,
+    assemble=_later("assemble", "assemble"),
     chunk=200,
     views=(
         Option("details", bool, False, "Show every step also of several histories.", followed=False),
         Option("checks", bool, False, "Show every check of every step.", followed=False),
         Option("step", int, None, "Print the report of record N (column #) of each history.", "N", followed=False),
     ),
-    describe=_describe,
-    progress=_progress,
-    transcript=_transcript,
-    write=_write,
+    describe=_later("terminal", "describe"),
+    progress=_later("terminal", "progress"),
+    transcript=_later("terminal", "transcript"),
+    write=_later("terminal", "write"),
     output_help="Write steps (with --checks: checks) to FILE.csv, .json or .parquet; .otlp.json: spans.",
     help="""Judge the steps of an analysis agent.
 
@@ -158,13 +123,10 @@ def load_history(path: str | os.PathLike, options: Options = DEFAULTS) -> list[S
     SourceError
         Where the file is not there or holds no history; the message names file and cause.
     """
-    from evalkit.steps.assemble import read_histories
-
     records = read_records(KIND, path)
-    histories = read_histories(records, options)
+    histories = _later("assemble", "read_histories")(records, options)
     if not histories:
-        reasons = [entry.reason for entry in entries_of(records)]
-        raise SourceError(f"{path}: {reasons[0] if reasons else 'an empty folder'}")
+        raise SourceError(f"{path}: {next((entry.reason for entry in entries_of(records)), 'an empty folder')}")
     return histories[-1].records
 
 
@@ -180,8 +142,5 @@ def checks_df(source: Any, options: Options = DEFAULTS) -> "pd.DataFrame":
 
 def _frame(source: Any, options: Options, which: str) -> "pd.DataFrame":
     if isinstance(source, Mapping) or (isinstance(source, list) and any(isinstance(x, Mapping) for x in source)):
-        from evalkit.steps.assemble import frames_of
-        from evalkit.steps.evaluate import judged
-
-        return frames_of([judged(source, options)])[which]
+        return _later("assemble", "frames_of")([_later("evaluate", "judged")(source, options)])[which]
     return getattr(load(source, options), which)

@@ -72,19 +72,8 @@ def as_history(records: Any, options: Options | None = None) -> History:
     return History("", "", normalise_history(records, options), options=options)
 
 
-def histories_of(
-    histories: Iterable[tuple[str, str, str | None]],
-    steps: Iterable[tuple[str, str, str]],
-    options: Options = DEFAULTS,
-) -> list[History]:
-    """Make histories of what was recorded of files (`table.RECORDS`), each with a label of its own.
-
-    Parameters
-    ----------
-    histories : iterable of (source, thread, plan)
-    steps : iterable of (source, thread, entry)
-    options : Options
-    """
+def histories_of(histories: Iterable[tuple], steps: Iterable[tuple], options: Options = DEFAULTS) -> list[History]:
+    """Make histories of rows (source, thread, plan) and (source, thread, entry) of `table.RECORDS`."""
     entries: dict[tuple[str, str], list] = {}
     for source, thread, entry in steps:
         entries.setdefault((source, thread), []).append(_DECODER.decode(entry))
@@ -96,18 +85,10 @@ def histories_of(
 
 
 def unique_labels(histories: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Name histories that are shown together, each differently.
+    """Name histories, each given by source and thread, so that those shown together have labels of their own.
 
-    Parameters
-    ----------
-    histories : iterable of (source, thread)
-        What a history is known by: the path of its file, and its thread in a checkpoint (else empty).
-
-    Returns
-    -------
-    dict
-        Maps each pair to the shortest end of its path that no other file has, and its thread: ``h.json``,
-        ``run_07/h.json``, ``c.sqlite · thread-1``. What is not UTF-8 in it is written out.
+    A label is the shortest end of a path that no other file has, and the thread: ``h.json``, ``run_07/h.json``,
+    ``c.sqlite · thread-1``. What is not UTF-8 in it is written out.
     """
     pairs = list(dict.fromkeys(histories))
     paths = short_paths(source for source, _ in pairs)
@@ -126,19 +107,9 @@ def is_record(value: Any) -> bool:
 def normalise_record(raw: Any, options: Options = DEFAULTS) -> StepRecord:
     """Bring a record of any shape into the one form; never raises.
 
-    What the record does not say stays None. `success` is True or False only where the record says so (also as text,
-    ``"True"``). A stored text of exactly ``options.text_limit`` characters counts as cut, unless its metadata give
-    its length.
-
-    Parameters
-    ----------
-    raw : object
-        A record of shape A, B or C; anything else becomes a record that says nothing.
-    options : Options
-
-    Returns
-    -------
-    StepRecord
+    What the record does not say stays None, and what is no mapping becomes a record that says nothing. `success` is
+    True or False only where the record says so (also as text, ``"True"``). A stored text of exactly
+    ``options.text_limit`` characters counts as cut, unless its metadata give its length.
     """
     raw = raw if isinstance(raw, Mapping) else {}
     shape = _shape(raw)

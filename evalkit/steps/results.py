@@ -25,15 +25,12 @@ _DISCOVERED = re.compile(r"discovered new cell type(s?)\s*:[ \t]*", re.IGNORECAS
 
 
 class Method(NamedTuple):
-    """One enrichment method: its listed terms and p-values, and the number of significant terms (None: unknown).
+    """One enrichment method."""
 
-    `complete` is False where the list of terms is not there or was cut.
-    """
-
-    terms: list[str]
+    terms: list[str]  # those listed
     p_values: list[float | None]
-    total: int | None
-    complete: bool = True
+    total: int | None  # of significant terms; None: unknown
+    complete: bool = True  # the list of terms is there and was not cut
 
     @property
     def significant(self) -> bool:
@@ -44,16 +41,12 @@ class Method(NamedTuple):
 
 
 class Enrichment(NamedTuple):
-    """Enrichment by method in lower case.
-
-    `status` where there is one, `partial` where the text was cut; `absent` are methods that were asked for and of which
-    nothing is there (where none is named in the parameters: those the result names and says nothing of).
-    """
+    """Enrichment by method in lower case."""
 
     methods: dict[str, Method]
     status: str | None
-    partial: bool
-    absent: list[str]
+    partial: bool  # the text was cut
+    absent: list[str]  # asked for (or named in the result, where nothing says what was asked for), and not there
 
     @property
     def total(self) -> int | None:
@@ -63,24 +56,20 @@ class Enrichment(NamedTuple):
 
 
 class Expression(NamedTuple):
-    """Differential expression: significant genes per condition, how many (None where that list was cut), conditions."""
+    """Differential expression per condition."""
 
-    genes: dict[str, list[str]]
-    counts: dict[str, int | None]
-    conditions: int | None
+    genes: dict[str, list[str]]  # the significant ones
+    counts: dict[str, int | None]  # of these; None where the list was cut
+    conditions: int | None  # how many
 
 
 class CellTypes(NamedTuple):
-    """Annotation: the types in order of appearance, `status`, group to cell type, `partial` where the text was cut.
-
-    `status` is ``discovered``, ``no_new_cell_types``, ``empty_mapping`` (no group of cells was named), ``failed``,
-    ``no_result``, ``unknown``, or what the result itself gives as its status, such as ``leaf_node``.
-    """
+    """Annotation: the types discovered, in order of appearance, and how the discovery ended."""
 
     types: list[str]
-    status: str
-    groups: dict[str, str]
-    partial: bool
+    status: str  # one of those above, or what the result itself gives as its status, such as leaf_node
+    groups: dict[str, str]  # of cells, to their types
+    partial: bool  # the text was cut
 
 
 class Counts(NamedTuple):
@@ -91,23 +80,20 @@ class Counts(NamedTuple):
 
 
 class Search(NamedTuple):
-    """Semantic search: first results as text, number of matches (None: unknown), message."""
+    """Semantic search: its first results as text."""
 
     results: list[str]
-    total: int | None
+    total: int | None  # of matches; None: unknown
     message: str | None
 
 
 class Plots(NamedTuple):
-    """Plots: `type` is html, multiple_plots, file_ref, image, text, none, or unknown where it was cut away.
+    """Plots; numbers are None where they are unknown."""
 
-    `plots` and `html_length` are None where they are unknown.
-    """
-
-    type: str
-    plots: int | None
-    html_length: int | None
-    path: str | None
+    type: str  # html, multiple_plots, file_ref, image, text, none, or unknown where it was cut away
+    plots: int | None = 1
+    html_length: int | None = None
+    path: str | None = None
 
 
 def content(record: StepRecord) -> Any:
@@ -209,10 +195,7 @@ def read_annotation(record: StepRecord) -> CellTypes:
 
 
 def read_cell_types(text: str) -> tuple[dict[str, str] | None, bool]:
-    """Read ``group_to_cell_type = {...}`` out of a text, of a cut one the complete pairs; None where it has no such.
-
-    Returns the mapping of groups to cell types, both as text, and whether it was cut.
-    """
+    """Read ``group_to_cell_type = {...}`` out of a text (None: there is none), and whether it was cut."""
     match = _CELL_TYPES.search(text)
     if match is None:
         return None, False
@@ -229,11 +212,7 @@ def _status_without_types(value: Any, text: str, empty: bool) -> str:
 
 
 def _types_in_words(text: str, cut: bool) -> tuple[list[str], bool]:
-    """Read "Discovered new cell type: X" (or "types: X, Y"), up to the end of the line or the next of these.
-
-    The name at the cut, of which only the beginning may be there, is left out; whether there may be more behind the cut
-    comes second.
-    """
+    """Read "Discovered new cell type: X" (or "types: X, Y") but for a name at the cut; and say if there may be more."""
     marks = list(_DISCOVERED.finditer(text))
     names: list[str] = []
     for mark, end in zip(marks, [*(m.start() for m in marks[1:]), len(text)], strict=False):
@@ -249,28 +228,27 @@ def read_plots(record: StepRecord) -> Plots:
     """Read what kind of plot a display function left; the length of HTML that was cut or is in a file is unknown."""
     result, cut = record["result"], truncated(record)
     if isinstance(result, str) and _CUT_PLOTS.match(result) and cut:
-        return Plots("multiple_plots", None, None, None)
+        return Plots("multiple_plots", None)
     value = content(record)
     if isinstance(value, Mapping):
         if _is_file(value):
-            return Plots("file_ref", 1, None, str(value.get("path") or "") or None)
+            return Plots("file_ref", path=str(value.get("path") or "") or None)
         plots = value.get("plots")
         if isinstance(plots, list):
             pages = [p.get("html") if isinstance(p, Mapping) else p for p in plots]
             length = sum(len(page) for page in pages if isinstance(page, str))
             in_files = any(_is_file(plot) and not isinstance(plot.get("html"), str) for plot in plots)
             n = None if is_cut(plots) else len(plots)
-            return Plots("multiple_plots", n, None if n is None or in_files else length, None)
+            return Plots("multiple_plots", n, None if n is None or in_files else length)
         if is_cut(value) and "html" not in value:
-            return Plots("unknown", None, None, None)
+            return Plots("unknown", None)
         if isinstance(value.get("html"), str):
             value = value["html"]
     if isinstance(value, str) and value.strip():
         if _HTML.search(value) and not ERROR_TEXT.match(value):
-            return Plots("html", 1, None if cut else len(value), None)
-        image = value.startswith(("data:image/", "iVBORw0KGgo"))
-        return Plots("image", 1, 0, None) if image else Plots("text", 0, 0, None)
-    return Plots("none", 0, 0, None)
+            return Plots("html", 1, None if cut else len(value))
+        return Plots("image", 1, 0) if value.startswith(("data:image/", "iVBORw0KGgo")) else Plots("text", 0, 0)
+    return Plots("none", 0, 0)
 
 
 def _is_file(value: Any) -> bool:
@@ -312,10 +290,7 @@ def _list(value: Any) -> list:
 
 
 def _entries(value: Any, key: str) -> tuple[list[Mapping], int | None]:
-    """Give the entries listed under `key`, or in the bare list, and their number.
-
-    The number is None where there is no list, a cut one, or an error beside it.
-    """
+    """Give the entries listed under `key`, or in the bare list, and their number (None: no list, a cut one, error)."""
     listed = value.get(key) if isinstance(value, Mapping) else value
     mappings = (entry for entry in _list(listed) if isinstance(entry, Mapping))
     entries = [entry for entry in mappings if not (is_cut(entry) and "category" not in entry)]

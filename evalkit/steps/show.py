@@ -1,4 +1,4 @@
-"""What notebooks show of histories: sentences from the frames beside them, stored plots, reports of steps."""
+"""What notebooks show of histories: sentences and tables made of frames, stored plots, reports of steps."""
 
 import json
 from collections import Counter
@@ -9,7 +9,6 @@ import pandas as pd
 from evalkit.display import show_details, show_sandboxed, show_table, show_text
 from evalkit.io import frame
 from evalkit.steps.analysis import each_record
-from evalkit.steps.contents import numbered
 from evalkit.steps.evaluate import evaluate_history, format_step_evaluation
 from evalkit.steps.findings import extract_key_findings_from_execution
 from evalkit.steps.format import Options, truncated
@@ -80,16 +79,31 @@ def describe_changes(table: pd.DataFrame, a: Sequence[History], b: Sequence[Hist
     return f"a: {names[0]}; b: {names[1]}. {len(table)} steps: {numbers}."
 
 
+def numbered(table: pd.DataFrame, position: str = "record") -> pd.DataFrame:
+    """Count records and steps from 1, as pages and terminals do: `record` and `step` in place of positions from 0."""
+    names = {name: shown for name, shown in (("position", position), ("step_index", "step")) if name in table}
+    return table.assign(**{name: table[name] + 1 for name in names}).rename(columns=names)
+
+
+def short_steps(steps: pd.DataFrame) -> pd.DataFrame:
+    """Give the columns of steps that a page has room for; `remark` says what went wrong, or what was done."""
+    wrong = steps["silent_failure_reason"].fillna(steps["error"]).fillna(steps["skip_reason"])
+    remark = wrong.fillna(steps["summary"]).str.slice(0, 300)
+    first = ["position", "step_index", "attempt", "function_name", "verdict"]
+    last = ["result_type", "truncated", "cell_type"]
+    return numbered(steps[first].assign(remark=remark).join(steps[last]))
+
+
+def open_checks(checks: pd.DataFrame) -> pd.DataFrame:
+    """Give the checks that did not pass or could not be made."""
+    kept = checks[checks["severity"].isin(("warning", "error", "critical")).to_numpy()]
+    return numbered(kept[["position", "function_name", "name", "severity", "label", "score", "explanation"]])
+
+
 def show_plots(histories: Sequence[History], limit: int = 6) -> None:
     """Show the stored plots of histories: a table of all, and the first in sandboxed frames.
 
-    Only HTML that was not cut is shown, and only inside frames that run no script and load nothing.
-
-    Parameters
-    ----------
-    histories : sequence of History
-    limit : int
-        At most so many frames.
+    Only HTML that was not cut is shown, and only inside frames that run no script and load nothing, `limit` at most.
     """
     plots = [(ids, record) for ids, record in each_record(histories) if record["result_type"] == "visualization"]
     rows = [ids | read_plots(record)._asdict() for ids, record in plots if record["success"] is True]

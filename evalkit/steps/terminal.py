@@ -1,18 +1,19 @@
 """What the command line prints and writes of histories."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
 from evalkit.io import SourceError, plain, summarise, write_frame
 from evalkit.io.screen import so_far
-from evalkit.kinds import Logs, Look, Parsed, Transcript, Turn
+from evalkit.kinds import Logs, Look, Transcript, Turn
 from evalkit.kinds.terminal import counted, fit_table
 from evalkit.steps.evaluate import evaluate_history, format_step_evaluation
 from evalkit.steps.export import write_otlp
 from evalkit.steps.format import CRITICAL, SILENT, VERDICTS, StepRecord, function_of, name
+from evalkit.steps.parse import parse_file
 from evalkit.steps.records import History, histories_of
 from evalkit.steps.trajectory import find_loops
 from evalkit.steps.values import to_jsonable
@@ -82,7 +83,7 @@ def progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
     return f"{table}\n\n{total}", done
 
 
-def transcript(path: str, parsed: Parsed) -> Transcript:
+def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript:
     """Make the transcript of a file: of each step the call, then what was stored, with verdict and checks not passed.
 
     Raises
@@ -90,6 +91,8 @@ def transcript(path: str, parsed: Parsed) -> Transcript:
     SourceError
         Where the file holds no history.
     """
+    [path] = paths
+    parsed = parse_file(path, read(path))
     if parsed.status != "used":
         raise SourceError(f"{path}: {parsed.reason}")
     rows = ([(path, *row) for row in parsed.rows[name]] for name in ("histories", "steps"))

@@ -23,30 +23,18 @@ class Call(NamedTuple):
 
 
 class ToolCallScore(NamedTuple):
-    """How the calls made compare with those expected.
-
-    Attributes
-    ----------
-    match : bool
-        Whether the mode's condition holds.
-    precision, recall, f1 : float
-        Share of the calls made that were expected, of the expected that were made, their harmonic mean; NaN where
-        there are none to divide by.
-    matched, made, expected : int
-    extra, missing : list of Call
-        Calls made but not expected, and the reverse.
-    """
+    """How the calls made compare with those expected; shares are NaN where there are none to divide by."""
 
     mode: str
-    match: bool
-    precision: float
-    recall: float
-    f1: float
+    match: bool  # the mode's condition holds
+    precision: float  # share of the calls made that were expected
+    recall: float  # share of the calls expected that were made
+    f1: float  # their harmonic mean
     matched: int
     made: int
     expected: int
-    extra: list[Call]
-    missing: list[Call]
+    extra: list[Call]  # made, not expected
+    missing: list[Call]  # expected, not made
 
 
 class Loop(NamedTuple):
@@ -69,14 +57,11 @@ class PlannedStep(NamedTuple):
     in_order: bool | None
 
 
-def calls_made(records: Any, *, retries: bool = False, options: Options | None = None) -> list[Call]:
-    """List the tool calls of a history, in order; skipped and pseudo-steps are none.
-
-    With `retries` each attempt at a call that failed counts; otherwise a call and its retries in a row are one.
-    """
+def _calls_made(records: Sequence[StepRecord], retries: bool) -> list[Call]:
+    """List the tool calls of a history, in order; skipped and pseudo-steps are none."""
     calls: list[Call] = []
     before = None
-    for record in as_history(records, options).records:
+    for record in records:
         if function_of(record) in (None, *PSEUDO_STEPS) or record["result_type"] == "skipped":
             continue
         if retries or before is None or not repeats_failure(before, record):
@@ -119,7 +104,7 @@ def score_tool_calls(
     """
     if mode not in MODES:
         raise ValueError(f"unknown mode {mode!r}: one of {', '.join(MODES)}")
-    made, wanted = calls_made(records, retries=retries, options=options), [_call(item) for item in expected]
+    made, wanted = _calls_made(as_history(records, options).records, retries), [_call(item) for item in expected]
     pairs = _in_order(made, wanted) if mode == "strict" else _in_any_order(made, wanted)
     extra = [call for i, call in enumerate(made) if i not in {i for i, _ in pairs}]
     missing = [call for j, call in enumerate(wanted) if j not in {j for _, j in pairs}]
@@ -145,15 +130,20 @@ def plan_adherence(records: Any, plan: Any = None, options: Options | None = Non
     """
     history = as_history(records, options)
     evaluations, records = evaluate_history(history), history.records
-    free, out, latest = set(range(len(records))), [], -1
-    for position, wanted in enumerate(planned_calls(history.plan if plan is None else plan)):
-        candidates = [i for i in sorted(free) if _fits(_made(records[i]), wanted)]
-        run = candidates[:1]
-        for i in candidates[1:]:
-            if not repeats_failure(records[run[-1]], records[i]):
+    free: dict[str | None, list[int]] = {}
+    for i, record in enumerate(records):
+        free.setdefault(function_of(record), []).append(i)
+    out, latest = [], -1
+    for position, wanted in enumerate(_planned_calls(history.plan if plan is None else plan)):
+        own, run = free.get(wanted.function_name, []), []
+        for i in own:
+            if not _fits(_made(records[i]), wanted):
+                continue
+            if run and not repeats_failure(records[run[-1]], records[i]):
                 break
             run.append(i)
-        free -= set(run)
+        for i in run:
+            own.remove(i)
         if not run:
             out.append(PlannedStep(position, wanted, NOT_RUN, 0, None))
             continue
@@ -162,7 +152,7 @@ def plan_adherence(records: Any, plan: Any = None, options: Options | None = Non
     return out
 
 
-def planned_calls(plan: Any) -> list[Call]:
+def _planned_calls(plan: Any) -> list[Call]:
     """List the calls of a plan: a list of steps, or a mapping that holds one under ``steps``; the rest is left out."""
     if isinstance(plan, Mapping):
         plan = plan.get("steps", plan.get(PLAN_KEY))

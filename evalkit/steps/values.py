@@ -52,7 +52,8 @@ def to_jsonable(value: Any) -> Any:
 
 
 def _convert(value: Any, depth: int, above: tuple[int, ...]) -> Any:
-    if value is None or isinstance(value, bool):
+    kind = type(value)
+    if value is None or kind is bool or kind is int or (kind is str and value.isascii()):
         return value
     if isinstance(value, str):
         return _text(value)
@@ -63,6 +64,8 @@ def _convert(value: Any, depth: int, above: tuple[int, ...]) -> Any:
     if depth >= MAX_DEPTH or id(value) in above:  # a structure that holds itself ends here
         return _text(value)
     above = (*above, id(value))
+    if kind is dict and all(type(key) is str and key.isascii() for key in value):
+        return {key: _convert(item, depth + 1, above) for key, item in value.items()}
     if isinstance(value, Mapping):
         return _object(value.items(), depth, above)
     if isinstance(value, (list, tuple, deque, range, MappingView)):

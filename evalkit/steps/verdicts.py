@@ -132,22 +132,12 @@ def _pages(record: StepRecord) -> list[str | None]:
 
 
 def judge_structure(record: StepRecord, without_data: bool = False) -> dict[str, Any]:
-    """Judge a structured result, or the text that old storage made of one.
+    """Judge a structured result, or the text that old storage made of one; `without_data`, it speaks of a failure.
 
-    Parameters
-    ----------
-    record : StepRecord
-    without_data : bool
-        Whether `failure_in_result` says that the result is an error, nothing, or a status of a failure.
-
-    Returns
-    -------
-    dict
-        `data_quality` (``high_structured_access``, ``legacy_text_parsing`` for texts and for what was cut, or
-        ``unexpected_structure`` for another type than the function returns), `data_completeness` and
-        `parsing_issues`, a list of texts. The completeness is the first of these that holds: ``limited``, the stored
-        result is cut; ``none``, the step returned no data but an error, a status or nothing; ``partial``, there are
-        issues; ``complete``.
+    `data_quality` is ``high_structured_access``, ``legacy_text_parsing`` for texts and for what was cut, or
+    ``unexpected_structure`` for another type than the function returns. `data_completeness` is the first of these that
+    holds: ``limited``, the stored result is cut; ``none``, the step returned no data but an error, a status or nothing;
+    ``partial``, there are `parsing_issues`; ``complete``.
     """
     function, result = function_of(record), record["result"]
     if truncated(record):

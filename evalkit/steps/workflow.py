@@ -10,8 +10,9 @@ import hashlib
 import json
 import logging
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import takewhile
 from typing import Annotated, Any, TypedDict, get_type_hints
 
 from evalkit.steps.evaluate import evaluate_history, evaluate_step, format_step_evaluation, print_step_evaluation
@@ -75,7 +76,10 @@ def step_evaluator_node(
         again = {"attempts_at_step": idle, "retry_cap_reached": idle >= options.retry_cap}
         return {"last_step_evaluation": {**last, **again}}
     evaluation = evaluate_step(history[-1], state, options)
-    tries = _tries_at_step((normalise_record(raw, options) for raw in reversed(history)), _index(state))
+    records = (normalise_record(raw, options) for raw in reversed(history))
+    newest = next(records)
+    run = 1 + sum(1 for _ in takewhile(partial(_alike, newest), records))
+    tries = _tries(newest, run, _index(state))
     evaluation |= {"record_id": identity, "attempts_at_step": tries, "retry_cap_reached": tries >= options.retry_cap}
     if state.get("print_report") if print_report is None else print_report:
         print_step_evaluation(evaluation)
@@ -192,11 +196,12 @@ def simulate_routing(records: Any, plan: Any = None, options: Options | None = N
     history = as_history(records, options)
     indices = [record["step_index"] for record in history.records]
     n_steps = _step_count(history.plan if plan is None else plan) or max(indices, default=-1) + 1
-    rows, reached = [], True
+    rows, reached, run = [], True, 0
     for i, (record, evaluation) in enumerate(zip(history.records, evaluate_history(history), strict=True)):
         moved_on = i + 1 < len(indices) and indices[i + 1] > indices[i]
         index = indices[i + 1] if moved_on else indices[i] + (record["success"] is True)
-        tries = _tries_at_step((history.records[j] for j in range(i, -1, -1)), index)
+        run = run + 1 if i and _alike(record, history.records[i - 1]) else 1
+        tries = _tries(record, run, index)
         critical, stuck = evaluation["critical_failure"], tries >= history.options.retry_cap
         executor = _after_executor(index, n_steps)
         evaluator = _after_step_evaluator(critical, stuck, index, n_steps) if executor == "step_evaluate" else None
@@ -237,20 +242,17 @@ def _step_count(plan: Any) -> int:
     return len(steps) if isinstance(steps, (list, tuple)) else 0
 
 
-def _tries_at_step(newest_first: Iterable[StepRecord], index: int) -> int:
-    """Count the newest records of one step that all failed, or all succeeded without moving `index` on."""
-    records = iter(newest_first)
-    last = next(records)
-    failed, at = last["success"] is False, last["step_index"]
-    if not failed and (at is None or index > at):
-        return 1
-    tries = 1
-    for record in records:
-        same_step = record["step_index"] == at and ((at is not None and failed) or same_call(record, last))
-        if record["success"] != last["success"] or not same_step:
-            break
-        tries += 1
-    return tries
+def _alike(a: StepRecord, b: StepRecord) -> bool:
+    """Say whether two records of one step both failed, or are one call that ended alike."""
+    if a["step_index"] != b["step_index"] or a["success"] != b["success"]:
+        return False
+    return (a["success"] is False and a["step_index"] is not None) or same_call(a, b)
+
+
+def _tries(record: StepRecord, run: int, index: int) -> int:
+    """Count the tries at a step, of which so many in a row ended alike; one, where it moved `index` on."""
+    at = record["step_index"]
+    return 1 if record["success"] is not False and (at is None or index > at) else run
 
 
 def _check_state_type(state_type: type) -> None:

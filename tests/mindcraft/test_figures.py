@@ -9,7 +9,9 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+from evalkit.display import new_axes
 from evalkit.mindcraft import analysis, figures, runs_df
+from tests.display.test_plots import intervals, points
 from tests.mindcraft.builders import task, write_all
 
 NAMES = ["a", "$x_1$ \\frac{", "<b>b</b> " + "long " * 12, "漢字🎉"]
@@ -64,16 +66,15 @@ def test_a_figure_without_runs_says_so(runs, name):
 @pytest.mark.parametrize("name", FIGURES)
 def test_axes_that_are_given_are_used(runs, name):
     table, draw = FIGURES[name]
-    axes = figures.new_axes()
+    axes = new_axes()
     assert draw(table(runs), ax=axes) is axes
 
 
 def test_estimates_lie_where_the_table_says(runs):
     table = analysis.success_by(runs)
-    points = [line for line in figures.estimates(table, "model_name").lines if len(line.get_xdata()) == 1]
-    assert np.allclose([line.get_xdata()[0] for line in points], table["estimate"])
-    bars = [line for line in figures.estimates(table, "model_name").lines if len(line.get_xdata()) == 2]
-    assert np.allclose([line.get_xdata() for line in bars], table[["low", "high"]])
+    axes = figures.estimates(table, "model_name")
+    assert np.allclose(points(axes)[:, 0], table["estimate"])
+    assert np.allclose(sorted(intervals(axes), key=lambda bar: bar[2]), table[["low", "high"]].assign(y=range(len(table))))
 
 
 def test_shares_of_statuses_fill_every_bar(runs):
@@ -87,8 +88,8 @@ def test_shares_of_statuses_fill_every_bar(runs):
 
 def test_every_construction_score_is_a_dot(runs):
     axes = figures.scores(runs)
-    dots = sorted(x for line in axes.lines if line.get_marker() != "None" for x in line.get_xdata())
-    assert np.allclose(dots, [0, 0.4, 0.654, 1])
+    single, means = sorted(points(axes)[:, 0])[::2], sorted(points(axes)[:, 0])[1::2]  # of one run each
+    assert np.allclose([single, means], [[0, 0.4, 0.654, 1]] * 2)
 
 
 def test_words_say_what_the_figures_show(runs):
@@ -96,13 +97,13 @@ def test_words_say_what_the_figures_show(runs):
     assert words.startswith("a: 33 % (")
     assert words.endswith("n = 3).")
     statuses = figures.describe_statuses(analysis.status_counts(runs[runs["model_name"] == "a"]))
-    assert statuses == "a: 1 success, 2 score zero."
+    assert statuses == "a: 1 success, 2 score zero of 3."
 
 
 @pytest.mark.parametrize("describe", [figures.describe_estimates, figures.describe_statuses])
 def test_no_runs_are_said_in_words(runs, describe):
     empty = analysis.overview(runs.iloc[:0])
-    assert describe(empty, "model_name") == "No runs of this kind."
+    assert describe(empty, "model_name") == "Nothing to show."
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,11 @@ import pytest
 
 from evalkit.io import SourceError
 from evalkit.mindcraft import KIND, load
+from evalkit.kinds import update
 from evalkit.kinds.follow import Following
 from tests.mindcraft.builders import SCORE, log, task, write
 
-START = 2_000_000_000.0
+START = 1_700_000_000.0
 
 
 class Experiment:
@@ -50,7 +51,7 @@ def table(text):
 def test_an_experiment_from_its_first_file_to_its_last(experiment):
     assert "waiting for" in experiment.look().text
     experiment.root.mkdir()
-    assert experiment.look(5).text.startswith("no runs yet")
+    assert experiment.look(5).text.startswith("no Mindcraft agent log yet")
     experiment.write("x/m/cook/andy_0.json", b'{"turns": [')
     view = experiment.look(5)
     assert view.status == "1 of 1 files new, 1 being written"
@@ -104,7 +105,7 @@ def test_a_run_whose_log_is_being_written_is_running_however_short_idle_is(tmp_p
 def test_nothing_is_done_while_a_run_goes_on_or_a_source_is_waited_for(tmp_path):
     experiment = Experiment(tmp_path / "runs", expected=1)
     sources = [experiment.root, tmp_path / "more"]
-    experiment.following = Following(sources, expected=1, clock=lambda: experiment.now)
+    experiment.following = Following(KIND, sources, {}, expected=1, clock=lambda: experiment.now)
     experiment.write("m/cook/andy_0.json", 1)
     assert not experiment.look().done
     (tmp_path / "more").mkdir()
@@ -116,7 +117,7 @@ def test_nothing_is_done_while_a_run_goes_on_or_a_source_is_waited_for(tmp_path)
 def test_a_task_s_own_timeout_says_how_long_a_run_may_be_quiet(tmp_path):
     tasks = str(write(tmp_path / "tasks.json", {"cook": task(timeout=60)}))
     experiment = Experiment(tmp_path / "runs")
-    experiment.following = Following(experiment.root, [tasks], clock=lambda: experiment.now)
+    experiment.following = Following(KIND, experiment.root, {"tasks": [tasks]}, clock=lambda: experiment.now)
     experiment.write("m/cook/andy_0.json", None)
     assert table(experiment.look().text)["m"]["running"] == "1"
     assert table(experiment.look(59).text)["m"]["running"] == "1"
@@ -188,22 +189,22 @@ def test_runs_may_be_grouped_by_other_columns(tmp_path):
 
 @pytest.mark.parametrize("options", [{"by": ["model"]}, {"layout": "{nothing}"}])
 def test_what_can_never_work_is_refused(tmp_path, options):
-    experiment = Experiment(tmp_path / "runs", **options)
-    experiment.write("m/cook/Andy_0_0.json", 1)
     with pytest.raises(SourceError):
+        experiment = Experiment(tmp_path / "runs", **options)
+        experiment.write("m/cook/Andy_0_0.json", 1)
         experiment.look()
 
 
 def test_only_changed_files_are_parsed_and_the_end_is_what_load_says(experiment, monkeypatch):
     parsed = []
-    real = experiment.following.watch._read
-    monkeypatch.setattr(experiment.following.watch, "_read", lambda paths: parsed.append(len(paths)) or real(paths))
+    real = update.parse_files
+    monkeypatch.setattr(update, "parse_files", lambda paths, *rest: parsed.append(len(paths)) or real(paths, *rest))
     logs = {f"m{i % 2}/{name}/Andy_0_0.json": i % 3 / 2 for i, name in enumerate(("cook", "bake", "boil", "fry"))}
     for name, score in logs.items():
         experiment.write(name, score)
         view = experiment.look(1)
     experiment.look(1)
-    assert parsed == [1, 1, 1, 1, 0]
+    assert [n for n in parsed if n] == [1, 1, 1, 1]
     # the rates are those of the command that looks once
     runs = load(experiment.root, tasks=str(experiment.root.parent / "tasks.json")).runs
     rates = runs.groupby("model_name")["overall_is_successful"].mean()
@@ -217,19 +218,19 @@ def test_a_copy_is_flagged_only_as_long_as_both_are_there(experiment):
     experiment.write("m/cook/Andy_0_0.json", same)
     experiment.write("m/bake/Andy_0_0.json", same)
     experiment.look()
-    assert experiment.following.runs["flag_stale_copy"].tolist() == [False, True]
+    assert experiment.following.logs.runs["flag_stale_copy"].tolist() == [False, True]
     row = table(experiment.look().text)["m"]
     assert (row["success rate"], row["success"], row["tasks"]) == ("100.0 %", "1", "2 of 2")
     (experiment.root / "m/bake/Andy_0_0.json").unlink()
     (experiment.root / "m/bake").rmdir()
     experiment.look(1)
-    assert not experiment.following.runs["flag_stale_copy"].any()
+    assert not experiment.following.logs.runs["flag_stale_copy"].any()
 
 
 @pytest.mark.parametrize("hostile", ["\x1b[31mred", "a\u202eb", "\x9b2J", "a\rb"])
 def test_nothing_from_logs_or_paths_steers_the_terminal(tmp_path, hostile):
     experiment = Experiment(tmp_path / "runs")
-    experiment.following = Following([experiment.root, tmp_path / hostile], clock=lambda: experiment.now)
+    experiment.following = Following(KIND, [experiment.root, tmp_path / hostile], {}, clock=lambda: experiment.now)
     experiment.write("exp_1/results.txt", repr({"model": hostile, "total": 1}))
     experiment.write(f"exp_1/cook/{hostile}_0.json", b"{", age=60)
     text = experiment.look().text

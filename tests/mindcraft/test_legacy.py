@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from evalkit.cli import main
 from evalkit.io import resolve
 from evalkit.mindcraft import collect, legacy_summary, load
+from evalkit.mindcraft.legacy.scripts import FolderReading
 from tests.mindcraft.builders import SCORE, log, said, task, turn, write_all
 from tests.mindcraft.originals import SCRIPTS, call_all
 
@@ -407,11 +408,11 @@ def folders(tmp_path_factory):
 @pytest.mark.parametrize("case", range(len(FOLDERS)))
 def test_what_the_scripts_read_in_a_task_folder_is_kept_with_its_run(folders, case):
     files, expected = FOLDERS[case]
-    runs = load(folders, {TASK_ID: task()}).runs
-    legacy = runs.loc[runs["source"] == str(folders / f"case_{case}" / TASK_ID), "legacy"]
-    for text in legacy:
-        assert json.loads(text) == pytest.approx([len(files), *expected], nan_ok=True)
-    assert len(legacy) == 1
+    read = load(folders, {TASK_ID: task()}).folders
+    (row,) = read[read["source"] == str(folders / f"case_{case}" / TASK_ID)].to_dict("records")
+    found = [None if pd.isna(row[name]) else row[name] for name in FolderReading._fields]
+    expected = [None if value != value else value for value in (len(files), *expected)]
+    assert found == pytest.approx(expected)
 
 
 @live
@@ -439,7 +440,7 @@ def test_the_scripts_read_just_that_in_these_folders(folders, tmp_path):
 def test_an_experiment_of_constructions_without_any_file_stops_the_evaluation(tmp_path):
     root = write_all(tmp_path, {"runs/construction/build/notes.txt": "x", "runs/other/cook/Zoe_0_0.json": log()})
     logs = load(root / "runs", {"build": task("construction"), "cook": task()})
-    said_there = said_of(legacy_summary(logs.runs).totals, "evaluation", str(root / "runs/construction"))
+    said_there = said_of(legacy_summary(logs.runs, logs.folders).totals, "evaluation", str(root / "runs/construction"))
     assert said_there == {"all": "stops with ZeroDivisionError"}
 
 
@@ -447,7 +448,7 @@ def test_a_dataset_says_the_same_as_its_folder(tmp_path):
     root = write_all(tmp_path / "runs", draw_folder(12))
     collect(root, tmp_path / "dataset")
     one, other = load(root), load(tmp_path / "dataset")
-    pd.testing.assert_frame_equal(one.other_folders, other.other_folders)
+    pd.testing.assert_frame_equal(one.folders, other.folders)
     totals = [legacy_summary(logs.runs, logs.folders).totals for logs in (one, other)]
     pd.testing.assert_frame_equal(*totals)
 

@@ -7,8 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 from evalkit.cli import main
-from evalkit.mindcraft import analysis, figures, load, runs_df
-from evalkit.mindcraft.follow import Following
+from evalkit.mindcraft import KIND, analysis, figures, load, runs_df
+from evalkit.kinds.follow import Following
+from tests.display.test_plots import points
 from tests.mindcraft.builders import task, write, write_all
 
 # pairs that look the same when they are cut or cleaned
@@ -62,7 +63,7 @@ def test_the_terminal_shows_two_models_that_differ(pair):
 
 def test_following_shows_two_models_that_differ(pair):
     root, _ = pair
-    following = Following(root, idle=0)
+    following = Following(KIND, root, {}, idle=0)
     rows = [line for line in following.look(100).text.splitlines() if "of 3" in line and not line.startswith("total")]
     assert len(rows) == 2
     assert len({re.split(r"\s{2,}", row)[0] for row in rows}) == 2
@@ -77,20 +78,19 @@ def test_every_figure_draws_two_models_under_two_names(pair):
     runs = runs_df(root, TASKS)
     success = analysis.success_by(runs)
     axes = figures.estimates(success, "model_name")
-    points = [line.get_xdata()[0] for line in axes.lines if len(line.get_xdata()) == 1]
-    assert sorted(points) == [0, 1]
+    assert sorted(points(axes)[:, 0]) == [0, 1]
     by_type = figures.estimates(analysis.success_by(runs, ["task_type", "model_name"]), "task_type", "model_name")
-    assert sum(len(line.get_xdata()) == 1 for line in by_type.lines) == 4
+    assert len(points(by_type)) == 4
     cells = figures.heatmap(analysis.cooking_by_item(runs), "item", "model_name")
-    assert sorted(text.get_text() for text in cells.texts) == ["0 % (2)", "100 % (2)"]
+    assert sorted(text.get_text() for text in cells.texts) == ["0 (2)", "100 (2)"]
     (legend,) = by_type.figure.legends
     named = {
         "estimates": ticks(axes), "hues": [text.get_text() for text in legend.get_texts()],
         "heatmap": ticks(cells, "x"), "scores": ticks(figures.scores(runs)),
         "statuses": ticks(figures.statuses(analysis.status_counts(runs))),
         "differences": ticks(figures.differences(analysis.compare_models(runs))),
-        "by_blocked": [a.get_title() for a in figures.by_blocked(analysis.cooking_by_blocked(runs)).axes],
-        "items": [a.get_title() for a in figures.item_by_blocked(analysis.cooking_item_by_blocked(runs)).axes],
+        "by_blocked": [a.get_title("left") for a in figures.by_blocked(analysis.cooking_by_blocked(runs)).axes],
+        "items": [a.get_title("left") for a in figures.item_by_blocked(analysis.cooking_item_by_blocked(runs)).axes],
     }  # fmt: skip
     assert {name: len(set(texts)) for name, texts in named.items()} == dict.fromkeys(named, 2)
 
@@ -100,7 +100,7 @@ def test_a_missing_group_is_no_group_named_unknown():
             (("unknown", 0.25), (None, 0.75))]  # fmt: skip
     axes = figures.estimates(pd.DataFrame(rows), "difficulty")
     assert ticks(axes) == ["unknown", "unknown (missing)"]
-    assert [line.get_ydata()[0] for line in axes.lines if len(line.get_xdata()) == 1] == [0, 1]
+    assert points(axes).tolist() == [[0.25, 0], [0.75, 1]]
 
 
 def test_experiments_of_one_name_in_folders_of_one_name_are_counted_apart(tmp_path):
@@ -111,7 +111,7 @@ def test_experiments_of_one_name_in_folders_of_one_name_are_counted_apart(tmp_pa
     assert table[["experiment", "tasks", "tasks_expected"]].to_numpy().tolist() == [
         ["a/s/exp", 2, 3], ["b/s/exp", 2, 3],
     ]  # fmt: skip
-    assert "total: 4 of 6 tasks done" in Following(root).look().text
+    assert "total: 4 of 6 tasks done" in Following(KIND, root, {}).look().text
 
 
 def test_lists_of_items_that_look_alike_are_two_groups(tmp_path):

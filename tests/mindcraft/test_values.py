@@ -11,9 +11,10 @@ from click.testing import CliRunner
 
 from evalkit.cli import main
 from evalkit.io import SourceError
-from evalkit.mindcraft import aggregate_results_to_dataframe, analysis, figures, runs_df
-from evalkit.mindcraft.follow import Following
+from evalkit.mindcraft import KIND, aggregate_results_to_dataframe, analysis, figures, runs_df
+from evalkit.kinds.follow import Following
 from tests.golden.record import record_report
+from tests.display.test_plots import points
 from tests.mindcraft.builders import SCORE, log, task, write_all
 
 PLAN = "!getCraftingPlan"
@@ -224,16 +225,15 @@ def test_a_headline_without_a_score_says_why(unscored):
 
 def test_figures_write_no_score_where_there_is_no_point(unscored):
     axes = figures.estimates(analysis.success_by(unscored), "model_name")
-    assert [text.get_text() for text in axes.texts].count("no score") == 1
-    assert sum(len(line.get_xdata()) == 1 for line in axes.lines) == 2
+    assert [text.get_text() for text in axes.texts].count(NO_SCORE) == 1
+    assert len(points(axes)) == 2
     words = figures.describe_estimates(analysis.success_by(unscored), "model_name")
-    assert "b: no score (n = 2);" in words
+    assert f"b: {NO_SCORE} (n = 2);" in words
     cells = figures.heatmap(analysis.cooking_by_item(unscored), "item", "model_name")
-    assert [text.get_text() for text in cells.texts] == ["50 % (2)", "no score (2)", "100 % (1)"]
-    assert len(cells.patches) == 2
+    assert [text.get_text() for text in cells.texts] == ["50 (2)", "100 (1)", "– (2)"]
     panels = figures.by_blocked(analysis.cooking_by_blocked(unscored)).axes
-    said = {axes.get_title(): "no score" in [text.get_text() for text in axes.texts] for axes in panels}
-    assert said == {"a": False, "b": True, "unknown": False}
+    assert [axes.get_title("left") for axes in panels] == ["a", "b", "unknown"]
+    assert [len(points(axes)) for axes in panels] == [1, 0, 1]
 
 
 def construction(tmp_path, *scores: float) -> pd.DataFrame:
@@ -307,7 +307,7 @@ def test_outcomes_with_the_ten_documented_keys_are_enough(agents):
         TEN[name] for name in TEN if name not in ("agent_outcomes", "task_definition_metrics")
     ]
     assert (run["metric_total_recipe_steps"], run["overall_is_completed"]) == (4, True)
-    for name in ("source", "experiment", "difficulty", "repetition", "timeout", "overall_score", "legacy"):
+    for name in ("source", "experiment", "difficulty", "repetition", "timeout", "overall_score"):
         assert pd.isna(run[name]), name
     assert pd.isna(run["message_count"]) == pd.isna(run["deaths"]) == bool(agents)
     assert not table.filter(like="flag_").any(axis=None)
@@ -320,7 +320,6 @@ def test_every_analysis_takes_outcomes_with_the_ten_documented_keys():
     for name in (*STALE, "progress", "flag_counts", "stale_copies", "with_difficulty"):
         getattr(analysis, name)(table)
     assert analysis.success_by(table)["estimate"].tolist() == [1, 0]
-    assert len(analysis.legacy_summary(table).totals) == 0
 
 
 @pytest.mark.parametrize(
@@ -362,7 +361,7 @@ def test_every_door_gives_the_same_n_estimate_and_interval(tmp_path):
     printed = CliRunner().invoke(main, ["mindcraft", str(root)]).stdout
     rows = [re.split(r"\s{2,}", line.strip()) for line in printed.split("\n\n")[0].splitlines()[2:]]
     assert [row[:4] for row in rows] == cells
-    followed = Following(root, idle=0, clock=lambda: time.time() + 60).look().text  # nothing is being written
+    followed = Following(KIND, root, {}, idle=0, clock=lambda: time.time() + 60).look().text  # nothing is being written
     head, _, *rows = [re.split(r"\s{2,}", line.strip()) for line in followed.split("\n\n")[0].splitlines()]
     named = [dict(zip(head, row, strict=True)) for row in rows]  # n is left out where it is the number of tasks done
     columns = ["model_name", "tasks", "success rate", "95 % interval"]
@@ -371,7 +370,7 @@ def test_every_door_gives_the_same_n_estimate_and_interval(tmp_path):
     shown = record_report(params / "model_comparison/x.yaml")
     assert f"best: a: estimate 0.6, low {table['low'][0]:.6g}, high {table['high'][0]:.6g}, n 5," in shown
     assert (
-        f"Success rate per model. a: 60 % ({low} to {high}, n = 5); b: no score (n = 2); c: no score (n = 1)." in shown
+        f"Success rate per model. a: 60 % ({low} to {high}, n = 5); b: {NO_SCORE} (n = 2); c: {NO_SCORE} (n = 1)." in shown
     )
     for text in (printed, followed):
         assert "1 run holds a copy of another run's log, and counts in no rate" in text

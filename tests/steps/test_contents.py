@@ -12,8 +12,8 @@ from evalkit.steps.contents import (
     enrichments,
     loops,
     routing,
-    short_steps,
 )
+from evalkit.steps.show import short_steps
 from evalkit.steps.table import COMPARISON
 from tests.steps.records import JSON, RECORD
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from evalkit.cli import main
 from evalkit.io import SourceError
 from evalkit.kinds import kind_named, update
-from evalkit.kinds.datasets import collect
+from evalkit.kinds.collection import collect
 from evalkit.kinds.follow import Following
 from evalkit.steps import KIND, Options, evaluates, load, load_history
 from evalkit.steps.evaluators import EVALUATORS

@@ -261,7 +261,7 @@ def test_each_record_is_normalised_once_and_judged_once(calls, tmp_path, monkeyp
 def test_a_step_is_counted_from_one_for_people_and_from_zero_in_data():
     steps = steps_df([GOOD, BAD, BAD])
     assert steps[["position", "step_index"]].to_numpy().tolist() == [[0, 0], [1, 1], [2, 1]]
-    shown = contents.numbered(steps)
+    shown = show.numbered(steps)
     assert shown[["record", "step"]].to_numpy().tolist() == [[1, 1], [2, 2], [3, 2]]
     assert "position" not in shown
     assert "is record 2, f, a failure" in figures.describe_timeline(steps)

@@ -112,6 +112,12 @@ def test_a_step_planned_twice_must_run_twice():
     assert [step.status for step in plan_adherence(run("a!", "a"), plan)] == ["success", "not run"]
 
 
+def test_a_retry_is_one_also_where_another_call_stands_between():
+    plan = [{"function_name": "a", "parameters": {"x": "1"}}]
+    [step] = plan_adherence(run("a:1!", "a:2", "a:1", "a:1"), plan)
+    assert (step.status, step.attempts) == ("success", 2)
+
+
 @pytest.mark.parametrize("plan", [None, {}, {"steps": None}, "text", [5, {}, {"function_name": None}]])
 def test_no_plan_gives_nothing(plan):
     assert plan_adherence(run("a"), plan) == []

@@ -43,7 +43,7 @@ def failed_runs(runs: pd.DataFrame) -> pd.DataFrame:
     order = [CompletionStatus.LOG_FILE_ERROR, CompletionStatus.NO_SCORE_LOGGED, CompletionStatus.TIMED_OUT]
     rank = runs["overall_completion_status"].map({str(status): i for i, status in enumerate(order)}).fillna(len(order))
     columns = ["model_name", "task_id", "repetition", "overall_completion_status", "overall_score"]
-    columns += ["final_system_message", "parsing_errors", "source"]
+    columns += ["final_system_message", "parsing_errors", "source", "run_id"]
     failed = runs.assign(_rank=rank)[~runs["overall_is_successful"]]
     return failed.sort_values(["_rank", "task_id", "repetition"], ignore_index=True)[columns]
 

@@ -80,7 +80,7 @@ def their_successes(folders: pd.DataFrame, script: str) -> pd.Series:
     if script == "cooking":
         found = folders["cooking"].map({"success": 1.0, "failure": 0.0}).astype("float64")
         return found.where(is_named_cooking(folders) & ~folders["stopped"])
-    found = folders["crafting" if script == "crafting" else "analyse"].map({True: 1.0}).fillna(0.0)
+    found = folders["crafting" if script == "crafting" else "analyse"].fillna(False)
     return found.astype("float64").mask(folders["flat_layout"])
 
 

@@ -10,13 +10,12 @@ import numpy as np
 from evalkit.io import Entry, Listing, SourceError, absolute, paused_gc, unescape_surrogates
 from evalkit.kinds import Assembled, Records
 from evalkit.mindcraft.definitions import TaskDefinitions, as_definitions
-from evalkit.mindcraft.format import MISSING, SCALES, Missing, Results
+from evalkit.mindcraft.format import Missing, Results
 from evalkit.mindcraft.runs.combine import (
     COUNTS,
     STATUSES,
     LogArrays,
     TaskRuns,
-    check_choice,
     combine,
     runs_of,
 )
@@ -58,8 +57,6 @@ def assemble(records: Records, options: Mapping[str, Any], *, all_folders: bool 
     """
     definitions = as_definitions(options.get("tasks") or ())
     scale, missing = options.get("scale", "auto"), options.get("missing", "keep")
-    check_choice("scale", scale, SCALES)
-    check_choice("missing", missing, MISSING)
     table, listing = records.tables["logs"], records.listing
     logs = _arrays(table, records.files if options.get("original_mtimes") else None)
     names = _model_names(records.tables["other_files"], listing.root, options.get("layout"))

@@ -18,12 +18,6 @@ COUNTS = ("message_count", "command_count", *EVENTS)
 Array = np.ndarray
 
 
-def check_choice(name: str, value: str, known: Sequence[str]) -> None:
-    """Refuse a value of an option that is none."""
-    if value not in known:
-        raise ValueError(f"{name} {value!r}: one of {', '.join(known)}")
-
-
 class LogArrays(NamedTuple):
     """What is combined of logs, a value for each."""
 

@@ -1,6 +1,6 @@
 """Frames of runs and agents, made of what was combined."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from evalkit.io import Column, frame, frame_of
 from evalkit.kinds import run_ids
 from evalkit.mindcraft.runs.combine import COUNTS, STATUSES, CombinedRuns, TaskRuns
+from evalkit.mindcraft.runs.models import Named
 from evalkit.mindcraft.table import AGENTS, FLAGS, LOG_FLAGS, RUNS
 from evalkit.mindcraft.tasks import Facts, metrics_of
 
@@ -20,66 +21,66 @@ _OF_LOGS = (
     "agent_log_processed", "skipped_turns", "task_start", *COUNTS,
 )  # fmt: skip
 _OF_RUNS = ("run_id", "model_name", "task_id", "repetition", "experiment")
-_OF_NAMES = {  # column -> attribute of `Named`, its results, or its fields
-    "model_name": "model_name",
-    "model_source": "model_source",
-    "experiment": "experiment",
-    "experiment_folder": "experiment_folder",
-    "experiment_total": "total",
-    "suite": "suite",
-}
-
-
-class _Once:
-    """Equal objects of many runs, each kept once: frames are made of the few, and taken for the many."""
-
-    def __init__(self, values: Iterable[Any]) -> None:
-        self.values: list[Any] = []
-        places: dict[int, int] = {}
-        codes = []
-        for value in values:
-            if id(value) not in places:
-                places[id(value)] = len(self.values)
-                self.values.append(value)
-            codes.append(places[id(value)])
-        self.codes = np.array(codes, int)
+_OF_NAME = ("model_name", "model_source", "experiment", "experiment_folder", "experiment_total", "suite")
 
 
 def runs_frame(tasks: Sequence[TaskRuns], combined: CombinedRuns, logs: "pa.Table") -> "pd.DataFrame":
     """Make the frame of runs: the columns of `RUNS`, then one ``metric_NAME`` for every metric of the definitions."""
     import pandas as pd
 
-    of = combined.of_task
-    folder = [task.folder for task in tasks]
-    numbers = np.array([repetition.number for repetition in combined.repetitions], int)
-    facts, names = _Once(task.facts for task in tasks), _Once(task.named for task in tasks)
-    of_task = {
-        "source": [own.folder for own in folder],
-        "task_id": [own.task_id for own in folder],
-        "flat_layout": [own.flat for own in folder],
-        "has_definition": [task.definition is not None for task in tasks],
-        "definition_file": [(task.definition or {}).get("definition_file") for task in tasks],
+    of, repetitions = combined.of_task, combined.repetitions
+    own = [tasks[task] for task in of.tolist()]
+    numbers = np.array([repetition.number for repetition in repetitions], int)
+    values = _outcome_columns(combined, numbers)
+    values |= _columns_of_few([task.named for task in tasks], of, _of_name, _OF_NAME)
+    values |= _columns_of_few([task.facts for task in tasks], of, dict, tuple(Facts.__annotations__))
+    logged = np.array([repetition.n_agents for repetition in repetitions], int)
+    tasks_of_runs = [task.folder.task_id for task in own]
+    values |= {
+        "run_id": run_ids("mindcraft", [task.folder.path for task in own], tasks_of_runs, numbers.tolist()),
+        "kind": ["mindcraft"] * len(own),
+        "source": [task.folder.folder for task in own],
+        "task_id": tasks_of_runs,
+        "flat_layout": [task.folder.flat for task in own],
+        "agent_count": values["agent_count"].fillna(pd.Series(logged)),
+        "has_definition": [task.definition is not None for task in own],
+        "definition_file": [(task.definition or {}).get("definition_file") for task in own],
+        "repetition_rule": [repetition.rule for repetition in repetitions],
+        "total_agent_logs_found": [len(repetition.logs) for repetition in repetitions],
+        "final_system_message": _taken(logs["final_system_message"], combined.message),
+        "parsing_errors": _joined_errors(combined, logs),
     }
-    values: dict[str, Any] = {name: pd.Series(column, dtype=object).take(of) for name, column in of_task.items()}
-    rows = [{**named.fields, **named.results._asdict(), **named._asdict()} for named in names.values]
-    for name, key in _OF_NAMES.items():
-        values[name] = pd.Series([row.get(key) for row in rows], dtype=object).take(names.codes[of])
-    for name in Facts.__annotations__:
-        values[name] = pd.Series([own[name] for own in facts.values], dtype=object).take(facts.codes[of])
-    counted = np.array([repetition.n_agents for repetition in combined.repetitions], int)
-    values["agent_count"] = values["agent_count"].where(values["agent_count"].notna(), counted)
-    paths = pd.Series([own.path for own in folder], dtype=object).take(of)
-    values |= {"run_id": run_ids("mindcraft", paths, values["task_id"], numbers), "kind": ["mindcraft"] * len(of)}
-    values |= _outcome_columns(combined, numbers)
-    values["final_system_message"] = _taken(logs["final_system_message"], combined.message)
-    values["parsing_errors"] = _joined_errors(combined, logs)
-    values |= dict.fromkeys(("seed", "tokens_in", "tokens_out", "cost"), np.full(len(of), None))
+    values |= {column.name: [None] * len(own) for column in RUNS if column.name not in values}
     runs = frame_of({column.name: values[column.name] for column in RUNS}, RUNS)
-    definitions = _Once(task.definition for task in tasks)
-    metrics = metrics_frame([metrics_of(definition or {}) for definition in definitions.values])
-    if metrics.columns.empty:
-        return runs
-    return runs.join(metrics.take(definitions.codes[of]).reset_index(drop=True))
+    metrics, codes = _few([task.definition for task in tasks])
+    table = metrics_frame([metrics_of(definition or {}) for definition in metrics])
+    return runs if table.columns.empty else runs.join(table.take(codes[of]).reset_index(drop=True))
+
+
+def _of_name(named: Named) -> dict[str, Any]:
+    return {**named.fields, **named._asdict(), "experiment_total": named.results.total}
+
+
+def _columns_of_few(
+    objects: Sequence[Any], of: np.ndarray, row: Callable[[Any], Mapping[str, Any]], names: Sequence[str]
+) -> "dict[str, pd.Series]":
+    """Make columns of a few objects that many runs share."""
+    few, codes = _few(objects)
+    table = frame(map(row, few), [column for column in RUNS if column.name in names])
+    return {name: table[name].take(codes[of]).reset_index(drop=True) for name in table}
+
+
+def _few(objects: Iterable[Any]) -> tuple[list[Any], np.ndarray]:
+    """Give each object once, and the places of all among them."""
+    once: list[Any] = []
+    places: dict[int, int] = {}
+    codes = []
+    for value in objects:
+        if id(value) not in places:
+            places[id(value)] = len(once)
+            once.append(value)
+        codes.append(places[id(value)])
+    return once, np.array(codes, int)
 
 
 def _outcome_columns(combined: CombinedRuns, numbers: np.ndarray) -> dict[str, Any]:
@@ -91,8 +92,6 @@ def _outcome_columns(combined: CombinedRuns, numbers: np.ndarray) -> dict[str, A
     flags = {f"flag_{name}": combined.flags.get(name, none) for name in FLAGS}
     return {
         "repetition": numbers,
-        "repetition_rule": [repetition.rule for repetition in combined.repetitions],
-        "total_agent_logs_found": [len(repetition.logs) for repetition in combined.repetitions],
         "overall_raw_score": combined.raw_score,
         "overall_score": combined.score,
         "score": combined.score,

@@ -8,7 +8,7 @@ from evalkit.io import SourceError, absolute, frame, list_source, parse_files, p
 from evalkit.kinds import run_ids
 from evalkit.mindcraft.agent_log import AgentOutcome
 from evalkit.mindcraft.definitions import TaskDefinitions
-from evalkit.mindcraft.format import SCALES, Scale
+from evalkit.mindcraft.format import SCALES, Scale, check_choice
 from evalkit.mindcraft.parse import outcome_of
 from evalkit.mindcraft.runs.combine import (
     COUNTS,
@@ -16,7 +16,6 @@ from evalkit.mindcraft.runs.combine import (
     Run,
     TaskRuns,
     arrays_of_outcomes,
-    check_choice,
     combine,
     runs_of,
 )
