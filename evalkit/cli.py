@@ -186,6 +186,8 @@ def _follow(
     from evalkit.io.screen import show_live
     from evalkit.kinds.follow import Following
 
+    if expected is None and not kind.tells_expected:
+        _refuse("without --expected", until_done=until_done)
     following = Following(kind, _one_or_many(sources), options, expected=expected, idle=idle, **reading)
     show_live(following.look, sys.stdout, interval=max(interval or 5.0, 0.5), until_done=until_done)
 
