@@ -158,7 +158,6 @@ def _show_logs(
     output: str | None,
     reading: dict[str, Any],
 ) -> None:
-    from evalkit.kinds.logs import load
     from evalkit.kinds.terminal import check_output, glance, summary, write_output
 
     if output:
@@ -166,6 +165,8 @@ def _show_logs(
     elif text := glance(kind, sources, options, views, reading):
         print(text)
         return
+    from evalkit.kinds.logs import load  # here: a glance does without all that it imports
+
     logs = load(kind, _one_or_many(sources), options, **reading)
     print(summary(logs, views))
     if output:
