@@ -40,6 +40,7 @@ _WHERE = {
     "storage": "paths",
     "summarise": "ledger",
     "unescape_surrogates": "frames",
+    "unescaped": "frames",
     "warnings_as_lines": "text",
     "write_frame": "write",
     "write_text": "write",

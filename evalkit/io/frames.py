@@ -198,6 +198,14 @@ def escape_surrogates(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
+def unescaped(texts: "pa.ChunkedArray") -> list[str]:
+    """Give back the names of files of a column; see `unescape_surrogates`."""
+    import pyarrow.compute as pc
+
+    names = texts.to_pylist()
+    return list(map(unescape_surrogates, names)) if pc.any(pc.match_substring(texts, "\\ud")).as_py() else names
+
+
 def unescape_surrogates(text: str) -> str:
     """Give back the name of a file that `escape_surrogates` has written out."""
     return _HALF.sub(lambda match: chr(int(match[1], 16)), text) if "\\ud" in text else text

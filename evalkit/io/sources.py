@@ -4,9 +4,9 @@ import glob
 import os
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from fnmatch import fnmatch
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -81,15 +81,37 @@ class Listing(NamedTuple):
 class KnownFolders:
     """What local folders held when they were last listed: one whose state is the same need not be listed again."""
 
-    def __init__(self, folders: Mapping[str, FolderState], files: Iterable[str]) -> None:
-        self._states = folders
-        self._files: dict[str, list[str]] = {folder: [] for folder in folders}
-        self._folders: dict[str, list[str]] = {folder: [] for folder in folders}
-        for children, paths in ((self._files, files), (self._folders, folders)):
-            for path in paths:
-                above = children.get(path[: path.rfind("/")])
-                if above is not None:
-                    above.append(path)
+    def __init__(self, folders: Mapping[str, FolderState], files: Collection[str]) -> None:
+        self._states, self._all_files = folders, files
+
+    @cached_property
+    def _files(self) -> dict[str, list[str]]:
+        return self._children(self._all_files)
+
+    @cached_property
+    def _folders(self) -> dict[str, list[str]]:
+        return self._children(self._states)
+
+    def _children(self, paths: Iterable[str]) -> dict[str, list[str]]:
+        children: dict[str, list[str]] = {folder: [] for folder in self._states}
+        for path in paths:
+            above = children.get(path[: path.rfind("/")])
+            if above is not None:
+                above.append(path)
+        return children
+
+    def below(self, root: str) -> tuple[list[str], dict[str, FolderState]] | None:
+        """Give all files and folders of a folder, if none of its folders has changed; None where some have to be listed."""
+        start = f"{root.rstrip('/')}/"
+        folders = {path: state for path, state in self._states.items() if path.startswith(start) or path == root}
+        try:
+            for path, (modified, changed) in folders.items():
+                status = os.stat(path)
+                if not modified or status.st_mtime_ns != modified or status.st_ctime_ns != changed:
+                    return None
+        except OSError:
+            return None
+        return ([path for path in self._all_files if path.startswith(start)], folders) if root in folders else None
 
     def entries(self, folder: str, state: FolderState) -> tuple[list[str], list[str]] | None:
         """Give a folder's files and folders; None where it has to be listed."""
@@ -350,6 +372,8 @@ def _list_one(
 
 def _walk(root: str, recursive: bool, known: KnownFolders) -> tuple[list[str], dict[str, FolderState]]:
     """List a local folder; folders that were seen already are not listed again."""
+    if as_before := known.below(root):
+        return as_before
     files: list[str] = []
     folders: dict[str, FolderState] = {}
     seen: set[tuple[int, int] | str] | None = None  # asked for only where a link may lead to a folder again

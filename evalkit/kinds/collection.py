@@ -12,7 +12,7 @@ from evalkit.io.sources import Listing, Source, identity_of, list_source
 from evalkit.io.versions import code_version
 from evalkit.io.write import exclusive
 from evalkit.kinds.registry import LogKind
-from evalkit.kinds.update import Changes, Progress, list_again, update
+from evalkit.kinds.update import Changes, Progress, known_in, list_again, update
 
 ARCHIVES = ("zip", "tar")  # protocols of what can only be read
 
@@ -92,7 +92,7 @@ def _collect(
     if store.open():  # again: another process may have made it just now
         _check_same(store, about)
         options = {**store.about.get("options", {}), **options}
-        listing = list_again(store, about["sources"], about["pattern"], recursive=about["recursive"])
+        listing = list_again(known_in(store), about["sources"], about["pattern"], recursive=about["recursive"])
         if not listing.files and len(store.table("files", ["source"])):
             raise SourceError(f"{store.path}: none of its files is there any more; remove it, if that is meant")
         if store.about.get("code") != about["code"]:  # what files say may be read otherwise now

@@ -6,12 +6,12 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalkit.io.frames import unescape_surrogates
-from evalkit.io.ledger import Entry, ledger_frame
+from evalkit.io.frames import frame_of, unescape_surrogates
+from evalkit.io.ledger import LEDGER, Entry, ledger_frame
 from evalkit.io.paths import SourceError, StorageOptions, absolute, storage, storage_options
 from evalkit.io.records import MANIFEST, RecordStore, StoreError, read_manifest
 from evalkit.io.sources import FileState, Listing, Source, fits, list_source
@@ -19,7 +19,7 @@ from evalkit.io.versions import code_version
 from evalkit.io.write import exclusive
 from evalkit.kinds.detection import nothing_used
 from evalkit.kinds.registry import Assembled, LogKind, Records
-from evalkit.kinds.update import known_states, list_again, records_of, update
+from evalkit.kinds.update import known_in, list_again, records_of, update
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -199,9 +199,18 @@ def assemble(
     given = {name: value for name, value in options.items() if (value or None) != (defaults.get(name) or None)}
     options = {**defaults, **records.options, **given}
     assembled = kind.assemble(records, options) if kind.assemble else assemble_as_recorded(kind, records)
-    own = {entry.source: entry for entry in entries_of(records)}
-    notes = {entry.source: entry for entry in assembled.notes}
-    return Logs(kind, source, assembled, ledger_frame({**own, **notes}.values()), storage_options)
+    return Logs(kind, source, assembled, _ledger(records, assembled.notes), storage_options)
+
+
+def _ledger(records: Records, notes: Sequence[Entry]) -> "pd.DataFrame":
+    """Make the ledger of records; notes take the place of what their files say of themselves."""
+    import pyarrow.compute as pc
+
+    if not notes:
+        own = records.files.filter(pc.invert(records.files["context"]))
+        return frame_of({name: own[name] for name in Entry._fields}, LEDGER)
+    entries = {entry.source: entry for entry in (*entries_of(records), *notes)}
+    return ledger_frame(entries.values())
 
 
 def _names(source: Source) -> list[str]:
@@ -241,8 +250,9 @@ def _updated(
     try:
         if store.open() and any(store.about.get(name) != value for name, value in about.items()):
             store.clear()  # other code may read the same files otherwise
-        listing = list_again(store, named, pattern, recursive=recursive)
-        update(store, kind, listing, jobs=jobs, about=about)
+        known = known_in(store)
+        listing = list_again(known, named, pattern, recursive=recursive)
+        update(store, kind, listing, known=known, jobs=jobs, about=about)
     except StoreError:  # what the cache holds can't be used
         store.clear()
         listing = list_source(named, pattern, recursive=recursive)
@@ -279,7 +289,7 @@ def open_dataset(kind: LogKind, named: list[str]) -> RecordStore | None:
 
 def _dataset_records(store: RecordStore, kind: LogKind, pattern: str, *, recursive: bool) -> Records:
     """Give the records of a dataset in the place of those of its source."""
-    known = known_states(store)
+    known = known_in(store).files
     root = store.about["root"]
     files = sorted(path for path, (*_, context) in known.items() if not context)
     files = [path for path in files if not pattern or fits(path, pattern)]

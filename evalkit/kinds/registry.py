@@ -33,6 +33,11 @@ BUILT_IN = {  # where each stands, and its line in ``evalkit --help``, which imp
 }
 
 
+def no_companions(path: str) -> Sequence[str]:
+    """Name no companions: files of most kinds stand alone."""
+    return ()
+
+
 class Parsed(NamedTuple):
     """What one file says.
 
@@ -178,7 +183,7 @@ class LogKind:
     views: Sequence[Option] = ()
     prepare: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda options: options
     context_files: Callable[[Sequence[str]], Iterable[str]] = lambda files: ()
-    companions: Callable[[str], Sequence[str]] = lambda path: ()
+    companions: Callable[[str], Sequence[str]] = no_companions
     pattern: str = "*"
     chunk: int = 10_000
     parallel_from: int = 2_000

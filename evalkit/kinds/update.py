@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from evalkit.io.frames import arrow_schema, arrow_table, escape_surrogates, paused_gc, unescape_surrogates
+from evalkit.io.frames import arrow_schema, arrow_table, escape_surrogates, paused_gc, unescaped
 from evalkit.io.parallel import parse_files
 from evalkit.io.paths import is_url
 from evalkit.io.records import FILES, FOLDERS, SOURCE, RecordStore
@@ -21,7 +21,7 @@ from evalkit.io.sources import (
     list_source,
     state_of,
 )
-from evalkit.kinds.registry import LogKind, Parsed, Records
+from evalkit.kinds.registry import LogKind, Parsed, Records, no_companions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,22 +46,35 @@ class Changes(NamedTuple):
         return f"{files} files: {changes}"
 
 
-def list_again(store: RecordStore, source: Source, pattern: str, *, recursive: bool) -> Listing:
+class Known(NamedTuple):
+    """What a store knows of a source.
+
+    Attributes
+    ----------
+    files : dict
+        Path to size, modified, changed, tag, settled, context: in the order of the store.
+    folders : dict of str to FolderState
+    """
+
+    files: dict[str, tuple]
+    folders: dict[str, FolderState]
+
+
+def known_in(store: RecordStore) -> Known:
+    """Give what a store knows of its source."""
+    files, folders = store.table("files"), store.folders()
+    states = [files[name].to_pylist() for name in (*FileState._fields, "settled", "context")]
+    times = (folders[name].to_pylist() for name in FolderState._fields)
+    return Known(
+        dict(zip(unescaped(files["source"]), zip(*states, strict=True), strict=True)),
+        dict(zip(unescaped(folders["source"]), map(FolderState, *times), strict=True)),
+    )
+
+
+def list_again(known: Known, source: Source, pattern: str, *, recursive: bool) -> Listing:
     """List a source; local folders that have not changed since the store's last update are not looked into again."""
-    import pyarrow.compute as pc
-
-    folders = store.folders()
-    columns = (folders[name].to_pylist() for name in ("source", "modified", "changed"))
-    states = {unescape_surrogates(path): FolderState(*times) for path, *times in zip(*columns, strict=True)}
-    files = store.table("files").filter(pc.invert(pc.field("context")))["source"].to_pylist() if states else []
-    return list_source(source, pattern, recursive=recursive, known=KnownFolders(states, map(unescape_surrogates, files)))
-
-
-def known_states(store: RecordStore) -> dict[str, tuple]:
-    """Give the files of a store: path to size, modified, changed, tag, settled, context."""
-    files = store.table("files")
-    columns = [files[name].to_pylist() for name in ("source", *FileState._fields, "settled", "context")]
-    return {unescape_surrogates(path): tuple(state) for path, *state in zip(*columns, strict=True)}
+    files = [path for path, state in known.files.items() if not state[-1]] if known.folders else []
+    return list_source(source, pattern, recursive=recursive, known=KnownFolders(known.folders, files))
 
 
 @paused_gc()
@@ -70,6 +83,7 @@ def update(
     kind: LogKind,
     listing: Listing,
     *,
+    known: Known | None = None,
     jobs: int | None = None,
     progress: Progress = None,
     about: Mapping[str, object] | None = None,
@@ -86,6 +100,8 @@ def update(
     kind : LogKind
     listing : Listing
         Of the source, with the pattern and depth that the store was made with.
+    known : Known, optional
+        What the store knows, where that has been asked for.
     jobs : int, optional
         As for `parse_files`.
     progress : function of (files read, files to read), optional
@@ -100,35 +116,43 @@ def update(
     -------
     Changes
     """
-    known = known_states(store)
-    states = {path: listing.states.get(path) or current_state(path, kind) for path in listing.files}
+    files, folders = known or known_in(store)
+    states = _states(listing, kind)
     context = {path: state for path in kind.context_files(listing.files) if (state := state_of(path))}
     context = {path: state for path, state in context.items() if path not in states}
-    to_read = [path for path, state in states.items() if known.get(path) != (*state, True, False)]  # settled, context
-    to_read += [path for path, state in context.items() if known.get(path) != (*state, True, True)]
-    vanished = known.keys() - states.keys() - context.keys()
+    to_read = [path for path, state in states.items() if files.get(path) != (*state, True, False)]  # settled, context
+    to_read += [path for path, state in context.items() if files.get(path) != (*state, True, True)]
+    vanished = files.keys() - states.keys() - context.keys()
     vanished -= _below(vanished, [f"{path}/" for path in to_read if vanished and os.path.isdir(path)])
-    changed = sum(path in known for path in to_read)
+    changed = sum(path in files for path in to_read)
     about, held = dict(about or {}), set()
     for at in range(0, len(to_read), kind.chunk):
         chunk = to_read[at : at + kind.chunk]
         parsed = _parse(kind, chunk, {**states, **context}, jobs)
         young = {path for path, _, result in parsed if result.status == "failed" and is_young(path)}
         held |= young
-        taken = [one for one in parsed if one[0] not in young or one[0] not in known]
+        taken = [one for one in parsed if one[0] not in young or one[0] not in files]
         rows = _tables(kind, taken, {**states, **context}, context.keys(), young)
-        store.replace({escape_surrogates(path) for path, _, _ in taken if path in known}, rows)
+        store.replace({escape_surrogates(path) for path, _, _ in taken if path in files}, rows)
         if at + len(chunk) < len(to_read):
             store.commit(complete=False, **about)
         if progress:
             progress(at + len(chunk), len(to_read))
     store.replace(set(map(escape_surrogates, vanished)), {})
-    folders = [(path, *state) for path, state in listing.folders.items()]
-    store.set_folders(arrow_table(folders, arrow_schema(FOLDERS)))
+    if folders != listing.folders:
+        rows = [(path, *state) for path, state in listing.folders.items()]
+        store.set_folders(arrow_table(rows, arrow_schema(FOLDERS)))
     if store.is_changed or store.about != {**store.about, **about, "complete": True}:
         store.commit(complete=True, **about)
     unchanged = len(states) + len(context) - len(to_read)
     return Changes(len(to_read) - changed, changed, len(vanished), unchanged, frozenset(held))
+
+
+def _states(listing: Listing, kind: LogKind) -> dict[str, FileState]:
+    """Give the state of each file of a listing."""
+    if listing.states or kind.companions is not no_companions:
+        return {path: listing.states.get(path) or current_state(path, kind) for path in listing.files}
+    return {path: state_of(path) or MISSING for path in listing.files}
 
 
 def records_of(store: RecordStore, kind: LogKind, listing: Listing) -> Records:
@@ -138,9 +162,12 @@ def records_of(store: RecordStore, kind: LogKind, listing: Listing) -> Records:
     import pyarrow.compute as pc
 
     files = store.table("files")
+    tables = {name: store.table(name) for name in kind.records}
     context = files["source"].filter(files["context"]).combine_chunks()
-    listed = pa.array([escape_surrogates(path) for path in listing.files], pa.large_string())
-    order = pa.concat_arrays([listed, context.cast(pa.large_string())])
+    listed = pa.array(list(map(escape_surrogates, listing.files)), pa.large_string())
+    order = pa.concat_arrays([listed, context])
+    if files["source"].combine_chunks().equals(order):
+        return Records(tables, files, listing)
 
     def in_order(rows: "pa.Table") -> "pa.Table":
         places = pc.index_in(rows["source"], order)
@@ -149,7 +176,7 @@ def records_of(store: RecordStore, kind: LogKind, listing: Listing) -> Records:
         numbers = places.to_numpy()
         return rows if (np.diff(numbers) >= 0).all() else rows.take(np.argsort(numbers, kind="stable"))
 
-    return Records({name: in_order(store.table(name)) for name in kind.records}, in_order(files), listing)
+    return Records({name: in_order(table) for name, table in tables.items()}, in_order(files), listing)
 
 
 def current_state(path: str, kind: LogKind) -> FileState:

@@ -55,6 +55,9 @@ class TaskDefinitions(Mapping[str, Definition]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._by_id)
 
+    def __contains__(self, task_id: object) -> bool:
+        return task_id in self._by_id
+
     def __len__(self) -> int:
         return len(self._by_id)
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evalkit.io import Entry, Listing, SourceError, absolute, paused_gc, unescape_surrogates
+from evalkit.io import Entry, Listing, SourceError, absolute, paused_gc, unescape_surrogates, unescaped
 from evalkit.kinds import Assembled, Records
-from evalkit.mindcraft.definitions import TaskDefinitions, as_definitions
+from evalkit.mindcraft.definitions import Resolved, TaskDefinitions, as_definitions
 from evalkit.mindcraft.format import Missing, Results
 from evalkit.mindcraft.runs.combine import (
     COUNTS,
@@ -99,7 +99,7 @@ def _arrays(logs: "pa.Table", files: "pa.Table | None") -> LogArrays:
     if files is not None:
         modified = files["modified"].take(pc.index_in(logs["source"], files["source"])).to_numpy() / 1e9
     return LogArrays(
-        list(map(unescape_surrogates, logs["source"].to_pylist())),
+        unescaped(logs["source"]),
         numbers("raw_score"),
         statuses.to_numpy(),
         pc.is_valid(logs["final_system_message"]).to_numpy(),
@@ -125,7 +125,7 @@ def _task_folders(
     logs: LogArrays, listing: Listing, definitions: TaskDefinitions, *, all_folders: bool
 ) -> list[TaskFolder]:
     """Find the folders of task runs, also those without any log."""
-    folders = drop_stray(group_by_task(logs.sources, definitions), logs.processed.tolist())
+    folders = drop_stray(group_by_task(logs.sources, definitions), set(np.flatnonzero(~logs.processed).tolist()))
     return folders + empty_folders(listing.files, listing.folders, folders, definitions, all_folders=all_folders)
 
 
@@ -134,22 +134,28 @@ def _known_tasks(
 ) -> list[TaskRuns]:
     """Find out all but the scores of runs."""
     tasks: list[TaskRuns] = []
-    known: dict[tuple, Facts] = {}  # many models ran the same tasks
+    known: dict[tuple, tuple[Resolved, Facts]] = {}  # many models ran the same tasks, and many times
+    facts: dict[tuple, Facts] = {}
     for folder in folders:
         named = names.name(folder)
         if "task_id" in named.fields:
             folder = folder._replace(task_id=named.fields["task_id"])
-        candidates, n_logs = definitions.candidates(folder.task_id), None
+        task_id, candidates, n_logs = folder.task_id, definitions.candidates(folder.task_id), None
         if len(candidates) > 1:
             counts = {agent_count_of(definition) for definition in candidates}
             count = counts.pop() if len(counts) == 1 else None
             found = split_repetitions([sources[i] for i in folder.logs], count, folder.prefix)
             n_logs = max((len(repetition.logs) for repetition in found), default=0)
-        resolved = definitions.resolve(folder.task_id, named.results.task_path, n_logs)
-        key = (folder.task_id, id(resolved.definition), named.fields.get("task_type", ""))
+        key = (task_id, id(named), n_logs)
         if key not in known:
-            known[key] = task_facts(folder.task_id, resolved.definition, key[-1])
-        tasks.append(TaskRuns(folder, resolved.definition, known[key], named, resolved.ambiguous))
+            resolved = definitions.resolve(task_id, named.results.task_path, n_logs)
+            type_of_path = named.fields.get("task_type", "")
+            of_task = (task_id, id(resolved.definition), type_of_path)
+            if of_task not in facts:
+                facts[of_task] = task_facts(task_id, resolved.definition, type_of_path)
+            known[key] = resolved, facts[of_task]
+        resolved, own = known[key]
+        tasks.append(TaskRuns(folder, resolved.definition, own, named, resolved.ambiguous))
     return tasks
 
 

@@ -154,7 +154,8 @@ def runs_of(tasks: Sequence[TaskRuns], sources: Sequence[str]) -> list[Run]:
         logs = task.folder.logs
         paths = [sources[place] for place in logs]
         for repetition in split_repetitions(paths, task.facts["agent_count"], task.folder.prefix) or NO_LOGS:
-            runs.append(Run(i, repetition, [logs[place] for place in repetition.logs]))
+            own = logs if len(repetition.logs) == len(logs) else [logs[place] for place in repetition.logs]
+            runs.append(Run(i, repetition, own))
     return runs
 
 

@@ -4,7 +4,7 @@ import os
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -157,18 +157,19 @@ def _rule(parsed: list[tuple[str, int | None]], agent_count: int | None) -> str:
 
 def context_files(files: Sequence[str]) -> list[str]:
     """Name the files above what was listed that can tell the model: one task folder's results file lies there."""
-    listed = _folders_of(files)
+    folders = list({file[: file.rfind("/")] if "/" in file[1:] else os.path.dirname(file) for file in files})
+    listed = set(absolute_paths(folders))
     above = {os.path.dirname(folder) for folder in listed} - listed
     return [os.path.join(folder, name) for folder in sorted(above) for name in _NAMING_MODELS]
 
 
-def drop_stray(folders: list[TaskFolder], processed: Sequence[bool]) -> list[TaskFolder]:
-    """Leave out folders of nothing but broken files that are no task's: other task folders lie in them, or below."""
-    broken = {run.path for run in folders if not run.flat and not any(processed[i] for i in run.logs)}
+def drop_stray(folders: list[TaskFolder], broken: Collection[int]) -> list[TaskFolder]:
+    """Leave out folders of nothing but broken logs that are no task's: other task folders lie in them, or below."""
     if not broken:
         return folders
-    above = _with_parents(run.path if run.flat else os.path.dirname(run.path) for run in folders)
-    return [run for run in folders if run.flat or run.path not in broken or run.path not in above]
+    doubtful = {run.path for run in folders if not run.flat and all(log in broken for log in run.logs)}
+    above = _with_parents({run.path if run.flat else os.path.dirname(run.path) for run in folders})
+    return [run for run in folders if run.flat or run.path not in doubtful or run.path not in above]
 
 
 def empty_folders(
@@ -185,33 +186,34 @@ def empty_folders(
     a task's name and lies beside other runs; with `all_folders` every one does.
     """
     taken = {run.path for run in folders}
+    above = _with_parents({parent(path) for path in taken})
+    nested = {parent(run.path) for run in folders if not run.flat}
     names = list(listed)
-    paths = dict(zip(names, absolute_paths(names), strict=True))
-    left = {folder: path for folder, path in paths.items() if path not in taken}
-    if not left:
-        return []
-    taken = _with_parents(taken)
-    filled = _folders_of([file for file in files if not file.endswith(_LEFT_BY_RUNS)])
-    filled |= {os.path.dirname(path) for path in paths.values()}
-    beside = {os.path.dirname(run.path) for run in folders if not run.flat}
-    empty = []
-    for folder, path in left.items():
-        name = os.path.basename(path)
-        bare = path not in filled and os.path.dirname(path) in beside and type_of(name, None) != "unknown"
-        if path not in taken and (all_folders or name in definitions or bare):
-            empty.append(TaskFolder(folder, path, name, False, []))
-    return empty
-
-
-def other_folders(listed: Iterable[str], folders: list[TaskFolder]) -> list[str]:
-    """List the folders that stand beside task folders, or in a flat experiment, and hold no run."""
-    experiments = {run.path if run.flat else os.path.dirname(run.path) for run in folders}
-    taken, names = {run.path for run in folders}, list(listed)
-    return [
-        folder
+    left = [
+        (folder, path, os.path.basename(path))
         for folder, path in zip(names, absolute_paths(names), strict=True)
-        if path not in taken and os.path.dirname(path) in experiments
+        if path not in taken and path not in above
     ]
+    bare = {path for _, path, name in left if os.path.dirname(path) in nested and type_of(name, None) != "unknown"}
+    bare -= _filled(bare, files, names) if bare else set()
+    return [
+        TaskFolder(folder, path, name, False, [])
+        for folder, path, name in left
+        if all_folders or name in definitions or path in bare
+    ]
+
+
+def _filled(bare: set[str], files: Iterable[str], folders: Iterable[str]) -> set[str]:
+    """Give the folders that hold other things than a run leaves beside its logs."""
+    own = {file[: file.rfind("/") + 1] for file in files if not file.endswith(_LEFT_BY_RUNS)}
+    return bare & {absolute(folder[:-1] or folder) for folder in own} | bare & {
+        os.path.dirname(absolute(folder)) for folder in folders
+    }
+
+
+def parent(path: str) -> str:
+    """Give the folder above, quickly."""
+    return path[: path.rfind("/")] or "/"
 
 
 def _with_parents(paths: Iterable[str]) -> set[str]:
@@ -222,9 +224,3 @@ def _with_parents(paths: Iterable[str]) -> set[str]:
             found.add(path)
             path = os.path.dirname(path)
     return found
-
-
-def _folders_of(files: Iterable[str]) -> set[str]:
-    """Give the absolute paths of the folders that files stand in."""
-    folders = {file[: file.rfind("/") + 1] for file in files}  # far fewer than files
-    return {absolute(folder[:-1] or folder) for folder in folders}

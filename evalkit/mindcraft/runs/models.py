@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from evalkit.io import SourceError, absolute, is_url
 from evalkit.mindcraft.format import Results
-from evalkit.mindcraft.runs.layout import TaskFolder, is_experiment_name
+from evalkit.mindcraft.runs.layout import TaskFolder, is_experiment_name, parent
 from evalkit.mindcraft.tasks import type_of
 
 UNKNOWN = "unknown"
@@ -71,9 +71,10 @@ class ModelNames:
         experiment = _experiment_of(run)
         named_type = s3_fields(experiment).get("task_type", "")
         key = (experiment, run.flat, named_type and type_of(run.task_id, None, named_type))
-        if key not in self._known:  # there may be many runs of an experiment
-            self._known[key] = self._name(run)
-        return self._known[key]
+        known = self._known.get(key)  # there may be many runs of an experiment
+        if known is None:
+            known = self._known[key] = self._name(run)
+        return known
 
     def _name(self, run: TaskFolder) -> Named:
         experiment = _experiment_of(run)
@@ -119,7 +120,7 @@ class ModelNames:
 
 
 def _experiment_of(run: TaskFolder) -> str:
-    return run.path if run.flat else os.path.dirname(run.path)
+    return run.path if run.flat else parent(run.path)
 
 
 def compile_layout(layout: str) -> tuple[re.Pattern, re.Pattern]:
