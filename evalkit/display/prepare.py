@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from evalkit.display.words import describe_value, key_of, name_of, number, reason_of, size_of
+from evalkit.display.words import describe_value, is_empty, key_of, name_of, number, reason_of, size_of
 
 Keys = Sequence[Hashable]
 
@@ -35,10 +35,10 @@ def keys(values: pd.Series, order: Keys = ()) -> list:
 
 
 def with_data(table: pd.DataFrame) -> pd.DataFrame:
-    """Leave out groups without any data."""
-    return (
-        table[np.array([size_of(row) != 0 for row in table.to_dict("records")], dtype=bool)] if "n" in table else table
-    )
+    """Leave out groups without any data, of which nothing is said either."""
+    if "n" not in table:
+        return table
+    return table[np.array([not is_empty(row) for row in table.to_dict("records")], dtype=bool)]
 
 
 def place(

@@ -237,7 +237,7 @@ def _values(values: pd.DataFrame, category: str, value: str, names: Keys, percen
     """Place single values on the rows of their categories, those close to each other side by side."""
     places = {name: y for y, name in enumerate(names)}
     points = values.assign(x=values[value].astype(float), series=[key_of(name) for name in values[category]])
-    points = points[[name in places for name in points["series"]]]
+    points = points[points["series"].map(lambda name: name in places).astype(bool)]
     points = points.assign(
         y=[float(places[name]) for name in points["series"]], href=list(map(link_of, points.to_dict("records")))
     )

@@ -58,6 +58,11 @@ def size_of(row: _Row) -> float | None:
     return n if n is None or unscored is None or number(row.get("estimate")) is not None else max(n, unscored)
 
 
+def is_empty(row: _Row) -> bool:
+    """Tell whether a group has no data, and nothing says why."""
+    return size_of({"n": 1, **row}) == 0 and not row.get("reason") and not row.get("warning")
+
+
 def describe_value(row: _Row, *, percent: bool = True, digits: int = 2, value: str = "estimate") -> str:
     """Write one estimate with interval and n: ``63 % (52 to 73, n = 40)``; its reason where there is none."""
     said, low, high = _numerals(*(row.get(name) for name in (value, "low", "high")), percent=percent, digits=digits)
@@ -99,7 +104,7 @@ def describe_estimates(
     str
         Of more than 40 groups only the extremes.
     """
-    rows = [row for row in table.to_dict("records") if size_of({"n": 1, **row}) != 0]
+    rows = [row for row in table.to_dict("records") if not is_empty(row)]
     texts = [f"{', '.join(name_of(row[key]) for key in keys)}: {_value(row, value, percent, digits)}" for row in rows]
     if len(rows) <= MOST:
         return "; ".join(texts) + "." if texts else "Nothing to show."

@@ -183,7 +183,7 @@ def test_no_figure_gives_two_models_one_label(tmp_path):
         figures.against_references(unlocks.progressions(episodes), benchmark.reference_scores(), xlabel="score"),
     ):
         for number in "12":
-            assert sum(f"name-{number}org" in text for text in drawn(ax)) == 1
+            assert sum(f"…{number}" in text for text in drawn(ax)) == 1
 
 
 def test_files_of_one_base_name_are_named_by_the_shortest_path_that_tells_them_apart(tmp_path, capsys):

@@ -104,6 +104,9 @@ def test_estimates_and_intervals_lie_where_the_table_says():
     assert [label.get_text() for label in ax.get_yticklabels()] == t["item"].tolist()
 
 
+MEANS = ["model", "estimate", "low", "high", "n"]
+
+
 def test_an_unknown_bound_is_no_bar_and_an_unknown_estimate_says_why_instead_of_a_point():
     t = pd.DataFrame(
         [
@@ -122,9 +125,17 @@ def test_an_unknown_bound_is_no_bar_and_an_unknown_estimate_says_why_instead_of_
     assert [text.get_text() for text in ax.texts] == ["no score", "too few tasks", "n=10", "n=1", "n=3", "n=3"]
 
 
+def test_values_that_are_all_missing_leave_the_reason_alone():
+    t = pd.DataFrame({"model": ["a"], "score": [np.nan]})
+    means = pd.DataFrame([("a", np.nan, np.nan, np.nan, 0, "none has a score")], columns=[*MEANS, "warning"])
+    ax = plots.strips(t, "model", "score", means=means)
+    assert [text.get_text() for text in ax.texts] == ["none has a score", "n=0"]
+    assert len(points(ax)) == 0
+
+
 def test_runs_without_a_score_are_data():
     t = table(["a"], names("i", 2)).assign(
-        estimate=np.nan, n=0, n_without_score=[3, 0], warning="no run has a score; x"
+        estimate=np.nan, n=0, n_without_score=[3, 0], warning=["no run has a score; x", ""]
     )
     ax = plots.estimates(t, "item")
     assert [text.get_text() for text in ax.texts] == ["no run has a score", "n=3"]
