@@ -261,7 +261,7 @@ class RecordStore:
         path = part.path(self.path, name)
         try:
             source = pa.BufferReader(read_file(path))
-            found = pq.read_table(source, use_threads=False, page_checksum_verification=True)
+            found = pq.ParquetFile(source, page_checksum_verification=True).read(use_threads=False)
             return found.select(schema.names).cast(schema)
         except FileNotFoundError:
             raise

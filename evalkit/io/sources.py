@@ -183,14 +183,14 @@ def file_states(listing: Listing, extra: Iterable[str] = ()) -> dict[str, FileSt
 
 def state_of(path: str) -> FileState | None:
     """Ask for the state of a file or folder; None where it is not there."""
-    if is_url(path):
-        from evalkit.io.remote import state_remote
-
-        return state_remote(path)
     try:
         status = os.stat(path)
     except (OSError, ValueError):
-        return None
+        if not is_url(path):
+            return None
+        from evalkit.io.remote import state_remote
+
+        return state_remote(path)
     return FileState(status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 

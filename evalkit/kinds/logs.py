@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalkit.io.frames import frame_of, unescape_surrogates
+from evalkit.io.frames import frame_of
 from evalkit.io.ledger import LEDGER, Entry, ledger_frame
 from evalkit.io.paths import SourceError, StorageOptions, absolute, storage, storage_options
 from evalkit.io.records import MANIFEST, RecordStore, StoreError, read_manifest
-from evalkit.io.sources import FileState, Listing, Source, fits, list_source
+from evalkit.io.sources import Listing, Source, fits, list_source
 from evalkit.io.versions import code_version
 from evalkit.io.write import exclusive
 from evalkit.kinds.detection import nothing_used
@@ -287,15 +287,11 @@ def open_dataset(kind: LogKind, named: list[str]) -> RecordStore | None:
 
 def _dataset_records(store: RecordStore, kind: LogKind, pattern: str, *, recursive: bool) -> Records:
     """Give the records of a dataset in the place of those of its source."""
-    known = known_in(store).files
-    root = store.about["root"]
-    files = sorted(path for path, (*_, context) in known.items() if not context)
-    files = [path for path in files if not pattern or fits(path, pattern)]
+    root, known = store.about["root"], known_in(store)
+    files = [path for path in sorted(known.files) if not pattern or fits(path, pattern)]
     if not recursive:
         files = [path for path in files if os.path.dirname(path) == root]
-    folders = [unescape_surrogates(path) for path in store.folders()["source"].to_pylist()]
-    states = {path: FileState(*known[path][:-2]) for path in files}
-    records = records_of(store, kind, Listing(root, files, dict.fromkeys(sorted(folders)), states))
+    records = records_of(store, kind, Listing(root, files, dict(sorted(known.folders.items())), {}))
     return records._replace(options=store.about.get("options", {}))
 
 

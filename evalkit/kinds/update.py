@@ -52,30 +52,33 @@ class Known(NamedTuple):
 
     Attributes
     ----------
-    files : dict
-        Path to size, modified, changed, tag, settled, context: in the order of the store.
+    files : dict of str to tuple
+        The states of files that need not be read again as long as they have them; of others an empty tuple.
     folders : dict of str to FolderState
+    context : dict of str to FileState
+        The same for files above the source.
     """
 
     files: dict[str, tuple]
     folders: dict[str, FolderState]
+    context: dict[str, tuple]
 
 
 def known_in(store: RecordStore) -> Known:
     """Give what a store knows of its source."""
     files, folders = store.table("files"), store.folders()
-    states = [files[name].to_pylist() for name in (*FileState._fields, "settled", "context")]
-    times = (folders[name].to_pylist() for name in FolderState._fields)
-    return Known(
-        dict(zip(unescaped(files["source"]), zip(*states, strict=True), strict=True)),
-        dict(zip(unescaped(folders["source"]), map(FolderState, *times), strict=True)),
-    )
+    paths, settled, above = unescaped(files["source"]), files["settled"].to_numpy(), files["context"].to_numpy()
+    numbers = [files[name].to_numpy().tolist() for name in ("size", "modified", "changed")]
+    states: dict[str, tuple] = dict(zip(paths, zip(*numbers, files["tag"].to_pylist(), strict=True), strict=True))
+    states |= {paths[i]: () for i in (~settled).nonzero()[0].tolist()}
+    context = {paths[i]: states.pop(paths[i]) for i in above.nonzero()[0].tolist()}
+    times = (folders[name].to_numpy().tolist() for name in FolderState._fields)
+    return Known(states, dict(zip(unescaped(folders["source"]), map(FolderState, *times), strict=True)), context)
 
 
 def list_again(known: Known, source: Source, pattern: str, *, recursive: bool) -> Listing:
     """List a source; local folders that have not changed since the store's last update are not looked into again."""
-    files = [path for path, state in known.files.items() if not state[-1]] if known.folders else []
-    return list_source(source, pattern, recursive=recursive, known=KnownFolders(known.folders, files))
+    return list_source(source, pattern, recursive=recursive, known=KnownFolders(known.folders, known.files))
 
 
 @paused_gc()
@@ -117,12 +120,13 @@ def update(
     -------
     Changes
     """
-    files, folders = known or known_in(store)
+    files, folders, above = known or known_in(store)
     states = _states(listing, kind)
     context = {path: state for path in kind.context_files(listing.files) if (state := state_of(path))}
     context = {path: state for path, state in context.items() if path not in states}
-    to_read = [path for path, state in states.items() if files.get(path) != (*state, True, False)]  # settled, context
-    to_read += [path for path, state in context.items() if files.get(path) != (*state, True, True)]
+    to_read = [path for path, state in states.items() if files.get(path) != state]
+    to_read += [path for path, state in context.items() if above.get(path) != state]
+    files |= above
     vanished = files.keys() - states.keys() - context.keys()
     vanished -= _below(vanished, [f"{path}/" for path in to_read if vanished and os.path.isdir(path)])
     changed = sum(path in files for path in to_read)

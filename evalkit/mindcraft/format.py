@@ -2,7 +2,6 @@
 
 import ast
 import math
-import os
 import re
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -244,8 +243,8 @@ def name_and_number(source: str) -> tuple[str, int | None]:
 
 def stem_of(source: str) -> str:
     """Give a log's file name without its ending."""
-    name = os.path.basename(source)
-    return name[:-5] if name.lower().endswith(".json") else name
+    name = source[source.rfind("/") + 1 :]
+    return name[:-5] if name[-5:].lower() == ".json" else name
 
 
 @lru_cache(maxsize=4096)

@@ -1,7 +1,7 @@
 """What the original MineCollab scripts say of the same folders, group by group, beside ours.
 
-`original_scripts` describes what the scripts read in a file; here stand their groups, sums and rates. A script is given a
-list of task folders, or the folder that these lie in (`folder`), and then counts all that lies there.
+`original_scripts` describes what the scripts read in a file; here stand their groups, sums and rates. A script is given
+a list of task folders, or the folder that these lie in (`folder`), and then counts all that lies there.
 """
 
 import math

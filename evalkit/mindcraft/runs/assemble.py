@@ -144,10 +144,9 @@ def _known_tasks(
             count = counts.pop() if len(counts) == 1 else None
             found = split_repetitions([sources[i] for i in folder.logs], count, folder.prefix)
             n_logs = max((len(repetition.logs) for repetition in found), default=0)
-        key = (task_id, id(named), n_logs)
+        key = (task_id, named.results.task_path, n_logs, type_of_path := named.fields.get("task_type", ""))
         if key not in known:
             resolved = definitions.resolve(task_id, named.results.task_path, n_logs)
-            type_of_path = named.fields.get("task_type", "")
             of_task = (task_id, id(resolved.definition), type_of_path)
             if of_task not in facts:
                 facts[of_task] = task_facts(task_id, resolved.definition, type_of_path)

@@ -1,0 +1,97 @@
+"""Loading a folder again where little or nothing has changed, against the first load and the plain way.
+
+    python -m benchmarks.store                  # 20,000 runs of two logs of 300 bytes
+    python -m benchmarks.store --runs 5000
+
+Every load is timed in a process of its own, without its imports; the cache is empty before the first. The plain way is
+that of `benchmarks.mindcraft`.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import click
+
+LONG_AGO = 1_600_000_000  # a time of files that were left alone since
+MODELS = 10
+LOAD = """
+import sys, time, pandas, pyarrow.parquet
+import evalkit.kinds.logs, evalkit.mindcraft.runs.assemble
+from evalkit.mindcraft import load
+start = time.perf_counter()
+runs = load(sys.argv[1]).runs
+print(time.perf_counter() - start, len(runs))
+"""
+PLAIN = """
+import sys, time
+from benchmarks.mindcraft import plain
+start = time.perf_counter()
+plain(sys.argv[1])
+print(time.perf_counter() - start)
+"""
+
+
+def make_small_runs(root: Path, runs: int) -> None:
+    """Write runs of two agents each, with logs of about 300 bytes."""
+    for i in range(runs):
+        model, task = divmod(i, max(runs // MODELS, 1))
+        folder = root / f"model-{model}/multiagent_cooking_{task}"
+        folder.mkdir(parents=True)
+        for agent in ("Andy_0", "Jill_1"):
+            turns = [
+                {"role": "user", "content": f"{agent}: task {task}, take the bread"},
+                {"role": "assistant", "content": '!collectBlocks("wheat", 3)'},
+                {"role": "system", "content": f"Task ended with score : {i % 3 % 2}"},
+            ]
+            path = folder / f"{agent}_0.json"
+            path.write_text(json.dumps({"name": agent, "taskStart": 1_700_000_000_000 + i, "turns": turns}))
+            os.utime(path, (LONG_AGO, LONG_AGO))
+        os.utime(folder, (LONG_AGO, LONG_AGO))
+
+
+def timed(code: str, folder: Path, cache: Path) -> float:
+    """Run code in a process of its own that prints its seconds."""
+    environment = {**os.environ, "EVALKIT_CACHE": str(cache)}
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder)], env=environment, capture_output=True, text=True, check=True
+    )
+    return float(done.stdout.split()[0])
+
+
+@click.command()
+@click.option("--runs", default=20_000, show_default=True, type=click.IntRange(MODELS))
+@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1))
+def main(runs: int, rounds: int) -> None:
+    """Measure and print medians, and their ratios to the plain way and to the first load."""
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made) / "runs"
+        make_small_runs(folder, runs)
+        time.sleep(3)  # what was written just now is read again
+        one = next(folder.glob("*/*/Andy_0_0.json"))
+        found: dict[str, list[float]] = {}
+        for number in range(rounds):
+            cache = Path(made) / f"cache-{number}"
+            found.setdefault("plain way", []).append(timed(PLAIN, folder, cache))
+            found.setdefault("first load", []).append(timed(LOAD, folder, cache))
+            found.setdefault("nothing changed", []).append(timed(LOAD, folder, cache))
+            os.utime(one, (LONG_AGO, LONG_AGO + number + 1))
+            time.sleep(3)
+            found.setdefault("one log changed", []).append(timed(LOAD, folder, cache))
+        print(f"{runs:,} runs of two small logs, median of {rounds} rounds, warm cache")
+        for name, seconds in found.items():
+            ratios = [
+                statistics.median(own / base for own, base in zip(seconds, found[other], strict=True))
+                for other in ("plain way", "first load")
+            ]
+            median = statistics.median(seconds)
+            print(f"{name:18} {median:6.2f} s  {ratios[0]:5.2f} × the plain way  {ratios[1]:5.2f} × the first load")
+
+
+if __name__ == "__main__":
+    main()
