@@ -2,16 +2,27 @@
 
 import math
 from itertools import combinations
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
-from evalkit.stats._formulas import adjusted_moments
-from evalkit.stats._inputs import check_confidence, join, left_out, numbers
-from evalkit.stats.comparison import holm, mcnemar_exact, paired_difference, sign_flip_test
+from evalkit.stats._cells import Cells, cells_of
+from evalkit.stats._inputs import check_choice, check_confidence, join
+from evalkit.stats.comparison import NOT_REPEATED, Compared, compare_runs, compare_units
+from evalkit.stats.intervals import Target
+from evalkit.stats.multiplicity import holm, max_t
 from evalkit.stats.power import fewest_pairs, minimal_detectable_difference, pairs_needed
+from evalkit.stats.sentences import pair_sentences
+
+Correction = Literal["max-t", "holm"]
+Pairs = list[tuple[int, int]]
 
 NO_SHARED = "no shared tasks"
+ONE_SHARED = "a single shared task has no interval"
+SENTENCES_FOR = 100  # pairs, beyond which sentences are written only if asked for
+ASKED = 0.1  # difference of shares that is planned for
 
 _DTYPES = {
     "model_a": "str",
@@ -25,10 +36,14 @@ _DTYPES = {
     "high": "float64",
     "p_value": "float64",
     "p_holm": "float64",
+    "p_adjusted": "float64",
     "decided": "bool",
+    "p_equivalent": "float64",
+    "equivalent": "bool",
     "minimal_detectable": "float64",
     "tasks_needed": "float64",
     "method": "str",
+    "target": "str",
     "sentence": "str",
     "warning": "str",
 }
@@ -43,12 +58,18 @@ def compare_all(
     confidence: float = 0.95,
     power: float = 0.8,
     percent: bool = True,
+    target: Target = "new tasks",
+    correction: Correction = "max-t",
+    margin: float | None = None,
+    difference: float | None = None,
+    sentences: bool | None = None,
+    rng: np.random.Generator | None = None,
 ) -> pd.DataFrame:
     """Compare every pair of models, paired on the tasks both have runs of.
 
-    Runs of one model on one task are averaged first, so that each task counts once. A pair is decided where the p value
-    (McNemar's exact test for 0/1 outcomes, else sign flips) is at most 1 − confidence after Holm's correction over all
-    pairs that share tasks. The intervals are of single pairs, not corrected.
+    Runs of one model on one task are averaged first, so that each task counts once. The interval and the p value of a
+    pair are those of one test, and are not corrected: the interval excludes 0 exactly where p is at most
+    1 − confidence. A pair is decided where the p value corrected for all pairs that share tasks is at most that.
 
     Parameters
     ----------
@@ -56,11 +77,25 @@ def compare_all(
         One row per run.
     model, task, value : str
         Columns of the model, of the task and of the outcome (0/1, or a score). Rows with a missing one are left out,
-        and named in `warning`.
+        and counted in `warning`.
     confidence, power : float
         Between 0 and 1, both excluded.
     percent : bool
         The sentence speaks of percentages; False for outcomes that are no shares.
+    target : {"new tasks", "these tasks"}
+        Whether the difference is that on new tasks like these (McNemar's exact test for 0/1 outcomes, else sign flips,
+        over tasks) or on these very tasks run again (t within tasks, which needs repetitions).
+    correction : {"max-t", "holm"}
+        The correction for the number of pairs. For these tasks it is Holm's.
+    margin : float, optional
+        Models whose difference lies within ± margin are `equivalent`: two one-sided tests (Schuirmann 1987) with Holm's
+        correction.
+    difference : float, optional
+        The true difference that `tasks_needed` plans for; by default 0.1 for shares, and for others none.
+    sentences : bool, optional
+        Whether to write a sentence for each pair; by default for up to 100 pairs.
+    rng : numpy.random.Generator, optional
+        For max-T; by default one with seed 0.
 
     Returns
     -------
@@ -69,120 +104,119 @@ def compare_all(
 
         - model_a, model_b; n_tasks shared, n_runs on them; mean_a, mean_b over these tasks
         - estimate (mean_a − mean_b), low, high
-        - p_value, p_holm, decided
+        - p_value, p_holm, p_adjusted (by `correction`), decided
+        - p_equivalent (corrected), equivalent
         - minimal_detectable: the true difference that n_tasks show with `power`
-        - tasks_needed: how many tasks would show the difference seen with `power`, if it is the true one; both at the
-          strictest level of Holm's correction and with the spread seen
-        - method, sentence, warning
+        - tasks_needed: how many tasks show a true difference of `difference` with `power`; both at the strictest step
+          of the correction and with the spread seen
+        - method, target, sentence, warning
 
     Raises
     ------
     ValueError
-        For a column that is not there, or an impossible confidence or power.
+        For a column that is not there, an impossible confidence, power or margin, or an unknown target or correction.
     """
     check_confidence(confidence)
-    if missing := [name for name in (model, task, value) if name not in frame]:
-        raise ValueError(f"no column {', '.join(map(repr, missing))} in a frame with {', '.join(map(repr, frame))}")
-    named = frame[frame[model].notna()]
-    runs = pd.DataFrame({"model": named[model], "task": named[task], "value": numbers(named[value])})
-    runs["lost"] = ~np.isfinite(runs["value"]) | runs["task"].isna()
-    cells = runs[~runs["lost"]].groupby(["task", "model"], observed=True)["value"].agg(["mean", "size"]).unstack()
-    lost = runs.groupby("model", observed=True)["lost"].sum()
-    models = sorted(lost.index, key=str)
-    pairs = list(combinations(models, 2))
-    rows = [_pair(cells, a, b, confidence) for a, b in pairs]
-    unnamed = left_out(len(frame) - len(named), "run without a model")
-    for row, (a, b) in zip(rows, pairs, strict=True):
-        row["warning"] = join(row["warning"], left_out(int(lost[a] + lost[b]), "run"), unnamed)
-    tested = _decide(rows, confidence, power)
-    for row in rows:
-        row["sentence"] = _sentence(row, tested, power, percent)
-    return pd.DataFrame(rows, columns=list(_DTYPES)).astype(_DTYPES)
+    check_choice("target", target, get_args(Target))
+    check_choice("correction", correction, get_args(Correction))
+    if margin is not None and not margin > 0:
+        raise ValueError(f"a margin is above 0, not {margin}")
+    cells = cells_of(frame, model, task, value)
+    pairs = list(combinations(range(len(cells.models)), 2))
+    table = pair_rows(cells, pairs, target, confidence)
+    by_max_t = correction == "max-t" and target == "new tasks"
+    table["p_holm"] = holm(table["p_value"])
+    table["p_adjusted"] = adjusted_by_max_t(cells, pairs, table["p_value"], rng) if by_max_t else table["p_holm"]
+    table["target"] = target
+    table["decided"] = table["p_adjusted"] <= 1 - confidence
+    table["p_equivalent"] = math.nan if margin is None else holm(beyond(margin - table["centre"].abs(), table))
+    table["equivalent"] = table["p_equivalent"] <= 1 - confidence
+    asked = difference if difference is not None else ASKED if cells.shares and percent else math.nan
+    _plan(table, max(int(table["p_value"].notna().sum()), 1), asked, power, confidence)
+    wanted = len(table) <= SENTENCES_FOR if sentences is None else sentences
+    how = "max-T" if by_max_t else "Holm"
+    written = pair_sentences(table, how, power, percent, margin, asked) if wanted else ""
+    return table.assign(sentence=written)[list(_DTYPES)].astype(_DTYPES)
 
 
-def _pair(cells: pd.DataFrame, a: str, b: str, confidence: float) -> dict:
-    empty = pd.Series(math.nan, index=cells.index, dtype="float64")
-    means = [cells["mean"].get(name, empty) if len(cells) else empty for name in (a, b)]
-    shared = means[0].notna() & means[1].notna()
-    left, right = (series[shared].to_numpy() for series in means)
-    binary = bool(np.isin(np.concatenate([left, right]), (0.0, 1.0)).all())
-    difference = paired_difference(left, right, confidence=confidence)
-    tested = mcnemar_exact(left, right) if binary else sign_flip_test(left, right)
-    runs = sum(int(cells["size"][name][shared].sum()) for name in (a, b)) if len(left) else 0
-    return {
-        "model_a": a,
-        "model_b": b,
-        "n_tasks": len(left),
-        "n_runs": runs,
-        "mean_a": left.mean() if len(left) else math.nan,
-        "mean_b": right.mean() if len(left) else math.nan,
-        "estimate": difference.estimate,
-        "low": difference.low,
-        "high": difference.high,
-        "p_value": tested.p_value,
-        "method": f"{difference.method}; {tested.method}",
-        "warning": difference.warning if len(left) else NO_SHARED,
-        "binary": binary,
-        "deviation": _deviation(left - right, binary),
-    }
+def pair_rows(cells: Cells, pairs: Pairs, target: str, confidence: float) -> pd.DataFrame:
+    """Compare the models of each pair, without any correction.
+
+    Beside the columns of `compare_all` up to p_value, method and warning: `centre`, `error` and `freedom` of the
+    interval (see `Compared`), `binary` (0/1 outcomes), `spread` (standard deviation of the differences) and
+    `discordant` (share of 0/1 pairs that differ, with the half pairs that Agresti and Min add).
+    """
+    rows = [_pair(cells, a, b, target, confidence) for a, b in pairs]
+    names = ["model_a", "model_b", "n_tasks", "n_runs", "mean_a", "mean_b", "estimate", *Compared._fields]
+    table = pd.DataFrame(rows, columns=[*names, "binary", "spread", "discordant"])
+    texts = ("model_a", "model_b", "method", "warning")
+    return table.astype({name: "str" if name in texts else "float64" for name in table})
 
 
-def _deviation(differences: np.ndarray, binary: bool) -> float:
-    """Return the spread that power is computed from, never 0: a spread that was not seen may still be there."""
-    if len(differences) < 2:
-        return math.nan
-    if binary or np.ptp(differences) == 0:
-        return float(adjusted_moments(differences)[1])
-    return float(differences.std(ddof=1))
+def adjusted_by_max_t(
+    cells: Cells, pairs: Pairs, p_values: pd.Series, rng: np.random.Generator | None = None
+) -> pd.Series:
+    """Return the p values of pairs corrected by max-T, none below the uncorrected one."""
+    if not pairs:
+        return p_values
+    first, second = np.array(pairs).T
+    return p_values.clip(lower=max_t(cells.means[:, first] - cells.means[:, second], rng))
 
 
-def _decide(rows: list[dict], confidence: float, power: float) -> int:
-    """Fill in what depends on the number of pairs that can be tested, and return it."""
-    adjusted = holm([row["p_value"] for row in rows])
-    tested = int(np.isfinite(adjusted).sum())
-    fewest = fewest_pairs((1 - confidence) / max(tested, 1))
-    for row, p_holm in zip(rows, adjusted, strict=True):
-        options = {"power": power, "confidence": confidence, "comparisons": max(tested, 1), "binary": row["binary"]}
-        shown = minimal_detectable_difference(row["n_tasks"], row["deviation"], **options)
-        needed = pairs_needed(row["estimate"], row["deviation"], **options)
-        row["p_holm"] = p_holm
-        row["decided"] = bool(p_holm <= 1 - confidence)
-        row["minimal_detectable"] = shown if row["n_tasks"] >= fewest else math.nan
-        row["tasks_needed"] = math.nan if math.isnan(needed) else max(needed, fewest)
-    return tested
+def beyond(distance: pd.Series, table: pd.DataFrame) -> np.ndarray:
+    """Return one-sided p values of distances from the centres of intervals, by their t or normal distributions."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return special.stdtr(np.minimum(table["freedom"], 1e9), -(distance / table["error"]))
 
 
-def _sentence(row: dict, tested: int, power: float, percent: bool) -> str:
-    if row["n_tasks"] == 0:
-        return f"Not decided: {row['model_a']} and {row['model_b']} share no tasks."
-    unit, points = (" %", " points") if percent else ("", "")
-    ahead, behind = ("a", "b") if row["estimate"] >= 0 else ("b", "a")
-    low, high = (row["low"], row["high"]) if ahead == "a" else (-row["high"], -row["low"])
-    means = [f"{_show(row[f'mean_{side}'], percent)}{unit}" for side in (ahead, behind)]
-    interval = "" if math.isnan(low) else f" [{_show(low, percent)}, {_show(high, percent)}]"
-    chance = "p < 0.0001" if row["p_holm"] < 1e-4 else f"p = {row['p_holm']:.2g}"
-    found = (
-        f"{means[0]} against {means[1]} on {row['n_tasks']} shared task{'s' if row['n_tasks'] > 1 else ''}, "
-        f"difference {_show(abs(row['estimate']), percent)}{points}{interval}, {chance}"
-        + (f" after Holm's correction for {tested} pairs" if tested > 1 else "")
-    )
-    names = row[f"model_{ahead}"], row[f"model_{behind}"]
-    if row["decided"]:
-        return f"{names[0]} is better than {names[1]}: {found}."
-    return f"Not decided between {names[0]} and {names[1]}: {found}. {_outlook(row, power, percent)}"
+def _pair(cells: Cells, a: int, b: int, target: str, confidence: float) -> tuple:
+    shared = cells.has(a, b)
+    left, right = cells.means[shared, a], cells.means[shared, b]
+    differences, both, count = left - right, np.concatenate([left, right]), len(left)
+    binary = bool(((both == 0) | (both == 1)).all())
+    shares = binary or bool(((both >= 0) & (both <= 1)).all())
+    found = _within(cells, a, b, shared, shares, confidence) if target == "these tasks" and count else None
+    if found is None:
+        found = _across(differences, shares, binary, confidence)
+        note = NOT_REPEATED if target == "these tasks" and count else ""
+        found = found._replace(warning=join(found.warning, note))
+    found = found._replace(warning=join(found.warning, cells.lost_of(a, b)))
+    means = (left.mean(), right.mean(), differences.mean()) if count else (math.nan,) * 3
+    spread = differences.std(ddof=1) if count > 1 else math.nan
+    discordant = ((differences**2).sum() + 1) / (count + 2)
+    runs = int(cells.sizes[shared][:, [a, b]].sum())
+    return cells.models[a], cells.models[b], count, runs, *means, *found, binary, spread, discordant
 
 
-def _outlook(row: dict, power: float, percent: bool) -> str:
-    tasks = f"{row['n_tasks']} task{'s' if row['n_tasks'] > 1 else ''}"
-    points, needed = " points" if percent else "", row["tasks_needed"]
-    if math.isnan(row["minimal_detectable"]):
-        now = f"{tasks} can't decide it, whatever the outcome"
-    else:
-        now = f"{tasks} would show {_show(row['minimal_detectable'], percent)}{points} with {power * 100:.0f} % power"
-    if math.isnan(needed) or math.isinf(needed):
-        return f"{now}."
-    return f"{now}; {_show(abs(row['estimate']), percent)}{points} would need about {needed:,.0f} tasks."
+def _across(differences: np.ndarray, shares: bool, binary: bool, confidence: float) -> Compared:
+    if len(differences) > 1:
+        return compare_units(differences, shares, binary, confidence)
+    if len(differences):
+        return Compared(math.nan, math.nan, 1.0, "", ONE_SHARED)
+    return Compared(math.nan, math.nan, math.nan, "", NO_SHARED)
 
 
-def _show(value: float, percent: bool) -> str:
-    return f"{value * 100:.0f}" if percent else f"{value:.3g}"
+def _within(cells: Cells, a: int, b: int, shared: np.ndarray, shares: bool, confidence: float) -> Compared | None:
+    return compare_runs(cells.of(a, shared), cells.of(b, shared), shares, confidence)
+
+
+def _plan(table: pd.DataFrame, tested: int, asked: float, power: float, confidence: float) -> None:
+    """Fill in what the tasks show, and how many show the difference asked for, at the strictest step of all pairs."""
+    if (table["target"] == "these tasks").all():
+        level = (1 - confidence) / tested
+        quantiles = special.stdtrit(np.minimum(table["freedom"], 1e9), 1 - level / 2) + special.ndtri(power)
+        table["minimal_detectable"], table["tasks_needed"] = quantiles * table["error"], math.nan
+        return
+    binary = table["binary"].to_numpy() == 1
+    options = {"power": power, "confidence": confidence, "comparisons": tested, "binary": binary}
+    n, spread = table["n_tasks"].to_numpy(), table["spread"].to_numpy()
+    discordant = np.where(n > 1, table["discordant"], math.nan)
+    seen = np.sqrt(np.where(binary, np.maximum(discordant - table["estimate"] ** 2, 0), spread**2))
+    fewest = fewest_pairs((1 - confidence) / tested)
+    shown = minimal_detectable_difference(n, seen, **options)
+    table["minimal_detectable"] = np.where(n >= fewest, shown, math.nan)
+    if math.isnan(asked):
+        table["tasks_needed"] = math.nan
+        return
+    at_asked = np.sqrt(np.where(binary, np.maximum(discordant, asked) - asked**2, spread**2))
+    table["tasks_needed"] = np.maximum(pairs_needed(asked, at_asked, **options), fewest)
