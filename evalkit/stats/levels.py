@@ -10,7 +10,7 @@ import pandas as pd
 
 from evalkit.stats import _formulas as formulas
 from evalkit.stats._inputs import check_confidence, labels, left_out, numbers
-from evalkit.stats.comparison import compare_units
+from evalkit.stats.pairs.comparison import compare_units
 
 FEW = "a level with a single cluster has no interval"
 

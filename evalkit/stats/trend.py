@@ -11,7 +11,7 @@ import pandas as pd
 from evalkit.stats import _formulas as formulas
 from evalkit.stats._inputs import check_columns, check_confidence, join, numbers
 from evalkit.stats.levels import Rows, counted, steps_of
-from evalkit.stats.multiplicity import holm
+from evalkit.stats.pairs.multiplicity import holm
 
 Direction = Literal[
     "falls", "falls overall", "falls, not steadily", "rises", "rises overall", "rises, not steadily", "no"

@@ -6,11 +6,11 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from evalkit.stats._cells import cells_of
 from evalkit.stats._inputs import check_choice
 from evalkit.stats.grouped import Kind, estimate_by
-from evalkit.stats.mix import coverage_of, standardise
-from evalkit.stats.task_effects import adjusted
+from evalkit.stats.models.mix import coverage_of, standardise
+from evalkit.stats.models.task_effects import adjusted
+from evalkit.stats.pairs.cells import cells_of
 
 RAW, ADJUSTED, STANDARDISED, NONE = "raw", "adjusted for tasks", "standardised", "none"
 

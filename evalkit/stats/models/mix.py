@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from evalkit.stats import _formulas as formulas
-from evalkit.stats._cells import Cells, cells_of
 from evalkit.stats._inputs import by_cluster, check_choice, check_columns, check_confidence, join, left_out, numbers
 from evalkit.stats.grouped import Kind
+from evalkit.stats.pairs.cells import Cells, cells_of
 
 ESTIMATES = ["n", "n_clusters", "estimate", "low", "high", "method", "target", "warning"]
 

@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from evalkit.stats._cells import Cells, cells_of
 from evalkit.stats._inputs import check_choice, check_confidence, join
-from evalkit.stats.comparison import NOT_REPEATED, Compared, compare_runs, compare_units
 from evalkit.stats.intervals import Target
-from evalkit.stats.multiplicity import holm, max_t
-from evalkit.stats.power import fewest_pairs, minimal_detectable_difference, pairs_needed
-from evalkit.stats.sentences import pair_sentences
+from evalkit.stats.pairs.cells import Cells, cells_of
+from evalkit.stats.pairs.comparison import NOT_REPEATED, Compared, compare_runs, compare_units
+from evalkit.stats.pairs.multiplicity import holm, max_t
+from evalkit.stats.pairs.power import fewest_pairs, minimal_detectable_difference, pairs_needed
+from evalkit.stats.pairs.sentences import pair_sentences
 
 Correction = Literal["max-t", "holm"]
 Pairs = list[tuple[int, int]]

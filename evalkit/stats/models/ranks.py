@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pandas as pd
 
-from evalkit.stats._cells import Cells, cells_of
 from evalkit.stats._inputs import check_confidence, join
 from evalkit.stats.intervals import Estimate, mean_interval
-from evalkit.stats.pairwise import compare_all
+from evalkit.stats.pairs.cells import Cells, cells_of
+from evalkit.stats.pairs.pairwise import compare_all
 
 N_RESAMPLES = 4_000
 CHUNK = 500  # resamples at a time

@@ -5,10 +5,10 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from evalkit.stats._cells import cells_of
 from evalkit.stats._inputs import check_confidence
-from evalkit.stats.multiplicity import holm
-from evalkit.stats.pairwise import adjusted_by_max_t, beyond, pair_rows
+from evalkit.stats.pairs.cells import cells_of
+from evalkit.stats.pairs.multiplicity import holm
+from evalkit.stats.pairs.pairwise import adjusted_by_max_t, beyond, pair_rows
 
 Verdict = Literal["better", "not worse", "regression", "not decided"]
 

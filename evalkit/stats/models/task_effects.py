@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from evalkit.stats import _formulas as formulas
-from evalkit.stats._cells import Cells, cells_of
 from evalkit.stats._inputs import check_confidence, join
-from evalkit.stats.structure import components
+from evalkit.stats.pairs.cells import Cells, cells_of
+from evalkit.stats.pairs.structure import components
 
 ONE_TASK = "a single task has no interval"
 LINKED_BY_ONE = "a task alone links models: no interval"
