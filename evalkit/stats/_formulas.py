@@ -135,6 +135,20 @@ def bounded_within(means: np.ndarray, variances: np.ndarray, sizes: np.ndarray, 
     return effective_wilson(rate, variance, count, count**2 / (1 / sizes).sum(), confidence)
 
 
+def mean_over_runs(means: np.ndarray, sizes: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the interval of the mean over runs, in C >= 2 clusters, by t with effective clusters − 1 degrees."""
+    mean, variance, count = run_weighted(means, sizes)
+    half = student(confidence, max(count - 1, 1)) * np.sqrt(variance)
+    return mean - half, mean + half
+
+
+def mean_within(means: np.ndarray, variances: np.ndarray, sizes: np.ndarray, confidence: float):
+    """Return the interval of the mean of task means for repetitions of these tasks, by t."""
+    variance, freedom = within_tasks(variances, sizes, 0.0)
+    half = student(confidence, freedom) * np.sqrt(variance)
+    return means.mean(-1) - half, means.mean(-1) + half
+
+
 def corrected_t(means: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the interval of a mean by t with C − 1 degrees of freedom, and from 5 values on Hall's correction.
 

@@ -20,7 +20,8 @@ FEW_CLUSTERS_WARNING = f"fewer than {FEW_CLUSTERS} independent values: a rough i
 FEW_SCORES_WARNING = f"fewer than {FEW_SCORES} independent values: may be too narrow"
 UNMIXED_WARNING = f"{RARE} or fewer clusters with a success, or with a failure: may be too narrow"
 SKEWED_WARNING = "few values for how skewed they are: may be too narrow"
-DOMINATED_WARNING = f"fewer than {FEW_CLUSTERS} effective clusters, since runs weigh and not clusters: a rough interval"
+DOMINATED = 2 / 3  # effective clusters, as a share of all, below which a few large ones dominate
+DOMINATED_WARNING = "runs weigh, and a few large clusters hold most of them: may be too narrow"
 SINGLES_WARNING = "tasks with a single run: their spread is taken from the others"
 FEW_REPEATED_WARNING = f"fewer than {FEW_CLUSTERS} tasks were run more than once: a rough interval"
 
@@ -51,22 +52,28 @@ def of_wilson(successes: int, n: int) -> str:
 
 
 def of_rate(means: np.ndarray, effective: float) -> str:
-    """Return what is doubtful about the rate of clusters, given their effective number."""
-    if effective < FEW_CLUSTERS:
-        return FEW_CLUSTERS_WARNING if len(means) < FEW_CLUSTERS else DOMINATED_WARNING
-    return UNMIXED_WARNING if unmixed(means) else ""
+    """Return what is doubtful about the rate of clusters, given their effective number where runs weigh."""
+    if len(means) < FEW_CLUSTERS:
+        return FEW_CLUSTERS_WARNING
+    return _dominated(means, effective) or (UNMIXED_WARNING if unmixed(means) else "")
 
 
 def of_scores(means: np.ndarray, effective: float) -> str:
     """Return what is doubtful about the mean of bounded scores, given the effective number of clusters."""
-    if effective < FEW_SCORES:
-        return FEW_SCORES_WARNING if len(means) < FEW_SCORES else DOMINATED_WARNING
-    return SKEWED_WARNING if skewed(means) else ""
+    if len(means) < FEW_SCORES:
+        return FEW_SCORES_WARNING
+    return _dominated(means, effective) or (SKEWED_WARNING if skewed(means) else "")
 
 
-def of_mean(means: np.ndarray) -> str:
-    """Return what is doubtful about a mean by t."""
-    return FEW_CLUSTERS_WARNING if len(means) < FEW_CLUSTERS else SKEWED_WARNING if skewed(means) else ""
+def of_mean(means: np.ndarray, effective: float = np.inf) -> str:
+    """Return what is doubtful about a mean by t, given the effective number of clusters."""
+    if len(means) < FEW_CLUSTERS:
+        return FEW_CLUSTERS_WARNING
+    return _dominated(means, effective) or (SKEWED_WARNING if skewed(means) else "")
+
+
+def _dominated(means: np.ndarray, effective: float) -> str:
+    return DOMINATED_WARNING if effective < DOMINATED * len(means) else ""
 
 
 def within_tasks(sizes: np.ndarray) -> str:

@@ -145,7 +145,7 @@ def rate_interval(
         plain = proportion_interval(int(values.sum()), len(values), confidence=confidence)
         plain = plain._replace(warning=join(plain.warning, lost))
         return plain if clusters is None else plain._replace(target=target)
-    return _bounded(values, codes, lost, "cluster wilson", confidence, target, weights)
+    return _estimate(values, codes, lost, _Design(True, True, target, weights, confidence))
 
 
 def mean_interval(
@@ -174,7 +174,7 @@ def mean_interval(
     bounds : (float, float), optional
         Least and largest value there can be, such as (0, 1) for scores that are shares.
     target, weights
-        As for `rate_interval`. Without bounds, weights can only be "tasks".
+        As for `rate_interval`.
 
     Returns
     -------
@@ -187,21 +187,17 @@ def mean_interval(
         For as many labels as values missing, values beyond the bounds, or a target or weights that can't be.
     """
     values, codes, lost = _checked(values, clusters, confidence, target, weights)
+    design = _Design(bounds is not None, clusters is not None, target, weights, confidence)
     if bounds is None:
-        if weights == "runs":
-            raise ValueError("runs can weigh only in a mean with bounds; without, each task has the same weight")
-        return _unbounded(values, codes, lost, clusters is not None, confidence, target)
+        return _estimate(values, codes, lost, design)
     least, most = bounds
     if not least < most:
         raise ValueError(f"bounds are the least and the largest value, not {bounds}")
     if ((values < least) | (values > most)).any():
         raise ValueError(f"values beyond the bounds {bounds}")
-    method = "wilson, effective n" if clusters is None else "cluster wilson"
-    found = _bounded((values - least) / (most - least), codes, lost, method, confidence, target, weights)
-    if clusters is None:
-        found = found._replace(target=NEW_VALUES)
-    low, high = (least + (most - least) * bound for bound in (found.low, found.high))
-    return found._replace(estimate=least + (most - least) * found.estimate, low=low, high=high)
+    found = _estimate((values - least) / (most - least), codes, lost, design)
+    estimate, low, high = (least + (most - least) * number for number in found[:3])
+    return found._replace(estimate=estimate, low=low, high=high)
 
 
 def _checked(values: Any, clusters: Any, confidence: float, target: str, weights: str) -> tuple:
@@ -215,70 +211,75 @@ def _checked(values: Any, clusters: Any, confidence: float, target: str, weights
     return clean(values, clusters)
 
 
-def _bounded(
-    values: np.ndarray, codes: np.ndarray, lost: str, method: str, confidence: float, target: str, weights: str
-) -> Estimate:
-    """Estimate the mean of values from 0 to 1."""
-    count = int(codes.max(initial=-1)) + 1
-    if not count:
-        return _without_bounds(math.nan, 0, 0, method, target, join(NO_VALUES, lost))
-    groups = by_cluster(values, codes)
-    estimate = float(values.mean() if weights == "runs" else groups.means.mean())
-    if target == "these tasks":
-        return _bounded_within(groups, estimate, lost, confidence)
-    method += ", runs weigh" if weights == "runs" else ""
-    if count < 2:
-        reason = _lonely(len(values), count if method.startswith("cluster") else 0)
-        return _without_bounds(estimate, len(values), 1, method, target, join(reason, lost))
-    binary = bool(np.isin(values, (0.0, 1.0)).all())
-    formula = formulas.bounded_runs if weights == "runs" else formulas.bounded
-    low, high = formula(groups.means, groups.sizes, confidence, binary)
-    effective = formulas.run_weighted(groups.means, groups.sizes)[2] if weights == "runs" else count
-    warning = (warnings.of_rate if binary else warnings.of_scores)(groups.means, effective)
-    if np.ptp(values) < 1e-12 and not binary:
-        warning = CAUTIOUS
-    return Estimate(estimate, float(low), float(high), len(values), count, method, target, join(warning, lost))
+class _Design(NamedTuple):
+    """What is asked of the values of clusters."""
+
+    bounded: bool
+    clustered: bool
+    target: str
+    weights: str
+    confidence: float
+
+    @property
+    def within(self) -> bool:
+        return self.target == "these tasks"
+
+    def method(self, count: int) -> str:
+        family = "wilson" if self.bounded else "t"
+        if self.within:
+            return f"{family} within tasks"
+        if self.clustered:
+            return f"cluster {family}" + (", runs weigh" if self.weights == "runs" else self._corrected(count))
+        return "wilson, effective n" if self.bounded else f"t{self._corrected(count)}"
+
+    def _corrected(self, count: int) -> str:
+        return "" if self.bounded or count < formulas.HALL_FROM else ", Hall's correction"
+
+    def interval(self, groups: Clusters, binary: bool) -> tuple[float, float]:
+        sizes, means, variances = groups
+        if self.within:
+            formula = formulas.bounded_within if self.bounded else formulas.mean_within
+            return formula(means, variances, sizes, self.confidence)
+        if self.bounded:
+            formula = formulas.bounded_runs if self.weights == "runs" else formulas.bounded
+            return formula(means, sizes, self.confidence, binary)
+        if self.weights == "runs":
+            return formulas.mean_over_runs(means, sizes, self.confidence)
+        return formulas.corrected_t(means, self.confidence)
+
+    def warning(self, groups: Clusters, binary: bool) -> str:
+        if self.within:
+            return warnings.within_tasks(groups.sizes)
+        by_runs = self.weights == "runs"
+        effective = formulas.run_weighted(groups.means, groups.sizes)[2] if by_runs else len(groups.sizes)
+        rule = (warnings.of_rate if binary else warnings.of_scores) if self.bounded else warnings.of_mean
+        return rule(groups.means, effective)
 
 
-def _bounded_within(groups: Clusters, estimate: float, lost: str, confidence: float) -> Estimate:
-    method, n, count = "wilson within tasks", int(groups.sizes.sum()), len(groups.sizes)
-    if reason := _unrepeated(groups.sizes):
-        return _without_bounds(estimate, n, count, method, "these tasks", join(reason, lost))
-    low, high = formulas.bounded_within(groups.means, groups.variances, groups.sizes, confidence)
-    warning = join(warnings.within_tasks(groups.sizes), lost)
-    return Estimate(estimate, float(low), float(high), n, count, method, "these tasks", warning)
-
-
-def _unbounded(
-    values: np.ndarray, codes: np.ndarray, lost: str, clustered: bool, confidence: float, target: str
-) -> Estimate:
+def _estimate(values: np.ndarray, codes: np.ndarray, lost: str, design: _Design) -> Estimate:
+    """Estimate a mean of clean values; bounded ones lie from 0 to 1."""
     n, count = len(values), int(codes.max(initial=-1)) + 1
-    within = target == "these tasks"
-    method = "t within tasks" if within else "cluster t" if clustered else "t"
-    target = target if clustered else NEW_VALUES
+    target = design.target if design.clustered else NEW_VALUES
+    described = Estimate(math.nan, math.nan, math.nan, n, count, design.method(count), target)
     if n == 0:
-        return _without_bounds(math.nan, 0, 0, method, target, join(NO_VALUES, lost))
+        return described._replace(warning=join(NO_VALUES, lost))
     groups = by_cluster(values, codes)
-    mean = float(groups.means.mean())
-    if reason := _unrepeated(groups.sizes) if within else _lonely(n, count):
-        return _without_bounds(mean, n, count, method, target, join(reason, lost))
-    if within:
-        variance, freedom = formulas.within_tasks(groups.variances, groups.sizes, 0.0)
-        half = formulas.student(confidence, freedom) * math.sqrt(variance)
-        low, high, warning = mean - half, mean + half, warnings.within_tasks(groups.sizes)
-    else:
-        low, high = formulas.corrected_t(groups.means, confidence)
-        method += ", Hall's correction" if count >= formulas.HALL_FROM else ""
-        warning = warnings.of_mean(groups.means)
+    described = described._replace(estimate=float(values.mean() if design.weights == "runs" else groups.means.mean()))
+    if reason := _unrepeated(groups.sizes) if design.within else _lonely(n, count, design.clustered):
+        return described._replace(warning=join(reason, lost))
+    binary = bool(np.isin(values, (0.0, 1.0)).all())
+    low, high = map(float, design.interval(groups, binary))
     noise = 1e-9 * np.abs(values).max()
-    if high - low <= noise:
-        reason = CLUSTERS_EQUAL if np.ptp(values) > noise and not within else ALL_EQUAL
-        return _without_bounds(mean, n, count, method, target, join(reason, lost))
-    return Estimate(mean, float(low), float(high), n, count, method, target, join(warning, lost))
+    if not design.bounded and high - low <= noise:
+        reason = CLUSTERS_EQUAL if np.ptp(values) > noise and not design.within else ALL_EQUAL
+        return described._replace(warning=join(reason, lost))
+    cautious = design.bounded and not binary and not design.within and np.ptp(groups.means) <= noise
+    warning = CAUTIOUS if cautious else design.warning(groups, binary)
+    return described._replace(low=low, high=high, warning=join(warning, lost))
 
 
-def _lonely(n: int, count: int) -> str:
-    return "" if count > 1 else ONE_VALUE if n == 1 else ONE_CLUSTER
+def _lonely(n: int, count: int, clustered: bool) -> str:
+    return "" if count > 1 else ONE_CLUSTER if clustered or n > 1 else ONE_VALUE
 
 
 def _unrepeated(sizes: np.ndarray) -> str:
@@ -286,7 +287,3 @@ def _unrepeated(sizes: np.ndarray) -> str:
     if repeated == 0:
         return NEVER_REPEATED
     return ONE_REPEATED if repeated == 1 < len(sizes) else ""
-
-
-def _without_bounds(estimate: float, n: int, n_clusters: int, method: str, target: str, reason: str) -> Estimate:
-    return Estimate(estimate, math.nan, math.nan, n, n_clusters, method, target, reason)

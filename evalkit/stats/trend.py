@@ -64,14 +64,15 @@ def trend_test(
     clusters: Iterable[Any] | None = None,
     confidence: float = 0.95,
     *,
+    n_permutations: int = N_PERMUTATIONS,
     rng: np.random.Generator | None = None,
 ) -> Trend:
     """Test for a trend of success rates over an ordered factor.
 
     The p value is that of a permutation test of Σ (score − mean) × rate: with independent trials the exact conditional
     test of Cochran (1954) and Armitage (1955). Trials, or whole clusters, are assigned anew to the levels; where at
-    least half of the clusters span levels, the levels of each cluster are. Each cluster has the same weight. 9,999
-    random assignments and the one seen are used, so that no p value is below 0.0001. The odds ratio is that of a
+    least half of the clusters span levels, the levels of each cluster are. Each cluster has the same weight. Random
+    assignments and the one seen are used: with 9,999 no p value is below 0.0001. The odds ratio is that of a
     logistic fit, its variance that between clusters (docs/statistics.md).
 
     Parameters
@@ -84,6 +85,8 @@ def trend_test(
         One label per row, such as the task.
     confidence : float
         Of the odds ratio's interval and of the steps that `direction` speaks of.
+    n_permutations : int
+        Random assignments.
     rng : numpy.random.Generator, optional
         By default one with seed 0.
 
@@ -109,7 +112,7 @@ def trend_test(
     freedom = _freedom(rows)
     if reason := _hopeless(rows, freedom):
         return Trend(math.nan, math.nan, math.nan, math.nan, total, count, method, "", join(reason, lost))
-    p_value, least = _permutation(rows, np.random.default_rng(0) if rng is None else rng)
+    p_value, least = _permutation(rows, n_permutations, np.random.default_rng(0) if rng is None else rng)
     odds, low, high, separated = _odds_ratio(rows, freedom, confidence)
     low, high = _agreeing(low, high, odds, p_value, 1 - confidence)
     few = NEVER_SMALL.format(least) if least > 1 - confidence else ""
@@ -198,22 +201,22 @@ def _hopeless(rows: Rows, freedom: int) -> str:
     return "too few clusters: need more than one per level" if freedom < 1 else ""
 
 
-def _permutation(rows: Rows, rng: np.random.Generator) -> tuple[float, float]:
+def _permutation(rows: Rows, n_permutations: int, rng: np.random.Generator) -> tuple[float, float]:
     """Return the p value, and the least that these rates and levels could have had."""
     if rows.codes is None:
         centred = rows.scores - rows.scores @ rows.n / rows.n.sum()
         seen = centred @ rows.successes
         sizes, total = rows.n.astype(int), int(rows.successes.sum())
-        drawn = rng.multivariate_hypergeometric(sizes, total, N_PERMUTATIONS) @ centred
+        drawn = rng.multivariate_hypergeometric(sizes, total, n_permutations) @ centred
     else:
-        drawn, seen = _permuted_sums(rows, rng)
+        drawn, seen = _permuted_sums(rows, n_permutations, rng)
     tolerance = 1e-9 * np.abs(drawn).max(initial=abs(seen))
     beyond = int((np.abs(drawn) >= abs(seen) - tolerance).sum())
     farthest = int((np.abs(drawn) >= np.abs(drawn).max(initial=0) - tolerance).sum())
-    return (beyond + 1) / (N_PERMUTATIONS + 1), farthest / N_PERMUTATIONS
+    return (beyond + 1) / (n_permutations + 1), farthest / n_permutations
 
 
-def _permuted_sums(rows: Rows, rng: np.random.Generator) -> tuple[np.ndarray, float]:
+def _permuted_sums(rows: Rows, n_permutations: int, rng: np.random.Generator) -> tuple[np.ndarray, float]:
     """Return Σ (score − mean) × rate for random assignments, and for the one seen."""
     if _spanning(rows):
         groups, scores, rates = rows.codes, rows.scores, rows.rates
@@ -226,8 +229,8 @@ def _permuted_sums(rows: Rows, rng: np.random.Generator) -> tuple[np.ndarray, fl
     groups, scores, rates = np.unique(groups[order], return_inverse=True)[1], scores[order], rates[order]
     centred = scores - (np.bincount(groups, scores) / np.bincount(groups))[groups]
     sums = []
-    for start in range(0, N_PERMUTATIONS, CHUNK):
-        keys = rng.random((min(CHUNK, N_PERMUTATIONS - start), len(groups))) + groups
+    for start in range(0, n_permutations, CHUNK):
+        keys = rng.random((min(CHUNK, n_permutations - start), len(groups))) + groups
         sums.append(rates[np.argsort(keys, axis=1)] @ centred)
     return np.concatenate(sums), float(rates @ centred)
 

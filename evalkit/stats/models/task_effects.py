@@ -11,6 +11,8 @@ from evalkit.stats.pairs.cells import Cells, cells_of
 from evalkit.stats.pairs.structure import components
 
 ONE_TASK = "a single task has no interval"
+MOSTLY = 0.8  # of all tasks
+EXTRAPOLATED = "many tasks not run: taken to differ there from other models as much as on the tasks it ran"
 LINKED_BY_ONE = "a task alone links models: no interval"
 
 _COLUMNS = ["model", "n_tasks", "n_linked", "estimate", "low", "high", "method", "target", "warning"]
@@ -24,8 +26,9 @@ def adjust_for_tasks(
     Least squares with one effect per task and one per model (fixed effects, on the scale of the values), fitted to the
     mean of each model on each task; the estimate is the model's effect plus the mean effect of all tasks. Where all
     models ran all tasks it is the mean over tasks; the difference of two models that ran only shared tasks is the
-    paired one. Its interval leaves out one task at a time (jackknife, t with tasks − 1 degrees of freedom), and for
-    values from 0 to 1 it is Wilson's on the effective n of that variance.
+    paired one. It assumes that two models differ by as much on all tasks, which is wrong close to 0 and 1
+    (docs/coverage.md). Its interval leaves out one task at a time (jackknife, t with tasks − 1 degrees of freedom), and
+    for values from 0 to 1 it is Wilson's on the effective n of that variance.
 
     Parameters
     ----------
@@ -62,7 +65,8 @@ def adjusted(cells: Cells, confidence: float) -> pd.DataFrame:
     if not len(cells.tasks):
         return table.assign(warning="no values")
     estimates, error, reason = _jackknife(np.nan_to_num(cells.means), there.astype(float))
-    lost = [join(reason, cells.lost_of(i)) for i in range(count)]
+    few = there.mean(axis=0) < MOSTLY
+    lost = [join(reason, EXTRAPOLATED if few[i] and not reason else "", cells.lost_of(i)) for i in range(count)]
     table = table.assign(estimate=estimates, warning=lost)
     if not reason:
         low, high = _interval(estimates, error, cells, confidence)

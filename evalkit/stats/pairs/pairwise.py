@@ -164,9 +164,10 @@ def adjusted_by_max_t(
 
 
 def beyond(distance: pd.Series, table: pd.DataFrame) -> np.ndarray:
-    """Return one-sided p values of distances from the centres of intervals, by their t or normal distributions."""
+    """Return one-sided p values of distances from the centres of intervals, by t (with tasks − 1 degrees for normal)."""
+    freedom = table["freedom"].where(np.isfinite(table["freedom"]), table["n_tasks"] - 1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return special.stdtr(np.minimum(table["freedom"], 1e9), -(distance / table["error"]))
+        return special.stdtr(freedom, -(distance / table["error"]))
 
 
 def _pair(cells: Cells, a: int, b: int, target: str, confidence: float) -> tuple:
