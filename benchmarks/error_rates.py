@@ -90,8 +90,8 @@ def families(samples: int, rng: np.random.Generator, names: tuple = tuple(FAMILI
         rates = FAMILIES[name]
         for tasks in (12, 30, 100):
             for runs in (1, 3):
-                count = samples if len(rates) < 20 else samples // 4
-                wrong, found = family_errors(rates, tasks, runs, max(count // 2, 20), rng)
+                count = 2 * samples if len(rates) < 20 else samples // 4
+                wrong, found = family_errors(rates, tasks, runs, max(count, 20), rng)
                 some, several = len(set(rates)) < len(rates), len(set(rates)) > 1
                 rows.append(
                     {
@@ -205,7 +205,7 @@ def trends(samples: int, rng: np.random.Generator, counts: tuple = (6, 9, 12, 15
                 "values in each": ", ".join(map(str, sizes)) + (" at all levels" if spanning else ""),
                 "correlation": "shared ease" if spanning else correlation,
             }
-            number = max(samples // 2, 20)
+            number = max(samples, 20)
             for name, rates in (("errors .5", (0.5,) * 3), ("errors .15", (0.15,) * 3), ("power", (0.8, 0.5, 0.2))):
                 found = trend_errors(count, sizes, correlation, rates, number, rng, spanning)
                 row[name] = percent(found[:, 0].mean())
@@ -225,7 +225,7 @@ def trial_trends(samples: int, rng: np.random.Generator) -> list[dict]:
             row = {"trials at each level": n, "levels": levels}
             for rate in (0.5, 0.15):
                 wrong = []
-                for _ in range(max(samples // 2, 20)):
+                for _ in range(max(samples, 20)):
                     successes = rng.binomial(n, rate, levels)
                     options = {"n_permutations": N_PERMUTATIONS, "rng": rng}
                     wrong.append(trend_test(successes, [n] * levels, range(levels), **options).p_value <= LEVEL)

@@ -69,14 +69,15 @@ def within_tasks(variances: np.ndarray, sizes: np.ndarray, pseudo: float) -> tup
     """Return the variance of the mean of task means over repetitions of the same tasks, and its degrees of freedom.
 
     Tasks with a single run, whose variance is NaN, get the mean variance of the others; the freedom is then the number
-    of the others − 1, else runs − tasks. `pseudo` are the squared deviations of one pseudo-observation.
+    of the others − 1, else runs − tasks. `pseudo` are the squared deviations of one pseudo-observation; 0 adds none.
     """
     repeated, freedom = sizes > 1, int((sizes - 1).sum())
     typical = variances[..., repeated].mean(-1, keepdims=True)
     filled = np.where(repeated, variances, typical)
     count = len(sizes)
     added = freedom * (filled / sizes).sum(-1) + pseudo * (1 / sizes).sum()
-    return added / (freedom + 1) / count**2, freedom if repeated.all() else int(repeated.sum()) - 1
+    variance = added / (freedom + (pseudo > 0)) / count**2
+    return variance, freedom if repeated.all() else int(repeated.sum()) - 1
 
 
 def inflated(

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from statsmodels.regression.linear_model import OLS
+from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
-from statsmodels.stats.weightstats import DescrStatsW
 
+from evalkit.stats import _formulas as formulas
 from evalkit.stats import mean_interval, proportion_interval, rate_interval
 
 COUNTS = st.integers(1, 300).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
@@ -164,26 +164,155 @@ def test_clusters_need_a_label_for_each_value(interval):
 
 
 @given(st.lists(st.integers(0, 1), min_size=2, max_size=80))
-def test_clusters_of_one_value_change_nothing(values):
+def test_clusters_of_one_value_change_nothing_but_the_target(values):
     plain, clustered = rate_interval(values), rate_interval(values, range(len(values)))
-    assert clustered == plain
+    assert clustered == plain._replace(target="new tasks")
+    assert plain.target == "new values"
     mean = mean_interval(values)
     assert mean_interval(values, range(len(values)))[:5] == pytest.approx(mean[:5], nan_ok=True)
 
 
-@given(CLUSTERED)
-def test_a_clustered_rate_is_between_clusters_as_single_values_and_the_plain_interval(rows):
+@given(CLUSTERED, st.sampled_from(["tasks", "runs"]))
+def test_a_clustered_rate_lies_in_its_interval_within_0_and_1(rows, weights):
     values, clusters = zip(*rows, strict=True)
-    found, plain = rate_interval(values, clusters), rate_interval(values)
+    found = rate_interval(values, clusters, weights=weights)
     if found.n_clusters < 2:
         assert math.isnan(found.low)
         return
     assert 0 <= found.low <= found.estimate <= found.high <= 1
-    assert found.high - found.low >= plain.high - plain.low - 1e-12
-    sizes = np.unique(clusters, return_counts=True)[1]
-    if np.ptp(sizes) == 0 and found.estimate in (0, 1):
+    assert found.high - found.low > 0.02
+    if found.estimate in (0, 1) and weights == "tasks":
         count = found.n_clusters
         assert found[1:3] == pytest.approx(proportion_interval(int(found.estimate) * count, count)[1:3])
+
+
+@given(CLUSTERED)
+def test_tasks_weigh_equally_unless_runs_are_asked_for(rows):
+    values, clusters = zip(*rows, strict=True)
+    means = pd.Series(values).groupby(pd.Series(clusters)).mean()
+    for interval in (rate_interval, mean_interval):
+        assert interval(values, clusters).estimate == pytest.approx(means.mean())
+        by_runs = interval(values, clusters, weights="runs")
+        assert by_runs.estimate == pytest.approx(np.mean(values))
+        assert by_runs.n_clusters < 2 or len(values) == len(means) or by_runs.method.endswith("runs weigh")
+
+
+@given(CLUSTERED)
+def test_failures_of_clusters_have_the_mirrored_interval(rows):
+    values, clusters = (np.array(column) for column in zip(*rows, strict=True))
+    for options in ({}, {"weights": "runs"}, {"target": "these tasks"}):
+        found, mirrored = rate_interval(values, clusters, **options), rate_interval(1 - values, clusters, **options)
+        assert (found.low, found.high) == pytest.approx((1 - mirrored.high, 1 - mirrored.low), abs=1e-9, nan_ok=True)
+
+
+def test_the_effective_n_is_that_of_the_variance_between_clusters():
+    # 12 clusters of 4: two thirds of p (1 − p) / 48 are known, the rest of the variance is taken times (t / z)²
+    passed = np.array([0, 4, 1, 3, 2, 2, 4, 0, 1, 3, 4, 4])
+    values, clusters = np.repeat(passed, 4) > np.tile(range(4), 12), np.repeat(range(12), 4)
+    p, variance = passed.mean() / 4, (passed / 4).var(ddof=1) / 12
+    known = 2 / 3 * p * (1 - p) / 48
+    used = known + (variance - known) * (stats.t.ppf(0.975, 11) / stats.norm.ppf(0.975)) ** 2
+    low, high = proportion_confint(p * p * (1 - p) / used, p * (1 - p) / used, method="wilson")
+    found = rate_interval(values, clusters)
+    assert (found.estimate, found.low, found.high) == pytest.approx((p, low, high))
+    assert (found.method, found.target, found.n, found.n_clusters) == ("cluster wilson", "new tasks", 48, 12)
+
+
+@pytest.mark.parametrize(
+    ("values", "clusters", "low", "high"),
+    [
+        ([0] * 6, list("aabbcc"), 0, 0.5615),  # 0 of 3
+        ([1] * 6, list("aabbcc"), 0.4385, 1),
+        ([0.5] * 6, list("aabbcc"), 0.1253, 0.8747),  # as if 1.5 of 3
+        ([0.0, 0, 0], None, 0, 0.5615),
+    ],
+)
+def test_bounded_values_that_are_all_equal_have_bounds(values, clusters, low, high):
+    found = mean_interval(values, clusters, bounds=(0, 1))
+    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-4)
+    assert found.warning
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 6)), min_size=1, max_size=40))
+def test_the_mean_of_bounded_values_lies_in_its_interval_within_the_bounds(rows):
+    values, clusters = zip(*rows, strict=True)
+    for options in ({}, {"weights": "runs"}, {"target": "these tasks"}):
+        found = mean_interval(values, clusters, bounds=(0, 1), **options)
+        if math.isnan(found.low):
+            assert found.warning
+            continue
+        assert 0 <= found.low <= found.estimate + 1e-9
+        assert found.estimate - 1e-9 <= found.high <= 1
+        assert found.high > found.low
+
+
+def test_bounds_of_another_scale_move_the_interval_along():
+    values, clusters = np.random.default_rng(4).random(30), np.arange(30) // 3
+    found = mean_interval(values, clusters, bounds=(0, 1))
+    moved = mean_interval(100 * values - 50, clusters, bounds=(-50, 50))
+    assert (moved.low, moved.high) == pytest.approx((100 * found.low - 50, 100 * found.high - 50))
+    rates = np.random.default_rng(5).integers(0, 2, 30)
+    assert mean_interval(rates, clusters, bounds=(0, 1))[:5] == rate_interval(rates, clusters)[:5]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"bounds": (0, 1)}, "beyond the bounds"),
+        ({"bounds": (1, 0)}, "least and the largest"),
+        ({"target": "all tasks"}, "unknown target 'all tasks'"),
+        ({"weights": "seeds"}, "unknown weights 'seeds'"),
+        ({"target": "these tasks"}, "give clusters"),
+        ({"target": "these tasks", "weights": "runs", "clusters": [1, 2]}, "same weight"),
+    ],
+)
+def test_what_cannot_be_asked_is_misuse(options, message):
+    with pytest.raises(ValueError, match=message):
+        mean_interval([0.5, 1.5], **options)
+
+
+def test_these_tasks_have_the_spread_within_tasks_only():
+    values, tasks = [1, 1, 1, 1, 0, 0, 0, 0, 1, 0, 1, 1], list("aaaabbbbcccc")
+    new, same = rate_interval(values, tasks), rate_interval(values, tasks, target="these tasks")
+    assert new.estimate == same.estimate
+    assert same.high - same.low < new.high - new.low
+    assert (same.method, same.target) == ("wilson within tasks", "these tasks")
+    # squared deviations: 0.75 within c, and a quarter of a pseudo-observation; 9 degrees of freedom
+    variance = (9 * (0.75 / 3) / 4 + 0.25 * 3 / 4) / 10 / 9
+    effective = same.estimate * (1 - same.estimate) / variance / (stats.t.ppf(0.975, 9) / stats.norm.ppf(0.975)) ** 2
+    low, high = proportion_confint(same.estimate * effective, effective, method="wilson")
+    assert (same.low, same.high) == pytest.approx((low, high))
+
+
+@pytest.mark.parametrize(
+    ("values", "tasks", "bounded", "warning"),
+    [
+        ([1, 0, 1], list("abc"), True, "no task was run more than once"),
+        ([1, 0, 1, 1], list("aabc"), True, "one task only was run more than once"),
+        ([1.0, 5, 2], list("abc"), False, "no task was run more than once"),
+        ([3.0, 3, 4, 4], list("aabb"), False, "all values are equal"),
+        ([], [], True, "no values"),
+    ],
+)
+def test_these_tasks_need_repetitions_that_differ(values, tasks, bounded, warning):
+    found = mean_interval(values, tasks, bounds=(0, 1) if bounded else None, target="these tasks")
+    assert math.isnan(found.low)
+    assert found.warning.startswith(warning)
+
+
+def test_tasks_with_a_single_run_are_warned_of():
+    values, tasks = [1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 1], list("aabbccddeef")
+    assert "single run" in rate_interval(values, tasks, target="these tasks").warning
+    assert rate_interval(values[:10], tasks[:10], target="these tasks").warning == ""
+    one = rate_interval([1, 1, 0, 1], list("aaaa"), target="these tasks")
+    assert one.low < 0.75 < one.high
+
+
+def test_runs_that_weigh_in_a_few_large_clusters_are_warned_of():
+    values, tasks = [1, 0] * 10 + [1, 0, 0, 1, 1, 0, 1], ["a"] * 20 + list("bcdefgh")
+    assert "few large clusters" in rate_interval(values, tasks, weights="runs").warning
+    assert rate_interval(values, tasks).warning == ""
+    assert "few large clusters" in mean_interval(np.array(values) * 9.0, tasks, weights="runs").warning
 
 
 @given(CLUSTERED)
@@ -202,24 +331,57 @@ def test_copies_of_the_same_runs_do_not_narrow_a_clustered_rate():
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95])
-def test_a_mean_agrees_with_statsmodels(confidence):
-    values = np.random.default_rng(1).exponential(size=23)
+def test_few_values_have_the_interval_of_student(confidence):
+    values = np.random.default_rng(1).exponential(size=4)
     found = mean_interval(values, confidence=confidence)
-    assert (found.low, found.high) == pytest.approx(DescrStatsW(values).tconfint_mean(alpha=1 - confidence))
+    theirs = stats.ttest_1samp(values, 0).confidence_interval(confidence)
+    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high))
+    assert found.method == "t"
 
 
-def test_a_clustered_mean_agrees_with_the_sandwich_of_statsmodels():
+def test_values_without_skewness_have_the_interval_of_student_too():
+    values = np.array([-3.0, -1, -1, 0, 0, 1, 1, 3])
+    found, theirs = mean_interval(values), stats.ttest_1samp(values, 0).confidence_interval()
+    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=1e-4)
+
+
+def test_skewed_values_have_an_interval_that_reaches_farther_to_their_long_side():
+    values = np.array([0.0, 0, 0, 1, 1, 2, 2, 3, 5, 12])
+    found, mirrored = mean_interval(values), mean_interval(-values)
+    half = stats.t.ppf(0.975, 9) * values.std(ddof=1) / math.sqrt(10)
+    assert found.high - found.estimate > half > found.estimate - found.low
+    assert found.high - found.estimate <= 2 * half
+    assert (mirrored.low, mirrored.high) == pytest.approx((-found.high, -found.low))
+    assert found.method == "t, Hall's correction"
+
+
+@given(st.floats(-3, 3), st.floats(-2, 2).filter(lambda a: abs(a) > 1e-3))
+def test_halls_inverse_undoes_his_transformation(t, slant):
+    found = float(formulas._hall(t, np.array(slant)))
+    back = found + slant * found**2 / 3 + slant**2 * found**3 / 27 + slant / 6
+    assert back == pytest.approx(t, abs=1e-6)
+
+
+def test_a_clustered_mean_is_that_of_the_means_of_clusters():
     rng = np.random.default_rng(2)
     clusters = rng.integers(0, 12, 70)
     values = rng.normal(size=70) + rng.normal(size=12)[clusters]
-    fit = OLS(values, np.ones(70)).fit(
-        cov_type="cluster", cov_kwds={"groups": clusters, "use_correction": False}, use_t=True
-    )
     found = mean_interval(values, clusters)
-    half = fit.conf_int()[0][1] - fit.params[0]
-    assert found.estimate == pytest.approx(fit.params[0])
-    assert found.high - found.estimate == pytest.approx(half * math.sqrt(12 / 11))
-    assert (found.n, found.n_clusters, found.method) == (70, 12, "cluster t")
+    alone = mean_interval(pd.Series(values).groupby(clusters).mean())
+    assert found[:3] == pytest.approx(alone[:3])
+    assert (found.n, found.n_clusters, found.method) == (70, 12, "cluster t, Hall's correction")
+
+
+def test_a_mean_over_runs_has_the_jackknife_variance_of_clusters():
+    rng = np.random.default_rng(3)
+    clusters = np.repeat(range(9), [1, 2, 3, 4, 5, 6, 7, 8, 9])
+    values = rng.normal(size=45) + rng.normal(size=9)[clusters]
+    without = np.array([values[clusters != c].mean() for c in range(9)])
+    shares = np.bincount(clusters) / 45
+    found = mean_interval(values, clusters, weights="runs")
+    variance = ((without - values.mean()) ** 2).sum()
+    half = stats.t.ppf(0.975, 1 / (shares**2).sum() - 1) * math.sqrt(variance)
+    assert (found.low, found.high) == pytest.approx((values.mean() - half, values.mean() + half))
 
 
 @given(

@@ -149,8 +149,7 @@ def pair_rows(cells: Cells, pairs: Pairs, target: str, confidence: float) -> pd.
     rows = [_pair(cells, a, b, target, confidence) for a, b in pairs]
     names = ["model_a", "model_b", "n_tasks", "n_runs", "mean_a", "mean_b", "estimate", *Compared._fields]
     table = pd.DataFrame(rows, columns=[*names, "binary", "spread", "discordant"])
-    texts = ("model_a", "model_b", "method", "warning")
-    return table.astype({name: "str" if name in texts else "float64" for name in table})
+    return table.astype({name: _DTYPES.get(name, "float64") for name in table})
 
 
 def adjusted_by_max_t(
@@ -164,7 +163,7 @@ def adjusted_by_max_t(
 
 
 def beyond(distance: pd.Series, table: pd.DataFrame) -> np.ndarray:
-    """Return one-sided p values of distances from the centres of intervals, by t (with tasks − 1 degrees for normal)."""
+    """Return one-sided p values of distances from the centres of intervals, by t (normal: tasks − 1 degrees)."""
     freedom = table["freedom"].where(np.isfinite(table["freedom"]), table["n_tasks"] - 1)
     with np.errstate(invalid="ignore", divide="ignore"):
         return special.stdtr(freedom, -(distance / table["error"]))

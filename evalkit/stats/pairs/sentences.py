@@ -68,7 +68,7 @@ def _outlook(row: dict, power: float, percent: bool, asked: float) -> str:
     shown, needed, tasks = row["minimal_detectable"], row["tasks_needed"], _tasks(row["n_tasks"])
     same = row["target"] == "these tasks"
     if math.isnan(shown):
-        now = f"Whatever their outcome, {tasks} can't decide it for new tasks; runs of them may for these tasks"
+        now = f"{tasks} can't decide it for new tasks, whatever the outcome (repeated runs may, for these tasks)"
     else:
         units = "these runs" if same else tasks
         now = f"With {power * 100:.0f} % power, {units} show a true difference of {_difference(shown, percent)}"

@@ -86,7 +86,7 @@ def _cycles(better: np.ndarray, worse: np.ndarray, count: int) -> list[list[int]
         cycle.reverse()
         first = cycle.index(min(cycle))
         found.append(cycle[first:] + cycle[:first])
-    return found
+    return sorted(found)
 
 
 def _warning(groups: tuple, unshared: tuple, cycles: tuple) -> str:
