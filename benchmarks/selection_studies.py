@@ -24,7 +24,10 @@ def _frame(outcomes: np.ndarray):
     )
 
 
-def ranking(samples: int, rng: np.random.Generator) -> list[dict]:
+FIELDS = ((20, 12, 0.0), (20, 30, 0.0), (20, 30, 0.1), (20, 100, 0.1), (5, 30, 0.15), (3, 100, 0.1))
+
+
+def ranking(samples: int, rng: np.random.Generator, fields: tuple = FIELDS) -> list[dict]:
     """The first of several models by estimate, and the ranks of all; one run of each of the tasks.
 
     True rates vary around .5 by the spread given. Of the first: coverage of its own interval, of the corrected one, and
@@ -33,16 +36,9 @@ def ranking(samples: int, rng: np.random.Generator) -> list[dict]:
     given, and how often it is the best.
     """
     rows = []
-    for models, tasks, spread in (
-        (20, 12, 0.0),
-        (20, 30, 0.0),
-        (20, 30, 0.1),
-        (20, 100, 0.1),
-        (5, 30, 0.15),
-        (3, 100, 0.1),
-    ):
+    for models, tasks, spread in fields:
         found = []
-        for _ in range(max(samples // 20, 20)):
+        for _ in range(max(samples // 10, 20)):
             rates = np.clip(0.5 + spread * rng.standard_normal(models), 0.03, 0.97)
             outcomes = draw_models(tasks, 1, tuple(rates), 1, rng)[:, 0]
             table = rank_models(_frame(outcomes), "model", "task", "value", n_resamples=500, rng=rng)
@@ -83,7 +79,7 @@ def ranking(samples: int, rng: np.random.Generator) -> list[dict]:
     return rows
 
 
-def mixes(samples: int, rng: np.random.Generator) -> list[dict]:
+def mixes(samples: int, rng: np.random.Generator, adjusting: tuple = (12, 30, 100)) -> list[dict]:
     """Rates standardised by type of task (MOVER), and adjusted for the tasks that a model ran.
 
     Standardised: three types with rates .3, .5 and .7 moved by −.3 to .3, weights .5, .3 and .2. Adjusted: the first of
@@ -104,7 +100,7 @@ def mixes(samples: int, rng: np.random.Generator) -> list[dict]:
             held.append(holds((estimate - below, estimate + above), weights @ rates).mean())
         sizes = ", ".join(map(str, counts))
         rows.append({"estimate": "standardised", "tasks": sizes, "coverage": percent(np.mean(held)), "raw": ""})
-    for tasks in (12, 30, 100):
+    for tasks in adjusting:
         for rates in ((0.3, 0.5, 0.7), (0.1, 0.9)):
             found = [_adjusted_once(tasks, rate, rng) for rate in rates for _ in range(max(samples // 10, 10))]
             held, raw = np.mean(found, axis=0)
@@ -129,7 +125,7 @@ def _adjusted_once(tasks: int, rate: float, rng: np.random.Generator) -> tuple[b
 
 
 def sequences(samples: int, rng: np.random.Generator, n: int = 300) -> list[dict]:
-    """Looked at after each of 300 values: how often the interval misses the truth at any look; and its width.
+    """Looked at after each of n values: how often the interval misses the truth at any look; and its width.
 
     Beside it Wilson's, or t, for a fixed n. The difference is that of two models of the same rate, .2 of the pairs
     differ.
@@ -159,7 +155,7 @@ def sequences(samples: int, rng: np.random.Generator, n: int = 300) -> list[dict
                 "fixed n: at any look from 10": percent(missed_fixed.any(axis=1).mean()),
                 "at the last": percent(missed_fixed[:, -1].mean()),
                 "width after 50": f"{(high - low)[:, 49].mean():.2f}, fixed {(fixed[1] - fixed[0])[:, 49].mean():.2f}",
-                "after 300": f"{(high - low)[:, -1].mean():.2f}, fixed {(fixed[1] - fixed[0])[:, -1].mean():.2f}",
+                f"after {n}": f"{(high - low)[:, -1].mean():.2f}, fixed {(fixed[1] - fixed[0])[:, -1].mean():.2f}",
             }
         )
     return rows

@@ -159,12 +159,13 @@ def trend_by(
     check_confidence(confidence)
     check_columns(frame, by, level, value, clusters)
     rng = np.random.default_rng(0) if rng is None else rng
-    rows = pd.DataFrame({"value": numbers(frame[value]), "level": numbers(frame[level])}, index=frame.index)
+    labels = None if clusters is None else frame[clusters].to_numpy()
+    rows = pd.DataFrame({"value": numbers(frame[value]), "level": numbers(frame[level])})
     if not rows["value"].dropna().isin((0.0, 1.0)).all():
         raise ValueError("a trend of success needs 0/1 outcomes")
     found = []
-    for name, part in rows.groupby(frame[by], observed=True):
-        own = None if clusters is None else frame.loc[part.index, clusters]
+    for name, part in rows.groupby(frame[by].array, observed=True):
+        own = None if labels is None else labels[part.index]
         trials = np.ones(len(part))
         found.append((name, *trend_test(part["value"], trials, part["level"], own, confidence, rng=rng)))
     table = pd.DataFrame(found, columns=[by, *Trend._fields])

@@ -71,7 +71,7 @@ def like_with_like(
     """
     check_choice("kind", kind, ("proportion", "score", "mean"))
     cells = cells_of(frame, model, task, value)
-    known = frame[frame[model].notna() & frame[task].notna()]
+    known = frame[frame[model].notna() & frame[task].notna()].astype({model: "str"})
     raw = estimate_by(known, model, value, task, kind, confidence).rename(columns={model: "model"})
     by_task = adjusted(cells, confidence)
     table = coverage_of(cells)[["model", "n_tasks", "coverage", "n_common"]]

@@ -85,10 +85,10 @@ def rank_models(
         For an unknown column or an impossible confidence.
     """
     check_confidence(confidence)
-    rng = np.random.default_rng(0) if rng is None else rng
     cells = cells_of(frame, model, task, value)
     if pairs is None:
         pairs = compare_all(frame, model, task, value, confidence=confidence, sentences=False, rng=rng)
+    rng = np.random.default_rng(0) if rng is None else rng
     count = len(cells.models)
     better, worse = _decided(pairs, cells.models)
     common = cells.has() if count else np.zeros(0, dtype=bool)
