@@ -86,4 +86,4 @@ def _difference(value: float, percent: bool) -> str:
 
 
 def _show(value: float, percent: bool) -> str:
-    return f"{value * 100:.0f}" if percent else f"{value:.3g}"
+    return f"{value * 100:z.0f}" if percent else f"{value:z.3g}"
