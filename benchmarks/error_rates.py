@@ -31,6 +31,9 @@ FAMILIES = {
 }
 
 
+SAME_TASK_DESIGNS = ((3, 0.5, 0.3, True), (3, 0.2, 0.6, False), (10, 0.5, 0.5, True), (10, 0.9, 0.5, False))
+
+
 def differences(samples: int, rng: np.random.Generator, tasks: tuple = (5, 8, 12, 20, 30, 50, 100, 200)) -> list[dict]:
     """Two models on tasks of shared difficulty: the interval, and how often the test errs where both are equal.
 
@@ -80,7 +83,7 @@ def family_errors(
 
 
 def families(samples: int, rng: np.random.Generator, names: tuple = tuple(FAMILIES)) -> list[dict]:
-    """All pairs of several models, by max-T and by Holm's correction of the same tests (as it was before).
+    """All pairs of several models, by max-T and by Holm's correction of the same tests.
 
     "error": how often any pair of equal models is decided, where 5 % are allowed; "power": the share of pairs of
     unequal models that are decided.
@@ -90,7 +93,7 @@ def families(samples: int, rng: np.random.Generator, names: tuple = tuple(FAMILI
         rates = FAMILIES[name]
         for tasks in (12, 30, 100):
             for runs in (1, 3):
-                count = 2 * samples if len(rates) < 20 else samples // 4
+                count = 2 * samples if len(rates) < 20 else samples
                 wrong, found = family_errors(rates, tasks, runs, max(count, 20), rng)
                 some, several = len(set(rates)) < len(rates), len(set(rates)) > 1
                 rows.append(
@@ -116,7 +119,7 @@ def same_task_pairs(samples: int, rng: np.random.Generator) -> list[dict]:
     rows = []
     for tasks in (5, 12, 30):
         for runs in (2, 4, 8):
-            for models, rate, correlation, equal in ((3, 0.5, 0.3, True), (3, 0.2, 0.6, False), (10, 0.5, 0.5, True)):
+            for models, rate, correlation, equal in SAME_TASK_DESIGNS:
                 held, wrong, count = [], 0, max(samples // 4, 20)
                 sizes = np.full(tasks, runs)
                 for _ in range(count):

@@ -147,6 +147,7 @@ def sequences(samples: int, rng: np.random.Generator, n: int = 300) -> list[dict
             spread = np.sqrt(np.maximum(np.cumsum(values**2, axis=1) / n_so_far - mean**2, 0))
             half = stats.t.ppf(0.975, np.maximum(n_so_far - 1, 1)) * spread / np.sqrt(np.maximum(n_so_far - 1, 1))
             fixed = mean - half, mean + half
+        width, fixed_width = np.nanmean(high - low, axis=0), (fixed[1] - fixed[0]).mean(axis=0)
         missed, missed_fixed = (~holds((low, high), truth))[:, 9:], (~holds(fixed, truth))[:, 9:]
         rows.append(
             {
@@ -154,8 +155,8 @@ def sequences(samples: int, rng: np.random.Generator, n: int = 300) -> list[dict
                 "missed at any look": percent(missed.any(axis=1).mean()),
                 "fixed n: at any look from 10": percent(missed_fixed.any(axis=1).mean()),
                 "at the last": percent(missed_fixed[:, -1].mean()),
-                "width after 50": f"{(high - low)[:, 49].mean():.2f}, fixed {(fixed[1] - fixed[0])[:, 49].mean():.2f}",
-                f"after {n}": f"{(high - low)[:, -1].mean():.2f}, fixed {(fixed[1] - fixed[0])[:, -1].mean():.2f}",
+                "width after 50": f"{width[49]:.2f}, fixed {fixed_width[49]:.2f}",
+                f"after {n}": f"{width[-1]:.2f}, fixed {fixed_width[-1]:.2f}",
             }
         )
     return rows

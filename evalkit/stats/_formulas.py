@@ -8,6 +8,7 @@ from scipy import special
 
 KNOWN_SHARE = 2 / 3  # of the binomial variance, taken as known whatever the clusters show (docs/coverage.md)
 PSEUDO_SPREAD = 0.25  # squared deviations of a pseudo-observation within tasks, in units of the range squared
+PSEUDO_PAIR = 0.5  # the same for tests: those of two runs of a task that end differently
 HALL_FROM = 5  # values from which skewness can be estimated
 HALL_MOST = 2.0  # the corrected half-width, at most this many times that of t
 

@@ -47,7 +47,8 @@ def mean_sequence(
     Returns
     -------
     DataFrame
-        One row per value used: look (its place among all values, from 1), n, estimate (mean so far), low, high.
+        One row per value used: look (its place among all values, from 1), n, estimate (mean so far), low, high. NaN
+        once no candidate is left, which is one of the misses.
 
     Raises
     ------

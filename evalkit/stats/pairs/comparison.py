@@ -179,11 +179,12 @@ def compare_units(differences: np.ndarray, shares: bool, binary: bool, confidenc
 def compare_runs(a: Clusters, b: Clusters, shares: bool, confidence: float) -> Compared | None:
     """Compare two models for repetitions of the same tasks, by Welch's t stratified by task.
 
-    The variance is that within tasks only. None where one of the models has no task with several runs.
+    The variance is that within tasks only; for shares two runs of a task that disagree are added to those of each
+    model. None where one of the models has no task with several runs.
     """
     if not ((a.sizes > 1).any() and (b.sizes > 1).any()):
         return None
-    pseudo = formulas.PSEUDO_SPREAD if shares else 0.0
+    pseudo = formulas.PSEUDO_PAIR if shares else 0.0
     (first, freedom_a), (second, freedom_b) = (formulas.within_tasks(x.variances, x.sizes, pseudo) for x in (a, b))
     freedom = min(freedom_a, freedom_b)
     if freedom < 1:
