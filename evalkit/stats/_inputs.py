@@ -30,11 +30,21 @@ def numbers(values: Iterable[Any]) -> np.ndarray:
 
 
 def labels(clusters: Iterable[Any], n: int) -> np.ndarray:
-    """Return codes 0, 1, ... of n labels in the order of their first values; all missing labels have one code."""
+    """Return the codes of n labels, as `coded` does; all missing labels have one code."""
     series = pd.Series(list(clusters), dtype="object")
     if len(series) != n:
         raise ValueError(f"{n} values, but {len(series)} cluster labels")
-    return pd.factorize(series, use_na_sentinel=False)[0]
+    return coded(series)[0]
+
+
+def coded(labels: pd.Series) -> tuple[np.ndarray, list]:
+    """Return codes 0, 1, ... of labels in the order of their texts, and the labels in this order.
+
+    Random functions give the same figures then, whatever the order of the rows.
+    """
+    codes, found = pd.factorize(labels, use_na_sentinel=False)
+    order = np.array(sorted(range(len(found)), key=lambda i: str(found[i])), dtype=int)
+    return np.argsort(order)[codes], [found[i] for i in order]
 
 
 def clean(values: Iterable[Any], clusters: Iterable[Any] | None) -> tuple[np.ndarray, np.ndarray, str]:

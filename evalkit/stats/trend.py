@@ -161,10 +161,11 @@ def trend_by(
     rng = np.random.default_rng(0) if rng is None else rng
     labels = None if clusters is None else frame[clusters].to_numpy()
     rows = pd.DataFrame({"value": numbers(frame[value]), "level": numbers(frame[level])})
+    rows = rows.replace([math.inf, -math.inf], math.nan)
     if not rows["value"].dropna().isin((0.0, 1.0)).all():
         raise ValueError("a trend of success needs 0/1 outcomes")
     found = []
-    for name, part in rows.groupby(frame[by].array, observed=True):
+    for name, part in rows.groupby(frame[by].reset_index(drop=True), observed=True):
         own = None if labels is None else labels[part.index]
         trials = np.ones(len(part))
         found.append((name, *trend_test(part["value"], trials, part["level"], own, confidence, rng=rng)))

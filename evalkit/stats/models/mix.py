@@ -105,7 +105,7 @@ def standardise(
     table["warning"] = [
         join(w, left_out(int(lost.get(n, 0)), "row")) for n, w in zip(names, table["warning"], strict=True)
     ]
-    table.insert(0, by, names)
+    table.insert(0, by, pd.Series(names, dtype=frame[by].dtype))
     return table
 
 
@@ -134,9 +134,11 @@ def _standardised(
     }
     count = sum(len(group.means) for group in groups.values())
     nan = math.nan
+    if not n:
+        return n, count, nan, nan, nan, method, "new tasks", "no values"
     if missing := [name for name in weights.index if name not in groups]:
         reason = f"no values of {', '.join(map(str, missing))} ({100 * weights[missing].sum():.0f} % of the mix)"
-        return n, count, nan, nan, nan, method, "new tasks", reason if n else "no values"
+        return n, count, nan, nan, nan, method, "new tasks", reason
     used = [(weight, groups[name]) for name, weight in weights.items()]
     estimate = sum(weight * group.means.mean() for weight, group in used)
     if kind == "mean":

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from evalkit.stats._inputs import Clusters, by_cluster, check_columns, left_out, numbers
+from evalkit.stats._inputs import Clusters, by_cluster, check_columns, coded, left_out, numbers
 
 
 class Cells(NamedTuple):
@@ -50,9 +50,8 @@ def cells_of(frame: pd.DataFrame, model: str, task: str, value: str) -> Cells:
     named = frame[frame[model].notna()]
     outcomes = numbers(named[value])
     usable = np.isfinite(outcomes) & named[task].notna().to_numpy()
-    models = sorted(named[model].unique(), key=str)
-    columns = pd.Categorical(named[model], categories=models).codes
-    rows, tasks = pd.factorize(named[task][usable])
+    columns, models = coded(named[model])
+    rows, tasks = coded(named[task][usable])
     shape = (len(tasks), len(models))
     means, sizes, variances = np.full(shape, np.nan), np.zeros(shape, dtype=int), np.full(shape, np.nan)
     if usable.any():
@@ -61,4 +60,4 @@ def cells_of(frame: pd.DataFrame, model: str, task: str, value: str) -> Cells:
         for table, one in zip((sizes, means, variances), found, strict=True):
             table.flat[places] = one
     lost = np.bincount(columns[~usable], minlength=len(models)).tolist()
-    return Cells(models, list(tasks), means, sizes, variances, lost, len(frame) - len(named))
+    return Cells(models, tasks, means, sizes, variances, lost, len(frame) - len(named))
