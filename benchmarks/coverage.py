@@ -1,7 +1,8 @@
 """How often do the intervals of evalkit.stats hold the truth, and how often do its tests err, at the sizes users have?
 
-    python -m benchmarks.coverage --output docs/coverage.md    # a few minutes
-    python -m benchmarks.coverage --quick                      # seconds, to the terminal
+    python -m benchmarks.coverage --output docs/coverage.md    # about an hour and a half
+    python -m benchmarks.coverage --quick                      # minutes, to the terminal
+    python -m benchmarks.coverage --only clusters --only pairs
 
 Coverage of counts of independent trials is exact: summed over all outcomes. The rest is simulated with a fixed seed.
 """
@@ -9,215 +10,196 @@ Coverage of counts of independent trials is exact: summed over all outcomes. The
 import inspect
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 import numpy as np
-from scipy import stats
 from tabulate import tabulate
 
-from benchmarks.error_rates import powers, trends
-from benchmarks.simulate import draw_clusters, draw_pairs, percent
-from evalkit.stats import _doubts as doubts
-from evalkit.stats import _formulas as formulas
-from evalkit.stats import (
-    bootstrap_interval,
-    mcnemar_exact,
-    proportion_interval,
-    sign_flip_test,
-)
+from benchmarks import error_rates, interval_studies, selection_studies
 
 MARK = "<!-- what follows is written by benchmarks/coverage.py -->"
-CONFIDENCE = 0.95
-RATES = np.arange(1, 20) / 20
-FINE = np.linspace(0.001, 0.999, 999)
-SIZES = (5, 10, 15, 20, 30, 50, 100, 200)
-CLUSTERS = (2, 3, 5, 8, 10, 20, 30, 50)
-CORRELATIONS = (0, 0.1, 0.3, 0.6, 0.9)
-SCORES = {
-    "normal": (lambda rng, shape: rng.normal(size=shape), 0.0),
-    "half zeros": (lambda rng, shape: (rng.random(shape) < 0.5) * rng.random(shape), 0.25),
-    "four fifths zeros": (lambda rng, shape: (rng.random(shape) < 0.2) * rng.random(shape), 0.1),
-    "exponential": (lambda rng, shape: rng.exponential(size=shape), 1.0),
-}
+QUICK, FULL = 100, 2_000
 
 
-def exact_coverage(n: int, method: str, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return, for each rate, the probability of holding it, and of missing it without a warning."""
-    rows = [proportion_interval(k, n, method, CONFIDENCE) for k in range(n + 1)]
-    chance = stats.binom.pmf(np.arange(n + 1)[:, None], n, rates)
-    held = np.array([[row.low] for row in rows]) <= rates
-    held &= rates <= np.array([[row.high] for row in rows])
-    silent = np.array([[not row.warning] for row in rows])
-    return (chance * held).sum(0), (chance * (~held & silent)).sum(0)
+class Study(NamedTuple):
+    """A study, and what its promise is judged by.
+
+    Of the rows with at least `least` in column `size` (all, without one) the summary gives the range of `value`.
+    """
+
+    name: str
+    title: str
+    run: Callable[[int, np.random.Generator], list[dict]]
+    promise: str = ""
+    value: Sequence[str] = ()
+    size: str = ""
+    least: int = 12
 
 
-def cluster_coverage(sizes: np.ndarray, correlation: float, rate: float, samples: int, rng) -> tuple[float, ...]:
-    """Return coverage of the clustered rate, its misses without a warning, and coverage of the plain interval."""
-    successes = draw_clusters(sizes, rate, correlation, (samples,), rng)
-    held = _holds(formulas.cluster_wilson(successes, sizes, CONFIDENCE), rate)
-    silent = ~doubts.unmixed(successes, sizes) & (len(sizes) >= doubts.FEW_CLUSTERS)
-    plain = _holds(formulas.wilson(successes.sum(1) / sizes.sum(), sizes.sum(), CONFIDENCE), rate)
-    return held.mean(), (~held & silent).mean(), plain.mean()
-
-
-def proportions(samples: int, rng: np.random.Generator) -> list[dict]:
-    """Wilson and Clopper-Pearson; exact, summed over all outcomes."""
-    rows = []
-    for n in SIZES:
-        for method in ("wilson", "exact"):
-            held, _ = exact_coverage(n, method, RATES)
-            fine, silent = exact_coverage(n, method, FINE)
-            inner = (FINE >= 0.05) & (FINE <= 0.95)
-            worst = FINE[inner][fine[inner].argmin()]
-            rows.append(
-                {
-                    "n": n,
-                    "method": method,
-                    "mean over rates": percent(held.mean()),
-                    "worst, rate .05 to .95": f"{percent(fine[inner].min())} at {worst:.3f}",
-                    "worst at any rate": f"{percent(fine.min())} at {FINE[fine.argmin()]:.3f}",
-                    "worst miss unwarned": percent(silent.max()),
-                }
-            )
-    return rows
-
-
-def clustered(samples: int, rng: np.random.Generator) -> list[dict]:
-    """Wilson on the effective n; beta-binomial samples with correlations of 0, .1, .3, .6 and .9 within clusters."""
-    rows = []
-    for count in CLUSTERS:
-        for size in (1, 2, 4, 10, "1, 2, 3, 6"):
-            sizes = np.resize([1, 2, 3, 6], count) if isinstance(size, str) else np.full(count, size)
-            if not 5 <= sizes.sum() <= 200:
-                continue
-            used = CORRELATIONS if size != 1 else (0,)
-            found = np.array([[cluster_coverage(sizes, c, p, samples, rng) for p in RATES] for c in used])
-            means, plain = found[:, :, 0].mean(1), found[:, :, 2].mean(1)
-            c, p = np.unravel_index(found[:, :, 0].argmin(), found.shape[:2])
-            rows.append(
-                {
-                    "clusters": count,
-                    "values in each": size,
-                    "n": sizes.sum(),
-                    "mean over rates": percent(means.mean()),
-                    "lowest to highest, by correlation": f"{percent(means.min())} to {percent(means.max())}",
-                    "worst": f"{percent(found[c, p, 0])} at rate {RATES[p]:.2f}, correlation {used[c]}",
-                    "worst miss unwarned": percent(found[:, :, 1].max()),
-                    "plain Wilson": f"{percent(plain.min())} to {percent(plain.max())}",
-                }
-            )
-    return rows
-
-
-def means(samples: int, rng: np.random.Generator) -> list[dict]:
-    """Student's t over values, and over clusters of four with half of the variance between clusters."""
-    rows = []
-    for n in SIZES:
-        for name, (draw, mean) in SCORES.items():
-            values, ones = draw(rng, (samples, n)), np.ones(n, dtype=int)
-            between, within = draw(rng, (samples, n, 1)), draw(rng, (samples, n, 4))
-            row = {"n or clusters": n, "scores": name}
-            for kind, totals, sizes in (("t", values, ones), ("cluster t", (between + within).sum(2) / 2, 4 * ones)):
-                low, high = formulas.cluster_t(totals, sizes, CONFIDENCE)
-                exists = high > low  # where all values are equal there is no interval
-                held = _holds((low, high), mean)
-                silent = ~doubts.skewed(totals, sizes) & (n >= doubts.FEW_CLUSTERS)
-                row[kind] = percent(held[exists].mean())
-                row[f"{kind}: miss unwarned"] = percent((~held & exists & silent).mean())
-            rows.append(row)
-    return rows
-
-
-def differences(samples: int, rng: np.random.Generator, sizes: tuple[int, ...] = SIZES) -> list[dict]:
-    """Two models on tasks of shared difficulty: the interval, and how often the test errs where both are equal."""
-    rows = []
-    pairs = [(a, b) for a in (0.05, 0.2, 0.5, 0.8, 0.95) for b in (0.05, 0.2, 0.5, 0.8, 0.95) if a >= b]
-    for n in sizes:
-        for runs in (1, 3):
-            held, errors = [], []
-            for a, b in pairs:
-                outcomes = draw_pairs(n, runs, a, b, samples, rng)
-                held.append(_holds(_paired_interval(outcomes[0] - outcomes[1], runs), a - b).mean())
-                if a == b:
-                    test = mcnemar_exact if runs == 1 else sign_flip_test
-                    few = range(min(samples, 400))
-                    errors.append(np.mean([test(outcomes[0][i], outcomes[1][i]).p_value <= 0.05 for i in few]))
-            worst = pairs[int(np.argmin(held))]
-            rows.append(
-                {
-                    "tasks": n,
-                    "runs of each": runs,
-                    "interval": "Bonett-Price" if runs == 1 else "paired t",
-                    "mean coverage": percent(np.mean(held)),
-                    "worst": f"{percent(min(held))} at rates {worst[0]}, {worst[1]}",
-                    "test": "McNemar exact" if runs == 1 else "sign flips",
-                    "errors of 5 % allowed": f"{percent(np.mean(errors))}, at most {percent(max(errors))}",
-                }
-            )
-    return rows
-
-
-def bootstraps(samples: int, rng: np.random.Generator) -> list[dict]:
-    """BCa, 1000 resamples; exponential values."""
-    rows = []
-    for n in (10, 20, 50, 100):
-        for name, statistic, truth in (("mean", np.mean, 1.0), ("median", np.median, np.log(2))):
-            held = []
-            for _ in range(samples // 10):
-                found = bootstrap_interval(rng.exponential(size=n), statistic, rng=rng, n_resamples=1_000)
-                held.append(found.low <= truth <= found.high)
-            rows.append({"n": n, "statistic": name, "coverage": percent(np.mean(held))})
-    return rows
-
-
-STUDIES: tuple[tuple[str, Callable], ...] = (
-    ("Rates of independent trials", proportions),
-    ("Rates of clusters", clustered),
-    ("Means", means),
-    ("Paired differences", differences),
-    ("Trends", trends),
-    ("Bootstrap", bootstraps),
-    ("Power", powers),
+STUDIES = (
+    Study("trials", "Rates of independent trials", interval_studies.proportions),
+    Study(
+        "clusters",
+        "Rates of clusters, for new tasks",
+        interval_studies.clustered,
+        "93.5 to 96.5 from 12 clusters on",
+        ("lowest to highest, by correlation",),
+        "clusters",
+    ),
+    Study(
+        "same tasks",
+        "Rates of the same tasks, run again",
+        interval_studies.same_tasks,
+        "93.5 to 96.5 from 12 tasks on, or a warning",
+        ("mean over rates",),
+        "tasks",
+    ),
+    Study(
+        "scores",
+        "Means of scores from 0 to 1",
+        interval_studies.scores,
+        "93.5 to 96.5 from 12 clusters on",
+        ("mean over means",),
+        "clusters",
+    ),
+    Study(
+        "means",
+        "Means of values without bounds",
+        interval_studies.means,
+        "93.5 to 96.5 from 12 clusters on, or a warning",
+        ("coverage",),
+        "n or clusters",
+    ),
+    Study(
+        "pass@k",
+        "pass@k and pass^k",
+        interval_studies.pass_k,
+        "93.5 to 96.5 from 12 tasks on",
+        ("pass@k", "pass^k"),
+        "tasks",
+    ),
+    Study(
+        "crafter",
+        "Crafter: the official score over seeds",
+        interval_studies.crafter_seeds,
+        "93 to 97 for 3 to 20 seeds",
+        ("3 seeds", "5 seeds", "10 seeds", "20 seeds"),
+    ),
+    Study("crafter pooled", "Crafter: pooled episodes", interval_studies.crafter_pooled),
+    Study("bootstrap", "Bootstrap", interval_studies.bootstraps),
+    Study(
+        "mixes",
+        "Standardised and adjusted rates",
+        selection_studies.mixes,
+    ),
+    Study(
+        "differences",
+        "Paired differences",
+        error_rates.differences,
+        "93.5 to 96.5 from 12 tasks on",
+        ("mean coverage",),
+        "tasks",
+    ),
+    Study(
+        "pairs",
+        "All pairs of several models",
+        error_rates.families,
+        "errors of at most 5.5",
+        ("error, max-T",),
+    ),
+    Study(
+        "same task pairs",
+        "Models on the same tasks, run again",
+        error_rates.same_task_pairs,
+        "errors of at most 5.5",
+        ("error of 5 % allowed",),
+    ),
+    Study("margins", "Equivalence and non-inferiority", error_rates.margins),
+    Study("ranks", "The first of several models, and ranks", selection_studies.ranking, "at least 95", ("corrected",)),
+    Study(
+        "trends",
+        "Trends",
+        error_rates.trends,
+        "errors of at most 5",
+        ("errors .5", "errors .15"),
+    ),
+    Study(
+        "trial trends",
+        "Trends of trials",
+        error_rates.trial_trends,
+        "errors of at most 5",
+        ("errors 0.5", "errors 0.15"),
+    ),
+    Study(
+        "sequences",
+        "Confidence sequences",
+        selection_studies.sequences,
+        "missed in at most 5, at any look",
+        ("missed at any look",),
+    ),
+    Study("power", "Power", error_rates.powers),
+    Study("plans", "Plans", selection_studies.plans),
 )
 
 
-def _holds(interval: tuple[np.ndarray, np.ndarray], truth: float) -> np.ndarray:
-    return (interval[0] <= truth + 1e-12) & (truth - 1e-12 <= interval[1])
-
-
-def _paired_interval(gaps: np.ndarray, runs: int) -> tuple[np.ndarray, np.ndarray]:
-    """Do what `paired_difference` does, for all samples at once."""
-    cautious = formulas.bonett_price(gaps, CONFIDENCE)
-    if runs == 1:
-        return cautious
-    by_t = formulas.cluster_t(gaps, np.ones(gaps.shape[1], dtype=int), CONFIDENCE)
-    equal = np.ptp(gaps, axis=1) == 0
-    return tuple(np.where(equal, c, t) for c, t in zip(cautious, by_t, strict=True))
+def summary(tables: dict[str, list[dict]]) -> list[dict]:
+    """Return, for each study with a promise, the lowest and highest figure it is judged by."""
+    rows = []
+    for study in STUDIES:
+        if study.name not in tables or not study.promise:
+            continue
+        used = [row for row in tables[study.name] if not study.size or int(row[study.size]) >= study.least]
+        texts = [row[column] for row in used for column in study.value if row[column]]
+        figures = [float(part) for text in texts for part in text.split(" to ")]
+        if figures:
+            rows.append(
+                {
+                    "study": study.title,
+                    "promise, %": study.promise,
+                    "lowest": f"{min(figures):.1f}",
+                    "median": f"{np.median(figures):.1f}",
+                    "highest": f"{max(figures):.1f}",
+                }
+            )
+    return rows
 
 
 @click.command(help=__doc__.splitlines()[0])
-@click.option("--quick", is_flag=True, help="A tenth of the samples.")
+@click.option("--quick", is_flag=True, help=f"{QUICK} samples in place of {FULL:,}.")
 @click.option("--seed", default=0, show_default=True)
+@click.option(
+    "--only", multiple=True, type=click.Choice([study.name for study in STUDIES]), help="A study; by default all."
+)
 @click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path), help=f"A file: all after {MARK} is replaced."
 )
-def main(quick: bool, seed: int, output: Path | None) -> None:
-    """Run all studies and write their tables."""
-    samples, start, parts = 200 if quick else 2_000, time.process_time(), [MARK]
-    for title, study in STUDIES:
-        click.echo(f"{title} ...", err=True)
-        table = tabulate(study(samples, np.random.default_rng(seed)), "keys", "github", disable_numparse=True)
-        parts.append(f"## {title}\n\n{inspect.getdoc(study)}\n\n{table}")
+def main(quick: bool, seed: int, only: tuple[str, ...], output: Path | None) -> None:
+    """Run the studies and write their tables."""
+    samples, start, tables, parts = QUICK if quick else FULL, time.process_time(), {}, []
+    for study in STUDIES:
+        if only and study.name not in only:
+            continue
+        begun = time.process_time()
+        tables[study.name] = study.run(samples, np.random.default_rng(seed))
+        table = tabulate(tables[study.name], "keys", "github", disable_numparse=True)
+        parts.append(f"## {study.title}\n\n{inspect.getdoc(study.run)}\n\n{table}")
+        click.echo(f"{study.name}: {time.process_time() - begun:.0f} s", err=True)
     minutes = (time.process_time() - start) / 60
-    parts.append(
-        f"{samples} samples per rate and correlation (a fifth for the paired tests, a quarter for trends, a tenth for "
-        f"the bootstrap); seed {seed}; {minutes:.1f} minutes of processor time; "
-        f"Python {sys.version.split()[0]}, numpy {version('numpy')}, scipy {version('scipy')}.\n"
+    found = tabulate(summary(tables), "keys", "github", disable_numparse=True)
+    versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "statsmodels"))
+    text = "\n\n".join(
+        [
+            MARK,
+            f"## Promises and what was found\n\n{found}",
+            *parts,
+            f"Up to {samples:,} samples in each cell, fewer where a study says so or a sample takes long; seed {seed}; "
+            f"{minutes:.0f} minutes of processor time; Python {sys.version.split()[0]}, {versions}.\n",
+        ]
     )
-    text = "\n\n".join(parts)
     if output is None:
         click.echo(text)
     else:

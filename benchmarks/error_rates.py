@@ -1,37 +1,238 @@
 """How often the tests of evalkit.stats err, and how often they find what is there: a part of benchmarks/coverage.py."""
 
-import math
-import warnings
+from itertools import combinations
 
 import numpy as np
+import pandas as pd
 from scipy import special, stats
-from statsmodels.genmod.families import Binomial
-from statsmodels.genmod.generalized_linear_model import GLM
 
-from benchmarks.simulate import draw_clusters, percent
-from evalkit.stats import pairs_needed, trend_test
+from benchmarks.simulate import draw_clusters, draw_models, draw_pairs, draw_tasks, percent, spread_of, within_variances
+from evalkit.stats import holm, max_t, pairs_needed, trend_test
+from evalkit.stats._inputs import Clusters
+from evalkit.stats.pairs.comparison import compare_runs, compare_units
+from evalkit.stats.pairs.pairwise import beyond
 
 LEVEL = 0.05
+CONFIDENCE = 1 - LEVEL
 ODDS_RATIO = 0.25  # of the rates .8, .5, .2
+N_FLIPS = 2_000
+N_PERMUTATIONS = 999
+
+# true rates of the models of a family
+FAMILIES = {
+    "3 equal, .5": (0.5,) * 3,
+    "6 equal, .5": (0.5,) * 6,
+    "6 equal, .1": (0.1,) * 6,
+    "10 equal, .3": (0.3,) * 10,
+    "20 equal, .5": (0.5,) * 20,
+    "3 equal, 3 not": (0.5, 0.5, 0.5, 0.9, 0.9, 0.2),
+    "6 from .9 to .2": (0.9, 0.8, 0.7, 0.5, 0.4, 0.2),
+    "20 from .1 to .9": tuple(np.linspace(0.1, 0.9, 20)),
+}
 
 
-def trends(samples: int, rng: np.random.Generator) -> list[dict]:
-    """Three levels, clusters of one level each; beside it the Wald test of a logistic fit with cluster-robust errors.
+SAME_TASK_DESIGNS = ((3, 0.5, 0.3, True), (3, 0.2, 0.6, False), (10, 0.5, 0.5, True), (10, 0.9, 0.5, False))
 
-    Errors where there is no trend (rates .5 and .15), power for rates .8, .5 and .2, and there the coverage of the odds
-    ratio where it has bounds. No answer counts as not found.
+
+def differences(samples: int, rng: np.random.Generator, tasks: tuple = (5, 8, 12, 20, 30, 50, 100, 200)) -> list[dict]:
+    """Two models on tasks of shared difficulty: the interval, and how often the test errs where both are equal.
+
+    The interval excludes 0 exactly where the test rejects it. One run of each: Agresti-Min and McNemar exact; three: t
+    and sign flips. Rates .05, .2, .5, .8 and .95.
     """
     rows = []
-    for count in (6, 9, 15, 30, 60):
-        for size, correlation in ((1, 0), (4, 0), (4, 0.3), (4, 0.7)):
-            row = {"clusters": count, "values in each": size, "correlation": correlation}
+    pairs = [(a, b) for a in (0.05, 0.2, 0.5, 0.8, 0.95) for b in (0.05, 0.2, 0.5, 0.8, 0.95) if a >= b]
+    for n in tasks:
+        for runs in (1, 3):
+            held, errors = [], []
+            for a, b in pairs:
+                left, right = draw_pairs(n, runs, a, b, max(samples // 4, 50), rng)
+                found = [compare_units(gaps, True, runs == 1, CONFIDENCE) for gaps in left - right]
+                held.append(np.mean([one.low <= a - b + 1e-12 and a - b - 1e-12 <= one.high for one in found]))
+                if a == b:
+                    errors.append(np.mean([one.p_value <= LEVEL for one in found]))
+            worst = pairs[int(np.argmin(held))]
+            rows.append(
+                {
+                    "tasks": n,
+                    "runs of each": runs,
+                    "mean coverage": percent(np.mean(held)),
+                    "worst": f"{percent(min(held))} at rates {worst[0]}, {worst[1]}",
+                    "errors of 5 % allowed": f"{percent(np.mean(errors))}, at most {percent(max(errors))}",
+                }
+            )
+    return rows
+
+
+def family_errors(
+    rates: tuple, tasks: int, runs: int, samples: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return, for max-T and Holm, how often an equal pair is decided, and the share of unequal pairs decided."""
+    pairs = list(combinations(range(len(rates)), 2))
+    first, second = np.array(pairs).T
+    null = np.array([rates[a] == rates[b] for a, b in pairs])
+    outcomes = draw_models(tasks, runs, rates, samples, rng)
+    wrong, found = np.zeros(2), np.zeros(2)
+    for sample in range(samples):
+        gaps = (outcomes[first, sample] - outcomes[second, sample]).T
+        p_values = np.array([compare_units(column, True, runs == 1, CONFIDENCE).p_value for column in gaps.T])
+        for i, adjusted in enumerate((np.maximum(max_t(gaps, rng, N_FLIPS), p_values), holm(p_values))):
+            wrong[i] += (adjusted[null] <= LEVEL).any()
+            found[i] += (adjusted[~null] <= LEVEL).mean() if (~null).any() else np.nan
+    return wrong / samples, found / samples
+
+
+def families(samples: int, rng: np.random.Generator, names: tuple = tuple(FAMILIES)) -> list[dict]:
+    """All pairs of several models, by max-T and by Holm's correction of the same tests.
+
+    "error": how often any pair of equal models is decided, where 5 % are allowed; "power": the share of pairs of
+    unequal models that are decided.
+    """
+    rows = []
+    for name in names:
+        rates = FAMILIES[name]
+        for tasks in (12, 30, 100):
+            for runs in (1, 3):
+                count = 2 * samples if len(rates) < 20 else samples
+                wrong, found = family_errors(rates, tasks, runs, max(count, 20), rng)
+                some, several = len(set(rates)) < len(rates), len(set(rates)) > 1
+                rows.append(
+                    {
+                        "models": name,
+                        "tasks": tasks,
+                        "runs": runs,
+                        "error, max-T": percent(wrong[0]) if some else "",
+                        "error, Holm": percent(wrong[1]) if some else "",
+                        "power, max-T": percent(found[0]) if several else "",
+                        "power, Holm": percent(found[1]) if several else "",
+                    }
+                )
+    return rows
+
+
+def same_task_pairs(samples: int, rng: np.random.Generator) -> list[dict]:
+    """Models for repetitions of the same tasks, `target="these tasks"`: coverage, and error with Holm's correction.
+
+    The models have the same mean rate over the tasks; its tasks have equal rates for all ("equal"), or the same rates
+    in another order. Rates of tasks vary by a beta distribution of the given mean and correlation.
+    """
+    rows = []
+    for tasks in (5, 12, 30):
+        for runs in (2, 4, 8):
+            for models, rate, correlation, equal in SAME_TASK_DESIGNS:
+                held, wrong, count = [], 0, max(samples // 4, 20)
+                sizes = np.full(tasks, runs)
+                for _ in range(count):
+                    _, chances = draw_tasks(sizes, rate, correlation, (), rng)
+                    every = [chances if equal else rng.permutation(chances) for _ in range(models)]
+                    drawn = [rng.binomial(sizes, own) for own in every]
+                    sides = [Clusters(sizes, x / sizes, within_variances(x, sizes)) for x in drawn]
+                    found = [compare_runs(a, b, True, CONFIDENCE) for a, b in combinations(sides, 2)]
+                    held += [one.low <= 0 <= one.high for one in found]
+                    wrong += (holm([one.p_value for one in found]) <= LEVEL).any()
+                rows.append(
+                    {
+                        "tasks": tasks,
+                        "runs of each": runs,
+                        "models": models,
+                        "rate, correlation": f"{rate}, {correlation}{', equal' if equal else ''}",
+                        "coverage": percent(np.mean(held)),
+                        "error of 5 % allowed": percent(wrong / count),
+                    }
+                )
+    return rows
+
+
+def margins(samples: int, rng: np.random.Generator) -> list[dict]:
+    """Equivalence and non-inferiority for a margin of .1: error at a true difference of .1, power at 0.
+
+    One pair; two one-sided tests for equivalence, one for non-inferiority, at 5 %.
+    """
+    rows = []
+    for n in (30, 100, 300):
+        for runs in (1, 3):
+            row = {"tasks": n, "runs of each": runs}
+            for name, gap in (("error", 0.1), ("power", 0.0)):
+                shares = []
+                for rate in (0.3, 0.5, 0.8):
+                    left, right = draw_pairs(n, runs, rate, rate + gap, max(samples // 2, 50), rng)
+                    found = pd.DataFrame([compare_units(gaps, True, runs == 1, CONFIDENCE) for gaps in left - right])
+                    found["n_tasks"] = n
+                    within = beyond(0.1 - found["centre"].abs(), found) <= LEVEL
+                    not_worse = beyond(0.1 + found["centre"], found) <= LEVEL
+                    shares.append((within.mean(), not_worse.mean()))
+                equivalent, not_worse = np.array(shares).T
+                row[f"equivalent: {name}"] = spread_of(equivalent)
+                row[f"not worse: {name}"] = spread_of(not_worse)
+            rows.append(row)
+    return rows
+
+
+def trend_errors(
+    count: int, sizes: tuple, correlation: float, rates: tuple, samples: int, rng, spanning: bool = False
+) -> np.ndarray:
+    """Return, for each sample, whether a trend is found, and whether the odds ratio is held (NaN: no bounds)."""
+    found = []
+    for _ in range(samples):
+        if spanning:  # each cluster at all levels, its ease the same at each
+            codes, scores = np.repeat(np.arange(count), len(rates)), np.tile(np.arange(len(rates)), count)
+            ease = rng.normal(0, 3 * correlation, count)[codes]
+            chances = special.expit(special.logit(np.array(rates)[scores]) + ease)
+            of = np.full(len(codes), sizes[0])
+            successes = rng.binomial(of, chances)
+        else:
+            codes, scores = np.arange(count), np.resize(np.arange(len(rates)), count)
+            of = rng.permutation(np.resize(sizes, count))
+            drawn = [draw_clusters(of[[i]], rates[s], correlation, (), rng)[0] for i, s in enumerate(scores)]
+            successes = np.array(drawn)
+        result = trend_test(successes, of, scores, codes, n_permutations=N_PERMUTATIONS, rng=rng)
+        truth = 1.0 if len(set(rates)) == 1 else ODDS_RATIO
+        held = result.low <= truth <= result.high if np.isfinite(result.low) else np.nan
+        found.append((result.p_value <= LEVEL, held, result.direction == "falls"))
+    return np.array(found, dtype=float)
+
+
+def trends(samples: int, rng: np.random.Generator, counts: tuple = (6, 9, 12, 15, 30, 60)) -> list[dict]:
+    """Three levels: errors where there is no trend (rates .5 and .15), power for rates .8, .5 and .2.
+
+    Each cluster has one level, or ("all levels") runs at each. "falls": how often it is said that success falls with
+    every step where it falls with the second only (rates .8, .8 and .2). The odds ratio is covered where it has bounds.
+    No answer counts as not found.
+    """
+    rows = []
+    for count in counts:
+        designs = (((1,), 0, False), ((4,), 0, False), ((4,), 0.6, False), ((1, 4, 20), 0.3, False), ((2,), 0.5, True))
+        for sizes, correlation, spanning in designs:
+            row = {
+                "clusters": count,
+                "values in each": ", ".join(map(str, sizes)) + (" at all levels" if spanning else ""),
+                "correlation": "shared ease" if spanning else correlation,
+            }
+            number = max(samples, 20)
             for name, rates in (("errors .5", (0.5,) * 3), ("errors .15", (0.15,) * 3), ("power", (0.8, 0.5, 0.2))):
-                found = [_trend(count, size, correlation, rates, rng) for _ in range(samples // 4)]
-                for test, p_values in zip((name, f"Wald {name}"), np.array(found)[:, :2].T, strict=True):
-                    row[test] = percent((p_values <= LEVEL).mean())
-            held = np.array(found)[:, 2]
-            row["odds ratio covered"] = percent(np.nanmean(held))
-            row["has bounds"] = percent(np.isfinite(held).mean())
+                found = trend_errors(count, sizes, correlation, rates, number, rng, spanning)
+                row[name] = percent(found[:, 0].mean())
+            covered = found[np.isfinite(found[:, 1]), 1]
+            row["odds ratio covered"] = percent(covered.mean()) if len(covered) and not spanning else ""
+            flat = trend_errors(count, sizes, correlation, (0.8, 0.8, 0.2), max(samples // 4, 20), rng, spanning)
+            row["falls, wrongly"] = percent(flat[:, 2].mean())
+            rows.append(row)
+    return rows
+
+
+def trial_trends(samples: int, rng: np.random.Generator) -> list[dict]:
+    """Independent trials at three or five levels, without clusters: errors where there is no trend."""
+    rows = []
+    for n in (2, 4, 8, 20):
+        for levels in (3, 5):
+            row = {"trials at each level": n, "levels": levels}
+            for rate in (0.5, 0.15):
+                wrong = []
+                for _ in range(max(samples, 20)):
+                    successes = rng.binomial(n, rate, levels)
+                    options = {"n_permutations": N_PERMUTATIONS, "rng": rng}
+                    wrong.append(trend_test(successes, [n] * levels, range(levels), **options).p_value <= LEVEL)
+                row[f"errors {rate}"] = percent(np.mean(wrong))
             rows.append(row)
     return rows
 
@@ -48,32 +249,17 @@ def powers(samples: int, rng: np.random.Generator) -> list[dict]:
                 {
                     "comparisons": comparisons,
                     "only A, only B solves": f"{only_a}, {only_b}",
-                    "tasks by t": by_t,
-                    "their power": percent(_mcnemar_power(int(by_t), only_a, only_b, LEVEL / comparisons)),
-                    "tasks, binary=True": binary,
-                    "power": percent(_mcnemar_power(int(binary), only_a, only_b, LEVEL / comparisons)),
+                    "tasks by t": f"{by_t:.0f}",
+                    "their power": percent(mcnemar_power(int(by_t), only_a, only_b, LEVEL / comparisons)),
+                    "tasks, binary=True": f"{binary:.0f}",
+                    "power": percent(mcnemar_power(int(binary), only_a, only_b, LEVEL / comparisons)),
                 }
             )
     return rows
 
 
-def _trend(count: int, size: int, correlation: float, rates: tuple, rng: np.random.Generator) -> tuple[float, ...]:
-    """Return the p values of `trend_test` and of the Wald test, and whether the odds ratio is held (NaN: no bounds)."""
-    scores, sizes = np.resize([0, 1, 2], count), np.full(count, size)
-    successes = np.array([draw_clusters(sizes[:1], rates[s], correlation, (), rng)[0] for s in scores])
-    found = trend_test(successes, sizes, scores, np.arange(count))
-    if math.isnan(found.low):
-        return found.p_value, math.nan, math.nan
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        design = np.column_stack([np.ones(count), scores])
-        model = GLM(np.column_stack([successes, sizes - successes]), design, family=Binomial())
-        fit = model.fit(cov_type="cluster", cov_kwds={"groups": np.arange(count)})
-    wald = 2 * special.stdtr(count - 1, -abs(fit.params[1] / fit.bse[1]))
-    return found.p_value, wald, float(found.low <= ODDS_RATIO <= found.high)
-
-
-def _mcnemar_power(n: int, only_a: float, only_b: float, level: float) -> float:
+def mcnemar_power(n: int, only_a: float, only_b: float, level: float) -> float:
+    """Return the power of McNemar's exact test on n tasks."""
     total, share = 0.0, only_a + only_b
     for differing in range(n + 1):
         wins = np.arange(differing + 1)

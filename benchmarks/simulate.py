@@ -1,27 +1,122 @@
 """Samples with a known truth, for the studies of coverage and error rates."""
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy import special, stats
+
+RATES = np.arange(1, 20) / 20
+CORRELATIONS = (0, 0.1, 0.3, 0.6, 0.9)
+
+Draw = Callable[[np.random.Generator, float, tuple], np.ndarray]
 
 
 def draw_clusters(sizes: np.ndarray, rate: float, correlation: float, shape: tuple, rng: np.random.Generator):
     """Return successes per cluster, shape (*shape, C): beta-binomial with the given correlation within clusters."""
+    return draw_tasks(sizes, rate, correlation, shape, rng)[0]
+
+
+def draw_tasks(sizes: np.ndarray, rate: float, correlation: float, shape: tuple, rng: np.random.Generator):
+    """Return successes per cluster, and the rates of the clusters, both of shape (*shape, C)."""
     spread = (1 - correlation) / correlation if correlation else 0
     size = (*shape, len(sizes))
     rates = rng.beta(rate * spread, (1 - rate) * spread, size) if correlation else np.full(size, rate)
-    return rng.binomial(sizes, rates)
+    return rng.binomial(sizes, rates), rates
+
+
+def within_variances(successes: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return the variance of the 0/1 values of each cluster; NaN for a single one."""
+    means = successes / sizes
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(sizes > 1, means * (1 - means) * sizes / (sizes - 1), np.nan)
 
 
 def draw_pairs(n: int, runs: int, a: float, b: float, samples: int, rng: np.random.Generator) -> list[np.ndarray]:
     """Return mean outcomes of two models on n tasks whose difficulties correlate by .7."""
-    base = rng.standard_normal((samples, n))
-    out = []
-    for rate in (a, b):
+    return list(draw_models(n, runs, (a, b), samples, rng))
+
+
+def draw_models(
+    n: int, runs: int, rates: tuple, samples: int, rng: np.random.Generator, ease: np.ndarray | None = None
+) -> np.ndarray:
+    """Return mean outcomes of models on n tasks whose difficulties correlate by .7: shape (models, samples, n).
+
+    `ease` is how easy the tasks are, standard normal; by default drawn.
+    """
+    base, out = rng.standard_normal((samples, n)) if ease is None else ease, []
+    for rate in rates:
         level = special.ndtr(np.sqrt(0.7) * base + np.sqrt(0.3) * rng.standard_normal((samples, n)))
         out.append(rng.binomial(runs, stats.beta.ppf(level, rate * 7 / 3, (1 - rate) * 7 / 3)) / runs)
-    return out
+    return np.array(out)
+
+
+def sizes_of(name: str, count: int) -> np.ndarray:
+    """Return the sizes of `count` clusters by the name of their pattern."""
+    if name == "20, 1, ..., 1":
+        return np.array([20] + [1] * (count - 1))
+    pattern = [2**i for i in range(6)] if name == "1, 2, 4, ..., 32" else [int(part) for part in name.split(",")]
+    return np.resize(pattern, count)
+
+
+def _beta(spread: float) -> Draw:
+    return lambda rng, mean, shape: rng.beta(mean * spread, (1 - mean) * spread, shape)
+
+
+def _zeros_and_uniform(rng: np.random.Generator, mean: float, shape: tuple) -> np.ndarray:
+    if mean > 0.5:
+        return 1 - _zeros_and_uniform(rng, 1 - mean, shape)
+    return (rng.random(shape) < 2 * mean) * rng.random(shape)
+
+
+def _zeros_and_high(rng: np.random.Generator, mean: float, shape: tuple) -> np.ndarray:
+    if mean > 0.8:
+        return 1 - _zeros_and_high(rng, 1 - mean, shape)
+    return (rng.random(shape) < mean / 0.8) * rng.beta(8, 2, shape)
+
+
+# scores from 0 to 1, given their mean
+SCORES: dict[str, Draw] = {
+    "skewed": _beta(2),
+    "narrow": _beta(10),
+    "zeros and uniform": _zeros_and_uniform,
+    "zeros and high": _zeros_and_high,
+}
+# values without bounds: how they are drawn, and their mean
+VALUES = {
+    "normal": (lambda rng, shape: rng.normal(size=shape), 0.0),
+    "exponential": (lambda rng, shape: rng.exponential(size=shape), 1.0),
+    "counts, half of them 0": (lambda rng, shape: rng.poisson(rng.gamma(0.5, 4.0, shape)).astype(float), 2.0),
+    "log-normal, skewness 1.75": (lambda rng, shape: np.exp(0.5 * rng.normal(size=shape)), np.exp(0.125)),
+    "log-normal, skewness 6.2": (lambda rng, shape: np.exp(rng.normal(size=shape)), np.exp(0.5)),
+}
+# success rates of the 22 achievements of Crafter, made up: a strong, a middling and a weak player
+PLAYERS = {
+    "strong": np.array([0.95] * 6 + [0.8] * 4 + [0.4] * 3 + [0.1] * 3 + [0.02] * 3 + [0.0] * 3),
+    "middling": np.linspace(0.02, 0.98, 22),
+    "weak": np.array([0.9, 0.8, 0.6, 0.7, 0.3, 0.2, 0.1, 0.05, 0.01, 0.01] + [0.0] * 12),
+}
+
+
+def crafter_score(rates: np.ndarray) -> np.ndarray:
+    """Return exp(mean ln(1 + percentage)) − 1 over the last axis."""
+    return np.expm1(np.log1p(100 * rates).mean(-1))
+
+
+def shift_rates(rates: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    """Return rates moved on the logistic scale; 0 stays about 0."""
+    return special.expit(special.logit(np.clip(rates, 1e-4, 1 - 1e-4)) + shift)
+
+
+def holds(interval: tuple[np.ndarray, np.ndarray], truth: np.ndarray | float) -> np.ndarray:
+    """Return whether intervals hold the truth."""
+    return (interval[0] <= truth + 1e-12) & (truth - 1e-12 <= interval[1])
 
 
 def percent(share: float) -> str:
     """Write a share as a percentage with one decimal."""
     return f"{100 * share:.1f}"
+
+
+def spread_of(shares: np.ndarray) -> str:
+    """Write the lowest and highest share as percentages."""
+    return f"{percent(np.min(shares))} to {percent(np.max(shares))}"

@@ -6,13 +6,19 @@
 import numpy as np
 from scipy import special
 
+KNOWN_SHARE = 2 / 3  # of the binomial variance, taken as known whatever the clusters show (docs/coverage.md)
+PSEUDO_SPREAD = 0.25  # squared deviations of a pseudo-observation within tasks, in units of the range squared
+PSEUDO_PAIR = 0.5  # the same for tests: those of two runs of a task that end differently
+HALL_FROM = 5  # values from which skewness can be estimated
+HALL_MOST = 2.0  # the corrected half-width, at most this many times that of t
+
 
 def normal(confidence: float) -> float:
     """Return the two-sided quantile of the normal distribution."""
     return float(special.ndtri((1 + confidence) / 2))
 
 
-def student(confidence: float, freedom: int) -> float:
+def student(confidence: float, freedom: float) -> float:
     """Return the two-sided quantile of Student's t."""
     return float(special.stdtrit(freedom, (1 + confidence) / 2))
 
@@ -33,52 +39,151 @@ def clopper_pearson(successes: np.ndarray, n: int, confidence: float) -> tuple[n
     return np.where(successes == 0, 0.0, low), np.where(successes == n, 1.0, high)
 
 
-def cluster_variance(totals: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return the variance of a mean from the total of each of C >= 2 clusters.
-
-    That of a ratio (Cochran 1977, chapter 2; also the sandwich of a regression on a constant) times C / (C − 1).
-    """
-    n, count = sizes.sum(), sizes.shape[-1]
-    residuals = totals - (totals.sum(-1) / n)[..., None] * sizes
-    return count / (count - 1) * (residuals**2).sum(-1) / n**2
-
-
-def cluster_wilson(successes: np.ndarray, sizes: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return Wilson's interval on the effective n, from the successes of each of C >= 2 clusters.
-
-    The effective n is n / design effect = rate (1 − rate) / variance, times (z / t)² for the C − 1 degrees of freedom
-    of that variance (Korn and Graubard 1998). It is kept between its values for a correlation of 1 and of 0 within
-    clusters: n² / sum of squared sizes (Kish 1965; C for equal sizes), and n. Where all outcomes are equal nothing is
-    known of the correlation, and it is taken as 1.
-    """
-    n = sizes.sum()
-    rate = successes.sum(-1) / n
-    shrink = (normal(confidence) / student(confidence, sizes.shape[-1] - 1)) ** 2
-    fewest = n**2 / (sizes**2).sum()
+def skewness(values: np.ndarray) -> np.ndarray:
+    """Return the skewness of the values; 0 where they don't differ."""
+    centred = values - values.mean(-1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
-        effective = np.clip(rate * (1 - rate) / cluster_variance(successes, sizes) * shrink, fewest, n)
-    return wilson(rate, np.where((rate == 0) | (rate == 1), fewest, effective), confidence)
+        found = (centred**3).mean(-1) / (centred**2).mean(-1) ** 1.5
+    return np.where(np.isfinite(found), found, 0.0)
 
 
-def cluster_t(totals: np.ndarray, sizes: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the interval of a mean by t with C − 1 degrees of freedom, from the total of each of C >= 2 clusters."""
-    mean = totals.sum(-1) / sizes.sum()
-    half = student(confidence, sizes.shape[-1] - 1) * np.sqrt(cluster_variance(totals, sizes))
+def variance_of_mean(means: np.ndarray) -> np.ndarray:
+    """Return the variance of the mean of C >= 2 independent values, such as the means of clusters of any sizes.
+
+    It is unbiased also where their variances differ, as they do for clusters of different sizes.
+    """
+    return means.var(-1, ddof=1) / means.shape[-1]
+
+
+def run_weighted(means: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return the mean over runs, its variance, and the effective number of clusters (Kish 1965).
+
+    The variance is that of the jackknife of clusters (Bell and McCaffrey 2002 call it CR3).
+    """
+    shares = sizes / sizes.sum()
+    mean = means @ shares
+    variance = ((shares * (means - mean[..., None]) / (1 - shares)) ** 2).sum(-1)
+    return mean, variance, float(1 / (shares**2).sum())
+
+
+def within_tasks(variances: np.ndarray, sizes: np.ndarray, pseudo: float) -> tuple[np.ndarray, int]:
+    """Return the variance of the mean of task means over repetitions of the same tasks, and its degrees of freedom.
+
+    Tasks with a single run, whose variance is NaN, get the mean variance of the others; the freedom is then the number
+    of the others − 1, else runs − tasks. `pseudo` are the squared deviations of one pseudo-observation; 0 adds none.
+    """
+    repeated, freedom = sizes > 1, int((sizes - 1).sum())
+    typical = variances[..., repeated].mean(-1, keepdims=True)
+    filled = np.where(repeated, variances, typical)
+    count = len(sizes)
+    added = freedom * (filled / sizes).sum(-1) + pseudo * (1 / sizes).sum()
+    variance = added / (freedom + (pseudo > 0)) / count**2
+    return variance, freedom if repeated.all() else int(repeated.sum()) - 1
+
+
+def inflated(
+    variance: np.ndarray, known: np.ndarray, skew: np.ndarray, freedom: float, count: float, confidence: float
+):
+    """Return the variance to be used with normal quantiles.
+
+    What exceeds the known part is multiplied by (t / z)² for its degrees of freedom (Korn and Graubard 1998), and by
+    1 + 2 skewness² / count for its correlation with the mean (docs/coverage.md).
+    """
+    factor = (student(confidence, freedom) / normal(confidence)) ** 2 * (1 + 2 * skew**2 / count)
+    return known + np.maximum(variance - known, 0) * factor
+
+
+def effective_wilson(
+    rate: np.ndarray, variance: np.ndarray, fewest: float, when_equal: float, confidence: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return Wilson's interval on the effective n = rate (1 − rate) / variance, which is at least `fewest`.
+
+    Where all values are 0 or all 1, or there is no variance, the effective n is `when_equal`.
+    """
+    spread = rate * (1 - rate)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        effective = np.maximum(spread / variance, fewest)
+    equal = (spread < 1e-12) | (variance < 1e-15)
+    return wilson(rate, np.where(equal, when_equal, effective), confidence)
+
+
+def bounded(means: np.ndarray, sizes: np.ndarray, confidence: float, binary: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the interval of the mean of C >= 2 cluster means of values from 0 to 1, each cluster of the same weight.
+
+    Wilson on the effective n, which is at least C. For 0/1 values two thirds of the variance of as many independent
+    trials are taken as known. Where nothing varies, the effective n is C, as if the runs of a cluster always agreed.
+    """
+    count, rate = len(sizes), means.mean(-1)
+    known = KNOWN_SHARE * rate * (1 - rate) * (1 / sizes).sum() / count**2 if binary else 0.0
+    skew = 0.0 if binary else skewness(means)
+    variance = inflated(variance_of_mean(means), known, skew, count - 1, count, confidence)
+    return effective_wilson(rate, variance, count, count, confidence)
+
+
+def bounded_runs(means: np.ndarray, sizes: np.ndarray, confidence: float, binary: bool):
+    """Return the interval of the mean over runs of values from 0 to 1, in C >= 2 clusters; see `bounded`."""
+    rate, variance, count = run_weighted(means, sizes)
+    known = KNOWN_SHARE * rate * (1 - rate) / sizes.sum() if binary else 0.0
+    skew = 0.0 if binary else skewness(means)
+    variance = inflated(variance, known, skew, max(count - 1, 1), count, confidence)
+    return effective_wilson(rate, variance, count, count, confidence)
+
+
+def bounded_within(means: np.ndarray, variances: np.ndarray, sizes: np.ndarray, confidence: float):
+    """Return the interval of the mean of task means of values from 0 to 1 for repetitions of these tasks."""
+    rate, count = means.mean(-1), len(sizes)
+    variance, freedom = within_tasks(variances, sizes, PSEUDO_SPREAD)
+    variance = variance * (student(confidence, freedom) / normal(confidence)) ** 2
+    return effective_wilson(rate, variance, count, count**2 / (1 / sizes).sum(), confidence)
+
+
+def mean_over_runs(means: np.ndarray, sizes: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the interval of the mean over runs, in C >= 2 clusters, by t with effective clusters − 1 degrees."""
+    mean, variance, count = run_weighted(means, sizes)
+    half = student(confidence, max(count - 1, 1)) * np.sqrt(variance)
     return mean - half, mean + half
 
 
-def bonett_price(differences: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the interval of the difference of two paired proportions (Bonett and Price 2012).
+def mean_within(means: np.ndarray, variances: np.ndarray, sizes: np.ndarray, confidence: float):
+    """Return the interval of the mean of task means for repetitions of these tasks, by t."""
+    variance, freedom = within_tasks(variances, sizes, 0.0)
+    half = student(confidence, freedom) * np.sqrt(variance)
+    return means.mean(-1) - half, means.mean(-1) + half
 
-    The Wald interval after one pair won and one pair lost are added to the pairs (differences −1, 0 or 1).
+
+def corrected_t(means: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the interval of a mean by t with C − 1 degrees of freedom, and from 5 values on Hall's correction.
+
+    Hall (1992) transforms t by a cubic that removes its skewness; each half-width is kept to at most twice that of t.
     """
-    mean, deviation = adjusted_moments(differences)
-    half = normal(confidence) * deviation / np.sqrt(differences.shape[-1] + 2)
+    count = means.shape[-1]
+    mean, error, quantile = means.mean(-1), np.sqrt(variance_of_mean(means)), student(confidence, count - 1)
+    if count < HALL_FROM:
+        return mean - quantile * error, mean + quantile * error
+    slant = skewness(means) / np.sqrt(count)
+    below, above = -_hall(-quantile, slant), _hall(quantile, slant)
+    most = HALL_MOST * quantile
+    return mean - np.clip(above, 0, most) * error, mean + np.clip(below, 0, most) * error
+
+
+def _hall(t: float, slant: np.ndarray) -> np.ndarray:
+    """Return what Hall's transformation maps to t: T + a T² / 3 + a² T³ / 27 + a / 6 = t, with a the slant."""
+    safe = np.where(np.abs(slant) < 1e-6, 1e-6, slant)
+    return 3 / safe * (np.cbrt(1 + safe * (t - safe / 6)) - 1)
+
+
+def agresti_min(differences: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the interval of the difference of two paired proportions (Agresti and Min 2005).
+
+    Wald's interval after half a pair is added to each of the four kinds of pairs (differences −1, 0 or 1).
+    """
+    mean, error = agresti_min_moments(differences)
+    half = normal(confidence) * error
     return np.maximum(mean - half, -1.0), np.minimum(mean + half, 1.0)
 
 
-def adjusted_moments(differences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and standard deviation of differences after −1 and 1 are added to them."""
+def agresti_min_moments(differences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean of differences and its standard error after half a pair is added to each kind of pairs."""
     n = differences.shape[-1] + 2
     mean = differences.sum(-1) / n
-    return mean, np.sqrt(((differences**2).sum(-1) + 2) / n - mean**2)
+    return mean, np.sqrt((((differences**2).sum(-1) + 1) / n - mean**2) / n)

@@ -1,10 +1,18 @@
 """What users hand in, made into clean arrays."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+
+
+class Clusters(NamedTuple):
+    """What is known of each cluster: its size, mean, and variance (NaN for a single value)."""
+
+    sizes: np.ndarray
+    means: np.ndarray
+    variances: np.ndarray
 
 
 def check_confidence(confidence: float) -> None:
@@ -22,11 +30,21 @@ def numbers(values: Iterable[Any]) -> np.ndarray:
 
 
 def labels(clusters: Iterable[Any], n: int) -> np.ndarray:
-    """Return codes 0, 1, ... of n labels in the order of their first values; all missing labels have one code."""
+    """Return the codes of n labels, as `coded` does; all missing labels have one code."""
     series = pd.Series(list(clusters), dtype="object")
     if len(series) != n:
         raise ValueError(f"{n} values, but {len(series)} cluster labels")
-    return pd.factorize(series, use_na_sentinel=False)[0]
+    return coded(series)[0]
+
+
+def coded(labels: pd.Series) -> tuple[np.ndarray, list]:
+    """Return codes 0, 1, ... of labels in the order of their texts, and the labels in this order.
+
+    Random functions give the same figures then, whatever the order of the rows.
+    """
+    codes, found = pd.factorize(labels, use_na_sentinel=False)
+    order = np.array(sorted(range(len(found)), key=lambda i: str(found[i])), dtype=int)
+    return np.argsort(order)[codes], [found[i] for i in order]
 
 
 def clean(values: Iterable[Any], clusters: Iterable[Any] | None) -> tuple[np.ndarray, np.ndarray, str]:
@@ -39,6 +57,27 @@ def clean(values: Iterable[Any], clusters: Iterable[Any] | None) -> tuple[np.nda
     codes = np.arange(len(values)) if clusters is None else labels(clusters, len(values))
     codes = np.unique(codes[kept], return_inverse=True)[1]
     return values[kept], codes, left_out(len(values) - int(kept.sum()), "value")
+
+
+def by_cluster(values: np.ndarray, codes: np.ndarray) -> Clusters:
+    """Return sizes, means and variances of the clusters 0, 1, ... of values."""
+    sizes = np.bincount(codes)
+    means = np.bincount(codes, weights=values) / sizes
+    squares = np.bincount(codes, weights=(values - means[codes]) ** 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return Clusters(sizes, means, np.where(sizes > 1, squares / (sizes - 1), np.nan))
+
+
+def check_columns(frame: pd.DataFrame, *names: str | None) -> None:
+    """Raise ValueError for columns that a frame does not have; None is no name."""
+    if missing := [name for name in names if name is not None and name not in frame]:
+        raise ValueError(f"no column {', '.join(map(repr, missing))} in a frame with {', '.join(map(repr, frame))}")
+
+
+def check_choice(name: str, value: str, choices: Iterable[str]) -> None:
+    """Raise ValueError for a value that is none of the choices."""
+    if value not in choices:
+        raise ValueError(f"unknown {name} {value!r}: {' or '.join(map(repr, choices))}")
 
 
 def left_out(count: int, noun: str) -> str:

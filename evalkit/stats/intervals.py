@@ -1,25 +1,31 @@
-"""Intervals for one proportion or one mean, plain or robust to clusters.
+"""Intervals for one proportion or one mean, plain or robust to clusters such as the runs of a task.
 
-What the data can't tell is NaN, and `Estimate.warning` says why. Missing values are left out, and said to be.
+What the data can't tell is NaN, and `Estimate.warning` says why. Missing values are left out and counted there.
 """
 
 import math
 from collections.abc import Iterable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from evalkit.stats import _doubts as doubts
 from evalkit.stats import _formulas as formulas
-from evalkit.stats._inputs import check_confidence, clean, join
+from evalkit.stats import _warnings as warnings
+from evalkit.stats._inputs import Clusters, by_cluster, check_choice, check_confidence, clean, join
 
 ProportionMethod = Literal["wilson", "exact"]
+Target = Literal["new tasks", "these tasks"]
+Weights = Literal["tasks", "runs"]
 
+NEW_VALUES = "new values"  # the target where values are independent
 NO_VALUES = "no values"
 ONE_VALUE = "a single value has no interval"
 ONE_CLUSTER = "a single cluster has no interval"
 ALL_EQUAL = "all values are equal: their spread can't be estimated"
 CLUSTERS_EQUAL = "all clusters have the same mean: their spread can't be estimated"
+CAUTIOUS = "all values are equal: a cautious interval"
+NEVER_REPEATED = "no task was run more than once: nothing tells how its runs vary"
+ONE_REPEATED = "one task only was run more than once: it can't tell how runs of the others vary"
 
 
 class Estimate(NamedTuple):
@@ -35,6 +41,9 @@ class Estimate(NamedTuple):
         Independent units: clusters, or `n` where the values are taken as independent.
     method : str
         How the interval was computed.
+    target : str
+        What it speaks of: "new tasks" like these, "these tasks" run again, or "new values" like these where the
+        values are independent.
     warning : str
         What is wrong or doubtful about the interval; empty where nothing is.
     """
@@ -45,6 +54,7 @@ class Estimate(NamedTuple):
     n: int
     n_clusters: int
     method: str
+    target: str = NEW_VALUES
     warning: str = ""
 
 
@@ -78,26 +88,31 @@ def proportion_interval(
     check_confidence(confidence)
     if not (float(n).is_integer() and float(successes).is_integer() and 0 <= successes <= n):
         raise ValueError(f"{successes} successes of {n} can't be: need whole numbers, 0 <= successes <= n")
-    if method not in ("wilson", "exact"):
-        raise ValueError(f"unknown method {method!r}: 'wilson' or 'exact'")
+    check_choice("method", method, get_args(ProportionMethod))
     n, successes = int(n), int(successes)
     if n == 0:
-        return _without_bounds(math.nan, 0, 0, method, NO_VALUES)
+        return Estimate(math.nan, math.nan, math.nan, 0, 0, method, warning=NO_VALUES)
     if method == "exact":
         low, high = formulas.clopper_pearson(successes, n, confidence)
         warning = ""
     else:
         low, high = formulas.wilson(successes / n, n, confidence)
-        warning = doubts.of_wilson(successes, n)
-    return Estimate(successes / n, float(low), float(high), n, n, method, warning)
+        warning = warnings.of_wilson(successes, n)
+    return Estimate(successes / n, float(low), float(high), n, n, method, warning=warning)
 
 
-def rate_interval(values: Iterable[Any], clusters: Iterable[Any] | None = None, confidence: float = 0.95) -> Estimate:
-    """Estimate a proportion from 0/1 values, robust to clusters such as repetitions of a task.
+def rate_interval(
+    values: Iterable[Any],
+    clusters: Iterable[Any] | None = None,
+    confidence: float = 0.95,
+    *,
+    target: Target = "new tasks",
+    weights: Weights = "tasks",
+) -> Estimate:
+    """Estimate a proportion from 0/1 values, where clusters such as tasks may hold several of them.
 
-    Without clusters this is Wilson's interval. With C clusters it is Wilson's interval on the effective n, which is
-    n / design effect, corrected for the C − 1 degrees of freedom, and lies between the number of clusters and n
-    (docs/statistics.md). With one value per cluster both are the same.
+    Without clusters this is Wilson's interval. With clusters it is Wilson's interval on the effective n, the number of
+    independent trials with the same variance (docs/statistics.md). With one value per cluster both are the same.
 
     Parameters
     ----------
@@ -107,38 +122,46 @@ def rate_interval(values: Iterable[Any], clusters: Iterable[Any] | None = None, 
         One label per value; values without a label are taken as one cluster.
     confidence : float
         Between 0 and 1, both excluded.
+    target : {"new tasks", "these tasks"}
+        Whether the interval holds the rate on new clusters like these, or on these very clusters if each were run
+        anew. The second needs clusters with several values, and is narrower.
+    weights : {"tasks", "runs"}
+        Whether each cluster has the same weight (the mean of the rates of clusters), or each value has.
 
     Returns
     -------
     Estimate
-        Without bounds for a single cluster.
+        Without bounds for new tasks from a single cluster, and for these tasks where none has several values.
 
     Raises
     ------
     ValueError
-        For values other than 0 and 1, or where there are not as many labels as values.
+        For values other than 0 and 1, for as many labels as values missing, or for a target or weights that can't be.
     """
-    check_confidence(confidence)
-    values, codes, lost = clean(values, clusters)
+    values, codes, lost = _checked(values, clusters, confidence, target, weights)
     if not np.isin(values, (0.0, 1.0)).all():
         raise ValueError("a rate needs 0/1 values; use mean_interval for others")
-    n, sizes, successes = len(values), np.bincount(codes), np.bincount(codes, weights=values)
-    if clusters is not None and len(sizes) < 2:
-        rate, reason = (float(values.mean()), ONE_CLUSTER) if n else (math.nan, NO_VALUES)
-        return _without_bounds(rate, n, len(sizes), "cluster wilson", join(reason, lost))
-    if len(sizes) == n:
-        plain = proportion_interval(int(values.sum()), n, confidence=confidence)
-        return plain._replace(warning=join(plain.warning, lost))
-    low, high = formulas.cluster_wilson(successes, sizes, confidence)
-    warning = join(doubts.of_cluster_wilson(successes, sizes), lost)
-    return Estimate(float(values.mean()), float(low), float(high), n, len(sizes), "cluster wilson", warning)
+    if clusters is None or (target == "new tasks" and 1 < len(values) == codes.max(initial=-1) + 1):
+        plain = proportion_interval(int(values.sum()), len(values), confidence=confidence)
+        plain = plain._replace(warning=join(plain.warning, lost))
+        return plain if clusters is None else plain._replace(target=target)
+    return _estimate(values, codes, lost, _Design(True, True, target, weights, confidence))
 
 
-def mean_interval(values: Iterable[Any], clusters: Iterable[Any] | None = None, confidence: float = 0.95) -> Estimate:
-    """Estimate a mean with Student's t, robust to clusters such as repetitions of a task.
+def mean_interval(
+    values: Iterable[Any],
+    clusters: Iterable[Any] | None = None,
+    confidence: float = 0.95,
+    *,
+    bounds: tuple[float, float] | None = None,
+    target: Target = "new tasks",
+    weights: Weights = "tasks",
+) -> Estimate:
+    """Estimate a mean, where clusters such as tasks may hold several values.
 
-    With C clusters the variance is that between clusters, and t has C − 1 degrees of freedom (docs/statistics.md).
-    With one value per cluster both are the same.
+    Values without bounds: Student's t over values, or over the means of clusters, from 5 on with Hall's correction for
+    skewness. Values with bounds: Wilson's interval on the effective n, as for rates, which has bounds also where all
+    values are equal (docs/statistics.md).
 
     Parameters
     ----------
@@ -148,35 +171,119 @@ def mean_interval(values: Iterable[Any], clusters: Iterable[Any] | None = None, 
         One label per value; values without a label are taken as one cluster.
     confidence : float
         Between 0 and 1, both excluded.
+    bounds : (float, float), optional
+        Least and largest value there can be, such as (0, 1) for scores that are shares.
+    target, weights
+        As for `rate_interval`.
 
     Returns
     -------
     Estimate
-        Without bounds for a single value or cluster, and where all values or all means of clusters are equal.
+        Without interval for a single value or cluster; without bounds also where nothing varies.
 
     Raises
     ------
     ValueError
-        Where there are not as many labels as values.
+        For as many labels as values missing, values beyond the bounds, or a target or weights that can't be.
     """
+    values, codes, lost = _checked(values, clusters, confidence, target, weights)
+    design = _Design(bounds is not None, clusters is not None, target, weights, confidence)
+    if bounds is None:
+        return _estimate(values, codes, lost, design)
+    least, most = bounds
+    if not least < most:
+        raise ValueError(f"bounds are the least and the largest value, not {bounds}")
+    if ((values < least) | (values > most)).any():
+        raise ValueError(f"values beyond the bounds {bounds}")
+    found = _estimate((values - least) / (most - least), codes, lost, design)
+    estimate, low, high = (least + (most - least) * number for number in found[:3])
+    return found._replace(estimate=estimate, low=low, high=high)
+
+
+def _checked(values: Any, clusters: Any, confidence: float, target: str, weights: str) -> tuple:
     check_confidence(confidence)
-    values, codes, lost = clean(values, clusters)
-    n, sizes = len(values), np.bincount(codes)
-    method = "t" if clusters is None else "cluster t"
+    check_choice("target", target, get_args(Target))
+    check_choice("weights", weights, get_args(Weights))
+    if target == "these tasks" and clusters is None:
+        raise ValueError("an estimate for these tasks needs to know them: give clusters")
+    if target == "these tasks" and weights == "runs":
+        raise ValueError("for these tasks each task has the same weight")
+    return clean(values, clusters)
+
+
+class _Design(NamedTuple):
+    """What is asked of the values of clusters."""
+
+    bounded: bool
+    clustered: bool
+    target: str
+    weights: str
+    confidence: float
+
+    @property
+    def within(self) -> bool:
+        return self.target == "these tasks"
+
+    def method(self, count: int) -> str:
+        family = "wilson" if self.bounded else "t"
+        if self.within:
+            return f"{family} within tasks"
+        if self.clustered:
+            return f"cluster {family}" + (", runs weigh" if self.weights == "runs" else self._corrected(count))
+        return "wilson, effective n" if self.bounded else f"t{self._corrected(count)}"
+
+    def _corrected(self, count: int) -> str:
+        return "" if self.bounded or count < formulas.HALL_FROM else ", Hall's correction"
+
+    def interval(self, groups: Clusters, binary: bool) -> tuple[float, float]:
+        sizes, means, variances = groups
+        if self.within:
+            formula = formulas.bounded_within if self.bounded else formulas.mean_within
+            return formula(means, variances, sizes, self.confidence)
+        if self.bounded:
+            formula = formulas.bounded_runs if self.weights == "runs" else formulas.bounded
+            return formula(means, sizes, self.confidence, binary)
+        if self.weights == "runs":
+            return formulas.mean_over_runs(means, sizes, self.confidence)
+        return formulas.corrected_t(means, self.confidence)
+
+    def warning(self, groups: Clusters, binary: bool) -> str:
+        if self.within:
+            return warnings.within_tasks(groups.sizes)
+        by_runs = self.weights == "runs"
+        effective = formulas.run_weighted(groups.means, groups.sizes)[2] if by_runs else len(groups.sizes)
+        rule = (warnings.of_rate if binary else warnings.of_scores) if self.bounded else warnings.of_mean
+        return rule(groups.means, effective)
+
+
+def _estimate(values: np.ndarray, codes: np.ndarray, lost: str, design: _Design) -> Estimate:
+    """Estimate a mean of clean values; bounded ones lie from 0 to 1."""
+    n, count = len(values), int(codes.max(initial=-1)) + 1
+    target = design.target if design.clustered else NEW_VALUES
+    described = Estimate(math.nan, math.nan, math.nan, n, count, design.method(count), target)
     if n == 0:
-        return _without_bounds(math.nan, 0, 0, method, join(NO_VALUES, lost))
-    mean = float(values.mean())
-    if len(sizes) < 2:
-        return _without_bounds(mean, n, len(sizes), method, join(ONE_VALUE if n == 1 else ONE_CLUSTER, lost))
-    totals = np.bincount(codes, weights=values)
-    low, high = formulas.cluster_t(totals, sizes, confidence)
+        return described._replace(warning=join(NO_VALUES, lost))
+    groups = by_cluster(values, codes)
+    described = described._replace(estimate=float(values.mean() if design.weights == "runs" else groups.means.mean()))
+    if reason := _unrepeated(groups.sizes) if design.within else _lonely(n, count, design.clustered):
+        return described._replace(warning=join(reason, lost))
+    binary = bool(np.isin(values, (0.0, 1.0)).all())
+    low, high = map(float, design.interval(groups, binary))
     noise = 1e-9 * np.abs(values).max()
-    if high - low <= noise:
-        reason = ALL_EQUAL if np.ptp(values) <= noise else CLUSTERS_EQUAL
-        return _without_bounds(mean, n, len(sizes), method, join(reason, lost))
-    warning = join(doubts.of_t(totals, sizes), lost)
-    return Estimate(mean, float(low), float(high), n, len(sizes), method, warning)
+    if not design.bounded and high - low <= noise:
+        reason = CLUSTERS_EQUAL if np.ptp(values) > noise and not design.within else ALL_EQUAL
+        return described._replace(warning=join(reason, lost))
+    cautious = design.bounded and not binary and not design.within and np.ptp(groups.means) <= noise
+    warning = CAUTIOUS if cautious else design.warning(groups, binary)
+    return described._replace(low=low, high=high, warning=join(warning, lost))
 
 
-def _without_bounds(estimate: float, n: int, n_clusters: int, method: str, reason: str) -> Estimate:
-    return Estimate(estimate, math.nan, math.nan, n, n_clusters, method, reason)
+def _lonely(n: int, count: int, clustered: bool) -> str:
+    return "" if count > 1 else ONE_CLUSTER if clustered or n > 1 else ONE_VALUE
+
+
+def _unrepeated(sizes: np.ndarray) -> str:
+    repeated = int((sizes > 1).sum())
+    if repeated == 0:
+        return NEVER_REPEATED
+    return ONE_REPEATED if repeated == 1 < len(sizes) else ""

@@ -1,4 +1,4 @@
-"""What several attempts at one task achieve."""
+"""What several attempts at one task achieve: pass@k and pass^k of single tasks."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -34,19 +34,35 @@ def pass_at_k(n: Iterable[Any] | int, c: Iterable[Any] | int, k: int) -> np.ndar
     ValueError
         For k < 1, or counts that can't be.
     """
+    return _of_attempts(n, c, k, lambda attempts, passed: 1 - _share_of_subsets(attempts - passed, attempts, k))
+
+
+def pass_hat_k(n: Iterable[Any] | int, c: Iterable[Any] | int, k: int) -> np.ndarray | float:
+    """Estimate the probability that all of k attempts succeed, pass^k, without bias (Yao et al. 2024).
+
+    C(c, k) / C(n, k): the share of the subsets of k attempts that hold successes only. Parameters, result and errors
+    are those of `pass_at_k`.
+    """
+    return _of_attempts(n, c, k, lambda attempts, passed: _share_of_subsets(passed, attempts, k))
+
+
+def _of_attempts(n: Any, c: Any, k: int, formula: Any) -> np.ndarray | float:
     scalar = np.ndim(n) == 0 and np.ndim(c) == 0
     attempts, passed = np.broadcast_arrays(numbers(np.atleast_1d(n)), numbers(np.atleast_1d(c)))
     if k < 1 or int(k) != k:
         raise ValueError(f"k is a whole number from 1, not {k}")
     if ((passed < 0) | (passed > attempts) | (attempts % 1 > 0) | (passed % 1 > 0)).any():
         raise ValueError("attempts n and successes c are whole numbers with 0 <= c <= n")
-    # 1 − product of (1 − k / i) for i = n − c + 1 ... n, in logarithms of gamma functions
-    failures = attempts - passed
-    with np.errstate(invalid="ignore"):
-        none = np.exp(_log_choose(failures, k) - _log_choose(attempts, k))
-    result = np.where(attempts < k, np.nan, np.where(failures < k, 1.0, 1 - none))
-    result = np.where(np.isnan(attempts) | np.isnan(passed), np.nan, result)
+    known = np.isfinite(attempts) & np.isfinite(passed) & (attempts >= k)
+    result = np.full(attempts.shape, np.nan)
+    result[known] = formula(attempts[known], passed[known])
     return float(result[0]) if scalar else result
+
+
+def _share_of_subsets(members: np.ndarray, attempts: np.ndarray, k: int) -> np.ndarray:
+    """Return C(members, k) / C(attempts, k), in logarithms of gamma functions."""
+    share = np.exp(_log_choose(members, k) - _log_choose(attempts, k))
+    return np.where(members < k, 0.0, share)
 
 
 def _log_choose(n: np.ndarray, k: int) -> np.ndarray:

@@ -3,16 +3,26 @@
 import math
 import warnings
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy import special
+import pandas as pd
 
 from evalkit.stats import _formulas as formulas
-from evalkit.stats._inputs import check_confidence, join, labels, left_out, numbers
+from evalkit.stats._inputs import check_columns, check_confidence, join, numbers
+from evalkit.stats.levels import Rows, counted, steps_of
+from evalkit.stats.pairs.multiplicity import holm
 
+Direction = Literal[
+    "falls", "falls overall", "falls, not steadily", "rises", "rises overall", "rises, not steadily", "no"
+]
+
+N_PERMUTATIONS = 9_999
+CHUNK = 1_000  # permutations at a time
 SEPARATED = "the levels separate successes from failures: the odds ratio has no bounds"
-SMALL = 5  # expected successes or failures below which the normal approximation is doubtful
+UNEVEN = 2  # times as many runs in the clusters of one level as in those of another
+UNEVEN_WARNING = "clusters of some levels hold many more runs than those of others: the test may err too often"
+NEVER_SMALL = "too few clusters: no outcome would have a p value of {:.2g} or less"
 
 
 class Trend(NamedTuple):
@@ -22,12 +32,17 @@ class Trend(NamedTuple):
     ----------
     estimate, low, high : float
         Odds ratio per step of the score: below 1 where success falls. Where the levels separate successes from failures
-        it is 0 or infinite, without bounds; NaN where it can't be computed.
+        it is 0 or infinite, without bounds; NaN where it can't be computed. The bounds hold 1 exactly where the test
+        does not reject it.
     p_value : float
         Two-sided; 1 means no trend at all.
     n, n_clusters : int
         Trials, and their clusters (`n` where they are taken as independent).
     method : str
+    direction : str
+        What may be said: "falls" or "rises" where the test finds a trend and the interval of every step lies on that
+        side of 0; "falls overall" where no step rises, but some step alone is not shown; "falls, not steadily" where a
+        step rises; "no" where no trend is found; empty where there is no test. So for "rises".
     warning : str
     """
 
@@ -38,16 +53,8 @@ class Trend(NamedTuple):
     n: int
     n_clusters: int
     method: str
+    direction: str = ""
     warning: str = ""
-
-
-class _Rows(NamedTuple):
-    """Counts by row, without those that are missing or have no trials."""
-
-    successes: np.ndarray
-    n: np.ndarray
-    scores: np.ndarray
-    codes: np.ndarray | None
 
 
 def trend_test(
@@ -56,12 +63,17 @@ def trend_test(
     scores: Iterable[Any],
     clusters: Iterable[Any] | None = None,
     confidence: float = 0.95,
+    *,
+    n_permutations: int = N_PERMUTATIONS,
+    rng: np.random.Generator | None = None,
 ) -> Trend:
     """Test for a trend of success rates over an ordered factor.
 
-    The p value is that of Cochran (1954) and Armitage (1955), the odds ratio that of a logistic fit. With clusters the
-    variance of both is multiplied by the design effect of the trend, as Rao and Scott (1992) do for group rates, taken
-    from the totals of clusters around the rates of their levels (docs/statistics.md).
+    The p value is that of a permutation test of Σ (score − mean) × rate: with independent trials the exact conditional
+    test of Cochran (1954) and Armitage (1955). Trials, or whole clusters, are assigned anew to the levels; where at
+    least half of the clusters span levels, the levels of each cluster are. Each cluster has the same weight. Random
+    assignments and the one seen are used: with 9,999 no p value is below 0.0001. The odds ratio is that of a
+    logistic fit, its variance that between clusters (docs/statistics.md).
 
     Parameters
     ----------
@@ -72,7 +84,11 @@ def trend_test(
     clusters : array-like, optional
         One label per row, such as the task.
     confidence : float
-        Of the odds ratio's interval.
+        Of the odds ratio's interval and of the steps that `direction` speaks of.
+    n_permutations : int
+        Random assignments.
+    rng : numpy.random.Generator, optional
+        By default one with seed 0.
 
     Returns
     -------
@@ -83,50 +99,101 @@ def trend_test(
     ------
     ValueError
         For lengths that differ, counts that can't be, or an impossible confidence.
+
+    See Also
+    --------
+    trend_steps : the difference from each level to the next.
     """
     check_confidence(confidence)
-    rows, lost = _rows(successes, n, scores, clusters)
+    rows, lost = counted(successes, n, scores, clusters)
     total = int(rows.n.sum())
     count = total if rows.codes is None else len(np.unique(rows.codes))
-    method = "Cochran-Armitage" if clusters is None else "Cochran-Armitage, design effect"
+    method = f"permutation of {'trials' if rows.codes is None else _permuted(rows)}"
     freedom = _freedom(rows)
     if reason := _hopeless(rows, freedom):
-        return Trend(math.nan, math.nan, math.nan, math.nan, total, count, method, join(reason, lost))
-    effect = 1.0 if rows.codes is None else _design_effect(rows, freedom)
-    method += "" if rows.codes is None else f" {effect:.2f}"
-    rate, centred = rows.successes.sum() / total, _centred(rows)
-    z = centred @ rows.successes / math.sqrt(rate * (1 - rate) * (centred**2 @ rows.n) * effect)
-    odds, low, high, separated = _odds_ratio(rows, effect, confidence)
-    few = min(rate, 1 - rate) * total / effect < SMALL
-    doubt = f"fewer than {SMALL} effective successes or failures: the p value is approximate" if few else ""
-    p_value = 2 * float(special.ndtr(-abs(z)))
-    return Trend(odds, low, high, p_value, total, count, method, join(separated, doubt, lost))
+        return Trend(math.nan, math.nan, math.nan, math.nan, total, count, method, "", join(reason, lost))
+    p_value, least = _permutation(rows, n_permutations, np.random.default_rng(0) if rng is None else rng)
+    odds, low, high, separated = _odds_ratio(rows, freedom, confidence)
+    low, high = _agreeing(low, high, odds, p_value, 1 - confidence)
+    few = NEVER_SMALL.format(least) if least > 1 - confidence else ""
+    direction = _direction(rows, odds, p_value, confidence)
+    doubts = separated, few, _uneven(rows), lost
+    return Trend(odds, low, high, p_value, total, count, method, direction, join(*doubts))
 
 
-def _rows(successes: Any, n: Any, scores: Any, clusters: Any) -> tuple[_Rows, str]:
-    successes, n, scores = numbers(successes), numbers(n), numbers(scores)
-    if not len(successes) == len(n) == len(scores):
-        raise ValueError(f"{len(successes)} successes, {len(n)} n and {len(scores)} scores: need as many of each")
-    codes = None if clusters is None else labels(clusters, len(n))
-    known = np.isfinite(successes) & np.isfinite(n) & np.isfinite(scores)
-    x, of = successes[known], n[known]
-    if ((x < 0) | (x > of) | (x % 1 > 0) | (of % 1 > 0)).any():
-        raise ValueError("successes and n are whole numbers with 0 <= successes <= n")
-    kept = known & (n > 0)
-    rows = _Rows(successes[kept], n[kept], scores[kept], None if codes is None else codes[kept])
-    return rows, left_out(int((~known).sum()), "row")
+def trend_by(
+    frame: pd.DataFrame,
+    by: str,
+    level: str,
+    value: str,
+    clusters: str | None = None,
+    confidence: float = 0.95,
+    *,
+    rng: np.random.Generator | None = None,
+) -> pd.DataFrame:
+    """Test for a trend in each group of rows, corrected for the number of groups.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row per run.
+    by, level, value : str
+        Columns of the group (such as the model), of the ordered factor (numbers), and of the 0/1 outcome. Rows with a
+        missing one are left out.
+    clusters : str, optional
+        Column of what repeats, such as the task.
+    confidence, rng
+        As for `trend_test`.
+
+    Returns
+    -------
+    DataFrame
+        One row per group, in the order of their keys: `by`, the fields of `Trend`, and p_holm after p_value. A
+        direction is "no" where Holm's correction over the groups leaves no trend.
+
+    Raises
+    ------
+    ValueError
+        For an unknown column, outcomes other than 0 and 1, or an impossible confidence.
+    """
+    check_confidence(confidence)
+    check_columns(frame, by, level, value, clusters)
+    rng = np.random.default_rng(0) if rng is None else rng
+    labels = None if clusters is None else frame[clusters].to_numpy()
+    rows = pd.DataFrame({"value": numbers(frame[value]), "level": numbers(frame[level])})
+    rows = rows.replace([math.inf, -math.inf], math.nan)
+    if not rows["value"].dropna().isin((0.0, 1.0)).all():
+        raise ValueError("a trend of success needs 0/1 outcomes")
+    found = []
+    for name, part in rows.groupby(frame[by].reset_index(drop=True), observed=True):
+        own = None if labels is None else labels[part.index]
+        trials = np.ones(len(part))
+        found.append((name, *trend_test(part["value"], trials, part["level"], own, confidence, rng=rng)))
+    table = pd.DataFrame(found, columns=[by, *Trend._fields])
+    table.insert(table.columns.get_loc("p_value") + 1, "p_holm", holm(table["p_value"]))
+    lost = (table["p_holm"] > 1 - confidence) & (table["direction"] != "")
+    return table.assign(direction=table["direction"].mask(lost, "no"))
 
 
-def _freedom(rows: _Rows) -> int:
+def _spanning(rows: Rows) -> bool:
+    """Return whether at least half of the clusters have several levels."""
+    cells = np.unique(rows.codes, return_counts=True)[1]
+    return bool((cells > 1).mean() >= 0.5)
+
+
+def _permuted(rows: Rows) -> str:
+    return "levels within clusters" if len(rows.n) and _spanning(rows) else "clusters"
+
+
+def _freedom(rows: Rows) -> int:
     """Return the degrees of freedom of the variance between clusters: what is left after the rates of the levels."""
     if rows.codes is None:
-        return 1
-    cells = len(np.unique(np.column_stack([rows.codes, rows.scores]), axis=0))
+        return int(rows.n.sum()) - 1
     clusters, levels = len(np.unique(rows.codes)), len(np.unique(rows.scores))
-    return clusters - (levels if cells == clusters else 1)
+    return clusters - (levels if clusters == len(rows.codes) else 1)
 
 
-def _hopeless(rows: _Rows, freedom: int) -> str:
+def _hopeless(rows: Rows, freedom: int) -> str:
     if not len(rows.n):
         return "no trials"
     if np.ptp(rows.scores) == 0:
@@ -136,30 +203,50 @@ def _hopeless(rows: _Rows, freedom: int) -> str:
     return "too few clusters: need more than one per level" if freedom < 1 else ""
 
 
-def _centred(rows: _Rows) -> np.ndarray:
-    return rows.scores - rows.scores @ rows.n / rows.n.sum()
+def _permutation(rows: Rows, n_permutations: int, rng: np.random.Generator) -> tuple[float, float]:
+    """Return the p value, and the least that these rates and levels could have had."""
+    if rows.codes is None:
+        centred = rows.scores - rows.scores @ rows.n / rows.n.sum()
+        seen = centred @ rows.successes
+        sizes, total = rows.n.astype(int), int(rows.successes.sum())
+        drawn = rng.multivariate_hypergeometric(sizes, total, n_permutations) @ centred
+    else:
+        drawn, seen = _permuted_sums(rows, n_permutations, rng)
+    tolerance = 1e-9 * np.abs(drawn).max(initial=abs(seen))
+    beyond = int((np.abs(drawn) >= abs(seen) - tolerance).sum())
+    farthest = int((np.abs(drawn) >= np.abs(drawn).max(initial=0) - tolerance).sum())
+    return (beyond + 1) / (n_permutations + 1), farthest / n_permutations
 
 
-def _design_effect(rows: _Rows, freedom: int) -> float:
-    """Return how many times the clusters multiply the variance of the trend: at least 1, at most as if they were one.
+def _permuted_sums(rows: Rows, n_permutations: int, rng: np.random.Generator) -> tuple[np.ndarray, float]:
+    """Return Σ (score − mean) × rate for random assignments, and for the one seen."""
+    if _spanning(rows):
+        groups, scores, rates = rows.codes, rows.scores, rows.rates
+    else:
+        codes = np.unique(rows.codes, return_inverse=True)[1]
+        cells = np.bincount(codes)
+        scores, rates = (np.bincount(codes, column) / cells for column in (rows.scores, rows.rates))
+        groups = np.zeros(len(cells), dtype=int)
+    order = np.argsort(groups, kind="stable")
+    groups, scores, rates = np.unique(groups[order], return_inverse=True)[1], scores[order], rates[order]
+    centred = scores - (np.bincount(groups, scores) / np.bincount(groups))[groups]
+    sums = []
+    for start in range(0, n_permutations, CHUNK):
+        keys = rng.random((min(CHUNK, n_permutations - start), len(groups))) + groups
+        sums.append(rates[np.argsort(keys, axis=1)] @ centred)
+    return np.concatenate(sums), float(rates @ centred)
 
-    Its own uncertainty, from few clusters, is allowed for by (t / z)², as in `formulas.cluster_wilson`.
-    """
-    centred, codes = _centred(rows), np.unique(rows.codes, return_inverse=True)[1]
+
+def _uneven(rows: Rows) -> str:
+    """Say where the test assigns clusters of unlike sizes to levels that differ in them."""
+    if rows.codes is None or _spanning(rows):
+        return ""
     levels = np.unique(rows.scores, return_inverse=True)[1]
-    rates = (np.bincount(levels, rows.successes) / np.bincount(levels, rows.n))[levels]
-    count = codes.max() + 1
-    independent = centred**2 @ (rows.n * rates * (1 - rates))
-    totals = np.bincount(codes, centred * (rows.successes - rates * rows.n))
-    whole = np.bincount(codes, centred * rows.n)
-    most = max(1.0, whole @ whole / (centred**2 @ rows.n))
-    if independent == 0:
-        return most
-    doubt = (formulas.student(0.95, freedom) / formulas.normal(0.95)) ** 2
-    return float(np.clip(totals @ totals * count / freedom / independent * doubt, 1.0, most))
+    runs = np.bincount(levels, rows.n) / np.bincount(levels)
+    return UNEVEN_WARNING if runs.max() > UNEVEN * runs.min() else ""
 
 
-def _odds_ratio(rows: _Rows, effect: float, confidence: float) -> tuple[float, float, float, str]:
+def _odds_ratio(rows: Rows, freedom: int, confidence: float) -> tuple[float, float, float, str]:
     passed, failed = rows.scores[rows.successes > 0], rows.scores[rows.successes < rows.n]
     if passed.min() >= failed.max() or passed.max() <= failed.min():
         return (math.inf if passed.max() > failed.min() else 0.0), math.nan, math.nan, SEPARATED
@@ -167,10 +254,50 @@ def _odds_ratio(rows: _Rows, effect: float, confidence: float) -> tuple[float, f
     from statsmodels.genmod.generalized_linear_model import GLM
     from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
 
-    counts = np.column_stack([rows.successes, rows.n - rows.successes])
+    weights = rows.n if rows.codes is None else 1 / np.bincount(rows.codes)[rows.codes]
+    design = np.column_stack([np.ones(len(rows.n)), rows.scores - rows.scores.mean()])
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", PerfectSeparationWarning)  # also said of rates that lie on the curve exactly
-        fit = GLM(counts, np.column_stack([np.ones(len(rows.n)), _centred(rows)]), family=Binomial()).fit()
-    slope, half = fit.params[1], formulas.normal(confidence) * fit.bse[1] * math.sqrt(effect)
+        fit = GLM(rows.rates, design, family=Binomial(), var_weights=weights).fit()
+    slope = fit.params[1]
+    if rows.codes is None:
+        half = formulas.normal(confidence) * fit.bse[1]
+    else:
+        half = formulas.student(confidence, freedom) * _error_between(rows, design, weights, fit, freedom)
     with np.errstate(over="ignore"):
         return float(np.exp(slope)), float(np.exp(slope - half)), float(np.exp(slope + half)), ""
+
+
+def _error_between(rows: Rows, design: np.ndarray, weights: np.ndarray, fit: Any, freedom: int) -> float:
+    """Return the standard error of the slope from the scores of clusters around the rates of their levels.
+
+    At least that of independent runs of the tasks, so that few clusters that happen to agree don't seem sure.
+    """
+    levels = np.unique(rows.scores, return_inverse=True)[1]
+    rates = (np.bincount(levels, weights * rows.rates) / np.bincount(levels, weights))[levels]
+    codes = np.unique(rows.codes, return_inverse=True)[1]
+    bread = np.linalg.inv((design * (weights * fit.mu * (1 - fit.mu))[:, None]).T @ design)
+    influence = (design @ bread)[:, 1] * weights
+    totals = np.bincount(codes, influence * (rows.rates - rates))
+    between = totals @ totals * len(totals) / freedom
+    least = (influence**2) @ (rates * (1 - rates) / rows.n)
+    return math.sqrt(max(between, least))
+
+
+def _agreeing(low: float, high: float, odds: float, p_value: float, level: float) -> tuple[float, float]:
+    """Return the bounds so that they hold 1 exactly where the test does not reject it."""
+    if p_value > level:
+        return min(low, 1.0), max(high, 1.0)
+    if low <= 1 <= high:
+        return (math.nextafter(1, 2), high) if odds > 1 else (low, math.nextafter(1, 0))
+    return low, high
+
+
+def _direction(rows: Rows, odds: float, p_value: float, confidence: float) -> Direction:
+    if p_value > 1 - confidence:
+        return "no"
+    sign, word = (-1, "falls") if odds < 1 else (1, "rises")
+    steps = steps_of(rows, confidence)
+    if all((step.low if sign > 0 else -step.high) > 0 for step in steps):
+        return word
+    return f"{word} overall" if all(sign * step.estimate >= 0 for step in steps) else f"{word}, not steadily"

@@ -16,7 +16,7 @@ RUNS = pd.DataFrame(
         "score": [0.5, 0.1, 0.2, np.nan, 0.9, 1.0],
     }
 )
-RESULT = ["n", "n_clusters", "estimate", "low", "high", "method", "warning"]
+RESULT = ["n", "n_clusters", "estimate", "low", "high", "method", "target", "warning"]
 
 
 def test_each_group_has_the_interval_of_its_rows():
@@ -50,6 +50,14 @@ def test_all_rows_are_one_group_without_keys():
     found = estimate_by(RUNS, [], "score", "task_id", kind="mean", confidence=0.8)
     expected = mean_interval(RUNS["score"], RUNS["task_id"], 0.8)
     assert found.loc[0, list(expected._fields)].tolist() == list(expected)
+
+
+def test_scores_have_bounds_and_a_target_can_be_chosen():
+    found = estimate_by(RUNS, "model_name", "score", "task_id", kind="score", target="these tasks")
+    rows = RUNS[RUNS["model_name"] == "b"]  # two runs of x, one of y: nothing tells how y would vary
+    expected = mean_interval(rows["score"], rows["task_id"], bounds=(0, 1), target="these tasks")
+    assert found.loc[1, RESULT].tolist() == pytest.approx([expected._asdict()[name] for name in RESULT], nan_ok=True)
+    assert estimate_by(RUNS, [], "success", "task_id", weights="runs").loc[0, "estimate"] == pytest.approx(4 / 6)
 
 
 @pytest.mark.parametrize("by", [[], ["model_name", "blocked", "size"]])

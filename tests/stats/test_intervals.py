@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from statsmodels.regression.linear_model import OLS
+from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
-from statsmodels.stats.weightstats import DescrStatsW
 
+from evalkit.stats import _formulas as formulas
 from evalkit.stats import mean_interval, proportion_interval, rate_interval
 
 COUNTS = st.integers(1, 300).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
@@ -164,26 +164,12 @@ def test_clusters_need_a_label_for_each_value(interval):
 
 
 @given(st.lists(st.integers(0, 1), min_size=2, max_size=80))
-def test_clusters_of_one_value_change_nothing(values):
+def test_clusters_of_one_value_change_nothing_but_the_target(values):
     plain, clustered = rate_interval(values), rate_interval(values, range(len(values)))
-    assert clustered == plain
+    assert clustered == plain._replace(target="new tasks")
+    assert plain.target == "new values"
     mean = mean_interval(values)
     assert mean_interval(values, range(len(values)))[:5] == pytest.approx(mean[:5], nan_ok=True)
-
-
-@given(CLUSTERED)
-def test_a_clustered_rate_is_between_clusters_as_single_values_and_the_plain_interval(rows):
-    values, clusters = zip(*rows, strict=True)
-    found, plain = rate_interval(values, clusters), rate_interval(values)
-    if found.n_clusters < 2:
-        assert math.isnan(found.low)
-        return
-    assert 0 <= found.low <= found.estimate <= found.high <= 1
-    assert found.high - found.low >= plain.high - plain.low - 1e-12
-    sizes = np.unique(clusters, return_counts=True)[1]
-    if np.ptp(sizes) == 0 and found.estimate in (0, 1):
-        count = found.n_clusters
-        assert found[1:3] == pytest.approx(proportion_interval(int(found.estimate) * count, count)[1:3])
 
 
 @given(CLUSTERED)
@@ -202,24 +188,57 @@ def test_copies_of_the_same_runs_do_not_narrow_a_clustered_rate():
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95])
-def test_a_mean_agrees_with_statsmodels(confidence):
-    values = np.random.default_rng(1).exponential(size=23)
+def test_few_values_have_the_interval_of_student(confidence):
+    values = np.random.default_rng(1).exponential(size=4)
     found = mean_interval(values, confidence=confidence)
-    assert (found.low, found.high) == pytest.approx(DescrStatsW(values).tconfint_mean(alpha=1 - confidence))
+    theirs = stats.ttest_1samp(values, 0).confidence_interval(confidence)
+    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high))
+    assert found.method == "t"
 
 
-def test_a_clustered_mean_agrees_with_the_sandwich_of_statsmodels():
+def test_values_without_skewness_have_the_interval_of_student_too():
+    values = np.array([-3.0, -1, -1, 0, 0, 1, 1, 3])
+    found, theirs = mean_interval(values), stats.ttest_1samp(values, 0).confidence_interval()
+    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=1e-4)
+
+
+def test_skewed_values_have_an_interval_that_reaches_farther_to_their_long_side():
+    values = np.array([0.0, 0, 0, 1, 1, 2, 2, 3, 5, 12])
+    found, mirrored = mean_interval(values), mean_interval(-values)
+    half = stats.t.ppf(0.975, 9) * values.std(ddof=1) / math.sqrt(10)
+    assert found.high - found.estimate > half > found.estimate - found.low
+    assert found.high - found.estimate <= 2 * half
+    assert (mirrored.low, mirrored.high) == pytest.approx((-found.high, -found.low))
+    assert found.method == "t, Hall's correction"
+
+
+@given(st.floats(-3, 3), st.floats(-2, 2).filter(lambda a: abs(a) > 1e-3))
+def test_halls_inverse_undoes_his_transformation(t, slant):
+    found = float(formulas._hall(t, np.array(slant)))
+    back = found + slant * found**2 / 3 + slant**2 * found**3 / 27 + slant / 6
+    assert back == pytest.approx(t, abs=1e-6)
+
+
+def test_a_clustered_mean_is_that_of_the_means_of_clusters():
     rng = np.random.default_rng(2)
     clusters = rng.integers(0, 12, 70)
     values = rng.normal(size=70) + rng.normal(size=12)[clusters]
-    fit = OLS(values, np.ones(70)).fit(
-        cov_type="cluster", cov_kwds={"groups": clusters, "use_correction": False}, use_t=True
-    )
     found = mean_interval(values, clusters)
-    half = fit.conf_int()[0][1] - fit.params[0]
-    assert found.estimate == pytest.approx(fit.params[0])
-    assert found.high - found.estimate == pytest.approx(half * math.sqrt(12 / 11))
-    assert (found.n, found.n_clusters, found.method) == (70, 12, "cluster t")
+    alone = mean_interval(pd.Series(values).groupby(clusters).mean())
+    assert found[:3] == pytest.approx(alone[:3])
+    assert (found.n, found.n_clusters, found.method) == (70, 12, "cluster t, Hall's correction")
+
+
+def test_a_mean_over_runs_has_the_jackknife_variance_of_clusters():
+    rng = np.random.default_rng(3)
+    clusters = np.repeat(range(9), [1, 2, 3, 4, 5, 6, 7, 8, 9])
+    values = rng.normal(size=45) + rng.normal(size=9)[clusters]
+    without = np.array([values[clusters != c].mean() for c in range(9)])
+    shares = np.bincount(clusters) / 45
+    found = mean_interval(values, clusters, weights="runs")
+    variance = ((without - values.mean()) ** 2).sum()
+    half = stats.t.ppf(0.975, 1 / (shares**2).sum() - 1) * math.sqrt(variance)
+    assert (found.low, found.high) == pytest.approx((values.mean() - half, values.mean() + half))
 
 
 @given(

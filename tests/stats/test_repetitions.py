@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.stats import mean_interval, pass_at_k
+from evalkit.stats import mean_interval, pass_at_k, pass_hat_k
 
 ATTEMPTS = st.integers(1, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n)))
 
@@ -16,6 +16,7 @@ def test_it_is_the_share_of_subsets_that_hold_a_success(attempts):
     n, c, k = attempts
     subsets = list(combinations([1] * c + [0] * (n - c), k))
     assert pass_at_k(n, c, k) == pytest.approx(np.mean([any(subset) for subset in subsets]), abs=1e-12)
+    assert pass_hat_k(n, c, k) == pytest.approx(np.mean([all(subset) for subset in subsets]), abs=1e-12)
 
 
 @given(st.integers(1, 10_000).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))))
@@ -49,5 +50,6 @@ def test_a_task_with_fewer_attempts_than_k_or_missing_counts_is_nan():
     ],
 )
 def test_counts_that_cannot_be_are_misuse(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        pass_at_k(*arguments)
+    for function in (pass_at_k, pass_hat_k):
+        with pytest.raises(ValueError, match=message):
+            function(*arguments)

@@ -8,7 +8,9 @@ from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 
-from evalkit.stats import holm, mcnemar_exact, mean_interval, paired_difference, sign_flip_test
+from evalkit.stats import holm, mcnemar_exact, paired_difference, sign_flip_test
+from evalkit.stats._inputs import by_cluster
+from evalkit.stats.pairs.comparison import compare_runs
 
 NAN = math.nan
 PAIRS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=40)
@@ -86,14 +88,14 @@ def test_mcnemar_takes_binary_outcomes_only():
         mcnemar_exact([0.5], [1])
 
 
-def test_binary_pairs_have_the_interval_of_bonett_and_price():
-    # 20 pairs: 6 only a, 2 only b; Laplace's rule on the shares, then Wald (their equation for the adjusted interval)
+def test_binary_pairs_have_the_interval_of_agresti_and_min():
+    # 20 pairs: 6 only a, 2 only b; half a pair more of each of the four kinds, then Wald
     a, b = [1] * 6 + [0] * 2 + [1] * 5 + [0] * 7, [0] * 6 + [1] * 2 + [1] * 5 + [0] * 7
-    p, q, n = 7 / 22, 3 / 22, 20
-    half = stats.norm.ppf(0.975) * math.sqrt((p + q - (p - q) ** 2) / (n + 2))
+    p, q, n = 6.5 / 22, 2.5 / 22, 22
+    half = stats.norm.ppf(0.975) * math.sqrt((p + q - (p - q) ** 2) / n)
     found = paired_difference(a, b)
     assert (found.estimate, found.low, found.high) == pytest.approx((0.2, p - q - half, p - q + half))
-    assert (found.n, found.method) == (20, "Bonett-Price")
+    assert (found.n, found.method) == (20, "Agresti-Min")
 
 
 def test_other_pairs_have_the_interval_of_the_paired_t_test():
@@ -104,8 +106,50 @@ def test_other_pairs_have_the_interval_of_the_paired_t_test():
     assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high))
     clusters = np.arange(25) // 5
     clustered = paired_difference(a, b, clusters)
-    assert clustered[:5] == mean_interval(a - b, clusters)[:5]
-    assert clustered.method == "paired cluster t"
+    theirs = stats.ttest_1samp((a - b).reshape(5, 5).mean(axis=1), 0).confidence_interval()
+    assert (clustered.low, clustered.high) == pytest.approx((min(theirs.low, 0), theirs.high))
+    assert (clustered.method, clustered.target, clustered.n_clusters) == ("paired cluster t", "new tasks", 5)
+
+
+@given(PAIRS, st.sampled_from([0.8, 0.9, 0.95, 0.99]))
+def test_the_interval_of_binary_pairs_excludes_0_exactly_where_the_test_rejects_it(pairs, confidence):
+    a, b = zip(*pairs, strict=True)
+    found, p_value = paired_difference(a, b, confidence=confidence), mcnemar_exact(a, b).p_value
+    if not math.isnan(found.low):
+        assert (found.low > 0 or found.high < 0) == (p_value <= 1 - confidence)
+
+
+@given(st.lists(st.sampled_from([-1, -2 / 3, -1 / 3, 0, 1 / 3, 2 / 3, 1]), min_size=2, max_size=40))
+def test_the_interval_of_other_pairs_excludes_0_exactly_where_the_test_rejects_it(differences):
+    a, b = np.maximum(differences, 0), np.maximum(np.negative(differences), 0)
+    found, p_value = paired_difference(a, b), sign_flip_test(a, b).p_value
+    assert (found.low > 0 or found.high < 0) == (p_value <= 0.05)
+
+
+@given(st.lists(st.integers(-30, 30), min_size=1, max_size=11))
+def test_exact_sign_flips_count_all_signs(differences):
+    signs = np.array(np.meshgrid(*[[-1, 1]] * len(differences))).reshape(len(differences), -1)
+    share = np.mean(np.abs(np.array(differences) @ signs) >= abs(sum(differences)))
+    assert sign_flip_test(np.array(differences) / 10, np.zeros(len(differences))).p_value == pytest.approx(share)
+
+
+def test_runs_of_the_same_tasks_are_compared_by_the_spread_within_tasks():
+    a = by_cluster(np.array([1.0, 3, 5, 6, 7, 9]), np.array([0, 0, 1, 1, 2, 2]))
+    b = by_cluster(np.array([0.0, 2, 4, 4, 7, 7]), np.array([0, 0, 1, 1, 2, 2]))
+    found = compare_runs(a, b, False, 0.95)
+    # variances of single runs: 2, .5, 2 and 2, 0, 0; of the mean of three means of two: sum / 18
+    first, second = 4.5 / 18, 2 / 18
+    freedom = (first + second) ** 2 / (first**2 / 3 + second**2 / 3)
+    half = stats.t.ppf(0.975, freedom) * math.sqrt(first + second)
+    difference = (2 + 5.5 + 8) / 3 - (1 + 4 + 7) / 3
+    assert (found.low, found.high) == pytest.approx((difference - half, difference + half))
+    assert found.p_value == pytest.approx(2 * stats.t.sf(difference / math.sqrt(first + second), freedom))
+
+
+def test_runs_without_repetitions_tell_nothing_of_the_same_tasks():
+    single = by_cluster(np.array([1.0, 0, 1]), np.arange(3))
+    twice = by_cluster(np.array([1.0, 0, 1, 1]), np.array([0, 0, 1, 1]))
+    assert compare_runs(single, twice, True, 0.95) is None
 
 
 @given(PAIRS)
@@ -125,9 +169,10 @@ def test_swapping_the_sides_mirrors_the_difference(pairs):
         ([1], [0], None, NAN, "a single value has no interval"),
         ([1, 0], [0, 0], ["t", "t"], NAN, "a single cluster has no interval"),
         ([3, 4], [1, 2], None, NAN, "all values are equal: their spread can't be estimated"),
-        ([0, 0, 0, 0], [0, 0, 0, 0], None, -0.4619, ""),
-        ([0, 0, 0, 0], [0, 0, 0, 0], list("aabb"), -0.6930, "all differences are equal: a cautious interval"),
-        ([0.5] * 4, [0.25] * 4, None, -0.3048, "all differences are equal: a cautious interval"),
+        ([0] * 6, [0] * 6, None, -0.2450, ""),  # 1.96 √(1 / 8 / 8)
+        ([0, 0, 0, 0], [0, 0, 0, 0], None, -0.3267, "fewer than 5 independent values: a rough interval"),
+        ([0, 0, 0, 0], [0, 0, 0, 0], list("aabb"), -0.4900, "all differences are equal: a cautious interval"),
+        ([0.5] * 4, [0.25] * 4, None, -0.1733, "all differences are equal: a cautious interval"),
     ],
 )
 def test_equal_differences_never_have_an_interval_without_width(a, b, clusters, low, warning):

@@ -36,9 +36,12 @@ def test_each_pair_is_compared_on_its_shared_tasks():
         assert (row["mean_a"], row["mean_b"]) == pytest.approx((a.mean(), b.mean()))
         assert (row["estimate"], row["low"], row["high"]) == pytest.approx(difference[:3])
         assert row["p_value"] == pytest.approx(tested.p_value)
-        assert row["method"] == "Bonett-Price; McNemar exact"
+        assert (row["method"], row["target"]) == ("Agresti-Min; McNemar exact", "new tasks")
     assert found["p_holm"].tolist() == pytest.approx(holm(found["p_value"]).tolist())
-    assert found["decided"].tolist() == (found["p_holm"] <= 0.05).tolist()
+    assert (found["p_adjusted"] >= found["p_value"]).all()
+    assert found["decided"].tolist() == (found["p_adjusted"] <= 0.05).tolist()
+    by_holm = compare(frame, correction="holm")
+    assert by_holm["p_adjusted"].tolist() == found["p_holm"].tolist()
 
 
 def test_repetitions_are_averaged_so_that_each_task_counts_once():
@@ -55,9 +58,11 @@ def test_repetitions_are_averaged_so_that_each_task_counts_once():
 def test_a_decided_pair_reads_so_and_names_the_better_model_first():
     found = compare(runs({"a": 0.1, "b": 0.9})).loc[0]
     assert found["decided"]
-    assert found["sentence"].startswith("b is better than a: ")
-    assert "40 shared tasks" in found["sentence"]
-    assert "Holm" not in found["sentence"]
+    assert found["sentence"].startswith("b is better than a on new tasks like these: ")
+    assert "on 40 tasks shared" in found["sentence"]
+    assert "correction" not in found["sentence"]
+    family = compare(runs({"a": 0.1, "b": 0.9, "c": 0.5}))
+    assert "after max-T correction for 3 pairs" in family.loc[0, "sentence"]
 
 
 def test_an_open_pair_says_what_the_tasks_could_show_and_how_many_would_do():
@@ -65,17 +70,26 @@ def test_an_open_pair_says_what_the_tasks_could_show_and_how_many_would_do():
     assert not found["decided"]
     assert found["sentence"].startswith("Not decided between ")
     shown, needed = found["minimal_detectable"], found["tasks_needed"]
-    assert f"40 tasks would show {shown * 100:.0f} points with 90 % power" in found["sentence"]
-    assert f"would need about {needed:,.0f} tasks" in found["sentence"]
+    assert f"With 90 % power, 40 tasks show a true difference of {shown * 100:.0f} points" in found["sentence"]
+    assert f"one of 10 points takes about {needed:,.0f} tasks" in found["sentence"]
     assert shown > abs(found["estimate"])
+    assert compare(runs({"a": 0.5, "b": 0.6}, seed=2), difference=0.2).loc[0, "tasks_needed"] < needed
     assert needed > found["n_tasks"]
 
 
-def test_as_many_tasks_as_needed_decide_most_such_pairs():
+def test_as_many_tasks_as_needed_decide_most_pairs_with_the_difference_planned_for():
     rates = {"a": 0.75, "b": 0.45}
-    needed = np.median([compare(runs(rates, seed=s)).loc[0, "tasks_needed"] for s in range(15)])
+    needed = np.median([compare(runs(rates, seed=s), difference=0.3).loc[0, "tasks_needed"] for s in range(15)])
     decided = [compare(runs(rates, tasks=int(needed), seed=100 + s)).loc[0, "decided"] for s in range(60)]
     assert 0.6 < np.mean(decided) < 0.97
+
+
+def test_tasks_needed_do_not_depend_on_the_difference_seen():
+    # 12 of 40 tasks differ in both: 12 to 0, and 6 to 6
+    a = pd.DataFrame({"model": "a", "task": range(40), "value": [1.0] * 12 + [0.0] * 28})
+    one = pd.concat([a, a.assign(model="b", value=0.0)])
+    other = pd.concat([a.assign(value=[1.0] * 6 + [0.0] * 34), a.assign(model="b", value=[0.0] * 34 + [1.0] * 6)])
+    assert compare(one).loc[0, "tasks_needed"] == compare(other).loc[0, "tasks_needed"]
 
 
 def test_few_tasks_cannot_decide_whatever_the_outcome():
@@ -83,14 +97,15 @@ def test_few_tasks_cannot_decide_whatever_the_outcome():
     assert found["p_value"] == pytest.approx(2 / 32)
     assert not found["decided"]
     assert math.isnan(found["minimal_detectable"])
-    assert "5 tasks can't decide it" in found["sentence"]
+    assert (found["low"], found["high"]) == (0, 1)
+    assert "5 tasks can't decide it for new tasks, whatever the outcome" in found["sentence"]
 
 
 def test_models_that_never_differ_are_not_decided_and_keep_an_interval():
     found = compare(runs({"a": 0, "b": 0}, tasks=12)).loc[0]
     assert (found["estimate"], found["p_value"]) == (0, 1)
     assert found["low"] < 0 < found["high"]
-    assert math.isnan(found["tasks_needed"])
+    assert found["tasks_needed"] > 12
 
 
 def test_pairs_without_shared_tasks_are_rows_that_say_so_and_do_not_count_for_holm():
@@ -143,3 +158,59 @@ def test_misuse_is_named():
         compare_all(runs({"a": 1}), "agent", "task", "value")
     with pytest.raises(ValueError, match="between 0 and 1"):
         compare(runs({"a": 1}), confidence=95)
+    for option, message in (("target", "unknown target"), ("correction", "unknown correction")):
+        with pytest.raises(ValueError, match=message):
+            compare(runs({"a": 1}), **{option: "none"})
+    with pytest.raises(ValueError, match="a margin is above 0"):
+        compare(runs({"a": 1}), margin=-0.1)
+
+
+def test_runs_of_the_same_tasks_decide_for_these_tasks_what_new_tasks_leave_open():
+    table = runs({"a": 1, "b": 0}, tasks=5, repetitions=20)
+    new, same = compare(table).loc[0], compare(table, target="these tasks").loc[0]
+    assert not new["decided"]
+    assert same["decided"]
+    assert (same["method"], same["target"]) == ("t within tasks; t within tasks", "these tasks")
+    assert same["sentence"].startswith("a is better than b on these tasks, run again: ")
+    assert same["low"] > 0.9
+
+
+def test_single_runs_say_of_these_tasks_what_they_say_of_new_ones_and_warn():
+    table = runs({"a": 0.9, "b": 0.4})
+    new, same = compare(table).loc[0], compare(table, target="these tasks").loc[0]
+    assert (same["low"], same["high"], same["p_value"]) == (new["low"], new["high"], new["p_value"])
+    assert "cautious" in same["warning"]
+
+
+def test_models_within_a_margin_are_equivalent_and_others_are_not():
+    table = runs({"a": 0.5, "b": 0.5}, tasks=300)
+    table.loc[table["model"] == "b", "value"] = table.loc[table["model"] == "a", "value"].to_numpy()
+    table = pd.concat([table, runs({"c": 0.1}, tasks=300)])
+    found = compare(table, margin=0.05)
+    assert found["equivalent"].tolist() == [True, False, False]
+    assert found["decided"].tolist() == [False, True, True]
+    assert found.loc[0, "sentence"].startswith("a and b are equivalent on new tasks like these, within ± 5 points: ")
+    assert not compare(table)["equivalent"].any()
+    assert not compare(table.groupby("model").head(20), margin=0.05)["equivalent"].any()
+
+
+def test_a_decided_difference_may_be_within_the_margin_and_says_so():
+    table = runs({"a": 1, "b": 1}, tasks=400)
+    table.loc[table.index[-12:], "value"] = 0.0
+    found = compare(table, margin=0.1).loc[0]
+    assert found["decided"] & found["equivalent"]
+    assert "The difference is small: a and b are equivalent" in found["sentence"]
+
+
+def test_sentences_are_written_for_few_pairs_or_on_demand():
+    many = runs({f"m{i:02d}": 0.5 for i in range(16)}, tasks=8)
+    assert (compare(many)["sentence"] == "").all()
+    assert (compare(many, sentences=True)["sentence"] != "").all()
+    assert (compare(runs({"a": 0.5, "b": 0.5}), sentences=False)["sentence"] == "").all()
+
+
+def test_many_models_are_compared_in_one_go():
+    table = runs({f"m{i:02d}": 0.5 for i in range(40)}, tasks=100)
+    found = compare(table)
+    assert len(found) == 780
+    assert found["p_adjusted"].min() > 0.01

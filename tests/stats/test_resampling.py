@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from evalkit.stats import bootstrap_interval, mean_interval
+from evalkit.stats import bootstrap_interval, jackknife_interval, mean_interval
 
 
 def values(n=40):
@@ -87,3 +87,37 @@ def test_few_values_carry_a_warning(n, doubtful):
 def test_confidence_is_checked():
     with pytest.raises(ValueError, match="between 0 and 1"):
         bootstrap_interval([1, 2], np.mean, confidence=95)
+
+
+def test_the_jackknife_of_a_mean_is_students_t():
+    found = jackknife_interval(values(), np.mean)
+    theirs = stats.ttest_1samp(values(), 0).confidence_interval()
+    assert (found.estimate, found.low, found.high) == pytest.approx((values().mean(), theirs.low, theirs.high))
+    assert (found.method, found.target) == ("jackknife t", "new values")
+
+
+def test_the_jackknife_is_centred_on_the_statistic_without_its_bias():
+    # the variance with divisor n has the bias −variance / n, which the jackknife takes away exactly
+    found = jackknife_interval(values(), np.var)
+    assert (found.low + found.high) / 2 == pytest.approx(values().var(ddof=1))
+    assert found.estimate == pytest.approx(values().var())
+
+
+def test_the_jackknife_leaves_out_clusters_whole():
+    clusters = np.arange(40) // 4
+    found = jackknife_interval(values(), np.mean, clusters)
+    theirs = stats.ttest_1samp(values().reshape(10, 4).mean(axis=1), 0).confidence_interval()
+    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high))
+    assert (found.n, found.n_clusters, found.method, found.target) == (40, 10, "cluster jackknife t", "new tasks")
+    assert "fewer than 50 independent values" in found.warning
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [([], "no values"), ([3.0], "a single value"), ([2.0, 2.0], "the statistic is the same"), ([0.0, 1], "can't be")],
+)
+def test_a_jackknife_without_an_interval_says_why(given, reason):
+    statistic = np.mean if reason != "can't be" else lambda rows: 1 / rows.sum() if rows.sum() else math.nan
+    found = jackknife_interval(given, statistic)
+    assert math.isnan(found.low)
+    assert reason in found.warning

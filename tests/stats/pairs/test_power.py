@@ -8,7 +8,7 @@ from scipy import stats
 from statsmodels.stats.power import NormalIndPower, TTestPower
 
 from evalkit.stats import detectable_gap, mcnemar_exact, minimal_detectable_difference, pairs_needed
-from evalkit.stats.power import fewest_pairs
+from evalkit.stats.pairs.power import fewest_pairs
 
 
 @pytest.mark.parametrize("n", [5, 20, 200])

@@ -1,0 +1,1 @@
+"""Several models at once: ranks, rates made comparable, success against cost."""

@@ -1,0 +1,130 @@
+"""Success against cost: which models no other beats in both."""
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from evalkit.stats._inputs import check_columns, check_confidence, join, numbers
+from evalkit.stats.intervals import mean_interval
+
+N_RESAMPLES = 2_000
+FEW_COMMON = "fewer than 2 tasks that all models have: no share of resamples"
+
+_DTYPES = {
+    "model": "str",
+    "n_tasks": "int64",
+    "success": "float64",
+    "success_low": "float64",
+    "success_high": "float64",
+    "cost": "float64",
+    "cost_low": "float64",
+    "cost_high": "float64",
+    "on_front": "bool",
+    "dominated_by": "str",
+    "front_share": "float64",
+    "warning": "str",
+}
+
+
+def cost_front(
+    frame: pd.DataFrame,
+    model: str,
+    task: str,
+    value: str,
+    cost: str,
+    *,
+    confidence: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    rng: np.random.Generator | None = None,
+) -> pd.DataFrame:
+    """Put success beside cost, and name the models of the Pareto front.
+
+    A model is on the front if no other has at least its success at no more than its cost, and one of the two strictly
+    better. Runs of a task are averaged first. Models are compared on the tasks that all have runs of; where there are
+    none, on their own, and `warning` says so.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row per run.
+    model, task, value, cost : str
+        Columns of the model, of the task, of the outcome (the more the better) and of the cost, such as tokens or time
+        (the less the better). Rows with a missing one are left out.
+    confidence : float
+    n_resamples : int
+        Of the Bayesian bootstrap over tasks (Rubin 1981) that `front_share` counts.
+    rng : numpy.random.Generator, optional
+        By default one with seed 0.
+
+    Returns
+    -------
+    DataFrame
+        One row per model, the cheapest first: model, n_tasks, success, success_low, success_high, cost, cost_low,
+        cost_high (means over tasks), on_front, dominated_by (a model that is better in one and no worse in the other,
+        the cheapest of these), front_share (share of resamples in which it is on the front), warning.
+
+    Raises
+    ------
+    ValueError
+        For an unknown column or an impossible confidence.
+    """
+    check_confidence(confidence)
+    check_columns(frame, model, task, value, cost)
+    numeric = pd.DataFrame({"value": numbers(frame[value]), "cost": numbers(frame[cost])}, index=frame.index)
+    usable = np.isfinite(numeric).all(axis=1) & frame[[model, task]].notna().all(axis=1)
+    keys = [frame.loc[usable, task], frame.loc[usable, model]]
+    cells = numeric[usable].groupby(keys, observed=True).mean().unstack()
+    models = sorted(frame[model].dropna().unique(), key=str)
+    empty = pd.DataFrame(columns=models, dtype="float64")
+    values, costs = (cells[name].reindex(columns=models) if len(cells) else empty for name in numeric)
+    common = values.notna().all(axis=1).to_numpy()
+    note = ""
+    if not common.all():
+        note = f"on the {common.sum()} tasks that all models have" if common.any() else "on tasks that differ by model"
+    used = common if common.any() else np.ones(len(values), dtype=bool)
+    values, costs = values[used].to_numpy(float), costs[used].to_numpy(float)
+    rows = [(name, *_means(values[:, i], costs[:, i], confidence, note)) for i, name in enumerate(models)]
+    columns = [name for name in _DTYPES if name not in ("on_front", "dominated_by", "front_share")]
+    table = pd.DataFrame(rows, columns=columns)
+    dominating = _dominating(table["success"].to_numpy(float), table["cost"].to_numpy(float))
+    table["on_front"] = ~dominating.any(axis=1) & (table["success"].notna() & table["cost"].notna()).to_numpy(bool)
+    table["dominated_by"] = [_cheapest(row, table) for row in dominating]
+    table["front_share"] = math.nan
+    if common.sum() > 1:
+        rng = np.random.default_rng(0) if rng is None else rng
+        table["front_share"] = _front_share(values, costs, n_resamples, rng)
+    else:
+        table["warning"] = [join(warning, FEW_COMMON) for warning in table["warning"]]
+    table = table.sort_values(["cost", "success"], ascending=[True, False], kind="stable", ignore_index=True)
+    return table[list(_DTYPES)].astype(_DTYPES)
+
+
+def _means(values: np.ndarray, costs: np.ndarray, confidence: float, note: str) -> tuple:
+    values, costs = values[np.isfinite(values)], costs[np.isfinite(costs)]
+    shares = bool(((values >= 0) & (values <= 1)).all())
+    success = mean_interval(values, confidence=confidence, bounds=(0.0, 1.0) if shares else None)
+    paid = mean_interval(costs, confidence=confidence)
+    doubts = f"success: {success.warning}" * bool(success.warning), f"cost: {paid.warning}" * bool(paid.warning)
+    return len(values), *success[:3], *paid[:3], join(*doubts, note)
+
+
+def _dominating(success: np.ndarray, cost: np.ndarray) -> np.ndarray:
+    """Return which models (last axis) dominate each (the axis before); NaN dominates nothing."""
+    at_least = (success[..., None, :] >= success[..., :, None]) & (cost[..., None, :] <= cost[..., :, None])
+    better = (success[..., None, :] > success[..., :, None]) | (cost[..., None, :] < cost[..., :, None])
+    return at_least & better
+
+
+def _cheapest(dominating: np.ndarray, table: pd.DataFrame) -> str:
+    if not dominating.any():
+        return ""
+    return str(table.loc[table["cost"].where(dominating).idxmin(), "model"])
+
+
+def _front_share(values: np.ndarray, costs: np.ndarray, n_resamples: int, rng: np.random.Generator) -> np.ndarray:
+    kept = np.zeros(values.shape[1])
+    for _ in range(0, n_resamples, 100):
+        weights = rng.dirichlet(np.ones(len(values)), 100)
+        kept += (~_dominating(weights @ values, weights @ costs).any(axis=-1)).sum(axis=0)
+    return kept / (len(range(0, n_resamples, 100)) * 100)

@@ -1,0 +1,160 @@
+"""Which model is first, how sure that is, and what is left of the best one's estimate once it was selected."""
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from evalkit.stats._inputs import check_confidence, join
+from evalkit.stats.intervals import Estimate, mean_interval
+from evalkit.stats.pairs.cells import Cells, cells_of
+from evalkit.stats.pairs.pairwise import compare_all
+
+N_RESAMPLES = 4_000
+CHUNK = 500  # resamples at a time
+FEW_COMMON = "fewer than 2 tasks that all models have: no probability of being best"
+ON_COMMON = "probability of being best on the {} tasks that all models have"
+
+_DTYPES = {
+    "model": "str",
+    "n_tasks": "int64",
+    "estimate": "float64",
+    "low": "float64",
+    "high": "float64",
+    "p_best": "float64",
+    "rank_low": "int64",
+    "rank_high": "int64",
+    "ties_with_first": "bool",
+    "corrected": "float64",
+    "corrected_low": "float64",
+    "corrected_high": "float64",
+    "method": "str",
+    "target": "str",
+    "warning": "str",
+}
+
+
+def rank_models(
+    frame: pd.DataFrame,
+    model: str,
+    task: str,
+    value: str,
+    *,
+    confidence: float = 0.95,
+    pairs: pd.DataFrame | None = None,
+    n_resamples: int = N_RESAMPLES,
+    rng: np.random.Generator | None = None,
+) -> pd.DataFrame:
+    """Rank models on new tasks like these, with what is uncertain about the ranks.
+
+    - The interval of ranks of a model begins after the models that are decided to be better, and ends before those
+      decided to be worse. All intervals together hold the true ranks with the confidence of the correction of `pairs`
+      (Mogstad, Romano, Shaikh and Wilhelm 2024).
+    - Models that none is decided to be better than tie with the first.
+    - The corrected estimate allows for having been picked from all models: shrunk towards their mean by the share of
+      the spread of models that is noise (Efron and Morris 1975), and with an interval that holds for all models at once
+      (Bonferroni), hence for any that is picked by its result.
+    - The probability of being best is the share of draws in which the model has the highest mean: its corrected
+      estimate, plus what the Bayesian bootstrap over tasks (Rubin 1981) adds to it, as far as that is not noise. Where
+      all of the spread of models may be noise, all are equally likely to be best.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row per run.
+    model, task, value : str
+        Columns, as for `compare_all`.
+    confidence : float
+    pairs : DataFrame, optional
+        The result of `compare_all` for the same rows and confidence, where it is at hand.
+    n_resamples : int
+    rng : numpy.random.Generator, optional
+        By default one with seed 0.
+
+    Returns
+    -------
+    DataFrame
+        One row per model: model, n_tasks, estimate, low, high (of this model alone, on its own tasks), p_best,
+        rank_low, rank_high, ties_with_first, corrected, corrected_low, corrected_high, method, target, warning. The
+        higher estimate stands first; equal ones stand in the order of their names, which means nothing: the ranks say
+        so.
+
+    Raises
+    ------
+    ValueError
+        For an unknown column or an impossible confidence.
+    """
+    check_confidence(confidence)
+    cells = cells_of(frame, model, task, value)
+    if pairs is None:
+        pairs = compare_all(frame, model, task, value, confidence=confidence, sentences=False, rng=rng)
+    rng = np.random.default_rng(0) if rng is None else rng
+    count = len(cells.models)
+    better, worse = _decided(pairs, cells.models)
+    common = cells.has() if count else np.zeros(0, dtype=bool)
+    rows = []
+    for i, name in enumerate(cells.models):
+        alone, at_once = (_estimate(cells, i, level) for level in (confidence, 1 - (1 - confidence) / count))
+        ranks = (1 + better[i], count - worse[i], better[i] == 0)
+        warning = join(alone.warning, cells.lost_of(i))
+        rows.append(
+            (name, alone.n_clusters, *alone[:3], math.nan, *ranks, math.nan, *at_once[1:3], alone.method, warning)
+        )
+    names = [name for name in _DTYPES if name != "target"]
+    table = pd.DataFrame(rows, columns=names).assign(target="new tasks", p_best=math.nan).astype(_DTYPES)
+    if not count:
+        return table[list(_DTYPES)]
+    kept = _signal(table["estimate"].to_numpy(), cells, common)
+    centre = table["estimate"].mean()
+    shrunk = centre + kept * (table["estimate"] - centre)
+    table["corrected"] = shrunk.clip(table["corrected_low"].fillna(-math.inf), table["corrected_high"].fillna(math.inf))
+    table["p_best"] = _best(cells.means[common], kept, n_resamples, rng)
+    note = FEW_COMMON if common.sum() < 2 else ON_COMMON.format(common.sum()) if not common.all() else ""
+    table["warning"] = [join(warning, note if count > 1 else "") for warning in table["warning"]]
+    table = table.sort_values("estimate", ascending=False, kind="stable", ignore_index=True)
+    return table[list(_DTYPES)].astype(_DTYPES)
+
+
+def _decided(pairs: pd.DataFrame, models: list) -> tuple[np.ndarray, np.ndarray]:
+    """Return how many models are decided to be better, and how many worse, than each."""
+    decided = pairs[pairs["decided"]]
+    ahead = decided["estimate"] > 0
+    winners = decided["model_a"].where(ahead, decided["model_b"])
+    losers = decided["model_b"].where(ahead, decided["model_a"])
+    names = [str(name) for name in models]
+    return tuple(side.value_counts().reindex(names, fill_value=0).to_numpy() for side in (losers, winners))
+
+
+def _estimate(cells: Cells, column: int, confidence: float) -> Estimate:
+    values = cells.of(column).means
+    bounds = (0.0, 1.0) if cells.shares else None
+    return mean_interval(values, np.arange(len(values)), confidence, bounds=bounds)
+
+
+def _best(values: np.ndarray, kept: float, n_resamples: int, rng: np.random.Generator) -> np.ndarray:
+    """Return how often each model (last axis) has the highest mean; ties are shared."""
+    tasks, count = values.shape
+    if tasks < 2:
+        return np.full(count, 1.0 if count == 1 else math.nan)
+    wins, means = np.zeros(count), values.mean(axis=0)
+    for start in range(0, n_resamples, CHUNK):
+        weights = rng.dirichlet(np.ones(tasks), min(CHUNK, n_resamples - start))
+        drawn = kept * means + math.sqrt(kept) * (weights @ values - means)
+        first = drawn >= drawn.max(axis=1, keepdims=True) - 1e-9
+        wins += (first / first.sum(axis=1, keepdims=True)).sum(axis=0)
+    return wins / n_resamples
+
+
+def _signal(estimates: np.ndarray, cells: Cells, common: np.ndarray) -> float:
+    """Return the share of the variance of estimates that is not noise, from 0 to 1."""
+    known = np.isfinite(estimates)
+    if known.sum() < 2 or not np.ptp(estimates[known]):
+        return 0.0
+    if common.sum() > 1:
+        values = cells.means[common]
+        values = values - values.mean(axis=1, keepdims=True)  # how hard a task is says nothing about who is best
+        noise = (values.var(axis=0, ddof=1) / len(values)).sum() / (values.shape[1] - 1)
+    else:
+        own = [cells.of(i).means for i in np.flatnonzero(known)]
+        noise = np.mean([means.var(ddof=1) / len(means) for means in own if len(means) > 1] or [math.inf])
+    return max(0.0, 1 - float(noise) / float(estimates[known].var(ddof=1)))

@@ -1,0 +1,1 @@
+"""Two models on the tasks they share, and all pairs of several models."""

@@ -1,0 +1,63 @@
+"""Runs averaged by task and model: the one table that comparisons of models start from."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from evalkit.stats._inputs import Clusters, by_cluster, check_columns, coded, left_out, numbers
+
+
+class Cells(NamedTuple):
+    """Runs by task and model: arrays of shape (tasks, models), NaN or 0 where a model has no run of a task.
+
+    `lost` counts the runs of each model without a task or a value, `unnamed` those without a model.
+    """
+
+    models: list
+    tasks: list
+    means: np.ndarray
+    sizes: np.ndarray
+    variances: np.ndarray
+    lost: list[int]
+    unnamed: int
+
+    @property
+    def shares(self) -> bool:
+        """Whether all means lie from 0 to 1."""
+        known = self.means[self.sizes > 0]
+        return bool(((known >= 0) & (known <= 1)).all())
+
+    def has(self, *columns: int) -> np.ndarray:
+        """Return which tasks all these models have runs of, without columns all models."""
+        return (self.sizes[:, columns or slice(None)] > 0).all(axis=1)
+
+    def of(self, column: int, tasks: np.ndarray | slice = slice(None)) -> Clusters:
+        """Return the runs of one model on those of the tasks that it has runs of."""
+        rows = np.arange(len(self.tasks))[tasks]
+        rows = rows[self.sizes[rows, column] > 0]
+        return Clusters(*(table[rows, column] for table in (self.sizes, self.means, self.variances)))
+
+    def lost_of(self, *columns: int) -> str:
+        """Say how many runs of these models, and without a model, were left out."""
+        runs = left_out(sum(self.lost[i] for i in columns), "run")
+        return "; ".join(part for part in (runs, left_out(self.unnamed, "run without a model")) if part)
+
+
+def cells_of(frame: pd.DataFrame, model: str, task: str, value: str) -> Cells:
+    """Average the runs of each model on each task, models in the order of their names."""
+    check_columns(frame, model, task, value)
+    named = frame[frame[model].notna()]
+    outcomes = numbers(named[value])
+    usable = np.isfinite(outcomes) & named[task].notna().to_numpy()
+    columns, models = coded(named[model])
+    rows, tasks = coded(named[task][usable])
+    shape = (len(tasks), len(models))
+    means, sizes, variances = np.full(shape, np.nan), np.zeros(shape, dtype=int), np.full(shape, np.nan)
+    if usable.any():
+        places, codes = np.unique(rows * len(models) + columns[usable], return_inverse=True)
+        found = by_cluster(outcomes[usable], codes)
+        for table, one in zip((sizes, means, variances), found, strict=True):
+            table.flat[places] = one
+    lost = np.bincount(columns[~usable], minlength=len(models)).tolist()
+    return Cells(models, tasks, means, sizes, variances, lost, len(frame) - len(named))

@@ -1,0 +1,262 @@
+"""Comparing two conditions on the same units, such as two models on the tasks they share."""
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import special
+
+from evalkit.stats import _formulas as formulas
+from evalkit.stats import _warnings as warnings
+from evalkit.stats._inputs import Clusters, by_cluster, check_confidence, join, labels, left_out, numbers
+from evalkit.stats.intervals import ALL_EQUAL, NEW_VALUES, NO_VALUES, ONE_CLUSTER, ONE_VALUE, Estimate
+
+MOST_ENUMERATED = 24  # differences whose signs are counted out; beyond, a normal approximation
+NO_PAIRS = "no pairs"
+NEVER_DIFFER = "no pair differs"
+CAUTIOUS = "all differences are equal: a cautious interval"
+NOT_REPEATED = "a model has one run of each task: as wide as for new tasks, which is cautious"
+
+
+class PairedTest(NamedTuple):
+    """A test that two conditions do equally well on the same units.
+
+    Attributes
+    ----------
+    p_value : float
+        Two-sided; NaN without pairs.
+    better, worse : int
+        Pairs where the first condition has the higher, and the lower value.
+    n : int
+        Pairs used, ties among them.
+    method : str
+    warning : str
+    """
+
+    p_value: float
+    better: int
+    worse: int
+    n: int
+    method: str
+    warning: str = ""
+
+
+class Compared(NamedTuple):
+    """An interval of a mean difference and the p value of the same test; `method` names both.
+
+    The interval is `centre` ± `error` times the quantile of Student's t with `freedom` degrees of freedom, but for ends
+    that were moved.
+    """
+
+    low: float
+    high: float
+    p_value: float
+    method: str
+    warning: str = ""
+    centre: float = math.nan
+    error: float = math.nan
+    freedom: float = math.nan
+
+
+def paired_difference(
+    a: Iterable[Any], b: Iterable[Any], clusters: Iterable[Any] | None = None, confidence: float = 0.95
+) -> Estimate:
+    """Estimate the mean of a − b over pairs, or with clusters the mean of their means.
+
+    0/1 outcomes without clusters: the interval of Agresti and Min. Others: t over pairs, or over the means of clusters.
+    The interval excludes 0 exactly where `mcnemar_exact` or `sign_flip_test` rejects it: where the exact test does not,
+    it is extended to 0. Values between 0 and 1 are taken as shares: their interval ends at −1 and 1, and where t has no
+    width because all differences are equal, it is Agresti and Min's for as many 0/1 pairs, which is a cautious one.
+
+    Parameters
+    ----------
+    a, b : array-like of float or bool, of one length
+        Element i of both belongs to the same unit. Pairs with a missing value are left out.
+    clusters : array-like, optional
+        One label per pair.
+    confidence : float
+        Between 0 and 1, both excluded.
+
+    Returns
+    -------
+    Estimate
+        n is the number of pairs. Without bounds for a single pair or cluster.
+
+    Raises
+    ------
+    ValueError
+        For lengths that differ or an impossible confidence.
+    """
+    check_confidence(confidence)
+    a, b, codes, lost = _pairs(a, b, clusters)
+    differences, both = a - b, np.concatenate([a, b])
+    units = differences if codes is None else by_cluster(differences, np.unique(codes, return_inverse=True)[1]).means
+    n, target = len(differences), NEW_VALUES if clusters is None else "new tasks"
+    method = "paired t" if clusters is None else "paired cluster t"
+    if len(units) < 2:
+        reason = NO_VALUES if n == 0 else ONE_VALUE if n == 1 else ONE_CLUSTER
+        mean = float(units.mean()) if n else math.nan
+        return Estimate(mean, math.nan, math.nan, n, len(units), method, target, join(reason, lost))
+    shares = bool(((both >= 0) & (both <= 1)).all())
+    binary = codes is None and bool(np.isin(both, (0.0, 1.0)).all())
+    found = compare_units(units, shares, binary, confidence)
+    method = found.method.split(";")[0].replace("paired t", method)
+    warning = join(found.warning, lost)
+    return Estimate(float(units.mean()), found.low, found.high, n, len(units), method, target, warning)
+
+
+def mcnemar_exact(a: Iterable[Any], b: Iterable[Any]) -> PairedTest:
+    """Test paired 0/1 outcomes: McNemar's test (1947) with the exact binomial probability, two-sided.
+
+    Parameters
+    ----------
+    a, b : array-like of 0/1 or bool, of one length
+        Element i of both belongs to the same unit. Pairs with a missing value are left out.
+
+    Returns
+    -------
+    PairedTest
+
+    Raises
+    ------
+    ValueError
+        For lengths that differ or values other than 0 and 1.
+    """
+    a, b, _, lost = _pairs(a, b)
+    if not np.isin(np.concatenate([a, b]), (0.0, 1.0)).all():
+        raise ValueError("McNemar's test needs 0/1 outcomes; sign_flip_test takes others")
+    return _tested(_mcnemar(a - b), a - b, "McNemar exact", lost)
+
+
+def sign_flip_test(a: Iterable[Any], b: Iterable[Any]) -> PairedTest:
+    """Test paired values by flipping the signs of their differences (Fisher 1935, Pitman 1937), two-sided.
+
+    If both conditions do equally well, a − b is as likely as b − a. The p value is the share of all flips whose sum is
+    at least as far from 0 as the one seen; exact for up to 24 pairs that differ, beyond that by the normal distribution
+    with the variance of the flips. For 0/1 outcomes it is McNemar's test.
+
+    Parameters
+    ----------
+    a, b : array-like of float, of one length
+        Element i of both belongs to the same unit. Pairs with a missing value are left out.
+
+    Returns
+    -------
+    PairedTest
+
+    Raises
+    ------
+    ValueError
+        For lengths that differ.
+    """
+    a, b, _, lost = _pairs(a, b)
+    p_value, method = _sign_flips(a - b)
+    return _tested(p_value, a - b, method, lost)
+
+
+def compare_units(differences: np.ndarray, shares: bool, binary: bool, confidence: float) -> Compared:
+    """Compare on at least two units; `shares`: of values from 0 to 1; `binary`: of 0/1 values."""
+    mean, count = float(differences.mean()), len(differences)
+    centre, error, freedom = mean, math.sqrt(formulas.variance_of_mean(differences)), count - 1
+    equal = error <= 1e-9 * np.abs(differences).max()
+    method, note = "paired t", warnings.FEW_CLUSTERS_WARNING if count < warnings.FEW_CLUSTERS else ""
+    if binary or (equal and shares):
+        centre, error = map(float, formulas.agresti_min_moments(differences))
+        method, freedom = "Agresti-Min", math.inf
+        note = note if binary else CAUTIOUS
+    elif equal:
+        centre = error = math.nan
+        note = ALL_EQUAL
+    else:
+        note = warnings.of_mean(differences)
+    p_value, test = (_mcnemar(differences), "McNemar exact") if binary else _sign_flips(differences)
+    low, high = _bounds(centre, error, freedom, shares, confidence)
+    low, high = _agreeing(low, high, mean, p_value, 1 - confidence)
+    return Compared(low, high, p_value, f"{method}; {test}", note, centre, error, freedom)
+
+
+def compare_runs(a: Clusters, b: Clusters, shares: bool, confidence: float) -> Compared | None:
+    """Compare two models for repetitions of the same tasks, by Welch's t stratified by task.
+
+    The variance is that within tasks only; for shares two runs of a task that disagree are added to those of each
+    model. None where one of the models has no task with several runs.
+    """
+    if not ((a.sizes > 1).any() and (b.sizes > 1).any()):
+        return None
+    pseudo = formulas.PSEUDO_PAIR if shares else 0.0
+    (first, freedom_a), (second, freedom_b) = (formulas.within_tasks(x.variances, x.sizes, pseudo) for x in (a, b))
+    freedom = min(freedom_a, freedom_b)
+    if freedom < 1:
+        return None
+    if all((x.sizes > 1).all() for x in (a, b)):
+        freedom = (first + second) ** 2 / (first**2 / freedom_a + second**2 / freedom_b) if first + second else freedom
+    difference, error = float((a.means - b.means).mean()), math.sqrt(first + second)
+    method = "t within tasks; t within tasks"
+    if error == 0:
+        return Compared(math.nan, math.nan, math.nan, method, ALL_EQUAL)
+    low, high = _bounds(difference, error, freedom, shares, confidence)
+    p_value = 2 * float(special.stdtr(freedom, -abs(difference) / error))
+    note = join(*sorted({warnings.within_tasks(x.sizes) for x in (a, b)}))
+    return Compared(low, high, p_value, method, note, difference, error, freedom)
+
+
+def _bounds(centre: float, error: float, freedom: float, shares: bool, confidence: float) -> tuple[float, float]:
+    quantile = formulas.normal(confidence) if math.isinf(freedom) else formulas.student(confidence, freedom)
+    low, high = centre - quantile * error, centre + quantile * error
+    return (max(low, -1.0), min(high, 1.0)) if shares else (low, high)
+
+
+def _agreeing(low: float, high: float, estimate: float, p_value: float, level: float) -> tuple[float, float]:
+    """Return the interval so that it holds 0 exactly where the test does not reject 0."""
+    if p_value > level:
+        return min(low, 0.0), max(high, 0.0)
+    if low <= 0 <= high:
+        return (math.nextafter(0, 1), high) if estimate > 0 else (low, math.nextafter(0, -1))
+    return low, high
+
+
+def _pairs(
+    a: Iterable[Any], b: Iterable[Any], clusters: Iterable[Any] | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, str]:
+    """Return what is known of both a and b, the codes of their clusters and what was left out."""
+    a, b = numbers(a), numbers(b)
+    if len(a) != len(b):
+        raise ValueError(f"pairs need one length, not {len(a)} and {len(b)}")
+    kept = np.isfinite(a) & np.isfinite(b)
+    codes = None if clusters is None else labels(clusters, len(a))[kept]
+    return a[kept], b[kept], codes, left_out(int((~kept).sum()), "pair")
+
+
+def _mcnemar(differences: np.ndarray) -> float:
+    better, worse = int((differences > 0).sum()), int((differences < 0).sum())
+    return min(1.0, 2 * float(special.bdtr(min(better, worse), better + worse, 0.5)))
+
+
+def _sign_flips(differences: np.ndarray) -> tuple[float, str]:
+    moved = np.abs(differences[differences != 0])
+    seen = abs(differences.sum())
+    if not len(moved):
+        return 1.0, "sign flips, exact"
+    if len(moved) > MOST_ENUMERATED:
+        return 2 * float(special.ndtr(-seen / math.sqrt(moved @ moved))), "sign flips, normal"
+    # sums of all signs are sums of those of two halves; the signs of all flipped mirror them
+    first, second = _signed_sums(moved[::2]), np.sort(_signed_sums(moved[1::2]))
+    least = seen - 1e-9 * moved.sum()
+    beyond = len(second) - np.searchsorted(second, least - first, side="left")
+    below = np.searchsorted(second, -least - first, side="right")
+    both = beyond + below if least > 0 else np.full(len(first), len(second))
+    return float(both.sum() / (len(first) * len(second))), "sign flips, exact"
+
+
+def _signed_sums(sizes: np.ndarray) -> np.ndarray:
+    sums = np.zeros(1)
+    for size in sizes:
+        sums = np.concatenate([sums + size, sums - size])
+    return sums
+
+
+def _tested(p_value: float, differences: np.ndarray, method: str, lost: str) -> PairedTest:
+    better, worse, n = int((differences > 0).sum()), int((differences < 0).sum()), len(differences)
+    reason = "" if better + worse else NEVER_DIFFER if n else NO_PAIRS
+    return PairedTest(p_value if n else math.nan, better, worse, n, method, join(reason, lost))

@@ -1,0 +1,182 @@
+"""How many pairs a comparison needs, and what it can show with those it has; over whole arrays of them."""
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+MOST = 10**7
+HALVINGS = 40  # of an interval of differences, to about 1e-12
+
+
+def minimal_detectable_difference(
+    n: Any,
+    deviation: Any,
+    *,
+    power: float = 0.8,
+    confidence: float = 0.95,
+    comparisons: int = 1,
+    binary: Any = False,
+) -> Any:
+    """Return the true mean difference that n pairs show with the given power.
+
+    Two-sided paired t test, by the noncentral t distribution (Cohen 1988, chapter 2; as `TTestPower` of statsmodels).
+
+    Parameters
+    ----------
+    n : int or array of int
+        Pairs, such as tasks that two models share.
+    deviation : float or array of float
+        Standard deviation of the differences. For 0/1 outcomes: the root of (share of pairs that differ − difference²).
+    power : float
+        Probability of finding the difference, 0.8 by custom.
+    confidence : float
+        1 − level of the test.
+    comparisons : int
+        The level is divided by it: the strictest step of Holm's correction.
+    binary : bool or array of bool
+        0/1 outcomes that `mcnemar_exact` decides: it needs about 2 / difference pairs more than a t test
+        (docs/coverage.md), and enough pairs that differ to reach the level at all.
+
+    Returns
+    -------
+    float or array of float
+        In the unit of `deviation`. NaN for n < 2 or a deviation that is NaN, and for 0/1 outcomes where not even a
+        difference of 1 would show.
+
+    Raises
+    ------
+    ValueError
+        For a power or confidence not between 0 and 1, a negative deviation, or comparisons below 1.
+    """
+    level = _level(power, confidence, comparisons)
+    scalar = np.ndim(n) == np.ndim(deviation) == np.ndim(binary) == 0
+    n, deviation, binary = np.broadcast_arrays(np.asarray(n, float), np.asarray(deviation, float), np.asarray(binary))
+    if (deviation < 0).any():
+        raise ValueError(f"a deviation is not negative: {deviation[deviation < 0][0]}")
+    found = np.where(binary, _binary_difference(n, deviation, power, level), _effect(n, power, level) * deviation)
+    found = np.where(n < 2, math.nan, found)
+    return float(found) if scalar else found
+
+
+def pairs_needed(
+    difference: Any,
+    deviation: Any,
+    *,
+    power: float = 0.8,
+    confidence: float = 0.95,
+    comparisons: int = 1,
+    binary: Any = False,
+) -> Any:
+    """Return the least number of pairs that show a true mean difference with the given power.
+
+    The inverse of `minimal_detectable_difference`, with the same parameters.
+
+    Returns
+    -------
+    float or array of float
+        A whole number; NaN where the difference is 0 or NaN, infinite above ten million.
+    """
+    level = _level(power, confidence, comparisons)
+    scalar = np.ndim(difference) == np.ndim(deviation) == np.ndim(binary) == 0
+    difference, deviation, binary = np.broadcast_arrays(
+        np.abs(np.asarray(difference, float)), np.asarray(deviation, float), np.asarray(binary)
+    )
+    needed = _least_n(difference, deviation, power, level)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.minimum(1.0, deviation**2 + difference**2)
+        exact = np.maximum(np.ceil(needed + 2 / difference), np.ceil(fewest_pairs(level) / share))
+    needed = np.where(binary, exact, needed)
+    needed = np.where(needed > MOST, math.inf, needed)
+    needed = np.where(np.isnan(deviation) | np.isnan(difference) | (difference == 0), math.nan, needed)
+    return float(needed) if scalar else needed
+
+
+def detectable_gap(n: int, *, power: float = 0.8, confidence: float = 0.95) -> float:
+    """Return the difference of two rates around one half that n independent values on each side show.
+
+    Normal approximation, two-sided (Fleiss, Levin and Paik 2003, chapter 4): (z of the level + z of the power) ·
+    √(2 · ¼ / n), for the rate that is hardest to tell.
+
+    Parameters
+    ----------
+    n : int
+        Values on each side.
+    power, confidence : float
+        Between 0 and 1, both excluded.
+
+    Returns
+    -------
+    float
+        NaN where not even a difference of 1 would show, or n < 1.
+
+    Raises
+    ------
+    ValueError
+        For a power or confidence not between 0 and 1.
+    """
+    level = _level(power, confidence, 1)
+    if n < 1:
+        return math.nan
+    gap = float(special.ndtri(1 - level / 2) + special.ndtri(power)) * math.sqrt(0.5 / n)
+    return gap if gap <= 1 else math.nan
+
+
+def fewest_pairs(level: float) -> int:
+    """Return how many pairs must differ, all the same way, for an exact paired test to reach the level."""
+    return 1 + math.ceil(-math.log2(level) - 1e-9)
+
+
+def _level(power: float, confidence: float, comparisons: int) -> float:
+    if not (0 < power < 1 and 0 < confidence < 1):
+        raise ValueError(f"power and confidence are between 0 and 1, not {power} and {confidence}")
+    if comparisons < 1:
+        raise ValueError(f"there is at least one comparison, not {comparisons}")
+    return (1 - confidence) / comparisons
+
+
+@lru_cache(maxsize=32)
+def _table(power: float, level: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return log n from 2 to beyond ten million, and the log of the difference n pairs show in units of a deviation."""
+    n = np.concatenate([np.arange(2, 40, 0.125), np.geomspace(40, 4 * MOST, 800)])
+    critical = special.stdtrit(n - 1, 1 - level / 2)
+    effect = special.nctdtrinc(n - 1, 1 - power, critical) / np.sqrt(n)
+    return np.log(n), np.log(effect)
+
+
+def _effect(n: np.ndarray, power: float, level: float) -> np.ndarray:
+    """Return the difference that n pairs show, in units of the deviation; NaN below 2 pairs."""
+    log_n, log_effect = _table(power, level)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.exp(np.interp(np.log(n), log_n, log_effect, left=math.nan))
+
+
+def _least_n(difference: np.ndarray, deviation: np.ndarray, power: float, level: float) -> np.ndarray:
+    """Return the least whole n of at least 2 whose difference is at most the one given."""
+    log_n, log_effect = _table(power, level)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        wanted = np.log(difference / deviation)
+    n = np.exp(np.interp(-wanted, -log_effect, log_n))
+    n = np.where(wanted < log_effect[-1], math.inf, np.maximum(np.ceil(n - 1e-9), 2))
+    one_less = (n > 2) & (_effect(n - 1, power, level) * deviation <= difference)
+    one_more = _effect(n, power, level) * deviation > difference
+    return n - one_less + one_more
+
+
+def _binary_difference(n: np.ndarray, deviation: np.ndarray, power: float, level: float) -> np.ndarray:
+    """Return the least difference, by halving, that a t test of 2 / difference pairs fewer shows."""
+
+    def shows(difference: np.ndarray) -> np.ndarray:
+        left = n - 2 / difference
+        enough = n * np.minimum(1.0, deviation**2 + difference**2) >= fewest_pairs(level)
+        return enough & (left >= 2) & (_effect(np.maximum(left, 2), power, level) * deviation <= difference)
+
+    low, high = np.full(n.shape, 1e-9), np.ones(n.shape)
+    possible = shows(high)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        found = shows(middle)
+        low, high = np.where(found, low, middle), np.where(found, middle, high)
+    return np.where(possible, high, math.nan)

@@ -1,0 +1,89 @@
+"""What a comparison says of each pair, in words that name its target."""
+
+import math
+
+import pandas as pd
+
+
+def pair_sentences(
+    table: pd.DataFrame, correction: str, power: float, percent: bool, margin: float | None, asked: float
+) -> list[str]:
+    """Write one sentence for each row of a table of pairs.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As `compare_all` makes it.
+    correction : str
+        The name of the correction.
+    power : float
+        That of `minimal_detectable` and `tasks_needed`.
+    percent : bool
+        Whether values are shares, said in per cent.
+    margin : float or None
+        That of equivalence.
+    asked : float
+        The difference planned for, or NaN.
+
+    Returns
+    -------
+    list of str
+    """
+    tested = int(table["p_value"].notna().sum())
+    family = f" after {correction} correction for {tested} pairs" if tested > 1 else ""
+    return [_sentence(row, family, power, percent, margin, asked) for row in table.to_dict("records")]
+
+
+def _sentence(row: dict, family: str, power: float, percent: bool, margin: float | None, asked: float) -> str:
+    if row["n_tasks"] == 0:
+        return f"Not decided: {row['model_a']} and {row['model_b']} share no tasks."
+    ahead, behind = ("a", "b") if row["estimate"] >= 0 else ("b", "a")
+    names = row[f"model_{ahead}"], row[f"model_{behind}"]
+    result = _result(row, ahead, behind, family, percent)
+    where = "on new tasks like these" if row["target"] == "new tasks" else "on these tasks, run again"
+    same = ""
+    if row["equivalent"]:
+        same = f"{names[0]} and {names[1]} are equivalent {where}, within ± {_difference(margin, percent)}"
+    if row["decided"]:
+        verdict = f"{names[0]} is better than {names[1]} {where}"
+        return f"{verdict}: {result}." + (f" The difference is small: {same}." if same else "")
+    if same:
+        return f"{same}: {result}."
+    return f"Not decided between {names[0]} and {names[1]} {where}: {result}. {_outlook(row, power, percent, asked)}"
+
+
+def _result(row: dict, ahead: str, behind: str, family: str, percent: bool) -> str:
+    low, high = (row["low"], row["high"]) if ahead == "a" else (-row["high"], -row["low"])
+    means = [f"{_show(row[f'mean_{side}'], percent)}{' %' if percent else ''}" for side in (ahead, behind)]
+    interval = "" if math.isnan(low) else f" [{_show(low, percent)}, {_show(high, percent)}]"
+    p_value = row["p_adjusted"]
+    chance = "" if math.isnan(p_value) else ", p < 0.0001" if p_value < 1e-4 else f", p = {p_value:.2g}"
+    return (
+        f"{means[0]} against {means[1]} on {_tasks(row['n_tasks'])} shared, "
+        f"difference {_difference(abs(row['estimate']), percent)}{interval}{chance}{family}"
+    )
+
+
+def _outlook(row: dict, power: float, percent: bool, asked: float) -> str:
+    shown, needed, tasks = row["minimal_detectable"], row["tasks_needed"], _tasks(row["n_tasks"])
+    same = row["target"] == "these tasks"
+    if math.isnan(shown):
+        now = f"{tasks} can't decide it for new tasks, whatever the outcome (repeated runs may, for these tasks)"
+    else:
+        units = "these runs" if same else tasks
+        now = f"With {power * 100:.0f} % power, {units} show a true difference of {_difference(shown, percent)}"
+    if math.isnan(needed) or math.isinf(needed):
+        return f"{now}."
+    return f"{now}; one of {_difference(asked, percent)} takes about {needed:,.0f} tasks."
+
+
+def _tasks(n: int) -> str:
+    return f"{n} task{'s' if n > 1 else ''}"
+
+
+def _difference(value: float, percent: bool) -> str:
+    return f"{_show(value, percent)}{' points' if percent else ''}"
+
+
+def _show(value: float, percent: bool) -> str:
+    return f"{value * 100:z.0f}" if percent else f"{value:z.3g}"

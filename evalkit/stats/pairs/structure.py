@@ -1,0 +1,104 @@
+"""How comparisons of models hang together: which share tasks, and whether their verdicts fit one order."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components, shortest_path
+
+
+class Structure(NamedTuple):
+    """How a table of pairs hangs together.
+
+    Attributes
+    ----------
+    groups : tuple of tuple of str
+        Models that share tasks, directly or through others; models of different groups can't be compared.
+    unshared : tuple of tuple of str
+        Pairs of one group that share no task.
+    cycles : tuple of tuple of str
+        Models of which each is better than the next, and the last better than the first.
+    warning : str
+        What of it stands against an order of all models; empty where nothing does.
+    """
+
+    groups: tuple[tuple[str, ...], ...]
+    unshared: tuple[tuple[str, str], ...]
+    cycles: tuple[tuple[str, ...], ...]
+    warning: str
+
+
+def pair_structure(pairs: pd.DataFrame) -> Structure:
+    """Find disjoint groups of models and cycles among the decided pairs.
+
+    A cycle can only come from pairs that were compared on different tasks, or from models that suit different tasks:
+    no order of its models is right.
+
+    Parameters
+    ----------
+    pairs : DataFrame
+        As `compare_all` returns it.
+
+    Returns
+    -------
+    Structure
+        One shortest cycle for each set of models that are in cycles with each other.
+    """
+    models = list(dict.fromkeys([*pairs["model_a"], *pairs["model_b"]]))
+    number = {name: i for i, name in enumerate(models)}
+    a, b = (pairs[column].map(number).to_numpy(dtype=int) for column in ("model_a", "model_b"))
+    shared = (pairs["n_tasks"] > 0).to_numpy()
+    group_of = components(a[shared], b[shared], len(models))
+    groups = tuple(tuple(models[i] for i in np.flatnonzero(group_of == g)) for g in range(group_of.max(initial=-1) + 1))
+    apart = np.flatnonzero(~shared & (group_of[a] == group_of[b]))
+    unshared = tuple((models[a[i]], models[b[i]]) for i in apart)
+    decided = pairs["decided"].to_numpy(bool)
+    ahead = (pairs["estimate"] > 0).to_numpy()
+    better, worse = np.where(ahead, a, b)[decided], np.where(ahead, b, a)[decided]
+    cycles = tuple(tuple(models[i] for i in cycle) for cycle in _cycles(better, worse, len(models)))
+    return Structure(groups, unshared, cycles, _warning(groups, unshared, cycles))
+
+
+def components(start: np.ndarray, end: np.ndarray, count: int, directed: bool = False) -> np.ndarray:
+    """Return the number of the (strongly) connected component of each of `count` nodes, given edges."""
+    if not count:
+        return np.empty(0, dtype=int)
+    graph = csr_array((np.ones(len(start)), (start, end)), shape=(count, count))
+    return connected_components(graph, directed=directed, connection="strong")[1]
+
+
+def _cycles(better: np.ndarray, worse: np.ndarray, count: int) -> list[list[int]]:
+    """Return a shortest cycle of each strongly connected component of more than one model."""
+    component, found = components(better, worse, count, directed=True), []
+    graph = csr_array((np.ones(len(better)), (better, worse)), shape=(count, count))
+    for number in np.flatnonzero(np.bincount(component, minlength=1) > 1) if count else ():
+        members = np.flatnonzero(component == number)
+        steps, before = shortest_path(graph, unweighted=True, indices=members, return_predecessors=True)
+        inside = np.isin(better, members) & np.isin(worse, members)
+        place = {model: i for i, model in enumerate(members)}
+        # each edge from better to worse closes a cycle with the shortest way back
+        ways = [(steps[place[w], v], v, w) for v, w in zip(better[inside], worse[inside], strict=True)]
+        _, end, start = min(ways)
+        cycle = [int(end)]
+        while cycle[-1] != start:
+            cycle.append(int(before[place[start], cycle[-1]]))
+        cycle.reverse()
+        first = cycle.index(min(cycle))
+        found.append(cycle[first:] + cycle[:first])
+    return sorted(found)
+
+
+def _warning(groups: tuple, unshared: tuple, cycles: tuple) -> str:
+    parts = [
+        f"{' > '.join([*cycle, cycle[0]])} is a cycle: each is better than the next, so they have no order"
+        for cycle in cycles
+    ]
+    if len(groups) > 1:
+        sets = "; ".join(", ".join(group) for group in groups)
+        parts.append(f"{len(groups)} sets of models share no tasks and can't be compared: {sets}")
+    if unshared:
+        named = ", ".join(f"{one} and {other}" for one, other in unshared[:3])
+        more = f", and {len(unshared) - 3} more" if len(unshared) > 3 else ""
+        parts.append(f"pairs without a shared task: {named}{more}")
+    return ". ".join(parts)

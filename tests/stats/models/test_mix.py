@@ -1,0 +1,116 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from evalkit.stats import rate_interval, shared_tasks, standardise
+
+
+def rows(model, kind, n, successes, first=0):
+    return [(model, f"{kind}{i}", kind, float(i < first + successes)) for i in range(first, first + n)]
+
+
+def frame(*parts):
+    return pd.DataFrame([row for part in parts for row in part], columns=["model", "task", "type", "value"])
+
+
+def standardised(table, **options):
+    return standardise(table, "model", "type", "value", "task", **options).set_index("model")
+
+
+def test_shared_tasks_are_counted():
+    table = frame(rows("a", "x", 4, 2), rows("b", "x", 2, 2), rows("b", "y", 6, 0))
+    found = shared_tasks(table, "model", "task", "value").set_index("model")
+    assert found["n_tasks"].to_dict() == {"a": 4, "b": 8}
+    assert found["coverage"].to_dict() == pytest.approx({"a": 0.4, "b": 0.8})
+    assert found["n_common"].tolist() == [2, 2]
+    assert found["common_estimate"].tolist() == [1.0, 1.0]
+    apart = shared_tasks(table[table["type"] != "x"], "model", "task", "value")
+    assert apart["n_common"].tolist() == [6]
+
+
+def test_a_model_better_on_each_type_is_better_for_the_same_mix():
+    table = frame(
+        rows("a", "easy", 80, 64), rows("a", "hard", 20, 6), rows("b", "easy", 20, 18), rows("b", "hard", 80, 36)
+    )
+    raw = table.groupby("model")["value"].mean()
+    found = standardised(table)
+    assert raw["a"] > raw["b"]
+    assert found["estimate"].to_dict() == pytest.approx(
+        {"a": (0.8 + 0.3) / 2, "b": (0.9 + 0.45) / 2}
+    )  # 80 tasks of each
+    assert (found["low"] < found["estimate"]).all()
+    assert (found["estimate"] < found["high"]).all()
+
+
+def test_a_given_mix_is_used():
+    table = frame(rows("a", "easy", 20, 16), rows("a", "hard", 20, 4))
+    assert standardised(table, mix={"easy": 3, "hard": 1})["estimate"].iloc[0] == pytest.approx(0.65)
+    only = standardised(table, mix={"easy": 1, "hard": 0}).iloc[0]
+    alone = rate_interval([1] * 16 + [0] * 4)
+    assert (only["low"], only["high"]) == pytest.approx((alone.low, alone.high))
+
+
+def test_the_interval_is_put_together_from_those_of_the_strata():
+    table = frame(rows("a", "easy", 20, 16), rows("a", "hard", 30, 6))
+    easy, hard = (rate_interval(part["value"], part["task"]) for _, part in table.groupby("type"))
+    found = standardised(table).iloc[0]
+    below = math.hypot(0.4 * (0.8 - easy.low), 0.6 * (0.2 - hard.low))
+    above = math.hypot(0.4 * (easy.high - 0.8), 0.6 * (hard.high - 0.2))
+    assert found["estimate"] == pytest.approx(0.44)
+    assert (found["low"], found["high"]) == pytest.approx((0.44 - below, 0.44 + above))
+
+
+def test_means_have_the_interval_of_welch():
+    rng = np.random.default_rng(0)
+    table = frame(rows("a", "easy", 5, 0), rows("a", "hard", 20, 0)).assign(value=rng.normal(10, 3, 25))
+    found = standardised(table, kind="mean", mix={"easy": 1, "hard": 1}).iloc[0]
+    parts = [part["value"] for _, part in table.groupby("type")]
+    assert found["estimate"] == pytest.approx(sum(part.mean() for part in parts) / 2)
+    # half the difference of the one to the negative of the other
+    theirs = stats.ttest_ind(parts[0], -parts[1], equal_var=False).confidence_interval()
+    assert (found["low"], found["high"]) == pytest.approx((theirs.low / 2, theirs.high / 2))
+    single = standardised(table[4:], kind="mean").iloc[0]
+    assert math.isnan(single["low"])
+    assert "single cluster" in single["warning"]
+
+
+def test_a_mix_that_a_model_cannot_reach_has_no_estimate():
+    table = frame(rows("a", "easy", 8, 6), rows("b", "easy", 8, 6), rows("b", "hard", 8, 1))
+    found = standardised(table)
+    assert math.isnan(found.loc["a", "estimate"])
+    assert found.loc["a", "warning"] == "no values of hard (50 % of the mix)"
+    assert found.loc["b", "warning"] == ""
+
+
+def test_missing_values_are_left_out_and_counted():
+    table = frame(rows("a", "easy", 8, 6), rows("b", "easy", 8, 6))
+    table.loc[0, "value"] = None
+    table.loc[1, "type"] = None
+    table.loc[8:, "value"] = None
+    found = standardised(table)
+    assert found.loc["a", "n"] == 6
+    assert "2 rows left out" in found.loc["a", "warning"]
+    assert found.loc["b", "warning"] == "no values; 8 rows left out as missing"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kind": "median"}, "unknown kind"),
+        ({"mix": {"easy": -1}}, "at least 0"),
+        ({"mix": {"easy": 0}}, "not all 0"),
+    ],
+)
+def test_misuse_is_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        standardised(frame(rows("a", "easy", 8, 6)), **options)
+
+
+@pytest.mark.parametrize(("kind", "message"), [("proportion", "0/1 values"), ("score", "from 0 to 1")])
+def test_values_that_do_not_fit_the_kind_are_misuse(kind, message):
+    table = frame(rows("a", "easy", 4, 2)).assign(value=[0, 1, 0.5, 7])
+    with pytest.raises(ValueError, match=message):
+        standardised(table, kind=kind)

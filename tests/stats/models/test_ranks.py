@@ -1,0 +1,97 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evalkit.stats import compare_all, rank_models
+
+
+def frame(rates, tasks=60, seed=0):
+    rng = np.random.default_rng(seed)
+    rows = [(name, task, float(rng.random() < rate)) for name, rate in rates.items() for task in range(tasks)]
+    return pd.DataFrame(rows, columns=["model", "task", "value"])
+
+
+def ranked(table, **options):
+    return rank_models(table, "model", "task", "value", **options).set_index("model")
+
+
+def test_ranks_begin_after_those_decided_better_and_end_before_those_decided_worse():
+    table = frame({"a": 0.95, "b": 0.93, "c": 0.5, "d": 0.1}, seed=1)
+    found, pairs = ranked(table), compare_all(table, "model", "task", "value")
+    for name, row in found.iterrows():
+        wins = pairs[(pairs["decided"]) & ((pairs["model_a"] == name) | (pairs["model_b"] == name))]
+        better = ((wins["model_a"] == name) == (wins["estimate"] > 0)).sum()
+        assert (row["rank_low"], row["rank_high"]) == (1 + len(wins) - better, 4 - better)
+    assert found["ties_with_first"].to_dict() == {"a": True, "b": True, "c": False, "d": False}
+    assert ranked(table, pairs=pairs).equals(found)
+
+
+def test_equal_models_tie_and_no_name_comes_first():
+    base = frame({"z": 0.5})
+    table = pd.concat([base.assign(model=name) for name in "zmab"])
+    found = ranked(table)
+    assert found["rank_low"].tolist() == [1] * 4
+    assert found["rank_high"].tolist() == [4] * 4
+    assert found["p_best"].tolist() == pytest.approx([0.25] * 4)
+    assert found["ties_with_first"].all()
+
+
+def test_the_best_of_many_equal_models_is_drawn_back_to_the_rest():
+    found = ranked(frame({f"m{i:02d}": 0.5 for i in range(40)}, tasks=12, seed=3))
+    first = found.iloc[0]
+    assert first["estimate"] > 0.75
+    assert first["corrected"] < 0.65
+    assert first["corrected_low"] < 0.5 < first["corrected_high"]
+    assert first["corrected_high"] - first["corrected_low"] > first["high"] - first["low"]
+    assert found["ties_with_first"].all()
+    assert first["p_best"] < 0.2
+
+
+def test_a_model_far_ahead_keeps_its_estimate_and_is_best():
+    first = ranked(frame({"a": 0.95, "b": 0.3, "c": 0.2}, tasks=100)).iloc[0]
+    assert first["p_best"] > 0.99
+    assert first["corrected"] == pytest.approx(first["estimate"], abs=0.02)
+    assert (first["rank_low"], first["rank_high"]) == (1, 1)
+
+
+def test_probabilities_of_being_best_add_up_and_follow_the_estimates():
+    found = ranked(frame({"a": 0.7, "b": 0.6, "c": 0.4}))
+    assert found["p_best"].sum() == pytest.approx(1)
+    assert found["p_best"].is_monotonic_decreasing
+    assert found["p_best"].tolist() == ranked(frame({"a": 0.7, "b": 0.6, "c": 0.4}))["p_best"].tolist()
+
+
+def test_models_that_share_few_tasks_have_no_probability_of_being_best():
+    table = frame({"a": 0.5, "b": 0.5}, tasks=20)
+    apart = table[(table["model"] == "a") | (table["task"] > 18)]
+    found = ranked(apart)
+    assert found["p_best"].isna().all()
+    assert found["warning"].str.contains("fewer than 2 tasks").all()
+    partly = ranked(table[(table["model"] == "a") | (table["task"] > 9)])
+    assert partly["warning"].str.contains("on the 10 tasks that all models have").all()
+
+
+def test_scores_without_bounds_are_ranked_too():
+    rng = np.random.default_rng(1)
+    table = frame({"a": 1, "b": 1}).assign(value=lambda rows: rng.normal(rows["model"].map({"a": 30, "b": 5}), 3))
+    found = ranked(table)
+    assert found.index.tolist() == ["a", "b"]
+    assert found["low"].iloc[0] > 25
+
+
+def test_one_model_or_none_has_nothing_to_be_compared_with():
+    alone = ranked(frame({"a": 0.5})).iloc[0]
+    assert (alone["rank_low"], alone["rank_high"], alone["p_best"]) == (1, 1, 1)
+    assert alone["corrected"] == alone["estimate"]
+    table = frame({"a": 0.5})
+    pd.testing.assert_series_equal(ranked(table[:0]).dtypes, ranked(table).dtypes)
+
+
+def test_a_model_without_values_is_kept():
+    table = frame({"a": 0.5, "b": 0.5})
+    table.loc[table["model"] == "b", "value"] = math.nan
+    found = ranked(table).loc["b"]
+    assert math.isnan(found["estimate"])
+    assert "60 runs left out" in found["warning"]

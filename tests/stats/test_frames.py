@@ -1,0 +1,84 @@
+"""Every function that takes a frame, on frames as they come: odd types, gaps, doubled indices, nothing at all."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evalkit import stats
+
+FUNCTIONS = {
+    "estimate_by": lambda f: stats.estimate_by(f, "model", "value", "task"),
+    "estimate_by, score": lambda f: stats.estimate_by(f, "model", "cost", "task", "score", target="these tasks"),
+    "compare_all": lambda f: stats.compare_all(f, "model", "task", "value", margin=0.1),
+    "these tasks": lambda f: stats.compare_all(f, "model", "task", "value", target="these tasks"),
+    "pair_structure": lambda f: stats.pair_structure(stats.compare_all(f, "model", "task", "value")),
+    "rank_models": lambda f: stats.rank_models(f, "model", "task", "value", n_resamples=100),
+    "like_with_like": lambda f: stats.like_with_like(f, "model", "task", "value", "type"),
+    "standardise": lambda f: stats.standardise(f, "model", "type", "value", "task"),
+    "adjust_for_tasks": lambda f: stats.adjust_for_tasks(f, "model", "task", "value"),
+    "shared_tasks": lambda f: stats.shared_tasks(f, "model", "task", "value"),
+    "plan": lambda f: stats.plan(f, "model", "task", "value", 0.1),
+    "reliability": lambda f: stats.reliability(f, "model", "task", "value", order="run"),
+    "trend_by": lambda f: stats.trend_by(f, "model", "run", "value", "task"),
+    "cost_front": lambda f: stats.cost_front(f, "model", "task", "value", "cost"),
+}
+
+
+def frame():
+    rng = np.random.default_rng(0)
+    values = pd.array(rng.integers(0, 2, 60), dtype="boolean")
+    values[3] = pd.NA
+    return pd.DataFrame(
+        {
+            "model": np.repeat([3, 1, 2], 20),
+            "task": np.tile(np.arange(10), 6),
+            "run": np.tile(np.repeat([0, 1], 10), 3),
+            "type": pd.Categorical(np.tile(["x", "y"], 30), ["y", "unused", "x"]),
+            "value": values,
+            "cost": rng.random(60),
+        },
+        index=rng.integers(0, 5, 60),
+    )
+
+
+FRAMES = {
+    "numbered models, a doubled index, missing values": lambda f: f,
+    "categories, some of them unused": lambda f: f.assign(
+        model=pd.Categorical(f["model"].astype("str"), list("92 31"))
+    ),
+    "no rows": lambda f: f[:0],
+    "one model": lambda f: f[f["model"] == 1],
+    "one row": lambda f: f[:1],
+    "no value known": lambda f: f.assign(value=None),
+    "values without end": lambda f: f.assign(value=np.inf),
+    "no task known": lambda f: f.assign(task=None),
+    "some models unknown": lambda f: f.assign(model=f["model"].where(f["model"] != 2)),
+    "tasks that no two models share": lambda f: f.assign(task=f["model"] * 100 + f["task"]),
+    "all outcomes equal": lambda f: f.assign(value=True),
+    "hostile names": lambda f: f.assign(model=f["model"].map({1: "<b>\n", 2: "%s {0}", 3: ""})),
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_data_never_raise_nor_warn(function, kind):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        FUNCTIONS[function](FRAMES[kind](frame()))
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_the_frame_handed_in_is_left_as_it_was(function):
+    given = frame()
+    FUNCTIONS[function](given)
+    pd.testing.assert_frame_equal(given, frame())
+
+
+@pytest.mark.parametrize("function", [name for name in FUNCTIONS if name != "pair_structure"])
+def test_the_order_of_rows_does_not_matter(function):
+    given = frame().astype({"model": "str"})
+    found, shuffled = (FUNCTIONS[function](rows) for rows in (given, given.sample(frac=1, random_state=1)))
+    found, shuffled = (result.table if hasattr(result, "table") else result for result in (found, shuffled))
+    pd.testing.assert_frame_equal(found, shuffled)

@@ -1,0 +1,128 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evalkit.stats import mean_interval, pass_at_k, rate_interval, reliability, repeats_test
+
+
+def retried(tasks=40, most=5, seed=0, model="m", stop=True):
+    """Runs of tasks, until one succeeds or for a fixed number of times."""
+    rng, rows = np.random.default_rng(seed), []
+    for task in range(tasks):
+        rate = rng.beta(1, 1)
+        for attempt in range(most):
+            passed = rng.random() < rate
+            rows.append((model, task, attempt, float(passed)))
+            if passed and stop:
+                break
+    return pd.DataFrame(rows, columns=["model", "task", "attempt", "value"])
+
+
+def measured(table, **options):
+    return reliability(table, "model", "task", "value", **options).set_index("measure")
+
+
+def test_all_measures_are_of_one_set_of_tasks():
+    table = pd.concat(
+        [retried(most=n, seed=n, stop=False).assign(task=lambda t, n=n: t["task"] + 100 * n) for n in (2, 5)]
+    )
+    found = measured(table, ks=[1, 2, 4])
+    assert found["n_clusters"].unique().tolist() == [40]
+    assert found["warning"].str.contains("40 tasks with fewer than 4 runs left out").all()
+    assert found.loc[["pass@1", "pass@2", "pass@4"], "estimate"].is_monotonic_increasing
+    assert found.loc[["pass^1", "pass^2", "pass^4"], "estimate"].is_monotonic_decreasing
+
+
+def test_measures_are_means_over_tasks_with_the_interval_of_bounded_values():
+    table = retried(stop=False)
+    found = measured(table, ks=[1, 3])
+    counts = table.groupby("task")["value"].agg(["size", "sum"])
+    expected = mean_interval(pass_at_k(counts["size"], counts["sum"], 3), counts.index, bounds=(0, 1))
+    assert found.loc["pass@3", ["estimate", "low", "high"]].tolist() == pytest.approx(list(expected[:3]))
+    assert found.loc["pass@1", ["low", "high"]].tolist() == pytest.approx(
+        list(rate_interval(table["value"], table["task"])[1:3])
+    )
+    assert found.loc["pass@3", "target"] == "new tasks"
+
+
+def test_agreement_is_the_share_of_pairs_of_runs_that_end_alike():
+    table = pd.DataFrame({"model": "m", "task": list("aaabbb"), "value": [1, 1, 0, 0, 0, 0]})
+    assert measured(table, ks=[1]).loc["agreement", "estimate"] == pytest.approx((1 / 3 + 1) / 2)
+
+
+@pytest.mark.parametrize(("outcome", "low", "high"), [(1.0, 0.5, 1.0), (0.0, 0.0, 0.5)])
+def test_measures_have_bounds_where_all_pass_or_all_fail(outcome, low, high):
+    table = retried(tasks=5, stop=False).assign(value=outcome)
+    found = measured(table, ks=[1, 2]).drop(index="agreement")
+    assert found["estimate"].tolist() == [outcome] * 4
+    assert (found["low"] >= low - 0.1).all() if outcome else (found["low"] == 0).all()
+    assert (found["high"] == 1).all() if outcome else (found["high"] <= high).all()
+
+
+def test_ks_go_up_to_the_runs_that_half_of_the_tasks_of_each_model_have():
+    table = pd.concat([retried(most=3, stop=False), retried(most=6, stop=False, model="n")])
+    assert sorted(measured(table)["k"].unique()) == [1, 2, 3]
+
+
+def test_retrying_until_success_is_flagged_and_honest_repetition_is_not():
+    flagged, honest = measured(retried(), order="attempt"), measured(retried(stop=False), order="attempt")
+    assert flagged["warning"].str.contains("the number of runs depends on their outcome").all()
+    assert not honest["warning"].str.contains("depends").any()
+    assert measured(retried())["warning"].str.contains("against number of runs").all()
+
+
+def test_the_last_run_of_a_task_is_told_by_the_order_given():
+    # the run with the success is the last by its number, the first by its place
+    rows = [(task, attempt, float(attempt == 3)) for task in range(12) for attempt in (3, 1, 2, 0)]
+    tasks, attempts, values = zip(*rows, strict=True)
+    found = repeats_test(values, tasks, attempts)
+    assert found.p_value == pytest.approx(2 * 0.25**12)
+    assert (found.flagged, found.n_tasks) == (True, 12)
+    assert repeats_test(values, tasks, [-a for a in attempts]).p_value > 0.01  # the last never succeeds: .75 ** 12
+
+
+def test_the_test_without_an_order_is_symmetric_in_success_and_failure():
+    table = retried()
+    one, other = repeats_test(table["value"], table["task"]), repeats_test(1 - table["value"], table["task"])
+    assert one.p_value == pytest.approx(other.p_value, abs=0.01)
+    assert one.flagged
+
+
+def test_the_flag_is_raised_wrongly_in_about_one_percent():
+    rng, wrong = np.random.default_rng(4), []
+    for _ in range(300):
+        sizes = rng.integers(1, 6, 25)
+        tasks = np.repeat(np.arange(25), sizes)
+        values = rng.random(len(tasks)) < rng.beta(1, 1, 25)[tasks]
+        order = np.concatenate([np.arange(size) for size in sizes])
+        wrong.append((repeats_test(values, tasks).flagged, repeats_test(values, tasks, order).flagged))
+    assert np.mean(wrong, axis=0).max() <= 0.03
+
+
+@pytest.mark.parametrize(
+    ("values", "tasks", "order", "warning"),
+    [
+        ([], [], None, "all tasks have the same number of runs"),
+        ([1, 0, 1, 0], list("aabb"), None, "all tasks have the same number of runs"),
+        ([1, 0], list("ab"), [0, 0], "no task was run more than once"),
+        ([1, 1, 0], list("aab"), [0, 1, 0], "no task has both successes and failures"),
+    ],
+)
+def test_what_tells_nothing_is_not_flagged(values, tasks, order, warning):
+    found = repeats_test(values, tasks, order)
+    assert math.isnan(found.p_value)
+    assert (found.flagged, found.warning) == (False, warning)
+
+
+@pytest.mark.parametrize(("options", "message"), [({"ks": [0]}, "from 1"), ({"order": "turn"}, "no column 'turn'")])
+def test_misuse_is_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        measured(retried(), **options)
+    with pytest.raises(ValueError, match="0/1 outcomes"):
+        measured(retried().assign(value=0.5))
+
+
+def test_no_rows_give_no_rows():
+    assert measured(retried()[:0]).empty
