@@ -1,7 +1,7 @@
-"""The command line: a thin layer, every command calls one public function; the commands of kinds come from the registry.
+"""The command line: a thin layer, every command calls one public function; those of kinds come from the registry.
 
-Heavy imports stand inside the commands, so that ``evalkit --help`` stays quick. What is shown is printed and not echoed:
-click would write UTF-8 to a terminal that knows ASCII only.
+Heavy imports stand inside the commands, so that ``evalkit --help`` stays quick. What is shown is printed and not
+echoed: click would write UTF-8 to a terminal that knows ASCII only.
 """
 
 import functools
@@ -77,10 +77,14 @@ class _Kinds(_Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows = [(name, BUILT_IN[name][1] if name in BUILT_IN else kind_named(name).summary) for name in kind_names()]
         with formatter.section("Commands"):
-            formatter.write_dl(rows + [(name, command.get_short_help_str(60)) for name, command in self.commands.items()])
+            formatter.write_dl(
+                rows + [(name, command.get_short_help_str(60)) for name, command in self.commands.items()]
+            )
 
 
-@click.group(cls=_Kinds, make=lambda kind: _kind_command(kind), context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Kinds, make=lambda kind: _kind_command(kind), context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(__version__, prog_name="evalkit")
 def main() -> None:
     """Turn raw logs of LLM agents into tables, pictures and HTML reports.
@@ -229,8 +233,8 @@ def collect_group() -> None:
     """Keep what logs say in a dataset, to be given wherever their folder is: evalkit mindcraft DATASET.
 
     SOURCE is a folder, a file, a quoted glob or a URL. The next time only new and changed files are read, and those
-    that have vanished are dropped. It may be stopped at any moment and goes on from there. Options that say how logs are
-    to be read are kept as defaults for whoever loads the dataset.
+    that have vanished are dropped. It may be stopped at any moment and goes on from there. Options that say how logs
+    are to be read are kept as defaults for whoever loads the dataset.
     """
 
 

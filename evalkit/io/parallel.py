@@ -18,9 +18,8 @@ from typing import Any, TypeVar
 
 from evalkit._version import __version__
 from evalkit.io.frames import paused_gc
-from evalkit.io.read import read_files
 from evalkit.io.paths import SourceError, is_url, storage, storage_options
-
+from evalkit.io.read import read_files
 
 T = TypeVar("T")
 Parse = Callable[[str, bytes | OSError], T]

@@ -42,7 +42,9 @@ FILES = (
 )
 FOLDERS = (
     Column("source", "str", "path of a folder that was looked into"),
-    Column("modified", "int", "time of the last change of its entries; 0 where it has to be listed anew", "nanoseconds"),
+    Column(
+        "modified", "int", "time of the last change of its entries; 0 where it has to be listed anew", "nanoseconds"
+    ),
     Column("changed", "int", "time of the last change of its inode", "nanoseconds"),
 )
 _RETRIES = 5  # of reading while another process updates the store
@@ -225,7 +227,9 @@ class RecordStore:
     def remove(self) -> None:
         """Remove the store from the disk; what lies in its folder and is not its own stays."""
         folders = [entry for entry in os.scandir(self.path) if entry.is_dir() and not entry.is_symlink()]
-        parts = [(folder.path, entry.path) for folder in folders for entry in os.scandir(folder) if _is_part(entry.name)]
+        parts = [
+            (folder.path, entry.path) for folder in folders for entry in os.scandir(folder) if _is_part(entry.name)
+        ]
         remove_files([f"{self.path}/{MANIFEST}", *(path for _, path in parts), f"{self.path}/.lock"])
         for folder in (*{folder for folder, _ in parts}, self.path):
             with contextlib.suppress(OSError):

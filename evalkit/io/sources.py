@@ -101,7 +101,7 @@ class KnownFolders:
         return children
 
     def below(self, root: str) -> tuple[list[str], dict[str, FolderState]] | None:
-        """Give all files and folders of a folder, if none of its folders has changed; None where some have to be listed."""
+        """Give all files and folders below a folder; None where a folder has changed and has to be listed."""
         start = f"{root.rstrip('/')}/"
         folders = {path: state for path, state in self._states.items() if path.startswith(start) or path == root}
         try:
@@ -402,7 +402,10 @@ def _walk(root: str, recursive: bool, known: KnownFolders) -> tuple[list[str], d
             if folder == root:
                 raise SourceError(f"{root}: {error.strerror or error}") from error
             files.append(folder)
-            folders |= {os.path.dirname(folder): FolderState(0), folder: FolderState(0)}  # it may be readable the next time
+            folders |= {
+                os.path.dirname(folder): FolderState(0),
+                folder: FolderState(0),
+            }  # it may be readable the next time
         if links and not waiting:
             links.sort(reverse=True)
             seen = set(map(identity_of, folders)) if seen is None else seen

@@ -149,7 +149,7 @@ def _check_free(path: str) -> None:
 
 
 def _check_same(store: RecordStore, about: Mapping[str, Any]) -> None:
-    """Refuse to go on as another kind, with another pattern, or without a former source, whose rows would all vanish."""
+    """Refuse to go on as another kind, with another pattern, or without a former source: its rows would vanish."""
     known = store.about
     if known.get("kind") != about["kind"]:
         raise StoreError(f"{store.path}: a dataset of {known.get('kind')} logs, not of {about['kind']} logs")
@@ -157,4 +157,6 @@ def _check_same(store: RecordStore, about: Mapping[str, Any]) -> None:
         raise StoreError(f"{store.path}: was also collected from {left_out[0]}; name it too, or take a new dataset")
     for name in ("pattern", "recursive"):
         if known.get(name) != about[name]:
-            raise StoreError(f"{store.path}: was collected with {name} {known.get(name)}; keep to that, or take a new one")
+            raise StoreError(
+                f"{store.path}: was collected with {name} {known.get(name)}; keep to that, or take a new one"
+            )

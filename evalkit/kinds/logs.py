@@ -6,7 +6,7 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -221,9 +221,7 @@ def _names(source: Source) -> list[str]:
     return named
 
 
-def _current_records(
-    kind: LogKind, named: list[str], pattern: str, *, recursive: bool, jobs: int | None
-) -> Records:
+def _current_records(kind: LogKind, named: list[str], pattern: str, *, recursive: bool, jobs: int | None) -> Records:
     """Give the records of a source as it is now, from its store in the cache as far as nothing has changed."""
     about = {"kind": kind.name, "code": code_version(kind.parse.__module__)}
     if (path := cache_path()) is not None:

@@ -73,7 +73,9 @@ def as_frame(kind: LogKind, name: str, records: "pa.Table") -> "pd.DataFrame":
     if name == kind.runs:
         sources = records["source"].to_pylist()
         numbers: dict[str, int] = {}
-        places = [numbers[source] for source in sources if numbers.update({source: numbers.get(source, -1) + 1}) is None]
+        places = [
+            numbers[source] for source in sources if numbers.update({source: numbers.get(source, -1) + 1}) is None
+        ]
         values |= {"run_id": run_ids(kind.name, sources, places), "kind": [kind.name] * n}
         values.setdefault("model_name", ["unknown"] * n)
         values.setdefault("flags", [[] for _ in range(n)])

@@ -42,7 +42,10 @@ def _progress_of_runs(look: "Look") -> tuple[str, bool]:
     runs = look.logs.runs
     rows = overview_rows(runs)
     counts = [int(row.pop("n")) for row in rows]
-    shown = [{"model": row.pop("model"), "runs": so_far(n, look.expected), **row} for row, n in zip(rows, counts, strict=True)]
+    shown = [
+        {"model": row.pop("model"), "runs": so_far(n, look.expected), **row}
+        for row, n in zip(rows, counts, strict=True)
+    ]
     done = look.expected is not None and not look.writing and min(counts) >= look.expected
     return fit_table(shown, width=look.width), done
 

@@ -35,7 +35,9 @@ _DEFINITIONS = re.compile(rb'"goal"\s*:.*"agent_count"\s*:|"agent_count"\s*:.*"g
 
 
 def _recognise(head: bytes) -> str:
-    return KIND.title if _AGENT_LOG.search(head) else "Mindcraft task definition file" if _DEFINITIONS.search(head) else ""
+    return (
+        KIND.title if _AGENT_LOG.search(head) else "Mindcraft task definition file" if _DEFINITIONS.search(head) else ""
+    )
 
 
 def _accepts(path: str) -> str:
@@ -107,8 +109,9 @@ KIND = LogKind(
     describe=_describe,
     progress=_progress,
     transcript=_transcript,
-    help="""Estimate success rates of Mindcraft task runs: SOURCE is a folder at any level, a file, a quoted glob, a URL or
-    a dataset of `collect`.
+    help="""Estimate success rates of Mindcraft task runs.
+
+    SOURCE is a folder at any level, a file, a quoted glob, a URL or a dataset of `collect`.
 
     Every run counts as long as its folder is there: broken logs and runs without a score are failures, and the ledger
     names them.

@@ -198,7 +198,8 @@ def test_parts_are_joined_until_they_are_large(tmp_path, monkeypatch):
 
 
 CHANGES = st.lists(
-    st.tuples(st.sampled_from(["write", "remove", "break", "rename"]), st.integers(0, 6), st.integers(0, 3)), max_size=12
+    st.tuples(st.sampled_from(["write", "remove", "break", "rename"]), st.integers(0, 6), st.integers(0, 3)),
+    max_size=12,
 )
 
 
