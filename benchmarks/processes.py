@@ -16,6 +16,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -25,15 +26,15 @@ from distributed import LocalCluster
 from benchmarks.crafter import generate
 from benchmarks.make_mindcraft import make_runs
 from evalkit import crafter, mindcraft
-from evalkit.crafter import table, traces
-from evalkit.io import list_files, parallel, parse_files
+from evalkit.crafter import kind as crafter_kind
+from evalkit.io import list_files, parse_files
 from evalkit.io.parallel import cluster
-from evalkit.mindcraft.parse import parse_file
+from evalkit.mindcraft import kind as mindcraft_kind
 
 MODELS, AGENTS = 5, 2.5  # of generated Mindcraft runs: models, agents on average
 TRACES = 24  # generated; further files are links to these
 FILES = {"mindcraft": (300, 1000, 3000, 10_000), "crafter": (25, 50, 100, 200, 500, 1000)}
-PARSE: dict[str, Callable] = {"mindcraft": parse_file, "crafter": table.rows_of_file}
+KINDS = {"mindcraft": mindcraft_kind, "crafter": crafter_kind}
 LOAD: dict[str, Callable] = {"mindcraft": mindcraft.load, "crafter": crafter.load}
 
 
@@ -77,7 +78,7 @@ def compare(kind: str, folder: str, scheduler: str, rounds: int) -> None:
         "one": partial(load, folder),
         "two": partial(load, folder, jobs=2),
         "cluster": load_on_cluster,
-        "parsing": lambda: [None for _ in parse_files(files, PARSE[kind], 1)],
+        "parsing": lambda: [None for _ in parse_files(files, KINDS[kind].KIND.parse, 1)],
     }
     times: dict[str, list[float]] = {name: [] for name in ways}
     for counted in [False] + [True] * rounds:
@@ -102,7 +103,8 @@ def compare(kind: str, folder: str, scheduler: str, rounds: int) -> None:
 def main(kind: str, counts: tuple[int, ...], rounds: int) -> None:
     """Compare one process, two, and a Dask cluster of two on folders of different sizes."""
     os.environ["EVALKIT_CACHE"] = "off"
-    parallel.SERIAL_BELOW = traces.SERIAL_BELOW = 1
+    for module in KINDS.values():
+        module.KIND = replace(module.KIND, parallel_from=1)
     print(f"{kind}, median of {rounds} rounds [lowest, highest]; how many times as quick as one process")
     print(f"{'files':>7} {'one':>11} {'two':>22} {'cluster of two':>22} {'bound':>7}")
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as local:

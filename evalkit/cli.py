@@ -162,7 +162,6 @@ def _show_logs(
     output: str | None,
     reading: dict[str, Any],
 ) -> None:
-    from evalkit.kinds.logs import load
     from evalkit.kinds.terminal import check_output, glance, summary, write_output
 
     if output:
@@ -170,6 +169,8 @@ def _show_logs(
     elif text := glance(kind, sources, options, views, reading):
         print(text)
         return
+    from evalkit.kinds.logs import load  # here: a glance does without all that it imports
+
     logs = load(kind, _one_or_many(sources), options, **reading)
     print(summary(logs, views))
     if output:
@@ -190,6 +191,8 @@ def _follow(
     from evalkit.io.screen import show_live
     from evalkit.kinds.follow import Following
 
+    if expected is None and not kind.tells_expected:
+        _refuse("without --expected", until_done=until_done)
     following = Following(kind, _one_or_many(sources), options, expected=expected, idle=idle, **reading)
     show_live(following.look, sys.stdout, interval=max(interval or 5.0, 0.5), until_done=until_done)
 

@@ -131,7 +131,7 @@ def test_the_end_of_the_experiment_may_be_the_end(tmp_path, command):
 
 def test_traces_are_followed_too(tmp_path, command):
     following = command("crafter", tmp_path, "--expected", 1, "--until-done")
-    following.read_until("no traces yet")
+    following.read_until("no Crafter session trace yet")
     write(tmp_path / "a.json", episode("alder"))
     following.read_until("total: 1 of 1 traces")
     assert following.end() == (0, "")

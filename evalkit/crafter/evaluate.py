@@ -28,6 +28,7 @@ _OTHER = {
     "achievement": ("score_by_hook", "Per hook", "every hook counts once"),
     "hook": ("score_by_achievement", "Per achievement", "every achievement that a hook names counts"),
 }
+_SCORES = ("score", "score_by_achievement", "score_by_hook")
 Group = Literal["model_name", "difficulty"]
 
 
@@ -135,32 +136,34 @@ def evaluate_file(
 
 
 def results_of(episodes: "pd.DataFrame", rules: Mapping[str, Any]) -> list[TraceScore]:
-    """Make results of the frame of episodes, which were scored by these rules."""
-    return [_result_of(row, rules) for row in episodes.to_dict("records")]
-
-
-def _result_of(episode: dict[str, Any], rules: Mapping[str, Any]) -> TraceScore:
-    """Make the result of a row of the frame of episodes."""
-    aborted = episode["flag_aborted"]
-    counts = {} if aborted else {name: int(n) for name in WEIGHTS if (n := episode[f"{name}s"])}
-    source = unescape_surrogates(episode["source"])
-    return TraceScore(
-        total_score=0.0 if aborted else episode["score"],
-        counts=counts,
-        trajectory=NO_SCORED_EVENTS if aborted else episode["trajectory"],
-        num_events=episode["events"],
-        trace_file=os.path.basename(source),
-        source=source,
-        session_id=_text(episode["session_id"]),
-        task_id=_text(episode["task_id"]),
-        model_name=episode["model_name"],
-        difficulty=episode["difficulty"],
-        score_by_achievement=0.0 if aborted else episode["score_by_achievement"],
-        score_by_hook=0.0 if aborted else episode["score_by_hook"],
-        suspect_invalid_actions=0 if aborted else int(episode["suspect_invalid_actions"]),
-        flags=list(episode["flags"]),
-        **rules,
+    """Make results of the frame of episodes, which were scored by these rules; sorted by score, from high to low."""
+    counts = {name: f"{name}s" for name in WEIGHTS}
+    aborted: dict[str, Any] = dict.fromkeys([*_SCORES, "suspect_invalid_actions", *counts.values()], 0)
+    ranked = episodes.fillna(aborted | {"trajectory": NO_SCORED_EVENTS}).sort_values(
+        "score", ascending=False, kind="stable"
     )
+    results = []
+    for row in ranked.to_dict("records"):
+        source = unescape_surrogates(row["source"])
+        result = TraceScore(
+            total_score=row["score"],
+            counts={name: int(row[column]) for name, column in counts.items() if row[column]},
+            trajectory=row["trajectory"],
+            num_events=row["events"],
+            trace_file=os.path.basename(source),
+            source=source,
+            session_id=_text(row["session_id"]),
+            task_id=_text(row["task_id"]),
+            model_name=row["model_name"],
+            difficulty=row["difficulty"],
+            score_by_achievement=row["score_by_achievement"],
+            score_by_hook=row["score_by_hook"],
+            suspect_invalid_actions=int(row["suspect_invalid_actions"]),
+            flags=list(row["flags"]),
+            **rules,
+        )
+        results.append(result)
+    return results
 
 
 def _text(value: Any) -> str | None:

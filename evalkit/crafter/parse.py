@@ -24,7 +24,7 @@ from evalkit.crafter.format import (
     read_trace,
     turn_of,
 )
-from evalkit.crafter.scoring import NOTHING, Verdict, derive, read_hooks
+from evalkit.crafter.scoring import NOTHING, Verdict, derive, read_hooks, read_invalid
 from evalkit.io import BrokenFileError, Entry
 from evalkit.kinds import Parsed
 
@@ -44,12 +44,9 @@ class Session(NamedTuple):
     session_id: str | None
     model_name: str
     model_source: str | None  # where the name stands
-    difficulty: str
     task_id: str | None
+    difficulty: str
     agent_type: str | None
-    seed: str | None
-    started: int | None  # epoch milliseconds
-    duration: float | None  # seconds
     claimed: frozenset[str] | None  # achievements that episode_results says were unlocked
     n_claimed: int | None
     error: str | None  # message of an error entry, perhaps empty; None where there is no such entry
@@ -92,7 +89,7 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
         if kind == "language_model":
             own = tokens_of(event)
             tokens, total = add_tokens(tokens, own), own[2]
-        columns = _NOTHING if verdict is NOTHING else _verdict_columns(verdict, names)
+        columns = _NOTHING if verdict is NOTHING else _verdict_columns(event, verdict)
         rows.append((position, turn, kind, names, *columns, total))
     episode = (
         session.session_id,
@@ -101,10 +98,9 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
         session.task_id,
         session.difficulty,
         session.agent_type,
-        session.seed,
+        seed_of(trace),
+        *span_of(trace),
         judged.status,
-        session.started,
-        session.duration,
         len(rows),
         len(turns) or None,
         n_actions,
@@ -116,10 +112,10 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
     return Parsed("used", entry.reason, {"episodes": [episode], "events": rows})
 
 
-def _verdict_columns(verdict: Verdict, names: list[str | None] | None) -> tuple:
+def _verdict_columns(event: Event, verdict: Verdict) -> tuple:
     """Give hooks, suspects, achievements and reasons; the reasons stand in the places of the actions they speak of."""
-    reasons: list[str | None] | None = [None] * len(names or ())
-    for _, index, reason, _ in verdict.invalid:
+    reasons: list[str | None] = [None] * len(event.actions if isinstance(event.actions, list) else ())
+    for _, index, reason, _ in read_invalid(event, verdict) if verdict.invalid else ():
         if index is None:
             reasons.append(reason)
         else:
@@ -188,9 +184,7 @@ def _mismatch(session: Session, unlocked: frozenset[str]) -> bool:
 
 def describe(trace: Trace) -> Session:
     """Collect what a trace says of its whole session, from wherever it is."""
-    entries = trace.session_metadata or []
-    config = [entry.data for entry in entries if entry.data] + ([trace.metadata] if trace.metadata else [])
-    events = events_of(trace)
+    entries, config, events = trace.session_metadata or [], _config(trace), events_of(trace)
     session_id = trace.session_id if isinstance(trace.session_id, str) else None
     results = _first([m.achievements for m in config if m.achievements is not None])
     errors = [entry.data for entry in entries if entry.metadata_type == "error"]
@@ -199,30 +193,32 @@ def describe(trace: Trace) -> Session:
         where, model = "event_history", _first(_models(events))
     if model is None:
         where, model = "session_id", _model_in_id(session_id)
-    started, duration = _span(trace, events)
     return Session(
         session_id=session_id,
         model_name=model or UNKNOWN,
         model_source=where if model else None,
-        difficulty=_first(_difficulties(config, events)) or UNKNOWN,
         task_id=_first([m.task_instance_id for m in config]),
+        difficulty=_first(_difficulties(config, events)) or UNKNOWN,
         agent_type=_first([m.agent_type for m in config]),
-        seed=_seed(config),
-        started=started,
-        duration=duration,
         claimed=None if results is None else frozenset([name for name, got in results.items() if got]),
         n_claimed=_first([m.num_achievements for m in config]),
         error=((errors[0] and errors[0].error_message) or "") if errors else None,
     )
 
 
-def _span(trace: Trace, events: list[Event]) -> tuple[int | None, float | None]:
+def _config(trace: Trace) -> list[Metadata]:
+    """Give what stands in the session's metadata, in whichever place."""
+    entries = [entry.data for entry in trace.session_metadata or () if entry.data]
+    return [*entries, trace.metadata] if trace.metadata else entries
+
+
+def span_of(trace: Trace) -> tuple[int | None, float | None]:
     """Tell when a session began (epoch milliseconds), and for how long it wrote (seconds).
 
     It begins when it was created, else with the first time that stands in it, and ends with the last one. Times
     without a zone are taken as UTC.
     """
-    entries = trace.session_metadata or []
+    entries, events = trace.session_metadata or [], events_of(trace)
     stamps = [trace.created_at, *[entry.timestamp for entry in (*entries[:1], *entries[-1:])]]
     records = [peek(event.time_record, TimeRecord) for event in (*events[:1], *events[-1:])]
     stamps += [record.event_time for record in records if record is not None]
@@ -242,8 +238,9 @@ def _time(raw: Any) -> int | None:
     return round(time * 1000) if time is not None and 0 < time < _LATEST else None
 
 
-def _seed(config: list[Metadata]) -> str | None:
+def seed_of(trace: Trace) -> str | None:
     """Find the seed of the game in the session's configuration or its task instance."""
+    config = _config(trace)
     found = [m.seed for m in config]
     found += [m.task_instance.metadata.seed for m in config if m.task_instance and m.task_instance.metadata]
     seed = _first([seed for seed in found if type(seed) in (int, str)])

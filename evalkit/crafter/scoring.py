@@ -48,15 +48,11 @@ class Verdict(NamedTuple):
 
     hooks: Hooks = ()
     achievements: tuple[str, ...] = ()
-    invalid: tuple[Invalid, ...] = ()
+    suspect: int = 0  # invalid actions that were judged over a whole turn of several actions
+    invalid: tuple[HookData, ...] = ()  # see `read_invalid`
     unnamed: int = 0  # achievement hooks that name nothing
     unknown: tuple[str, ...] = ()  # achievements of new_achievement that the game does not have
     foreign: bool = False
-
-    @property
-    def suspect(self) -> int:
-        """How many invalid actions were judged over a whole turn of several actions."""
-        return sum([verdict.suspect for verdict in self.invalid]) if self.invalid else 0
 
 
 NOTHING = Verdict()
@@ -116,13 +112,14 @@ def read_hooks(event: Event) -> Verdict:
         return NOTHING
     entries = event.event_metadata or [Hook(hook_name=name) for name in event.hooks_triggered or []]
     named = [(_singular(hook.hook_name), hook) for hook in entries if hook.hook_name]
-    hooks, achievements, invalid, unknown, unnamed, foreign = [], [], [], [], 0, False
+    hooks, achievements, invalid, unknown, suspect, unnamed, foreign = [], [], [], [], 0, 0, False
     for name, hook in named:
         before, data = len(hooks), hook.data or _NO_DATA
         names = data.achievements or []
         if name == "invalid_action":
             hooks.append((name, 1))
-            invalid.append(_read_invalid(data, event))
+            invalid.append(data)
+            suspect += _is_suspect(data, event)
         elif name in WEIGHTS:
             hooks.append((name, max(len(names), 1)))
             achievements += names
@@ -133,18 +130,25 @@ def read_hooks(event: Event) -> Verdict:
             unknown += [n for n in names if n not in TIER_OF]
             unnamed += not names
         foreign |= len(hooks) > before and (hook.hook_name not in WEIGHTS or not event.event_metadata)
-    return Verdict(tuple(hooks), tuple(achievements), tuple(invalid), unnamed, tuple(unknown), foreign)
+    return Verdict(tuple(hooks), tuple(achievements), suspect, tuple(invalid), unnamed, tuple(unknown), foreign)
 
 
-def _read_invalid(data: HookData, event: Event) -> Invalid:
-    """Read a verdict on an action. Where nothing says so, one on a turn of several actions is suspect."""
-    actions = event.actions if isinstance(event.actions, list) else []
-    suspect = len(actions) > 1 if data.suspect is None else data.suspect
-    index = data.action_index
-    if type(index) is not int or not 0 <= index < len(actions):
-        names = action_names(actions) or []
-        index = names.index(data.action) if data.action in names else 0 if names else None
-    return Invalid(data.action, index, data.reason or "", suspect)
+def _is_suspect(data: HookData, event: Event) -> bool:
+    """Tell whether a verdict compares one action with what a whole turn of several actions did."""
+    if data.suspect is not None:
+        return data.suspect
+    return isinstance(event.actions, list) and len(event.actions) > 1
+
+
+def read_invalid(event: Event, verdict: Verdict) -> list[Invalid]:
+    """Read the verdicts of invalid action of an event: which of its actions each of them speaks of."""
+    names, found = action_names(event.actions) or [], []
+    for data in verdict.invalid:
+        index = data.action_index
+        if type(index) is not int or not 0 <= index < len(names):
+            index = names.index(data.action) if data.action in names else 0 if names else None
+        found.append(Invalid(data.action, index, data.reason or "", _is_suspect(data, event)))
+    return found
 
 
 def hooks_of_names(names: Iterable[str]) -> list[tuple[str, int]]:

@@ -41,10 +41,9 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> str:
     if _is_one_file(logs):
         return f"{trace_text(*results_of(episodes, rules))}\n"
     by = ["model_name"] * (episodes["model_name"].nunique() > 1) + ["difficulty"] * bool(views.get("by_difficulty"))
-    parts = []
+    parts: list[str] = []
     if views.get("verbose"):
-        results = sorted(results_of(episodes, rules), key=lambda result: -result["total_score"])
-        parts += [trace_text(result) for result in results]
+        parts += map(trace_text, results_of(episodes, rules))
     parts.append(summary_text(episodes, by, rules["weights"], rules["counting"]))
     entries = [Entry(*row) for row in logs.ledger.itertuples(index=False)]
     return "\n\n".join([*parts, ledger_text(entries)])
@@ -76,9 +75,8 @@ def write(logs: Logs, views: Mapping[str, Any], path: str) -> None:
     if not path.lower().endswith(".json"):
         write_frame(logs.episodes, path)
         return
-    results = sorted(results_of(logs.episodes, logs.rules), key=lambda result: -result["total_score"])
-    ledger = logs.ledger.to_dict("records")
-    write_text(json.dumps({"results": results, "ledger": ledger}, indent=2), path)
+    content = {"results": results_of(logs.episodes, logs.rules), "ledger": logs.ledger.to_dict("records")}
+    write_text(json.dumps(content, indent=2), path)
 
 
 def summary_text(
@@ -117,9 +115,8 @@ def summary_lines(
     lines = [f"📈 {len(episodes)} {'trace' if len(episodes) == 1 else 'traces'} of {of}"]
     lines.append(f"   Mean score: {interval_text(row)} ({f'95 % interval, {n}' if known else f'{n}; {doubts}'})")
     lines += [f"   Note: {doubts}"] * (known and bool(doubts))
-    lines += [
-        f"   Aborted: {aborted_text(row)}" for row in analysis.with_aborted_at_zero(episodes, []).to_dict("records")
-    ]
+    zero = analysis.with_aborted_at_zero(episodes, []).to_dict("records")
+    lines += [f"   Aborted: {aborted_text(own)}" for own in zero]
     if row["n"]:
         lines.append(f"   Range: {number(row['minimum'])} to {number(row['maximum'])}")
         lines.append(f"   Median: {number(row['median'])}")

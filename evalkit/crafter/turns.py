@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalkit.crafter.format import TIER_OF, WEIGHTS, Event, State, action_names, kind_of, peek, read_trace, turn_of
 from evalkit.crafter.parse import NO_TOKENS, Judged, add_tokens, judge_trace, tokens_of
-from evalkit.crafter.scoring import DIGITS, Verdict, score_verdicts
+from evalkit.crafter.scoring import DIGITS, Verdict, read_invalid, score_verdicts
 from evalkit.crafter.table import ACTION_ROWS, TURNS
 from evalkit.io import BrokenFileError, SourceError, frame_of
 from evalkit.kinds import Transcript, Turn
@@ -71,7 +71,7 @@ def _fill(turns: list[int | None]) -> list[int | None]:
 def _turn(name: str, steps: list[tuple[Event, Verdict]]) -> Turn:
     actions = [str(own) for event, _ in steps for own in action_names(event.actions) or ()]
     reasonings = [peek(event.metadata.action_reasoning, str) for event, _ in steps if event.metadata]
-    invalid = [one for _, verdict in steps for one in verdict.invalid]
+    invalid = [own for event, verdict in steps for own in read_invalid(event, verdict)]
     unlocked = [f"{own} ({TIER_OF.get(own, 'unknown')})" for _, verdict in steps for own in verdict.achievements]
     lines = [", ".join(actions) or "no action", *filter(None, reasonings)]
     for one in invalid:

@@ -160,6 +160,8 @@ class LogKind:
         Writes the answer of one local file, quicker than `describe` could; empty where it can't.
     progress : function of (Look, options and views)
         Writes how far a growing source is, and tells whether all that is expected is done.
+    tells_expected : bool
+        `progress` knows how many runs are expected also where the user does not say so.
     transcript : function of (paths, read)
         Makes the transcript of a run from its files; `read` gives the bytes of one.
     write, suffixes, output_help
@@ -188,6 +190,7 @@ class LogKind:
     describe: "Callable[[Logs, Mapping[str, Any]], str] | None" = None
     glance: Callable[[str, Mapping[str, Any], Mapping[str, Any]], str] | None = None
     progress: "Callable[[Look, Mapping[str, Any]], tuple[str, bool]] | None" = None
+    tells_expected: bool = False
     transcript: "Callable[[Sequence[str], Callable[[str], bytes]], Transcript] | None" = None
     write: "Callable[[Logs, Mapping[str, Any], str], None] | None" = None
     suffixes: tuple[str, ...] = (".csv", ".json", ".parquet")

@@ -26,6 +26,7 @@ from evalkit.kinds.registry import LogKind, Parsed, Records, no_companions
 if TYPE_CHECKING:
     import pyarrow as pa
 
+COMMIT_EVERY = 5.0  # seconds
 _Result = tuple[str, bool, Parsed]  # a file, whether it is settled, and what it says
 Progress = Callable[[int, int], object] | None  # of files read, files to read
 
@@ -92,7 +93,7 @@ def update(
 ) -> Changes:
     """Read the files that are new or have changed, and drop the rows of those that have vanished.
 
-    What was read is committed chunk by chunk: whoever stops in between goes on from there the next time. In between,
+    What was read is committed every few seconds: whoever stops in between goes on from there the next time. In between,
     every file stands in the store as it was or as it is.
 
     Parameters
@@ -128,7 +129,7 @@ def update(
     vanished = files.keys() - states.keys() - context.keys()
     vanished -= _below(vanished, [f"{path}/" for path in to_read if vanished and os.path.isdir(path)])
     changed = sum(path in files for path in to_read)
-    about, held = dict(about or {}), set()
+    about, held, committed = dict(about or {}), set(), time.monotonic()
     for at in range(0, len(to_read), kind.chunk):
         chunk = to_read[at : at + kind.chunk]
         parsed = _parse(kind, chunk, {**states, **context}, jobs)
@@ -137,8 +138,9 @@ def update(
         taken = [one for one in parsed if one[0] not in young or one[0] not in files]
         rows = _tables(kind, taken, {**states, **context}, context.keys(), young)
         store.replace({escape_surrogates(path) for path, _, _ in taken if path in files}, rows)
-        if at + len(chunk) < len(to_read):
+        if at + len(chunk) < len(to_read) and time.monotonic() - committed > COMMIT_EVERY:
             store.commit(complete=False, **about)
+            committed = time.monotonic()
         if progress:
             progress(at + len(chunk), len(to_read))
     store.replace(set(map(escape_surrogates, vanished)), {})

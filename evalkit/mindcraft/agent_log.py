@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any, TypedDict
 
 from evalkit.io import BrokenFileError, WrongShapeError, decode_json, read_file
+from evalkit.mindcraft import original_scripts as scripts
 from evalkit.mindcraft.final_messages import (
     as_fraction,
     deciding_text,
@@ -28,7 +29,6 @@ from evalkit.mindcraft.format import (
     name_and_number,
     positive_number,
 )
-from evalkit.mindcraft.legacy import scripts
 
 NO_TURNS = "TypeError: no list of turns in it"
 ENDS = 2048  # bytes
@@ -161,9 +161,7 @@ def _salvage(value: Any) -> AgentLog:
     return AgentLog(turns=good, taskStart=fields.get("taskStart"))
 
 
-def read_turns(
-    source: str, value: Any, mended: list[str], data: bytes
-) -> tuple[AgentOutcome, scripts.Reading]:
+def read_turns(source: str, value: Any, mended: list[str], data: bytes) -> tuple[AgentOutcome, scripts.Reading]:
     """Read the turns of a decoded log, and what the original scripts find in them.
 
     Raises

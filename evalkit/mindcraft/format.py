@@ -17,6 +17,7 @@ Scale = Literal["auto", "percent", "fraction"]
 Missing = Literal["keep", "skip", "raise"]
 SCALES: tuple[Scale, ...] = ("auto", "percent", "fraction")  # what construction scores are logged in
 MISSING: tuple[Missing, ...] = ("keep", "skip", "raise")  # what becomes of runs without a definition
+UNKNOWN = "unknown"  # the name of a model that nothing tells
 DEFAULT_TIMEOUT = 300.0  # seconds, where a definition names none
 
 

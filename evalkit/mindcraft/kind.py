@@ -108,6 +108,7 @@ KIND = LogKind(
     parallel_from=2_000,
     describe=_describe,
     progress=_progress,
+    tells_expected=True,
     transcript=_transcript,
     help="""Estimate success rates of Mindcraft task runs.
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from evalkit.io import BrokenFileError, decode_json, plain
 from evalkit.kinds import HEAD, Parsed, recognise
+from evalkit.mindcraft import original_scripts as scripts
 from evalkit.mindcraft.agent_log import AgentOutcome, decode_log, describe, failed_log, read_turns
 from evalkit.mindcraft.format import (
     ANYTHING,
@@ -19,7 +20,6 @@ from evalkit.mindcraft.format import (
     parse_results,
     results_of,
 )
-from evalkit.mindcraft.legacy import scripts
 
 NEAR_FINAL_WIDTH = 200  # characters of a message in the ledger
 _BY_NAME = "another kind of file, by its name"

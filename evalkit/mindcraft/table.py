@@ -154,6 +154,8 @@ LAZY_TABLES = {
         Column("analyse", "bool?", "what analyse_results.py reads: a success; missing unless there are two files"),
         Column("cooking", "str", "what analyze_cooking_tasks.py reads: success, failure, or empty"),
         Column("stops", "str", "name of the exception that ends it, or empty"),
-        Column("construction", "object", "what analyze_construction_tasks.py reads: a score, perhaps not a number; or none"),
+        Column(
+            "construction", "object", "what analyze_construction_tasks.py reads: a score, perhaps not a number; or none"
+        ),
     ),
 }

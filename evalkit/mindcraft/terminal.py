@@ -12,9 +12,8 @@ from evalkit.io import SourceError, plain, short_paths, unescape_surrogates
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Look
 from evalkit.kinds.terminal import counted, file_lines, fit_table, key_of, names_of
-from evalkit.mindcraft.format import CompletionStatus
-from evalkit.mindcraft.legacy.scripts import COMMIT
-from evalkit.mindcraft.runs.models import UNKNOWN
+from evalkit.mindcraft.format import UNKNOWN, CompletionStatus
+from evalkit.mindcraft.original_scripts import COMMIT
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -79,8 +79,10 @@ def show_conversations(runs: "pd.DataFrame", agents: "pd.DataFrame", last: int =
     """
     from evalkit.display import show_details, show_text
 
-    logs = agents.groupby("run_id")["source"].apply(list).to_dict()
-    shown = [(run, logs.get(run["run_id"], [])) for run in runs.head(limit).to_dict("records")]
+    keys = ["source", "task_id", "repetition"]
+    folders = agents.assign(file=agents["source"], source=agents["source"].map(os.path.dirname))
+    logs = folders.groupby(keys)["file"].apply(list).to_dict()
+    shown = [(run, logs.get(tuple(run[key] for key in keys), [])) for run in runs.head(limit).to_dict("records")]
     named = [file for _, files in shown for file in files]
     if named and not any(is_url(file) or os.path.exists(file) for file in named):
         show_text(
@@ -163,7 +165,11 @@ def _turns(path: str, data: bytes) -> list[tuple[str, str]]:
         turns = _decode(data)
     except BrokenFileError as error:
         raise SourceError(f"{path}: {error}") from error
-    return [(role, _in_words(turn) if content is None else content) for turn in turns for role, content in [_role_and_content(turn)]]
+    return [
+        (role, _in_words(turn) if content is None else content)
+        for turn in turns
+        for role, content in [_role_and_content(turn)]
+    ]
 
 
 def _in_words(turn: object) -> str:

@@ -3,6 +3,7 @@
 import math
 import re
 import statistics
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -120,11 +121,23 @@ def test_every_door_reads_folders_below_unless_told_not_to(mixed, tmp_path_facto
 def test_a_dataset_takes_other_weights_another_counting_and_no_folders_below(mixed, tmp_path_factory):
     made = tmp_path_factory.mktemp("dataset") / "made"
     assert crafter.collect(mixed, made).new == 3
-    for options in ({}, {"weights": {"hard_achievement": 7}}, {"counting": "hook"}, {"recursive": False}):
-        assert evaluate_all_traces(made, **options) == evaluate_all_traces(mixed, **options)
+    weights = {"weights": {"hard_achievement": 7}}
+    for options in ({}, weights, {"counting": "hook"}, {"recursive": False}, {"pattern": "n*"}):
+        ours, theirs = evaluate_all_traces(made, **options), evaluate_all_traces(mixed, **options)
+        assert (ours, ours.ledger.entries) == (theirs, theirs.ledger.entries)
+    for options in (weights, {"counting": "hook"}, {"recursive": False}, {"pattern": "n*"}, {"models": ["birch"]}):
         for frame, expected in zip(load(made, **options), load(mixed, **options), strict=True):
             pd.testing.assert_frame_equal(frame, expected)
     assert load(made, recursive=False).ledger["source"].map(Path).map(lambda path: path.parent).eq(mixed).all()
+
+
+def test_several_processes_give_what_one_gives(mixed, monkeypatch):
+    one, frames = evaluate_all_traces(mixed), list(load(mixed))
+    monkeypatch.setattr("evalkit.crafter.kind.KIND", replace(KIND, parallel_from=0))
+    several = evaluate_all_traces(mixed, jobs=2)
+    assert (several, several.ledger.entries) == (one, one.ledger.entries)
+    for frame, expected in zip(load(mixed, jobs=2), frames, strict=True):
+        pd.testing.assert_frame_equal(frame, expected)
 
 
 SHARED = "organisation/a-family-of-models-of-one-name-"  # 44 characters

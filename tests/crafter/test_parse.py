@@ -11,7 +11,7 @@ from evalkit.crafter import WEIGHTS, evaluate_event, evaluate_trace
 from evalkit.crafter.assemble import assemble
 from evalkit.crafter.format import OtherShapeError, Trace, fit, kind_of, read_trace, turn_of, without_images
 from evalkit.crafter.kind import KIND
-from evalkit.crafter.parse import describe, judge_trace, parse_file
+from evalkit.crafter.parse import describe, judge_trace, parse_file, seed_of, span_of
 from evalkit.crafter.turns import transcript
 from evalkit.io import BrokenFileError
 from evalkit.io.frames import arrow_schema, arrow_table
@@ -130,8 +130,7 @@ def entry(time):
 )
 def test_a_session_begins_when_it_was_created_and_ends_with_its_last_time(created, metadata, events, started, duration):
     content = trace(*events, metadata=metadata, created_at=created)
-    session = describe(read(content)[0])
-    assert (session.started, session.duration) == (started, duration)
+    assert span_of(read(content)[0]) == (started, duration)
     assert read(content)[1] == []  # odd times are no reason to read the trace piece by piece
 
 
@@ -147,7 +146,7 @@ def test_a_session_begins_when_it_was_created_and_ends_with_its_last_time(create
     ],
 )
 def test_the_seed_is_that_of_the_configuration_or_the_task(content, seed):
-    assert describe(read(content)[0]).seed == seed
+    assert seed_of(read(content)[0]) == seed
 
 
 def test_a_trace_says_how_it_ended():

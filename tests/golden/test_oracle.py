@@ -163,7 +163,7 @@ def test_the_comparison_s_models_pairs_and_cooking_and_crafting():
     text = report("model_comparison/all_models")
     for kind, title in (("cooking", "Cooking success"), ("techtree", "Crafting success")):
         figure = text.partition(f"## show_figure\ncaption: {title}, with published")[2].partition("\n\n")[0]
-        drawn = {float(x) for x in re.findall(r"line: \((\S+), [\d.-]+\)\n", figure)}
+        drawn = {float(x) for points in re.findall(r"points: (.*)", figure) for x in re.findall(r"\((\S+), ", points)}
         for model in {run.model for run in RUNS}:
             own = [run for run in RUNS if run.model == model and run.kind == kind]
             assert any(x == pytest.approx(share(own), rel=1e-4) for x in drawn), (title, model)

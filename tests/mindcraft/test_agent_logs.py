@@ -5,9 +5,8 @@ import json
 import pytest
 
 from evalkit.mindcraft import analyze_agent_log
-from evalkit.mindcraft.format import EVENTS
 from evalkit.mindcraft.agent_log import AgentOutcome
-from evalkit.mindcraft.format import name_and_number
+from evalkit.mindcraft.format import EVENTS, name_and_number
 from tests.mindcraft.builders import SCORE, log, turn, write
 
 REQUIRED = {

@@ -8,7 +8,7 @@ import pytest
 from evalkit import mindcraft
 from evalkit.mindcraft import analysis
 from evalkit.mindcraft.format import CompletionStatus
-from evalkit.mindcraft.legacy.scripts import COMMIT
+from evalkit.mindcraft.original_scripts import COMMIT
 from evalkit.mindcraft.table import AGENTS, FLAGS, LOG_FLAGS, RUNS
 
 PATH = Path(__file__).parents[2] / "docs/mindcraft.md"

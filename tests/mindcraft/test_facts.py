@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.io.frames import frame
-from evalkit.mindcraft.tasks import Facts, task_facts
 from evalkit.mindcraft.table import RUNS
+from evalkit.mindcraft.tasks import Facts, task_facts
 from tests.mindcraft.builders import task
 
 COOK = "multiagent_cooking_2_1_bread_1_cake"

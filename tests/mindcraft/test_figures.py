@@ -74,7 +74,9 @@ def test_estimates_lie_where_the_table_says(runs):
     table = analysis.success_by(runs)
     axes = figures.estimates(table, "model_name")
     assert np.allclose(points(axes)[:, 0], table["estimate"])
-    assert np.allclose(sorted(intervals(axes), key=lambda bar: bar[2]), table[["low", "high"]].assign(y=range(len(table))))
+    assert np.allclose(
+        sorted(intervals(axes), key=lambda bar: bar[2]), table[["low", "high"]].assign(y=range(len(table)))
+    )
 
 
 def test_shares_of_statuses_fill_every_bar(runs):

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from evalkit.cli import main
 from evalkit.io import resolve
 from evalkit.mindcraft import collect, legacy_summary, load
-from evalkit.mindcraft.legacy.scripts import FolderReading
+from evalkit.mindcraft.original_scripts import FolderReading
 from tests.mindcraft.builders import SCORE, log, said, task, turn, write_all
 from tests.mindcraft.originals import SCRIPTS, call_all
 

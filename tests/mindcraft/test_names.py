@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from evalkit.cli import main
-from evalkit.mindcraft import KIND, analysis, figures, load, runs_df
 from evalkit.kinds.follow import Following
+from evalkit.mindcraft import KIND, analysis, figures, load, runs_df
 from tests.display.test_plots import points
 from tests.mindcraft.builders import task, write, write_all
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalkit.mindcraft.agent_log import read_log
 from evalkit.mindcraft.final_messages import read_final
 from evalkit.mindcraft.format import COMMAND, EVENT, FINAL, FINAL_STARTS, NEVER_FIRST, holds_any, may_hold_event
-from evalkit.mindcraft.agent_log import read_log
 from tests.mindcraft.builders import turn
 
 REAL = Path(__file__).parents[3] / "shared/data/mindcraft/unscored_logs"

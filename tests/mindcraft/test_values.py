@@ -11,10 +11,10 @@ from click.testing import CliRunner
 
 from evalkit.cli import main
 from evalkit.io import SourceError
-from evalkit.mindcraft import KIND, aggregate_results_to_dataframe, analysis, figures, runs_df
 from evalkit.kinds.follow import Following
-from tests.golden.record import record_report
+from evalkit.mindcraft import KIND, aggregate_results_to_dataframe, analysis, figures, runs_df
 from tests.display.test_plots import points
+from tests.golden.record import record_report
 from tests.mindcraft.builders import SCORE, log, task, write_all
 
 PLAN = "!getCraftingPlan"
@@ -370,7 +370,8 @@ def test_every_door_gives_the_same_n_estimate_and_interval(tmp_path):
     shown = record_report(params / "model_comparison/x.yaml")
     assert f"best: a: estimate 0.6, low {table['low'][0]:.6g}, high {table['high'][0]:.6g}, n 5," in shown
     assert (
-        f"Success rate per model. a: 60 % ({low} to {high}, n = 5); b: {NO_SCORE} (n = 2); c: {NO_SCORE} (n = 1)." in shown
+        f"Success rate per model. a: 60 % ({low} to {high}, n = 5); b: {NO_SCORE} (n = 2); c: {NO_SCORE} (n = 1)."
+        in shown
     )
     for text in (printed, followed):
         assert "1 run holds a copy of another run's log, and counts in no rate" in text

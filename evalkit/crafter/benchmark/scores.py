@@ -152,16 +152,10 @@ def mean_rates_score(
     seeds = [unlocked for unlocked in _rates_of(runs, budget) if len(unlocked)]
     rates = np.array([100 * unlocked.mean(axis=0) for unlocked in seeds]).reshape(-1, len(ACHIEVEMENTS))
     interval = bootstrap_interval(rates, lambda rows: _score(rows.mean(axis=0)), rng=rng)
-    score = CrafterScore(
-        interval.estimate,
-        math.nan,
-        tuple(_score(row) for row in rates),
-        len(seeds),
-        sum(map(len, seeds)),
-        interval.low,
-        interval.high,
-        f"score of mean rates, not the official score; {interval.method} over seeds",
-    )
+    method = f"score of mean rates, not the official score; {interval.method} over seeds"
+    per_seed, n = tuple(_score(row) for row in rates), sum(map(len, seeds))
+    bounds = interval.low, interval.high
+    score = CrafterScore(interval.estimate, math.nan, per_seed, len(seeds), n, *bounds, method)
     return _noting(score, runs)
 
 
@@ -232,28 +226,15 @@ def _official(seeds: list[np.ndarray], rng: np.random.Generator | None) -> Craft
         return _pooled(unlocked, rng, f"score of one group{note}")
     scores = np.array([_score(100 * unlocked.mean(axis=0)) for unlocked in used])
     interval = bootstrap_interval(scores, np.mean, rng=rng)
-    return CrafterScore(
-        float(scores.mean()),
-        float(scores.std()),
-        tuple(scores.tolist()),
-        len(used),
-        sum(map(len, used)),
-        interval.low,
-        interval.high,
-        f"mean of scores per seed{note}; {interval.method} over seeds",
-    )
+    method = f"mean of scores per seed{note}; {interval.method} over seeds"
+    per_seed, n = tuple(scores.tolist()), sum(map(len, used))
+    bounds = interval.low, interval.high
+    return CrafterScore(float(scores.mean()), float(scores.std()), per_seed, len(used), n, *bounds, method)
 
 
 def _pooled(unlocked: np.ndarray, rng: np.random.Generator | None, what: str) -> CrafterScore:
     interval = bootstrap_interval(unlocked, lambda rows: _score(100 * rows.mean(axis=0)), rng=rng)
     n = len(unlocked)
-    return CrafterScore(
-        interval.estimate,
-        math.nan,
-        (interval.estimate,) if n else (),
-        int(n > 0),
-        n,
-        interval.low,
-        interval.high,
-        f"{what}; {interval.method} over episodes",
-    )
+    per_seed = (interval.estimate,) if n else ()
+    bounds, method = (interval.low, interval.high), f"{what}; {interval.method} over episodes"
+    return CrafterScore(interval.estimate, math.nan, per_seed, int(n > 0), n, *bounds, method)

@@ -1,18 +1,5 @@
 """Frames of runs in, frames of estimates out: the door to rates, task types, comparisons and lists."""
 
-from evalkit.mindcraft.analysis.task_types import (
-    construction_by_task,
-    construction_scores,
-    cooking,
-    cooking_by_blocked,
-    cooking_by_item,
-    cooking_item_by_blocked,
-    cooking_item_table,
-    cooking_table,
-    crafting_by_plan,
-    crafting_groups,
-    describe_scale,
-)
 from evalkit.mindcraft.analysis.comparison import (
     compare_models,
     conclude_blocked,
@@ -45,6 +32,19 @@ from evalkit.mindcraft.analysis.rates import (
     score_by,
     status_counts,
     success_by,
+)
+from evalkit.mindcraft.analysis.task_types import (
+    construction_by_task,
+    construction_scores,
+    cooking,
+    cooking_by_blocked,
+    cooking_by_item,
+    cooking_item_by_blocked,
+    cooking_item_table,
+    cooking_table,
+    crafting_by_plan,
+    crafting_groups,
+    describe_scale,
 )
 
 __all__ = [

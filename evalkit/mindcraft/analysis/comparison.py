@@ -7,9 +7,9 @@ from typing import NamedTuple
 import pandas as pd
 
 from evalkit.io import SourceError
+from evalkit.mindcraft.analysis.rates import NO_SCORE, counted, scored_models, tasks_of
 from evalkit.mindcraft.analysis.task_types import cooking
 from evalkit.mindcraft.tasks import type_named
-from evalkit.mindcraft.analysis.rates import NO_SCORE, counted, scored_models, tasks_of
 from evalkit.stats import Trend, compare_all, detectable_gap, mean_interval, pass_at_k, trend_test
 
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pandas as pd
 
 from evalkit.io.text import short_paths
+from evalkit.mindcraft.analysis.rates import counted, is_stale
 from evalkit.mindcraft.definitions import TaskDefinitions
 from evalkit.mindcraft.format import CompletionStatus
-from evalkit.mindcraft.analysis.rates import counted, is_stale
 from evalkit.mindcraft.table import COUNT_COLUMNS, FLAGS
 
 
@@ -43,7 +43,7 @@ def failed_runs(runs: pd.DataFrame) -> pd.DataFrame:
     order = [CompletionStatus.LOG_FILE_ERROR, CompletionStatus.NO_SCORE_LOGGED, CompletionStatus.TIMED_OUT]
     rank = runs["overall_completion_status"].map({str(status): i for i, status in enumerate(order)}).fillna(len(order))
     columns = ["model_name", "task_id", "repetition", "overall_completion_status", "overall_score"]
-    columns += ["final_system_message", "parsing_errors", "source", "run_id"]
+    columns += ["final_system_message", "parsing_errors", "source"]
     failed = runs.assign(_rank=rank)[~runs["overall_is_successful"]]
     return failed.sort_values(["_rank", "task_id", "repetition"], ignore_index=True)[columns]
 

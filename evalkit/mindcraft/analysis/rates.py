@@ -10,8 +10,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from evalkit.mindcraft.format import CompletionStatus
-from evalkit.mindcraft.runs.models import UNKNOWN
+from evalkit.mindcraft.format import UNKNOWN, CompletionStatus
 from evalkit.stats import estimate_by
 
 Missing = Literal["failure", "exclude"]

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from evalkit.mindcraft.runs.models import UNKNOWN
 from evalkit.mindcraft.analysis.rates import Missing, both_ways, completion_by, counted, score_by, success_by
+from evalkit.mindcraft.format import UNKNOWN
 
 
 def cooking(runs: pd.DataFrame, hells_kitchen: bool = False, items: Sequence[str] = ()) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-_WHERE = {"LegacySummary": "summary", "legacy_summary": "summary", "scripts": "scripts"}
+_WHERE = {"LegacySummary": "summary", "legacy_summary": "summary"}
 
 __all__ = list(_WHERE)
 
@@ -11,5 +11,4 @@ __all__ = list(_WHERE)
 def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"module 'evalkit.mindcraft.legacy' has no attribute {name!r}")
-    module = import_module(f"evalkit.mindcraft.legacy.{_WHERE[name]}")
-    return getattr(module, name, module)
+    return getattr(import_module(f"evalkit.mindcraft.legacy.{_WHERE[name]}"), name)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
+from evalkit.mindcraft.analysis.rates import is_stale
 from evalkit.mindcraft.legacy.folders import (
     ALL,
     blocked_of,
@@ -13,7 +14,6 @@ from evalkit.mindcraft.legacy.folders import (
     items_of,
     their_successes,
 )
-from evalkit.mindcraft.analysis.rates import is_stale
 
 COLUMNS = ["script", "cause", "task_id", "repetition", "theirs", "ours", "source"]
 Rule = Callable[[pd.DataFrame], pd.Series]

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from evalkit.io import absolute, escape_surrogates, frame_of
 from evalkit.kinds import Records
 from evalkit.mindcraft.analysis.task_types import CRAFTING_GROUPS
-from evalkit.mindcraft.legacy.scripts import FolderReading, file_from_text, read_folder
+from evalkit.mindcraft.original_scripts import FolderReading, file_from_text, read_folder
 from evalkit.mindcraft.table import LAZY_TABLES
 
 ALL = "all"
@@ -44,7 +44,11 @@ def folders_frame(records: Records, runs: pd.DataFrame) -> pd.DataFrame:
     rows = [read_folder(map(file_from_text, of_folder.get(source, ()))) for source in sources]
     values = dict(zip(FolderReading._fields, zip(*rows, strict=True), strict=True)) if rows else {}
     columns = LAZY_TABLES["folders"]
-    values |= {"source": sources, "path": list(map(absolute, sources)), "has_runs": [True] * len(own) + [False] * len(others)}
+    values |= {
+        "source": sources,
+        "path": list(map(absolute, sources)),
+        "has_runs": [True] * len(own) + [False] * len(others),
+    }
     return frame_of({column.name: values.get(column.name, ()) for column in columns}, columns)
 
 

@@ -1,7 +1,7 @@
 """What the original MineCollab scripts say of the same folders, group by group, beside ours.
 
-`scripts` describes what the scripts read in a file; here stand their groups, sums and rates. A script is given a list
-of task folders, or the folder that these lie in (`folder`), and then counts all that lies there.
+`original_scripts` describes what the scripts read in a file; here stand their groups, sums and rates. A script is given a
+list of task folders, or the folder that these lie in (`folder`), and then counts all that lies there.
 """
 
 import math
@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from evalkit.mindcraft.analysis.rates import is_stale
 from evalkit.mindcraft.legacy.causes import differences
 from evalkit.mindcraft.legacy.folders import (
     ALL,
@@ -22,8 +23,7 @@ from evalkit.mindcraft.legacy.folders import (
     task_folders,
     their_successes,
 )
-from evalkit.mindcraft.legacy.scripts import FolderReading
-from evalkit.mindcraft.analysis.rates import is_stale
+from evalkit.mindcraft.original_scripts import FolderReading
 
 COLUMNS = ["script", "folder", "model_name", "group", "unit", "their_n", "their_successes", "their_rate"]
 COLUMNS += ["our_n", "our_successes", "our_rate", "note"]
@@ -61,7 +61,7 @@ class Sides(NamedTuple):
 
 
 def legacy_summary(runs: pd.DataFrame, folders: pd.DataFrame) -> LegacySummary:
-    """Say what the original scripts (kolbytn/mindcraft at `scripts.COMMIT`) say of the folders of runs.
+    """Say what the original scripts (kolbytn/mindcraft at `original_scripts.COMMIT`) say of the folders of runs.
 
     Parameters
     ----------

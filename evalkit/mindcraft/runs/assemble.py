@@ -1,6 +1,5 @@
 """From records of files to frames of runs and agents; the user's options are applied here."""
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -35,7 +34,6 @@ from evalkit.mindcraft.tasks import Facts, agent_count_of, task_facts
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
-
 
 
 @paused_gc()

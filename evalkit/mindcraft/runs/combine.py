@@ -223,7 +223,7 @@ def _common_scale(scores: Array, scale: Scale) -> Scale:
 
 
 def _normalise(raw: Array, types: Array, scale: Scale) -> tuple[Array, Array, dict[str, Array]]:
-    """Bring raw scores to 0..1; NaN where there is none, or where it is out of range; with the scale used, and flags."""
+    """Bring raw scores to 0..1; NaN for none, and out of range; with the scale used, and flags."""
     building, unknown = types == "construction", types == "unknown"
     as_percent = (building & (scale == "percent")) | (unknown & (raw > 1))  # of unknown types, above 1: a percentage
     score = np.where(as_percent, raw / 100, raw)
@@ -271,9 +271,7 @@ def _flags_of_logs(
     return flags
 
 
-def _flags_of_agents(
-    tasks: Sequence[TaskRuns], task_of: Array, repetitions: Sequence[Repetition]
-) -> dict[str, Array]:
+def _flags_of_agents(tasks: Sequence[TaskRuns], task_of: Array, repetitions: Sequence[Repetition]) -> dict[str, Array]:
     expected = np.array([task.facts["agent_count"] or np.nan for task in tasks], float)[task_of]
     logged = np.array([repetition.n_agents for repetition in repetitions], int)
     return {"missing_agent_logs": logged < expected, "extra_agent_logs": logged > expected}

@@ -8,11 +8,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from evalkit.io import SourceError, absolute, is_url
-from evalkit.mindcraft.format import Results
+from evalkit.mindcraft.format import UNKNOWN, Results
 from evalkit.mindcraft.runs.layout import TaskFolder, is_experiment_name, parent
 from evalkit.mindcraft.tasks import type_of
 
-UNKNOWN = "unknown"
 _TYPE_FOLDERS = ("cooking", "crafting", "construction", "techtree")
 _FIELDS = ("model_name", "task_id", "task_type", "suite", "experiment")
 

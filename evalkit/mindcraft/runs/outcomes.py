@@ -131,9 +131,7 @@ def _read(
     found = group_by_task([log["source"] for log in logs], known)
     folders = [own._replace(folder=folder, task_id=task_id) for own in found if own.task_id == task_id or not own.flat]
     facts = task_facts(task_id, definition)
-    return [
-        TaskRuns(own, definition, facts) for own in folders or [TaskFolder(folder, path, task_id, False, ())]
-    ], logs
+    return [TaskRuns(own, definition, facts) for own in folders or [TaskFolder(folder, path, task_id, False, ())]], logs
 
 
 def _outcomes(
@@ -141,7 +139,9 @@ def _outcomes(
 ) -> list[TaskOutcome]:
     """Combine the logs of runs; each with its agents as it has them."""
     combined = combine(tasks, runs, arrays_of_outcomes(logs), scale)
-    scores = [[None if value != value else value for value in own.tolist()] for own in (combined.raw_score, combined.score)]
+    scores = [
+        [None if value != value else value for value in own.tolist()] for own in (combined.raw_score, combined.score)
+    ]
     stale = iter(combined.stale.tolist())
     outcomes: list[TaskOutcome] = []
     for i, run in enumerate(runs):
@@ -151,28 +151,30 @@ def _outcomes(
             flags = [*logs[place]["flags"], *["stale_copy"] * next(stale)]
             agents.append({**logs[place], "agent_name": agent, "repetition": run.repetition.number, "flags": flags})
         definition = task.definition or {}
-        outcomes.append({
-            "task_id": task.folder.task_id,
-            "model_name": None,
-            "agent_count": task.facts["agent_count"] or run.repetition.n_agents,
-            "task_type": task.facts["task_type"],
-            "overall_raw_score": raw,
-            "overall_score": score,
-            "overall_is_successful": score == 1,
-            "overall_is_completed": score is not None and score > 0,
-            "overall_completion_status": STATUSES[combined.status[i]],
-            "score_scale": str(combined.scale[i]),
-            "total_agent_logs_found": len(agents),
-            "agent_outcomes": agents,
-            "task_definition_metrics": metrics_of(definition),
-            "repetition": run.repetition.number,
-            "repetition_rule": run.repetition.rule,
-            "has_definition": task.definition is not None,
-            "definition_file": definition.get("definition_file"),
-            "facts": task.facts,
-            "flags": [name for name, carried in combined.flags.items() if carried[i]],
-            "source": task.folder.folder,
-        })
+        outcomes.append(
+            {
+                "task_id": task.folder.task_id,
+                "model_name": None,
+                "agent_count": task.facts["agent_count"] or run.repetition.n_agents,
+                "task_type": task.facts["task_type"],
+                "overall_raw_score": raw,
+                "overall_score": score,
+                "overall_is_successful": score == 1,
+                "overall_is_completed": score is not None and score > 0,
+                "overall_completion_status": STATUSES[combined.status[i]],
+                "score_scale": str(combined.scale[i]),
+                "total_agent_logs_found": len(agents),
+                "agent_outcomes": agents,
+                "task_definition_metrics": metrics_of(definition),
+                "repetition": run.repetition.number,
+                "repetition_rule": run.repetition.rule,
+                "has_definition": task.definition is not None,
+                "definition_file": definition.get("definition_file"),
+                "facts": task.facts,
+                "flags": [name for name, carried in combined.flags.items() if carried[i]],
+                "source": task.folder.folder,
+            }
+        )
     return outcomes
 
 
@@ -232,5 +234,7 @@ def _row(outcome: TaskOutcome) -> dict[str, Any]:
 def _count(logs: Iterable[Mapping[str, Any]], name: str) -> int | None:
     """Sum what was counted in the logs of a run; None where nobody counted."""
     logs = list(logs)
-    counted = [log[name] if name in log else log["events"].get(name, 0) for log in logs if name in log or "events" in log]
+    counted = [
+        log[name] if name in log else log["events"].get(name, 0) for log in logs if name in log or "events" in log
+    ]
     return None if logs and not counted else sum(counted)
