@@ -203,10 +203,10 @@ class Following:
         columns = (table[name].to_pylist() for name in ("source", "status", "reason", "context"))
         held = set(map(escape_surrogates, self.changes.held))
         rows = [row[:3] for row in zip(*columns, strict=True) if not row[3] and row[0] not in held]
-        if not rows and not held:
+        if not rows:
             return []
         root = self._listing.root.rstrip("/") + "/"
         failed = [(source.removeprefix(root), reason) for source, status, reason in rows if status == "failed"]
-        lines = ["", summarise(status for _, status, _ in rows) + f", {len(held)} being written" * bool(held)]
+        lines = ["", summarise(status for _, status, _ in rows)]
         lines += [f"  failed: {plain(name)}: {plain(reason)}" for name, reason in failed[:MOST_FAILED]]
         return lines + [f"  … {len(failed) - MOST_FAILED} more"] * (len(failed) > MOST_FAILED)
