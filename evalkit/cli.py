@@ -38,14 +38,16 @@ class _Group(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         from evalkit.io.paths import SourceError
+        from evalkit.io.text import plain, warnings_as_lines
 
         if hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(errors="replace")  # what a terminal can't show becomes a question mark
         try:
-            return super().invoke(ctx)
+            with warnings_as_lines():
+                result = super().invoke(ctx)
+            sys.stdout.flush()  # here, where a reader that has left is no error
+            return result
         except SourceError as error:
-            from evalkit.io.text import plain
-
             click.echo(f"evalkit: {plain(error)}", err=True)
             ctx.exit(2)
         except KeyboardInterrupt as stopped:
@@ -75,11 +77,24 @@ class _Kinds(_Group):
         return self._make(kind_named(name))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        rows = [(name, BUILT_IN[name][1] if name in BUILT_IN else kind_named(name).summary) for name in kind_names()]
+        rows = [(name, _summary_of(name)) for name in kind_names()]
         with formatter.section("Commands"):
             formatter.write_dl(
                 rows + [(name, command.get_short_help_str(60)) for name, command in self.commands.items()]
             )
+
+
+def _summary_of(name: str) -> str:
+    """Give the line of a kind in ``evalkit --help``; those of evalkit are not imported for it."""
+    from evalkit.io.paths import SourceError
+    from evalkit.io.text import plain
+
+    if name in BUILT_IN:
+        return BUILT_IN[name][1]
+    try:
+        return kind_named(name).summary
+    except SourceError as error:
+        return plain(f"can't be used: {error}")
 
 
 @click.group(
@@ -123,11 +138,10 @@ def _reading(function: Callable[..., Any]) -> Callable[..., Any]:
     def read(pattern: str, no_recursive: bool, jobs: int, scheduler: str, storage_options: str, **more: Any) -> Any:
         from evalkit.io.parallel import cluster
         from evalkit.io.sources import read_storage_options
-        from evalkit.io.text import warnings_as_lines
 
         options = read_storage_options(storage_options) if storage_options else None
         reading = {"pattern": pattern, "recursive": not no_recursive, "jobs": jobs, "storage_options": options}
-        with warnings_as_lines(), cluster(scheduler):
+        with cluster(scheduler):
             return function(reading=reading, **more)
 
     return read

@@ -10,8 +10,8 @@ import pandas as pd
 
 from evalkit.display.show import show_table
 from evalkit.io import FileState, SourceError, absolute, is_url, list_source
-from evalkit.io.records import dataset_files
 from evalkit.io.paths import common_folder
+from evalkit.io.records import dataset_files
 from evalkit.io.versions import package_versions
 
 

@@ -7,7 +7,7 @@ _WHERE = {
     "BrokenFileError": "decode",
     "Column": "frames",
     "Entry": "ledger",
-    "FileState": "sources",
+    "FileState": "paths",
     "Ledger": "ledger",
     "Listing": "sources",
     "Source": "sources",

@@ -35,7 +35,8 @@ _PANDAS = {
     "bool?": "boolean",
     "time": "datetime64[ms, UTC]",
 }
-_HALF = re.compile(r"\\u(dc[89a-f][0-9a-f])")  # what Python makes of a byte that is not UTF-8
+_ESCAPED = re.compile(r"\\u(d[89a-f][0-9a-f]{2}|005c)")  # half a character, or the backslash of what looks like one
+_LOOKS_ESCAPED = re.compile(r"\\(?=ud|u005c)")
 _QUICK = {"str": "large_string", "float": "double"}  # what Arrow builds from a list several times as quickly
 
 
@@ -60,7 +61,7 @@ def arrow_schema(columns: Sequence[Column]) -> "pa.Schema":
 def arrow_table(rows: Sequence[tuple], schema: "pa.Schema") -> "pa.Table":
     r"""Build an Arrow table from rows whose values stand in the order of a schema.
 
-    Half characters (lone surrogates, as in file names that are not UTF-8) are written out as ``\udcff``.
+    Lone surrogates, as in file names that are not UTF-8, are written out as ``\udcff``.
     """
     import pyarrow as pa
 
@@ -84,7 +85,11 @@ def _escaped(value: Any) -> Any:
         return [_escaped(item) for item in value]
     if isinstance(value, dict):
         return {_escaped(key): item for key, item in value.items()}
-    return escape_surrogates(value) if isinstance(value, str) else value
+    return _written_out(value) if isinstance(value, str) else value
+
+
+def _written_out(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column]) -> "pd.DataFrame":
@@ -99,8 +104,8 @@ def frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column]) -> "pd.D
     Returns
     -------
     pandas.DataFrame
-        With the columns in the order given. Half characters (lone surrogates, as in file names that are not UTF-8),
-        which no text column can hold, are written out as ``\udcff``.
+        With the columns in the order given. Lone surrogates, which no text column can hold, are written out as
+        ``\udcff``.
     """
     rows = list(rows)
     return frame_of({column.name: map(methodcaller("get", column.name), rows) for column in columns}, columns)
@@ -150,7 +155,7 @@ def _series(values: Any, dtype: str) -> "pd.Series":
         if dtype in _QUICK:
             return pd.Series(pa.array(values, _QUICK[dtype], from_pandas=True).to_pandas(), dtype=_PANDAS[dtype])
     except (pa.ArrowException, UnicodeEncodeError):
-        values = [escape_surrogates(v) if isinstance(v, str) else v for v in values]
+        values = [_written_out(v) if isinstance(v, str) else v for v in values]
     return pd.Series(values, dtype=_PANDAS[dtype])
 
 
@@ -193,9 +198,14 @@ def _objects(values: list) -> "pd.Series":
     return out
 
 
-def escape_surrogates(text: str) -> str:
-    """Write out half characters, as in file names that are not UTF-8."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+def escape_surrogates(name: str) -> str:
+    r"""Write out the bytes of a file's name that are not UTF-8, as in ``\udcff``.
+
+    The backslash of a name in which that stands already becomes ``\u005c``, so that no two names become one.
+    """
+    if name.isascii() and "\\u" not in name:
+        return name
+    return _written_out(_LOOKS_ESCAPED.sub(r"\\u005c", name))
 
 
 def unescaped(texts: "pa.ChunkedArray") -> list[str]:
@@ -203,12 +213,12 @@ def unescaped(texts: "pa.ChunkedArray") -> list[str]:
     import pyarrow.compute as pc
 
     names = texts.to_pylist()
-    return list(map(unescape_surrogates, names)) if pc.any(pc.match_substring(texts, "\\ud")).as_py() else names
+    return list(map(unescape_surrogates, names)) if pc.any(pc.match_substring(texts, "\\u")).as_py() else names
 
 
 def unescape_surrogates(text: str) -> str:
     """Give back the name of a file that `escape_surrogates` has written out."""
-    return _HALF.sub(lambda match: chr(int(match[1], 16)), text) if "\\ud" in text else text
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text) if "\\u" in text else text
 
 
 @contextmanager

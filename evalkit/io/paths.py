@@ -1,7 +1,7 @@
-"""Paths of files, local or behind a URL; the functions of ``os.path`` that only split and join work for both.
+"""Paths and states of files, local or behind a URL.
 
-A file within an archive has one path too: ``zip://runs.zip!/task/log.json`` is what fsspec calls
-``zip://task/log.json::runs.zip``.
+The functions of ``os.path`` that only split and join work for both. A file within an archive has one path too:
+``zip://runs.zip!/task/log.json`` is what fsspec calls ``zip://task/log.json::runs.zip``.
 """
 
 import os
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NamedTuple
 
 StorageOptions = Mapping[str, Any] | None
 
@@ -21,6 +21,25 @@ INSIDE = "!/"  # between an archive and the path in it
 
 class SourceError(ValueError):
     """A source that can't be used at all: not there, not readable, or holding nothing of the kind asked for."""
+
+
+class FileState(NamedTuple):
+    """What tells one state of a file from another.
+
+    Attributes
+    ----------
+    size : int
+        Bytes.
+    modified, changed : int
+        Times of the last change of its content and of its inode, in epoch nanoseconds; 0 where unknown.
+    tag : str
+        What else tells: an ETag, or the state of a file that belongs to it.
+    """
+
+    size: int
+    modified: int
+    changed: int = 0
+    tag: str = ""
 
 
 def is_url(path: str | os.PathLike) -> bool:

@@ -32,12 +32,14 @@ def read_file(path: str | os.PathLike) -> bytes:
         return file.read()
 
 
-def read_files(paths: Iterable[str]) -> Iterator[tuple[str, bytes | OSError]]:
+def read_files(paths: Iterable[str], most: int | None = None) -> Iterator[tuple[str, bytes | OSError]]:
     """Read many files, in order; the next `READ_AHEAD` are asked for beforehand, and those behind a URL side by side.
 
     Parameters
     ----------
     paths : iterable of str
+    most : int, optional
+        Bytes from the beginning of each; None for all.
 
     Yields
     ------
@@ -50,12 +52,12 @@ def read_files(paths: Iterable[str]) -> Iterator[tuple[str, bytes | OSError]]:
         if remote:
             from evalkit.io.remote import read_remote  # loads fsspec
 
-            yield from read_remote(group)
+            yield from read_remote(group, most)
         else:
-            yield from _read_local(group)
+            yield from _read_local(group, most)
 
 
-def _read_local(paths: Iterable[str]) -> Iterator[tuple[str, bytes | OSError]]:
+def _read_local(paths: Iterable[str], most: int | None) -> Iterator[tuple[str, bytes | OSError]]:
     coming = iter(paths)
     waiting = deque((path, _open(path)) for path in islice(coming, READ_AHEAD))
     try:
@@ -65,7 +67,7 @@ def _read_local(paths: Iterable[str]) -> Iterator[tuple[str, bytes | OSError]]:
                 descriptor = _open(path)  # too many were open; by now some are closed
             if (ahead := next(coming, None)) is not None:
                 waiting.append((ahead, _open(ahead)))
-            yield path, descriptor if isinstance(descriptor, OSError) else _read(descriptor)
+            yield path, descriptor if isinstance(descriptor, OSError) else _read(descriptor, most)
     finally:
         for _, descriptor in waiting:
             if not isinstance(descriptor, OSError):
@@ -86,12 +88,14 @@ def _open(path: str) -> int | OSError:
     return descriptor
 
 
-def _read(descriptor: int) -> bytes | OSError:
+def _read(descriptor: int, most: int | None) -> bytes | OSError:
     """Read and close a file."""
     try:
         status = os.fstat(descriptor)
         if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
             return OSError(errno.EINVAL, "not a regular file")
+        if most is not None:
+            return os.read(descriptor, most)
         data = os.read(descriptor, status.st_size + 1)
         if len(data) == status.st_size:  # one byte more was asked for: this is the end
             return data

@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import re
+import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,7 +20,7 @@ from evalkit.io.frames import Column, arrow_schema
 from evalkit.io.paths import SourceError, is_url
 from evalkit.io.read import read_file
 from evalkit.io.sources import list_source, resolve
-from evalkit.io.write import remove_files, write_bytes
+from evalkit.io.write import LOCK, is_temporary, remove_files, write_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,22 +48,43 @@ FOLDERS = (
     ),
     Column("changed", "int", "time of the last change of its inode", "nanoseconds"),
 )
+_REMEDY = "remove the dataset and collect it again"
 _RETRIES = 5  # of reading while another process updates the store
 
 
 class Part(NamedTuple):
-    """Some files' rows in all tables; `tables` names those that have any."""
+    """Some files' rows in all tables.
+
+    Attributes
+    ----------
+    number : int
+    tables : dict of str to int
+        The tables that have any of these rows, and the checksum (CRC-32) of each one's Parquet file.
+    """
 
     number: int
-    tables: tuple[str, ...]
+    tables: dict[str, int]
 
     def path(self, store: str, table: str) -> str:
         """Give the path of one of its tables."""
         return f"{store}/{table}/{self.number:06d}.parquet"
 
 
+class Manifest(NamedTuple):
+    """What counts in a store: its parts, that with the folders (see `FOLDERS`), the last number, what is stored."""
+
+    parts: list[Part]
+    folders: Part | None
+    number: int
+    about: dict[str, Any]
+
+
 class StoreError(SourceError):
     """A store that can't be read as it should be."""
+
+
+class _MissingPartError(StoreError):
+    """A part that the manifest names and that is not there."""
 
 
 class RecordStore:
@@ -86,14 +108,14 @@ class RecordStore:
     def __init__(self, path: str, columns: Mapping[str, Sequence[Column]], *, durable: bool = False) -> None:
         self.path, self.durable = path, durable
         self.schemas = {name: arrow_schema((SOURCE, *own)) for name, own in columns.items()}
-        self.schemas["files"] = arrow_schema(FILES)
+        self.schemas |= {"files": arrow_schema(FILES), "folders": arrow_schema(FOLDERS)}
         self.about: dict[str, Any] = {}
         self._parts: list[Part] = []
-        self._folders, self._number = 0, 0
+        self._folders: Part | None = None
+        self._number = 0  # of the part that was made last
         self._loaded: dict[int, dict[str, pa.Table]] = {}
-        self._dirty: set[int] = set()
+        self._dirty: set[int] = set()  # parts that are not written yet
         self._changed = False
-        self._folder_table: pa.Table | None = None
 
     @property
     def is_changed(self) -> bool:
@@ -111,22 +133,36 @@ class RecordStore:
         found = read_manifest(self.path) if self.path else None
         if found is None:
             return False
-        try:
-            self._number, self._folders = int(found["number"]), int(found["folders"])
-            self._parts = [Part(int(number), tuple(tables)) for number, tables in found["parts"]]
-            self.about = dict(found["about"])
-            if not all(set(part.tables) <= set(self.schemas) for part in self._parts):
-                raise ValueError("a table that this kind does not have")
-        except (KeyError, TypeError, ValueError) as error:
-            cause = f"{type(error).__name__}: {error}"
-            raise StoreError(f"{self.path}/{MANIFEST}: not the manifest of a dataset ({cause})") from error
+        if not all(set(part.tables) <= set(self.schemas) for part in found.parts):
+            raise StoreError(f"{self.path}: holds tables that these logs do not have; {_REMEDY}")
+        self._parts, self._folders, self._number, self.about = found
         self._loaded.clear()
         self._dirty.clear()
-        self._folder_table = None
         return True
 
-    def table(self, name: str, columns: Sequence[str] = ()) -> "pa.Table":
-        """Give a table of all parts, or some of its columns.
+    def load_all(self) -> None:
+        """Read all tables of one state into memory, also while another process updates the store.
+
+        Raises
+        ------
+        StoreError
+            Where a part can't be read.
+        """
+        for _ in range(_RETRIES):
+            number = self._number
+            try:
+                for part in self._parts:
+                    for name in part.tables:
+                        self._load(part, name)
+                self.folders()
+                return
+            except _MissingPartError:  # removed by an update, which has written a new manifest before
+                if not self.open() or self._number == number:
+                    raise
+        raise StoreError(f"{self.path}: other processes write to it again and again")
+
+    def table(self, name: str) -> "pa.Table":
+        """Give a table of all parts.
 
         Raises
         ------
@@ -135,28 +171,15 @@ class RecordStore:
         """
         import pyarrow as pa
 
-        for _ in range(_RETRIES):
-            try:
-                tables = [self._load(part, name) for part in self._parts if name in part.tables]
-                break
-            except FileNotFoundError:  # removed by an update of another process, which has written a new manifest
-                if self._dirty or not self.open():
-                    raise StoreError(f"{self.path}: a part of it is missing; collect it again") from None
-        else:
-            raise StoreError(f"{self.path}: other processes write to it again and again")
-        schema = self.schemas[name]
-        merged = pa.concat_tables([schema.empty_table(), *tables])
-        return merged.select(list(columns)) if columns else merged
+        tables = [self._load(part, name) for part in self._parts if name in part.tables]
+        return pa.concat_tables([self.schemas[name].empty_table(), *tables])
 
     def folders(self) -> "pa.Table":
         """Give the folders that were looked into; see `FOLDERS`."""
-        if self._folder_table is None:
-            schema = arrow_schema(FOLDERS)
-            self._folder_table = schema.empty_table()
-            if self._folders:
-                with contextlib.suppress(FileNotFoundError, StoreError):  # they are listed anew
-                    self._folder_table = self._read(Part(self._folders, ()), "folders", schema)
-        return self._folder_table
+        if self._folders is not None:
+            with contextlib.suppress(StoreError):  # they are listed anew
+                return self._load(self._folders, "folders")
+        return self.schemas["folders"].empty_table()
 
     def replace(self, dropped: Collection[str], added: Mapping[str, "pa.Table"]) -> None:
         """Drop all rows of some sources, and add rows to the tables; nothing is written before `commit`."""
@@ -165,30 +188,23 @@ class RecordStore:
 
         gone = pa.array(sorted(dropped), pa.large_string())
         for part in list(self._parts) if len(gone) else []:
-            tables = {name: self._load(part, name) for name in part.tables}
-            if not pc.any(pc.is_in(tables["files"]["source"], gone)).as_py():
-                continue
-            kept = {name: rows.filter(pc.invert(pc.is_in(rows["source"], gone))) for name, rows in tables.items()}
-            self._parts.remove(part)
-            self._changed = True
-            self._add(kept)
+            if pc.any(pc.is_in(self._load(part, "files")["source"], gone)).as_py():
+                rows = self._take(part)
+                self._add({name: own.filter(pc.invert(pc.is_in(own["source"], gone))) for name, own in rows.items()})
         if not added.get("files"):
             return
         last = self._parts[-1] if self._parts else None
         if last and len(self._load(last, "files")) + len(added["files"]) <= PART_FILES:
-            self._parts.remove(last)
-            names = {*last.tables, *added}
-            empty = {name: self.schemas[name].empty_table() for name in names}
-            before = {**empty, **{name: self._load(last, name) for name in last.tables}}
-            added = {name: pa.concat_tables([before[name], added.get(name, empty[name])]) for name in names}
+            before = self._take(last)
+            names = {*before, *added}
+            both = {name: [tables[name] for tables in (before, added) if name in tables] for name in names}
+            added = {name: pa.concat_tables(tables) for name, tables in both.items()}
         self._add(added)
 
     def set_folders(self, folders: "pa.Table") -> None:
         """Replace the folders."""
         if not folders.equals(self.folders()):
-            self._folder_table, self._folders = folders, self._take_number()
-            self._dirty.add(self._folders)
-            self._changed = True
+            self._folders = self._new_part({"folders": folders})
 
     def commit(self, **about: Any) -> None:
         """Write what has changed, then the manifest, then remove the parts that no longer count.
@@ -202,93 +218,109 @@ class RecordStore:
         self._changed = False
         if not self.path:
             return
-        for part in self._parts:
-            if part.number in self._dirty:
-                for name in part.tables:
-                    self._write(part.path(self.path, name), self._loaded[part.number][name])
-        if self._folders in self._dirty and self._folder_table is not None:
-            self._write(Part(self._folders, ()).path(self.path, "folders"), self._folder_table)
-        parts = [[part.number, part.tables] for part in self._parts]
-        manifest = {"format": FORMAT, "number": self._number, "folders": self._folders, "parts": parts}
-        text = json.dumps(manifest | {"about": self.about}, default=str)
-        write_bytes(text.encode(errors="surrogatepass"), f"{self.path}/{MANIFEST}", durable=self.durable)
+        parts = [*self._parts, *([self._folders] if self._folders else [])]
+        for part in (part for part in parts if part.number in self._dirty):
+            for name in part.tables:
+                part.tables[name] = self._write(part.path(self.path, name), self._loaded[part.number][name])
+        manifest = Manifest(self._parts, self._folders, self._number, self.about)
+        write_bytes(_manifest_bytes(manifest), f"{self.path}/{MANIFEST}", durable=self.durable)
         self._dirty.clear()
-        counted = {part.path(self.path, name) for part in self._parts for name in part.tables}
-        counted.add(Part(self._folders, ()).path(self.path, "folders"))
+        counted = {part.path(self.path, name) for part in parts for name in part.tables}
         remove_files(path for path in self._written() if path not in counted)
 
     def clear(self) -> None:
         """Forget all rows; they are gone once that is committed."""
-        self._parts, self._folders, self._folder_table, self.about = [], 0, None, {}
+        self._parts, self._folders, self.about = [], None, {}
         self._loaded.clear()
         self._dirty.clear()
         self._changed = True
 
     def remove(self) -> None:
-        """Remove the store from the disk; what lies in its folder and is not its own stays."""
-        folders = [entry for entry in os.scandir(self.path) if entry.is_dir() and not entry.is_symlink()]
-        parts = [
-            (folder.path, entry.path) for folder in folders for entry in os.scandir(folder) if _is_part(entry.name)
-        ]
-        remove_files([f"{self.path}/{MANIFEST}", *(path for _, path in parts), f"{self.path}/.lock"])
-        for folder in (*{folder for folder, _ in parts}, self.path):
-            with contextlib.suppress(OSError):
+        """Remove a local store from the disk; what lies in its folder and is not its own stays."""
+        folders = [entry.path for entry in os.scandir(self.path) if entry.is_dir(follow_symlinks=False)]
+        own = [f"{folder}/{name}" for folder in folders for name in os.listdir(folder) if _is_own(name)]
+        remove_files([f"{self.path}/{MANIFEST}", *own, *self._temporary(), f"{self.path}/{LOCK}"])
+        for folder in (*folders, self.path):
+            with contextlib.suppress(OSError):  # it holds something else
                 os.rmdir(folder)
 
     def _add(self, tables: Mapping[str, "pa.Table"]) -> None:
         tables = {name: rows for name, rows in tables.items() if len(rows)}
         if tables:
-            part = Part(self._take_number(), tuple(sorted(tables)))
-            self._parts.append(part)
-            self._loaded[part.number] = tables
-            self._dirty.add(part.number)
-            self._changed = True
+            self._parts.append(self._new_part(tables))
 
-    def _take_number(self) -> int:
+    def _new_part(self, tables: "dict[str, pa.Table]") -> Part:
         self._number += 1
-        return self._number
+        self._loaded[self._number] = tables
+        self._dirty.add(self._number)
+        self._changed = True
+        return Part(self._number, dict.fromkeys(sorted(tables), 0))
+
+    def _take(self, part: Part) -> "dict[str, pa.Table]":
+        """Take a part out of the store, and give its tables."""
+        tables = {name: self._load(part, name) for name in part.tables}
+        self._parts.remove(part)
+        self._loaded.pop(part.number)
+        self._changed = True
+        return tables
 
     def _load(self, part: Part, name: str) -> "pa.Table":
         tables = self._loaded.setdefault(part.number, {})
         if name not in tables:
-            tables[name] = self._read(part, name, self.schemas[name])
+            tables[name] = self._read(part, name)
         return tables[name]
 
-    def _read(self, part: Part, name: str, schema: "pa.Schema") -> "pa.Table":
+    def _read(self, part: Part, name: str) -> "pa.Table":
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        path = part.path(self.path, name)
+        path, schema = part.path(self.path, name), self.schemas[name]
         try:
-            source = pa.BufferReader(read_file(path))
-            found = pq.ParquetFile(source, page_checksum_verification=True).read(use_threads=False)
+            data = read_file(path)
+            if zlib.crc32(data) != part.tables[name]:  # before anything of it is decoded
+                raise StoreError(f"{path}: damaged ({len(data)} bytes, of another checksum); {_REMEDY}")
+            found = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
             return found.select(schema.names).cast(schema)
         except FileNotFoundError:
-            raise
-        except (OSError, ValueError, KeyError) as error:  # what Arrow raises are of these
-            raise StoreError(f"{path}: can't be read ({type(error).__name__}: {error}); collect it again") from error
+            raise _MissingPartError(f"{path}: a part of the dataset is missing; {_REMEDY}") from None
+        except (OSError, KeyError, pa.ArrowException) as error:
+            raise StoreError(f"{path}: can't be read ({type(error).__name__}: {error}); {_REMEDY}") from error
 
-    def _write(self, path: str, table: "pa.Table") -> None:
+    def _write(self, path: str, table: "pa.Table") -> int:
+        """Write a table; give the checksum of the file."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         sink = pa.BufferOutputStream()
-        pq.write_table(table, sink, write_page_checksum=True)
-        write_bytes(sink.getvalue(), path, durable=self.durable)
+        pq.write_table(table, sink)
+        data = sink.getvalue()
+        write_bytes(data, path, durable=self.durable)
+        return zlib.crc32(data)
 
     def _written(self) -> Iterator[str]:
-        """Name the parts in the store's folder, whether they count or not; nothing else that lies there."""
-        for name in (*self.schemas, "folders"):
-            with contextlib.suppress(SourceError):
-                found = list_source(f"{self.path}/{name}", "*.parquet", recursive=False).files
-                yield from (path for path in found if _is_part(os.path.basename(path)))
+        """Name what evalkit has written into the store's folders, whether it counts or not; nothing else in there."""
+        for folder in (f"{self.path}/{name}" for name in self.schemas):
+            if is_url(folder):
+                with contextlib.suppress(SourceError):
+                    found = list_source(folder, "*.parquet", recursive=False).files
+                    yield from (path for path in found if _is_own(os.path.basename(path)))
+            elif os.path.isdir(folder) and not os.path.islink(folder):
+                yield from (f"{folder}/{name}" for name in os.listdir(folder) if _is_own(name))
+        yield from self._temporary()
+
+    def _temporary(self) -> list[str]:
+        """Name what a process that was killed has left beside the manifest."""
+        if is_url(self.path):
+            return []
+        return [f"{self.path}/{name}" for name in os.listdir(self.path) if is_temporary(name)]
 
 
-def _is_part(name: str) -> bool:
-    return re.fullmatch(r"[0-9]{6,12}\.parquet", name) is not None
+def _is_own(name: str) -> bool:
+    """Tell whether a file in a folder of parts is a part, or one that is not whole."""
+    return re.fullmatch(r"[0-9]{6,12}\.parquet", name) is not None or is_temporary(name)
 
 
-def read_manifest(path: str | os.PathLike) -> dict[str, Any] | None:
+def read_manifest(path: str | os.PathLike) -> Manifest | None:
     """Read the manifest of a dataset; None where `path` is something else.
 
     Raises
@@ -307,14 +339,32 @@ def read_manifest(path: str | os.PathLike) -> dict[str, Any] | None:
             return None  # S3 may say that one is not allowed to read what is not there
         raise StoreError(f"{folder}: {error.strerror or error}") from None
     try:
-        found = json.loads(data)
-        version = found["format"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        return _manifest_of(json.loads(data), folder)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        if isinstance(error, StoreError):
+            raise
         cause = f"{type(error).__name__}: {error}"
         raise StoreError(f"{folder}/{MANIFEST}: not the manifest of a dataset ({cause})") from error
-    if version != FORMAT:
+
+
+def _manifest_bytes(manifest: Manifest) -> bytes:
+    """Write a manifest as JSON that holds its own checksum."""
+    text = json.dumps({"format": FORMAT, **manifest._asdict()}, default=str, sort_keys=True)
+    return f'{text[:-1]}, "checksum": {zlib.crc32(text.encode())}}}\n'.encode()
+
+
+def _manifest_of(found: dict[str, Any], folder: str) -> Manifest:
+    if found["format"] != FORMAT:
+        version = found["format"]
         raise StoreError(f"{folder}: a dataset of another format ({version}); collect it again into a new folder")
-    return found
+    checksum = found.pop("checksum")
+    if zlib.crc32(json.dumps(found, sort_keys=True).encode()) != checksum:
+        raise ValueError("its checksum is another one")
+    parts = [Part(int(number), dict(tables)) for number, tables in found["parts"]]
+    folders = Part(*found["folders"]) if found["folders"] else None
+    if not all("files" in part.tables and all(map(str.isidentifier, part.tables)) for part in parts):
+        raise ValueError("parts that no dataset has")
+    return Manifest(parts, folders, int(found["number"]), dict(found["about"]))
 
 
 def dataset_files(path: str) -> tuple[str, list[str]] | None:
@@ -323,8 +373,7 @@ def dataset_files(path: str) -> tuple[str, list[str]] | None:
     if found is None:
         return None
     folder = resolve(path).rstrip("/")
-    parts = [Part(number, tuple(tables)) for number, tables in found["parts"]]
-    return found["about"]["root"], [part.path(folder, name) for part in parts for name in part.tables]
+    return found.about["root"], [part.path(folder, name) for part in found.parts for name in part.tables]
 
 
 def _refuse_former(path: str | os.PathLike) -> None:

@@ -17,8 +17,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from evalkit.io.paths import INSIDE, is_url, place_of, protocol_of, storage_options
-from evalkit.io.sources import FileState
+from evalkit.io.paths import INSIDE, FileState, is_url, place_of, protocol_of, storage_options
 
 AT_A_TIME = 16  # reads under way at once
 READ_AHEAD = 64  # files asked for before the first of them is used
@@ -77,13 +76,14 @@ class _Store:
                 time.sleep(PAUSE)
         raise AssertionError
 
-    def read(self, url: str) -> bytes | OSError:
+    def read(self, url: str, most: int | None = None) -> bytes | OSError:
+        part = {} if most is None else {"start": 0, "end": most}
         try:
             if self.fs.async_impl:
                 from fsspec.asyn import sync
 
-                return self.call(sync, self.fs.loop, self.fs._cat_file, self.path(url), timeout=TIMEOUT)
-            return self.call(self.fs.cat_file, self.path(url))
+                return self.call(sync, self.fs.loop, self.fs._cat_file, self.path(url), timeout=TIMEOUT, **part)
+            return self.call(self.fs.cat_file, self.path(url), **part)
         except OSError as error:
             return error
 
@@ -150,17 +150,20 @@ def state_remote(url: str) -> FileState | None:
         return None
 
 
-def read_remote(urls: Iterable[str]) -> Iterator[tuple[str, bytes | OSError]]:
-    """Read files in order, several at a time; what fails is tried again, and then its error is given."""
+def read_remote(urls: Iterable[str], most: int | None = None) -> Iterator[tuple[str, bytes | OSError]]:
+    """Read files, or so many bytes of each, in order, several at a time.
+
+    What fails is tried again, and then its error is given.
+    """
     stores: dict[str, _Store] = {}
     coming = iter(urls)
     with ThreadPoolExecutor(AT_A_TIME, "evalkit-read") as pool:
-        waiting = deque(_start(url, stores, pool) for url in islice(coming, READ_AHEAD))
+        waiting = deque(_start(url, most, stores, pool) for url in islice(coming, READ_AHEAD))
         try:
             while waiting:
                 url, result = waiting.popleft()
                 data = result()
-                waiting.extend(_start(ahead, stores, pool) for ahead in islice(coming, 1))
+                waiting.extend(_start(ahead, most, stores, pool) for ahead in islice(coming, 1))
                 yield url, data
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -192,7 +195,9 @@ def remove_remote(url: str) -> None:
         store.call(store.fs.rm_file, store.path(url))
 
 
-def _start(url: str, stores: dict[str, _Store], pool: ThreadPoolExecutor) -> tuple[str, Callable[[], bytes | OSError]]:
+def _start(
+    url: str, most: int | None, stores: dict[str, _Store], pool: ThreadPoolExecutor
+) -> tuple[str, Callable[[], bytes | OSError]]:
     """Begin to read a file; in a file system that is not made for it, nothing is done before its turn."""
     place = place_of(url)
     if place not in stores:
@@ -201,7 +206,8 @@ def _start(url: str, stores: dict[str, _Store], pool: ThreadPoolExecutor) -> tup
         except OSError as error:
             return url, partial(copy, error)
     store = stores[place]
-    return url, pool.submit(store.read, url).result if store.fs.async_impl else partial(store.read, url)
+    read = partial(store.read, url, most)
+    return url, pool.submit(read).result if store.fs.async_impl else read
 
 
 def _folders_above(path: str) -> Iterator[str]:

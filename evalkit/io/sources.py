@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from evalkit.io.paths import (
     INSIDE,
+    FileState,
     SourceError,
     StorageOptions,
     absolute,
@@ -25,25 +26,6 @@ Source = str | os.PathLike | Iterable[str | os.PathLike]
 
 SETTLED = 2.0  # seconds a file must have been left alone: one that is being written may change within its time stamp
 _INNER = re.compile(r"(?P<protocol>zip|tar)://(?P<inner>.*)::(?P<archive>.+)", re.DOTALL)
-
-
-class FileState(NamedTuple):
-    """What tells one state of a file from another.
-
-    Attributes
-    ----------
-    size : int
-        Bytes.
-    modified, changed : int
-        Times of the last change of its content and of its inode, in epoch nanoseconds; 0 where unknown.
-    tag : str
-        What else tells: an ETag, or the state of a file that belongs to it.
-    """
-
-    size: int
-    modified: int
-    changed: int = 0
-    tag: str = ""
 
 
 MISSING = FileState(0, 0)  # a dangling link, or a file that went away after it was listed

@@ -10,6 +10,7 @@ from evalkit.io.paths import SourceError, is_url
 if TYPE_CHECKING:
     import pandas as pd
 
+LOCK = ".evalkit.lock"  # the file that is locked while a process writes into a folder
 _TEMPORARY = ".evalkit-"  # what the name of a file begins with until it is whole
 _WRITERS: dict[str, Callable[["pd.DataFrame", str], object]] = {
     ".csv": lambda table, path: table.to_csv(path, index=False),
@@ -93,6 +94,11 @@ def write_bytes(data: bytes, path: str, *, durable: bool = False) -> None:
     _replace(path, write, durable=durable)
 
 
+def is_temporary(name: str) -> bool:
+    """Tell whether a file was being written, and is not whole where nobody writes it any more."""
+    return name.startswith(_TEMPORARY)
+
+
 def remove_files(paths: Iterable[str]) -> None:
     """Remove files, local or behind a URL; one that is not there any more, or may not be removed, stays as it is."""
     for path in paths:
@@ -132,7 +138,7 @@ def exclusive(folder: str, wait: float = 0.0) -> Iterator[bool]:
 
     try:
         os.makedirs(folder, exist_ok=True)
-        lock = FileLock(os.path.join(folder, ".lock"))
+        lock = FileLock(os.path.join(folder, LOCK))
         try:
             lock.acquire(timeout=wait, poll_interval=0.02)
         except Timeout:

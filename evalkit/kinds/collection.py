@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from evalkit.io.paths import SourceError, StorageOptions, absolute, has_magic, is_url, protocol_of, storage
-from evalkit.io.records import MANIFEST, RecordStore, StoreError
+from evalkit.io.records import RecordStore, StoreError, read_manifest
 from evalkit.io.sources import Listing, Source, identity_of, list_source
 from evalkit.io.versions import code_version
 from evalkit.io.write import exclusive
@@ -70,15 +70,14 @@ def collect(
             "pattern": pattern or kind.pattern,
             "recursive": recursive,
         }
-        listing = list_source(named, about["pattern"], recursive=recursive)
-        _check_listing(path, named, listing)
         store = RecordStore(path, kind.records, durable=True)
-        if not store.open():
+        if not store.open():  # else its folder is made where it can't be
+            _check_listing(path, named, list_source(named, about["pattern"], recursive=recursive))
             _check_free(path)
         with exclusive(path) as alone:
             if not alone:
                 raise SourceError(f"{path}: another process is collecting into it")
-            return _collect(store, kind, about | {"root": absolute(listing.root)}, dict(options or {}), jobs, progress)
+            return _collect(store, kind, about, dict(options or {}), jobs, progress)
 
 
 def _collect(
@@ -89,18 +88,21 @@ def _collect(
     jobs: int | None,
     progress: Progress,
 ) -> Changes:
-    if store.open():  # again: another process may have made it just now
+    is_new = not store.open()  # again: another process may have made it just now
+    if not is_new:
         _check_same(store, about)
-        options = {**store.about.get("options", {}), **options}
-        listing = list_again(known_in(store), about["sources"], about["pattern"], recursive=about["recursive"])
-        if not listing.files and len(store.table("files", ["source"])):
-            raise SourceError(f"{store.path}: none of its files is there any more; remove it, if that is meant")
-        if store.about.get("code") != about["code"]:  # what files say may be read otherwise now
-            store.clear()
-    else:
-        listing = list_source(about["sources"], about["pattern"], recursive=about["recursive"])
+    known = known_in(store)
+    listing = list_again(known, about["sources"], about["pattern"], recursive=about["recursive"])
+    _check_listing(store.path, about["sources"], listing)
+    if known.files and not listing.files:
+        raise SourceError(f"{store.path}: none of its files is there any more; remove it, if that is meant")
+    about |= {"root": absolute(listing.root), "options": {**store.about.get("options", {}), **options}}
+    if is_new:
         store.commit(complete=False, **about)  # first: a folder with parts and no manifest is somebody else's
-    return update(store, kind, listing, jobs=jobs, progress=progress, about=about | {"options": options})
+    elif store.about.get("code") != about["code"]:  # files may be read otherwise now
+        store.clear()
+        known = known_in(store)
+    return update(store, kind, listing, known=known, jobs=jobs, progress=progress, about=about)
 
 
 def _anchored(name: str | os.PathLike) -> str:
@@ -122,8 +124,7 @@ def _check_listing(path: str, named: list[str], listing: Listing) -> None:
     """Refuse a dataset in its own source, and one as a source."""
     if _lies_in(path, listing.folders):
         raise SourceError(f"{path}: a dataset can't lie in its own source")
-    listed = set(listing.files)
-    if datasets := [name for name in named if f"{name.rstrip('/')}/{MANIFEST}" in listed]:
+    if datasets := [name for name in named if read_manifest(name)]:
         raise SourceError(f"{datasets[0]}: is a dataset itself; collect from the logs")
 
 

@@ -2,17 +2,17 @@
 
 import os
 import re
-import stat
+import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from evalkit.io.frames import unescape_surrogates
 from evalkit.io.ledger import Entry
-from evalkit.io.paths import SourceError, is_url
+from evalkit.io.paths import SourceError
 from evalkit.io.read import read_files
 from evalkit.io.sources import Source, list_source
-from evalkit.kinds.registry import kind_named, kind_names
+from evalkit.kinds.registry import LogKind, kind_named, kind_names
 
 HEAD = 65_536  # bytes of a file that are looked at
 MOST = 200  # files that are looked at
@@ -34,15 +34,33 @@ class Look(NamedTuple):
     title: str
 
 
-def recognise(head: bytes) -> Look | None:
-    """Tell the kind of a log by its first bytes; None for any other file."""
+def recognise(head: bytes, kinds: Iterable[LogKind] | None = None) -> Look | None:
+    """Tell the kind of a log by its first bytes; None for any other file.
+
+    Parameters
+    ----------
+    head : bytes
+    kinds : iterable of LogKind, optional
+        In which order they are asked; `kinds_to_ask` where none are given.
+    """
     for title, pattern in _FOREIGN.items():
         if pattern.search(head):
             return Look("", title)
-    for name in sorted(kind_names(), key=lambda name: name in _BROAD):
-        if title := kind_named(name).recognises(head):
-            return Look(name, title)
+    for kind in kinds_to_ask() if kinds is None else kinds:
+        if title := kind.recognises(head):
+            return Look(kind.name, title)
     return None
+
+
+def kinds_to_ask() -> list[LogKind]:
+    """Give all kinds, the most particular first; one that can't be imported is left out, with a warning."""
+    kinds = []
+    for name in sorted(kind_names(), key=lambda name: name in _BROAD):
+        try:
+            kinds.append(kind_named(name))
+        except SourceError as error:
+            warnings.warn(str(error), stacklevel=2)
+    return kinds
 
 
 def detect(source: Source) -> dict[Look, int]:
@@ -60,7 +78,8 @@ def describe_source(source: Source) -> str:
     """Say what the files of a source look like, and which command reads them."""
     listing = list_source(source)
     looks = _looks(listing.files)
-    lines = [f"{os.fspath(source) if isinstance(source, os.PathLike) else source}: {len(listing.files)} files"]
+    of = f", of which the first {MOST} were looked at" * (len(listing.files) > MOST)
+    lines = [f"{_name_of(source)}: {len(listing.files)} file{'s' * (len(listing.files) != 1)}{of}"]
     for look, count in looks.items():
         command = f": evalkit {look.kind}" if look.kind else " (no command reads those)"
         lines.append(f"  {count} {_look_like(look.title, count)}{command}")
@@ -92,7 +111,7 @@ def nothing_used(
         causes where all files are broken or there is only one. Where no file matches the
         pattern, it speaks of the others.
     """
-    named = os.fspath(source) if isinstance(source, str | os.PathLike) else ", ".join(map(os.fspath, source))
+    named = _name_of(source)
     files = [unescape_surrogates(entry.source) for entry in entries]
     others = files or list_source(source, recursive=recursive).files
     if not others:
@@ -114,8 +133,14 @@ def nothing_used(
     return SourceError(f"{named}: no {wanted} could be read in it ({text}){hint}" + f": {'; '.join(causes)}" * because)
 
 
-def _looks(files: Iterable[str]) -> dict[Look, int]:
-    return dict(Counter(look for look in map(recognise, _heads(files)) if look).most_common())
+def _name_of(source: Source) -> str:
+    return os.fspath(source) if isinstance(source, str | os.PathLike) else ", ".join(map(os.fspath, source))
+
+
+def _looks(files: Sequence[str]) -> dict[Look, int]:
+    kinds = kinds_to_ask()
+    heads = (data for _, data in read_files(files[:MOST], HEAD) if not isinstance(data, OSError))
+    return dict(Counter(look for head in heads if (look := recognise(head, kinds))).most_common())
 
 
 def _look_like(title: str, count: int) -> str:
@@ -123,19 +148,3 @@ def _look_like(title: str, count: int) -> str:
         return f"looks like {'an' if title[0] in 'aeio' else 'a'} {title}"
     plural = f"{title[:-1]}ies" if title.endswith("y") else f"{title}s"
     return f"look like {plural}"
-
-
-def _heads(files: Iterable[str]) -> Iterator[bytes]:
-    """Give the first bytes of files; what can't be read, or is no regular file, is left out."""
-    for path in list(files)[:MOST]:
-        if is_url(path):
-            ((_, data),) = read_files([path])
-            if not isinstance(data, OSError):
-                yield data[:HEAD]
-            continue
-        try:
-            if stat.S_ISREG(os.stat(path).st_mode):
-                with open(path, "rb") as file:
-                    yield file.read(HEAD)
-        except (OSError, ValueError):
-            continue

@@ -13,15 +13,17 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from evalkit.io.frames import escape_surrogates
+from evalkit.io.ledger import summarise
 from evalkit.io.paths import SourceError, StorageOptions, storage
-from evalkit.io.records import MANIFEST, RecordStore
+from evalkit.io.records import RecordStore, read_manifest
 from evalkit.io.screen import View
 from evalkit.io.sources import MISSING, FileState, Listing, Source, list_source, state_of
 from evalkit.io.text import plain
 from evalkit.kinds.logs import Logs, assemble
 from evalkit.kinds.registry import LogKind
 from evalkit.kinds.terminal import progress
-from evalkit.kinds.update import Changes, current_state, records_of, update
+from evalkit.kinds.update import Changes, records_of, states_of, update
 
 SETTLE = 10.0  # seconds after its last change in which a broken file counts as being written
 MOST_FAILED = 3  # lines on files that could not be read
@@ -71,6 +73,11 @@ class Following:
     clock : function
         Gives the time in epoch seconds.
 
+    Raises
+    ------
+    SourceError
+        For options that can't be, and where a source is a dataset: nothing in it is a log.
+
     Attributes
     ----------
     logs : Logs or None
@@ -93,9 +100,11 @@ class Following:
         storage_options: StorageOptions = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        self._sources = [source] if isinstance(source, (str, os.PathLike)) else list(source)
         with storage(storage_options):
             self._kind, self._options = kind, kind.prepare(options)
-        self._sources = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+            if dataset := next(filter(read_manifest, self._sources), None):
+                raise SourceError(f"{dataset}: a dataset can't be followed; name the folder that it is collected from")
         self._expected, self._idle = expected, idle
         self._pattern, self._recursive = pattern or kind.pattern, recursive
         self._jobs, self._storage, self._clock = jobs, storage_options, clock
@@ -120,11 +129,6 @@ class Following:
         -------
         View
             Its `status` says what was read; it is `done` once all that is expected is there, and nothing is running.
-
-        Raises
-        ------
-        SourceError
-            Where a dataset stands in the source: nothing in it is a log.
         """
         self._now = self._clock()
         with storage(self._storage):
@@ -145,21 +149,17 @@ class Following:
             self._notes = [f"could not look, so this may be old: {plain(error)}"]
             self.changes = self.changes._replace(new=0, changed=0)
             return
-        if dataset := next((file for file in listing.files if os.path.basename(file) == MANIFEST), None):
-            folder = os.path.dirname(dataset)
-            raise SourceError(f"{folder}: a dataset can't be followed; name the folder that it is collected from")
-        self._listing, self._notes = listing, [f"waiting for {plain(reason)}" for reason in waiting]
-        states = {path: listing.states.get(path) or current_state(path, self._kind) for path in listing.files}
+        states = states_of(listing, self._kind)
         for path, state in states.items():
             self._note(path, state)
-        self.changes = update(
-            self._store, self._kind, listing, jobs=self._jobs, is_young=lambda path: self._quiet(path) < SETTLE
-        )
+        self.changes = update(self._store, self._kind, listing, states=states, jobs=self._jobs, is_young=self._is_young)
         self._since = {path: since for path, since in self._since.items() if path in states or path in listing.folders}
+        if any(self.changes[:3]) or listing.folders.keys() != self._listing.folders.keys():
+            records = records_of(self._store, self._kind, listing)
+            begun = len(next(iter(records.tables.values()))) > 0  # also logs that are being written
+            self.logs = assemble(self._kind, records, self._options, listing.root, self._storage) if begun else None
+        self._listing, self._notes = listing, [f"waiting for {plain(reason)}" for reason in waiting]
         self._looks += 1
-        records = records_of(self._store, self._kind, listing)
-        begun = len(next(iter(records.tables.values()))) > 0  # also logs that are being written
-        self.logs = assemble(self._kind, records, self._options, listing.root, self._storage) if begun else None
 
     def _list(self) -> tuple[Listing, list[str]]:
         """List the sources; one that was there before must be there, others are waited for."""
@@ -189,6 +189,9 @@ class Following:
         there_before = self._looks == 0 and 0 < modified <= self._now
         self._since[path] = (state, modified if there_before else self._now)
 
+    def _is_young(self, path: str) -> bool:
+        return self._quiet(path) < SETTLE
+
     def _quiet(self, path: str) -> float:
         if path not in self._since:
             self._note(path, state_of(path) or MISSING)
@@ -196,15 +199,14 @@ class Following:
 
     def _file_lines(self) -> list[str]:
         """Say how many files there are, and which failed."""
-        from evalkit.io.ledger import summarise
-
         table = self._store.table("files")
         columns = (table[name].to_pylist() for name in ("source", "status", "reason", "context"))
-        rows = [row for row in zip(*columns, strict=True) if not row[3] and row[0] not in self.changes.held]
+        held = set(map(escape_surrogates, self.changes.held))
+        rows = [row[:3] for row in zip(*columns, strict=True) if not row[3] and row[0] not in held]
         if not rows:
             return []
         root = self._listing.root.rstrip("/") + "/"
-        failed = [(source.removeprefix(root), reason) for source, status, reason, _ in rows if status == "failed"]
-        lines = ["", summarise(status for _, status, _, _ in rows)]
+        failed = [(source.removeprefix(root), reason) for source, status, reason in rows if status == "failed"]
+        lines = ["", summarise(status for _, status, _ in rows)]
         lines += [f"  failed: {plain(name)}: {plain(reason)}" for name, reason in failed[:MOST_FAILED]]
         return lines + [f"  … {len(failed) - MOST_FAILED} more"] * (len(failed) > MOST_FAILED)

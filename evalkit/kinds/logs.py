@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from evalkit.io.frames import frame_of
 from evalkit.io.ledger import LEDGER, Entry, ledger_frame
 from evalkit.io.paths import SourceError, StorageOptions, absolute, storage, storage_options
 from evalkit.io.records import MANIFEST, RecordStore, StoreError, read_manifest
-from evalkit.io.sources import Listing, Source, fits, list_source
+from evalkit.io.sources import Listing, Source, fits, resolve
 from evalkit.io.versions import code_version
 from evalkit.io.write import exclusive
 from evalkit.kinds.detection import nothing_used
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 WAIT = 60.0  # seconds to wait for another process that brings the same store up to date
 KEPT_DAYS = 30
 KEPT_BYTES = 2_000_000_000
-_ENTRY = "records-"  # what the folder of a store in the cache is called
+_ENTRY = "records-"  # what the folder of a store in the cache is called, before its digest
+_ENTRY_NAME = re.compile(rf"{_ENTRY}[0-9a-f]{{32}}")
 
 
 class Logs:
@@ -245,17 +247,19 @@ def _updated(
     jobs: int | None,
     about: Mapping[str, Any],
 ) -> Records:
-    try:
-        if store.open() and any(store.about.get(name) != value for name, value in about.items()):
-            store.clear()  # other code may read the same files otherwise
+    def bring_up_to_date() -> Records:
         known = known_in(store)
         listing = list_again(known, named, pattern, recursive=recursive)
         update(store, kind, listing, known=known, jobs=jobs, about=about)
-    except StoreError:  # what the cache holds can't be used
+        return records_of(store, kind, listing)
+
+    try:
+        if store.open() and any(store.about.get(name) != value for name, value in about.items()):
+            store.clear()  # other code may read the same files otherwise
+        return bring_up_to_date()
+    except StoreError:  # damaged
         store.clear()
-        listing = list_source(named, pattern, recursive=recursive)
-        update(store, kind, listing, jobs=jobs, about=about)
-    return records_of(store, kind, listing)
+        return bring_up_to_date()
 
 
 def open_dataset(kind: LogKind, named: list[str]) -> RecordStore | None:
@@ -266,16 +270,17 @@ def open_dataset(kind: LogKind, named: list[str]) -> RecordStore | None:
     SourceError
         For a dataset beside other sources, of another kind, or one that can't be read.
     """
-    found = [name for name in named if not name.startswith("samples:") and read_manifest(name)]
+    found = {name: manifest for name in named if (manifest := read_manifest(name))}
     if not found:
         return None
+    ((name, manifest), *_) = found.items()
     if len(named) > 1:
-        raise SourceError(f"{found[0]}: a dataset can't be loaded together with other sources")
-    store = RecordStore(absolute(os.path.expanduser(found[0])).rstrip("/"), kind.records)
-    of = read_manifest(found[0])["about"].get("kind")
-    if of != kind.name:
-        raise SourceError(f"{found[0]}: a dataset of {of} logs, not of {kind.name} logs")
+        raise SourceError(f"{name}: a dataset can't be loaded together with other sources")
+    if manifest.about.get("kind") != kind.name:
+        raise SourceError(f"{name}: a dataset of {manifest.about.get('kind')} logs, not of {kind.name} logs")
+    store = RecordStore(absolute(resolve(name)).rstrip("/"), kind.records)
     store.open()
+    store.load_all()
     if not store.about.get("complete"):
         text = "collecting was stopped, or still goes on; files may be missing until it is done"
         warnings.warn(f"{store.path}: {text}", stacklevel=4)
@@ -316,10 +321,14 @@ def tidy_cache() -> None:
     stores = []
     for path in root.glob(f"{_ENTRY}*") if root else ():
         with contextlib.suppress(OSError):  # another process may remove it just now
-            if (path / MANIFEST).is_file() and not path.is_symlink():
+            if _ENTRY_NAME.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
+                manifest = path / MANIFEST
+                status = (manifest if manifest.is_file() else path).stat()  # none where it was stopped early
                 size = sum(file.lstat().st_size for file in path.rglob("*") if file.is_file())
-                stores.append(((path / MANIFEST).stat().st_atime, size, path))
+                stores.append((max(status.st_atime, status.st_mtime), size, path))
     for used, size, path in sorted(stores, reverse=True):
         total += size
         if total > KEPT_BYTES or now - used > KEPT_DAYS * 86_400:
-            RecordStore(str(path), {}).remove()
+            with contextlib.suppress(SourceError, OSError), exclusive(str(path)) as alone:
+                if alone:
+                    RecordStore(str(path), {}).remove()

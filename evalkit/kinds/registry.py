@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -163,7 +164,8 @@ class LogKind:
     tells_expected : bool
         `progress` knows how many runs are expected also where the user does not say so.
     transcript : function of (paths, read)
-        Makes the transcript of a run from its files; `read` gives the bytes of one.
+        Makes the transcript of a run from its files; `read` gives the bytes of one. A ValueError, KeyError or TypeError
+        counts as a broken file.
     write, suffixes, output_help
         Writes ``--output``: a function of (Logs, views, path), the endings it takes, and its line of help.
     """
@@ -226,12 +228,20 @@ def kind_named(name: str) -> LogKind:
         raise SourceError(f"kind {name}: {points[name].value}: {type(error).__name__}: {error}") from error
     if not isinstance(kind, LogKind):
         raise SourceError(f"kind {name}: {points[name].value} is a {type(kind).__name__}, not a LogKind")
+    if kind.name != name:
+        raise SourceError(f"kind {name}: {points[name].value} calls itself {kind.name!r}")
     return kind
 
 
 def _entry_points() -> dict[str, Any]:
-    """Give the entry points of other packages by name; where no package has any, nothing is imported to tell so."""
-    if not any(map(_declares_kinds, sys.path)):
+    """Give the entry points of other packages by name."""
+    return _entry_points_in(tuple(sys.path))
+
+
+@cache
+def _entry_points_in(folders: tuple[str, ...]) -> dict[str, Any]:
+    """Look for entry points; where no package has any, nothing is imported to tell so."""
+    if not any(map(_declares_kinds, folders)):
         return {}
     from importlib.metadata import entry_points
 

@@ -104,12 +104,17 @@ def show_source(source: str, kind: str | None = None, last: int | None = None) -
     found = kind_named(kind) if kind else _kind_of(path, data)
     if found.transcript is None:
         raise SourceError(f"{path}: {found.name} logs can't be shown turn by turn")
-    return found.transcript([path], lambda _: data).text(last)
+    try:
+        return found.transcript([path], lambda _: data).text(last)
+    except (ValueError, KeyError, TypeError) as error:
+        if isinstance(error, SourceError):
+            raise
+        raise SourceError(f"{path}: {type(error).__name__}: {error}") from error
 
 
 def _kind_of(path: str, data: bytes) -> LogKind:
     look = recognise(data[:HEAD])
     if look is None or not look.kind:
         what = f"{look.title}, which evalkit does not read" if look else "of no kind that evalkit knows"
-        raise SourceError(f"{os.fspath(path)}: {what}")
+        raise SourceError(f"{path}: {what}")
     return kind_named(look.kind)

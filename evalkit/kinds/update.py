@@ -88,6 +88,7 @@ def update(
     listing: Listing,
     *,
     known: Known | None = None,
+    states: Mapping[str, FileState] | None = None,
     jobs: int | None = None,
     progress: Progress = None,
     about: Mapping[str, object] | None = None,
@@ -106,6 +107,8 @@ def update(
         Of the source, with the pattern and depth that the store was made with.
     known : Known, optional
         What the store knows, where that has been asked for.
+    states : mapping of str to FileState, optional
+        As `states_of` gives them, where they have been asked for.
     jobs : int, optional
         As for `parse_files`.
     progress : function of (files read, files to read), optional
@@ -121,7 +124,7 @@ def update(
     Changes
     """
     files, folders, above = known or known_in(store)
-    states = _states(listing, kind)
+    states = states_of(listing, kind) if states is None else states
     context = {path: state for path in kind.context_files(listing.files) if (state := state_of(path))}
     context = {path: state for path, state in context.items() if path not in states}
     to_read = [path for path, state in states.items() if files.get(path) != state]
@@ -154,7 +157,7 @@ def update(
     return Changes(len(to_read) - changed, changed, len(vanished), unchanged, frozenset(held))
 
 
-def _states(listing: Listing, kind: LogKind) -> dict[str, FileState]:
+def states_of(listing: Listing, kind: LogKind) -> dict[str, FileState]:
     """Give the state of each file of a listing."""
     if listing.states or kind.companions is not no_companions:
         return {path: listing.states.get(path) or current_state(path, kind) for path in listing.files}

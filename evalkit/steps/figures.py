@@ -36,9 +36,7 @@ def timeline(steps: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """
     if steps.empty:
         return nothing_to_draw("steps", ax)
-    table = steps.assign(
-        function_name=steps["function_name"].fillna("(no function)"), record=steps["position"] + 1
-    )
+    table = steps.assign(function_name=steps["function_name"].fillna("(no function)"), record=steps["position"] + 1)
     looks = {verdict: LOOKS[verdict]._replace(text=verdict) for verdict in VERDICTS}
     xlabel = "record, in the order of execution"
     return plots.timeline(table, "function_name", "record", "verdict", looks, xlabel=xlabel, path=True, ax=ax)

@@ -5,10 +5,10 @@ import os
 import shutil
 
 import pytest
+from evalkit.io.follow import SETTLE, Watch
 
 from evalkit.io import SourceError
 from evalkit.io import follow as follow_module
-from evalkit.io.follow import SETTLE, Watch
 
 START = 2_000_000_000.0
 

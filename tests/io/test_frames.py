@@ -3,9 +3,13 @@
 import math
 
 import pandas as pd
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from evalkit.io import Column, frame
+from evalkit.io import Column, escape_surrogates, frame, unescape_surrogates
+from evalkit.io.frames import arrow_schema, arrow_table, frame_of, unescaped
 
 COLUMNS = (
     Column("text", "str", ""),
@@ -16,6 +20,7 @@ COLUMNS = (
     Column("unsure", "bool?", ""),
     Column("items", "object", ""),
 )
+KEPT = (*COLUMNS[:-1], Column("list", "list", ""), Column("counts", "counts", ""), Column("time", "time", ""))
 DTYPES = {
     "text": "str",
     "count": "int64",
@@ -69,3 +74,46 @@ def test_half_characters_are_written_out_and_the_rest_stays():
 
 def test_rows_may_come_from_a_generator():
     assert frame(({"count": i} for i in range(3)), COLUMNS)["count"].tolist() == [0, 1, 2]
+
+
+NAMES = st.text(st.one_of(st.sampled_from("\\ud0c5fa\udcff\ud800é"), st.characters(exclude_categories=())))
+
+
+@given(st.lists(NAMES, max_size=4))
+def test_a_name_that_is_written_out_is_read_back_and_no_two_become_one(names):
+    written = list(map(escape_surrogates, names))
+    "".join(written).encode()  # any file can hold them
+    assert list(map(unescape_surrogates, written)) == names
+    assert unescaped(pa.chunked_array([written], pa.large_string())) == names
+
+
+ROWS = [
+    ("é\n", 1, None, float("nan"), True, None, ["a", "b"], {"x": 1, "y": 2}, 1_600_000_000_000),
+    (None, -(2**60), 3, 1e-300, None, False, [], {}, None),
+    ("half \ud83d", 0, 0, None, False, True, ["half \ud83d"], {"half \ud83d": 1}, 0),
+]
+
+
+def test_what_is_kept_comes_back_as_it_was():
+    table = arrow_table(ROWS, arrow_schema(KEPT))
+    kept = frame_of({name: table[name] for name in table.column_names}, KEPT)
+    made = frame([dict(zip(table.column_names, row, strict=True)) for row in ROWS], KEPT[:6])
+    pd.testing.assert_frame_equal(kept.iloc[:, :6], made)
+    assert kept["list"].tolist() == [["a", "b"], [], [r"half \ud83d"]]
+    assert kept["counts"].tolist() == [{"x": 1, "y": 2}, {}, {r"half \ud83d": 1}]
+    assert kept["time"].tolist() == [
+        pd.Timestamp(1_600_000_000_000, unit="ms", tz="UTC"),
+        pd.NaT,
+        pd.Timestamp(0, tz="UTC"),
+    ]
+
+
+def test_no_rows_have_the_same_types():
+    table = arrow_table([], arrow_schema(KEPT))
+    assert len(table) == 0
+    some = arrow_table(ROWS, arrow_schema(KEPT))
+    assert table.schema == some.schema
+    frames = [
+        frame_of({name: rows[name] for name in rows.column_names}, KEPT).dtypes.tolist() for rows in (table, some)
+    ]
+    assert frames[0] == frames[1]

@@ -3,7 +3,7 @@
 import pytest
 
 from evalkit.io import Ledger
-from evalkit.io.ledger import COLUMNS
+from evalkit.io.ledger import LEDGER
 
 
 def entries(ledger: Ledger) -> dict[str, tuple[str, str]]:
@@ -12,7 +12,7 @@ def entries(ledger: Ledger) -> dict[str, tuple[str, str]]:
 
 def test_an_empty_ledger_has_its_columns():
     table = Ledger().frame()
-    assert list(table) == [column.name for column in COLUMNS]
+    assert list(table) == [column.name for column in LEDGER]
     assert table.dtypes.astype(str).tolist() == ["str"] * 3
 
 

@@ -17,12 +17,12 @@ import joblib
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from evalkit.io.storage import storage_options
 
 from evalkit import crafter, mindcraft, steps
 from evalkit.cli import main
 from evalkit.crafter import evaluate, traces
 from evalkit.io import SourceError, cluster, parallel, parse_files, resolve, sources
-from evalkit.io.storage import storage_options
 from evalkit.mindcraft import scan
 from evalkit.steps import histories
 

@@ -8,13 +8,13 @@ import zipfile
 import fsspec
 import pandas as pd
 import pytest
+from evalkit.io.dataset import MANIFEST, open_dataset
+from evalkit.mindcraft.collecting import TABLES
 from fsspec.asyn import AsyncFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
 
 from evalkit.io import SourceError, list_files, list_source, read_file, read_files, remote, storage
-from evalkit.io.dataset import MANIFEST, open_dataset
 from evalkit.mindcraft import agents_df, aggregate_results, collect, conversation, extract_task_outcome, load
-from evalkit.mindcraft.collecting import TABLES
 
 SECRET = "not-to-be-shown"
 EXPERIMENT = "cooking/some-org/model-7b/suite/exp_1"  # as runs are uploaded: {task_type}/{model}/{suite}/{experiment}

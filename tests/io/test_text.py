@@ -1,12 +1,13 @@
 """Untrusted text becomes plain text: nothing of it steers a terminal, a figure or a page."""
 
 import unicodedata
+import warnings
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.io import plain
+from evalkit.io import plain, warnings_as_lines
 from evalkit.io.text import is_local_link
 
 
@@ -84,3 +85,14 @@ def test_no_control_character_is_left(text, keep_lines):
 )
 def test_local_links_stay_beside_their_page(address, local):
     assert is_local_link(address) is local
+
+
+def test_a_warning_is_one_line_of_plain_text_and_comes_once(capsys):
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        before = warnings.showwarning
+        with warnings_as_lines():
+            for text in ("a\n\x1b[31mb", "a\n\x1b[31mb", "c"):
+                warnings.warn(text, stacklevel=1)
+        assert warnings.showwarning is before
+    assert capsys.readouterr().err.splitlines() == ["evalkit: warning: a \ufffd[31mb", "evalkit: warning: c"]

@@ -1,13 +1,15 @@
-"""Writing frames: by suffix, whole or not at all."""
+"""Writing: frames by suffix, whole or not at all; one process at a time in a folder."""
 
 import json
 import os
+import subprocess
+import sys
 
 import pandas as pd
 import pytest
 
 from evalkit.io import SourceError
-from evalkit.io.output import check_output, write_frame, write_text
+from evalkit.io.write import check_output, exclusive, write_frame, write_text
 
 TABLE = pd.DataFrame(
     {
@@ -69,3 +71,23 @@ def test_a_folder_in_the_place_of_the_output_is_named(tmp_path):
 def test_texts_are_written_in_utf8(tmp_path):
     write_text("é\n", tmp_path / "out.txt")
     assert (tmp_path / "out.txt").read_bytes() == "é\n".encode()
+
+
+def test_one_process_at_a_time_writes_into_a_folder(tmp_path):
+    code = "import sys; from evalkit.io.write import exclusive\nwith exclusive(sys.argv[1]) as alone: print(alone)"
+
+    def ask():
+        return subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True).stdout.strip()
+
+    with exclusive(str(tmp_path)) as alone:
+        assert alone
+        assert ask() == "False"
+        with exclusive(str(tmp_path), wait=0.05) as other:
+            assert not other
+    assert ask() == "True"
+
+
+def test_a_folder_that_can_not_be_made_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(SourceError, match="file/below: Not a directory"), exclusive(str(tmp_path / "file" / "below")):
+        pass

@@ -1,0 +1,119 @@
+"""What a command shows while it works: views in place in a terminal, anew where they changed elsewhere; a bar."""
+
+import io
+import os
+import sys
+
+import pytest
+
+from evalkit.io.screen import View, progress_bar, show_live, so_far
+from tests.terminal import screen
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def shown(views, out, monkeypatch, *, until_done=False, lines=24):
+    """Show views one after the other, then Ctrl-C: widths asked for, seconds slept, and what stood on the screen."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("LINES", str(lines))
+    monkeypatch.setenv("TERM", os.environ.get("TERM", "") if os.environ.get("TERM") == "dumb" else "xterm")
+    coming, widths, slept, stood = iter(views), [], [], []
+
+    def look(width):
+        widths.append(width)
+        stood.append(screen(out.getvalue()))
+        try:
+            return next(coming)
+        except StopIteration:
+            raise KeyboardInterrupt from None
+
+    show_live(look, out, interval=2, until_done=until_done, clock=lambda: 0, sleep=slept.append)
+    return widths, slept, stood
+
+
+def test_elsewhere_a_view_is_printed_only_when_its_text_changed(monkeypatch):
+    out = io.StringIO()
+    views = [View("one", "1 new"), View("one", "0 new"), View("two", "1 new"), View("two", "0 new")]
+    widths, slept, _ = shown(views, out, monkeypatch)
+    heads, texts = out.getvalue().split("\n\n")[:-1:2], out.getvalue().split("\n\n")[1::2]
+    assert texts == ["one", "two"]
+    assert [head.partition(",")[2] for head in heads] == [" 1 new", " 1 new"]
+    assert "\x1b" not in out.getvalue()
+    assert (set(widths), slept) == ({None}, [2, 2, 2, 2])
+
+
+def test_a_terminal_is_redrawn_in_place_and_keeps_the_last_view(monkeypatch):
+    out = Terminal()
+    views = [View("one\nmore", "1 new"), View("[red]two", "2 new"), View("three", "0 new")]
+    widths, _, stood = shown(views, out, monkeypatch)
+    assert set(widths) == {80}
+    assert stood[0] == ["reading …"]
+    assert [lines[2:] for lines in stood[1:]] == [["one", "more"], ["[red]two"], ["three"]]
+    assert stood[1][0].endswith(", 1 new; Ctrl-C ends")
+    assert screen(out.getvalue())[2:] == ["three"]
+    assert "Ctrl-C" not in screen(out.getvalue())[0]
+    assert "\x1b[2J" not in out.getvalue()  # which flickers
+    assert out.getvalue().rfind("\x1b[?25l") < out.getvalue().rfind("\x1b[?25h")  # the cursor is back
+
+
+def test_ctrl_c_before_the_first_view_leaves_nothing_behind(monkeypatch):
+    for out in (Terminal(), io.StringIO()):
+        shown([], out, monkeypatch)
+        assert screen(out.getvalue()) == []
+
+
+def test_a_long_view_is_cut_at_the_screen_s_end_and_left_whole_at_last(monkeypatch):
+    out = Terminal()
+    lines = [f"line {i} {'x' * 100}" for i in range(30)]
+    _, _, stood = shown([View("\n".join(lines))], out, monkeypatch, lines=10)
+    assert len(stood[1]) == 10
+    assert max(map(len, stood[1])) <= 80
+    assert screen(out.getvalue())[2:] == lines
+
+
+@pytest.mark.parametrize(("until_done", "looks"), [(True, 2), (False, 4)])
+def test_the_end_may_be_when_all_is_done(monkeypatch, until_done, looks):
+    views = [View("one"), View("two", done=True), View("three", done=True)]
+    widths, _, _ = shown(views, io.StringIO(), monkeypatch, until_done=until_done)
+    assert len(widths) == looks
+
+
+@pytest.mark.parametrize("out", [Terminal(), io.StringIO()])
+def test_other_errors_are_not_kept_quiet(monkeypatch, out):
+    def views():
+        yield View("one")
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        shown(views(), out, monkeypatch)
+    assert screen(out.getvalue())[2:] == ["one"]
+
+
+def test_a_dumb_terminal_gets_plain_text(monkeypatch):
+    monkeypatch.setenv("TERM", "dumb")
+    out = Terminal()
+    widths, _, _ = shown([View("one", "1 new"), View("two", "1 new")], out, monkeypatch)
+    assert out.getvalue().count("updated ") == 2
+    assert "\x1b" not in out.getvalue()
+    assert set(widths) == {None}
+
+
+@pytest.mark.parametrize(
+    ("done", "expected", "text"),
+    [(3, 50, "3 of 50"), (3, 50.0, "3 of 50"), (3, None, "3 of ?"), (0, float("nan"), "0 of ?")],
+)
+def test_what_is_not_known_is_a_question_mark(done, expected, text):
+    assert so_far(done, expected) == text
+
+
+@pytest.mark.parametrize(("stderr", "expected"), [(Terminal(), "files"), (io.StringIO(), "")])
+def test_a_bar_is_drawn_on_a_terminal_only(monkeypatch, stderr, expected):
+    monkeypatch.setattr(sys, "stderr", stderr)
+    with progress_bar() as progress:
+        for done in range(1, 4):
+            progress(done, 3)
+    written = stderr.getvalue()
+    assert (expected in written) if expected else written == ""
