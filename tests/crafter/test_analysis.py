@@ -4,8 +4,8 @@ import pytest
 
 from evalkit.crafter import analysis, benchmark, figures, load, unlocks
 from evalkit.display import show_figure
-from tests.display.test_plots import points
 from tests.crafter.traces import config, environment, hook, runtime, trace, write
+from tests.display.test_plots import points
 
 INVALID = hook("invalid_action", action="noop")
 
