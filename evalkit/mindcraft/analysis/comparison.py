@@ -1,8 +1,8 @@
 """Is model A better than B? Models paired on the tasks they share."""
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -10,7 +10,7 @@ from evalkit.io import SourceError
 from evalkit.mindcraft.analysis.rates import NO_SCORE, counted, scored_models, tasks_of
 from evalkit.mindcraft.analysis.task_types import cooking
 from evalkit.mindcraft.tasks import type_named
-from evalkit.stats import Trend, compare_all, detectable_gap, mean_interval, pass_at_k, trend_test
+from evalkit.stats import compare_all, detectable_gap, reliability, trend_by
 
 
 def select(runs: pd.DataFrame, models: Sequence[str] = (), task_type: str = "") -> pd.DataFrame:
@@ -122,8 +122,8 @@ def compare_models(runs: pd.DataFrame, value: str = "overall_is_successful") -> 
     Returns
     -------
     DataFrame
-        As `evalkit.stats.compare_all`: one row per pair, with the difference, its interval, p values with Holm's
-        correction, whether it is decided, what n can show, and a sentence.
+        As `evalkit.stats.compare_all`: one row per pair, with the difference, its interval, corrected p values,
+        whether it is decided, what the tasks can show, and a sentence.
     """
     known = scored_models(runs)
     values = runs[value].astype("float64").where(known)
@@ -143,24 +143,37 @@ def cooking_trend(runs: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        model_name, then estimate, low, high (odds ratio per blocked agent), p_value, n, n_clusters (tasks), method,
-        warning, sentence.
+        model_name, then estimate, low, high (odds ratio per blocked agent), p_value, p_holm (corrected for the number
+        of models), n, n_clusters (tasks), method, direction, warning, sentence.
     """
     table = counted(cooking(runs))
-    trends = {str(model): _trend(own) for model, own in table[table["n_blocked_agents"].notna()].groupby("model_name")}
-    rows = [
-        {"model_name": model, **trend._asdict(), "sentence": _trend_sentence(model, trend)}
-        for model, trend in trends.items()
-    ]
-    return pd.DataFrame(rows, columns=["model_name", *Trend._fields, "sentence"])
+    table = table.assign(_task=tasks_of(table), _known=scored_models(table))[table["n_blocked_agents"].notna()]
+    value = table["overall_is_successful"].astype("float64").where(table["_known"])
+    trends = trend_by(table.assign(_value=value), "model_name", "n_blocked_agents", "_value", "_task")
+    unscored = trends["model_name"].isin(table.loc[~table["_known"], "model_name"])
+    trends["warning"] = trends["warning"].mask(unscored, NO_SCORE)
+    sentences = [_trend_sentence(row) for row in trends.to_dict("records")]
+    return trends.assign(sentence=pd.Series(sentences, trends.index, dtype="str"))
 
 
-def _trend(runs: pd.DataFrame) -> Trend:
-    """Test the runs of one model."""
-    if runs["overall_raw_score"].isna().all():
-        return Trend(math.nan, math.nan, math.nan, math.nan, 0, 0, "", NO_SCORE)
-    counts = runs.groupby(["n_blocked_agents", "task_id"])["overall_is_successful"].agg(["sum", "size"]).reset_index()
-    return trend_test(counts["sum"], counts["size"], counts["n_blocked_agents"].astype(float), counts["task_id"])
+_TREND = {
+    "falls": "success falls with every blocked agent",
+    "falls overall": "success falls with the number of blocked agents, though not shown for each step",
+    "falls, not steadily": "success falls with the number of blocked agents overall, but not steadily",
+    "rises": "success rises with every blocked agent",
+    "rises overall": "success rises with the number of blocked agents, though not shown for each step",
+    "rises, not steadily": "success rises with the number of blocked agents overall, but not steadily",
+}
+
+
+def _trend_sentence(row: Mapping[str, Any]) -> str:
+    model, family = row["model_name"], " after Holm correction over models" if row["p_holm"] > row["p_value"] else ""
+    if pd.isna(row["p_value"]):
+        return f"{model}: no trend can be tested ({row['warning'] or 'too few runs'})."
+    result = f"p = {row['p_holm']:.2g}{family}, {row['n']} runs of {row['n_clusters']} tasks"
+    if row["direction"] in _TREND:
+        return f"{model}: {_TREND[row['direction']]} ({result})."
+    return f"{model}: no trend is shown ({result}); that is no proof that there is none."
 
 
 def conclude_blocked(runs: pd.DataFrame, trend: pd.DataFrame) -> str:
@@ -182,41 +195,31 @@ def conclude_blocked(runs: pd.DataFrame, trend: pd.DataFrame) -> str:
     return "\n".join(lines) or "No runs of this kind."
 
 
-def _trend_sentence(model: str, trend: Trend) -> str:
-    if trend.p_value != trend.p_value:
-        return f"{model}: no trend can be tested ({trend.warning or 'too few runs'})."
-    if trend.p_value > 0.05:
-        return (
-            f"{model}: no trend is shown (p = {trend.p_value:.2g}, n = {trend.n}); that is no proof that there is none."
-        )
-    way = "falls" if trend.estimate < 1 else "rises"
-    return f"{model}: success {way} with every blocked agent (p = {trend.p_value:.2g}, n = {trend.n})."
-
-
-def pass_at(runs: pd.DataFrame, ks: Sequence[int] = (1, 2)) -> pd.DataFrame:
-    """Estimate pass@k per model: the chance that at least one of k repetitions of a task succeeds.
+def pass_at(runs: pd.DataFrame, ks: Sequence[int] | None = None) -> pd.DataFrame:
+    """Estimate pass@k, pass^k and agreement per model, all on the same tasks: those with at least max(ks) runs.
 
     Parameters
     ----------
     runs : DataFrame
-    ks : sequence of int
-        pass@1 is the success rate, averaged over tasks. A task with fewer than k repetitions is left out of pass@k, and
-        so are stale copies.
+    ks : sequence of int, optional
+        By default up to the number of runs that at least half of the tasks of each model have. pass@1 is the success
+        rate, averaged over tasks.
 
     Returns
     -------
     DataFrame
-        model_name, k, n (tasks), estimate, low, high, method, warning.
+        As `evalkit.stats.reliability`: model_name, measure, k, n (runs), n_clusters (tasks), estimate, low, high,
+        method, target, warning. Stale copies are left out. A model without a score has one row, without an estimate.
     """
     runs = counted(runs.assign(_task=tasks_of(runs), _known=scored_models(runs)))
-    tasks = runs.groupby(["model_name", "_task"])["overall_is_successful"].agg(["size", "sum"])
-    rows = []
-    for k in ks:
-        enough = tasks[tasks["size"] >= k]
-        for model, known in runs.groupby("model_name")["_known"].any().items():
-            own = enough[enough.index.get_level_values("model_name") == model] if known else enough.iloc[:0]
-            found = mean_interval(pass_at_k(own["size"].to_numpy(), own["sum"].to_numpy(), k))
-            found = found if known else found._replace(warning=NO_SCORE)
-            rows.append({"model_name": model, "k": k, **found._asdict()})
-    table = pd.DataFrame(rows, columns=["model_name", "k", "n", "estimate", "low", "high", "method", "warning"])
-    return table.assign(low=table["low"].clip(lower=0), high=table["high"].clip(upper=1))
+    value = runs["overall_is_successful"].astype("float64").where(runs["_known"])
+    table = reliability(runs.assign(_value=value), "model_name", "_task", "_value", ks=ks, order="repetition")
+    unscored = sorted(set(runs.loc[~runs["_known"], "model_name"]))
+    nothing = dict.fromkeys(("estimate", "low", "high"), math.nan) | {
+        "n": 0,
+        "n_clusters": 0,
+        "method": "",
+        "target": "",
+    }
+    rows = [{"model_name": model, "measure": "pass@1", "k": 1, **nothing, "warning": NO_SCORE} for model in unscored]
+    return pd.concat([table, pd.DataFrame(rows, columns=list(table))], ignore_index=True) if rows else table
