@@ -231,7 +231,7 @@ def estimates(
     rows: pd.DataFrame,
     by: str | Sequence[str],
     value: str,
-    kind: Literal["mean", "proportion"] = "mean",
+    kind: Literal["mean", "score", "proportion"] = "mean",
     *,
     none: str = NO_SCORE,
     missing: str = ABORTED,

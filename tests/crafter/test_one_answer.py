@@ -369,7 +369,7 @@ def test_a_hook_without_names_leaves_rates_open_and_fails_nothing(beside, tmp_pa
     assert (official["n"], rates["n"].unique().tolist(), curve["n"].unique().tolist()) == (n, [n], [n])
     if beside:
         assert official["estimate"] == rates.loc["collect_wood", "estimate"] == 0.0  # what the other trace can tell
-        assert official["warning"] == "left out: 1 that can't tell what was unlocked"
+        assert official["warning"].endswith("left out: 1 that can't tell what was unlocked")
     else:
         assert math.isnan(official["estimate"])
         assert official["warning"] == "no trace can tell what was unlocked"
