@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from evalkit.kinds.follow import Look
     from evalkit.kinds.logs import Logs
 
-MOST_LOOKED_AT = 8  # models whose rates are followed look by look
+MOST_LOOKED_AT = 4  # models whose rates are named; of more, only how many pairs differ
 MOST_FAILED = 10  # lines on files that could not be read
 _SHORTEST = 12  # characters left of a name
 
@@ -70,19 +70,19 @@ def any_look_lines(runs: "pd.DataFrame", width: int | None) -> list[str]:
     table = found.table.assign(started=runs["started"]).dropna(subset="value")
     table = table.sort_values("started", kind="stable").drop_duplicates(["model_name", "task"])
     values = {model: own.set_index("task")["value"] for model, own in table.groupby("model_name")}
-    names, lines = names_of(values), []
-    for model, own in list(values.items())[:MOST_LOOKED_AT]:
-        last = mean_sequence(own).iloc[-1]
-        lines.append(f"{names[model]} {interval(last, 'proportion')}")
-    pairs = list(combinations(list(values)[:MOST_LOOKED_AT], 2))
+    names, ahead = names_of(values), []
+    pairs = list(combinations(values, 2))
     for a, b in pairs:
         shared = values[a].index.intersection(values[b].index, sort=False)
         steps = difference_sequence(values[a][shared], values[b][shared], confidence=1 - 0.05 / len(pairs))
         if len(steps) and steps["decided"].any():
-            ahead, behind = (a, b) if steps["estimate"].iloc[-1] > 0 else (b, a)
-            lines.append(f"{names[ahead]} is ahead of {names[behind]}")
-    text = f"{found.name} in %, valid however often one looks: {'; '.join(lines)}"
-    return wrap(text, width or len(text)) if lines else []
+            first, second = (a, b) if steps["estimate"].iloc[-1] > 0 else (b, a)
+            ahead.append(f"{names[first]} is ahead of {names[second]}")
+    if len(values) > MOST_LOOKED_AT:
+        return [f"{len(ahead)} of {len(pairs)} pairs of models differ, however often one looks"]
+    rates = [f"{names[name]} {interval(mean_sequence(own).iloc[-1], 'proportion')}" for name, own in values.items()]
+    text = f"{found.name} in %, valid however often one looks: {'; '.join(rates + ahead)}"
+    return wrap(text, width or len(text)) if rates else []
 
 
 def overview_rows(runs: "pd.DataFrame") -> list[dict[str, str]]:
