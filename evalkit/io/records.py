@@ -149,7 +149,7 @@ class RecordStore:
             Where a part can't be read.
         """
         for _ in range(_RETRIES):
-            number = self._number
+            before = (self._parts, self._folders)
             try:
                 for part in self._parts:
                     for name in part.tables:
@@ -157,7 +157,7 @@ class RecordStore:
                 self.folders()
                 return
             except _MissingPartError:  # removed by an update, which has written a new manifest before
-                if not self.open() or self._number == number:
+                if not self.open() or (self._parts, self._folders) == before:
                     raise
         raise StoreError(f"{self.path}: other processes write to it again and again")
 

@@ -271,23 +271,54 @@ def test_killed_at_any_moment_it_leaves_the_former_or_the_next_state(tmp_path):
     assert len(written) == 4  # files, folders, games, moves
 
 
-def test_a_reader_sees_a_whole_store_while_another_process_updates_it(tmp_path):
-    for number in range(5):
-        write(tmp_path / "in" / f"{number}.json", task="0")
+@pytest.mark.parametrize("change", ["all files", "one file less"])
+@pytest.mark.parametrize("reads", range(4))  # parts that are read before another process updates the store
+def test_a_reader_sees_the_former_or_the_next_state_whole(tmp_path, monkeypatch, change, reads):
+    monkeypatch.setattr(records, "PART_FILES", 1)
+    for name in "ab":
+        write(tmp_path / "in" / f"{name}.json", task="old", moves=["old"])
+    writer, reader = (RecordStore(str(tmp_path / "made"), TOY.records) for _ in range(2))
+    update.update(writer, TOY, list_source(tmp_path / "in"))
+    reader.open()
+
+    def update_meanwhile():
+        if change == "all files":
+            for name in "ab":
+                write(tmp_path / "in" / f"{name}.json", task="new", moves=["new"], age=9)
+            update.update(writer, TOY, list_source(tmp_path / "in"))
+        else:  # no new part is made
+            writer.replace({str(tmp_path / "in" / "a.json")}, {})
+            writer.commit()
+
+    coming = iter([lambda: None] * reads + [update_meanwhile])
+    read_file = records.read_file
+    monkeypatch.setattr(records, "read_file", lambda path: (next(coming, lambda: None)(), read_file(path))[1])
+    reader.load_all()
+    games, moves, files = (reader.table(name).to_pandas() for name in ("games", "moves", "files"))
+    assert games["source"].tolist() == moves["source"].tolist() == files["source"].tolist()
+    assert games["task_id"].tolist() == moves["text"].tolist()
+    assert len(set(games["task_id"])) == 1
+
+
+def test_a_part_that_nobody_has_replaced_and_is_gone_is_an_error(tmp_path):
+    write(tmp_path / "in" / "a.json")
     store = RecordStore(str(tmp_path / "made"), TOY.records)
     update.update(store, TOY, list_source(tmp_path / "in"))
+    next((tmp_path / "made" / "games").iterdir()).unlink()
     reader = RecordStore(str(tmp_path / "made"), TOY.records)
     reader.open()
-    for number in range(5):
-        write(tmp_path / "in" / f"{number}.json", task="1", age=9)
-    update.update(store, TOY, list_source(tmp_path / "in"))
-    assert set(reader.table("games").to_pandas()["task_id"]) == {"1"}
+    with pytest.raises(SourceError, match="a part of the dataset is missing; remove the dataset and collect it again"):
+        reader.load_all()
 
 
 def test_two_processes_may_load_the_same_source_at_once(tmp_path, cache):
     for number in range(50):
         write(tmp_path / "in" / f"{number}.json", task=str(number))
-    code = f"from evalkit.kinds import load; from tests.kinds.toy import TOY; print(len(load(TOY, {str(tmp_path / 'in')!r}, {{}}).runs))"
+    code = textwrap.dedent(f"""
+        from evalkit.kinds import load
+        from tests.kinds.toy import TOY
+        print(len(load(TOY, {str(tmp_path / "in")!r}, {{}}).runs))
+    """)
     processes = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(3)]
     assert [process.communicate()[0].strip() for process in processes] == ["50"] * 3
 
