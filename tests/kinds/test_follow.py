@@ -17,7 +17,6 @@ from tests.kinds.toy import TOY, write
 START = 1_700_000_000.0
 
 
-
 class Folder:
     """A folder of games that a test writes in steps, with a clock of its own, and a record of what was parsed."""
 
@@ -220,7 +219,9 @@ def test_a_dataset_is_refused_since_nothing_in_it_is_a_log(folder, tmp_path):
         Following(TOY, tmp_path / "made", {})
 
 
-@pytest.mark.parametrize(("expected", "runs", "done"), [(None, "2 of ?", False), (2, "2 of 2", True), (3, "2 of 3", False)])
+@pytest.mark.parametrize(
+    ("expected", "runs", "done"), [(None, "2 of ?", False), (2, "2 of 2", True), (3, "2 of 3", False)]
+)
 def test_a_kind_that_says_nothing_of_its_progress_has_runs_counted(tmp_path, expected, runs, done):
     for name in "ab":
         write(tmp_path / f"{name}.json", model="m", won=name == "a", task=name)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -278,14 +279,15 @@ def test_a_reader_sees_the_former_or_the_next_state_whole(tmp_path, monkeypatch,
     for name in "ab":
         write(tmp_path / "in" / f"{name}.json", task="old", moves=["old"])
     writer, reader = (RecordStore(str(tmp_path / "made"), TOY.records) for _ in range(2))
-    update.update(writer, TOY, list_source(tmp_path / "in"))
+    kind = replace(TOY, chunk=1)  # a part for each file
+    update.update(writer, kind, list_source(tmp_path / "in"))
     reader.open()
 
     def update_meanwhile():
         if change == "all files":
             for name in "ab":
                 write(tmp_path / "in" / f"{name}.json", task="new", moves=["new"], age=9)
-            update.update(writer, TOY, list_source(tmp_path / "in"))
+            update.update(writer, kind, list_source(tmp_path / "in"))
         else:  # no new part is made
             writer.replace({str(tmp_path / "in" / "a.json")}, {})
             writer.commit()
