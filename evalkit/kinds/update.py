@@ -235,5 +235,5 @@ def _parse_file(
     parse: Callable[[str, bytes | OSError], Parsed], path: str, data: bytes | OSError
 ) -> tuple[bool, Parsed]:
     if isinstance(data, IsADirectoryError):
-        return False, Parsed("failed", "the folder can't be listed")
+        return False, Parsed("failed", f"the folder can't be listed: {type(data).__name__}: {data.strerror}")
     return not isinstance(data, OSError), parse(path, data)
