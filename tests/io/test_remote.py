@@ -79,7 +79,6 @@ def folder(tmp_path):
 def same_but_for_the_root(one, other, root, url):
     for frame in (one, other):
         assert len(frame)
-        assert frame.get("run_id", pd.Series()).is_unique
     one, other = (frame.drop(columns="run_id", errors="ignore") for frame in (one, other))  # made of the path
     texts = [c for c in one if one[c].dtype == "str"]
     moved = one.assign(**{c: one[c].str.replace(str(root), url, regex=False) for c in texts})

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from evalkit.io import SourceError, records
 from evalkit.io.records import MANIFEST, RecordStore
 from evalkit.io.sources import list_source
-from evalkit.kinds import logs, update
+from evalkit.kinds import Parsed, logs, update
 from evalkit.kinds.logs import load
 from tests.kinds.toy import OLD, TOY, write
 
@@ -111,6 +111,19 @@ def test_the_ledger_names_every_file(tmp_path, cache):
         assert ledger["status"].tolist() == ["used", "failed", "skipped", "skipped", "failed"]
         assert ledger["reason"][2] == "no JSON file by its name"
         assert ledger["reason"][4] == "FileNotFoundError: No such file or directory"
+
+
+@pytest.mark.parametrize("row", [("m", "t", "12", None, [], {}), (1, "t"), ("m", "t", 1.0, None, [], 5)])
+def test_a_file_whose_values_fit_no_column_fails_alone(tmp_path, row):
+    def parse(path, data):
+        return Parsed("used", rows={"games": [row]}) if path.endswith("b.json") else TOY.parse(path, data)
+
+    for name in "abc":
+        write(tmp_path / f"{name}.json", task=name)
+    found = load(replace(TOY, parse=parse), tmp_path, {})
+    assert found.runs["task_id"].tolist() == ["a", "c"]
+    assert found.ledger["status"].tolist() == ["used", "failed", "used"]
+    assert found.ledger["reason"][1].startswith("a value does not fit its column: ")
 
 
 def test_names_that_are_not_utf8_are_kept_apart(tmp_path, cache):
