@@ -167,13 +167,13 @@ def test_a_server_that_fails_or_is_slow_is_asked_again_and_then_in_the_ledger(se
         if name.startswith("broken") or (name.startswith("flaky") and calls[name] == 1):
             raise RuntimeError("out of order")  # the server answers 500
         if name.startswith("slow"):
-            time.sleep(3)
+            time.sleep(1)
         return whole(self, bucket, key, *args, **more)
 
     for name in ("broken", "flaky", "slow", "well"):
         put(f"shaky/exp_1/bread/{name}_0.json", said(1, name))
     monkeypatch.setattr(S3Backend, "get_object", get_object)
-    monkeypatch.setattr(remote, "TIMEOUT", 2.0)
+    monkeypatch.setattr(remote, "TIMEOUT", 0.7)
     monkeypatch.setattr("s3fs.core.S3FileSystem.retries", 1)
     ledger = load("s3://logs/shaky", storage_options=options).ledger
     status = {row.source.rpartition("/")[2]: (row.status, row.reason) for row in ledger.itertuples()}

@@ -117,7 +117,7 @@ def test_a_file_whose_state_has_changed_is_read_again(games, cache, parsed, chan
     assert parsed == ["a.json", "b.json", "a.json"]
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(number=st.integers(0, 99), place=st.floats(0, 1, exclude_max=True), mask=st.integers(0, 255))
 def test_whatever_damage_a_store_has_it_is_made_again(games, cache, number, place, mask):
     expected = load(TOY, games, {})

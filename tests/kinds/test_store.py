@@ -217,7 +217,7 @@ CHANGES = st.lists(
 )
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(CHANGES)
 def test_whatever_changed_the_frames_are_those_of_a_first_reading(tmp_path_factory, changes):
     root = tmp_path_factory.mktemp("x")
