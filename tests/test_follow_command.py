@@ -89,6 +89,7 @@ def test_in_a_terminal_the_table_is_redrawn_and_its_last_state_stays(tmp_path, c
     following.read_until("0 of 2")
     write(runs / "m/cook/Andy_0_0.json", run_log(1))
     following.read_until("1 of 2")
+    following.read_until("1 file: 1 used, 0 skipped, 0 failed")  # the last line: the table is drawn as a whole
     assert following.interrupt() == (0, "")
     assert following.out.count("updated ") >= 4
     left = screen(following.out)
