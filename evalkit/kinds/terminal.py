@@ -96,9 +96,9 @@ def overview_rows(runs: "pd.DataFrame", kind: LogKind | None = None) -> list[dic
     for column in ("is_successful", "score"):
         if runs[column].notna().any():
             found = outcomes(runs, column, kind)
-            kind = "mean" if found.kind == "mean" else "proportion"
+            which = "mean" if found.kind == "mean" else "proportion"
             for estimate in estimate_by(found.table, "model_name", "value", "task", found.kind).to_dict("records"):
-                text = f"{number(estimate['estimate'], kind)}  {interval(estimate, kind)}".removesuffix("  –")
+                text = f"{number(estimate['estimate'], which)}  {interval(estimate, which)}".removesuffix("  –")
                 rows[estimate["model_name"]][found.name] = text
     headers = list(dict.fromkeys(name for row in rows.values() for name in row))
     return [{name: row.get(name, "–") for name in headers} for row in rows.values()]
