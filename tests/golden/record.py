@@ -25,11 +25,13 @@ from evalkit.cli import main
 
 ROOT = Path(__file__).parents[2]
 EXPECTED = Path(__file__).parent / "expected"
+PARAMS = Path(__file__).parent / "params"
 _RUNS = "samples:mindcraft/runs --tasks samples:mindcraft/tasks"
 _LOG = "samples:mindcraft/runs/small-models/dogwood-8b/materials_1_rooms_1_window_0_carpet_0_variant_0/agent_0.json"
 COMMANDS = {
     "mindcraft": f"evalkit mindcraft {_RUNS}",
     "mindcraft-by": f"evalkit mindcraft {_RUNS} --by task_type --by model_name",
+    "mindcraft-cooking": f"evalkit mindcraft {_RUNS} --cooking",
     "mindcraft-without-tasks": "evalkit mindcraft samples:mindcraft/runs",
     "mindcraft-legacy": f"evalkit mindcraft {_RUNS} --legacy",
     "crafter": "evalkit crafter samples:crafter --by-difficulty",
@@ -45,8 +47,8 @@ _NUMBER = re.compile(r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
 def reports() -> list[Path]:
-    """List the parameter files of all sample reports."""
-    return sorted((ROOT / "params").rglob("*.yaml"))
+    """List the parameter files of all sample reports, and of those that only tests make."""
+    return sorted([*(ROOT / "params").rglob("*.yaml"), *PARAMS.rglob("*.yaml")])
 
 
 def record_report(params: Path, notebooks: Path = ROOT / "notebooks") -> str:
