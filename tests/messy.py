@@ -54,10 +54,8 @@ def mindcraft(root: Path) -> None:
     write_all(root, {"tasks.json": TASKS})
 
 
-_EASY, _TWO, _HARD = (
-    hook(f"{tier}_achievement", names)
-    for tier, names in (("easy", ["collect_wood"]), ("easy", ["collect_wood", "place_table"]), ("hard", ["collect_iron"]))
-)
+_EASY, _HARD = hook("easy_achievement", ["collect_wood"]), hook("hard_achievement", ["collect_iron"])
+_TWO = hook("easy_achievement", ["collect_wood", "place_table"])
 _INVALID, _UNNAMED = hook("invalid_action"), hook("easy_achievement")
 
 
