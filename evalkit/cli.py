@@ -276,6 +276,43 @@ def detect(source: str) -> None:
     print(describe_source(source))
 
 
+@main.command(short_help="Which model is better, or whether one is worse than a baseline.")
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option("--kind", metavar="NAME", help="The kind of logs.  [default: told by their content]")
+@click.option("--option", "texts", nargs=2, multiple=True, metavar="NAME VALUE", help="An option of the kind.")
+@click.option("--value", type=click.Choice(["is_successful", "score"]), help="What to compare.  [default: success]")
+@click.option("--baseline", metavar="MODEL", help="Compare every model with this one; exit code 1 on a regression.")
+@click.option(
+    "--margin",
+    type=click.FloatRange(0, min_open=True),
+    metavar="NUMBER",
+    help="The largest loss that is no regression.",
+)
+@click.option("--strict", is_flag=True, help="With --baseline: exit code 1 also where nothing is decided.")
+def compare(sources, kind, texts, value, baseline, margin, strict) -> None:
+    """Compare the models of SOURCE on the tasks that they share.
+
+    Each task has the same weight. With --baseline, a model is a regression where its loss is shown and may be as large
+    as the margin (default: 0.05); it is not worse where its loss is shown to be smaller.
+    """
+    from evalkit.compare.terminal import describe_baseline, describe_comparison
+    from evalkit.kinds.detection import kind_of_source
+    from evalkit.kinds.logs import load
+    from evalkit.kinds.registry import kind_named, read_options
+
+    if not baseline:
+        _refuse("without --baseline", strict=strict)
+    source = _one_or_many(sources)
+    found = kind_named(kind) if kind else kind_of_source(source)
+    runs = load(found, source, read_options(found, texts)).runs
+    if not baseline:
+        print(describe_comparison(runs, value or "", margin))
+        return
+    text, passed = describe_baseline(runs, baseline, value or "", margin=margin or 0.05, strict=strict)
+    print(text)
+    sys.exit(0 if passed else 1)
+
+
 @main.command(short_help="Notebooks with parameters as HTML pages with an index.")
 @click.argument("targets", nargs=-1, metavar="[NOTEBOOK | FILE]...")
 @click.option("--params", default="params", show_default=True, metavar="DIR", help="Folder of NOTEBOOK/REPORT.yaml.")

@@ -156,9 +156,6 @@ MUTATIONS = (
         '.mask(rows["flag_aborted"], 0.0)', "",
     ),
     Mutation(
-        "Crafter: lowest score as the best", "evalkit/crafter/analysis.py", '.idxmax()', ".idxmin()",
-    ),
-    Mutation(
         "Crafter: achievements of episodes that can't tell", "evalkit/crafter/unlocks.py",
         'rows["unlocked"].where(_can_tell(rows))', 'rows["unlocked"].fillna(False)',
     ),
@@ -213,6 +210,10 @@ MUTATIONS = (
         'for which in ("reported", "confirmed"))', 'for which in ("reported", "reported"))',
     ),
     # for all kinds
+    Mutation(
+        "beaten models as the first", "evalkit/compare/ranks.py",
+        'first = rated[~rated["model_name"].isin(beaten)]', 'first = rated[rated["model_name"].isin(beaten)]',
+    ),
     Mutation(
         "intervals of 90 %", "evalkit/stats/grouped.py", "confidence: float = 0.95", "confidence: float = 0.90",
     ),

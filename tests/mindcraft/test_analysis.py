@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from evalkit import compare
 from evalkit.io import SourceError
 from evalkit.mindcraft import TaskDefinitions, analysis, runs_df
 from evalkit.mindcraft.format import CompletionStatus
@@ -233,7 +234,7 @@ def test_tasks_of_one_id_and_two_definitions_are_two_tasks(tmp_path):
         files |= {f"runs/exp_{model}/results.txt": repr({"model": model, "task_path": f"tasks/{name}.json"})}
     runs = runs_df(write_all(tmp_path, files) / "runs", tmp_path / "tasks")
     assert analysis.success_by(runs, [])["n_clusters"].tolist() == [2]
-    pairs = analysis.compare_models(runs)
+    pairs = compare.pairs(runs)
     assert pairs["n_tasks"].tolist() == [0, 0, 1]
 
 

@@ -1,6 +1,5 @@
-"""Is model A better than B? Models paired on the tasks they share."""
+"""Which runs to compare, published results beside them, and the trend over blocked agents."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -10,7 +9,7 @@ from evalkit.io import SourceError
 from evalkit.mindcraft.analysis.rates import NO_SCORE, counted, scored_models, tasks_of
 from evalkit.mindcraft.analysis.task_types import cooking
 from evalkit.mindcraft.tasks import type_named
-from evalkit.stats import compare_all, detectable_gap, reliability, trend_by
+from evalkit.stats import detectable_gap, trend_by
 
 
 def select(runs: pd.DataFrame, models: Sequence[str] = (), task_type: str = "") -> pd.DataFrame:
@@ -105,38 +104,6 @@ def published(task_type: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(Published._fields))
 
 
-def compare_models(runs: pd.DataFrame, value: str = "overall_is_successful") -> pd.DataFrame:
-    """Compare every pair of models on the tasks both have runs of.
-
-    Runs of one model on one task are averaged first; an id that files define differently stands for several tasks. A
-    run without a score counts as a failure for success rates, and is left out for scores. A model of which no run
-    logged a score has nothing to compare. Stale copies are left out.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        As `runs_df` returns it.
-    value : str
-        overall_is_successful, overall_is_completed or overall_score.
-
-    Returns
-    -------
-    DataFrame
-        As `evalkit.stats.compare_all`: one row per pair, with the difference, its interval, corrected p values,
-        whether it is decided, what the tasks can show, and a sentence.
-    """
-    known = scored_models(runs)
-    values = runs[value].astype("float64").where(known)
-    table = counted(runs.assign(task_id=tasks_of(runs), **{value: values}))
-    pairs = compare_all(table, "model_name", "task_id", value)
-    unscored = set(runs.loc[~known, "model_name"])
-    for side in ("model_a", "model_b"):
-        nothing = pairs[side].isin(unscored)
-        pairs.loc[nothing, "warning"] = NO_SCORE
-        pairs.loc[nothing, "sentence"] = "Not compared: no run of " + pairs.loc[nothing, side] + " logged a score."
-    return pairs
-
-
 def cooking_trend(runs: pd.DataFrame) -> pd.DataFrame:
     """Test for each model whether cooking success falls with the number of blocked agents; Hell's Kitchen is left out.
 
@@ -193,33 +160,3 @@ def conclude_blocked(runs: pd.DataFrame, trend: pd.DataFrame) -> str:
             )
             lines.append(f"{model}: tasks by blocked agents: {counts}. So few show {reach} with 80 % power.")
     return "\n".join(lines) or "No runs of this kind."
-
-
-def pass_at(runs: pd.DataFrame, ks: Sequence[int] | None = None) -> pd.DataFrame:
-    """Estimate pass@k, pass^k and agreement per model, all on the same tasks: those with at least max(ks) runs.
-
-    Parameters
-    ----------
-    runs : DataFrame
-    ks : sequence of int, optional
-        By default up to the number of runs that at least half of the tasks of each model have. pass@1 is the success
-        rate, averaged over tasks.
-
-    Returns
-    -------
-    DataFrame
-        As `evalkit.stats.reliability`: model_name, measure, k, n (runs), n_clusters (tasks), estimate, low, high,
-        method, target, warning. Stale copies are left out. A model without a score has one row, without an estimate.
-    """
-    runs = counted(runs.assign(_task=tasks_of(runs), _known=scored_models(runs)))
-    value = runs["overall_is_successful"].astype("float64").where(runs["_known"])
-    table = reliability(runs.assign(_value=value), "model_name", "_task", "_value", ks=ks, order="repetition")
-    unscored = sorted(set(runs.loc[~runs["_known"], "model_name"]))
-    nothing = dict.fromkeys(("estimate", "low", "high"), math.nan) | {
-        "n": 0,
-        "n_clusters": 0,
-        "method": "",
-        "target": "",
-    }
-    rows = [{"model_name": model, "measure": "pass@1", "k": 1, **nothing, "warning": NO_SCORE} for model in unscored]
-    return pd.concat([table, pd.DataFrame(rows, columns=list(table))], ignore_index=True) if rows else table

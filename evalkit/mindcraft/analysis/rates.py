@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from evalkit.mindcraft.format import UNKNOWN, CompletionStatus
+from evalkit.mindcraft.format import CompletionStatus
 from evalkit.stats import estimate_by
 
 Missing = Literal["failure", "exclude"]
@@ -178,21 +178,3 @@ def headline(runs: pd.DataFrame, what: str) -> dict[str, Any]:
     row = table.iloc[0].to_dict()
     unknown = row["estimate"] != row["estimate"]
     return {**row, "label": f"{what}: {row['warning']}" if unknown else what}
-
-
-def best_model(runs: pd.DataFrame) -> dict[str, Any]:
-    """Give the highest success rate of all models for a headline; models without a score or name are never the best.
-
-    Returns
-    -------
-    dict
-        As a row of `success_by`, and `label`: ``best: NAME``, or all names where several models have the same rate.
-        Without a model that has both, only `label`, which says so.
-    """
-    table = success_by(runs)
-    rated = table[table["estimate"].notna() & (table["model_name"] != UNKNOWN) & table["model_name"].notna()]
-    if rated.empty:
-        reason = NO_SCORE if table["estimate"].isna().all() else "no run names its model"
-        return {"label": f"no best model: {reason}"}
-    best = rated[rated["estimate"] == rated["estimate"].max()]
-    return {**best.iloc[0].to_dict(), "label": "best: " + " and ".join(best["model_name"])}
