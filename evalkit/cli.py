@@ -14,6 +14,8 @@ import click
 from evalkit._version import __version__
 from evalkit.kinds.registry import BUILT_IN, LogKind, Option, kind_named, kind_names
 
+SHORTEST_INTERVAL = 0.5  # seconds between two looks
+
 _READING = (
     Option("pattern", str, "", "Which files of folders, by their names.", "GLOB"),
     Option("no_recursive", bool, False, "Only the folder's own files, not those of folders below."),
@@ -207,8 +209,10 @@ def _follow(
 
     if expected is None and not kind.tells_expected:
         _refuse("without --expected", until_done=until_done)
+    if interval is not None and interval < SHORTEST_INTERVAL:
+        raise click.UsageError(f"--interval {interval:g}: at least {SHORTEST_INTERVAL:g} seconds")
     following = Following(kind, _one_or_many(sources), options, expected=expected, idle=idle, **reading)
-    show_live(following.look, sys.stdout, interval=max(interval or 5.0, 0.5), until_done=until_done)
+    show_live(following.look, sys.stdout, interval=interval or 5.0, until_done=until_done)
 
 
 def _one_or_many(sources: tuple[str, ...]) -> str | list[str]:
