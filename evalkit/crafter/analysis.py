@@ -67,7 +67,7 @@ def with_aborted_at_zero(episodes: pd.DataFrame, by: str | Sequence[str] = "mode
 
 
 def sign_shares(episodes: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
-    """Estimate the shares of episodes with a positive, a zero and a negative score.
+    """Estimate the shares of episodes with a positive, a zero and a negative score; tasks have the same weight.
 
     Returns
     -------
@@ -83,8 +83,8 @@ def sign_shares(episodes: pd.DataFrame, by: str | Sequence[str] = "model_name") 
     long = pd.concat(parts) if len(rows) else parts[0]
     long["sign"] = pd.Categorical(long["sign"], categories=list(signs), ordered=True)
     table = estimates(long, [*by, "sign"], "is_so", "proportion")
-    counts = (table["estimate"] * table["n"]).round().astype("Int64")
-    table.insert(table.columns.get_loc("n"), "episodes", counts)
+    counts = _groups(long, [*by, "sign"])["is_so"].sum(min_count=1).astype("Int64")
+    table.insert(table.columns.get_loc("n"), "episodes", counts.array)
     return table
 
 

@@ -223,7 +223,9 @@ def file_names(episodes: pd.DataFrame) -> dict[str, str]:
 def share_text(row: Mapping[str, Any]) -> str:
     """Write a share of episodes with its n and its interval in percent."""
     bounds = "" if pd.isna(row["low"]) else f" [{100 * row['low']:.0f}, {100 * row['high']:.0f}]"
-    return f"{row['episodes']} of {row['n']}, {100 * row['estimate']:.0f} %{bounds}"
+    share = f"{100 * row['estimate']:.0f}"
+    weights = "" if f"{100 * row['episodes'] / row['n']:.0f}" == share else " with equal weight for each task"
+    return f"{row['episodes']} of {row['n']}, {share} %{bounds}{weights}"
 
 
 def print_evaluation_summary(results: Sequence[TraceScore], by: Sequence[Group] = ()) -> None:

@@ -70,30 +70,10 @@ def report(source, output, **parameters):
     return next(output.rglob("crafter_scores/*.html")).read_text(), tables
 
 
-def mean_line(text):
-    """Find n, mean and interval in what a door says of all traces together."""
-    found = re.search(r"[Mm]ean score:? (-?[\d.]+) \[(-?[\d.]+), (-?[\d.]+)\]", text)
-    return [float(number) for number in found.groups()]
-
-
-def test_all_doors_give_the_same_mean_interval_and_n(mixed, tmp_path_factory, capsys):
-    episodes = load(mixed).episodes
-    (row,) = analysis.mean_scores(episodes, []).to_dict("records")
-    assert (row["n"], row["aborted"], row["estimate"]) == (2, 1, pytest.approx((7 - 0.05) / 2))
-    answer = [round(row[key], 2) for key in ("estimate", "low", "high")]
-    out = command(mixed)
-    assert mean_line(out) == answer
-    assert "(95 % interval, n = 2)" in out
+def test_printed_results_give_the_mean_of_the_frames(mixed, capsys):
+    (row,) = analysis.mean_scores(load(mixed).episodes, []).to_dict("records")
     print_summary(evaluate_all_traces(mixed))
-    assert mean_line(capsys.readouterr().out) == answer
-    assert mean_line(followed(mixed)) == answer
-    page, tables = report(mixed, tmp_path_factory.mktemp("report"))
-    assert f"{row['estimate']:.2f} [{row['low']:.2f}, {row['high']:.2f}]" in page
-    expected = analysis.mean_scores(episodes)
-    pd.testing.assert_frame_equal(tables["scores"], expected, check_dtype=False)
-    lines = [line.split() for line in out.splitlines()]
-    for group in expected.to_dict("records"):
-        assert [group["model_name"], str(group["n"]), f"{group['estimate']:.2f}"] in [line[:3] for line in lines]
+    assert f"   Mean score: {row['estimate']:.2f} [{row['low']:.2f}, {row['high']:.2f}]" in capsys.readouterr().out
 
 
 def test_aborted_traces_are_counted_and_every_door_says_what_they_would_change(mixed, tmp_path_factory):
@@ -250,6 +230,16 @@ def test_the_summary_says_what_a_plain_count_says(tmp_path):
     assert totals["points"].to_dict() == pytest.approx(
         {"easy": 1.0, "medium": 7.5, "hard": 10.0, "invalid action": -1.15}
     )
+
+
+def test_shares_count_traces_and_weigh_tasks(tmp_path):
+    for i in range(5):
+        put(tmp_path, f"{i}.json", *[EASY] * (i < 3), task="same" if i < 3 else None)
+    shares = analysis.sign_shares(load(tmp_path).episodes, []).set_index("sign")
+    assert shares["episodes"].to_dict() == {"positive": 3, "zero": 2, "negative": 0}
+    assert shares.loc["positive", "estimate"] == pytest.approx(1 / 3)
+    (line,) = re.findall("Positive: (.*)", command(tmp_path))
+    assert re.fullmatch(r"3 of 5, 33 % \[\d+, \d+\] with equal weight for each task", line)
 
 
 def test_own_weights_give_the_points_of_a_summary(tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""Record what reports and commands say on the sample data, as plain text.
+"""Record what reports and commands say on the sample data and on messy folders, as plain text.
 
 A report is recorded at the notebooks' own door: every headline, text, figure (its labels and the data drawn), table and
 published table, in order. What changes from machine to machine (times, versions, paths) is left out.
@@ -22,22 +22,28 @@ from matplotlib.figure import Figure
 
 import evalkit
 from evalkit.cli import main
+from tests import messy
 
 ROOT = Path(__file__).parents[2]
 EXPECTED = Path(__file__).parent / "expected"
+PARAMS = Path(__file__).parent / "params"
 _RUNS = "samples:mindcraft/runs --tasks samples:mindcraft/tasks"
 _LOG = "samples:mindcraft/runs/small-models/dogwood-8b/materials_1_rooms_1_window_0_carpet_0_variant_0/agent_0.json"
 COMMANDS = {
     "mindcraft": f"evalkit mindcraft {_RUNS}",
     "mindcraft-by": f"evalkit mindcraft {_RUNS} --by task_type --by model_name",
+    "mindcraft-cooking": f"evalkit mindcraft {_RUNS} --cooking",
     "mindcraft-without-tasks": "evalkit mindcraft samples:mindcraft/runs",
     "mindcraft-legacy": f"evalkit mindcraft {_RUNS} --legacy",
+    "mindcraft-messy": "evalkit mindcraft messy:mindcraft/logs --tasks messy:mindcraft/tasks.json --cooking",
     "crafter": "evalkit crafter samples:crafter --by-difficulty",
     "crafter-verbose": "evalkit crafter samples:crafter --verbose",
     "crafter-one": "evalkit crafter samples:crafter/session_crafter_episode_1_scripted-miner.json",
+    "crafter-messy": "evalkit crafter messy:crafter/logs --by-difficulty",
     "steps": "evalkit steps samples:steps",
     "steps-checks": "evalkit steps samples:steps/typed.json --checks",
     "steps-report": "evalkit steps samples:steps/typed.json --step 5",
+    "steps-messy": "evalkit steps messy:steps/logs",
     "show": f"evalkit show {_LOG} --last 6",
 }
 _SHOWS = ("headline", "show_text", "show_figure", "show_table", "publish")
@@ -45,8 +51,8 @@ _NUMBER = re.compile(r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
 def reports() -> list[Path]:
-    """List the parameter files of all sample reports."""
-    return sorted((ROOT / "params").rglob("*.yaml"))
+    """List the parameter files of all sample reports, and of those that only tests make."""
+    return sorted([*(ROOT / "params").rglob("*.yaml"), *PARAMS.rglob("*.yaml")])
 
 
 def record_report(params: Path, notebooks: Path = ROOT / "notebooks") -> str:
@@ -65,13 +71,13 @@ def record_report(params: Path, notebooks: Path = ROOT / "notebooks") -> str:
             if cell.cell_type == "code":
                 exec(compile(cell.source, f"{params.parent.name}:{cell.id}", "exec"), names)
                 if "parameters" in cell.metadata.get("tags", []):
-                    names |= yaml.safe_load(params.read_text("utf-8"))
+                    names |= yaml.safe_load(messy.with_folders(params.read_text("utf-8")))
     return _without_paths("\n".join(lines))
 
 
 def record_command(line: str) -> str:
     """Run a command line in this process, and write down its output and exit code."""
-    result = CliRunner().invoke(main, line.split()[1:])
+    result = CliRunner().invoke(main, messy.with_folders(line).split()[1:])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     text = _without_paths(f"$ {line}\n{result.output}\n[exit code {result.exit_code}]\n")
@@ -167,7 +173,7 @@ def _points(points: np.ndarray) -> str:
 
 
 def _without_paths(text: str) -> str:
-    lines = text.replace(f"{ROOT}/", "").splitlines()
+    lines = messy.without_folders(text.replace(f"{ROOT}/", "")).splitlines()
     return "\n".join(line.rstrip() for line in lines).strip() + "\n"
 
 

@@ -92,9 +92,11 @@ def report(name: str) -> str:
 
 
 def headline(name: str) -> dict[str, str]:
-    """The first headline of a report: its label, then estimate, low, high, n, …"""
+    """The first headline of a report: its label, then estimate, low, high, n, … as far as there are any."""
     line = report(name).partition("## headline\n")[2].partition("\n")[0]
-    label, _, values = line.rpartition(": estimate ") if ": estimate " in line else (line.rstrip(":"), "", "")
+    label, estimate, values = line.rpartition(": estimate ")
+    if not estimate:  # nothing is shown to be best
+        return {"label": line.removesuffix(":")}
     return {"label": label} | dict(pair.split(" ", 1) for pair in f"estimate {values}".split(", ") if " " in pair)
 
 

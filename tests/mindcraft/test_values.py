@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 
 import pandas as pd
 import pytest
@@ -12,9 +11,8 @@ from click.testing import CliRunner
 from evalkit import compare
 from evalkit.cli import main
 from evalkit.io import SourceError
-from evalkit.kinds.follow import Following
 from evalkit.kinds.runs import NO_OUTCOME
-from evalkit.mindcraft import KIND, aggregate_results_to_dataframe, analysis, figures, runs_df
+from evalkit.mindcraft import aggregate_results_to_dataframe, analysis, figures, runs_df
 from tests.display.test_plots import points
 from tests.golden.record import record_report
 from tests.mindcraft.builders import SCORE, log, task, write_all
@@ -344,42 +342,6 @@ def test_metrics_of_a_definition_stand_at_its_top_level_or_below_difficulty_metr
     run = runs_df(root, {"cook": task(**definition)}).iloc[0]
     found = {name.removeprefix("metric_"): run[name] for name in run.index if name.startswith("metric_")}
     assert json.loads(json.dumps(found, default=float)) == metrics
-
-
-# a folder with all that may be counted in two ways: repetitions, copies, no scores, broken and foreign files
-MESSY = {
-    "x/a/cook/agent_0.json": 1, "x/a/cook/agent_1.json": b"{", "x/a/bake/Andy_0_0.json": 1, "x/a/bake/Andy_0_1.json": 0,
-    "x/a/fry/Andy_0_0.json": None, "x/b/cook/Andy_0_0.json": log("Task timeout reached"), "x/b/fry/Andy_0_0.json": b"",
-    "x/a/copy_1/Andy_0_0.json": log(f"{SCORE}1", start=7), "x/a/copy_2/Andy_0_0.json": log(f"{SCORE}1", start=7),
-    "x/a/cook/trace.json": {"event_history": []}, "x/c/cook/Andy_0_0.json": log(f"So: {SCORE}1"),
-}  # fmt: skip
-
-
-def test_every_door_gives_the_same_n_estimate_and_interval(tmp_path):
-    root = write_all(tmp_path, MESSY)
-    table = analysis.overview(runs_df(root))
-    assert table[["model_name", "n"]].to_numpy().tolist() == [["a", 5], ["b", 2], ["c", 1]]
-    assert table["estimate"].tolist()[0] == 0.625  # of four tasks, one of them run twice
-    assert table["estimate"].isna().tolist() == [False, True, True]
-    low, high = (round(table[name][0] * 100) for name in ("low", "high"))
-    cells = [["a", "5", "62.5 %", f"{low} – {high} %"], ["b", "2", "–", "–"], ["c", "1", "–", "–"]]
-    printed = CliRunner().invoke(main, ["mindcraft", str(root)]).stdout
-    rows = [re.split(r"\s{2,}", line.strip()) for line in printed.split("\n\n")[0].splitlines()[2:]]
-    assert [row[:4] for row in rows] == cells
-    followed = Following(KIND, root, {}, idle=0, clock=lambda: time.time() + 60).look().text  # nothing is being written
-    head, _, *rows = [re.split(r"\s{2,}", line.strip()) for line in followed.split("\n\n")[0].splitlines()]
-    named = [dict(zip(head, row, strict=True)) for row in rows]  # n is left out where it is the number of tasks done
-    columns = ["model_name", "tasks", "success rate", "95 % interval"]
-    assert [[row[name].removesuffix(" of ?") for name in columns] for row in named] == cells
-    params = write_all(tmp_path, {"model_comparison/x.yaml": yaml.safe_dump({"runs": str(root / "x"), "tasks": ""})})
-    shown = record_report(params / "model_comparison/x.yaml")
-    assert f"success rate of a: estimate 0.625, low {table['low'][0]:.6g}, high {table['high'][0]:.6g}, n 5," in shown
-    assert (
-        f"Success rate per model. a: 62 % ({low} to {high}, n = 5); b: {NO_OUTCOME} (n = 2); c: {NO_OUTCOME} (n = 1)."
-        in shown
-    )
-    for text in (printed, followed):
-        assert "1 run holds a copy of another run's log, and counts in no rate" in text
 
 
 def test_the_terminal_shows_cooking_with_overall_rows_by_model_and_by_item(folder):

@@ -1,0 +1,339 @@
+"""Deliberate mistakes that the golden comparison must notice: ``python -m tests.golden.mutations [WORD]``.
+
+With a word, only those are made whose name or file holds it.
+Each is made in a throw-away copy of the tree, where the reports and commands that the file has a part in are compared
+with their expected texts. A mistake that only breaks the run proves nothing: a text must have come out, and differ.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from queue import SimpleQueue
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from tabulate import tabulate
+
+ROOT = Path(__file__).parents[2]
+COPIED = ("evalkit", "notebooks", "params", "tests/golden", "conftest.py", "pyproject.toml", "tests/__init__.py")
+COPIED += ("tests/messy.py", "tests/crafter/traces.py", "tests/mindcraft/builders.py")
+JOBS = 2
+
+
+class Mutation(NamedTuple):
+    """A mistake: what is wrong, and the text of a file that becomes another one; of notebooks, text of a cell."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    times: int = 1  # how often the old text stands in the file
+
+
+COOKING, COMPARISON, OVERVIEW, CRAFTER, STEPS = (
+    f"notebooks/{name}.ipynb"
+    for name in ("cooking_blocked_agents", "model_comparison", "model_overview", "crafter_scores", "step_evaluation")
+)
+MUTATIONS = (
+    # Mindcraft: notebooks
+    Mutation(
+        "cooking headline with Hell's Kitchen", COOKING,
+        "analysis.headline(cooking, ", "analysis.headline(chosen, ",
+    ),
+    Mutation(
+        "Cooking figure of crafting runs", COMPARISON,
+        'analysis.select(chosen, task_type="cooking")', 'analysis.select(chosen, task_type="crafting")',
+    ),
+    Mutation(
+        "all other runs as those in Hell's Kitchen", COOKING, "hells_kitchen=True", "hells_kitchen=False",
+    ),
+    Mutation(
+        "items nobody asked for in item × blocked", COOKING,
+        "analysis.cooking_item_by_blocked(cooking, items=items)", "analysis.cooking_item_by_blocked(cooking)",
+    ),
+    Mutation(
+        "overview's headline of all models", OVERVIEW, "analysis.headline(own, ", "analysis.headline(sides, ",
+    ),
+    Mutation(
+        "by task type without the other side", OVERVIEW,
+        'analysis.success_by(sides, ["task_type", "side"])', 'analysis.success_by(own, ["task_type", "side"])',
+    ),
+    Mutation(
+        "failed runs of all models", OVERVIEW, "analysis.failed_runs(own)", "analysis.failed_runs(logs.runs)",
+    ),
+    Mutation(
+        "cooking beside published crafting means", COMPARISON,
+        'analysis.published("cooking")', 'analysis.published("crafting")',
+    ),
+    # Mindcraft: analyses and figures
+    Mutation(
+        "high depth above 1", "evalkit/mindcraft/analysis/task_types.py", 'r["depth"] >= 1', 'r["depth"] > 1',
+    ),
+    Mutation(
+        "base without plan at depth 1", "evalkit/mindcraft/analysis/task_types.py",
+        '(r["plan_availability"] == "none") & _depth_0(r)', '(r["plan_availability"] == "none") & (r["depth"] == 1)',
+    ),
+    Mutation(
+        "runs for tasks in the power sentence", "evalkit/mindcraft/analysis/comparison.py",
+        'own.groupby("n_blocked_agents")["task_id"].nunique()', 'own.groupby("n_blocked_agents")["task_id"].size()',
+    ),
+    Mutation(
+        "stale copies in rates", "evalkit/mindcraft/analysis/rates.py", 'else ~stale\n', "else ~stale | stale\n",
+    ),
+    Mutation(
+        "intervals that take runs for tasks", "evalkit/mindcraft/analysis/rates.py",
+        'clusters="task", kind=kind', "clusters=None, kind=kind",
+    ),
+    Mutation(
+        "left out as failures", "evalkit/mindcraft/analysis/rates.py",
+        'success_by(runs, by, missing="exclude")', 'success_by(runs, by, missing="failure")',
+    ),
+    Mutation(
+        "partial plan among full plans", "evalkit/mindcraft/analysis/task_types.py",
+        '"full plan": lambda r: r["plan_availability"] == "full"',
+        '"full plan": lambda r: r["plan_availability"] != "none"',
+    ),
+    Mutation(
+        "missing items by their definition only", "evalkit/mindcraft/analysis/task_types.py",
+        ' | runs["task_id"].str.contains("missing", regex=False)', "",
+    ),
+    Mutation(
+        "construction means without zeros", "evalkit/mindcraft/analysis/task_types.py",
+        "out = score_by(building, by)", 'out = score_by(building[building["overall_score"] != 0], by)',
+    ),
+    Mutation(
+        "overall rows of known numbers only", "evalkit/mindcraft/analysis/task_types.py",
+        "pd.Categorical([OVERALL] * len(runs), levels, ordered=True)",
+        'pd.Categorical(runs["n_blocked_agents"].map({0: OVERALL}), levels, ordered=True)',
+    ),
+    Mutation(
+        "stale copies in trends", "evalkit/mindcraft/analysis/comparison.py",
+        "table = counted(cooking(runs))\n", "table = cooking(runs)\n",
+    ),
+    Mutation(
+        "scores of all tasks in the construction figure", "evalkit/mindcraft/figures.py",
+        'counted(runs[runs["task_type"] == "construction"])', "counted(runs)",
+    ),
+    Mutation(
+        "lowest score of the agents", "evalkit/mindcraft/runs/combine.py",
+        "segments.reduce(np.fmax, raw_scores", "segments.reduce(np.fmin, raw_scores",
+    ),
+    # Mindcraft: terminal
+    Mutation(
+        "terminal: runs with definitions only", "evalkit/mindcraft/terminal.py",
+        "table = overview(runs, by)\n", 'table = overview(runs[runs["has_definition"]], by)\n',
+    ),
+    Mutation(
+        "terminal: cooking by some of the items", "evalkit/mindcraft/terminal.py",
+        "cooking_item_table(runs).sort_values", "cooking_item_table(runs).head(9).sort_values",
+    ),
+    Mutation(
+        "terminal: lower bound as upper bound", "evalkit/mindcraft/terminal.py",
+        "{row['high'] * 100:.0f} %", "{row['low'] * 100:.0f} %",
+    ),
+    # Crafter
+    Mutation(
+        "Crafter: another weight of medium achievements", "evalkit/crafter/format.py",
+        '"medium_achievement": 2.5', '"medium_achievement": 2.0',
+    ),
+    Mutation(
+        "Crafter: zero as positive", "evalkit/crafter/analysis.py", '"positive": points > 0', '"positive": points >= 0',
+    ),
+    Mutation(
+        "Crafter: episodes of one task as independent", "evalkit/crafter/analysis.py",
+        'rows["task_id"].fillna(rows["source"])', 'rows["source"]',
+    ),
+    Mutation(
+        "Crafter: aborted traces not at zero in the mean with them", "evalkit/crafter/analysis.py",
+        '.mask(rows["flag_aborted"], 0.0)', "",
+    ),
+    Mutation(
+        "Crafter: achievements of episodes that can't tell", "evalkit/crafter/unlocks.py",
+        'rows["unlocked"].where(_can_tell(rows))', 'rows["unlocked"].fillna(False)',
+    ),
+    Mutation(
+        "Crafter: unlocked a turn late", "evalkit/crafter/unlocks.py", "sum(t <= turn for", "sum(t < turn for",
+    ),
+    Mutation(
+        "Crafter: figure by difficulty without the hard worlds", CRAFTER,
+        'analysis.mean_scores(episodes, ["difficulty", "model_name"])',
+        'analysis.mean_scores(episodes[episodes["difficulty"] != "hard"], ["difficulty", "model_name"])',
+    ),
+    Mutation(
+        "Crafter: the wrong published measure", CRAFTER,
+        'benchmark.reference_scores("progression")', 'benchmark.reference_scores("score")',
+    ),
+    Mutation(
+        "Crafter, terminal: groups without traces of no known task", "evalkit/crafter/terminal.py",
+        "table = analysis.mean_scores(episodes, by)\n",
+        'table = analysis.mean_scores(episodes.dropna(subset="task_id"), by)\n',
+    ),
+    Mutation(
+        "Crafter, terminal: top three from the lowest", "evalkit/crafter/terminal.py",
+        'sort_values("score", ascending=False, kind="stable")', 'sort_values("score", kind="stable")',
+    ),
+    # steps
+    Mutation(
+        "steps: headline of one history", STEPS,
+        "analysis.confirmed_success(logs.steps)", "analysis.confirmed_success(own)",
+    ),
+    Mutation(
+        "steps: failures of one history", STEPS, "analysis.failure_kinds(logs.steps)", "analysis.failure_kinds(own)",
+    ),
+    Mutation(
+        "steps: skipped steps in rates", "evalkit/steps/analysis.py",
+        'NOT_JUDGED = ("skipped", "unknown")', 'NOT_JUDGED = ("unknown",)',
+    ),
+    Mutation(
+        "steps: silent failures as confirmed", "evalkit/steps/analysis.py",
+        'counted["verdict"].eq("success")', 'counted["success"]',
+    ),
+    Mutation(
+        "steps: histories pooled as independent steps", "evalkit/steps/analysis.py",
+        'clusters="history" if several else None, weights="runs")\n\n\ndef confirmed',
+        'clusters=None, weights="runs")\n\n\ndef confirmed',
+    ),
+    Mutation(
+        "steps: cut results of failures too", "evalkit/steps/analysis.py",
+        'steps["verdict"].isin(("success", SILENT))', 'steps["verdict"].notna()',
+    ),
+    Mutation(
+        "steps, terminal: reported as confirmed", "evalkit/steps/terminal.py",
+        'for which in ("reported", "confirmed"))', 'for which in ("reported", "reported"))',
+    ),
+    # for all kinds
+    Mutation(
+        "beaten models as the first", "evalkit/compare/ranks.py",
+        'first = rated[~rated["model_name"].isin(beaten)]', 'first = rated[rated["model_name"].isin(beaten)]',
+    ),
+    Mutation(
+        "intervals of 90 %", "evalkit/stats/grouped.py", "confidence: float = 0.95", "confidence: float = 0.90",
+    ),
+    Mutation(
+        "runs weigh the same, not tasks", "evalkit/stats/grouped.py", "weights=weights)", 'weights="runs")',
+    ),
+    Mutation(
+        "figures: the estimate as the upper bound", "evalkit/display/points.py", 'bounded["high"]', 'bounded["x"]',
+    ),
+    Mutation(
+        "figures: curves through all groups as one", "evalkit/display/curves.py",
+        "rows.drop(strong.index)", "rows.drop(rows.index)",
+    ),
+)  # fmt: skip
+
+
+def find(mutation: Mutation, root: Path = ROOT) -> tuple[str, str, str]:
+    """Read the file of a mutation: its content, and the old and the new text as they stand in it.
+
+    Raises
+    ------
+    ValueError
+        Where the old text does not stand there as often as it is said to.
+    """
+    content = (root / mutation.file).read_text(encoding="utf-8")
+    old, new = mutation.old, mutation.new
+    if mutation.file.endswith(".ipynb"):
+        old, new = (json.dumps(text, ensure_ascii=False)[1:-1] for text in (old, new))
+    if (n := content.count(old)) != mutation.times:
+        raise ValueError(f"{mutation.name}: {mutation.old!r} stands {n} times in {mutation.file}, not {mutation.times}")
+    return content, old, new
+
+
+def part_of(file: str) -> str:
+    """Choose the reports and commands that a file has a part in, as an expression for ``pytest -k``."""
+    place, _, rest = file.partition("/")
+    if place == "notebooks":
+        return Path(rest).stem
+    mindcraft = "mindcraft or model_ or cooking_"
+    return {"mindcraft": mindcraft, "crafter": "crafter", "steps": "steps or step_"}.get(rest.partition("/")[0], "")
+
+
+def compare(tree: Path, part: str) -> str:
+    """Run the golden comparison in a copy of the tree up to the first text that differs, and name it; empty: none.
+
+    Raises
+    ------
+    RuntimeError
+        Where no text differs, but the comparison broke off.
+    """
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-o", "addopts=", "--import-mode=importlib"]
+    command += ["-p", "no:cacheprovider", "tests/golden/test_golden.py", "-k", f"says_what_it_said and ({part or 'a'})"]
+    environment = {**os.environ, "PYTHONPATH": str(tree), "EVALKIT_CACHE": "off", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
+    found = re.search(r"AssertionError: (\S+) differs in \d+ places", done.stdout)
+    if done.returncode and not found:
+        raise RuntimeError(f"the comparison itself failed:\n{done.stdout[-3000:]}{done.stderr[-1000:]}")
+    return found[1] if found else ""
+
+
+@contextmanager
+def mutated(tree: Path, mutation: Mutation) -> Iterator[None]:
+    """Make the mistake in a copy of the tree, and take it back."""
+    path = tree / mutation.file
+    content, old, new = find(mutation, tree)
+    times = path.stat()
+    path.write_text(content.replace(old, new), encoding="utf-8")
+    os.utime(path, (times.st_atime, times.st_mtime + 10))  # else compiled code of the same second would be taken
+    try:
+        yield
+    finally:
+        path.write_text(content, encoding="utf-8")
+        os.utime(path, (times.st_atime, times.st_mtime + 20))
+
+
+def copy_tree(to: Path) -> Path:
+    """Copy what the golden comparison needs."""
+    for name in COPIED:
+        place = ROOT / name
+        if place.is_dir():
+            shutil.copytree(place, to / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+        else:
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(place, to / name)
+    return to
+
+
+def check(mutation: Mutation, tree: Path) -> str:
+    """Make a mistake in a copy of the tree, and give the expected text that differs; empty: it is not noticed."""
+    with mutated(tree, mutation):
+        return compare(tree, part_of(mutation.file))
+
+
+def main(word: str = "") -> int:
+    """Check the mistakes that a word names, print a table, and give the exit code: 1 where one is not noticed."""
+    start = time.monotonic()
+    chosen = [mutation for mutation in MUTATIONS if word in mutation.name or word in mutation.file]
+    for mutation in chosen:
+        find(mutation)
+    with TemporaryDirectory(prefix="golden-") as folder:
+        trees: SimpleQueue[Path] = SimpleQueue()
+        for number in range(JOBS):
+            trees.put(copy_tree(Path(folder) / str(number)))
+
+        def run(mutation: Mutation | None) -> str:
+            tree = trees.get()
+            try:
+                return check(mutation, tree) if mutation else compare(tree, "")
+            finally:
+                trees.put(tree)
+
+        with ThreadPoolExecutor(JOBS) as pool:
+            if differs := next(filter(None, pool.map(run, [None] * JOBS)), ""):  # compiles the copies as well
+                raise SystemExit(f"{differs} differs without any mistake: python -m tests.golden")
+            found = list(pool.map(run, chosen))
+    rows = [(m.name, m.file, text or "NOT NOTICED") for m, text in zip(chosen, found, strict=True)]
+    print(tabulate(rows, ("mistake", "in", "first text that differs")))
+    print(f"\n{sum(map(bool, found))} of {len(found)} noticed, {time.monotonic() - start:.0f} s, {JOBS} processes")
+    return int(not found or not all(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:2]))

@@ -1,0 +1,167 @@
+"""A messy folder of each kind of log: repetitions, copies, broken, foreign, aborted and nested files, long names.
+
+What is true of them is counted by hand: for each model (steps: history) n, and the estimate, NaN where there is
+none.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from tests.crafter.traces import config, environment, hook, runtime, trace
+from tests.mindcraft.builders import SCORE, log, task, write_all
+
+SHARED = "a-family-of-models-of-one-name-and-of-many-sizes-"  # longer than any door shows
+ONE, TWO, NONE = f"{SHARED}one", f"{SHARED}two", "no-score"
+ALL = "all together"
+
+_COPIED = log(f"{SCORE}1", start=1757845000000)
+_AGENT_LOG = log(f"{SCORE}1")
+MINDCRAFT = {
+    f"x/{ONE}/cook/agent_0.json": 1,
+    f"x/{ONE}/cook/agent_1.json": b"{",  # an agent's broken log beside a good one
+    f"x/{ONE}/bake/Andy_0_0.json": 1,
+    f"x/{ONE}/bake/Andy_0_1.json": 0,  # a repetition
+    f"x/{ONE}/fry/Andy_0_0.json": None,
+    f"x/{ONE}/sticks_missing/Andy_0_0.json": 1,
+    f"x/{ONE}/materials_1_rooms_1/Andy_0_0.json": 0.5,
+    f"x/{ONE}/copied/Andy_0_0.json": _COPIED,
+    f"x/{ONE}/stale/Andy_0_0.json": _COPIED,
+    f"x/{ONE}/cook/trace.json": {"session_id": "a", "event_history": []},  # of another kind
+    f"below/it/y/{TWO}/bake/Andy_0_0.json": log("Task timeout reached"),
+    f"below/it/y/{TWO}/bake/Andy_0_1.json": 1,
+    f"below/it/y/{TWO}/fry/Andy_0_0.json": 0,
+    f"below/it/y/{TWO}/materials_1_rooms_1/Andy_0_0.json": 1,
+    f"x/{NONE}/cook/Andy_0_0.json": log(f"So: {SCORE}1"),  # nearly a final message
+    f"x/{NONE}/fry/Andy_0_0.json": b"",
+}
+_NO_PLAN = {"0": ["!getCraftingPlan"], "1": ["!getCraftingPlan"]}
+TASKS = {
+    **{name: task(target={name: 1}, blocked_access_to_recipe=[]) for name in ("cook", "bake", "fry", "copied")},
+    "stale": task(target={"stew": 1}, blocked_access_to_recipe=["0"]),
+    "sticks_missing": task("techtree", depth=0, blocked_actions=_NO_PLAN),  # only its name says that items are missing
+    "materials_1_rooms_1": task("construction"),
+}
+
+
+def mindcraft(root: Path) -> None:
+    """Write task runs into `logs`, and `tasks.json` beside it."""
+    write_all(root / "logs", MINDCRAFT)
+    write_all(root, {"tasks.json": TASKS})
+
+
+_EASY, _HARD = hook("easy_achievement", ["collect_wood"]), hook("hard_achievement", ["collect_iron"])
+_TWO = hook("easy_achievement", ["collect_wood", "place_table"])
+_INVALID, _UNNAMED = hook("invalid_action"), hook("easy_achievement")
+
+
+def _trace(model: str, *hooks: dict, world: str | None = None, difficulty: str = "easy", aborted: bool = False) -> dict:
+    events = [] if aborted else [environment(0, hooks), runtime(1)]
+    settings = config(model_name=model, difficulty=difficulty, task_instance_id=world)
+    return trace(*events, metadata=[settings], session_id=None)
+
+
+CRAFTER = {
+    "good.json": _trace(ONE, _HARD, _TWO, world="w1"),
+    "again.json": _trace(ONE, _EASY, _INVALID, world="w1"),  # the same world
+    "other.json": _trace(ONE, *[_INVALID] * 3, difficulty="hard"),
+    "aborted.json": _trace(ONE, aborted=True),
+    "below/it/good.json": _trace(TWO, _EASY, difficulty="hard"),
+    "below/it/unnamed.json": _trace(TWO, _UNNAMED),  # does not say which achievement
+    "below/nothing.json": _trace(TWO),
+    "none.json": _trace(NONE, aborted=True),
+    "broken.json": b'{"session_id": "a", "event_his',
+    "log.json": _AGENT_LOG,  # of another kind
+}
+
+
+def crafter(root: Path) -> None:
+    """Write session traces into `logs`."""
+    write_all(root / "logs", CRAFTER)
+
+
+_GOOD = {"function_name": "f", "parameters": {}, "success": True, "result_summary": "done", "error": None}
+_BAD = {**_GOOD, "success": False, "result_summary": None, "error": "no cells"}
+_SILENT = {**_GOOD, "function_name": "process_cells", "result_summary": "{'status': 'no_cells_found'}"}
+_SKIPPED = {
+    "step_index": 3, "step": {"function_name": "f", "parameters": {}, "skip_reason": "cell type not there"},
+    "success": False, "result_type": "skipped", "result": None, "error": None,
+}  # fmt: skip
+STEPS = {
+    f"{ONE}/execution_history.json": [_GOOD, _GOOD, _BAD, _BAD, _GOOD],
+    f"{TWO}/execution_history.json": [_GOOD, _SILENT, _SKIPPED],
+    "below/it/execution_history.json": [_GOOD] * 4,
+    f"{NONE}/execution_history.json": [],
+    "broken.json": b'[{"function_name": "f", "succ',
+    "log.json": _AGENT_LOG,  # of another kind
+}
+
+
+def steps(root: Path) -> None:
+    """Write execution histories into `logs`."""
+    write_all(root / "logs", STEPS)
+
+
+class Messy(NamedTuple):
+    """A folder of a kind: how to write it, and what is true of it."""
+
+    write: Callable[[Path], None]
+    truth: Mapping[str, tuple[int, float]]
+
+
+KINDS = {
+    "mindcraft": Messy(
+        mindcraft,
+        {
+            ONE: (7, (1 + 0.5 + 0 + 1 + 0 + 1) / 6),  # cook, bake, fry, sticks, building, copied; the stale copy not
+            TWO: (4, (0.5 + 0 + 1) / 3),
+            NONE: (2, math.nan),
+        },
+    ),
+    "crafter": Messy(
+        crafter,
+        {
+            ONE: (3, ((7 + 0.95) / 2 - 0.15) / 2),
+            TWO: (3, (1 + 1 + 0) / 3),
+            NONE: (0, math.nan),
+            ALL: (6, ((7 + 0.95) / 2 - 0.15 + 1 + 1 + 0) / 5),
+        },
+    ),
+    "steps": Messy(
+        steps,
+        {
+            f"{ONE}/execution_history.json": (5, 3 / 5),
+            f"{TWO}/execution_history.json": (2, 1 / 2),
+            "it/execution_history.json": (4, 1.0),
+            f"{NONE}/execution_history.json": (0, math.nan),
+            ALL: (11, 8 / 11),
+        },
+    ),
+}
+
+
+@cache
+def _root() -> TemporaryDirectory:
+    return TemporaryDirectory(prefix="messy-")  # gone when Python ends
+
+
+@cache
+def folder(kind: str) -> Path:
+    """Write the folder of a kind once, and give its path: `logs` is in it, and what is given beside."""
+    root = Path(_root().name) / kind
+    KINDS[kind].write(root)
+    return root
+
+
+def with_folders(text: str) -> str:
+    """Write the paths of folders for ``messy:KIND``."""
+    return re.sub(r"messy:(\w+)", lambda name: str(folder(name[1])), text)
+
+
+def without_folders(text: str) -> str:
+    """Write ``messy:KIND`` for the paths of folders."""
+    return text.replace(f"{_root().name}/", "messy:")
