@@ -6,6 +6,7 @@ import signal
 import sys
 import traceback
 
+from evalkit.io.text import warnings_as_usual
 from evalkit.reports.job import Job
 from evalkit.reports.processes import quiet_imports
 
@@ -17,6 +18,7 @@ def work(job: Job, error: str = "", seconds: float = 0.0) -> None:
     It ends at once when the report is written, whatever threads the notebook left running.
     """
     _detach(job)
+    warnings_as_usual()  # those of a notebook belong to its outputs
     try:
         quiet_imports()
         from evalkit.reports.make import make, make_failed
