@@ -74,13 +74,14 @@ def describe_inputs(sources: Iterable[str]) -> Inputs:
     Inputs
     """
     paths = sorted({unescape_surrogates(source) for source in sources})
-    root = common_folder(os.path.dirname(absolute(path)) for path in paths)
+    names = {path: absolute(path) for path in paths}
+    root = common_folder({os.path.dirname(name) for name in names.values()})
     contents = _local_contents(root, [path for path in paths if not is_url(path)])
     contents |= _remote_contents(root, [path for path in paths if is_url(path)])
     digest, size, unreadable = hashlib.blake2b(digest_size=8), 0, 0
     for path in paths:
         own_size, content = contents.get(path, (0, ""))
-        name = absolute(path).removeprefix(root).lstrip("/")
+        name = names[path].removeprefix(root).lstrip("/")
         digest.update(name.encode("utf-8", "surrogateescape") + b"\0" + (content or "unreadable").encode())
         size += own_size if content else 0
         unreadable += not content
