@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from evalkit.io.text import plain
+from evalkit.reports.batch import Summary, run
 from evalkit.reports.parameters import parse_values, read_values
 from evalkit.reports.plan import PlanError, plan
-from evalkit.reports.runner import Summary, run
 
 
 def report(
@@ -41,8 +41,12 @@ def report(
         return 2
     summary = run(reports, say=click.echo, terminal=sys.stdout, **options)
     click.echo(_closing(summary, time.monotonic() - started))
+    if summary.index_fault:
+        click.echo(f"evalkit: {plain(summary.index_fault)}; the index is as it was before", err=True)
     if summary.stopped:
         return 130
+    if summary.index_fault:
+        return 1
     return 0 if not summary.failed else 2 if summary.unusable == summary.failed else 1
 
 

@@ -24,7 +24,7 @@ from nbformat import NotebookNode
 from papermill.engines import NotebookExecutionManager, papermill_engines
 from traitlets.config import Config
 
-from evalkit.reports.kernels import JournalEngine
+from evalkit.reports.engines.journal import JournalEngine
 
 QUICK = "evalkit-quick"
 INLINE = "module://matplotlib_inline.backend_inline"
