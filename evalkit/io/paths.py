@@ -82,16 +82,14 @@ def _redact_link(match: re.Match) -> str:
     if protocol.lower() not in _NO_HOST:
         rest = _USER.sub("…@", rest)
     query = _QUERY.search(rest)
-    if (
-        query
-        and query[0][1:2] != "…"
-        and ((protocol.lower() in ("http", "https") and "?" in query[0]) or _holds_secret(query[0]))
-    ):
+    if query and not query[0].startswith("…", 1) and _may_be_secret(protocol, query[0]):
         rest = f"{rest[: query.start()]}{query[0][0]}…"
     return f"{protocol}://{rest}"
 
 
-def _holds_secret(query: str) -> bool:
+def _may_be_secret(protocol: str, query: str) -> bool:
+    if protocol.lower() in ("http", "https") and "?" in query:
+        return True
     names = (part.partition("=") for part in re.split(r"[?#;&]", query))
     return any(value and SECRET_NAME.search(name) for name, _, value in names)
 
