@@ -13,6 +13,7 @@ _WHERE = {
     "mindcraft": "evalkit.mindcraft",
     "crafter": "evalkit.crafter",
     "steps": "evalkit.steps",
+    "compare": "evalkit.compare",
     "stats": "evalkit.stats",
     "own_sources": "evalkit.io",
     "show_figure": "evalkit.display",

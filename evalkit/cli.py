@@ -14,6 +14,8 @@ import click
 from evalkit._version import __version__
 from evalkit.kinds.registry import BUILT_IN, LogKind, Option, kind_named, kind_names
 
+SHORTEST_INTERVAL = 0.5  # seconds between two looks
+
 _READING = (
     Option("pattern", str, "", "Which files of folders, by their names.", "GLOB"),
     Option("no_recursive", bool, False, "Only the folder's own files, not those of folders below."),
@@ -207,8 +209,10 @@ def _follow(
 
     if expected is None and not kind.tells_expected:
         _refuse("without --expected", until_done=until_done)
+    if interval is not None and interval < SHORTEST_INTERVAL:
+        raise click.UsageError(f"--interval {interval:g}: at least {SHORTEST_INTERVAL:g} seconds")
     following = Following(kind, _one_or_many(sources), options, expected=expected, idle=idle, **reading)
-    show_live(following.look, sys.stdout, interval=max(interval or 5.0, 0.5), until_done=until_done)
+    show_live(following.look, sys.stdout, interval=interval or 5.0, until_done=until_done)
 
 
 def _one_or_many(sources: tuple[str, ...]) -> str | list[str]:
@@ -274,6 +278,43 @@ def detect(source: str) -> None:
     from evalkit.kinds.detection import describe_source
 
     print(describe_source(source))
+
+
+@main.command(short_help="Which model is better, or whether one is worse than a baseline.")
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option("--kind", metavar="NAME", help="The kind of logs.  [default: told by their content]")
+@click.option("--option", "texts", nargs=2, multiple=True, metavar="NAME VALUE", help="An option of the kind.")
+@click.option("--value", type=click.Choice(["is_successful", "score"]), help="What to compare.  [default: success]")
+@click.option("--baseline", metavar="MODEL", help="Compare every model with this one; exit code 1 on a regression.")
+@click.option(
+    "--margin",
+    type=click.FloatRange(0, min_open=True),
+    metavar="NUMBER",
+    help="The largest loss that is no regression.",
+)
+@click.option("--strict", is_flag=True, help="With --baseline: exit code 1 also where nothing is decided.")
+def compare(sources, kind, texts, value, baseline, margin, strict) -> None:
+    """Compare the models of SOURCE on the tasks that they share.
+
+    Each task has the same weight. With --baseline, a model is a regression where its loss is shown and may be as large
+    as the margin (default: 0.05); it is not worse where its loss is shown to be smaller.
+    """
+    from evalkit.compare.terminal import describe_baseline, describe_comparison
+    from evalkit.kinds.detection import kind_of_source
+    from evalkit.kinds.logs import load
+    from evalkit.kinds.registry import kind_named, read_options
+
+    if not baseline:
+        _refuse("without --baseline", strict=strict)
+    source = _one_or_many(sources)
+    found = kind_named(kind) if kind else kind_of_source(source)
+    runs = load(found, source, read_options(found, texts)).runs
+    if not baseline:
+        print(describe_comparison(runs, value or "", margin))
+        return
+    text, passed = describe_baseline(runs, baseline, value or "", margin=margin or 0.05, strict=strict)
+    print(text)
+    sys.exit(0 if passed else 1)
 
 
 @main.command(short_help="Notebooks with parameters as HTML pages with an index.")

@@ -12,7 +12,8 @@ from click.testing import CliRunner
 
 from evalkit import __version__
 from evalkit.cli import main
-from evalkit.mindcraft.table import RUN_COLUMNS
+from evalkit.io.records import RecordStore
+from evalkit.mindcraft.kind import KIND
 from tests.mindcraft.builders import SCORE, log, task, turn, write, write_all
 
 READERS = {
@@ -106,7 +107,7 @@ def test_runs_are_written_whole(runs, tasks, tmp_path, suffix):
     assert code == 0
     assert "success rate" in out
     assert len(written) == 3
-    assert list(written) == [*(column.name for column in RUN_COLUMNS), "metric_steps"]
+    assert list(written) == [*(column.name for column in KIND.tables["runs"]), "metric_steps"]
     assert sorted(written["overall_score"]) == [0, 0.4, 1]
 
 
@@ -185,18 +186,30 @@ def test_show_prints_a_conversation(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "kind", "message"),
     [
-        (b"", "JSONDecodeError: the file is empty"),
-        (b'{"turns"', "JSONDecodeError"),
-        ({"model": "m"}, "no list of turns"),
+        (b"", [], "the file is empty"),
+        (b" \n", [], "the file is empty"),
+        ({"model": "m"}, [], "of no kind that evalkit knows"),
+        (b"PK\x03\x04 _journal/start.json", [], "inspect_ai log, which evalkit does not read"),
+        (b'{"turns":', [], "JSONDecodeError"),
+        (b"", ["--kind", "mindcraft"], "JSONDecodeError: the file is empty"),
+        ({"model": "m"}, ["--kind", "mindcraft"], "no list of turns"),
     ],
 )
-def test_show_names_what_is_no_conversation(tmp_path, content, message):
-    code, out, err = run("show", write(tmp_path / "Andy_0_0.json", content))
+def test_show_names_what_is_no_conversation(tmp_path, content, kind, message):
+    path = write(tmp_path / "Andy_0_0.json", content)
+    code, out, err = run("show", path, *kind)
     assert (code, out) == (2, "")
-    assert f"Andy_0_0.json: {message}" in err or message in err
+    assert err.startswith(f"evalkit: {path}: ")
+    assert message in err
     assert err.count("\n") == 1
+
+
+def test_show_of_a_kind_that_nobody_knows_names_those_there_are(tmp_path):
+    code, out, err = run("show", write(tmp_path / "a.json", {}), "--kind", "nonsense")
+    assert (code, out) == (2, "")
+    assert err.startswith("evalkit: no kind of logs is called 'nonsense'; there are mindcraft, crafter, steps")
 
 
 @pytest.mark.parametrize(("target", "words"), [("gone.json", "no such file"), (".", "a folder; name one log in it")])
@@ -268,8 +281,9 @@ def test_ctrl_c_ends_reading_quietly(tmp_path, monkeypatch, kind):
 
 
 def test_ctrl_c_while_collecting_tells_how_to_go_on(tmp_path, monkeypatch):
-    monkeypatch.setattr("evalkit.mindcraft.collect", _press_ctrl_c)
-    code, out, err = run("collect", "mindcraft", tmp_path, "-o", tmp_path / "dataset")
+    monkeypatch.setattr("evalkit.kinds.update.parse_files", _press_ctrl_c)
+    write(tmp_path / "runs/m/cook/Andy_0_0.json", log(f"{SCORE}1"))
+    code, out, err = run("collect", "mindcraft", tmp_path / "runs", "-o", tmp_path / "dataset")
     assert (code, out) == (130, "")
     assert err == "evalkit: stopped; what was written so far is kept, and the same command goes on from there\n"
 
@@ -287,8 +301,9 @@ def _press_ctrl_c(*_, **__):
 def test_warnings_are_told_in_a_line_each_and_once(runs, tmp_path):
     dataset = tmp_path / "dataset"
     run("collect", "mindcraft", runs, "-o", dataset)
-    manifest = dataset / "evalkit-dataset.json"
-    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"complete": False}))
+    store = RecordStore(str(dataset), KIND.records)
+    store.open()
+    store.commit(complete=False)
     code, _, err = run("mindcraft", dataset)
     text = "collecting was stopped, or still goes on; files may be missing until it is done"
     assert (code, err) == (0, f"evalkit: warning: {dataset}: {text}\n")

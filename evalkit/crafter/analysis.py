@@ -3,14 +3,13 @@
 Frames go in, and frames with estimate, low, high and n come out. Aborted traces have no score and are left out.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from evalkit.crafter.format import UNKNOWN, WEIGHTS
+from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.scoring import BANDS, DIGITS, Counting
 from evalkit.crafter.table import FLAGS, order_difficulties
 from evalkit.io import short_paths
@@ -87,31 +86,6 @@ def sign_shares(episodes: pd.DataFrame, by: str | Sequence[str] = "model_name") 
     counts = (table["estimate"] * table["n"]).round().astype("Int64")
     table.insert(table.columns.get_loc("n"), "episodes", counts)
     return table
-
-
-def best_model(scores: pd.DataFrame) -> pd.Series:
-    """Choose the row for the headline: the named model with the highest mean score.
-
-    Parameters
-    ----------
-    scores : DataFrame
-        As `mean_scores` gives it by model_name.
-
-    Returns
-    -------
-    Series
-        A row of `scores` with a `label`, which says what the number is. Where no named model has a score, the mean of
-        those that name none; else NaN, and the label says why.
-    """
-    scored = scores.dropna(subset="estimate")
-    named = scored[scored["model_name"] != UNKNOWN]
-    if len(named):
-        best = named.loc[named["estimate"].idxmax()]
-        return pd.concat([best, pd.Series({"label": f"highest mean score: {best['model_name']}"})])
-    if len(scored):
-        return pd.concat([scored.iloc[0], pd.Series({"label": "mean score; no trace with a score names its model"})])
-    nothing = {"model_name": None, "estimate": math.nan, "low": math.nan, "high": math.nan, "n": 0, "method": ""}
-    return pd.Series(nothing | {"label": f"mean score: {NO_SCORE}"}, dtype=object)
 
 
 def breakdown(
@@ -257,7 +231,7 @@ def estimates(
     rows: pd.DataFrame,
     by: str | Sequence[str],
     value: str,
-    kind: Literal["mean", "proportion"] = "mean",
+    kind: Literal["mean", "score", "proportion"] = "mean",
     *,
     none: str = NO_SCORE,
     missing: str = ABORTED,

@@ -4,7 +4,6 @@ import pandas as pd
 
 from evalkit.crafter import benchmark
 from evalkit.crafter.analysis import estimates, with_worlds
-from evalkit.crafter.benchmark.runs import COLUMNS, POOLED
 from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF
 from evalkit.stats import mean_interval
 
@@ -71,7 +70,13 @@ def unlock_curve(achievements: pd.DataFrame, episodes: pd.DataFrame, by: str = "
         last = max([group["turns"].fillna(1).max() - 1, *(turns[-1] for turns in own if turns)])
         for turn in sorted({0, last, *(turn for turns in own for turn in turns)}):
             counts = [sum(t <= turn for t in turns) for turns in own]
-            rows.append({by: name, "turn": int(turn), **mean_interval(counts, group["world"])._asdict()})
+            rows.append(
+                {
+                    by: name,
+                    "turn": int(turn),
+                    **mean_interval(counts, group["world"], bounds=(0, len(ACHIEVEMENTS)))._asdict(),
+                }
+            )
     names = [by, "turn", "n", "n_clusters", "estimate", "low", "high", "method", "warning"]
     return pd.DataFrame(rows, columns=names)
 
@@ -85,7 +90,8 @@ def official_scores(achievements: pd.DataFrame) -> pd.DataFrame:
         model_name, n (episodes that can tell of all 22 achievements), estimate, low, high (0 to 100), method, warning.
         NaN for a model of which no episode can tell.
     """
-    can_tell, rows = _can_tell(achievements), []
+    achievements, rows = with_worlds(achievements), []
+    can_tell = _can_tell(achievements)
     for name, group in achievements.groupby("model_name"):
         known = group[can_tell[group.index]]
         left_out = group["source"].nunique() - known["source"].nunique()
@@ -93,18 +99,19 @@ def official_scores(achievements: pd.DataFrame) -> pd.DataFrame:
             rows.append({"model_name": name, "n": 0, "warning": _NO_UNLOCKS})
             continue
         table = known.assign(unlocked=known["unlocked"].astype(int))
-        table = table.pivot(index="source", columns="achievement", values="unlocked")
-        run = {COLUMNS[a]: table[a].tolist() for a in ACHIEVEMENTS}
-        score = benchmark.crafter_score({"task": "session traces", "method": name, "seed": POOLED, **run})
-        warning = f"left out: {left_out} {_CANNOT_TELL}" if left_out else ""
-        rows.append({"model_name": name, "n": score.n_episodes, **score._asdict(), "warning": warning})
+        table = table.pivot(index=["world", "source"], columns="achievement", values="unlocked")[list(ACHIEVEMENTS)]
+        score = benchmark.pooled_score(table.to_numpy(float), table.index.get_level_values("world"))
+        warnings = [score.warning, f"left out: {left_out} {_CANNOT_TELL}" * (left_out > 0)]
+        rows.append(
+            {"model_name": name, "n": score.n_episodes, **score._asdict(), "warning": "; ".join(filter(None, warnings))}
+        )
     return pd.DataFrame(rows, columns=["model_name", "n", "estimate", "low", "high", "method", "warning"])
 
 
 def progressions(episodes: pd.DataFrame) -> pd.DataFrame:
     """Estimate the mean share of the 22 achievements unlocked per episode, per model."""
     rows = with_worlds(episodes)
-    return estimates(rows, "model_name", "progression", none=_NO_UNLOCKS, missing=_CANNOT_TELL)
+    return estimates(rows, "model_name", "progression", "score", none=_NO_UNLOCKS, missing=_CANNOT_TELL)
 
 
 def in_percent(table: pd.DataFrame) -> pd.DataFrame:

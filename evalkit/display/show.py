@@ -184,9 +184,10 @@ def headline(estimate: Any, label: str = "", *, percent: bool = True) -> None:
     text = format_interval(numbers["estimate"], numbers["low"], numbers["high"], percent=percent)
     data = {"label": plain(label), **numbers, "method": values.get("method"), "percent": percent, "text": text}
     n = "" if numbers["n"] is None else f"n = {numbers['n']:,.0f}"
+    known = numbers["estimate"] is not None  # else the label says why there is no figure
     body = f"<strong>{_escape(text)}</strong> <span>{_escape(label)}</span> <span>{n}</span>"
-    page = f'<p class="evalkit-headline">{body}</p>'
-    _show_html(page, f"{plain(label)}: {text}, {n}", {HEADLINE: data})
+    page = f'<p class="evalkit-headline">{body if known else f"<strong>{_escape(label)}</strong>"}</p>'
+    _show_html(page, f"{plain(label)}: {text}, {n}" if known else plain(label), {HEADLINE: data})
 
 
 def _show_html(page: str, text: str, more: Mapping[str, Any] | None = None) -> None:

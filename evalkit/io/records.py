@@ -149,7 +149,7 @@ class RecordStore:
             Where a part can't be read.
         """
         for _ in range(_RETRIES):
-            number = self._number
+            before = (self._parts, self._folders)
             try:
                 for part in self._parts:
                     for name in part.tables:
@@ -157,7 +157,7 @@ class RecordStore:
                 self.folders()
                 return
             except _MissingPartError:  # removed by an update, which has written a new manifest before
-                if not self.open() or self._number == number:
+                if not self.open() or (self._parts, self._folders) == before:
                     raise
         raise StoreError(f"{self.path}: other processes write to it again and again")
 
@@ -219,9 +219,14 @@ class RecordStore:
         if not self.path:
             return
         parts = [*self._parts, *([self._folders] if self._folders else [])]
-        for part in (part for part in parts if part.number in self._dirty):
-            for name in part.tables:
-                part.tables[name] = self._write(part.path(self.path, name), self._loaded[part.number][name])
+        dirty = [part for part in parts if part.number in self._dirty]
+        try:
+            for part in dirty:
+                for name in part.tables:
+                    part.tables[name] = self._write(part.path(self.path, name), self._loaded[part.number][name])
+        except SourceError:  # such as a full disk, which needs the room
+            remove_files(part.path(self.path, name) for part in dirty for name in part.tables)
+            raise
         manifest = Manifest(self._parts, self._folders, self._number, self.about)
         write_bytes(_manifest_bytes(manifest), f"{self.path}/{MANIFEST}", durable=self.durable)
         self._dirty.clear()
@@ -303,7 +308,8 @@ class RecordStore:
             if is_url(folder):
                 with contextlib.suppress(SourceError):
                     found = list_source(folder, "*.parquet", recursive=False).files
-                    yield from (path for path in found if _is_own(os.path.basename(path)))
+                    names = map(os.path.basename, found)  # the URL itself may be listed in another spelling
+                    yield from (f"{folder}/{name}" for name in names if _is_own(name))
             elif os.path.isdir(folder) and not os.path.islink(folder):
                 yield from (f"{folder}/{name}" for name in os.listdir(folder) if _is_own(name))
         yield from self._temporary()

@@ -28,6 +28,8 @@ _WHERE = {
     "load": "logs",
     "no_records": "logs",
     "nothing_used": "detection",
+    "Outcomes": "runs",
+    "outcomes": "runs",
     "read_records": "logs",
     "run_columns": "runs",
     "run_ids": "runs",

@@ -11,6 +11,7 @@ from evalkit.io.frames import unescape_surrogates
 from evalkit.io.ledger import Entry
 from evalkit.io.paths import SourceError
 from evalkit.io.read import read_files
+from evalkit.io.records import read_manifest
 from evalkit.io.sources import Source, list_source
 from evalkit.kinds.registry import LogKind, kind_named, kind_names
 
@@ -72,6 +73,25 @@ def detect(source: Source) -> dict[Look, int]:
         As `list_source`.
     """
     return _looks(list_source(source).files)
+
+
+def kind_of_source(source: Source) -> LogKind:
+    """Give the kind that reads a source: that of a dataset, else the one kind that its files look like.
+
+    Raises
+    ------
+    SourceError
+        As `list_source`, and where files look like logs of several kinds, or of none.
+    """
+    named = [source] if isinstance(source, str | os.PathLike) else list(source)
+    if manifest := next(filter(None, map(read_manifest, named)), None):
+        return kind_named(manifest.about["kind"])
+    names = sorted({look.kind for look in detect(source) if look.kind})
+    if not names:
+        raise SourceError(f"{_name_of(source)}: no log of a kind that evalkit knows")
+    if len(names) > 1:
+        raise SourceError(f"{_name_of(source)}: logs of several kinds ({', '.join(names)}); name one of them")
+    return kind_named(names[0])
 
 
 def describe_source(source: Source) -> str:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from evalkit.kinds.transcript import Transcript
 
 GROUP = "evalkit.kinds"
+_BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
 BUILT_IN = {  # where each stands, and its line in ``evalkit --help``, which imports none of them
     "mindcraft": ("evalkit.mindcraft.kind", "Success rates of Mindcraft task runs."),
     "crafter": ("evalkit.crafter.kind", "Scores of Crafter session traces."),
@@ -153,6 +154,10 @@ class LogKind:
         Names files whose change is a change of this one, such as a database's write-ahead log.
     pattern : str
         Glob for the names of files.
+    uncounted : sequence of str
+        Flags of runs that count in no rate, such as those of a copy of another run.
+    task_of : function of runs
+        Gives what tells the task of each run, so that repetitions are known; by default `task_id`.
     chunk, parallel_from : int
         Files that are read before their rows are stored, and from how many on several processes read.
     describe : function of (Logs, views)
@@ -187,6 +192,8 @@ class LogKind:
     context_files: Callable[[Sequence[str]], Iterable[str]] = lambda files: ()
     companions: Callable[[str], Sequence[str]] = no_companions
     pattern: str = "*"
+    uncounted: Sequence[str] = ()
+    task_of: "Callable[[pd.DataFrame], pd.Series]" = lambda runs: runs["task_id"]
     chunk: int = 10_000
     parallel_from: int = 2_000
     describe: "Callable[[Logs, Mapping[str, Any]], str] | None" = None
@@ -231,6 +238,34 @@ def kind_named(name: str) -> LogKind:
     if kind.name != name:
         raise SourceError(f"kind {name}: {points[name].value} calls itself {kind.name!r}")
     return kind
+
+
+def read_options(kind: LogKind, texts: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Read options of a kind that are given as text.
+
+    Parameters
+    ----------
+    kind : LogKind
+    texts : sequence of (name, value)
+        An option that takes several values may stand there several times.
+
+    Raises
+    ------
+    SourceError
+        For an unknown name, or a value of another type.
+    """
+    options, values = {option.name: option for option in kind.options}, {}
+    for name, text in texts:
+        if name not in options:
+            raise SourceError(f"{kind.name} logs have no option {name!r}; there is {', '.join(options) or 'none'}")
+        option = options[name]
+        try:
+            value = _BOOLEANS[text.lower()] if option.type is bool else text
+            value = option.type(value) if option.type in (int, float) else value
+        except (ValueError, KeyError):
+            raise SourceError(f"option {name}: {text!r} is no {option.type.__name__}") from None
+        values[name] = (*values.get(name, ()), value) if option.many else value
+    return values
 
 
 def _entry_points() -> dict[str, Any]:

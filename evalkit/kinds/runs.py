@@ -1,10 +1,11 @@
-"""The columns that the first table of every kind has, so that runs of any kind can be compared."""
+"""The columns that the first table of every kind has, and what its runs reached, so that any can be compared."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from evalkit.io.frames import Column, frame_of
-from evalkit.kinds.registry import LogKind
+from evalkit.io.paths import SourceError
+from evalkit.kinds.registry import LogKind, kind_named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +33,10 @@ RUN_COLUMNS = (
     Column("cost", "float", "what the run cost", "US dollars"),
     Column("flags", "list", "what is doubtful about the run"),
 )
+NO_OUTCOME = "no run has an outcome"
+NO_RUN = "no run but those that count in no rate"
+UNKNOWN = "unknown"
+_KEPT = ["run_id", "model_name", "task_type", "repetition", "duration", "cost", "tokens_in", "tokens_out"]
 _NAMES = frozenset(column.name for column in RUN_COLUMNS)
 
 
@@ -81,3 +86,102 @@ def as_frame(kind: LogKind, name: str, records: "pa.Table") -> "pd.DataFrame":
         values.setdefault("flags", [[] for _ in range(n)])
         values |= {column: [None] * n for column in _NAMES - values.keys()}
     return frame_of({column.name: values[column.name] for column in columns}, columns)
+
+
+class Outcomes(NamedTuple):
+    """Runs that count, with one value each.
+
+    Attributes
+    ----------
+    table : DataFrame
+        A row per run: model_name, task (what repeats; a run without a task is one of its own), task_type, repetition,
+        value (NaN where it has none), run_id, duration, cost, tokens.
+    kind : {"proportion", "score", "mean"}
+        What the values are, as `evalkit.stats.estimate_by` names it.
+    name : str
+        What an estimate of them is called, such as ``success rate``.
+    unit : str
+        Of the values, where it is not a share.
+    left_out : int
+        Runs whose flags say that they count in no rate.
+    """
+
+    table: "pd.DataFrame"
+    kind: Literal["proportion", "score", "mean"]
+    name: str
+    unit: str = ""
+    left_out: int = 0
+
+
+def outcomes(runs: "pd.DataFrame", value: str = "") -> Outcomes:
+    """Take the runs that count, and what each reached.
+
+    A run without an outcome is a failure where another run of its model has one; where none has, none of them has a
+    value. For scores, runs without one have no value.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        The first table of any kind, with the columns `evalkit.kinds.RUN_COLUMNS`.
+    value : {"", "is_successful", "score"}
+        What to compare. By default success where any run says whether it was one, else scores.
+
+    Returns
+    -------
+    Outcomes
+
+    Raises
+    ------
+    SourceError
+        For runs of several kinds.
+    ValueError
+        For another value.
+    """
+    if value not in ("", "is_successful", "score"):
+        raise ValueError(f"{value!r} can't be compared: is_successful or score")
+    kind = kind_of(runs)
+    counts = ~is_uncounted(runs, kind)
+    rows = runs[counts]
+    table = rows[_KEPT].assign(model_name=rows["model_name"].fillna(UNKNOWN), task=kind.task_of(rows))
+    table["task"] = table["task"].where(table["task"].notna(), table["run_id"])
+    table["tokens"] = table.pop("tokens_in").astype("Float64") + table.pop("tokens_out").astype("Float64")
+    left_out = int((~counts).sum())
+    if value == "is_successful" or (not value and runs["is_successful"].notna().any()):
+        passed = rows["is_successful"].astype("Float64")
+        known = passed.notna().groupby(table["model_name"]).transform("any").astype(bool)
+        return Outcomes(
+            table.assign(value=_floats(passed.fillna(0).where(known))), "proportion", "success rate", "", left_out
+        )
+    unit = next(column.unit for column in kind.tables[kind.runs] if column.name == "score")
+    is_share = unit.startswith("share")
+    score = Outcomes(
+        table.assign(value=_floats(rows["score"])), "score" if is_share else "mean", "mean score", "", left_out
+    )
+    return score if is_share else score._replace(unit=unit)
+
+
+def kind_of(runs: "pd.DataFrame") -> LogKind:
+    """Give the kind of a frame of runs.
+
+    Raises
+    ------
+    SourceError
+        Where there are several.
+    """
+    names = sorted(runs["kind"].dropna().unique())
+    if len(names) != 1:
+        what = f"runs of several kinds ({', '.join(names)})" if names else "no runs"
+        raise SourceError(f"{what}: one kind at a time can be compared")
+    return kind_named(names[0])
+
+
+def is_uncounted(runs: "pd.DataFrame", kind: LogKind) -> "pd.Series":
+    """Tell of each run whether a flag says that it counts in no rate."""
+    import pandas as pd
+
+    uncounted = set(kind.uncounted)
+    return pd.Series([not uncounted.isdisjoint(flags) for flags in runs["flags"]], index=runs.index, dtype=bool)
+
+
+def _floats(values: "pd.Series") -> "pd.Series":
+    return values.astype("Float64").astype("float64")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from evalkit.kinds.follow import Look
     from evalkit.kinds.logs import Logs
 
+MOST_LOOKED_AT = 4  # models whose rates are named; of more, only how many pairs differ
 MOST_FAILED = 10  # lines on files that could not be read
 _SHORTEST = 12  # characters left of a name
 
@@ -47,27 +48,60 @@ def _progress_of_runs(look: "Look") -> tuple[str, bool]:
         for row, n in zip(rows, counts, strict=True)
     ]
     done = look.expected is not None and not look.writing and min(counts) >= look.expected
-    return fit_table(shown, width=look.width), done
+    return "\n".join([fit_table(shown, width=look.width), *any_look_lines(runs, look.width)]), done
+
+
+def any_look_lines(runs: "pd.DataFrame", width: int | None) -> list[str]:
+    """Say what holds however often one looks: rates with their confidence sequences, and which models differ.
+
+    Intervals of a fixed number of runs miss the truth more often where one looks again and again, and stops when it
+    suits. Runs count in the order in which they began, each task once; differences are corrected for the number of
+    pairs (Bonferroni). Empty where values are no shares.
+    """
+    from itertools import combinations
+    from textwrap import wrap
+
+    from evalkit.kinds.runs import outcomes
+    from evalkit.stats import difference_sequence, mean_sequence
+
+    found = outcomes(runs) if len(runs) else None
+    if found is None or found.kind == "mean":
+        return []
+    table = found.table.assign(started=runs["started"]).dropna(subset="value")
+    table = table.sort_values("started", kind="stable").drop_duplicates(["model_name", "task"])
+    values = {model: own.set_index("task")["value"] for model, own in table.groupby("model_name")}
+    names, ahead = names_of(values), []
+    pairs = list(combinations(values, 2))
+    for a, b in pairs:
+        shared = values[a].index.intersection(values[b].index, sort=False)
+        steps = difference_sequence(values[a][shared], values[b][shared], confidence=1 - 0.05 / len(pairs))
+        if len(steps) and steps["decided"].any():
+            first, second = (a, b) if steps["estimate"].iloc[-1] > 0 else (b, a)
+            ahead.append(f"{names[first]} is ahead of {names[second]}")
+    if len(values) > MOST_LOOKED_AT:
+        return [f"{len(ahead)} of {len(pairs)} pairs of models differ, however often one looks"]
+    rates = [f"{names[name]} {interval(mean_sequence(own).iloc[-1], 'proportion')}" for name, own in values.items()]
+    text = f"{found.name} in %, valid however often one looks: {'; '.join(rates + ahead)}"
+    return wrap(text, width or len(text)) if rates else []
 
 
 def overview_rows(runs: "pd.DataFrame") -> list[dict[str, str]]:
     """Give success rates and mean scores by model, as cells under their headers."""
+    from evalkit.kinds.runs import UNKNOWN, outcomes
     from evalkit.stats import estimate_by
 
-    runs = runs.assign(model_name=runs["model_name"].fillna("unknown"))
-    names = labels(runs["model_name"].unique())
-    rows = [{"model": names[model], "n": str(n)} for model, n in runs.groupby("model_name").size().items()]
-    for column, title, kind in (("is_successful", "success rate", "proportion"), ("score", "mean score", "mean")):
+    models = runs["model_name"].fillna(UNKNOWN)
+    names = labels(models.unique())
+    rows = {model: {"model": names[model], "n": str(n)} for model, n in models.value_counts().sort_index().items()}
+    for column in ("is_successful", "score"):
         if runs[column].notna().any():
-            values = runs.assign(**{column: runs[column].astype("Float64")})
-            table = estimate_by(values, "model_name", column, clusters=_clusters(values), kind=kind)
-            for row, estimate in zip(rows, table.to_dict("records"), strict=True):
-                row[title] = f"{number(estimate['estimate'], kind)}  {interval(estimate, kind)}".removesuffix("  –")
-    return rows
-
-
-def _clusters(runs: "pd.DataFrame") -> str | None:
-    return "task_id" if runs["task_id"].notna().all() else None
+            found = outcomes(runs, column)
+            kind = "mean" if found.kind == "mean" else "proportion"
+            for estimate in estimate_by(found.table, "model_name", "value", "task", found.kind).to_dict("records"):
+                text = f"{number(estimate['estimate'], kind)}  {interval(estimate, kind)}".removesuffix("  –")
+                rows[estimate["model_name"]][found.name] = text
+    headers = list(dict.fromkeys(name for row in rows.values() for name in row))
+    return [{name: row.get(name, "–") for name in headers} for row in rows.values()]
 
 
 def number(value: float, kind: str) -> str:

@@ -113,6 +113,8 @@ def show_source(source: str, kind: str | None = None, last: int | None = None) -
 
 
 def _kind_of(path: str, data: bytes) -> LogKind:
+    if not data.strip():
+        raise SourceError(f"{path}: the file is empty")
     look = recognise(data[:HEAD])
     if look is None or not look.kind:
         what = f"{look.title}, which evalkit does not read" if look else "of no kind that evalkit knows"

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 COMMIT_EVERY = 5.0  # seconds
+_MISFITS = (AttributeError, NotImplementedError, OverflowError, TypeError, ValueError)  # of values and their columns
 _Result = tuple[str, bool, Parsed]  # a file, whether it is settled, and what it says
 Progress = Callable[[int, int], object] | None  # of files read, files to read
 
@@ -206,7 +207,27 @@ def _below(paths: set[str], folders: Sequence[str]) -> set[str]:
 def _tables(
     kind: LogKind, parsed: Sequence[_Result], states: Mapping[str, FileState], context: Set[str], young: Set[str]
 ) -> "dict[str, pa.Table]":
-    """Make tables of what files say."""
+    """Make tables of what files say; one that says what no column can hold has failed."""
+    try:
+        return _tables_of(kind, parsed, states, context, young)
+    except _MISFITS:
+        return _tables_of(kind, [_fitting(kind, one) for one in parsed], states, context, young)
+
+
+def _fitting(kind: LogKind, one: _Result) -> _Result:
+    """Give what a file says if its columns can hold it, else why they can't."""
+    path, settled, result = one
+    try:
+        for table, rows in result.rows.items():
+            arrow_table([(path, *row) for row in rows], arrow_schema((SOURCE, *kind.records[table])))
+    except _MISFITS as error:
+        return path, settled, Parsed("failed", f"a value does not fit its column: {error}")
+    return one
+
+
+def _tables_of(
+    kind: LogKind, parsed: Sequence[_Result], states: Mapping[str, FileState], context: Set[str], young: Set[str]
+) -> "dict[str, pa.Table]":
     files, rows = [], {name: [] for name in kind.records}
     for path, settled, result in parsed:
         name = escape_surrogates(path)

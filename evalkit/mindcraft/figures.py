@@ -10,10 +10,8 @@ from evalkit.mindcraft.format import CompletionStatus
 
 __all__ = [
     "by_blocked",
-    "describe_differences",
     "describe_estimates",
     "describe_statuses",
-    "differences",
     "estimates",
     "heatmap",
     "item_by_blocked",
@@ -107,25 +105,6 @@ def item_by_blocked(table: pd.DataFrame) -> Figure:
     return plots.facets(known, "model_name", draw, height=height, xlabel=label)[0].figure
 
 
-def differences(pairs: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw the matrix of paired differences: row minus column in percentage points, decided pairs framed.
-
-    Parameters
-    ----------
-    pairs : DataFrame
-        As `compare_models` gives it.
-    ax : Axes, optional
-    """
-    xlabel = "row minus column, in percentage points; framed and bold: decided"
-    table = plots.mirrored(pairs)
-    return plots.heatmap(table, "model_a", "model_b", signed=True, frame="decided", xlabel=xlabel, ax=ax)
-
-
 def describe_statuses(table: pd.DataFrame, category: str = "model_name") -> str:
     """Put counts of statuses into words, for alt text."""
     return describe_shares(table, category, STATUS_LOOKS)
-
-
-def describe_differences(pairs: pd.DataFrame) -> str:
-    """Put paired differences into words, for alt text."""
-    return " ".join(pairs["sentence"]) or "There is no pair of models to compare."

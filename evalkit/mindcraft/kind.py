@@ -62,6 +62,12 @@ def _assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     return assemble(records, options)
 
 
+def _task_of(runs: "pd.DataFrame") -> "pd.Series":
+    from evalkit.mindcraft.analysis.rates import tasks_of
+
+    return tasks_of(runs)
+
+
 def _describe(logs: Logs, views: Mapping[str, Any]) -> str:
     from evalkit.mindcraft.terminal import describe
 
@@ -93,6 +99,8 @@ KIND = LogKind(
     prepare=_prepare,
     assemble=_assemble,
     context_files=context_files,
+    uncounted=("stale_copy",),
+    task_of=_task_of,
     options=(
         Option("tasks", str, (), "Task definition file, folder or glob; may be repeated.", "PATH", many=True),
         Option("layout", str, "", "What the folders' names mean, such as '{model_name}/{task_id}'.", "PATTERN"),

@@ -106,7 +106,7 @@ RUNS = run_columns(
     Column("timeout", "float", "time given to the task", "seconds"),
     *COUNT_COLUMNS,
     *(Column(f"flag_{name}", "bool", meaning) for name, meaning in FLAGS.items()),
-    score="0..1",
+    score="share, 0 to 1",
 )
 _IDS = (
     Column("run_id", "str", "name of the run, as in runs"),

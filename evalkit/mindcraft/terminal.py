@@ -11,7 +11,7 @@ from tabulate import tabulate
 from evalkit.io import SourceError, plain, short_paths, unescape_surrogates
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Look
-from evalkit.kinds.terminal import counted, file_lines, fit_table, key_of, names_of
+from evalkit.kinds.terminal import any_look_lines, counted, file_lines, fit_table, key_of, names_of
 from evalkit.mindcraft.format import UNKNOWN, CompletionStatus
 from evalkit.mindcraft.original_scripts import COMMIT
 
@@ -87,7 +87,7 @@ def progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
     n_running = int(runs["_running"].sum())
     total = f"\ntotal: {so_far(n_done, expected)} tasks done, {counted(n_running, 'run')} running"
     complete = bool((done["done"] >= done["expected"]).all()) and not n_running
-    return "\n".join([table, total, *_notes(runs)]), complete
+    return "\n".join([table, total, *any_look_lines(runs[~runs["_running"]], look.width), *_notes(runs)]), complete
 
 
 def _running(look: Look) -> "list[bool]":

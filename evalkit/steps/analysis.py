@@ -58,7 +58,7 @@ def success_rates(steps: pd.DataFrame, by: str | Sequence[str] = "history") -> p
         ]
     )
     several = "history" not in by and counted["history"].nunique() > 1
-    return estimate_by(both, [*by, "success"], "value", clusters="history" if several else None)
+    return estimate_by(both, [*by, "success"], "value", clusters="history" if several else None, weights="runs")
 
 
 def confirmed_success(steps: pd.DataFrame) -> Estimate:
@@ -183,7 +183,7 @@ def truncation(steps: pd.DataFrame, by: Sequence[str] = ("history", "result_type
     kept = steps[steps["verdict"].isin(("success", SILENT)).to_numpy()]
     several = "history" not in by and kept["history"].nunique() > 1
     kept = kept.assign(value=kept["truncated"].astype("float64"))
-    shares = estimate_by(kept, list(by), "value", clusters="history" if several else None)
+    shares = estimate_by(kept, list(by), "value", clusters="history" if several else None, weights="runs")
     return shares if several else shares.drop(columns="n_clusters")
 
 

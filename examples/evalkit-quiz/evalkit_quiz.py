@@ -1,7 +1,7 @@
 """A kind of log of one's own: quiz sheets, one JSON file per run with the questions that a model answered.
 
-    {"model": "beta", "quiz": "capitals", "seconds": 12.5,
-     "answers": [{"question": "France?", "answer": "Paris", "correct": true}, …]}
+{"model": "beta", "quiz": "capitals", "seconds": 12.5,
+ "answers": [{"question": "France?", "answer": "Paris", "correct": true}, …]}
 """
 
 import json
@@ -33,13 +33,14 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
         return Parsed("failed", f"{type(data).__name__}: {data.strerror}")
     try:
         sheet = json.loads(data)
-        answers = [(a["question"], a["answer"], bool(a["correct"])) for a in sheet["answers"]]
+        answers = [(str(a["question"]), str(a["answer"]), a["correct"] is True) for a in sheet["answers"]]
         names = str(sheet["model"]), str(sheet["quiz"])
-    except (ValueError, KeyError, TypeError) as error:
+        seconds = float(sheet["seconds"]) if "seconds" in sheet else None
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         return Parsed("failed", f"{type(error).__name__}: {error}")
     correct = sum(right for *_, right in answers)
     score = correct / len(answers) if answers else None
-    run = (*names, score, correct == len(answers), sheet.get("seconds"), len(answers), correct)
+    run = (*names, score, correct == len(answers) if answers else None, seconds, len(answers), correct)
     return Parsed("used", rows={"runs": [run], "answers": answers})
 
 
@@ -48,9 +49,10 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
     sheet: dict[str, Any] = json.loads(read(paths[0]))
     turns = []
     for answer in sheet["answers"]:
-        turns.append(Turn("quiz", "user", answer["question"]))
-        turns.append(Turn(sheet["model"], "assistant", answer["answer"], () if answer["correct"] else ("wrong",)))
-    return Transcript(paths[0], [sheet["quiz"], sheet["model"]], turns)
+        marks = () if answer["correct"] is True else ("wrong",)
+        turns.append(Turn("quiz", "user", str(answer["question"])))
+        turns.append(Turn(str(sheet["model"]), "assistant", str(answer["answer"]), marks))
+    return Transcript(paths[0], [str(sheet["quiz"]), str(sheet["model"])], turns)
 
 
 KIND = LogKind(

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from evalkit.crafter import ACHIEVEMENTS, benchmark
 from evalkit.io import SourceError
@@ -32,7 +33,7 @@ def test_the_human_file_gives_the_published_score():
     assert score.per_seed == pytest.approx((39.184049, 47.109494, 57.667017, 56.573337, 52.102727), abs=1e-6)
     assert (score.n_seeds, score.n_episodes) == (5, 100)
     assert score.low < score.estimate < score.high
-    assert score.method == "mean of scores per seed; bootstrap BCa over seeds"
+    assert score.method == "mean of scores per seed; t, Hall's correction over seeds"
     assert benchmark.crafter_score(json.loads(HUMAN.read_text())) == score
 
 
@@ -72,12 +73,38 @@ def test_only_episodes_within_the_budget_count():
     assert (two.n_seeds, "1 seeds without episodes left out" in two.method) == (1, True)
 
 
-def test_one_seed_has_no_spread_over_seeds_and_an_interval_over_episodes():
+def test_one_seed_has_neither_spread_nor_interval():
     score = benchmark.crafter_score(run(collect_coal=[1, 0] * 10, collect_wood=[1] * 20))
-    assert math.isnan(score.std)
-    assert score.low < score.estimate <= score.high
-    assert score.method == "score of one group; bootstrap BCa over episodes"
-    assert benchmark.crafter_score(run(collect_coal=[1, 0] * 10, collect_wood=[1] * 20)) == score
+    assert [math.isnan(number) for number in (score.estimate, score.std, score.low, score.high)] == [
+        False,
+        True,
+        True,
+        True,
+    ]
+    assert score.warning == "one seed tells nothing about other seeds: no interval"
+
+
+@pytest.mark.parametrize("n_seeds", [2, 3, 10])
+def test_seeds_have_an_interval_no_narrower_than_student_s(n_seeds):
+    rng = np.random.default_rng(n_seeds)
+    seeds = [run(str(i), collect_coal=list(rng.integers(0, 2, 50)), collect_wood=[1] * 50) for i in range(n_seeds)]
+    score = benchmark.crafter_score(seeds)
+    half = stats.t.ppf(0.975, n_seeds - 1) * np.std(score.per_seed, ddof=1) / math.sqrt(n_seeds)
+    assert score.high - score.low >= 1.98 * half
+    assert score.n_seeds == n_seeds
+
+
+def test_a_pooled_group_has_an_interval_over_its_episodes_or_their_tasks():
+    unlocked = np.zeros((20, 22))
+    unlocked[:10, 0] = unlocked[:, 1] = 1
+    over_episodes, over_tasks = benchmark.pooled_score(unlocked), benchmark.pooled_score(unlocked, [0, 1, 2, 3] * 5)
+    assert over_episodes.low < over_episodes.estimate < over_episodes.high
+    assert over_tasks.method == "score of one group; cluster jackknife t over tasks"
+    assert (
+        over_episodes.estimate
+        == pytest.approx(over_tasks.estimate)
+        == pytest.approx(benchmark.score_of_rates([50, 100] + [0] * 20))
+    )
 
 
 rates = st.lists(st.floats(0, 100), min_size=1, max_size=22).filter(lambda values: not 0 < max(values) <= 1)

@@ -109,7 +109,11 @@ def close(text: str, value: float) -> bool:
 
 
 def share(chosen: list[Run]) -> float:
-    return sum(run.is_success for run in chosen) / len(chosen)
+    """The mean over tasks of the share of successes of their runs."""
+    tasks = defaultdict(list)
+    for run in chosen:
+        tasks[run.task].append(run.is_success)
+    return sum(sum(own) / len(own) for own in tasks.values()) / len(tasks)
 
 
 @pytest.mark.parametrize("model", ["alder-large", "birch-70b", "cedar-8b-sft", "dogwood-8b"])

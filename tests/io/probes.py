@@ -4,6 +4,10 @@ import os
 import signal
 import time
 
+from tests.kinds import toy
+
+PARENT = os.getpid()  # of processes that are forked from here
+
 
 def size(path, data):
     return os.path.basename(path), len(data) if isinstance(data, bytes) else type(data).__name__
@@ -28,3 +32,11 @@ def sleep_elsewhere(path, data, home):
     """Do not come back from any file, if this is another process than `home`."""
     time.sleep(0.002 if os.getpid() == home else 600)
     return size(path, data)
+
+
+def parse_slowly(path, data):
+    """Parse a game of the toy kind; other processes than the first one say who they are."""
+    if os.getpid() != PARENT:
+        print("worker", os.getpid(), flush=True)
+    time.sleep(0.05)
+    return toy.parse(path, data)

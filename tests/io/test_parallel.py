@@ -10,24 +10,19 @@ import sys
 import threading
 import warnings
 from functools import partial
-from pathlib import Path
-from types import SimpleNamespace
 
 import joblib
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from evalkit.io.storage import storage_options
 
 from evalkit import crafter, mindcraft, steps
 from evalkit.cli import main
-from evalkit.crafter import evaluate, traces
-from evalkit.io import SourceError, cluster, parallel, parse_files, resolve, sources
-from evalkit.mindcraft import scan
-from evalkit.steps import histories
-
-sys.path.append(str(Path(__file__).parent))  # where processes that are not forked find it too, by this name
-from probes import die_elsewhere, size, sleep_elsewhere, which_process
+from evalkit.crafter import kind as crafter_kind
+from evalkit.io import SourceError, cluster, parallel, parse_files, resolve
+from evalkit.io.paths import storage_options
+from evalkit.kinds import logs, update
+from tests.io.probes import die_elsewhere, size, sleep_elsewhere, which_process
 
 CORES = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
 
@@ -98,59 +93,64 @@ def test_one_process_imports_nothing_for_several():
     assert done.stdout == "[]\n"
 
 
-KINDS = {  # where files are handed over, what makes frames of them, the samples
-    "mindcraft": (scan, lambda path, **how: mindcraft.load(path, "samples:mindcraft/tasks", **how), "mindcraft/runs"),
-    "crafter": (traces, crafter.load, "crafter"),
-    "scores": (evaluate, lambda path, **how: _scores(crafter.evaluate_all_traces(path, **how)), "crafter"),
-    "steps": (histories, steps.load, "steps"),
+KINDS = {  # what makes frames of the samples
+    "mindcraft": lambda **how: mindcraft.load("samples:mindcraft/runs", "samples:mindcraft/tasks", **how),
+    "crafter": lambda **how: crafter.load("samples:crafter", **how),
+    "scores": lambda **how: _scores(crafter.evaluate_all_traces("samples:crafter", **how)),
+    "steps": lambda **how: steps.load("samples:steps", **how),
 }
 
 
 def _scores(found):
-    return SimpleNamespace(_fields=("scores", "ledger"), scores=pd.DataFrame(found), ledger=found.ledger.frame())
+    return pd.DataFrame(found), found.ledger.frame()
 
 
 def assert_same_frames(some, others):
-    names = [name for name in some._fields if isinstance(getattr(some, name), pd.DataFrame)]
-    assert "ledger" in names
-    for name in names:
-        assert len(getattr(some, name)) > 1 or name == "other_folders"  # there are none in the samples
-        pd.testing.assert_frame_equal(getattr(some, name), getattr(others, name))
+    for one, other in zip(some, others, strict=True):
+        assert len(one) > 1
+        pd.testing.assert_frame_equal(one, other)
+
+
+def lower_limit(monkeypatch):
+    """Let a few files be many enough for several processes, whatever their kind says."""
+
+    def parse(paths, then, jobs=None, serial_below=None):
+        return parse_files(paths, then, jobs, 2)
+
+    for module in (update, crafter_kind):
+        monkeypatch.setattr(module, "parse_files", parse)
 
 
 @pytest.fixture(params=KINDS)
-def kind(request, monkeypatch):
-    """Give a function that reads the samples of a kind, which are many here, and the place to change how."""
-    module, load, samples = KINDS[request.param]
-    for where in (parallel, traces, evaluate):
-        monkeypatch.setattr(where, "SERIAL_BELOW", 2)
-    return partial(load, f"samples:{samples}"), module
+def load(request, monkeypatch):
+    """Give a function that reads the samples of a kind, which are many here."""
+    lower_limit(monkeypatch)
+    return KINDS[request.param]
 
 
-def kill_at_the_second_file(module, monkeypatch, mark):
+def kill_at_the_second_file(monkeypatch, mark):
     """Have the first process but this one that comes to the second file killed."""
 
     def parse(paths, then, jobs=None, serial_below=None):
         paths = list(paths)
         killing = partial(die_elsewhere, home=os.getpid(), victim=paths[1], mark=str(mark), then=then)
-        return parse_files(paths, killing, jobs, serial_below)
+        return parse_files(paths, killing, jobs, 2)
 
-    monkeypatch.setattr(module, "parse_files", parse)
+    for module in (update, crafter_kind):
+        monkeypatch.setattr(module, "parse_files", parse)
 
 
 @CORES
-def test_two_processes_give_the_frames_of_one(kind):
-    load, _ = kind
+def test_two_processes_give_the_frames_of_one(load):
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message="other processes failed")
         assert_same_frames(load(), load(jobs=2))
 
 
 @CORES
-def test_a_process_that_is_killed_loses_nothing(kind, monkeypatch, tmp_path):
-    load, module = kind
+def test_a_process_that_is_killed_loses_nothing(load, monkeypatch, tmp_path):
     expected = load()
-    kill_at_the_second_file(module, monkeypatch, tmp_path / "killed")
+    kill_at_the_second_file(monkeypatch, tmp_path / "killed")
     with pytest.warns(UserWarning, match=r"other processes failed \(BrokenProcessPool\)"):
         assert_same_frames(expected, load(jobs=2))
     assert (tmp_path / "killed").exists()
@@ -181,10 +181,9 @@ def test_a_cluster_reads_in_its_own_processes_and_in_order(scheduler, paths):
     assert set(parse_files(paths, which_process, serial_below=2)) == {os.getpid()}
 
 
-def test_a_worker_of_a_cluster_that_is_killed_loses_nothing(scheduler, kind, monkeypatch, tmp_path):
-    load, module = kind
+def test_a_worker_of_a_cluster_that_is_killed_loses_nothing(scheduler, load, monkeypatch, tmp_path):
     expected = load()
-    kill_at_the_second_file(module, monkeypatch, tmp_path / "killed")
+    kill_at_the_second_file(monkeypatch, tmp_path / "killed")
     with cluster(scheduler), warnings.catch_warnings():
         warnings.filterwarnings("error", message="other processes failed")
         assert_same_frames(expected, load())
@@ -194,8 +193,7 @@ def test_a_worker_of_a_cluster_that_is_killed_loses_nothing(scheduler, kind, mon
 @pytest.mark.parametrize("command", [["mindcraft", "samples:mindcraft/runs"], ["crafter", "samples:crafter"],
                                      ["steps", "samples:steps", "--checks"]])  # fmt: skip
 def test_commands_read_on_a_cluster(scheduler, monkeypatch, command):
-    for where in (parallel, traces, evaluate):
-        monkeypatch.setattr(where, "SERIAL_BELOW", 2)
+    lower_limit(monkeypatch)
     expected, used = CliRunner().invoke(main, command), []
     real = parallel._on_cluster
     monkeypatch.setattr(parallel, "_on_cluster", lambda *given: used.append(given) or real(*given))
@@ -263,7 +261,8 @@ def test_storage_options_of_a_file_reach_the_file_system(tmp_path, monkeypatch):
     options = tmp_path / "options.json"
     options.write_text('{"key": "abc"}')
     seen = []
-    monkeypatch.setattr(sources, "resolve", lambda text: seen.append(dict(storage_options())) or resolve(text))
+    real = logs.list_again
+    monkeypatch.setattr(logs, "list_again", lambda *a, **b: seen.append(dict(storage_options())) or real(*a, **b))
     assert CliRunner().invoke(main, ["crafter", "samples:crafter", "--storage-options", str(options)]).exit_code == 0
     assert {"key": "abc"} in seen
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -21,7 +22,7 @@ from hypothesis import strategies as st
 from evalkit.io import SourceError, records
 from evalkit.io.records import MANIFEST, RecordStore
 from evalkit.io.sources import list_source
-from evalkit.kinds import logs, update
+from evalkit.kinds import Parsed, logs, update
 from evalkit.kinds.logs import load
 from tests.kinds.toy import OLD, TOY, write
 
@@ -110,6 +111,19 @@ def test_the_ledger_names_every_file(tmp_path, cache):
         assert ledger["status"].tolist() == ["used", "failed", "skipped", "skipped", "failed"]
         assert ledger["reason"][2] == "no JSON file by its name"
         assert ledger["reason"][4] == "FileNotFoundError: No such file or directory"
+
+
+@pytest.mark.parametrize("row", [("m", "t", "12", None, [], {}), (1, "t"), ("m", "t", 1.0, None, [], 5)])
+def test_a_file_whose_values_fit_no_column_fails_alone(tmp_path, row):
+    def parse(path, data):
+        return Parsed("used", rows={"games": [row]}) if path.endswith("b.json") else TOY.parse(path, data)
+
+    for name in "abc":
+        write(tmp_path / f"{name}.json", task=name)
+    found = load(replace(TOY, parse=parse), tmp_path, {})
+    assert found.runs["task_id"].tolist() == ["a", "c"]
+    assert found.ledger["status"].tolist() == ["used", "failed", "used"]
+    assert found.ledger["reason"][1].startswith("a value does not fit its column: ")
 
 
 def test_names_that_are_not_utf8_are_kept_apart(tmp_path, cache):
@@ -203,7 +217,7 @@ CHANGES = st.lists(
 )
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(CHANGES)
 def test_whatever_changed_the_frames_are_those_of_a_first_reading(tmp_path_factory, changes):
     root = tmp_path_factory.mktemp("x")
@@ -271,23 +285,55 @@ def test_killed_at_any_moment_it_leaves_the_former_or_the_next_state(tmp_path):
     assert len(written) == 4  # files, folders, games, moves
 
 
-def test_a_reader_sees_a_whole_store_while_another_process_updates_it(tmp_path):
-    for number in range(5):
-        write(tmp_path / "in" / f"{number}.json", task="0")
+@pytest.mark.parametrize("change", ["all files", "one file less"])
+@pytest.mark.parametrize("reads", range(4))  # parts that are read before another process updates the store
+def test_a_reader_sees_the_former_or_the_next_state_whole(tmp_path, monkeypatch, change, reads):
+    monkeypatch.setattr(records, "PART_FILES", 1)
+    for name in "ab":
+        write(tmp_path / "in" / f"{name}.json", task="old", moves=["old"])
+    writer, reader = (RecordStore(str(tmp_path / "made"), TOY.records) for _ in range(2))
+    kind = replace(TOY, chunk=1)  # a part for each file
+    update.update(writer, kind, list_source(tmp_path / "in"))
+    reader.open()
+
+    def update_meanwhile():
+        if change == "all files":
+            for name in "ab":
+                write(tmp_path / "in" / f"{name}.json", task="new", moves=["new"], age=9)
+            update.update(writer, kind, list_source(tmp_path / "in"))
+        else:  # no new part is made
+            writer.replace({str(tmp_path / "in" / "a.json")}, {})
+            writer.commit()
+
+    coming = iter([lambda: None] * reads + [update_meanwhile])
+    read_file = records.read_file
+    monkeypatch.setattr(records, "read_file", lambda path: (next(coming, lambda: None)(), read_file(path))[1])
+    reader.load_all()
+    games, moves, files = (reader.table(name).to_pandas() for name in ("games", "moves", "files"))
+    assert games["source"].tolist() == moves["source"].tolist() == files["source"].tolist()
+    assert games["task_id"].tolist() == moves["text"].tolist()
+    assert len(set(games["task_id"])) == 1
+
+
+def test_a_part_that_nobody_has_replaced_and_is_gone_is_an_error(tmp_path):
+    write(tmp_path / "in" / "a.json")
     store = RecordStore(str(tmp_path / "made"), TOY.records)
     update.update(store, TOY, list_source(tmp_path / "in"))
+    next((tmp_path / "made" / "games").iterdir()).unlink()
     reader = RecordStore(str(tmp_path / "made"), TOY.records)
     reader.open()
-    for number in range(5):
-        write(tmp_path / "in" / f"{number}.json", task="1", age=9)
-    update.update(store, TOY, list_source(tmp_path / "in"))
-    assert set(reader.table("games").to_pandas()["task_id"]) == {"1"}
+    with pytest.raises(SourceError, match="a part of the dataset is missing; remove the dataset and collect it again"):
+        reader.load_all()
 
 
 def test_two_processes_may_load_the_same_source_at_once(tmp_path, cache):
     for number in range(50):
         write(tmp_path / "in" / f"{number}.json", task=str(number))
-    code = f"from evalkit.kinds import load; from tests.kinds.toy import TOY; print(len(load(TOY, {str(tmp_path / 'in')!r}, {{}}).runs))"
+    code = textwrap.dedent(f"""
+        from evalkit.kinds import load
+        from tests.kinds.toy import TOY
+        print(len(load(TOY, {str(tmp_path / "in")!r}, {{}}).runs))
+    """)
     processes = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(3)]
     assert [process.communicate()[0].strip() for process in processes] == ["50"] * 3
 

@@ -9,6 +9,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+from evalkit import compare
 from evalkit.display import new_axes
 from evalkit.mindcraft import analysis, figures, runs_df
 from tests.display.test_plots import intervals, points
@@ -129,5 +130,5 @@ def test_a_tie_has_no_sign_on_either_side():
     far = {"mean_a": 0.5, "mean_b": 0.3, "estimate": 0.2, "decided": True}
     models = [("a", "b", pair), ("a", "c", near), ("b", "c", far)]
     pairs = pd.DataFrame([{"model_a": a, "model_b": b, **rest} for a, b, rest in models])
-    cells = sorted(text.get_text() for text in figures.differences(pairs).texts)
+    cells = sorted(text.get_text() for text in compare.figures.differences(pairs).texts)
     assert cells == ["+20", "-20", "0", "0", "0", "0"]

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from evalkit import compare
 from evalkit.cli import main
 from evalkit.kinds.follow import Following
 from evalkit.mindcraft import KIND, analysis, figures, load, runs_df
@@ -47,9 +48,9 @@ def test_frames_and_analyses_hold_two_models(pair):
     table = analysis.success_by(runs).set_index("model_name")
     assert table["estimate"].to_dict() == {names[0]: 1, names[1]: 0}
     assert analysis.progress(runs)["model_name"].nunique() == 2
-    (sentence,) = analysis.compare_models(runs)["n_tasks"]
+    (sentence,) = compare.pairs(runs)["n_tasks"]
     assert sentence == 3
-    assert len(analysis.pass_at(runs, [1])) == len(analysis.cooking_trend(runs)) == 2
+    assert compare.reliability(runs, [1])["model_name"].nunique() == len(analysis.cooking_trend(runs)) == 2
 
 
 def test_the_terminal_shows_two_models_that_differ(pair):
@@ -88,7 +89,7 @@ def test_every_figure_draws_two_models_under_two_names(pair):
         "estimates": ticks(axes), "hues": [text.get_text() for text in legend.get_texts()],
         "heatmap": ticks(cells, "x"), "scores": ticks(figures.scores(runs)),
         "statuses": ticks(figures.statuses(analysis.status_counts(runs))),
-        "differences": ticks(figures.differences(analysis.compare_models(runs))),
+        "differences": ticks(compare.figures.differences(compare.pairs(runs))),
         "by_blocked": [a.get_title("left") for a in figures.by_blocked(analysis.cooking_by_blocked(runs)).axes],
         "items": [a.get_title("left") for a in figures.item_by_blocked(analysis.cooking_item_by_blocked(runs)).axes],
     }  # fmt: skip

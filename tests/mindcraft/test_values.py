@@ -9,9 +9,11 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from evalkit import compare
 from evalkit.cli import main
 from evalkit.io import SourceError
 from evalkit.kinds.follow import Following
+from evalkit.kinds.runs import NO_OUTCOME
 from evalkit.mindcraft import KIND, aggregate_results_to_dataframe, analysis, figures, runs_df
 from tests.display.test_plots import points
 from tests.golden.record import record_report
@@ -95,9 +97,9 @@ def test_the_cooking_headline_leaves_hells_kitchen_out(folder, runs):
 
 def test_the_cooking_figure_of_the_comparison_is_of_cooking_and_the_crafting_figure_of_crafting(folder):
     text = recorded(folder, "model_comparison")
-    for words in ("Cooking success per model. m: 50 % (", "Crafting success per model. m: 75 % ("):
+    for words in ("Cooking success per model. m: 60 % (", "Crafting success per model. m: 75 % ("):
         assert f"alt: {words}" in text
-    assert "## headline\nbest: m: estimate 0.516129," in text
+    assert "## headline\nsuccess rate of m: estimate 0.590909," in text
     assert "alt: Mean construction score per model. m: 50 % (" in text
 
 
@@ -145,8 +147,9 @@ def test_grouped_frames_hold_the_rate_under_the_name_success_rate_too(runs, func
     assert table["success_rate"].tolist() == table["estimate"].tolist()
 
 
-def test_a_plain_mean_of_the_column_of_successes_is_the_success_rate(runs):
-    plain = runs.groupby("task_type")["overall_is_successful"].mean()
+def test_the_success_rate_is_the_mean_over_tasks_of_the_column_of_successes(runs):
+    tasks = runs.groupby(["task_type", "task_id"])["overall_is_successful"].mean()
+    plain = tasks.groupby("task_type").mean()
     table = analysis.success_by(runs, "task_type").set_index("task_type")["success_rate"]
     pd.testing.assert_series_equal(plain, table, check_names=False)
 
@@ -192,28 +195,30 @@ def test_a_model_of_which_no_run_logged_a_score_has_no_rate_and_the_reason(unsco
 
 
 def test_no_comparison_trend_or_pass_rate_is_made_of_a_model_without_a_score(unscored):
-    pairs = analysis.compare_models(unscored).set_index(["model_a", "model_b"])
-    assert pairs.loc[("a", "b"), "sentence"] == "Not compared: no run of b logged a score."
-    assert (pairs.loc[("a", "b"), "warning"], pairs.loc[("a", "b"), "n_tasks"]) == (NO_SCORE, 0)
+    pairs = compare.pairs(unscored).set_index(["model_a", "model_b"])
+    assert pairs.loc[("a", "b"), "sentence"] == "Not compared: no run of b has an outcome."
+    assert (pairs.loc[("a", "b"), "warning"], pairs.loc[("a", "b"), "n_tasks"]) == (NO_OUTCOME, 0)
     assert pairs.loc[("a", "unknown"), "n_tasks"] == 1
     trend = analysis.cooking_trend(unscored).set_index("model_name")
     assert (trend.loc["b", "warning"], trend.loc["b", "n"]) == (NO_SCORE, 0)
     assert pd.isna(trend.loc["b", "p_value"])
-    passed = analysis.pass_at(unscored, [1]).set_index("model_name")
-    assert passed["warning"]["b"] == NO_SCORE
-    assert passed["estimate"].isna().tolist() == [False, True, False]
+    passed = compare.reliability(unscored, [1])
+    assert sorted(passed.loc[passed["measure"] == "pass@1", "model_name"]) == ["a", "unknown"]
 
 
-def test_the_best_model_has_a_name_and_a_score(unscored):
-    best = analysis.best_model(unscored)
-    assert (best["label"], best["estimate"]) == ("best: a", 0.5)
-    only_b = analysis.best_model(unscored[unscored["model_name"] == "b"])
-    assert only_b == {"label": f"no best model: {NO_SCORE}"}
-    nobody = analysis.best_model(unscored[unscored["model_name"] == "unknown"])
-    assert nobody == {"label": "no best model: no run names its model"}
+def test_the_headline_names_a_model_that_has_a_name_and_a_score(unscored):
+    def headline(runs: pd.DataFrame) -> dict:
+        return compare.headline(compare.leaderboard(runs))
+
+    assert headline(unscored)["label"] == "success rate of a"
+    assert headline(unscored)["estimate"] == 0.5
+    assert headline(unscored[unscored["model_name"] == "b"]) == {"label": f"no best model: {NO_OUTCOME}"}
+    nobody = headline(unscored[unscored["model_name"] == "unknown"])
+    assert nobody["label"] == "success rate; no run with one names its model"
     tied = unscored.assign(model_name=unscored["model_name"].replace("unknown", "c"))
-    tied = tied[tied["overall_is_successful"]]
-    assert analysis.best_model(tied)["label"] == "best: a and c"
+    assert (
+        headline(tied[tied["overall_is_successful"]])["label"] == "no model is shown to be best: a and c tie for first"
+    )
 
 
 def test_a_headline_without_a_score_says_why(unscored):
@@ -258,10 +263,10 @@ def test_without_a_construction_score_there_is_no_scale(runs):
     assert analysis.describe_scale(runs[runs["task_type"] == "cooking"]) == "No construction run logged a score."
 
 
-STALE = ["success_by", "completion_by", "score_by", "status_counts", "overview", "both_ways", "event_means", "pass_at",
+STALE = ["success_by", "completion_by", "score_by", "status_counts", "overview", "both_ways", "event_means",
          "cooking_by_blocked", "cooking_by_item", "cooking_item_by_blocked", "cooking_table", "cooking_trend",
          "cooking_item_table", "crafting_by_plan", "crafting_groups", "construction_scores", "construction_by_task",
-         "compare_models", "zero_scores", "without_score", "failed_runs", "describe_scale", "best_model"]  # fmt: skip
+         "zero_scores", "without_score", "failed_runs", "describe_scale"]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", STALE)
@@ -272,7 +277,7 @@ def test_stale_copies_count_in_nothing(runs, name):
     if isinstance(alone, pd.DataFrame):
         drop = [column for column in ("warning", "sentence") if column in alone]
         pd.testing.assert_frame_equal(alone.drop(columns=drop), mixed.drop(columns=drop))
-        if "warning" in alone and name not in ("pass_at", "compare_models", "cooking_trend"):
+        if "warning" in alone and name != "cooking_trend":
             assert mixed["warning"].str.contains(r"\d+ stale cop(?:y|ies) left out").all()
     elif isinstance(alone, dict):
         assert {**mixed, "warning": ""} == {**alone, "warning": ""}
@@ -354,10 +359,10 @@ def test_every_door_gives_the_same_n_estimate_and_interval(tmp_path):
     root = write_all(tmp_path, MESSY)
     table = analysis.overview(runs_df(root))
     assert table[["model_name", "n"]].to_numpy().tolist() == [["a", 5], ["b", 2], ["c", 1]]
-    assert table["estimate"].tolist()[0] == 0.6
+    assert table["estimate"].tolist()[0] == 0.625  # of four tasks, one of them run twice
     assert table["estimate"].isna().tolist() == [False, True, True]
     low, high = (round(table[name][0] * 100) for name in ("low", "high"))
-    cells = [["a", "5", "60.0 %", f"{low} – {high} %"], ["b", "2", "–", "–"], ["c", "1", "–", "–"]]
+    cells = [["a", "5", "62.5 %", f"{low} – {high} %"], ["b", "2", "–", "–"], ["c", "1", "–", "–"]]
     printed = CliRunner().invoke(main, ["mindcraft", str(root)]).stdout
     rows = [re.split(r"\s{2,}", line.strip()) for line in printed.split("\n\n")[0].splitlines()[2:]]
     assert [row[:4] for row in rows] == cells
@@ -368,9 +373,9 @@ def test_every_door_gives_the_same_n_estimate_and_interval(tmp_path):
     assert [[row[name].removesuffix(" of ?") for name in columns] for row in named] == cells
     params = write_all(tmp_path, {"model_comparison/x.yaml": yaml.safe_dump({"runs": str(root / "x"), "tasks": ""})})
     shown = record_report(params / "model_comparison/x.yaml")
-    assert f"best: a: estimate 0.6, low {table['low'][0]:.6g}, high {table['high'][0]:.6g}, n 5," in shown
+    assert f"success rate of a: estimate 0.625, low {table['low'][0]:.6g}, high {table['high'][0]:.6g}, n 5," in shown
     assert (
-        f"Success rate per model. a: 60 % ({low} to {high}, n = 5); b: {NO_SCORE} (n = 2); c: {NO_SCORE} (n = 1)."
+        f"Success rate per model. a: 62 % ({low} to {high}, n = 5); b: {NO_OUTCOME} (n = 2); c: {NO_OUTCOME} (n = 1)."
         in shown
     )
     for text in (printed, followed):

@@ -6,19 +6,19 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from evalkit import crafter, mindcraft, steps
 from evalkit.io import own_sources, resolve
+from evalkit.kinds import collect, kind_named
 from evalkit.reports import plan, run
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 TASKS = resolve("samples:mindcraft/tasks")  # by its path: the name of sample data is left out beside other data
 # notebook: what is collected, its samples, the parameter that names them, and the others
 CASES = {
-    "model_overview": (mindcraft, "mindcraft/runs", "runs", {"tasks": TASKS}),
-    "model_comparison": (mindcraft, "mindcraft/runs", "runs", {"tasks": TASKS}),
-    "cooking_blocked_agents": (mindcraft, "mindcraft/runs", "runs", {"tasks": TASKS}),
-    "crafter_scores": (crafter, "crafter", "traces", {}),
-    "step_evaluation": (steps, "steps/typed.json", "history", {}),
+    "model_overview": ("mindcraft", "mindcraft/runs", "runs", {"tasks": TASKS}),
+    "model_comparison": ("mindcraft", "mindcraft/runs", "runs", {"tasks": TASKS}),
+    "cooking_blocked_agents": ("mindcraft", "mindcraft/runs", "runs", {"tasks": TASKS}),
+    "crafter_scores": ("crafter", "crafter", "traces", {}),
+    "step_evaluation": ("steps", "steps/typed.json", "history", {}),
 }
 
 
@@ -35,9 +35,9 @@ def test_all_notebooks_are_here():
 
 @pytest.mark.parametrize("notebook", CASES)
 def test_a_notebook_says_the_same_of_a_dataset(notebook, tmp_path):
-    room, samples, name, others = CASES[notebook]
+    kind, samples, name, others = CASES[notebook]
     folder = resolve(f"samples:{samples}")
-    room.collect(folder, tmp_path / "made")
+    collect(kind_named(kind), folder, tmp_path / "made")
     expected = tables_of(notebook, tmp_path / "a", **{name: folder}, **others)
     found = tables_of(notebook, tmp_path / "b", **{name: str(tmp_path / "made")}, **others)
     assert len(expected) >= 1

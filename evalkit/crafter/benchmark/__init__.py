@@ -6,6 +6,7 @@ from typing import Any
 _WHERE = {
     "BUDGET": "scores",
     "CrafterScore": "scores",
+    "pooled_score": "scores",
     "Progression": "scores",
     "REFERENCES": "references",
     "Runs": "runs",

@@ -13,12 +13,13 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from evalkit.crafter.benchmark.runs import COLUMNS, Distinct, Run, check_run, load_runs
+from evalkit.crafter.benchmark.runs import COLUMNS, POOLED, Distinct, Run, check_run, load_runs
 from evalkit.crafter.format import ACHIEVEMENTS
 from evalkit.io import SourceError
-from evalkit.stats import bootstrap_interval, mean_interval
+from evalkit.stats import Estimate, jackknife_interval, mean_interval
 
 BUDGET = 1_000_000
+ONE_SEED = "one seed tells nothing about other seeds: no interval"
 
 _Result = TypeVar("_Result", "CrafterScore", "Progression")
 Source = str | os.PathLike | Mapping | Sequence[Mapping]
@@ -38,9 +39,11 @@ class CrafterScore(NamedTuple):
     n_seeds, n_episodes : int
         Seeds and episodes used.
     low, high : float
-        95 % interval.
+        95 % interval: of the mean over seeds for several, none for one, and over episodes for one pooled group.
     method : str
         What was computed, and how the interval.
+    warning : str
+        What is doubtful about the interval, or why there is none.
     """
 
     estimate: float
@@ -51,12 +54,14 @@ class CrafterScore(NamedTuple):
     low: float
     high: float
     method: str
+    warning: str = ""
 
 
 class Progression(NamedTuple):
     """Mean share of the 22 achievements unlocked per episode, as BALROG reports it.
 
-    `standard_error` is the population standard deviation over √n; `low` and `high` are a 95 % interval by Student's t.
+    `standard_error` is the population standard deviation over √n; `low` and `high` are a 95 % interval, as for all
+    means with bounds.
     """
 
     estimate: float
@@ -95,7 +100,7 @@ def score_of_rates(rates: Iterable[float]) -> float:
     return _score(values)
 
 
-def crafter_score(path_or_runs: Source, budget: int = BUDGET, rng: np.random.Generator | None = None) -> CrafterScore:
+def crafter_score(path_or_runs: Source, budget: int = BUDGET) -> CrafterScore:
     """Compute the official score of one method.
 
     Parameters
@@ -105,13 +110,12 @@ def crafter_score(path_or_runs: Source, budget: int = BUDGET, rng: np.random.Gen
         see `evalkit.crafter.benchmark.runs`. A run that is there twice counts once, and `method` says so.
     budget : int
         Only episodes that end within so many steps of a run count. Traces have no common count of steps: all count.
-    rng : numpy.random.Generator, optional
-        For the bootstrap; by default one with a fixed seed.
 
     Returns
     -------
     CrafterScore
-        With several seeds the interval comes from resampling seeds, with one from resampling its episodes.
+        With several seeds the interval is Student's t over their scores. One seed tells nothing about other seeds and
+        has none. Session traces are one pooled group, whose interval is that of its episodes.
 
     Raises
     ------
@@ -121,41 +125,35 @@ def crafter_score(path_or_runs: Source, budget: int = BUDGET, rng: np.random.Gen
     ValueError
         For runs whose counts are no counts, such as rates.
     """
-    scores = crafter_scores(path_or_runs, budget, rng)
+    scores = crafter_scores(path_or_runs, budget)
     if len(scores) > 1:
         raise SourceError(f"{len(scores)} methods are there: {', '.join(scores)}; crafter_scores gives one score each")
     return next(iter(scores.values()))
 
 
-def crafter_scores(
-    path_or_runs: Source, budget: int = BUDGET, rng: np.random.Generator | None = None
-) -> dict[str, CrafterScore]:
+def crafter_scores(path_or_runs: Source, budget: int = BUDGET) -> dict[str, CrafterScore]:
     """Compute the official score of each method (for traces: of each model); arguments as for `crafter_score`."""
     groups = _by_method(path_or_runs)
-    return {name: _noting(_official(_rates_of(runs, budget), rng), runs) for name, runs in groups.items()}
+    return {name: _noting(_official(_rates_of(runs, budget), runs), runs) for name, runs in groups.items()}
 
 
-def pooled_episodes_score(
-    path_or_runs: Source, budget: int = BUDGET, rng: np.random.Generator | None = None
-) -> CrafterScore:
+def pooled_episodes_score(path_or_runs: Source, budget: int = BUDGET) -> CrafterScore:
     """Score all episodes of all seeds as one group. Not the official score: long seeds weigh more."""
     runs = _one_method(path_or_runs)
     unlocked = np.concatenate(_rates_of(runs, budget))
-    return _noting(_pooled(unlocked, rng, "score of pooled episodes, not the official score"), runs)
+    return _noting(pooled_score(unlocked, what="score of pooled episodes, not the official score"), runs)
 
 
-def mean_rates_score(
-    path_or_runs: Source, budget: int = BUDGET, rng: np.random.Generator | None = None
-) -> CrafterScore:
+def mean_rates_score(path_or_runs: Source, budget: int = BUDGET) -> CrafterScore:
     """Score the success rates averaged over seeds. Not the official score: it is never below it."""
     runs = _one_method(path_or_runs)
     seeds = [unlocked for unlocked in _rates_of(runs, budget) if len(unlocked)]
     rates = np.array([100 * unlocked.mean(axis=0) for unlocked in seeds]).reshape(-1, len(ACHIEVEMENTS))
-    interval = bootstrap_interval(rates, lambda rows: _score(rows.mean(axis=0)), rng=rng)
+    interval = _of_means(rates)
     method = f"score of mean rates, not the official score; {interval.method} over seeds"
     per_seed, n = tuple(_score(row) for row in rates), sum(map(len, seeds))
     bounds = interval.low, interval.high
-    score = CrafterScore(interval.estimate, math.nan, per_seed, len(seeds), n, *bounds, method)
+    score = CrafterScore(interval.estimate, math.nan, per_seed, len(seeds), n, *bounds, method, interval.warning)
     return _noting(score, runs)
 
 
@@ -163,7 +161,7 @@ def progression(path_or_runs: Source) -> Progression:
     """Average the share of achievements unlocked per episode over all episodes; arguments as for `crafter_score`."""
     runs = _one_method(path_or_runs)
     counts = np.concatenate(_rates_of(runs, math.inf)).sum(axis=1)  # whole numbers: those of equal episodes are equal
-    n, interval = len(counts), mean_interval(counts / len(ACHIEVEMENTS))
+    n, interval = len(counts), mean_interval(counts / len(ACHIEVEMENTS), bounds=(0, 1))
     error = float(counts.std() / len(ACHIEVEMENTS) / math.sqrt(n)) if n > 1 else math.nan
     return _noting(Progression(interval.estimate, error, interval.low, interval.high, n, interval.method), runs)
 
@@ -218,23 +216,47 @@ def _rates_of(runs: list[Run], budget: float) -> list[np.ndarray]:
     return found
 
 
-def _official(seeds: list[np.ndarray], rng: np.random.Generator | None) -> CrafterScore:
+def _official(seeds: list[np.ndarray], runs: list[Run]) -> CrafterScore:
     used = [unlocked for unlocked in seeds if len(unlocked)]
     note = f"; {len(seeds) - len(used)} seeds without episodes left out" if len(used) < len(seeds) else ""
-    if len(used) < 2:
-        unlocked = used[0] if used else np.empty((0, len(ACHIEVEMENTS)))
-        return _pooled(unlocked, rng, f"score of one group{note}")
+    if not used or any(run["seed"] == POOLED for run in runs):
+        unlocked = np.concatenate(used) if used else np.empty((0, len(ACHIEVEMENTS)))
+        return pooled_score(unlocked, what=f"score of one group{note}")
     scores = np.array([_score(100 * unlocked.mean(axis=0)) for unlocked in used])
-    interval = bootstrap_interval(scores, np.mean, rng=rng)
+    interval, n = mean_interval(scores), sum(map(len, used))
+    std = float(scores.std()) if len(used) > 1 else math.nan
+    warning = ONE_SEED if len(used) == 1 else interval.warning
     method = f"mean of scores per seed{note}; {interval.method} over seeds"
-    per_seed, n = tuple(scores.tolist()), sum(map(len, used))
-    bounds = interval.low, interval.high
-    return CrafterScore(float(scores.mean()), float(scores.std()), per_seed, len(used), n, *bounds, method)
+    bounds = interval.low, interval.high, method, warning
+    return CrafterScore(float(scores.mean()), std, tuple(scores.tolist()), len(used), n, *bounds)
 
 
-def _pooled(unlocked: np.ndarray, rng: np.random.Generator | None, what: str) -> CrafterScore:
-    interval = bootstrap_interval(unlocked, lambda rows: _score(100 * rows.mean(axis=0)), rng=rng)
+def pooled_score(unlocked: np.ndarray, tasks: Iterable | None = None, what: str = "score of one group") -> CrafterScore:
+    """Apply the official formula to episodes as one group.
+
+    Parameters
+    ----------
+    unlocked : ndarray of shape (episodes, 22)
+        1 where an episode unlocked an achievement.
+    tasks : iterable, optional
+        What tells the task of each episode: those of one task count together in the interval.
+    what : str
+        What `method` calls it.
+
+    Returns
+    -------
+    CrafterScore
+        The interval is a jackknife of ln(1 + score), over episodes or over tasks.
+    """
+    interval = _of_means(100 * unlocked, tasks)
     n = len(unlocked)
-    per_seed = (interval.estimate,) if n else ()
-    bounds, method = (interval.low, interval.high), f"{what}; {interval.method} over episodes"
-    return CrafterScore(interval.estimate, math.nan, per_seed, int(n > 0), n, *bounds, method)
+    over = "episodes" if tasks is None else "tasks"
+    bounds = interval.low, interval.high, f"{what}; {interval.method} over {over}", interval.warning
+    return CrafterScore(interval.estimate, math.nan, (interval.estimate,) * (n > 0), int(n > 0), n, *bounds)
+
+
+def _of_means(rates: np.ndarray, clusters: Iterable | None = None) -> Estimate:
+    """Score mean rates, with a jackknife on the logarithmic scale, on which the score is nearly linear in them."""
+    logs = jackknife_interval(rates, lambda rows: float(np.log1p(rows.mean(axis=0)).mean()), clusters)
+    low = np.expm1(max(logs.low, 0.0)) if logs.low == logs.low else math.nan
+    return logs._replace(estimate=float(np.expm1(logs.estimate)), low=float(low), high=float(np.expm1(logs.high)))

@@ -1,11 +1,9 @@
 """Frames of runs in, frames of estimates out: the door to rates, task types, comparisons and lists."""
 
 from evalkit.mindcraft.analysis.comparison import (
-    compare_models,
     conclude_blocked,
     cooking_trend,
     focus,
-    pass_at,
     published,
     select,
 )
@@ -23,7 +21,6 @@ from evalkit.mindcraft.analysis.listings import (
     zero_scores,
 )
 from evalkit.mindcraft.analysis.rates import (
-    best_model,
     both_ways,
     completion_by,
     counted,
@@ -49,9 +46,7 @@ from evalkit.mindcraft.analysis.task_types import (
 
 __all__ = [
     "ambiguous_definitions",
-    "best_model",
     "both_ways",
-    "compare_models",
     "completion_by",
     "conclude_blocked",
     "construction_by_task",
@@ -74,7 +69,6 @@ __all__ = [
     "focus",
     "headline",
     "overview",
-    "pass_at",
     "progress",
     "published",
     "score_by",

@@ -1,8 +1,7 @@
-"""Is model A better than B? Models paired on the tasks they share."""
+"""Which runs to compare, published results beside them, and the trend over blocked agents."""
 
-import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -10,7 +9,7 @@ from evalkit.io import SourceError
 from evalkit.mindcraft.analysis.rates import NO_SCORE, counted, scored_models, tasks_of
 from evalkit.mindcraft.analysis.task_types import cooking
 from evalkit.mindcraft.tasks import type_named
-from evalkit.stats import Trend, compare_all, detectable_gap, mean_interval, pass_at_k, trend_test
+from evalkit.stats import detectable_gap, trend_by
 
 
 def select(runs: pd.DataFrame, models: Sequence[str] = (), task_type: str = "") -> pd.DataFrame:
@@ -105,62 +104,43 @@ def published(task_type: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(Published._fields))
 
 
-def compare_models(runs: pd.DataFrame, value: str = "overall_is_successful") -> pd.DataFrame:
-    """Compare every pair of models on the tasks both have runs of.
-
-    Runs of one model on one task are averaged first; an id that files define differently stands for several tasks. A
-    run without a score counts as a failure for success rates, and is left out for scores. A model of which no run
-    logged a score has nothing to compare. Stale copies are left out.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        As `runs_df` returns it.
-    value : str
-        overall_is_successful, overall_is_completed or overall_score.
-
-    Returns
-    -------
-    DataFrame
-        As `evalkit.stats.compare_all`: one row per pair, with the difference, its interval, p values with Holm's
-        correction, whether it is decided, what n can show, and a sentence.
-    """
-    known = scored_models(runs)
-    values = runs[value].astype("float64").where(known)
-    table = counted(runs.assign(task_id=tasks_of(runs), **{value: values}))
-    pairs = compare_all(table, "model_name", "task_id", value)
-    unscored = set(runs.loc[~known, "model_name"])
-    for side in ("model_a", "model_b"):
-        nothing = pairs[side].isin(unscored)
-        pairs.loc[nothing, "warning"] = NO_SCORE
-        pairs.loc[nothing, "sentence"] = "Not compared: no run of " + pairs.loc[nothing, side] + " logged a score."
-    return pairs
-
-
 def cooking_trend(runs: pd.DataFrame) -> pd.DataFrame:
     """Test for each model whether cooking success falls with the number of blocked agents; Hell's Kitchen is left out.
 
     Returns
     -------
     DataFrame
-        model_name, then estimate, low, high (odds ratio per blocked agent), p_value, n, n_clusters (tasks), method,
-        warning, sentence.
+        model_name, then estimate, low, high (odds ratio per blocked agent), p_value, p_holm (corrected for the number
+        of models), n, n_clusters (tasks), method, direction, warning, sentence.
     """
     table = counted(cooking(runs))
-    trends = {str(model): _trend(own) for model, own in table[table["n_blocked_agents"].notna()].groupby("model_name")}
-    rows = [
-        {"model_name": model, **trend._asdict(), "sentence": _trend_sentence(model, trend)}
-        for model, trend in trends.items()
-    ]
-    return pd.DataFrame(rows, columns=["model_name", *Trend._fields, "sentence"])
+    table = table.assign(_task=tasks_of(table), _known=scored_models(table))[table["n_blocked_agents"].notna()]
+    value = table["overall_is_successful"].astype("float64").where(table["_known"])
+    trends = trend_by(table.assign(_value=value), "model_name", "n_blocked_agents", "_value", "_task")
+    unscored = trends["model_name"].isin(table.loc[~table["_known"], "model_name"])
+    trends["warning"] = trends["warning"].mask(unscored, NO_SCORE)
+    sentences = [_trend_sentence(row) for row in trends.to_dict("records")]
+    return trends.assign(sentence=pd.Series(sentences, trends.index, dtype="str"))
 
 
-def _trend(runs: pd.DataFrame) -> Trend:
-    """Test the runs of one model."""
-    if runs["overall_raw_score"].isna().all():
-        return Trend(math.nan, math.nan, math.nan, math.nan, 0, 0, "", NO_SCORE)
-    counts = runs.groupby(["n_blocked_agents", "task_id"])["overall_is_successful"].agg(["sum", "size"]).reset_index()
-    return trend_test(counts["sum"], counts["size"], counts["n_blocked_agents"].astype(float), counts["task_id"])
+_TREND = {
+    "falls": "success falls with every blocked agent",
+    "falls overall": "success falls with the number of blocked agents, though not shown for each step",
+    "falls, not steadily": "success falls with the number of blocked agents overall, but not steadily",
+    "rises": "success rises with every blocked agent",
+    "rises overall": "success rises with the number of blocked agents, though not shown for each step",
+    "rises, not steadily": "success rises with the number of blocked agents overall, but not steadily",
+}
+
+
+def _trend_sentence(row: Mapping[str, Any]) -> str:
+    model, family = row["model_name"], " after Holm correction over models" if row["p_holm"] > row["p_value"] else ""
+    if pd.isna(row["p_value"]):
+        return f"{model}: no trend can be tested ({row['warning'] or 'too few runs'})."
+    result = f"p = {row['p_holm']:.2g}{family}, {row['n']} runs of {row['n_clusters']} tasks"
+    if row["direction"] in _TREND:
+        return f"{model}: {_TREND[row['direction']]} ({result})."
+    return f"{model}: no trend is shown ({result}); that is no proof that there is none."
 
 
 def conclude_blocked(runs: pd.DataFrame, trend: pd.DataFrame) -> str:
@@ -180,43 +160,3 @@ def conclude_blocked(runs: pd.DataFrame, trend: pd.DataFrame) -> str:
             )
             lines.append(f"{model}: tasks by blocked agents: {counts}. So few show {reach} with 80 % power.")
     return "\n".join(lines) or "No runs of this kind."
-
-
-def _trend_sentence(model: str, trend: Trend) -> str:
-    if trend.p_value != trend.p_value:
-        return f"{model}: no trend can be tested ({trend.warning or 'too few runs'})."
-    if trend.p_value > 0.05:
-        return (
-            f"{model}: no trend is shown (p = {trend.p_value:.2g}, n = {trend.n}); that is no proof that there is none."
-        )
-    way = "falls" if trend.estimate < 1 else "rises"
-    return f"{model}: success {way} with every blocked agent (p = {trend.p_value:.2g}, n = {trend.n})."
-
-
-def pass_at(runs: pd.DataFrame, ks: Sequence[int] = (1, 2)) -> pd.DataFrame:
-    """Estimate pass@k per model: the chance that at least one of k repetitions of a task succeeds.
-
-    Parameters
-    ----------
-    runs : DataFrame
-    ks : sequence of int
-        pass@1 is the success rate, averaged over tasks. A task with fewer than k repetitions is left out of pass@k, and
-        so are stale copies.
-
-    Returns
-    -------
-    DataFrame
-        model_name, k, n (tasks), estimate, low, high, method, warning.
-    """
-    runs = counted(runs.assign(_task=tasks_of(runs), _known=scored_models(runs)))
-    tasks = runs.groupby(["model_name", "_task"])["overall_is_successful"].agg(["size", "sum"])
-    rows = []
-    for k in ks:
-        enough = tasks[tasks["size"] >= k]
-        for model, known in runs.groupby("model_name")["_known"].any().items():
-            own = enough[enough.index.get_level_values("model_name") == model] if known else enough.iloc[:0]
-            found = mean_interval(pass_at_k(own["size"].to_numpy(), own["sum"].to_numpy(), k))
-            found = found if known else found._replace(warning=NO_SCORE)
-            rows.append({"model_name": model, "k": k, **found._asdict()})
-    table = pd.DataFrame(rows, columns=["model_name", "k", "n", "estimate", "low", "high", "method", "warning"])
-    return table.assign(low=table["low"].clip(lower=0), high=table["high"].clip(upper=1))

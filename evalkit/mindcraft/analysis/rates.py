@@ -1,7 +1,7 @@
 """Success, completion and scores of groups of runs; every rate with n and an interval.
 
-Runs that repeat a task are not independent: intervals are robust to clusters of one task. Runs flagged ``stale_copy``
-hold another run's log, and count in nothing here.
+Runs that repeat a task are not independent: tasks weigh equally, and intervals speak of new tasks like these. Runs
+flagged ``stale_copy`` hold another run's log, and count in nothing here.
 """
 
 import math
@@ -10,12 +10,13 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from evalkit.mindcraft.format import UNKNOWN, CompletionStatus
+from evalkit.mindcraft.format import CompletionStatus
 from evalkit.stats import estimate_by
 
 Missing = Literal["failure", "exclude"]
 NO_SCORE = "no run logged a score"
 NO_RUN = "no run but stale copies"
+_NOTHING = {"n": 0, "n_clusters": 0, "method": "", "target": "", "warning": ""}  # of a group without rows
 
 
 def has_score(runs: pd.DataFrame) -> pd.Series:
@@ -55,8 +56,9 @@ def success_by(
     Returns
     -------
     DataFrame
-        The columns of `by`, then n, n_clusters (tasks), estimate, low, high, method, warning, n_without_score (runs of
-        the group without a score, whether counted or left out), and success_rate, which is the estimate again under
+        The columns of `by`, then n, n_clusters (tasks), estimate (the mean of the rates of tasks), low, high, method,
+        target, warning, n_without_score (runs of the group without a score, whether counted or left out), and
+        success_rate, which is the estimate again under
         the name that users look for. A group in which no run logged a score has no rate (NaN, and the reason in
         `warning`). Stale copies are left out; `warning` says how many.
     """
@@ -72,16 +74,12 @@ def completion_by(
 
 
 def score_by(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
-    """Estimate the mean score, from 0 to 1, of the runs that have one; columns as `completion_by`.
-
-    Scores are shares, so bounds beyond 0 and 1 are cut.
-    """
-    out = _estimates(runs, by, "overall_score", "mean", "exclude")
-    return out.assign(low=out["low"].clip(lower=0), high=out["high"].clip(upper=1))
+    """Estimate the mean score, from 0 to 1, of the runs that have one; columns as `completion_by`."""
+    return _estimates(runs, by, "overall_score", "score", "exclude")
 
 
 def _estimates(
-    runs: pd.DataFrame, by: str | Sequence[str], value: str, kind: Literal["proportion", "mean"], missing: Missing
+    runs: pd.DataFrame, by: str | Sequence[str], value: str, kind: Literal["proportion", "score"], missing: Missing
 ) -> pd.DataFrame:
     if missing not in ("failure", "exclude"):
         raise ValueError(f"missing {missing!r}: failure or exclude")
@@ -92,8 +90,8 @@ def _estimates(
     table = pd.DataFrame({"group": number, "value": runs[value].astype("float64"), "task": tasks_of(runs)})
     kept = ~stale & scored if missing == "exclude" else ~stale
     out = estimate_by(table[kept], "group", "value", clusters="task", kind=kind).set_index("group")
-    out = out.reindex(range(len(groups))).fillna({"n": 0, "n_clusters": 0, "method": "", "warning": ""})
-    out = out.astype({"n": "int64", "n_clusters": "int64", "method": "str", "warning": "str"})
+    out = out.reindex(range(len(groups))).fillna(_NOTHING)
+    out = out.astype({name: "int64" if value == 0 else "str" for name, value in _NOTHING.items()})
     unscored = groups["scored"] == 0
     out.loc[unscored, ["estimate", "low", "high"]] = math.nan
     reasons = zip(out["warning"], unscored, groups["n_without_score"] == 0, groups["stale"], strict=True)
@@ -180,21 +178,3 @@ def headline(runs: pd.DataFrame, what: str) -> dict[str, Any]:
     row = table.iloc[0].to_dict()
     unknown = row["estimate"] != row["estimate"]
     return {**row, "label": f"{what}: {row['warning']}" if unknown else what}
-
-
-def best_model(runs: pd.DataFrame) -> dict[str, Any]:
-    """Give the highest success rate of all models for a headline; models without a score or name are never the best.
-
-    Returns
-    -------
-    dict
-        As a row of `success_by`, and `label`: ``best: NAME``, or all names where several models have the same rate.
-        Without a model that has both, only `label`, which says so.
-    """
-    table = success_by(runs)
-    rated = table[table["estimate"].notna() & (table["model_name"] != UNKNOWN) & table["model_name"].notna()]
-    if rated.empty:
-        reason = NO_SCORE if table["estimate"].isna().all() else "no run names its model"
-        return {"label": f"no best model: {reason}"}
-    best = rated[rated["estimate"] == rated["estimate"].max()]
-    return {**best.iloc[0].to_dict(), "label": "best: " + " and ".join(best["model_name"])}

@@ -1,0 +1,32 @@
+"""Which model is better, on runs of any kind: ranks, pairs, a baseline, reliability, plans and cost."""
+
+from importlib import import_module
+from typing import Any
+
+_WHERE = {
+    "Leaderboard": "ranks",
+    "leaderboard": "ranks",
+    "headline": "ranks",
+    "rank_table": "ranks",
+    "pairs": "paired",
+    "notable": "paired",
+    "in_words": "paired",
+    "against": "paired",
+    "reliability": "paired",
+    "plan": "paired",
+    "cost": "paired",
+    "figures": "figures",
+}
+
+__all__ = list(_WHERE)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'evalkit.compare' has no attribute {name!r}")
+    module = import_module(f"evalkit.compare.{_WHERE[name]}")
+    return module if name == _WHERE[name] == "figures" else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

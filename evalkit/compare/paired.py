@@ -1,0 +1,146 @@
+"""Pairs of models and a baseline; how reliable models are, what they cost, and what more runs would show."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from evalkit.io import SourceError
+from evalkit.kinds import Outcomes, outcomes
+from evalkit.kinds.runs import NO_OUTCOME
+from evalkit.stats import compare_all, compare_to_baseline, cost_front
+from evalkit.stats import plan as plan_pairs
+from evalkit.stats import reliability as reliability_of
+from evalkit.stats.intervals import Target
+
+MOST_PAIRS = 45  # that a page shows: those of 10 models
+COSTS = ("cost", "tokens", "duration")
+
+
+def pairs(
+    runs: pd.DataFrame, value: str = "", *, target: Target = "new tasks", margin: float | None = None
+) -> pd.DataFrame:
+    """Compare every pair of models on the tasks both ran.
+
+    Parameters
+    ----------
+    runs, value
+        As for `leaderboard`.
+    target : {"new tasks", "these tasks"}
+        Whether it speaks of new tasks like these, or of these very tasks run again.
+    margin : float, optional
+        Pairs whose difference is shown to lie within ± margin are called equivalent.
+
+    Returns
+    -------
+    DataFrame
+        As `evalkit.stats.compare_all`.
+    """
+    return pairs_of(outcomes(runs, value), target, margin)
+
+
+def pairs_of(found: Outcomes, target: Target = "new tasks", margin: float | None = None) -> pd.DataFrame:
+    """Do what `pairs` does; a model without any outcome is not compared, and the pair says why."""
+    is_share = found.kind != "mean"
+    table = compare_all(found.table, "model_name", "task", "value", percent=is_share, target=target, margin=margin)
+    has_value = found.table.groupby("model_name")["value"].count() > 0
+    for side in ("model_a", "model_b"):
+        nothing = ~table[side].map(has_value).astype(bool)
+        table.loc[nothing, "warning"] = NO_OUTCOME
+        table.loc[nothing, "sentence"] = "Not compared: no run of " + table.loc[nothing, side] + " has an outcome."
+    return table
+
+
+def notable(pairs: pd.DataFrame, most: int = MOST_PAIRS) -> pd.DataFrame:
+    """Take what a page shows of pairs: all of up to 10 models, else those with the least p values.
+
+    Returns
+    -------
+    DataFrame
+        model_a, model_b, n_tasks, estimate (a minus b), low, high, p_adjusted, decided, equivalent (where a margin was
+        given), minimal_detectable.
+    """
+    kept = pairs.nsmallest(most, "p_adjusted") if len(pairs) > most else pairs
+    columns = ["model_a", "model_b", "n_tasks", "estimate", "low", "high", "p_adjusted", "decided"]
+    columns += ["equivalent"] if kept["p_equivalent"].notna().any() else []
+    return kept[[*columns, "minimal_detectable"]]
+
+
+def in_words(pairs: pd.DataFrame) -> str:
+    """Put pairs into sentences, one a line; of more than 10 models, the decided ones with the least p values."""
+    if len(pairs) <= MOST_PAIRS:
+        return "\n".join(pairs["sentence"]) or "There is one model."
+    decided = pairs[pairs["decided"]].nsmallest(MOST_PAIRS, "p_adjusted")
+    head = f"{int(pairs['decided'].sum())} of {len(pairs):,} pairs are decided"
+    return "\n".join([f"{head}.", *decided["sentence"]])
+
+
+def against(
+    runs: pd.DataFrame, baseline: str, value: str = "", *, margin: float = 0.05, target: Target = "new tasks"
+) -> pd.DataFrame:
+    """Compare every model with a baseline: better, not worse by more than the margin, a regression, or not decided.
+
+    Returns
+    -------
+    DataFrame
+        As `evalkit.stats.compare_to_baseline`.
+
+    Raises
+    ------
+    SourceError
+        Where the baseline has no runs.
+    """
+    found = outcomes(runs, value)
+    there = sorted(found.table["model_name"].unique())
+    if baseline not in there:
+        raise SourceError(f"no runs of the baseline {baseline!r}; there are runs of {', '.join(map(repr, there))}")
+    return compare_to_baseline(found.table, "model_name", "task", "value", baseline, margin=margin, target=target)
+
+
+def reliability(runs: pd.DataFrame, ks: Sequence[int] | None = None) -> pd.DataFrame:
+    """Estimate pass@k, pass^k and agreement per model, on tasks with at least max(ks) runs.
+
+    Returns
+    -------
+    DataFrame
+        As `evalkit.stats.reliability`, by model_name. No rows where runs have no success or failure.
+    """
+    found = outcomes(runs, "is_successful")
+    return reliability_of(found.table, "model_name", "task", "value", ks=ks, order="repetition")
+
+
+def plan(runs: pd.DataFrame, difference: float | None = None, value: str = "") -> pd.DataFrame:
+    """Plan tasks and repetitions that show a true difference of a typical pair with 80 % power.
+
+    Parameters
+    ----------
+    runs, value
+        As for `leaderboard`.
+    difference : float, optional
+        By default 0.1 for shares; for other values a quarter of the standard deviation of task means.
+
+    Returns
+    -------
+    DataFrame
+        As `evalkit.stats.plan`.
+    """
+    found = outcomes(runs, value)
+    if difference is None:
+        means = found.table.groupby(["model_name", "task"])["value"].mean()
+        difference = 0.1 if found.kind != "mean" else float(means.std() / 4 or 1.0)
+    return plan_pairs(found.table, "model_name", "task", "value", difference, each_pair=False)
+
+
+def cost(runs: pd.DataFrame, value: str = "") -> tuple[pd.DataFrame, str]:
+    """Put what models reached beside what it cost: US dollars, else tokens, else seconds, whichever runs carry.
+
+    Returns
+    -------
+    DataFrame
+        As `evalkit.stats.cost_front`; no rows where runs carry none of these.
+    str
+        Which it is: cost, tokens or duration; empty where runs carry none.
+    """
+    table = outcomes(runs, value).table
+    name = next((name for name in COSTS if table.loc[table["value"].notna(), name].notna().any()), "")
+    used = table if name else table.iloc[:0].assign(**{COSTS[0]: pd.Series(dtype="float64")})
+    return cost_front(used, "model_name", "task", "value", name or COSTS[0]), name

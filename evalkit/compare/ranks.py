@@ -1,0 +1,175 @@
+"""Models in order, as far as the data tell one: rates like with like, ranks with their range, and a headline."""
+
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from evalkit.compare.paired import pairs_of
+from evalkit.kinds import Outcomes, outcomes
+from evalkit.kinds.runs import NO_OUTCOME, UNKNOWN
+from evalkit.stats import Estimate, estimate_by, like_with_like, pair_structure, rank_models
+
+MOST_NAMED = 4  # models that a headline names
+RAW = "raw"
+_ADJUSTED = ["adjusted", "adjusted_low", "adjusted_high"]
+_COLUMNS = (
+    "model_name", "n", "n_tasks", "coverage", "estimate", "low", "high", "adjusted", "adjusted_low", "adjusted_high",
+    "rank_low", "rank_high", "p_best", "ties_with_first", "corrected", "corrected_low", "corrected_high", "method",
+    "target", "warning",
+)  # fmt: skip
+
+
+class Leaderboard(NamedTuple):
+    """Models in order, as far as the data tell one.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row per model, the one with the highest adjusted estimate first: model_name, n (runs), n_tasks, coverage (of
+        the tasks that any model ran), estimate with low and high (over its own tasks), adjusted with low and high (for
+        the tasks that models ran, see `basis`), rank_low to rank_high (ranks that the data leave open), p_best,
+        ties_with_first, corrected with low and high (the estimate after picking among all models), method, target,
+        warning. Equal models stand in the order of their names, which means nothing.
+    pairs : DataFrame
+        Every pair, as `evalkit.stats.compare_all` gives it.
+    basis : str
+        What `adjusted` is: raw (all models ran the same tasks), adjusted for tasks, standardised, or none.
+    notes : list of str
+        What a reader must know: how the models' tasks differ, cycles, disjoint sets, and runs left out.
+    outcomes : Outcomes
+    """
+
+    table: pd.DataFrame
+    pairs: pd.DataFrame
+    basis: str
+    notes: list[str]
+    outcomes: Outcomes
+
+
+def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = None) -> Leaderboard:
+    """Rank models, like with like.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        The first table of a kind of logs, such as `logs.runs`.
+    value : {"", "is_successful", "score"}
+        As for `evalkit.kinds.outcomes`.
+    margin : float, optional
+        Pairs whose difference is shown to lie within ± margin are called equivalent.
+
+    Returns
+    -------
+    Leaderboard
+    """
+    found = outcomes(runs, value)
+    has_value = found.table.groupby("model_name")["value"].transform("count") > 0
+    rows = found.table[has_value]
+    compared = pairs_of(found._replace(table=rows), margin=margin)
+    table, basis, reason = _rated(rows, compared, found.kind)
+    unrated = found.table[~has_value].groupby("model_name").size().rename("n").reset_index()
+    table = pd.concat([table, unrated.assign(n_tasks=0, warning=NO_OUTCOME)], ignore_index=True)[list(_COLUMNS)]
+    table = table.astype({"rank_low": "Int64", "rank_high": "Int64", "ties_with_first": "boolean"})
+    notes = [reason, pair_structure(compared).warning]
+    if found.left_out:
+        are = "run is" if found.left_out == 1 else "runs are"
+        notes.append(f"{found.left_out} {are} flagged as a copy of another's log, and in no rate.")
+    return Leaderboard(table, compared, basis, [note for note in notes if note], found)
+
+
+def _rated(rows: pd.DataFrame, compared: pd.DataFrame, kind: Any) -> tuple[pd.DataFrame, str, str]:
+    """Rank the models that have values; say on which basis, and why."""
+    stratum = "task_type" if rows["task_type"].notna().all() and rows["task_type"].nunique() > 1 else None
+    like = like_with_like(rows, "model_name", "task", "value", stratum, kind=kind)
+    raw = like.table[["model", "n", "n_tasks", "coverage", "estimate", "low", "high"]]
+    adjusted = like.table[["headline", "headline_low", "headline_high"]].set_axis(_ADJUSTED, axis=1)
+    ranks = rank_models(rows, "model_name", "task", "value", pairs=compared)
+    ranks = ranks.drop(columns=["n_tasks", "estimate", "low", "high", "method"])
+    methods = estimate_by(rows, "model_name", "value", "task", kind)[["model_name", "method"]]
+    table = pd.concat([raw, adjusted], axis=1).merge(ranks, on="model").rename(columns={"model": "model_name"})
+    table = table.merge(methods, on="model_name")
+    by = "estimate" if like.headline == "none" else "adjusted"
+    table = table.sort_values([by, "model_name"], ascending=[False, True], ignore_index=True)
+    return table, like.headline, like.reason * (len(table) > 1)
+
+
+def rank_table(board: Leaderboard) -> pd.DataFrame:
+    """Give the leaderboard as a page shows it: ranks as ranges, and adjusted estimates only where they differ."""
+    table = board.table
+    places = zip(table["rank_low"], table["rank_high"], strict=True)
+    ranks = ["" if pd.isna(low) else f"{low} – {high}" if high > low else str(low) for low, high in places]
+    shown = table[["model_name", "n", "n_tasks", "coverage"]]
+    shown = shown.assign(rank=ranks, probability_of_being_best=table["p_best"])
+    estimates = ["estimate", "adjusted"] if board.basis not in (RAW, "none") else ["estimate"]
+    for name in [*estimates, "corrected"]:
+        title = name if name == "estimate" else f"{name}_estimate"
+        for end in ("", "_low", "_high"):
+            source = end.lstrip("_") if name == "estimate" and end else f"{name}{end}"
+            shown[title if not end else title.replace("estimate", end.lstrip("_"))] = table[source]
+    return shown.assign(warning=table["warning"])
+
+
+def headline(board: Leaderboard) -> dict[str, Any]:
+    """Say which model is best, or that the data leave it open.
+
+    No model is named that the data leave in a tie, none without a name, and none where models share no tasks. The
+    estimate of a model that is shown to be best is corrected for having been picked.
+
+    Returns
+    -------
+    dict
+        `label`, and where one model is shown to be best, or there is one only, the fields of an estimate.
+    """
+    table, name = board.table, board.outcomes.name
+    rated = table[table["estimate"].notna() & (table["model_name"] != UNKNOWN)]
+    if rated.empty and (nameless := table[table["estimate"].notna()]).empty:
+        return {"label": f"no best model: {NO_OUTCOME}"}
+    if rated.empty:
+        fields = _fields(nameless.iloc[0], "estimate", "low", "high")
+        return {"label": f"{name}; no run with one names its model", **fields}
+    if len(rated) == 1:
+        row = rated.iloc[0]
+        return {"label": f"{name} of {row['model_name']}", **_fields(row, "estimate", "low", "high")}
+    among = board.pairs[
+        board.pairs["model_a"].isin(rated["model_name"]) & board.pairs["model_b"].isin(rated["model_name"])
+    ]
+    if (among["n_tasks"] == 0).all():
+        return {"label": f"no best model: {_named(rated['model_name'])} share no tasks{_standardised(board, rated)}"}
+    if cycle := pair_structure(among).cycles:
+        return {"label": f"no best model: {' > '.join([*cycle[0], cycle[0][0]])}, each better than the next"}
+    beaten = set(_losers(among))
+    first = rated[~rated["model_name"].isin(beaten)]
+    if len(first) > 1:
+        tied = _named(first["model_name"]) if len(first) <= MOST_NAMED else f"{len(first)} of {len(rated)} models"
+        return {"label": f"no model is shown to be best: {tied} tie for first"}
+    row, basis = first.iloc[0], "" if board.basis == RAW else f", {board.basis}"
+    which = "corrected" if board.basis == RAW else "adjusted"
+    return {
+        "label": f"best: {row['model_name']} ({name}{basis})",
+        **_fields(row, which, f"{which}_low", f"{which}_high"),
+    }
+
+
+def _losers(pairs: pd.DataFrame) -> pd.Series:
+    """Name the models that another one is decided to be better than."""
+    decided = pairs[pairs["decided"]]
+    return decided["model_b"].where(decided["estimate"] > 0, decided["model_a"])
+
+
+def _standardised(board: Leaderboard, rated: pd.DataFrame) -> str:
+    """Put beside each other what models would reach on one mix of task types, where that can be told."""
+    if board.basis in ("none", RAW) or len(rated) > MOST_NAMED:
+        return ""
+    scale, unit = (1, f" {board.outcomes.unit}") if board.outcomes.kind == "mean" else (100, " %")
+    parts = [f"{row.model_name} {row.adjusted * scale:.0f}{unit}" for row in rated.itertuples()]
+    return f"; {board.basis}: {', '.join(parts)}"
+
+
+def _named(models: pd.Series) -> str:
+    *most, last = sorted(models)
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _fields(row: pd.Series, estimate: str, low: str, high: str) -> dict[str, Any]:
+    values = dict(zip(Estimate._fields[:3], row[[estimate, low, high]], strict=True))
+    return values | {"n": row["n"], "n_clusters": row["n_tasks"], "method": row["method"], "target": row["target"]}

@@ -1,0 +1,88 @@
+"""What ``evalkit compare`` prints, and whether a build fails on it."""
+
+from typing import Any
+
+import pandas as pd
+
+from evalkit.compare.paired import against, notable
+from evalkit.compare.ranks import Leaderboard, headline, leaderboard
+from evalkit.io import plain
+from evalkit.kinds.terminal import fit_table, interval, names_of, number
+
+ESTIMATE = "95 % interval"
+
+
+def describe_comparison(runs: pd.DataFrame, value: str = "", margin: float | None = None) -> str:
+    """Write models with their rates and ranks, the headline, and the pairs that say most."""
+    board = leaderboard(runs, value, margin=margin)
+    first = headline(board)
+    lines = [_ranks(board), "", f"{first['label'][0].upper()}{first['label'][1:]}.", *map(plain, board.notes)]
+    lines += ["", *map(plain, notable_sentences(board.pairs))] if len(board.pairs) else []
+    return "\n".join(lines)
+
+
+def notable_sentences(pairs: pd.DataFrame) -> list[str]:
+    """Give the sentences of the pairs that a page shows."""
+    return [sentence for sentence in pairs.loc[notable(pairs).index, "sentence"] if sentence]
+
+
+def describe_baseline(
+    runs: pd.DataFrame, baseline: str, value: str = "", *, margin: float = 0.05, strict: bool = False
+) -> tuple[str, bool]:
+    """Write each model's verdict against a baseline, and tell whether a build may pass.
+
+    Returns
+    -------
+    str
+    bool
+        False where a model is a regression; with `strict` also where one is not shown to be no worse.
+    """
+    table = against(runs, baseline, value, margin=margin)
+    kind = "proportion" if table[["mean", "mean_baseline"]].stack().between(0, 1).all() else "mean"
+    names = names_of(table["model"])
+    rows = [_against(row, names, kind) for row in table.to_dict("records")]
+    if not rows:
+        return f"{plain(baseline)} is the only model: there is nothing to compare with it.", not strict
+    share = f"{margin * 100:g} points" if kind == "proportion" else f"{margin:g}"
+    head = f"Against {plain(baseline)}, on the tasks both ran; a loss of less than {share} is no regression:"
+    bad = {"regression", "not decided"} if strict else {"regression"}
+    return f"{head}\n\n{fit_table(rows, width=None)}", not table["verdict"].isin(bad).any()
+
+
+def _ranks(board: Leaderboard) -> str:
+    table, kind = board.table, "mean" if board.outcomes.kind == "mean" else "proportion"
+    names = names_of(table["model_name"])
+    adjusted = board.basis not in ("raw", "none")
+    rows = []
+    for row in table.to_dict("records"):
+        cells = {
+            "model": names[row["model_name"]],
+            "rank": _rank(row),
+            "runs": str(row["n"]),
+            "tasks": str(row["n_tasks"]),
+        }
+        cells |= {board.outcomes.name: number(row["estimate"], kind), ESTIMATE: interval(row, kind)}
+        cells |= {board.basis: number(row["adjusted"], kind)} if adjusted else {}
+        rows.append(cells)
+    return fit_table(rows, width=None)
+
+
+def _rank(row: dict[str, Any]) -> str:
+    low, high = row["rank_low"], row["rank_high"]
+    return "–" if pd.isna(low) else str(low) if low == high else f"{low} – {high}"
+
+
+def _against(row: dict[str, Any], names: dict[Any, str], kind: str) -> dict[str, str]:
+    p_value = row["p_adjusted"]
+    return {
+        "model": names[row["model"]],
+        "tasks": str(row["n_tasks"]),
+        "model's": number(row["mean"], kind),
+        "baseline's": number(row["mean_baseline"], kind),
+        "difference, points" if kind == "proportion" else "difference": number(row["estimate"], kind).removesuffix(
+            " %"
+        ),
+        ESTIMATE: interval(row, kind),
+        "p, corrected": "–" if pd.isna(p_value) else f"{p_value:.2g}",
+        "verdict": row["verdict"],
+    }

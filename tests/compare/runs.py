@@ -1,0 +1,27 @@
+"""Frames of runs for comparisons, made from what each model reached on each task."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from evalkit.io.frames import frame_of
+from evalkit.kinds.runs import RUN_COLUMNS
+
+
+def runs_of(reached: Iterable[tuple], kind: str = "mindcraft", **more: Mapping[str, Any]) -> pd.DataFrame:
+    """Make runs of (model, task, what it reached[, type of task]); a task that comes again is a repetition.
+
+    What a run reached is True or False, a score, or None.
+    """
+    seen: dict[tuple, int] = {}
+    columns: dict[str, list] = {column.name: [] for column in RUN_COLUMNS}
+    for number, (model, task, value, *rest) in enumerate(reached):
+        repetition = seen[model, task] = seen.get((model, task), -1) + 1
+        is_success = value if isinstance(value, bool) else None
+        row = {"run_id": str(number), "kind": kind, "source": f"{number}.json", "model_name": model, "task_id": task,
+               "task_type": rest[0] if rest else None, "repetition": repetition, "is_successful": is_success,
+               "score": None if value is None else float(value), "flags": []}  # fmt: skip
+        for name, values in columns.items():
+            values.append(row.get(name))
+    return frame_of(columns, RUN_COLUMNS).assign(**more)

@@ -1,0 +1,97 @@
+"""Pairs, a baseline, reliability, plans and cost, on runs of any kind."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evalkit import compare
+from evalkit.io import SourceError
+from tests.compare.runs import runs_of
+
+
+def played(rates, tasks=40, repetitions=1, seed=0):
+    rng = np.random.default_rng(seed)
+    return [
+        (m, f"t{t}", bool(rng.random() < p)) for m, p in rates.items() for t in range(tasks) for _ in range(repetitions)
+    ]
+
+
+def test_five_tasks_may_decide_about_themselves_and_not_about_new_ones():
+    runs = runs_of(played({"a": 1, "b": 0}, tasks=5, repetitions=20))
+    (new,), (same,) = (compare.pairs(runs, target=t).to_dict("records") for t in ("new tasks", "these tasks"))
+    assert (new["decided"], same["decided"]) == (False, True)
+    assert "can't decide it for new tasks" in new["sentence"]
+
+
+def test_a_model_without_any_outcome_is_not_compared():
+    (pair,) = compare.pairs(runs_of([("a", "t", True), ("b", "t", None)])).to_dict("records")
+    assert (pair["warning"], pair["sentence"]) == ("no run has an outcome", "Not compared: no run of b has an outcome.")
+
+
+@pytest.mark.parametrize(
+    ("rate", "verdict"), [(0.95, "better"), (0.6, "not worse"), (0.1, "regression"), (0.5, "not decided")]
+)
+def test_a_model_against_a_baseline(rate, verdict):
+    base = [("old", f"t{i}", i % 10 < 6) for i in range(200)]
+    new = {"not worse": [("new", f"t{i}", i % 10 < 6) for i in range(200)]}
+    runs = runs_of(base + new.get(verdict, played({"new": rate}, tasks=200 if verdict != "not decided" else 9)))
+    assert compare.against(runs, "old", margin=0.05)["verdict"].tolist() == [verdict]
+
+
+def test_a_baseline_without_runs_is_an_error_that_names_the_models():
+    with pytest.raises(SourceError, match=r"baseline 'c'.*'a'"):
+        compare.against(runs_of([("a", "t", True)]), "c")
+
+
+def test_retrying_until_success_is_flagged():
+    rng, rows = np.random.default_rng(1), []
+    for task in range(60):
+        rate = rng.beta(1, 1)
+        for _ in range(4):
+            rows.append(("m", f"t{task}", bool(rng.random() < rate)))
+            if rows[-1][-1]:
+                break
+    table = compare.reliability(runs_of(rows), ks=[1, 2]).set_index("measure")
+    assert table.loc["pass@2", "estimate"] >= table.loc["pass@1", "estimate"]
+    assert table["warning"].str.contains("depends on their outcome").all()
+
+
+def test_the_plan_is_in_tasks_and_repetitions_whether_a_pair_is_decided_or_not():
+    decided = runs_of(played({"a": 0.9, "b": 0.2}, repetitions=3))
+    table = compare.plan(decided)
+    assert table["difference"].unique().tolist() == [0.1]
+    new = table[table["target"] == "new tasks"]
+    assert new["repeats"].tolist() == [1, 2, 3, 5, 10]
+    assert new["tasks"].is_monotonic_decreasing
+    assert (new["low"] <= new["tasks"]).all()
+    assert (new["tasks"] <= new["high"]).all()
+
+
+@pytest.mark.parametrize(("columns", "unit"), [({"cost": 1.0}, "cost"), ({"duration": 5.0}, "duration"), ({}, "")])
+def test_cost_is_what_the_runs_carry(columns, unit):
+    runs = runs_of(played({"a": 0.9, "b": 0.2}), **columns)
+    if unit:
+        runs[unit] = runs[unit].where(runs["model_name"] == "a", 9.0)
+    table, found = compare.cost(runs)
+    assert found == unit
+    assert table["model"].tolist() == (["a", "b"] if unit else [])
+    assert table.loc[table["on_front"], "model"].tolist() == (["a"] if unit else [])
+
+
+def test_of_many_pairs_a_page_shows_those_that_say_most():
+    runs = runs_of(played({f"m{i:02d}": 0.05 + 0.06 * i for i in range(15)}, tasks=30))
+    pairs = compare.pairs(runs)
+    assert (len(pairs), len(compare.notable(pairs))) == (105, 45)
+    assert compare.notable(pairs)["p_adjusted"].is_monotonic_increasing
+    assert compare.in_words(pairs).startswith(f"{int(pairs['decided'].sum())} of 105 pairs are decided.")
+    assert len(compare.figures.differences(pairs).get_yticklabels()) == 15
+
+
+def test_pictures_put_adjusted_rates_beside_raw_ones_only_where_they_differ():
+    same = compare.leaderboard(runs_of(played({"a": 0.9, "b": 0.2})))
+    rows = played({"a": 0.9, "b": 0.2})
+    apart = compare.leaderboard(runs_of([row for row in rows if row[0] == "a" or row[1] < "t3"]))
+    assert compare.figures.ranking(same).figure.legends == []
+    assert "adjusted for tasks" in compare.figures.describe_ranking(apart)
+    assert isinstance(compare.rank_table(apart), pd.DataFrame)
+    assert "adjusted_estimate" in compare.rank_table(apart)

@@ -1,0 +1,120 @@
+"""What a leaderboard and its headline say, and what they must not say."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evalkit import compare
+from evalkit.io import SourceError
+from evalkit.kinds import outcomes
+from tests.compare.runs import runs_of
+
+EASY, HARD = "easy", "hard"
+
+
+def played(rates, tasks=40, repetitions=1, seed=0):
+    rng = np.random.default_rng(seed)
+    return [
+        (m, f"t{t}", bool(rng.random() < p)) for m, p in rates.items() for t in range(tasks) for _ in range(repetitions)
+    ]
+
+
+def mixes():
+    """Beta is better on each type of task, and alpha ran more of the easy one; no task is shared."""
+    parts = {("alpha", EASY): (80, 64), ("alpha", HARD): (20, 5), ("beta", EASY): (20, 18), ("beta", HARD): (80, 34)}
+    return [(m, f"{m} {k} {i}", i < wins, k) for (m, k), (n, wins) in parts.items() for i in range(n)]
+
+
+def only_easy():
+    """Gamma ran the easy tasks only, and ties on them with the other, which fails on the hard ones."""
+    rows = [("delta", f"e{i}", i < 22, EASY) for i in range(24)] + [("delta", f"h{i}", i < 4, HARD) for i in range(24)]
+    return rows + [("gamma", f"e{i}", i < 22, EASY) for i in range(24)]
+
+
+GAMES = (("rock", "scissors"), ("scissors", "paper"), ("paper", "rock"))
+CYCLE = [(name, f"{game}{i}", name == game[0]) for game in GAMES for i in range(10) for name in game]
+APART = [("a", f"a{i}", True) for i in range(20)] + [("b", f"b{i}", i < 3) for i in range(20)]
+CLEAR = played({"first": 0.95, "second": 0.3, "third": 0.25})
+
+
+@pytest.mark.parametrize(
+    ("reached", "label"),
+    [
+        (mixes(), "no best model: alpha and beta share no tasks; standardised: beta 66 %, alpha 52 %"),
+        (only_easy(), "no model is shown to be best: delta and gamma tie for first"),
+        (CYCLE, "no best model: paper > rock > scissors > paper, each better than the next"),
+        (APART, "no best model: a and b share no tasks"),
+        (played({f"model-{i:03d}": 0.5 for i in range(100)}, tasks=12),
+         "no model is shown to be best: 100 of 100 models tie for first"),
+        (CLEAR, "best: first (success rate)"),
+        ([("a", "t", True), ("b", "t", None)], "success rate of a"),
+        ([("a", "t", None)], "no best model: no run has an outcome"),
+        ([(None, "t", True)], "success rate; no run with one names its model"),
+    ],
+)  # fmt: skip
+def test_the_headline_names_a_best_model_only_where_the_data_show_one(reached, label):
+    assert compare.headline(compare.leaderboard(runs_of(reached)))["label"] == label
+
+
+def test_the_estimate_of_a_best_model_is_corrected_for_having_been_picked():
+    board = compare.leaderboard(runs_of(CLEAR))
+    found, raw = compare.headline(board), board.table.iloc[0]
+    assert found["estimate"] < raw["estimate"]
+    assert found["high"] - found["low"] > raw["high"] - raw["low"]
+    assert (found["n"], found["n_clusters"]) == (40, 40)
+
+
+def test_a_tie_claims_no_rate():
+    assert "estimate" not in compare.headline(compare.leaderboard(runs_of(only_easy())))
+
+
+def test_adjusted_rates_stand_beside_raw_ones_where_models_ran_different_tasks():
+    board = compare.leaderboard(runs_of(only_easy()))
+    table = board.table.set_index("model_name")
+    assert board.basis == "adjusted for tasks"
+    assert table.loc["gamma", "estimate"] > 1.5 * table.loc["delta", "estimate"]
+    assert table.loc["gamma", "adjusted"] == pytest.approx(table.loc["delta", "adjusted"], abs=0.02)
+    assert table["coverage"].to_dict() == {"delta": 1.0, "gamma": 0.5}
+    assert "different tasks" in board.notes[0]
+
+
+def test_models_that_tie_share_their_ranks():
+    table = compare.leaderboard(runs_of(CLEAR)).table.set_index("model_name")
+    assert table[["rank_low", "rank_high"]].to_numpy().tolist() == [[1, 1], [2, 3], [2, 3]]
+    assert table["ties_with_first"].tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("reached", "value", "expected"),
+    [
+        ([("a", "t", True), ("a", "u", None)], "", [1.0, 0.0]),
+        ([("a", "t", None), ("a", "u", None)], "is_successful", [None, None]),
+        ([("a", "t", 0.25), ("a", "u", None)], "", [0.25, None]),
+        ([("a", "t", True), ("a", "u", None)], "score", [1.0, None]),
+    ],
+)
+def test_a_run_without_an_outcome_fails_only_beside_runs_with_one(reached, value, expected):
+    found = outcomes(runs_of(reached), value).table["value"]
+    assert [None if math.isnan(number) else number for number in found] == expected
+
+
+def test_runs_whose_flag_says_so_count_in_no_rate():
+    runs = runs_of([("a", "t", True), ("a", "u", False)])
+    runs["flags"] = pd.Series([["stale_copy"], ["other"]], index=runs.index)
+    found = outcomes(runs)
+    assert (len(found.table), found.left_out) == (1, 1)
+    assert compare.leaderboard(runs).notes[-1].startswith("1 run is flagged")
+
+
+def test_runs_without_a_task_are_tasks_of_their_own():
+    assert outcomes(runs_of([("a", None, True), ("a", None, False)])).table["task"].nunique() == 2
+
+
+def test_only_runs_of_one_kind_are_compared():
+    both = pd.concat([runs_of([("a", "t", True)]), runs_of([("a", "t", True)], kind="crafter")])
+    with pytest.raises(SourceError, match="several kinds"):
+        compare.leaderboard(both)
+    with pytest.raises(SourceError, match="no runs"):
+        compare.leaderboard(both.iloc[:0])

@@ -1,0 +1,48 @@
+"""``evalkit compare``: what it prints, and the exit codes that a build can rely on."""
+
+import pytest
+from click.testing import CliRunner
+
+from evalkit.cli import main
+from tests.mindcraft.builders import write_all
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Three models on 30 tasks: old and same succeed on 20 of them, worse on 5."""
+    files = {
+        f"runs/x/{model}/t{n}/Andy_0_0.json": float(n < wins)
+        for model, wins in {"old": 20, "same": 20, "worse": 5}.items()
+        for n in range(30)
+    }
+    return write_all(tmp_path_factory.mktemp("compare"), files) / "runs"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ([], 0, ["No model is shown to be best: old and same tie for first.", "1 – 2", "66.7 %", "old is better than"]),
+        (["--baseline", "old"], 1, ["regression", "not decided", "-50.0"]),
+        (["--baseline", "worse"], 0, ["better", "a loss of less than 5 points is no regression"]),
+        (["--baseline", "old", "--margin", "0.9"], 0, ["a loss of less than 90 points"]),
+        (["--baseline", "nobody"], 2, ["no runs of the baseline 'nobody'"]),
+        (["--strict"], 2, ["--strict does nothing without --baseline"]),
+        (["--option", "scale", "percent"], 0, ["tie for first"]),
+        (["--option", "colour", "red"], 2, ["no option 'colour'; there is tasks"]),
+        (["--option", "original_mtimes", "maybe"], 2, ["option original_mtimes: 'maybe' is no bool"]),
+        (["--value", "score"], 0, ["mean score"]),
+        (["--kind", "crafter"], 2, ["no Crafter session trace could be read"]),
+    ],
+)  # fmt: skip
+def test_compare_says_which_model_is_better_or_worse(folder, arguments, code, said):
+    result = CliRunner().invoke(main, ["compare", str(folder), *arguments])
+    assert result.exit_code == code, result.output
+    for words in said:
+        assert words in result.output
+
+
+def test_a_folder_of_several_kinds_needs_its_kind_named(folder, tmp_path):
+    write_all(tmp_path, {"a/t/Andy_0_0.json": 1.0, "trace.json": {"event_history": [], "session_metadata": []}})
+    result = CliRunner().invoke(main, ["compare", str(tmp_path)])
+    assert (result.exit_code, "several kinds (crafter, mindcraft)" in result.output) == (2, True)
+    assert CliRunner().invoke(main, ["compare", str(tmp_path), "--kind", "mindcraft"]).exit_code == 0

@@ -1,0 +1,409 @@
+"""Collecting, on a toy kind: a dataset gives what its folder gives, and leaves alone what is not its own."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from evalkit.io import Column, SourceError
+from evalkit.io import records as records_module
+from evalkit.io.records import MANIFEST, read_manifest
+from evalkit.io.write import LOCK, exclusive
+from evalkit.kinds import Option, collect, collection, load, logs, update
+from tests.kinds.toy import TOY, write
+
+OTHER = replace(TOY, name="other")
+SCALED = replace(TOY, options=(Option("scale", float, 1.0, "Factor."),))
+
+
+@pytest.fixture
+def games(tmp_path):
+    """Write ten games in two folders, with a broken file and one that is no game."""
+    folder = tmp_path / "games"
+    for number in range(10):
+        write(folder / f"{'ab'[number % 2]}/{number}.json", task=str(number))
+    write(folder / "a/broken.json").write_text("{")
+    (folder / "notes.txt").write_text("hello")
+    for path in (folder / "a/broken.json", folder / "notes.txt"):
+        os.utime(path, (1, 1))
+    return folder
+
+
+@pytest.fixture
+def made(tmp_path):
+    return tmp_path / "made"
+
+
+def assert_same(folder, made, kind=TOY, **reading):
+    """Compare the frames of the folder with those of the dataset."""
+    for expected, got in zip(load(kind, folder, {}, **reading), load(kind, made, {}, **reading), strict=True):
+        pd.testing.assert_frame_equal(expected, got)
+
+
+def parts_of(made: Path) -> set[str]:
+    return {path.relative_to(made).as_posix() for path in made.rglob("*.parquet")}
+
+
+def listed_parts(made: Path) -> set[str]:
+    manifest = read_manifest(made)
+    parts = [*manifest.parts, *([manifest.folders] if manifest.folders else [])]
+    return {part.path(str(made), name).removeprefix(f"{made}/") for part in parts for name in part.tables}
+
+
+@pytest.mark.parametrize("reading", [{}, {"pattern": "*[1-3].json"}, {"recursive": False}, {"pattern": "*.JSON"}])
+def test_a_dataset_gives_what_its_folder_gives(games, made, reading):
+    write(games / "top.json", task="top")
+    done = collect(TOY, games, made)
+    assert done.summary() == "13 files: 13 new, 0 changed, 0 vanished, 0 as before"
+    if reading.get("pattern") == "*.JSON":
+        with pytest.raises(SourceError, match=r"made: no file matches \*\.JSON"):
+            load(TOY, made, {}, **reading)
+    else:
+        assert_same(games, made, **reading)
+
+
+def test_nothing_is_read_or_written_where_nothing_changed(games, made, monkeypatch):
+    collect(TOY, games, made)
+    before = {path: path.stat().st_mtime_ns for path in made.rglob("*.*")}
+    monkeypatch.setattr(update, "parse_files", lambda paths, *_: iter([]) if not list(paths) else pytest.fail("read"))
+    assert collect(TOY, games, made)[:3] == (0, 0, 0)
+    assert {path: path.stat().st_mtime_ns for path in made.rglob("*.*")} == before
+
+
+def test_a_file_that_was_just_written_is_read_again(games, made):
+    os.utime(games / "a/0.json")
+    collect(TOY, games, made)
+    assert collect(TOY, games, made).changed == 1
+
+
+EDITS = {
+    "changed": lambda f: write(f / "a/0.json", task="changed", age=9),
+    "mended": lambda f: write(f / "a/broken.json", task="mended", age=9),
+    "new": lambda f: [write(f / f"c/{n}.json", task=f"new {n}") for n in range(4)],
+    "gone": lambda f: (f / "a/2.json").unlink(),
+    "a folder gone": lambda f: shutil.rmtree(f / "b"),
+    "renamed": lambda f: (f / "a").rename(f / "z"),
+    "swapped": lambda f: [write(f / f"a/{n}.json", task=str(4 - n), age=9) for n in (0, 4)],
+    "a broken link": lambda f: (f / "a/lost.json").symlink_to("nowhere"),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_after_an_edit_the_dataset_follows(games, made, name):
+    kind = replace(TOY, chunk=3)
+    collect(kind, games, made)
+    EDITS[name](games)
+    collect(kind, games, made)
+    assert_same(games, made)
+    assert parts_of(made) == listed_parts(made)
+
+
+def test_files_of_any_name_stand_in_the_order_of_the_folder(tmp_path, made):
+    for name in ("b/a\udcff.json", "b/az.json", "b-1\udcfe/x\n.json", "b/%='\".json", "b-1/é.json", "B/Ü.JSON"):
+        write(tmp_path / "games" / name, task="x")
+    kind = replace(TOY, accepts=lambda path: "")
+    for source in (tmp_path / "games", f"{tmp_path}/games/b*", [tmp_path / "games/b-1", tmp_path / "games/b"]):
+        collect(kind, source, made)
+        expected, got = load(kind, source, {}), load(kind, made, {})
+        assert len(expected.ledger) == len(got.ledger) >= 3
+        if not isinstance(source, list):  # a dataset has one order, that of the paths
+            assert_same(source, made, kind)
+        shutil.rmtree(made)
+
+
+STOPPED = """
+    import sys
+    from dataclasses import replace
+    from evalkit.kinds import collect, update
+    from tests.kinds.toy import TOY
+    update.COMMIT_EVERY = -1
+    collect(replace(TOY, chunk=2), *sys.argv[1:], progress=lambda done, of: print(done, flush=True))
+"""
+
+
+@pytest.mark.parametrize("chunks", [1, 3, 5])
+def test_killed_at_any_moment_it_goes_on_from_there(games, made, chunks):
+    command = [sys.executable, "-c", textwrap.dedent(STOPPED), str(games), str(made)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        for _ in range(chunks):
+            read = int(process.stdout.readline())
+        process.send_signal(signal.SIGKILL)
+    assert collect(TOY, games, made).unchanged >= read
+    assert_same(games, made)
+    assert parts_of(made) == listed_parts(made)
+
+
+WITH_WORKERS = """
+    import sys
+    from dataclasses import replace
+    from evalkit.kinds import collect, update
+    from tests.io.probes import parse_slowly
+    from tests.kinds.toy import TOY
+    update.COMMIT_EVERY = -1
+    kind = replace(TOY, parse=parse_slowly, chunk=6, parallel_from=2)
+    collect(kind, *sys.argv[1:], jobs=2, progress=lambda done, of: print(done, flush=True))
+"""
+
+
+def is_running(process: str) -> bool:
+    try:
+        return Path("/proc", process, "cmdline").read_bytes() != b""  # empty once it has ended and nobody took note
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
+@pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGTERM])
+def test_workers_end_with_a_parent_that_is_killed(games, made, kill):
+    command = [sys.executable, "-c", textwrap.dedent(WITH_WORKERS), str(games), str(made)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        while process.stdout.readline().startswith("worker"):
+            pass  # until a chunk is written
+        _, worker = process.stdout.readline().split()
+        process.send_signal(kill)
+        process.wait(10)
+        with exclusive(str(made)) as alone:  # the worker does not hold it, whether it has ended or not
+            assert alone
+        process.communicate(timeout=5)  # nobody holds the pipe any more
+    end = time.monotonic() + 5
+    while is_running(worker):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    collect(TOY, games, made)
+    assert_same(games, made)
+
+
+def test_what_a_dataset_has_not_written_is_never_removed(games, made, tmp_path):
+    collect(TOY, games, made)
+    collect(TOY, games, tmp_path / "other")
+    kept = [
+        made / name for name in ("mine.parquet", "games/mine.parquet", "mine/000001.parquet", "a/games/000001.parquet")
+    ]
+    for path in kept:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("my only copy")
+    (made / "linked").symlink_to(tmp_path / "other")
+    kept += list((tmp_path / "other").rglob("*.parquet"))
+    left = [made / "games/999999.parquet", made / "games/.evalkit-0.parquet", made / ".evalkit-0.json"]
+    for path in left:
+        path.write_text("left by a process that was killed")
+    EDITS["new"](games)
+    collect(TOY, games, made)
+    assert [path for path in kept if not path.exists()] == []
+    assert [path for path in left if path.exists()] == []
+    assert_same(games, made)
+
+
+def test_a_full_disk_keeps_the_former_state_and_is_left_as_it_was(games, made, monkeypatch):
+    collect(TOY, games, made)
+    before, former = parts_of(made), load(TOY, made, {}).runs
+    EDITS["new"](games)
+    written = records_module.write_bytes
+
+    def fill(data, path, **how):
+        if "/moves/" in path:  # the last of the tables
+            raise SourceError(f"{path}: No space left on device")
+        written(data, path, **how)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(records_module, "write_bytes", fill)
+        with pytest.raises(SourceError, match="No space left"):
+            collect(TOY, games, made)
+    assert parts_of(made) == before
+    pd.testing.assert_frame_equal(load(TOY, made, {}).runs, former)
+    collect(TOY, games, made)
+    assert_same(games, made)
+
+
+@pytest.mark.parametrize("url", ["memory:///made", "memory://made//twice", "memory://made/slash/"])
+def test_a_dataset_keeps_its_parts_however_its_url_is_written(games, url):
+    for _ in range(2):
+        collect(TOY, games, url)
+        assert_same(games, url)
+        EDITS["new"](games)
+
+
+MANIFESTS = {
+    "a path above": lambda text: text.replace('"games"', '"../games"'),
+    "another number": lambda text: text.replace('"number": ', '"number": 1'),
+    "no sources": lambda text: text.replace('"sources"', '"source"'),
+    "cut": lambda text: text[:-9],
+    "no JSON": lambda text: "{",
+    "a list": lambda text: "[]",
+    "deep": lambda text: "[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("name", MANIFESTS)
+def test_a_manifest_that_no_dataset_has_is_refused(games, made, name):
+    collect(TOY, games, made)
+    (made / MANIFEST).write_text(MANIFESTS[name]((made / MANIFEST).read_text()))
+    for use in (lambda: load(TOY, made, {}), lambda: collect(TOY, games, made)):
+        with pytest.raises(SourceError, match="not the manifest of a dataset"):
+            use()
+
+
+def test_a_manifest_that_may_not_be_read_is_not_taken_for_none(games, made, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied")
+
+    collect(TOY, games, made)
+    monkeypatch.setattr(records_module, "read_file", refuse)
+    with pytest.raises(SourceError, match="made: Permission denied"):
+        load(TOY, made, {})
+
+
+@pytest.mark.filterwarnings("ignore:.*collected by another version")
+def test_where_all_logs_are_gone_another_version_keeps_the_dataset_too(games, made, monkeypatch):
+    collect(TOY, games, made)
+    shutil.rmtree(games)
+    games.mkdir()
+    monkeypatch.setattr(collection, "code_version", lambda *_: "another")
+    with pytest.raises(SourceError, match="is there any more"):
+        collect(TOY, games, made)
+    assert len(load(TOY, made, {}).runs) == 10
+
+
+def test_an_unfinished_dataset_warns(games, made, monkeypatch):
+    def stop(done, of):
+        if done > 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(update, "COMMIT_EVERY", -1)
+    with pytest.raises(KeyboardInterrupt):
+        collect(replace(TOY, chunk=3), games, made, progress=stop)
+    with pytest.warns(UserWarning, match="was stopped"):
+        assert len(load(TOY, made, {}).ledger) == 6
+    assert collect(TOY, games, made).unchanged == 6
+    assert_same(games, made)
+
+
+def test_a_dataset_of_another_version_warns_and_is_read_anew_when_collected(games, made, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(collection, "code_version", lambda *_: "0.0.1+abc")
+        collect(TOY, games, made)
+    with pytest.warns(UserWarning, match="collected by another version of evalkit; collect again"):
+        assert len(load(TOY, made, {}).runs) == 10
+    assert collect(TOY, games, made).new == 12
+    assert_same(games, made)
+
+
+def test_options_are_kept_as_defaults(games, made):
+    seen = []
+    kind = replace(
+        SCALED,
+        assemble=lambda records, options: seen.append(options["scale"]) or logs.assemble_as_recorded(TOY, records),
+    )
+    for options in ({"scale": 2.0}, {}):
+        collect(kind, games, made, options)
+        load(kind, made, {})
+    load(kind, made, {"scale": 3.0})
+    assert seen == [2.0, 2.0, 3.0]
+
+
+REFUSED = {
+    "no such file or folder": lambda games, out: collect(TOY, games / "nowhere", out.parent / "new"),
+    "can't lie in its own source": lambda games, out: collect(TOY, games, games / "made"),
+    "linked: a dataset can't lie": lambda games, out: (
+        (games.parent / "link").symlink_to(games) or collect(TOY, games, games.parent / "link" / "linked")
+    ),
+    "url: a dataset can't lie": lambda games, out: collect(TOY, games, f"file://{games}/url"),
+    "holds other files than a dataset, such as thesis.txt": lambda games, out: collect(
+        TOY, games, games.parent / "other"
+    ),
+    "is a file, not a folder": lambda games, out: collect(TOY, games, games.parent / "other" / "thesis.txt"),
+    r"zip://a\.zip: a dataset can't be written into an archive": lambda games, out: collect(TOY, games, "zip://a.zip"),
+    "can't be written into an archive; name a folder": lambda games, out: collect(TOY, games, "tar://ds::mc.tar"),
+    "was also collected from": lambda games, out: collect(TOY, games / "a", out),
+    "was collected with pattern": lambda games, out: collect(TOY, games, out, pattern="*.txt"),
+    "was collected with recursive True": lambda games, out: collect(TOY, games, out, recursive=False),
+    "a dataset of toy logs, not of other logs": lambda games, out: collect(OTHER, games, out),
+    "made: a dataset of toy logs, not of other": lambda games, out: load(OTHER, out, {}),
+    "is there any more": lambda games, out: (shutil.rmtree(games), games.mkdir(), collect(TOY, games, out)),
+    "no path was given": lambda games, out: collect(TOY, [], out),
+    "^no path": lambda games, out: collect(TOY, "", out),
+    "'': can't be the name": lambda games, out: collect(TOY, games, ""),
+    "samples:x: can't be the name": lambda games, out: collect(TOY, games, "samples:x"),
+    r"memory://\*: can't be the name": lambda games, out: collect(TOY, games, "memory://*"),
+    "is a dataset itself": lambda games, out: collect(TOY, [games, out], games.parent / "new"),
+    "can't be loaded together with other sources": lambda games, out: load(TOY, [games, out], {}),
+    "another process is collecting": lambda games, out: _while_another_collects(games, out),
+    "remove the dataset and collect it again": lambda games, out: (
+        [path.write_bytes(b"PAR1") for path in (out / "games").iterdir()] and load(TOY, out, {})
+    ),
+}
+
+
+def _while_another_collects(games, out):
+    with exclusive(str(out)) as alone:
+        assert alone
+        collect(TOY, games, out)
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_can_not_be_is_refused_in_plain_words(games, made, tmp_path, message):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.txt").write_text("my only copy")
+    collect(TOY, games, made)
+    before = set(tmp_path.rglob("*"))
+    with pytest.raises(SourceError, match=message):
+        REFUSED[message](games, made)
+    assert (tmp_path / "other" / "thesis.txt").read_text() == "my only copy"
+    assert set(tmp_path.rglob("*")) - before <= {tmp_path / "link"}  # nothing is left behind
+
+
+def test_a_dataset_of_another_format_or_with_tables_of_another_shape_is_refused(games, made):
+    collect(TOY, games, made)
+    grown = replace(TOY, records={**TOY.records, "games": (*TOY.records["games"], Column("new", "str", ""))})
+    with pytest.raises(SourceError, match="remove the dataset and collect it again"):
+        load(grown, made, {})
+    (made / MANIFEST).write_text(json.dumps({"format": 99}))
+    with pytest.raises(SourceError, match=r"of another format \(99\); collect it again into a new folder"):
+        load(TOY, made, {})
+
+
+@pytest.mark.parametrize("name", [".lock", "notes.md"])
+def test_a_file_that_appears_in_a_dataset_stays_as_it_is(games, made, name):
+    collect(TOY, games, made)
+    (made / name).write_text("mine")
+    EDITS["new"](games)
+    collect(TOY, games, made)
+    assert (made / name).read_text() == "mine"
+    assert {path.name for path in made.iterdir()} >= {MANIFEST, LOCK, name}
+
+
+@pytest.mark.parametrize("first", ["a", "a/0.json"])
+def test_sources_may_be_added(games, made, first):
+    collect(TOY, games / first, made)
+    sources = [games / first, games / "a", games / "b"]
+    assert collect(TOY, sources, made).vanished == 0
+    assert_same([games / "a", games / "b"], made)
+
+
+def test_a_folder_that_can_not_be_listed_keeps_its_files(games, made, monkeypatch):
+    collect(TOY, games, made)
+    scandir = os.scandir
+
+    def refuse(path):
+        if str(path).endswith("/b"):
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    (games / "b/new.txt").write_text("")  # else the folder is not listed again
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", refuse)
+        assert collect(TOY, games, made).vanished == 0
+        ledger = load(TOY, made, {}).ledger
+        (reason,) = ledger["reason"][ledger["source"] == str(games / "b")]
+        assert reason.startswith("the folder can't be listed: ")
+    collect(TOY, games, made)
+    assert_same(games, made)

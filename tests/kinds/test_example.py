@@ -1,0 +1,139 @@
+"""The example of a kind of one's own, installed as a package: all that evalkit does for kinds works for it."""
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "evalkit-quiz"
+SHEETS = {
+    "a/1.json": ("alpha", "capitals", [True, True]),
+    "a/2.json": ("alpha", "rivers", [True, False]),
+    "b/1.json": ("beta", "capitals", [False, False]),
+}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Install the example into a folder of its own."""
+    folder = tmp_path_factory.mktemp("example")
+    shutil.copytree(EXAMPLE, folder / "source")  # what building leaves behind is left there
+    options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--target", str(folder / "site")]
+    options += ["--no-build-isolation"] * bool(importlib.util.find_spec("hatchling"))  # else pip fetches it
+    pip = [sys.executable, "-m", "pip", "install", *options, str(folder / "source")]
+    done = subprocess.run(pip, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder / "site"
+
+
+@pytest.fixture
+def sheets(tmp_path):
+    for name, (model, quiz, marks) in SHEETS.items():
+        answers = [{"question": f"{quiz} {n}?", "answer": f"<{n}>", "correct": mark} for n, mark in enumerate(marks)]
+        path = tmp_path / "sheets" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"model": model, "quiz": quiz, "seconds": 2.5, "answers": answers}))
+    (tmp_path / "sheets/broken.json").write_text('{"answers": [')
+    (tmp_path / "sheets/notes.txt").write_text("notes")
+    return tmp_path / "sheets"
+
+
+@pytest.fixture
+def run(site, tmp_path):
+    """Call Python with the example installed; give what it prints."""
+
+    def call(*arguments):
+        environment = {**os.environ, "PYTHONPATH": f"{site}{os.pathsep}{ROOT}", "EVALKIT_CACHE": "off"}
+        command = [sys.executable, *map(str, arguments)]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    return call
+
+
+SCRIPT = """
+import json, sys, time
+from evalkit.kinds import collect, detect, kind_named, kind_names, load
+from evalkit.kinds.follow import Following
+from evalkit.kinds.transcript import show_source
+quiz, folder = kind_named("quiz"), sys.argv[1]
+logs = load(quiz, folder, {})
+new = collect(quiz, folder, sys.argv[2]).new
+made = load(quiz, sys.argv[2], {})
+following = Following(quiz, folder, {}, expected=1, clock=lambda: time.time() + 60)
+view = following.look()
+print(json.dumps({
+    "names": kind_names(), "new": new, "same": all(map(lambda a, b: a.equals(b), logs, made)), "done": view.done,
+    "followed": following.logs.runs.equals(logs.runs), "view": view.text, "shown": show_source(folder + "/a/2.json"),
+    "detected": {look.kind: n for look, n in detect(folder).items()}, "columns": list(logs.runs),
+    "runs": logs.runs[["kind", "model_name", "task_id", "score", "is_successful", "correct"]].values.tolist(),
+    "unique": logs.runs["run_id"].is_unique, "answers": len(logs.answers), "ledger": logs.ledger["status"].tolist(),
+}))
+"""
+
+
+def test_functions_work_for_it_as_for_any_kind(run, sheets, tmp_path):
+    from evalkit.kinds import RUN_COLUMNS
+
+    found = json.loads(run("-c", SCRIPT, sheets, tmp_path / "made"))
+    assert found["names"] == ["mindcraft", "crafter", "steps", "quiz"]
+    assert found["columns"] == [*(column.name for column in RUN_COLUMNS), "correct"]
+    assert found["runs"] == [
+        ["quiz", "alpha", "capitals", 1.0, True, 2],
+        ["quiz", "alpha", "rivers", 0.5, False, 1],
+        ["quiz", "beta", "capitals", 0.0, False, 0],
+    ]
+    assert (found["unique"], found["answers"]) == (True, 6)
+    assert found["ledger"] == ["used", "used", "used", "failed", "skipped"]
+    assert (found["new"], found["same"]) == (5, True)
+    assert (found["done"], found["followed"]) == (True, True)
+    assert "2 of 1" in found["view"]
+    assert "« quiz: rivers 1?\n» alpha: <1>   ◀ wrong\n" in found["shown"]
+    assert found["detected"] == {"quiz": 3}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--help"], ["quiz", "Answers of quiz sheets."]),
+        (["quiz", "sheets"], ["alpha", "50.0 %", "3 runs; 5 files: 3 used, 1 skipped, 1 failed", "JSONDecodeError"]),
+        (["quiz", "sheets", "--pattern", "2.json"], ["1 run; 1 file: 1 used"]),
+        (["quiz", "sheets", "--follow", "--expected", "1", "--until-done"], ["2 of 1", "5 of 5 files new"]),
+        (["detect", "sheets"], ["3 look like quiz sheets: evalkit quiz"]),
+        (["show", "sheets/a/2.json", "--last", "1"], ["» alpha: <1>   ◀ wrong", "… 3 earlier turns"]),
+        (["collect", "quiz", "sheets", "-o", "made"], ["made: 5 files: 5 new"]),
+    ],
+)
+def test_commands_work_for_it_as_for_any_kind(run, sheets, arguments, words):
+    os.utime(sheets / "broken.json", (1, 1))  # else it counts as being written
+    out = run("-m", "evalkit", *arguments)
+    assert [word for word in words if word not in out] == []
+
+
+def test_its_runs_are_written(run, sheets, tmp_path):
+    run("-m", "evalkit", "quiz", sheets, "--output", tmp_path / "runs.csv")
+    assert pd.read_csv(tmp_path / "runs.csv")["model_name"].tolist() == ["alpha", "alpha", "beta"]
+
+
+ODD = ["", "[]", "5", '{"answers": 5}', "[" * 100_000, "\x00", '{"model": 1, "quiz": [], "answers": [{}]}']
+ODD += ['{"model": 1, "quiz": 2, "seconds": "x", "answers": []}', '{"model": 1, "quiz": 2, "answers": [5]}']
+
+
+def test_odd_sheets_are_failed_files(run, sheets):
+    for number, text in enumerate(ODD):
+        (sheets / f"odd_{number}.json").write_text(text)
+    (sheets / "empty.json").write_text('{"model": "alpha", "quiz": "none", "answers": []}')
+    out = run("-m", "evalkit", "quiz", sheets)
+    assert f"4 runs; {len(ODD) + 6} files: 4 used, 1 skipped, {len(ODD) + 1} failed" in out
+
+
+def test_it_is_small():
+    assert len((EXAMPLE / "evalkit_quiz.py").read_text().splitlines()) <= 80

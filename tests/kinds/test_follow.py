@@ -1,0 +1,230 @@
+"""A source is looked at again and again: what is read anew, what counts as being written, what is waited for."""
+
+import json
+import os
+import shutil
+from dataclasses import replace
+
+import fsspec
+import pytest
+
+from evalkit.io import SourceError
+from evalkit.kinds import collect, follow, update
+from evalkit.kinds.follow import SETTLE, Following
+from evalkit.kinds.update import Changes
+from tests.kinds.toy import TOY, write
+
+START = 1_700_000_000.0
+
+
+class Folder:
+    """A folder of games that a test writes in steps, with a clock of its own, and a record of what was parsed."""
+
+    def __init__(self, root, sources=None, **options):
+        self.root, self.now, self.parsed, self.looks = root, START, [], []
+        kind = replace(TOY, parse=self._parse, progress=self._progress)
+        self.following = Following(kind, sources or root, {}, clock=lambda: self.now, **options)
+
+    def _parse(self, path, data):
+        self.parsed.append(os.path.relpath(path, self.root))
+        return TOY.parse(path, data)
+
+    def _progress(self, look, options):
+        self.looks.append(look)
+        return "", False
+
+    def write(self, name, text, age=0.0):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        os.utime(path, (self.now - age, self.now - age))
+
+    def look(self, later=0.0):
+        """Look once, some seconds later: what was parsed now, the tasks by file, and what is being written."""
+        self.now += later
+        self.parsed.clear()
+        self.view = self.following.look()
+        runs = self.following.logs.runs if self.following.logs else ()
+        tasks = {os.path.relpath(run.source, self.root): run.task_id for run in runs.itertuples()} if len(runs) else {}
+        return self.parsed, tasks, {os.path.relpath(path, self.root) for path in self.following.changes.held}
+
+    @property
+    def quiet(self):
+        """Seconds for which a file or folder was left alone, at the last look."""
+        return lambda name: self.looks[-1].quiet(str(self.root / name))
+
+
+def game(task):
+    return json.dumps({"moves": [], "task": task})
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = Folder(tmp_path / "runs")
+    folder.root.mkdir()
+    return folder
+
+
+def test_only_what_has_changed_is_read_again(folder):
+    folder.write("a.json", game("1"), age=60)
+    folder.write("b.json", game("2"), age=60)
+    assert folder.look() == (["a.json", "b.json"], {"a.json": "1", "b.json": "2"}, set())
+    assert folder.view.status == "2 of 2 files new"
+    assert folder.look(5) == ([], {"a.json": "1", "b.json": "2"}, set())
+    assert folder.following.changes == Changes(0, 0, 0, 2)
+    assert folder.view.status == "0 of 2 files new"
+    folder.write("b.json", game("22"))
+    folder.write("c/d.json", game("3"))
+    assert folder.look(5) == (["b.json", "c/d.json"], {"a.json": "1", "b.json": "22", "c/d.json": "3"}, set())
+    assert folder.view.status == "2 of 3 files new"
+
+
+def test_a_file_that_goes_away_is_forgotten(folder):
+    folder.write("a.json", game("1"))
+    folder.write("b.json", "{")
+    assert folder.look()[2] == {"b.json"}
+    (folder.root / "b.json").unlink()
+    assert folder.look(1)[1:] == ({"a.json": "1"}, set())
+    assert folder.following.changes.vanished == 1
+    (folder.root / "a.json").unlink()
+    assert folder.look(1)[1:] == ({}, set())
+
+
+@pytest.mark.parametrize("half", ["", '{"moves": [', game("1")[:-1]])
+def test_a_half_written_file_is_read_until_it_is_whole(folder, half):
+    folder.write("a.json", half)
+    assert folder.look() == (["a.json"], {}, {"a.json"})
+    assert folder.view.status == "1 of 1 files new, 1 being written"
+    assert "failed" not in folder.view.text
+    assert folder.look(1) == (["a.json"], {}, {"a.json"})
+    folder.write("a.json", game("1"))
+    assert folder.look(1)[1:] == ({"a.json": "1"}, set())
+
+
+def test_a_file_that_stays_broken_fails_and_is_left_alone_until_it_changes(folder):
+    folder.write("a.json", "[1, 2", age=3)
+    folder.look()
+    assert folder.look(SETTLE - 4)[2] == {"a.json"}
+    assert folder.look(1) == (["a.json"], {}, set())
+    assert "failed: a.json: JSONDecodeError" in folder.view.text
+    assert folder.look(1)[0] == []
+    folder.write("a.json", game("1"))
+    assert folder.look(1) == (["a.json"], {"a.json": "1"}, set())
+
+
+def test_what_a_file_said_stands_while_it_is_written_anew(folder):
+    folder.write("a.json", game("1"))
+    folder.look()
+    folder.write("a.json", "")
+    assert folder.look(1) == (["a.json"], {"a.json": "1"}, {"a.json"})
+    assert folder.look(SETTLE) == (["a.json"], {}, set())
+
+
+@pytest.mark.parametrize(("age", "is_writing"), [(SETTLE - 1, True), (SETTLE, False), (-3600, True)])
+def test_at_first_a_file_tells_its_own_age(folder, age, is_writing):
+    folder.write("a.json", "[", age)
+    assert folder.look()[2] == ({"a.json"} if is_writing else set())
+    assert folder.look(SETTLE)[2] == set()  # also where its clock is wrong
+
+
+@pytest.mark.parametrize("age", [3600, -3600])
+def test_later_the_clock_of_the_files_does_not_matter(folder, age):
+    folder.look()
+    folder.write("a.json", "[", age)
+    assert folder.look(1)[2] == {"a.json"}
+    assert folder.look(SETTLE)[2] == set()
+
+
+def test_a_file_that_can_not_be_read_for_a_moment_is_read_again(folder, monkeypatch):
+    folder.write("a.json", game("1"), age=3600)
+    with monkeypatch.context() as patch:
+        fail = OSError(5, "slow down")
+        patch.setattr(update, "parse_files", lambda paths, parse, *_: (parse(path, fail) for path in paths))
+        assert folder.look() == (["a.json"], {}, set())
+    assert folder.look(5) == (["a.json"], {"a.json": "1"}, set())
+
+
+def test_how_long_files_and_folders_were_left_alone(folder):
+    folder.write("a.json", game("1"), age=60)
+    folder.write("b/c.json", game("1"), age=60)
+    folder.look()
+    assert folder.quiet("a.json") == 60
+    assert folder.quiet("b") == 0
+    folder.look(5)
+    assert folder.quiet("a.json") == 65
+    assert folder.quiet("b") == 5
+    folder.write("a.json", game("12"), age=60)
+    folder.look(5)
+    assert folder.quiet("a.json") == 0
+
+
+def test_sources_that_are_not_there_yet_are_waited_for(tmp_path):
+    here, there = tmp_path / "here", tmp_path / "there"
+    folder = Folder(tmp_path, [here, f"{there}/exp_*"])
+    assert folder.look()[1] == {}
+    waiting = [f"waiting for {here}: no such file or folder", f"waiting for {there}/exp_*: no file matches"]
+    assert folder.view.text.splitlines() == [*waiting, "", "no toy game yet"]
+    write(here / "a.json", task="x")
+    assert folder.look()[1] == {"here/a.json": "x"}
+    assert folder.view.text.splitlines()[0] == waiting[1]
+    write(there / "exp_1/b.json", task="y")
+    assert folder.look()[1] == {"here/a.json": "x", "there/exp_1/b.json": "y"}
+    assert "waiting" not in folder.view.text
+    write(there / "exp_2/c.json", task="z")
+    assert list(folder.look()[1].values()) == ["x", "y", "z"]
+
+
+def test_a_look_that_fails_keeps_what_is_known_and_the_next_one_goes_on(folder, monkeypatch):
+    folder.write("a.json", game("1"), age=60)
+    folder.look()
+    with monkeypatch.context() as patch:
+        patch.setattr(follow, "list_source", _slow_down)
+        assert folder.look(5) == ([], {"a.json": "1"}, set())
+        assert folder.view.text.startswith("could not look, so this may be old: s3://b: slow down\n")
+        assert not folder.view.done
+    folder.write("b.json", game("2"))
+    assert folder.look(5) == (["b.json"], {"a.json": "1", "b.json": "2"}, set())
+    assert "could not look" not in folder.view.text
+
+
+def _slow_down(*_, **__):
+    raise SourceError("s3://b: slow down")
+
+
+def test_a_source_that_was_there_and_goes_away_is_a_problem_not_an_empty_one(folder):
+    folder.write("a.json", game("1"))
+    folder.look()
+    shutil.rmtree(folder.root)
+    assert folder.look(5)[1] == {"a.json": "1"}
+    assert "no such file or folder" in folder.view.text.splitlines()[0]
+
+
+def test_a_url_is_followed_by_the_states_of_its_listing():
+    files = fsspec.filesystem("memory")
+    files.pipe("/follow/a.json", game("1").encode())
+    following = Following(TOY, "memory://follow", {})
+    following.look()
+    files.pipe("/follow/a.json", game("22").encode())
+    files.pipe("/follow/b.json", game("3").encode())
+    following.look()
+    assert following.changes[:4] == (1, 1, 0, 0)
+    assert following.logs.runs["task_id"].tolist() == ["22", "3"]
+    files.rm("/follow", recursive=True)
+
+
+def test_a_dataset_is_refused_since_nothing_in_it_is_a_log(folder, tmp_path):
+    write(folder.root / "a.json")
+    collect(TOY, folder.root, tmp_path / "made")
+    with pytest.raises(SourceError, match="a dataset can't be followed; name the folder"):
+        Following(TOY, tmp_path / "made", {})
+
+
+@pytest.mark.parametrize(
+    ("expected", "runs", "done"), [(None, "2 of ?", False), (2, "2 of 2", True), (3, "2 of 3", False)]
+)
+def test_a_kind_that_says_nothing_of_its_progress_has_runs_counted(tmp_path, expected, runs, done):
+    for name in "ab":
+        write(tmp_path / f"{name}.json", model="m", won=name == "a", task=name)
+    view = Following(TOY, tmp_path, {}, expected=expected).look()
+    assert f"m  {runs}  50.0 %" in " ".join(view.text.split("\n")).replace("      ", "  ")
+    assert view.done == done
