@@ -16,7 +16,7 @@ from evalkit.io.frames import paused_gc
 from evalkit.io.paths import SourceError, redacted
 from evalkit.io.text import plain
 from evalkit.reports import changes
-from evalkit.reports.engines.preload import can_be_quick, preload_engine, preload_libraries
+from evalkit.reports.engines.preload import can_fork, preload_engine, preload_libraries
 from evalkit.reports.engines.process import Attempt
 from evalkit.reports.engines.signals import held_signals, stopped_once
 from evalkit.reports.engines.startup import start_method
@@ -143,8 +143,8 @@ class _Batch:
             record = read_record(self.output, report.key)
             why = changes.why(record, stamp, self.output) or ("forced" if force else "")
             if why:
-                quick = fork and can_be_quick(report.notebook)
-                due.append(Job(report, self.output, self.work / str(number), why, stamp, code, quick))
+                forked = fork and can_fork(report.notebook)
+                due.append(Job(report, self.output, self.work / str(number), why, stamp, code, forked))
                 took[report.key] = record["seconds"] if record else math.inf
             else:
                 self.unchanged.append(report.key)
@@ -153,17 +153,18 @@ class _Batch:
 
     def _make(self, waiting: deque[tuple[Job, int]], code: bool) -> None:
         if waiting and start_method() == "fork":
-            quick = {job.report.notebook.path: job.report.notebook for job, _ in waiting if job.quick}
+            notebooks = {job.report.notebook.path: job.report.notebook for job, _ in waiting if job.forked}
             with paused_gc():
                 preload_engine(code=code)
-                preload_libraries(quick.values())
+                preload_libraries(notebooks.values())
         while waiting or self.running:
             while waiting and len(self.running) < self.jobs:
                 self._start(*waiting.popleft())
             self.progress.running(attempt.job.report.key for attempt in self.running.values())
-            first = min(attempt.deadline for attempt in self.running.values())
+            first = min((attempt.deadline for attempt in self.running.values()), default=0.0)
             for handle in wait(list(self.running), max(0.0, first - time.monotonic())):
-                again = self._settle(self.running.pop(handle))
+                with held_signals():  # what it has left running must be ended too
+                    again = self._settle(self.running.pop(handle))
                 if again:
                     waiting.appendleft((again, 2))
             for attempt in self.running.values():
@@ -186,7 +187,7 @@ class _Batch:
             self._note(record)
         elif attempt.is_worth_another():
             shutil.rmtree(job.work, ignore_errors=True)
-            return job._replace(quick=False)
+            return job._replace(forked=False)
         elif attempt.error:  # what was left could not be put in place
             cause = attempt.cause()
             both = attempt.error if cause == attempt.error else f"{attempt.error}; {cause}"

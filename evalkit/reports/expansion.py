@@ -22,7 +22,7 @@ from evalkit.reports.engines.startup import end_with_parent, start_method
 from evalkit.reports.filenames import file_name, mark
 from evalkit.reports.job import Report
 from evalkit.reports.parameters import Notebook
-from evalkit.reports.targets import Choice
+from evalkit.reports.targets import Target
 
 ALL = "all"
 
@@ -30,7 +30,7 @@ ALL = "all"
 class Draft(NamedTuple):
     """A choice that was checked: its fixed parameters, and the values of its sweeps."""
 
-    choice: Choice
+    choice: Target
     notebook: Notebook
     fixed: dict[str, Any]
     sweeps: dict[str, list | None]  # None: all there are in the data

@@ -62,7 +62,7 @@ class Job(NamedTuple):
     why: str
     stamp: dict[str, Any]
     code: bool = True
-    quick: bool = True
+    forked: bool = True
 
     @property
     def journal(self) -> Path:
@@ -99,7 +99,7 @@ class Job(NamedTuple):
             cell=None,
             made=datetime.now(UTC).isoformat(timespec="seconds"),
             seconds=0.0,
-            kernel="quick" if self.quick else "normal",
+            kernel="quick" if self.forked else "normal",
             headline=None,
             tables=[],
             figures=[],

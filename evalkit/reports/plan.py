@@ -20,7 +20,7 @@ from evalkit.reports.parameters import (
     read_notebook,
     read_values,
 )
-from evalkit.reports.targets import Choice, choose
+from evalkit.reports.targets import Target, find_targets
 
 _SINGLE = ("str", "int", "float", "bool")  # types of one value: a list of such is a sweep
 
@@ -66,7 +66,7 @@ def plan(
         With every fault of every file.
     """
     values, texts = dict(values or {}), list(texts)
-    choices, faults = choose(targets, Path(params), Path(notebooks), once=bool(values or texts))
+    choices, faults = find_targets(targets, Path(params), Path(notebooks), once=bool(values or texts))
     read = _read([choice.notebook for choice in choices], faults)
     known = {name: p for notebook in read.values() for name, p in notebook.parameters.items()}
     if read:
@@ -101,7 +101,7 @@ def _read(paths: list[Path], faults: list[str]) -> dict[Path, Notebook]:
 
 
 def _check(
-    choice: Choice, notebook: Notebook, values: dict[str, Any], texts: list[tuple[str, str]]
+    choice: Target, notebook: Notebook, values: dict[str, Any], texts: list[tuple[str, str]]
 ) -> tuple[Draft, list[str]]:
     """Check the values of one choice against its notebook's parameters."""
     parameters = notebook.parameters

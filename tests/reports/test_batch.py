@@ -412,7 +412,7 @@ LEAVING = (
 
 
 @pytest.mark.parametrize("fork", [True, False])
-@pytest.mark.parametrize("pause", [0.0, 0.005, 0.05])
+@pytest.mark.parametrize("pause", [0.0, 0.02, 0.2])
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_two_signals_in_a_row_leave_no_process_behind(project, tmp_path, how, pause, fork):
     project("one", LEAVING, parameters="i: int = 0", params={"s.yaml": "i: [0, 1, 2]"})
@@ -440,6 +440,21 @@ def test_a_signal_while_processes_are_started_is_not_lost(project, tmp_path):
     process.communicate(timeout=20)
     assert process.returncode == 130
     _until(lambda: not any(map(_runs, below)), 5)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_sweep_function_ends_with_the_command(project, tmp_path, how):
+    code = "import os, time\ndef models():\n    open('swept', 'w').write(str(os.getpid()))\n    time.sleep(60)"
+    (tmp_path / "slow_models.py").write_text(code)
+    sweep = {"evalkit": {"sweep": {"model": "slow_models:models"}}}
+    project("one", parameters="model: str = ''", params={"a.yaml": "model: all"}, metadata=sweep)
+    process = start_cli(tmp_path)
+    _until(lambda: (tmp_path / "swept").exists() and (tmp_path / "swept").read_text())
+    process.send_signal(how)
+    process.send_signal(how)
+    _, err = process.communicate(timeout=20)
+    assert (process.returncode, err) == (130, "")
+    _until(lambda: not _runs(int((tmp_path / "swept").read_text())), 5)
 
 
 def _fill_the_disk(monkeypatch, is_full):
@@ -488,6 +503,26 @@ def test_a_disk_that_is_really_full_is_survived(project, batch, small_disk, fork
     summary = batch(["large", "small"], fork=fork, jobs=1)
     assert (summary.made, summary.failed) == (["small/defaults"], ["large/defaults"])
     assert "No space left on device" in batch.record("large/defaults")["error"]
+
+
+@pytest.mark.parametrize("order", [["bad", "good"], ["good", "bad"], ["bad"]])
+def test_a_process_that_can_not_be_started_fails_one_report(project, batch, monkeypatch, order):
+    for name in order:
+        project(name, "print(1)")
+    real = Path.mkdir
+
+    def mkdir(path, *args, **options):
+        if path.name == str(order.index("bad")) and path.parent.name.startswith(".work-"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        return real(path, *args, **options)
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    summary = batch(order, jobs=1)
+    assert (summary.made, summary.failed) == (
+        [f"{name}/defaults" for name in order if name == "good"],
+        ["bad/defaults"],
+    )
+    assert "No space left on device" in batch.record("bad/defaults")["error"]
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ def execute(job: Job) -> tuple[NotebookNode, Failure | None]:
     """
     logging.getLogger("papermill").setLevel(logging.ERROR)
     engine, spec = NORMAL, job.report.notebook.metadata.get("kernelspec", {})
-    if job.quick:
-        from evalkit.reports.engines.forked import QUICK as engine
+    if job.forked:
+        from evalkit.reports.engines.forked import FORKED as engine
     try:
         nb = papermill.execute_notebook(
             str(job.report.notebook.path).replace("{", "{{").replace("}", "}}"),  # papermill formats paths

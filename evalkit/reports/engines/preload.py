@@ -1,4 +1,4 @@
-"""The parent's side of quick kernels: whether they can be used, and the imports that are done before the forks.
+"""The parent's side of forked engines: whether a notebook may have one, and what is imported before the forks.
 
 A report's process is forked from one that has imported what the notebooks import, and nothing else: it reads no data
 and starts no thread. So every report begins in a fresh process whose imports cost nothing.
@@ -32,7 +32,7 @@ _NEEDS_KERNEL = re.compile(
 )
 
 
-def can_be_quick(notebook: Notebook) -> bool:
+def can_fork(notebook: Notebook) -> bool:
     """Tell whether a notebook gives the same outputs in a forked process as in a Jupyter kernel.
 
     It does not where it asks for another kernel than this Python's, uses widgets or a kernel's own modules, or says

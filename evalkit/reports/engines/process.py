@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 START = 60.0  # seconds within which the first cell must have been begun, else another try is made
 GRACE = 5.0  # seconds between interrupting a report that takes too long, and ending its process
-MORTEM = 120.0  # seconds to put in place what a process left that died
+POST_MORTEM = 120.0  # seconds to put in place what a process left that died
 
 _CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS) if os.name == "posix" else ()
 
@@ -48,7 +48,7 @@ class Attempt:
         self.process.start()
         faults.close()
         self.started = time.monotonic()
-        self.deadline = self.started + (MORTEM if error else min(START, timeout))
+        self.deadline = self.started + (POST_MORTEM if error else min(START, timeout))
         # A process that the notebook started may hold the sentinel open; a pidfd tells of the one process alone
         has_pidfd = hasattr(os, "pidfd_open")
         self.handle = os.pidfd_open(self.process.pid) if has_pidfd else self.process.sentinel
@@ -65,7 +65,7 @@ class Attempt:
             return
         if self.error or self.overdue:
             self.kill()
-            self.deadline = now + MORTEM
+            self.deadline = now + POST_MORTEM
         elif self.number == 1 and not self.job.begun.exists():
             self.kill()  # it hangs before the first cell, and is worth another try
         elif now < self.started + self.timeout:
@@ -90,7 +90,7 @@ class Attempt:
     def is_worth_another(self) -> bool:
         """Tell a kernel that did not start, and a crash that may come from forking, from a fault of the notebook."""
         crashed = -self.process.exitcode in _CRASHES
-        return self.number == 1 and not self.error and (not self.job.begun.exists() or (self.job.quick and crashed))
+        return self.number == 1 and not self.error and (not self.job.begun.exists() or (self.job.forked and crashed))
 
     def cause(self) -> str:
         """Say what the process died of."""
@@ -112,7 +112,7 @@ class Attempt:
         """End the process and all it started."""
         import psutil
 
-        with contextlib.suppress(psutil.Error):
+        with contextlib.suppress(psutil.NoSuchProcess):
             for member in _stopped_tree(psutil.Process(self.process.pid)):
                 with contextlib.suppress(psutil.Error):
                     member.kill()
@@ -123,7 +123,7 @@ class Attempt:
         import psutil
 
         with contextlib.suppress(psutil.Error, ProcessLookupError, IndexError, ValueError):
-            if self.job.quick:
+            if self.job.forked:
                 os.kill(self.process.pid, signal.SIGINT)
             else:
                 psutil.Process(self.process.pid).children()[0].send_signal(signal.SIGINT)
@@ -140,5 +140,8 @@ def _stopped_tree(root: "psutil.Process") -> "list[psutil.Process]":
             with contextlib.suppress(psutil.Error):
                 process.suspend()
         stopped += found
-        found = [process for process in root.children(recursive=True) if process not in stopped]
+        try:
+            found = [process for process in root.children(recursive=True) if process not in stopped]
+        except psutil.Error:  # it has ended meanwhile
+            break
     return stopped

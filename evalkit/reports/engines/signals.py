@@ -9,27 +9,34 @@ from typing import Any
 _SIGNALS = {signal.SIGINT, signal.SIGTERM}
 
 
+def _stop(*_: Any) -> None:
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
 @contextmanager
-def stopped_once() -> Iterator[None]:
+def stopped_once(*, is_last: bool = False) -> Iterator[None]:
     """Raise KeyboardInterrupt at the first SIGINT or SIGTERM, and ignore those that follow, within a ``with`` block.
 
-    Signals are the main thread's alone; in another one nothing is changed.
+    Signals are the main thread's alone; in another one nothing is changed. A block within another one changes nothing.
+
+    Parameters
+    ----------
+    is_last : bool
+        The process ends after the block: once a signal came, others are ignored until then.
     """
-    if threading.current_thread() is not threading.main_thread():
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) is _stop:
         yield
         return
-
-    def stop(*_: Any) -> None:
-        for number in _SIGNALS:
-            signal.signal(number, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, stop) for number in _SIGNALS}
+    before = {number: signal.signal(number, _stop) for number in _SIGNALS}
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        if not is_last or signal.getsignal(signal.SIGTERM) is _stop:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 @contextmanager

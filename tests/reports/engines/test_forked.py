@@ -8,7 +8,7 @@ import nbformat
 import pytest
 
 from evalkit.reports.engines import preload
-from evalkit.reports.engines.preload import can_be_quick, preload_libraries
+from evalkit.reports.engines.preload import can_fork, preload_libraries
 from evalkit.reports.parameters import Notebook
 from tests.reports.compare import outputs_of
 
@@ -142,14 +142,14 @@ def no_profile(tmp_path, monkeypatch):
     ],
 )
 def test_what_needs_a_kernel_gets_one(no_profile, notebook, quick):
-    assert can_be_quick(notebook) is quick
+    assert can_fork(notebook) is quick
 
 
 @pytest.mark.parametrize("file", ["ipython_config.py", "startup/00-first.py"])
 def test_settings_of_the_users_profile_need_a_kernel(no_profile, file):
     (no_profile / file).parent.mkdir(parents=True)
     (no_profile / file).touch()
-    assert not can_be_quick(_notebook("import pandas"))
+    assert not can_fork(_notebook("import pandas"))
 
 
 @pytest.mark.parametrize(
