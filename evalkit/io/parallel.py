@@ -1,7 +1,7 @@
 """Reading and parsing many files: in this process, in several, or on a Dask cluster.
 
-Serial reading is the rule. JSON decoders hold the interpreter's lock, so threads don't help, and processes pay only
-from some thousand files on. They are forked where that is safe, since starting new ones takes longer than most folders.
+JSON decoders hold the interpreter's lock, so threads don't help, and processes pay only from some thousand files on.
+They are forked where that is safe, since starting new ones takes longer than most folders.
 Within ``joblib.parallel_config``, the backend that it names does the same work.
 """
 
@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from evalkit._version import __version__
 from evalkit.io.frames import paused_gc
@@ -22,8 +22,9 @@ from evalkit.io.paths import SourceError, is_url, storage, storage_options
 from evalkit.io.read import read_files
 
 T = TypeVar("T")
+R = TypeVar("R")
 Parse = Callable[[str, bytes | OSError], T]
-Run = Callable[[list[list[str]], Parse[T]], Iterator[list[T]]]  # of chunks, in order
+Run = Callable[[list[list[str]], "_Work"], Iterator[Any]]  # of chunks, in order
 
 SERIAL_BELOW = 5000  # files; two processes are 1.4 times as quick for so many, and gain little below 3,000
 CHUNK = 64  # files of one task, at most
@@ -46,8 +47,9 @@ def parse_files(
         Must not raise for what a file holds. For several processes it must be one of a module (or a partial of one),
         and its results must be picklable.
     jobs : int, optional
-        Processes, this one among them; -1 for as many as there are cores. None: one, or what
-        ``joblib.parallel_config`` says around this. On a `cluster`, all of its workers read, whatever is said here.
+        Processes, this one among them; -1 for as many as there are cores. None: what ``joblib.parallel_config`` says
+        around this, else as many as there are cores, where these can be forked safely. On a `cluster`, all of its
+        workers read, whatever is said here.
     serial_below : int, optional
         Fewer files than this are read in this process; `SERIAL_BELOW`, where nothing is said.
 
@@ -60,24 +62,66 @@ def parse_files(
     UserWarning
         Where processes or the cluster break down; the files whose results are missing are then read in this process.
     """
-    paths = list(paths)
+    for results in parse_chunks(paths, parse, list, jobs, serial_below):
+        yield from results
+
+
+def parse_chunks(
+    paths: Iterable[str],
+    parse: Parse[T],
+    pack: Callable[[Iterator[T]], R],
+    jobs: int | None = None,
+    serial_below: int | None = None,
+) -> Iterator[R]:
+    """Read and parse files, as `parse_files` does, and pack the results of some at a time where they were parsed.
+
+    What is packed, such as a table, is sent from one process to another more quickly than its parts are.
+
+    Parameters
+    ----------
+    paths, parse, jobs, serial_below
+        As for `parse_files`.
+    pack : function of results
+        As `parse`, one of a module.
+
+    Yields
+    ------
+    What `pack` returns
+    """
+    paths, work = list(paths), _Work(parse, pack)
     few = len(paths) < (SERIAL_BELOW if serial_below is None else serial_below)
     workers, run = (1, None) if few else _processes(jobs, any(map(is_url, paths)))
     if run is None:
-        yield from _parse_here(paths, parse)
+        yield work.do(paths)
         return
     size = max(1, min(CHUNK, len(paths) // (TASKS * workers)))
     chunks = [paths[at : at + size] for at in range(0, len(paths), size)]
-    done, found = 0, run(chunks, parse)
+    done, packed = 0, run(chunks, work)
     while done < len(chunks):
         try:
-            results = next(found)
+            result = next(packed)
         except Exception as error:  # of the processes, since parse raises nothing; if it does, it will do so here too
             warnings.warn(f"other processes failed ({type(error).__name__}); reading on in this one", stacklevel=2)
-            yield from _parse_here(paths[done * size :], parse)
+            yield work.do(paths[done * size :])
             return
         done += 1
-        yield from results
+        yield result
+
+
+class _Work(NamedTuple):
+    """What is done with some files: parse each, and pack the results."""
+
+    parse: Callable
+    pack: Callable
+
+    def do(self, paths: list[str]) -> Any:
+        return self.pack(self._results(paths))
+
+    def _results(self, paths: list[str]) -> Iterator[Any]:
+        for path, data in read_files(paths):
+            result = self.parse(path, data)
+            del data  # before the next file is read
+            yield result
 
 
 @contextmanager
@@ -145,19 +189,13 @@ def _check_workers(client: Any, scheduler: str) -> None:
             raise SourceError(f"{scheduler}: worker {worker} has no evalkit {__version__} ({version})")
 
 
-def _parse_here(paths: Iterable[str], parse: Parse[T]) -> Iterator[T]:
-    for path, data in read_files(paths):
-        result = parse(path, data)
-        del data  # before the next file is read
-        yield result
-
-
-def _parse_chunk(paths: list[str], parse: Parse[T], options: Mapping[str, Any]) -> list[T]:
+def _do(paths: list[str], work: _Work, options: Mapping[str, Any]) -> Any:
+    """Do the work on some files in another process, or beside other processes."""
     with storage(options), paused_gc():
-        return list(_parse_here(paths, parse))
+        return work.do(paths)
 
 
-def _in_forks(workers: int, chunks: list[list[str]], parse: Parse[T]) -> Iterator[list[T]]:
+def _in_forks(workers: int, chunks: list[list[str]], work: _Work) -> Iterator[Any]:
     """Parse in forked processes from the first chunk on, and in this one from the last one on, until they meet.
 
     So this process is not idle, and what it has parsed itself need not be sent to it.
@@ -167,14 +205,14 @@ def _in_forks(workers: int, chunks: list[list[str]], parse: Parse[T]) -> Iterato
 
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(workers - 1, multiprocessing.get_context("fork"), _follow, (os.getpid(),))
-    todo, begun, own = deque(chunks), deque[Any](), deque[list[T]]()
+    todo, begun, own = deque(chunks), deque[Any](), deque[Any]()
     try:
         while todo or begun:
             for _ in range(AHEAD * (workers - 1) - sum(not future.done() for future in begun)):
                 if todo:
-                    begun.append(pool.submit(_parse_chunk, todo.popleft(), parse, storage_options()))
+                    begun.append(pool.submit(_do, todo.popleft(), work, storage_options()))
             if todo and not begun[0].done():
-                own.appendleft(_parse_chunk(todo.pop(), parse, storage_options()))
+                own.appendleft(_do(todo.pop(), work, storage_options()))
             else:
                 yield begun.popleft().result(PATIENCE)
         yield from own
@@ -201,22 +239,27 @@ def _end_after(parent: int) -> None:
     os._exit(1)
 
 
-def _on_cluster(client: Any, chunks: list[list[str]], parse: Parse[T]) -> Iterator[list[T]]:
+def _on_cluster(client: Any, chunks: list[list[str]], work: _Work) -> Iterator[Any]:
     """Parse on a Dask cluster, which gives the work of a worker that dies to another one."""
     pool = client.get_executor(pure=False)
     try:
-        waiting = deque(pool.submit(_parse_chunk, chunk, parse, storage_options()) for chunk in chunks)
+        waiting = deque(pool.submit(_do, chunk, work, storage_options()) for chunk in chunks)
         while waiting:
             yield waiting.popleft().result(PATIENCE)
     finally:
         pool.shutdown(wait=False)
 
 
-def _by_joblib(workers: int, chunks: list[list[str]], parse: Parse[T], **options: Any) -> Iterator[list[T]]:
+def _by_joblib(workers: int, chunks: list[list[str]], work: _Work, **options: Any) -> Iterator[Any]:
     from joblib import Parallel, delayed
 
-    task = delayed(_parse_chunk)
-    yield from Parallel(n_jobs=workers, **options)(task(chunk, parse, storage_options()) for chunk in chunks)
+    task = delayed(_do)
+    yield from Parallel(n_jobs=workers, **options)(task(chunk, work, storage_options()) for chunk in chunks)
+
+
+def _cores() -> int:
+    """Count the cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _processes(jobs: int | None, remote: bool) -> tuple[int, Run | None]:
@@ -231,9 +274,9 @@ def _processes(jobs: int | None, remote: bool) -> tuple[int, Run | None]:
         if not isinstance(backend, BACKENDS[DEFAULT_BACKEND]):  # what the user has chosen
             workers = jobs or configured or backend.default_n_jobs
             return backend.effective_n_jobs(workers), partial(_by_joblib, workers)
-    workers = jobs or configured or 1
+    workers = jobs or configured or -1
     if workers == -1:
-        workers = os.cpu_count() or 1
+        workers = _cores()
     if workers == 1:
         return 1, None
     import multiprocessing
@@ -242,4 +285,6 @@ def _processes(jobs: int | None, remote: bool) -> tuple[int, Run | None]:
         return 1, None
     if sys.platform == "linux" and threading.current_thread() is threading.main_thread() and not remote:
         return workers, partial(_in_forks, workers)
+    if not (jobs or configured):  # nobody asked for what takes long to start
+        return 1, None
     return workers, partial(_by_joblib, workers, timeout=PATIENCE)

@@ -2,12 +2,12 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from evalkit.io.frames import arrow_schema, arrow_table, escape_surrogates, paused_gc, unescaped
-from evalkit.io.parallel import parse_files
+from evalkit.io.frames import Column, arrow_schema, arrow_table, escape_surrogates, paused_gc, unescaped
+from evalkit.io.parallel import parse_chunks
 from evalkit.io.paths import is_url
 from evalkit.io.records import FILES, FOLDERS, SOURCE, RecordStore
 from evalkit.io.sources import (
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 COMMIT_EVERY = 5.0  # seconds
 _MISFITS = (AttributeError, NotImplementedError, OverflowError, TypeError, ValueError)  # of values and their columns
-_Result = tuple[str, bool, Parsed]  # a file, whether it is settled, and what it says
+_Result = tuple[str, bool, Parsed]  # a file, whether it could be read, and what it says
 Progress = Callable[[int, int], object] | None  # of files read, files to read
 
 
@@ -137,12 +137,12 @@ def update(
     about, held, committed = dict(about or {}), set(), time.monotonic()
     for at in range(0, len(to_read), kind.chunk):
         chunk = to_read[at : at + kind.chunk]
-        parsed = _parse(kind, chunk, {**states, **context}, jobs)
-        young = {path for path, _, result in parsed if result.status == "failed" and is_young(path)}
+        read = _read(kind, chunk, jobs)
+        young = {path for path, (_, status, _) in read.files.items() if status == "failed" and is_young(path)}
         held |= young
-        taken = [one for one in parsed if one[0] not in young or one[0] not in files]
-        rows = _tables(kind, taken, {**states, **context}, context.keys(), young)
-        store.replace({escape_surrogates(path) for path, _, _ in taken if path in files}, rows)
+        left_out = young & files.keys()  # what they said before stands
+        rows = _rows(read, {**states, **context}, context.keys(), young, left_out)
+        store.replace({escape_surrogates(path) for path in read.files if path in files and path not in left_out}, rows)
         if at + len(chunk) < len(to_read) and time.monotonic() - committed > COMMIT_EVERY:
             store.commit(complete=False, **about)
             committed = time.monotonic()
@@ -204,57 +204,84 @@ def _below(paths: set[str], folders: Sequence[str]) -> set[str]:
     return {path for path in paths if path.startswith(tuple(folders))}
 
 
-def _tables(
-    kind: LogKind, parsed: Sequence[_Result], states: Mapping[str, FileState], context: Set[str], young: Set[str]
-) -> "dict[str, pa.Table]":
+class _Read(NamedTuple):
+    """What some files say: for each whether it could be read, its status and reason; the rows of records; and when."""
+
+    files: dict[str, tuple[bool, str, str]]
+    tables: "dict[str, pa.Table]"
+    begun: int = 0  # epoch nanoseconds
+
+
+def _read(kind: LogKind, paths: Sequence[str], jobs: int | None) -> _Read:
+    """Read and parse files; those that are not worth it are skipped."""
+    import pyarrow as pa
+
+    begun = time.time_ns()
+    files = {path: (True, "skipped", reason) for path in paths if (reason := kind.accepts(path))}
+    files = {path: found for path, found in files.items() if not os.path.isdir(path)}
+    wanted, pack = [path for path in paths if path not in files], partial(_pack, kind.records)
+    found = list(parse_chunks(wanted, partial(_parse_file, kind.parse), pack, jobs, kind.parallel_from))
+    for one in found:
+        files |= one.files
+    tables = {name: pa.concat_tables([one.tables[name] for one in found]) for name in kind.records} if found else {}
+    return _Read({path: files[path] for path in paths}, tables, begun)
+
+
+def _parse_file(parse: Callable[[str, bytes | OSError], Parsed], path: str, data: bytes | OSError) -> _Result:
+    if isinstance(data, IsADirectoryError):
+        return path, False, Parsed("failed", f"the folder can't be listed: {type(data).__name__}: {data.strerror}")
+    return path, not isinstance(data, OSError), parse(path, data)
+
+
+def _pack(records: Mapping[str, Sequence[Column]], results: Iterator[_Result]) -> _Read:
     """Make tables of what files say; one that says what no column can hold has failed."""
+    parsed = list(results)
     try:
-        return _tables_of(kind, parsed, states, context, young)
+        tables = _tables(records, parsed)
     except _MISFITS:
-        return _tables_of(kind, [_fitting(kind, one) for one in parsed], states, context, young)
+        parsed = [_fitting(records, one) for one in parsed]
+        tables = _tables(records, parsed)
+    return _Read({path: (was_read, one.status, one.reason) for path, was_read, one in parsed}, tables)
 
 
-def _fitting(kind: LogKind, one: _Result) -> _Result:
+def _fitting(records: Mapping[str, Sequence[Column]], one: _Result) -> _Result:
     """Give what a file says if its columns can hold it, else why they can't."""
-    path, settled, result = one
+    path, was_read, _ = one
     try:
-        for table, rows in result.rows.items():
-            arrow_table([(path, *row) for row in rows], arrow_schema((SOURCE, *kind.records[table])))
+        _tables(records, [one])
     except _MISFITS as error:
-        return path, settled, Parsed("failed", f"a value does not fit its column: {error}")
+        return path, was_read, Parsed("failed", f"a value does not fit its column: {error}")
     return one
 
 
-def _tables_of(
-    kind: LogKind, parsed: Sequence[_Result], states: Mapping[str, FileState], context: Set[str], young: Set[str]
-) -> "dict[str, pa.Table]":
-    files, rows = [], {name: [] for name in kind.records}
-    for path, settled, result in parsed:
+def _tables(records: Mapping[str, Sequence[Column]], parsed: Sequence[_Result]) -> "dict[str, pa.Table]":
+    rows: dict[str, list[tuple]] = {name: [] for name in records}
+    for path, _, result in parsed:
         name = escape_surrogates(path)
-        settled = settled and path not in young and (not is_url(path) or bool(states[path].tag))
-        files.append((name, *states[path], settled, path in context, result.status, result.reason))
         for table, own in result.rows.items():
             rows[table] += [(name, *row) for row in own]
-    tables = {name: arrow_table(own, arrow_schema((SOURCE, *kind.records[name]))) for name, own in rows.items()}
+    return {name: arrow_table(own, arrow_schema((SOURCE, *records[name]))) for name, own in rows.items()}
+
+
+def _rows(
+    read: _Read, states: Mapping[str, FileState], context: Set[str], young: Set[str], left_out: Set[str]
+) -> "dict[str, pa.Table]":
+    """Give the rows to be stored, with one for each file; what was left alone long enough before is settled."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    settled_before, files = read.begun - int(SETTLED * 1e9), []
+    for path, (was_read, status, reason) in read.files.items():
+        if path not in left_out:
+            state = states[path]
+            settled = (
+                was_read
+                and path not in young
+                and (bool(state.tag) if is_url(path) else state.modified < settled_before)
+            )
+            files.append((escape_surrogates(path), *state, settled, path in context, status, reason))
+    tables = read.tables
+    if left_out:
+        gone = pa.array(sorted(map(escape_surrogates, left_out)), pa.large_string())
+        tables = {name: own.filter(pc.invert(pc.is_in(own["source"], gone))) for name, own in tables.items()}
     return {"files": arrow_table(files, arrow_schema(FILES)), **tables}
-
-
-def _parse(kind: LogKind, paths: list[str], states: Mapping[str, FileState], jobs: int | None) -> list[_Result]:
-    """Read and parse files; a file that was left alone long enough before is settled."""
-    begun = time.time_ns() - int(SETTLED * 1e9)
-    refused = {path: reason for path in paths if (reason := kind.accepts(path)) and not os.path.isdir(path)}
-    wanted = [path for path in paths if path not in refused]
-    results = parse_files(wanted, partial(_parse_file, kind.parse), jobs, kind.parallel_from)
-    parsed = []
-    for path in paths:
-        was_read, result = (True, Parsed("skipped", refused[path])) if path in refused else next(results)
-        parsed.append((path, was_read and (is_url(path) or states[path].modified < begun), result))
-    return parsed
-
-
-def _parse_file(
-    parse: Callable[[str, bytes | OSError], Parsed], path: str, data: bytes | OSError
-) -> tuple[bool, Parsed]:
-    if isinstance(data, IsADirectoryError):
-        return False, Parsed("failed", f"the folder can't be listed: {type(data).__name__}: {data.strerror}")
-    return not isinstance(data, OSError), parse(path, data)

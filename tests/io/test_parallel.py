@@ -48,7 +48,8 @@ def test_few_files_are_read_in_this_process_and_many_in_others(paths):
     here = os.getpid()
     assert set(parse_files(paths, which_process, 2)) == {here}
     assert len(set(parse_files(paths, which_process, 2, serial_below=2))) == 2
-    assert set(parse_files(paths, which_process, serial_below=2)) == {here}
+    assert len(set(parse_files(paths, which_process, serial_below=2))) > 1
+    assert set(parse_files(paths, which_process, 1, serial_below=2)) == {here}
 
 
 @CORES
@@ -114,11 +115,11 @@ def assert_same_frames(some, others):
 def lower_limit(monkeypatch):
     """Let a few files be many enough for several processes, whatever their kind says."""
 
-    def parse(paths, then, jobs=None, serial_below=None):
-        return parse_files(paths, then, jobs, 2)
-
-    for module in (update, crafter_kind):
-        monkeypatch.setattr(module, "parse_files", parse)
+    monkeypatch.setattr(
+        crafter_kind, "parse_files", lambda paths, then, jobs=None, *_: parse_files(paths, then, jobs, 2)
+    )
+    chunks = parallel.parse_chunks
+    monkeypatch.setattr(update, "parse_chunks", lambda paths, then, pack, jobs, *_: chunks(paths, then, pack, jobs, 2))
 
 
 @pytest.fixture(params=KINDS)
@@ -131,13 +132,18 @@ def load(request, monkeypatch):
 def kill_at_the_second_file(monkeypatch, mark):
     """Have the first process but this one that comes to the second file killed."""
 
-    def parse(paths, then, jobs=None, serial_below=None):
-        paths = list(paths)
-        killing = partial(die_elsewhere, home=os.getpid(), victim=paths[1], mark=str(mark), then=then)
-        return parse_files(paths, killing, jobs, 2)
+    def killing(paths, then):
+        return partial(die_elsewhere, home=os.getpid(), victim=list(paths)[1], mark=str(mark), then=then)
 
-    for module in (update, crafter_kind):
-        monkeypatch.setattr(module, "parse_files", parse)
+    def files(paths, then, jobs=None, *_):
+        return parse_files(paths, killing(paths, then), jobs, 2)
+
+    def chunks(paths, then, pack, jobs, *_):
+        return whole(paths, killing(paths, then), pack, jobs, 2)
+
+    whole = parallel.parse_chunks
+    monkeypatch.setattr(crafter_kind, "parse_files", files)
+    monkeypatch.setattr(update, "parse_chunks", chunks)
 
 
 @CORES
@@ -178,7 +184,7 @@ def test_a_cluster_reads_in_its_own_processes_and_in_order(scheduler, paths):
         assert list(parse_files(paths, size, serial_below=2)) == EXPECTED
     assert len(found) == 2
     assert os.getpid() not in found
-    assert set(parse_files(paths, which_process, serial_below=2)) == {os.getpid()}
+    assert set(parse_files(paths, which_process, 1, serial_below=2)) == {os.getpid()}
 
 
 def test_a_worker_of_a_cluster_that_is_killed_loses_nothing(scheduler, load, monkeypatch, tmp_path):

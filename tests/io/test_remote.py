@@ -296,7 +296,7 @@ def test_a_stored_parse_of_a_bucket_is_used_until_an_object_changes(server, monk
     put("kept/exp_1/bread/Andy_0_0.json", said(0))
     assert load("s3://logs/kept", storage_options=options).runs["overall_score"].tolist() == [0]
     with monkeypatch.context() as patch:
-        patch.setattr(update, "parse_files", lambda paths, *_: iter([]) if not paths else pytest.fail("read again"))
+        patch.setattr(update, "parse_chunks", lambda paths, *_: iter([]) if not paths else pytest.fail("read again"))
         assert load("s3://logs/kept", storage_options=options).runs["overall_score"].tolist() == [0]
     put("kept/exp_1/bread/Andy_0_0.json", said(1))
     assert load("s3://logs/kept", storage_options=options).runs["overall_score"].tolist() == [1]

@@ -36,14 +36,14 @@ def games(tmp_path):
 @pytest.fixture
 def parsed(monkeypatch):
     """The names of the files that are parsed."""
-    names, original = [], update.parse_files
+    names, original = [], update.parse_chunks
 
-    def parse_files(paths, *args):
+    def parse_chunks(paths, *args):
         paths = list(paths)
         names.extend(map(os.path.basename, paths))
         return original(paths, *args)
 
-    monkeypatch.setattr(update, "parse_files", parse_files)
+    monkeypatch.setattr(update, "parse_chunks", parse_chunks)
     return names
 
 
@@ -159,7 +159,9 @@ def test_a_file_behind_a_url_that_could_not_be_read_is_tried_again(cache, monkey
         files.pipe(f"/cached/{name}.json", b'{"moves": []}')
     with monkeypatch.context() as patch:
         fail = TimeoutError(110, "slow")
-        patch.setattr(update, "parse_files", lambda paths, parse, *_: (parse(path, fail) for path in paths))
+        patch.setattr(
+            update, "parse_chunks", lambda paths, parse, pack, *_: iter([pack(parse(path, fail) for path in paths)])
+        )
         with pytest.raises(SourceError, match="TimeoutError: slow"):
             load(TOY, "memory://cached", {})
     assert len(load(TOY, "memory://cached", {}).runs) == 2

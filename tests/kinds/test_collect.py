@@ -74,7 +74,7 @@ def test_a_dataset_gives_what_its_folder_gives(games, made, reading):
 def test_nothing_is_read_or_written_where_nothing_changed(games, made, monkeypatch):
     collect(TOY, games, made)
     before = {path: path.stat().st_mtime_ns for path in made.rglob("*.*")}
-    monkeypatch.setattr(update, "parse_files", lambda paths, *_: iter([]) if not list(paths) else pytest.fail("read"))
+    monkeypatch.setattr(update, "parse_chunks", lambda paths, *_: iter([]) if not list(paths) else pytest.fail("read"))
     assert collect(TOY, games, made)[:3] == (0, 0, 0)
     assert {path: path.stat().st_mtime_ns for path in made.rglob("*.*")} == before
 

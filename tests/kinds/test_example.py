@@ -53,7 +53,8 @@ def run(site, tmp_path):
         environment = {**os.environ, "PYTHONPATH": f"{site}{os.pathsep}{ROOT}", "EVALKIT_CACHE": "off"}
         command = [sys.executable, *map(str, arguments)]
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
-        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stderr == ""
+        assert done.returncode == 0
         return done.stdout
 
     return call

@@ -139,7 +139,9 @@ def test_a_file_that_can_not_be_read_for_a_moment_is_read_again(folder, monkeypa
     folder.write("a.json", game("1"), age=3600)
     with monkeypatch.context() as patch:
         fail = OSError(5, "slow down")
-        patch.setattr(update, "parse_files", lambda paths, parse, *_: (parse(path, fail) for path in paths))
+        patch.setattr(
+            update, "parse_chunks", lambda paths, parse, pack, *_: iter([pack(parse(path, fail) for path in paths)])
+        )
         assert folder.look() == (["a.json"], {}, set())
     assert folder.look(5) == (["a.json"], {"a.json": "1"}, set())
 

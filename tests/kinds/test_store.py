@@ -38,13 +38,13 @@ def parsed(monkeypatch):
     """The names of the files that are parsed."""
     names = []
 
-    def parse_files(paths, parse, *args):
+    def parse_chunks(paths, parse, *args):
         paths = list(paths)
         names.extend(os.path.basename(path) for path in paths)
         return original(paths, parse, *args)
 
-    original = update.parse_files
-    monkeypatch.setattr(update, "parse_files", parse_files)
+    original = update.parse_chunks
+    monkeypatch.setattr(update, "parse_chunks", parse_chunks)
     return names
 
 

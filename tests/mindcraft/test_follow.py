@@ -196,8 +196,8 @@ def test_what_can_never_work_is_refused(tmp_path, options):
 
 def test_only_changed_files_are_parsed_and_the_end_is_what_load_says(experiment, monkeypatch):
     parsed = []
-    real = update.parse_files
-    monkeypatch.setattr(update, "parse_files", lambda paths, *rest: parsed.append(len(paths)) or real(paths, *rest))
+    real = update.parse_chunks
+    monkeypatch.setattr(update, "parse_chunks", lambda paths, *rest: parsed.append(len(paths)) or real(paths, *rest))
     logs = {f"m{i % 2}/{name}/Andy_0_0.json": i % 3 / 2 for i, name in enumerate(("cook", "bake", "boil", "fry"))}
     for name, score in logs.items():
         experiment.write(name, score)

@@ -31,7 +31,7 @@ def frames(loaded):
 
 def test_what_comes_from_the_store_equals_what_was_read(experiment, monkeypatch):
     read = mindcraft.load(*experiment)
-    monkeypatch.setattr(update, "parse_files", None)  # a second reading would fail
+    monkeypatch.setattr(update, "parse_chunks", None)  # a second reading would fail
     stored = mindcraft.load(*experiment)
     for name, table in frames(read).items():
         pd.testing.assert_frame_equal(table, frames(stored)[name])

@@ -51,13 +51,13 @@ def logs(tmp_path, make):
 @pytest.fixture
 def parsed(monkeypatch):
     """The names of the files that are parsed."""
-    names, parse_files = [], update.parse_files
+    names, parse_chunks = [], update.parse_chunks
 
     def note(paths, *rest):
         names.extend(os.path.basename(path) for path in paths)
-        return parse_files(paths, *rest)
+        return parse_chunks(paths, *rest)
 
-    monkeypatch.setattr(update, "parse_files", note)
+    monkeypatch.setattr(update, "parse_chunks", note)
     return names
 
 
