@@ -43,7 +43,7 @@ for report in plan()[:total][start::step]:
 WARM = """
 import sys, time
 from evalkit.reports import plan, run
-from evalkit.reports.forking import preload_engine, preload_libraries
+from evalkit.reports.engines.preload import preload_engine, preload_libraries
 reports = plan()[:int(sys.argv[2])]
 preload_engine()
 preload_libraries([report.notebook for report in reports])

@@ -2,6 +2,7 @@
 
 from evalkit.display import plots
 from evalkit.display.marks import attach
+from evalkit.display.provenance import provenance
 from evalkit.display.show import (
     FIGURE,
     HEADLINE,
@@ -14,7 +15,6 @@ from evalkit.display.show import (
     show_table,
     show_text,
 )
-from evalkit.display.sources import provenance
 from evalkit.display.style import (
     MARKERS,
     PALETTE,

@@ -33,6 +33,8 @@ _WHERE = {
     "plain": "text",
     "read_file": "read",
     "read_files": "read",
+    "redacted": "paths",
+    "refuse_credentials": "paths",
     "resolve": "sources",
     "short_paths": "text",
     "shorten": "text",

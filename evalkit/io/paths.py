@@ -17,6 +17,15 @@ _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _MAGIC = re.compile(r"[*?[]")
 _options: ContextVar[StorageOptions] = ContextVar("storage_options", default=None)
 INSIDE = "!/"  # between an archive and the path in it
+_CREDENTIALS_HINT = "credentials don't belong in a URL; give storage options or set the environment"
+
+# Links of a chain of URLs, such as simplecache::s3://bucket/x: each ends where the next one begins
+_NAME = r"[A-Za-z][A-Za-z0-9+.-]{0,30}"
+_LINK = re.compile(rf"({_NAME})://((?:(?!(?:::)?{_NAME}://|::{_NAME}::)\S)*)")
+_NO_HOST = ("zip", "tar", "file", "local")  # protocols of what lies in a file, where nobody logs in
+_USER = re.compile(r"\A(?:[^/@:]*:.*@|[^/]*@)")  # what stands before a host: a password may hold slashes
+_QUERY = re.compile(r"[?#;].*")
+SECRET_NAME = re.compile(r"key|secret|token|pass|credential|cred|signature|sig|sas|auth", re.IGNORECASE)
 
 
 class SourceError(ValueError):
@@ -57,6 +66,44 @@ def place_of(url: str) -> str:
     """Give the part of a URL that names the file system: protocol and host or bucket, or the archive."""
     archive, inside, _ = url.rpartition(INSIDE)
     return archive + inside if inside else "/".join(url.split("/", 3)[:3])
+
+
+def redacted(text: str) -> str:
+    """Put ``…`` in the place of credentials in any URL of a text.
+
+    What stands before an ``@`` counts as such, a query with a name like ``token`` or ``key`` too, and every query of
+    http, as signed addresses have it. Use it before a URL that is not known to be free of them is shown or stored.
+    """
+    return _LINK.sub(_redact_link, text) if "://" in text else text
+
+
+def _redact_link(match: re.Match) -> str:
+    protocol, rest = match.groups()
+    if protocol.lower() not in _NO_HOST:
+        rest = _USER.sub("…@", rest)
+    query = _QUERY.search(rest)
+    if query and not query[0].startswith("…", 1) and _may_be_secret(protocol, query[0]):
+        rest = f"{rest[: query.start()]}{query[0][0]}…"
+    return f"{protocol}://{rest}"
+
+
+def _may_be_secret(protocol: str, query: str) -> bool:
+    if protocol.lower() in ("http", "https") and "?" in query:
+        return True
+    names = (part.partition("=") for part in re.split(r"[?#;&]", query))
+    return any(value and SECRET_NAME.search(name) for name, _, value in names)
+
+
+def refuse_credentials(text: str) -> None:
+    """Refuse a URL that holds credentials, which every table and page would show.
+
+    Raises
+    ------
+    SourceError
+        Without them.
+    """
+    if redacted(text) != text:
+        raise SourceError(f"{redacted(text)}: {_CREDENTIALS_HINT}")
 
 
 def absolute(path: str) -> str:

@@ -21,15 +21,12 @@ def read_file(path: str | os.PathLike) -> bytes:
     Raises
     ------
     OSError
-        As ``open`` does.
+        As ``open`` does, and for a pipe or device.
     """
-    if is_url(path):
-        ((_, data),) = read_files([path])
-        if isinstance(data, OSError):
-            raise data
-        return data
-    with open(path, "rb") as file:
-        return file.read()
+    ((_, data),) = read_files([os.fspath(path)])
+    if isinstance(data, OSError):
+        raise data
+    return data
 
 
 def read_files(paths: Iterable[str], most: int | None = None) -> Iterator[tuple[str, bytes | OSError]]:

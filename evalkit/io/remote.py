@@ -5,7 +5,6 @@ are shown in tables and reports. What an error says is cleared of them.
 """
 
 import errno
-import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,7 +16,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from evalkit.io.paths import INSIDE, FileState, is_url, place_of, protocol_of, storage_options
+from evalkit.io.paths import INSIDE, SECRET_NAME, FileState, is_url, place_of, protocol_of, redacted, storage_options
 
 AT_A_TIME = 16  # reads under way at once
 READ_AHEAD = 64  # files asked for before the first of them is used
@@ -29,8 +28,6 @@ _TAGS = ("ETag", "etag", "md5Hash", "content_md5", "checksum", "CRC", "generatio
 _TIMES = ("LastModified", "mtime", "updated", "last_modified", "modified", "date_time", "created")
 _FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)  # trying again won't help
 _KINDS = (*_FINAL, TimeoutError, ConnectionError)
-_SECRET = re.compile(r"key|secret|token|pass|credential|signature|sas|auth", re.IGNORECASE)
-_IN_URL = re.compile(r"(?<=://)[^/\s@]+@|\?\S*(?:sig|token|key|cred)\S*", re.IGNORECASE)
 
 
 class _Store:
@@ -240,12 +237,12 @@ def _plain_error(error: Exception, secrets: Iterable[str]) -> OSError:
         text = f"{type(error).__name__}: {text}"
     for secret in secrets:
         text = text.replace(secret, "…")
-    return kind(getattr(error, "errno", None) or errno.EIO, _IN_URL.sub("…", text))
+    return kind(getattr(error, "errno", None) or errno.EIO, redacted(text))
 
 
 def _secrets(options: Mapping[str, Any]) -> Iterator[str]:
     for name, value in options.items():
         if isinstance(value, Mapping):
             yield from _secrets(value)
-        elif isinstance(value, str) and len(value) > 2 and _SECRET.search(str(name)):
+        elif isinstance(value, str) and len(value) > 2 and SECRET_NAME.search(str(name)):
             yield value

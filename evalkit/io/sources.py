@@ -20,6 +20,7 @@ from evalkit.io.paths import (
     has_magic,
     is_url,
     protocol_of,
+    refuse_credentials,
 )
 
 Source = str | os.PathLike | Iterable[str | os.PathLike]
@@ -204,8 +205,9 @@ def resolve(source: str | os.PathLike) -> str:
         raise SourceError("no path was given (the path is empty)")
     if text.startswith("samples:"):
         return _sample(text)
+    refuse_credentials(text)
     if is_url(text):
-        return _checked_url(text)
+        return _normal_url(text)
     try:
         path = Path(text).expanduser()
         there = path.exists()
@@ -294,13 +296,10 @@ def _is_sample_folder(path: Path) -> bool:
     return path.is_dir() and not path.name.startswith(("_", "."))
 
 
-def _checked_url(url: str) -> str:
-    """Write a URL in the one form that paths have here; refuse credentials, which every table would show."""
-    from urllib.parse import unquote, urlsplit
+def _normal_url(url: str) -> str:
+    """Write a URL in the one form that paths have here."""
+    from urllib.parse import unquote
 
-    if urlsplit(url).username or urlsplit(url).password or (protocol_of(url) in ("http", "https") and "?" in url):
-        bare = re.sub(r"(?<=://)[^/]*@", "", url).partition("?")[0]
-        raise SourceError(f"{bare}: credentials don't belong in a URL; give storage options or set the environment")
     if protocol_of(url) in ("file", "local"):
         return resolve(unquote(url.partition("://")[2]))
     if match := _INNER.fullmatch(url):
@@ -313,12 +312,13 @@ def _checked_url(url: str) -> str:
 
 def _expand(text: str) -> tuple[str | None, list[str]]:
     """Give the files and folders that a name stands for; for a glob also the folder that they are looked for in."""
+    refuse_credentials(text)
     glob_like = has_magic(text) and not text.startswith("samples:")
     try:
         if glob_like and is_url(text):
             from evalkit.io.remote import glob_remote
 
-            url = _checked_url(text)
+            url = _normal_url(text)
             base, paths = _fixed_part(url), glob_remote(url)
         elif glob_like and not os.path.lexists(text):
             text = os.path.expanduser(text)

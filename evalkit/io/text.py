@@ -13,6 +13,7 @@ from typing import Any
 # controls, format characters (direction overrides), surrogates, private, unassigned
 _DROPPED = {"Cc", "Cf", "Cs", "Co", "Cn"}
 _JOINERS = {"\u200d", "\ufe0f"}  # keep composed emoji whole
+_SHOW_WARNING = warnings.showwarning  # as Python has it
 
 
 def plain(text: object, width: int | None = None, *, keep_lines: bool = False) -> str:
@@ -129,6 +130,11 @@ def warnings_as_lines() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.showwarning = write
         yield
+
+
+def warnings_as_usual() -> None:
+    """Write warnings as Python does, also within `warnings_as_lines`: for a process that was forked there."""
+    warnings.showwarning = _SHOW_WARNING
 
 
 def is_local_link(address: object) -> bool:

@@ -19,6 +19,7 @@ _WHERE = {
     "Transcript": "transcript",
     "Turn": "transcript",
     "assemble": "logs",
+    "cached_records": "logs",
     "collect": "collection",
     "detect": "detection",
     "entries_of": "logs",

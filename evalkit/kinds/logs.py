@@ -7,7 +7,8 @@ import os
 import re
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from evalkit.io.versions import code_version
 from evalkit.io.write import exclusive
 from evalkit.kinds.detection import nothing_used
 from evalkit.kinds.registry import Assembled, LogKind, Records
-from evalkit.kinds.update import known_in, list_again, records_of, update
+from evalkit.kinds.update import Known, known_in, list_again, records_of, update
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -164,8 +165,8 @@ def fresh_records(
     kind: LogKind, source: Source, *, pattern: str = "", recursive: bool = True, jobs: int | None = None
 ) -> Records:
     """Read what the files of a source say, and keep nothing of it."""
-    store = RecordStore("", kind.records)
-    return _updated(store, kind, _names(source), pattern or kind.pattern, recursive, jobs, {})
+    list_known = partial(list_again, source=_names(source), pattern=pattern or kind.pattern, recursive=recursive)
+    return _updated(RecordStore("", kind.records), kind, list_known, jobs, {})
 
 
 def is_usable(records: Records) -> bool:
@@ -224,32 +225,55 @@ def _names(source: Source) -> list[str]:
 
 
 def _current_records(kind: LogKind, named: list[str], pattern: str, *, recursive: bool, jobs: int | None) -> Records:
-    """Give the records of a source as it is now, from its store in the cache as far as nothing has changed."""
+    asked = [kind.name, [absolute(name) for name in named], pattern, recursive, dict(storage_options())]
     about = {"kind": kind.name, "code": code_version(kind.parse.__module__)}
+    list_known = partial(list_again, source=named, pattern=pattern, recursive=recursive)
+    return cached_records(kind, asked, list_known, about, jobs=jobs)
+
+
+def cached_records(
+    kind: LogKind,
+    asked: Sequence[Any],
+    list_known: Callable[[Known], Listing],
+    about: Mapping[str, Any],
+    *,
+    jobs: int | None = None,
+) -> Records:
+    """Give the records of files as they are now, from their store in the cache as far as nothing has changed.
+
+    Parameters
+    ----------
+    kind : LogKind
+    asked : sequence
+        What the store is found by: plain JSON.
+    list_known : function of Known
+        Lists the files.
+    about : mapping
+        What must be as it was for rows of the store to count.
+    jobs : int, optional
+        As for `evalkit.io.parse_files`.
+    """
     if (path := cache_path()) is not None:
-        asked = [kind.name, [absolute(name) for name in named], pattern, recursive, dict(storage_options())]
         digest = hashlib.blake2b(json.dumps(asked, default=str).encode(errors="surrogatepass"), digest_size=16)
         folder = str(path / f"{_ENTRY}{digest.hexdigest()}")
         if not os.path.exists(folder):
             tidy_cache()
         with contextlib.suppress(SourceError), exclusive(folder, WAIT) as alone:
             if alone:
-                return _updated(RecordStore(folder, kind.records), kind, named, pattern, recursive, jobs, about)
-    return _updated(RecordStore("", kind.records), kind, named, pattern, recursive, jobs, about)
+                return _updated(RecordStore(folder, kind.records), kind, list_known, jobs, about)
+    return _updated(RecordStore("", kind.records), kind, list_known, jobs, about)
 
 
 def _updated(
     store: RecordStore,
     kind: LogKind,
-    named: list[str],
-    pattern: str,
-    recursive: bool,
+    list_known: Callable[[Known], Listing],
     jobs: int | None,
     about: Mapping[str, Any],
 ) -> Records:
     def bring_up_to_date() -> Records:
         known = known_in(store)
-        listing = list_again(known, named, pattern, recursive=recursive)
+        listing = list_known(known)
         update(store, kind, listing, known=known, jobs=jobs, about=about)
         return records_of(store, kind, listing)
 

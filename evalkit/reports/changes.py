@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.io import SourceError, list_files, resolve
+from evalkit.io.sources import MISSING, state_of
 from evalkit.io.versions import code_version, package_versions
 from evalkit.reports.plan import Report
 from evalkit.reports.records import Record, files_beside
@@ -63,7 +64,7 @@ def input_fingerprint(text: str) -> str:
             files = list_files(resolve(text))
     except SourceError:
         return ""
-    return _digest([(path, *_size_and_time(path)) for path in files]) if files else ""
+    return _digest([(path, *(state_of(path) or MISSING)[:2]) for path in files]) if files else ""
 
 
 def cached_fingerprint() -> Callable[[str], str]:
@@ -102,14 +103,6 @@ def why(record: Record | None, stamp: dict[str, Any], output: Path) -> str:
 
 def _differing(old: dict, new: dict) -> str:
     return ", ".join(sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name)))
-
-
-def _size_and_time(path: str) -> tuple[int, int]:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return -1, -1
-    return status.st_size, status.st_mtime_ns
 
 
 def _digest(value: Any) -> str:

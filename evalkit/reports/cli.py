@@ -8,9 +8,10 @@ from typing import Any
 import click
 
 from evalkit.io.text import plain
+from evalkit.reports.batch import Summary, run
+from evalkit.reports.engines.signals import stopped_once
 from evalkit.reports.parameters import parse_values, read_values
 from evalkit.reports.plan import PlanError, plan
-from evalkit.reports.runner import Summary, run
 
 
 def report(
@@ -32,18 +33,23 @@ def report(
         sources that were named, 130 where it was stopped.
     """
     started = time.monotonic()
-    try:
-        values = _values(files, yamls)
-        reports = plan(targets, params=params, notebooks=notebooks, values=values, texts=texts)
-    except PlanError as error:
-        for fault in error.faults:
-            click.echo(f"evalkit: {plain(fault)}", err=True)
-        return 2
-    summary = run(reports, say=click.echo, terminal=sys.stdout, **options)
-    click.echo(_closing(summary, time.monotonic() - started))
+    with stopped_once(is_last=True):
+        try:
+            values = _values(files, yamls)
+            reports = plan(targets, params=params, notebooks=notebooks, values=values, texts=texts)
+        except PlanError as error:
+            for fault in error.faults:
+                click.echo(f"evalkit: {plain(fault)}", err=True)
+            return 2
+        summary = run(reports, say=click.echo, terminal=sys.stdout, **options)
+        click.echo(_closing(summary, time.monotonic() - started))
+    if summary.index_fault:
+        click.echo(f"evalkit: {plain(summary.index_fault)}; the index is as it was before", err=True)
     if summary.stopped:
         return 130
-    return 0 if not summary.failed else 2 if summary.unusable == summary.failed else 1
+    if not summary.failed:
+        return 1 if summary.index_fault else 0
+    return 2 if summary.unusable == summary.failed else 1
 
 
 def _values(files: Iterable[str], yamls: Iterable[str]) -> dict[str, Any]:

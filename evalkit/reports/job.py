@@ -1,15 +1,60 @@
-"""A report to be made, and how: what the batch hands to the process of one report."""
+"""A report, and the job of making it, which the batch hands to a process."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evalkit.reports.plan import Report
+from evalkit.io.paths import refuse_credentials
+from evalkit.reports.parameters import Notebook, texts_of
 from evalkit.reports.records import Record
 
 
+def refuse_secrets(parameters: Mapping[str, Any]) -> None:
+    """Refuse values that hold a URL with credentials: pages, names of files and records would show them.
+
+    Raises
+    ------
+    SourceError
+    """
+    for value in parameters.values():
+        for text in texts_of(value):
+            refuse_credentials(text)
+
+
+@dataclass(frozen=True)
+class Report:
+    """One report to be made: a notebook with parameters, none of which holds credentials (SourceError)."""
+
+    notebook: Notebook
+    name: str
+    parameters: dict[str, Any]  # those that are given; the others have the notebook's defaults
+    params_file: str = ""
+
+    def __post_init__(self) -> None:
+        refuse_secrets(self.all_parameters)
+
+    @property
+    def key(self) -> str:
+        """Name of the report within the output folder: ``notebook/report``."""
+        return f"{self.notebook.name}/{self.name}"
+
+    @property
+    def all_parameters(self) -> dict[str, Any]:
+        """The parameters with the notebook's defaults."""
+        return {name: p.default for name, p in self.notebook.parameters.items()} | self.parameters
+
+
+class Failure(NamedTuple):
+    """Why a report failed, and in which cell (None: in no cell)."""
+
+    error: str
+    cell: int | None
+
+
 class Job(NamedTuple):
-    """A report to be made, and how."""
+    """A report to be made, and how; files in `work` are how its process and the batch tell each other of it."""
 
     report: Report
     output: Path
@@ -17,7 +62,7 @@ class Job(NamedTuple):
     why: str
     stamp: dict[str, Any]
     code: bool = True
-    quick: bool = True
+    forked: bool = True
 
     @property
     def journal(self) -> Path:
@@ -54,7 +99,7 @@ class Job(NamedTuple):
             cell=None,
             made=datetime.now(UTC).isoformat(timespec="seconds"),
             seconds=0.0,
-            kernel="quick" if self.quick else "normal",
+            kernel="quick" if self.forked else "normal",
             headline=None,
             tables=[],
             figures=[],

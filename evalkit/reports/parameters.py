@@ -200,6 +200,14 @@ def from_text(text: str, parameter: Parameter) -> tuple[Any, str]:
     return text, ""
 
 
+def texts_of(value: Any) -> list[str]:
+    """List all texts in a value: itself, the items of a list, the keys and values of a mapping."""
+    if isinstance(value, str):
+        return [value]
+    items = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for item in items for text in texts_of(item)]
+
+
 def _split(annotation: str) -> tuple[str, list[str]]:
     """Split ``dict[str, int]`` into ``dict`` and its inner types."""
     match = re.fullmatch(r"(\w+)(?:\[(.*)\])?", annotation.strip())

@@ -1,17 +1,15 @@
 """What a batch consists of: every report with its notebook and checked parameters, before any kernel starts."""
 
 import glob
-import itertools
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from evalkit.io import SourceError, own_sources, resolve
-from evalkit.io.sources import is_sample
-from evalkit.reports.choose import Choice, choose
-from evalkit.reports.names import file_name, mark
+from evalkit.io.paths import SourceError, redacted
+from evalkit.io.sources import is_sample, resolve
+from evalkit.reports.expansion import ALL, Draft, distinct, expand, hooks_of
+from evalkit.reports.job import Report, refuse_secrets
 from evalkit.reports.parameters import (
     REQUIRED,
     Notebook,
@@ -22,7 +20,7 @@ from evalkit.reports.parameters import (
     read_notebook,
     read_values,
 )
-from evalkit.reports.sweeps import ALL, expand, hooks_of
+from evalkit.reports.targets import Target, find_targets
 
 _SINGLE = ("str", "int", "float", "bool")  # types of one value: a list of such is a sweep
 
@@ -31,37 +29,8 @@ class PlanError(SourceError):
     """A batch that can't start; `faults` lists everything that is wrong with it."""
 
     def __init__(self, faults: Sequence[str]) -> None:
-        super().__init__("; ".join(faults))
-        self.faults = list(dict.fromkeys(faults))
-
-
-@dataclass(frozen=True)
-class Report:
-    """One report to be made: a notebook with parameters."""
-
-    notebook: Notebook
-    name: str
-    parameters: dict[str, Any]  # those that are given; the others have the notebook's defaults
-    params_file: str = ""
-
-    @property
-    def key(self) -> str:
-        """Name of the report within the output folder: ``notebook/report``."""
-        return f"{self.notebook.name}/{self.name}"
-
-    @property
-    def all_parameters(self) -> dict[str, Any]:
-        """The parameters with the notebook's defaults."""
-        return {name: p.default for name, p in self.notebook.parameters.items()} | self.parameters
-
-
-class _Draft(NamedTuple):
-    """A choice that was checked: its fixed parameters, and the values of its sweeps."""
-
-    choice: Choice
-    notebook: Notebook
-    fixed: dict[str, Any]
-    sweeps: dict[str, list | None]  # None: all there are in the data
+        self.faults = list(dict.fromkeys(map(redacted, faults)))
+        super().__init__("; ".join(self.faults))
 
 
 def plan(
@@ -97,7 +66,7 @@ def plan(
         With every fault of every file.
     """
     values, texts = dict(values or {}), list(texts)
-    choices, faults = choose(targets, Path(params), Path(notebooks), once=bool(values or texts))
+    choices, faults = find_targets(targets, Path(params), Path(notebooks), once=bool(values or texts))
     read = _read([choice.notebook for choice in choices], faults)
     known = {name: p for notebook in read.values() for name, p in notebook.parameters.items()}
     if read:
@@ -110,7 +79,10 @@ def plan(
             faults += [f"{choice.where}: {fault}" for fault in found]
     if faults:
         raise PlanError(faults)
-    return _distinct([report for draft in drafts for report in _expand(draft)])
+    try:
+        return distinct([report for draft in drafts for report in expand(draft)])
+    except SourceError as error:
+        raise PlanError([str(error)]) from None
 
 
 def _read(paths: list[Path], faults: list[str]) -> dict[Path, Notebook]:
@@ -129,8 +101,8 @@ def _read(paths: list[Path], faults: list[str]) -> dict[Path, Notebook]:
 
 
 def _check(
-    choice: Choice, notebook: Notebook, values: dict[str, Any], texts: list[tuple[str, str]]
-) -> tuple[_Draft, list[str]]:
+    choice: Target, notebook: Notebook, values: dict[str, Any], texts: list[tuple[str, str]]
+) -> tuple[Draft, list[str]]:
     """Check the values of one choice against its notebook's parameters."""
     parameters = notebook.parameters
     hooks, faults = hooks_of(notebook)
@@ -143,6 +115,7 @@ def _check(
     given = {name: value for name, value in (given | values).items() if name in parameters}
     given |= _from_texts(texts, parameters, faults)
     fixed, sweeps = {}, {}
+    given = _without_secrets({name: p.default for name, p in parameters.items()} | given, given, faults)
     for name, value in given.items():
         if name in hooks and value == ALL:
             sweeps[name] = None
@@ -158,7 +131,19 @@ def _check(
             faults.append(f"{name} has no value, and the notebook no default for it")
     for name, value in given.items():
         faults += _missing_sources(value, parameters[name])
-    return _Draft(choice, notebook, fixed, sweeps), faults
+    return Draft(choice, notebook, fixed, sweeps), faults
+
+
+def _without_secrets(values: Mapping[str, Any], given: Mapping[str, Any], faults: list[str]) -> dict[str, Any]:
+    """Give what was given without values that hold credentials: each is a fault, in a notebook's defaults too."""
+    refused = set()
+    for name, value in values.items():
+        try:
+            refuse_secrets({name: value})
+        except SourceError as error:
+            refused.add(name)
+            faults.append(f"{name}: {error}")
+    return {name: value for name, value in given.items() if name not in refused}
 
 
 def _from_texts(texts: list[tuple[str, str]], parameters: Mapping[str, Parameter], faults: list[str]) -> dict[str, Any]:
@@ -166,7 +151,10 @@ def _from_texts(texts: list[tuple[str, str]], parameters: Mapping[str, Parameter
     for name, text in texts:
         if name not in parameters:
             continue
-        value, fault = from_text(text, parameters[name])
+        if redacted(text) != text:  # before it is read: what is wrong with it would repeat it
+            value, fault = text, ""  # it is refused like that of a file
+        else:
+            value, fault = from_text(text, parameters[name])
         if fault:
             faults.append(fault)
         elif name not in given:
@@ -196,49 +184,3 @@ def _missing_sources(value: Any, parameter: Parameter) -> list[str]:
             except SourceError as error:
                 faults.append(f"{parameter.name}: {error}")
     return faults
-
-
-def _expand(draft: _Draft) -> list[Report]:
-    """Make one report per item of the sweeps, each with a name of its own."""
-    choice, notebook, fixed, _ = draft
-    sweeps = {name: _items(draft, name) if items is None else items for name, items in draft.sweeps.items()}
-    stem = [choice.params_file.stem] if choice.params_file else list(fixed.values())
-    reports = []
-    for items in itertools.product(*sweeps.values()):
-        name = file_name([*stem, *items])
-        parameters = _unmixed(notebook, fixed | dict(zip(sweeps, items, strict=True)))
-        reports.append(Report(notebook, name, parameters, str(choice.params_file or "")))
-    return reports
-
-
-def _unmixed(notebook: Notebook, given: dict[str, Any]) -> dict[str, Any]:
-    """Empty the sample defaults of sources as soon as one source is the user's own."""
-    sources = {name: given.get(name, p.default) for name, p in notebook.parameters.items() if is_sample(p.default)}
-    own = dict(zip(sources, own_sources(*sources.values()), strict=True))
-    return given | {name: value for name, value in own.items() if value != sources[name]}
-
-
-def _items(draft: _Draft, name: str) -> list:
-    """Ask a notebook's sweep function what there is in the data."""
-    hook = hooks_of(draft.notebook)[0][name]
-    defaults = {other: p.default for other, p in draft.notebook.parameters.items()}
-    others = defaults | _unmixed(draft.notebook, draft.fixed)
-    try:
-        return expand(hook, others)
-    except Exception as error:
-        cause = str(error) if isinstance(error, SourceError) else f"{type(error).__name__}: {error}"
-        raise PlanError([f"{draft.choice.where}: {name}: {ALL}: {hook}: {cause}"]) from error
-
-
-def _distinct(reports: list[Report]) -> list[Report]:
-    """Leave out what is there twice; names that are the same, or differ by case only, get a mark."""
-    seen: dict[str, list[Report]] = {}
-    for report in reports:
-        same = seen.setdefault(report.key.casefold(), [])
-        if not any(report.parameters == other.parameters for other in same):
-            same.append(report)
-    return [
-        replace(report, name=f"{report.name}-{mark(repr(report.parameters))}") if len(same) > 1 else report
-        for same in seen.values()
-        for report in same
-    ]

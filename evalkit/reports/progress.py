@@ -1,15 +1,15 @@
 """What a batch says while it runs: one line per finished report, and a bar below them in a terminal."""
 
-import shutil
 from collections.abc import Callable, Iterable
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from evalkit.io.text import plain
 from evalkit.reports.records import Record
 
-SIZE_BUDGET = 1_500_000  # bytes; a larger page is named
+if TYPE_CHECKING:
+    import rich.progress
 
-_WIDTH = 24
+SIZE_BUDGET = 1_500_000  # bytes; a larger page is named
 
 
 class Progress:
@@ -20,14 +20,17 @@ class Progress:
     total : int
         How many reports there are.
     say : function
-        Called with each line.
+        Called with each line; in a terminal they are written above the bar instead.
     terminal : text file, optional
         Where the bar is drawn; none is drawn where it is no terminal.
     """
 
     def __init__(self, total: int, say: Callable[[str], None], terminal: TextIO | None = None) -> None:
         self.total, self.say, self.done = total, say, 0
-        self.terminal = terminal if terminal is not None and terminal.isatty() else None
+        self._bar = None
+        if terminal is not None and terminal.isatty() and total:
+            self._bar, self._task = _start_bar(total, terminal)
+            self.say = lambda line: self._bar.console.out(line, highlight=False)
 
     def unchanged(self, record: Record) -> None:
         """Say that a report is up to date."""
@@ -44,24 +47,18 @@ class Progress:
         large = f", more than {SIZE_BUDGET / 1e6:.1f}" if size > SIZE_BUDGET else ""
         self._line("made", record["key"], _headline(record), f"{seconds}, {size / 1e6:.2f} MB{large}, {record['why']}")
 
-    def bar(self, running: Iterable[str]) -> None:
+    def running(self, keys: Iterable[str]) -> None:
         """Draw the bar, with the reports that are being made beside it."""
-        if self.terminal:
-            full = _WIDTH * self.done // max(self.total, 1)
-            text = f"{'█' * full}{'░' * (_WIDTH - full)} {self.done}/{self.total}  {plain(', '.join(running))}"
-            width = shutil.get_terminal_size().columns - 1
-            self.terminal.write(f"\r\x1b[K{text[:width]}")
-            self.terminal.flush()
+        if self._bar:
+            self._bar.update(self._task, completed=self.done, running=plain(", ".join(keys)), refresh=True)
 
-    def clear(self) -> None:
+    def close(self) -> None:
         """Take the bar away."""
-        if self.terminal:
-            self.terminal.write("\r\x1b[K")
-            self.terminal.flush()
+        if self._bar:
+            self._bar.stop()
 
     def _line(self, status: str, key: str, text: str, note: str) -> None:
         self.done += 1
-        self.clear()
         parts = [f"[{self.done}/{self.total}] {status:9} {plain(key)}", plain(text), f"({note})" if note else ""]
         self.say("  ".join(part for part in parts if part))
 
@@ -69,3 +66,19 @@ class Progress:
 def _headline(record: Record) -> str:
     headline = record["headline"] or {}
     return f"{headline.get('text', '')} {headline.get('label', '')}".strip()
+
+
+def _start_bar(total: int, terminal: TextIO) -> "tuple[rich.progress.Progress, rich.progress.TaskID]":
+    """Draw a bar that has no thread of its own: processes are forked while it is shown."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.table import Column
+
+    text = TextColumn("{task.fields[running]}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
+    bar = Progress(
+        BarColumn(bar_width=24), MofNCompleteColumn(), text,
+        console=Console(file=terminal, highlight=False), auto_refresh=False, transient=True,
+        redirect_stdout=False, redirect_stderr=False,
+    )  # fmt: skip
+    bar.start()
+    return bar, bar.add_task("", total=total, running="")

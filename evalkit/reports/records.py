@@ -1,9 +1,18 @@
-"""Records: one small JSON file beside each page; written last, it says that the report is whole."""
+"""The output folder: a record beside each page, which says that the report is whole, and how files get there."""
 
+import contextlib
 import json
 import os
+import shutil
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypedDict
+
+from evalkit.io.paths import SourceError, redacted
+from evalkit.io.write import exclusive
+
+_WORK = ".work-"
 
 
 class Record(TypedDict, total=False):
@@ -43,8 +52,8 @@ def read_record(output: Path, key: str) -> Record | None:
 
 
 def read_records(output: Path) -> list[Record]:
-    """Return all records of an output folder, sorted by key."""
-    found = [record for path in output.glob("*/*.json") if (record := _read(path))]
+    """Return all records of an output folder, sorted by key; credentials that former versions let in are left out."""
+    found = [_redacted(record) for path in output.glob("*/*.json") if (record := _read(path))]
     return sorted(found, key=lambda record: record["key"])
 
 
@@ -57,15 +66,62 @@ def _read(path: Path) -> Record | None:
     return record if whole and path.with_suffix("").name == record["name"] else None
 
 
+def _redacted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_redacted(key): _redacted(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return list(map(_redacted, value))
+    return redacted(value) if isinstance(value, str) else value
+
+
 def files_beside(record: Record | None) -> set[str]:
     """Name the files that a report has beside its page: tables and figures."""
     return {table["file"] for table in record["tables"]} | set(record["figures"]) if record else set()
 
 
-def write_aside(path: Path, content: str | bytes, aside: Path) -> None:
-    """Write a file in the folder `aside`, then move it to `path`: a half-written file is never seen there."""
+def write_file(path: Path, content: str | bytes, work: Path) -> None:
+    """Write a file in the folder `work`, then move it to `path`: a half-written file is never seen there.
+
+    Raises
+    ------
+    OSError
+        Of the file `path`.
+    """
     data = content.encode(errors="replace") if isinstance(content, str) else content
-    temporary = aside / f"{os.getpid()}-{path.name}"
-    temporary.write_bytes(data)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary.replace(path)
+    temporary = work / f"{os.getpid()}-{path.name}"
+    try:
+        temporary.write_bytes(data)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+@contextlib.contextmanager
+def work_folder(output: Path) -> Iterator[Path]:
+    """Give a hidden folder within `output` for unfinished files; those of batches that were killed are removed.
+
+    A batch holds a lock in its folder as long as it lives, so that another's folder is known to be in use.
+
+    Raises
+    ------
+    SourceError
+        Where `output` can't be made or written to.
+    """
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        for left in output.glob(f"{_WORK}*"):
+            with contextlib.suppress(SourceError), exclusive(str(left)) as alone:
+                if alone:
+                    shutil.rmtree(left, ignore_errors=True)
+        folder = Path(tempfile.mkdtemp(prefix=_WORK, dir=output))
+    except OSError as error:
+        cause = "a file, not a folder" if isinstance(error, FileExistsError) else error.strerror
+        raise SourceError(f"{output}: {cause}") from error
+    try:
+        with exclusive(str(folder)):
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

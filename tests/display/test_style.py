@@ -46,7 +46,7 @@ def test_words_and_marks_stand_out_from_the_ground(scheme):
 
 
 def test_pages_have_the_same_tones():
-    style = (Path(evalkit.__file__).parent / "reports/templates/evalkit/style.css").read_text("utf-8")
+    style = (Path(evalkit.__file__).parent / "reports/html/templates/evalkit/style.css").read_text("utf-8")
     declared = re.findall(r"--tone-([a-z0-9-]+): (#[0-9a-f]{6});", style)
     assert declared == [(name, tones[scheme]) for scheme in (0, 1) for name, tones in TONES.items()]
     for part in ("fill", "stroke"):

@@ -9,7 +9,7 @@ import nbformat
 import pytest
 import yaml
 
-from evalkit.reports.forking import PRELOADED
+from evalkit.reports.engines.preload import PRELOADED
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))

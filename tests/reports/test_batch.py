@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import random
@@ -9,11 +10,12 @@ import time
 from pathlib import Path
 
 import nbformat
+import psutil
 import pytest
 
 from evalkit.io.text import plain
 from evalkit.reports import plan, run
-from evalkit.reports.attempt import Attempt
+from evalkit.reports.engines.process import Attempt
 from evalkit.reports.records import read_record
 
 DATA = Path(__file__).parent / "data"
@@ -36,7 +38,7 @@ def batch(tmp_path):
     def go(targets=(), **options):
         planned = {key: options.pop(key) for key in ("values", "texts") if key in options}
         lines = []
-        summary = run(plan(targets, **planned), output=tmp_path / "out", say=lines.append, jobs=2, **options)
+        summary = run(plan(targets, **planned), output=tmp_path / "out", say=lines.append, **{"jobs": 2, **options})
         go.lines = lines
         return summary
 
@@ -108,7 +110,7 @@ def test_an_interrupted_notebook_shows_where_it_was(project, batch):
 
 
 def test_a_notebook_that_will_not_be_interrupted_is_ended(project, batch, monkeypatch):
-    monkeypatch.setattr("evalkit.reports.attempt.GRACE", 0.5)
+    monkeypatch.setattr("evalkit.reports.engines.process.GRACE", 0.5)
     code = "import time\nwhile True:\n    try:\n        time.sleep(60)\n    except KeyboardInterrupt:\n        pass"
     project("hangs", "print('before')", code)
     batch(["hangs"], timeout=1)
@@ -170,7 +172,7 @@ def test_a_crash_in_a_forked_process_is_tried_again_in_a_kernel(project, batch):
 
 
 def test_where_forking_is_not_safe_reports_are_made_by_spawned_processes(project, batch, monkeypatch):
-    for module in ("forking", "attempt", "runner", "sweeps"):
+    for module in ("engines.preload", "engines.process", "batch", "expansion"):
         monkeypatch.setattr(f"evalkit.reports.{module}.start_method", lambda: "spawn")
     project("one", "print(1)")
     assert batch(["one"]).made == ["one/defaults"]
@@ -269,12 +271,12 @@ MIMES = ("application/vnd.evalkit.headline+json", "application/vnd.evalkit.table
 @pytest.mark.parametrize("name", ["../../x", "a/b", "", "x" * 200, "a.b", None])
 @pytest.mark.parametrize("headline", ["x", [], {}, {"text": 1}, {"text": "1 %", "n": "many", "estimate": [1]}])
 def test_what_is_no_headline_and_no_table_does_no_harm(name, headline):
-    from evalkit.reports.make import harvest
+    from evalkit.reports.engines.outputs import extract_tables
 
     data = {MIMES[0]: headline, MIMES[1]: {"name": name, "csv": "a", "rows": 1}, "text/plain": "x"}
     output = nbformat.v4.new_output("display_data", data=data)
     cell = nbformat.v4.new_code_cell(outputs=[output])
-    found, tables = harvest(nbformat.v4.new_notebook(cells=[cell]), "report")
+    found, tables = extract_tables(nbformat.v4.new_notebook(cells=[cell]), "report")
     assert tables == []
     assert found is None or (found["n"], found["estimate"], found["text"]) == (None, None, "1 %")
 
@@ -306,12 +308,12 @@ def test_named_figures_are_saved_beside_the_page_which_links_to_them(project, ba
 @pytest.mark.parametrize("name", ["../../x", "a/b", "", "x" * 200, "a.b", None])
 @pytest.mark.parametrize(("pdf", "png"), [("JVBERg==", "iVBORw0="), ("not base64", "!"), (1, "iVBORw0=")])
 def test_what_is_no_figure_does_no_harm(name, pdf, png):
-    from evalkit.reports.make import harvest_figures
+    from evalkit.reports.engines.outputs import extract_figures
 
     def files(name):
         data = {FIGURE_FILES: {"name": name, "pdf": pdf}, "image/png": png, "text/plain": "x"}
         output = nbformat.v4.new_output("display_data", data=data, metadata={"image/png": "x"})
-        return harvest_figures(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(outputs=[output])]), "report")
+        return extract_figures(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(outputs=[output])]), "report")
 
     assert files(name) == {}
     assert set(files("good")) <= {"report.good.pdf", "report.good.png"}
@@ -400,6 +402,138 @@ def test_ctrl_c_stops_cleanly_and_what_is_finished_stays(project, tmp_path, how)
     assert not list((tmp_path / "out").glob(".work-*"))
     for began in tmp_path.glob("began-*"):
         _until(lambda began=began: not _runs(int(began.read_text())))
+
+
+LEAVING = (
+    "import os, subprocess, time\n"
+    "children = [subprocess.Popen(['sleep', '60'], start_new_session=own).pid for own in (False, True)]\n"
+    "open(f'began-{i}', 'w').write(' '.join(map(str, [os.getpid(), *children])))\ntime.sleep(60)"
+)
+
+
+@pytest.mark.parametrize("fork", [True, False])
+@pytest.mark.parametrize("pause", [0.0, 0.02, 0.2])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_two_signals_in_a_row_leave_no_process_behind(project, tmp_path, how, pause, fork):
+    project("one", LEAVING, parameters="i: int = 0", params={"s.yaml": "i: [0, 1, 2]"})
+    process = start_cli(tmp_path, *["--no-fork"] * (not fork))
+    _until(lambda: all((tmp_path / f"began-{i}").exists() for i in (0, 1)), 60)
+    time.sleep(0.1)
+    started = [int(number) for began in tmp_path.glob("began-*") for number in began.read_text().split()]
+    below = [child.pid for child in psutil.Process(process.pid).children(recursive=True)]
+    process.send_signal(how)
+    time.sleep(pause)
+    process.send_signal(how)
+    _, err = process.communicate(timeout=20)
+    assert (process.returncode, err) == (130, "")
+    assert len(started) == 6
+    _until(lambda: not any(map(_runs, {*started, *below})), 5)
+    assert not list((tmp_path / "out").glob(".work-*"))
+
+
+def test_a_signal_while_processes_are_started_is_not_lost(project, tmp_path):
+    project("one", "import time\ntime.sleep(60)", parameters="i: int = 0", params={"s.yaml": "i: [0, 1, 2, 3]"})
+    process = start_cli(tmp_path)
+    _until(lambda: psutil.Process(process.pid).children())
+    below = [child.pid for child in psutil.Process(process.pid).children(recursive=True)]
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=20)
+    assert process.returncode == 130
+    _until(lambda: not any(map(_runs, below)), 5)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_sweep_function_ends_with_the_command(project, tmp_path, how):
+    code = "import os, time\ndef models():\n    open('swept', 'w').write(str(os.getpid()))\n    time.sleep(60)"
+    (tmp_path / "slow_models.py").write_text(code)
+    sweep = {"evalkit": {"sweep": {"model": "slow_models:models"}}}
+    project("one", parameters="model: str = ''", params={"a.yaml": "model: all"}, metadata=sweep)
+    process = start_cli(tmp_path)
+    _until(lambda: (tmp_path / "swept").exists() and (tmp_path / "swept").read_text())
+    process.send_signal(how)
+    process.send_signal(how)
+    _, err = process.communicate(timeout=20)
+    assert (process.returncode, err) == (130, "")
+    _until(lambda: not _runs(int((tmp_path / "swept").read_text())), 5)
+
+
+def _fill_the_disk(monkeypatch, is_full):
+    """Have no file written whose path fits; what is forked later inherits that."""
+    real = Path.write_bytes
+
+    def write_bytes(path, data):
+        if is_full(path):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        return real(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", write_bytes)
+
+
+@pytest.mark.parametrize("written", ["html", "ipynb", "json", "*"])
+def test_a_full_disk_fails_one_report_in_a_sentence_and_the_batch_goes_on(project, batch, monkeypatch, written):
+    for name in ("large", "small"):
+        project(name, "print(1)")
+    where = {"html": "defaults.html", "*": "defaults.ipynb"}.get(written, f"defaults.{written}")
+
+    def is_full(path):
+        return path.parent.name == "0" and path.match(f"*-defaults.{written}")
+
+    _fill_the_disk(monkeypatch, is_full)
+    summary = batch(["large", "small"], terminal=None)
+    assert (summary.made, summary.failed) == (["small/defaults"], ["large/defaults"])
+    (line,) = [line for line in batch.lines if "FAILED" in line]
+    assert f"large/{where}: No space left on device  (" in line
+    assert batch.record("large/defaults")["error"].endswith(f"large/{where}: No space left on device")
+    assert "No space left on device" in summary.index.read_text()
+
+
+def test_a_disk_that_has_no_room_for_the_record_and_the_index_either_is_reported(project, batch, monkeypatch):
+    project("one", "print(1)")
+    _fill_the_disk(monkeypatch, lambda path: True)
+    summary = batch(["one"])
+    assert summary.failed == ["one/defaults"]
+    assert "No space left on device" in batch.lines[0]
+    assert summary.index_fault.endswith("manifest.json: No space left on device")
+
+
+@pytest.mark.parametrize("fork", [True, False])
+def test_a_disk_that_is_really_full_is_survived(project, batch, small_disk, fork):
+    project("large", "for _ in range(30): print('x' * 100_000)")
+    project("small", "print(1)")
+    summary = batch(["large", "small"], fork=fork, jobs=1)
+    assert (summary.made, summary.failed) == (["small/defaults"], ["large/defaults"])
+    assert "No space left on device" in batch.record("large/defaults")["error"]
+
+
+@pytest.mark.parametrize("order", [["bad", "good"], ["good", "bad"], ["bad"]])
+def test_a_process_that_can_not_be_started_fails_one_report(project, batch, monkeypatch, order):
+    for name in order:
+        project(name, "print(1)")
+    real = Path.mkdir
+
+    def mkdir(path, *args, **options):
+        if path.name == str(order.index("bad")) and path.parent.name.startswith(".work-"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        return real(path, *args, **options)
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    summary = batch(order, jobs=1)
+    assert (summary.made, summary.failed) == (
+        [f"{name}/defaults" for name in order if name == "good"],
+        ["bad/defaults"],
+    )
+    assert "No space left on device" in batch.record("bad/defaults")["error"]
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """Put the output folder on a disk of 2 MB."""
+    (tmp_path / "out").mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(tmp_path / "out")]
+    if sys.platform != "linux" or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("needs the right to mount")
+    yield
+    subprocess.run(["umount", str(tmp_path / "out")], check=True)
 
 
 def test_killed_at_any_moment_a_batch_is_resumed(project, tmp_path):

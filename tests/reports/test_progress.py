@@ -1,4 +1,5 @@
 import io
+import re
 
 import pytest
 
@@ -39,23 +40,27 @@ def test_one_plain_line_per_report(fields, line):
     assert lines == [line]
 
 
-def test_the_bar_is_drawn_in_a_terminal_below_the_lines_and_goes():
+def test_the_bar_is_drawn_in_a_terminal_below_the_lines_and_goes(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("TERM", "xterm")
     terminal = Terminal()
-    progress = Progress(2, lambda line: terminal.write(line + "\n"), terminal)
-    progress.bar(["one/a", "one/\x1bb"])
+    progress = Progress(2, pytest.fail, terminal)
+    progress.running(["one/a", "one/\x1bb", "x" * 200])
     progress.finished(RECORD)
-    progress.bar(["one/b"])
-    progress.clear()
-    drawn = terminal.getvalue().split("\r\x1b[K")
-    assert drawn[1] == "░" * 24 + " 0/2  one/a, one/\ufffdb"
-    assert drawn[2].startswith("[1/2] made")
-    assert drawn[3] == "█" * 12 + "░" * 12 + " 1/2  one/b"
-    assert drawn[4] == ""
+    progress.running(["one/[b]c[/b]"])
+    progress.close()
+    lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "\n", terminal.getvalue()).splitlines()
+    drawn = [line.rstrip() for line in lines if line.strip("\n ━╸╺")]
+    first, *_ = [line for line in drawn if "one/a, one/\ufffdb, xx" in line]
+    assert "0/2" in drawn[0]
+    assert len(first) <= 60
+    assert any(line.startswith("[1/2] made      one/a  60 % success") for line in drawn)
+    assert drawn[-1].endswith("one/[b]c[/b]")
 
 
 def test_no_bar_is_drawn_elsewhere():
     file = io.StringIO()
     progress = Progress(1, lambda line: None, file)
-    progress.bar(["one/a"])
-    progress.clear()
+    progress.running(["one/a"])
+    progress.close()
     assert file.getvalue() == ""

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.reports.names import LONGEST, file_name
+from evalkit.reports.filenames import LONGEST, file_name
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from evalkit.reports import index
+from evalkit.reports.html import index
 
 NEW = {"label": "rate", "text": "60 % [50, 70]", "estimate": 0.6, "n": 20, "percent": True}
 

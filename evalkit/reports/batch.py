@@ -5,8 +5,6 @@ import json
 import math
 import os
 import shutil
-import signal
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -15,17 +13,18 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 from evalkit.io.frames import paused_gc
-from evalkit.io.paths import SourceError
+from evalkit.io.paths import SourceError, redacted
 from evalkit.io.text import plain
 from evalkit.reports import changes
-from evalkit.reports.aside import folder_aside
-from evalkit.reports.attempt import Attempt
-from evalkit.reports.forking import can_be_quick, preload_engine, preload_libraries
+from evalkit.reports.engines.preload import can_fork, preload_engine, preload_libraries
+from evalkit.reports.engines.process import Attempt
+from evalkit.reports.engines.signals import held_signals, stopped_once
+from evalkit.reports.engines.startup import start_method
+from evalkit.reports.engines.worker import describe
 from evalkit.reports.job import Job
 from evalkit.reports.plan import Report
-from evalkit.reports.processes import start_method
 from evalkit.reports.progress import Progress
-from evalkit.reports.records import Record, read_record, record_path, write_aside
+from evalkit.reports.records import Record, read_record, record_path, work_folder, write_file
 
 TIMEOUT = 600.0  # seconds for one report
 
@@ -42,6 +41,7 @@ class Summary(NamedTuple):
     stopped: bool
     index: Path
     manifest: Path
+    index_fault: str = ""  # why index and manifest could not be written
 
 
 def run(
@@ -92,20 +92,25 @@ def run(
     jobs = jobs or _cores()
     for variable in _THREADS:
         os.environ.setdefault(variable, str(max(1, _cores() // jobs)))
-    with folder_aside(output) as aside:
-        batch = _Batch(output, aside, jobs, timeout, Progress(len(reports), say, terminal))
+    with stopped_once(), work_folder(output) as work:
+        batch = _Batch(output, work, jobs, timeout, Progress(len(reports), say, terminal))
         stopped = batch.run(reports, force=force, code=code, fork=fork)
-        from evalkit.reports.index import write_index
+        from evalkit.reports.html.index import write_index
 
-        index, manifest = write_index(output, aside)
-    return Summary(batch.made, batch.failed, batch.unusable, batch.unchanged, stopped, index, manifest)
+        fault = ""
+        try:
+            write_index(output, work)
+        except OSError as error:
+            fault = describe(error)
+    places = output / "index.html", output / "manifest.json"
+    return Summary(batch.made, batch.failed, batch.unusable, batch.unchanged, stopped, *places, fault)
 
 
 class _Batch:
     """The state of a batch while it runs."""
 
-    def __init__(self, output: Path, aside: Path, jobs: int, timeout: float, progress: Progress) -> None:
-        self.output, self.aside, self.jobs, self.timeout, self.progress = output, aside, jobs, timeout, progress
+    def __init__(self, output: Path, work: Path, jobs: int, timeout: float, progress: Progress) -> None:
+        self.output, self.work, self.jobs, self.timeout, self.progress = output, work, jobs, timeout, progress
         self.made: list[str] = []
         self.failed: list[str] = []
         self.unusable: list[str] = []
@@ -114,17 +119,16 @@ class _Batch:
 
     def run(self, reports: list[Report], *, force: bool, code: bool, fork: bool) -> bool:
         """Make what is due; returns whether it was stopped before the end."""
-        with _interruptible():
-            try:
-                due = self._choose(reports, force=force, code=code, fork=fork)
-                self._make(deque((job, 1) for job in due), code)
-            except KeyboardInterrupt:
-                for attempt in self.running.values():
-                    attempt.kill()
-                    attempt.finish()
-                return True
-            finally:
-                self.progress.clear()
+        try:
+            due = self._choose(reports, force=force, code=code, fork=fork)
+            self._make(deque((job, 1) for job in due), code)
+        except KeyboardInterrupt:
+            for attempt in self.running.values():
+                attempt.kill()
+                attempt.finish()
+            return True
+        finally:
+            self.progress.close()
         return False
 
     def _choose(self, reports: list[Report], *, force: bool, code: bool, fork: bool) -> list[Job]:
@@ -139,8 +143,8 @@ class _Batch:
             record = read_record(self.output, report.key)
             why = changes.why(record, stamp, self.output) or ("forced" if force else "")
             if why:
-                quick = fork and can_be_quick(report.notebook)
-                due.append(Job(report, self.output, self.aside / str(number), why, stamp, code, quick))
+                forked = fork and can_fork(report.notebook)
+                due.append(Job(report, self.output, self.work / str(number), why, stamp, code, forked))
                 took[report.key] = record["seconds"] if record else math.inf
             else:
                 self.unchanged.append(report.key)
@@ -149,41 +153,56 @@ class _Batch:
 
     def _make(self, waiting: deque[tuple[Job, int]], code: bool) -> None:
         if waiting and start_method() == "fork":
-            quick = {job.report.notebook.path: job.report.notebook for job, _ in waiting if job.quick}
+            notebooks = {job.report.notebook.path: job.report.notebook for job, _ in waiting if job.forked}
             with paused_gc():
                 preload_engine(code=code)
-                preload_libraries(quick.values())
+                preload_libraries(notebooks.values())
         while waiting or self.running:
             while waiting and len(self.running) < self.jobs:
                 self._start(*waiting.popleft())
-            self.progress.bar(attempt.job.report.key for attempt in self.running.values())
-            first = min(attempt.deadline for attempt in self.running.values())
+            self.progress.running(attempt.job.report.key for attempt in self.running.values())
+            first = min((attempt.deadline for attempt in self.running.values()), default=0.0)
             for handle in wait(list(self.running), max(0.0, first - time.monotonic())):
-                again = self._settle(self.running.pop(handle))
+                with held_signals():  # what it has left running must be ended too
+                    again = self._settle(self.running.pop(handle))
                 if again:
                     waiting.appendleft((again, 2))
             for attempt in self.running.values():
                 attempt.end_if_overdue()
 
     def _start(self, job: Job, number: int, **died: Any) -> None:
-        attempt = Attempt(job, self.timeout, number, **died)
-        self.running[attempt.handle] = attempt
+        with held_signals():  # one that came in between would leave the process unknown
+            try:
+                attempt = Attempt(job, self.timeout, number, **died)
+                self.running[attempt.handle] = attempt
+            except OSError as error:  # a full disk, or too many processes
+                self._give_up(job, describe(error))
 
     def _settle(self, attempt: Attempt) -> Job | None:
         """See to a process that ended: note what became of its report; returns a job that is worth another try."""
         job, code = attempt.job, attempt.finish()
-        if code == 0:
-            self._note(read_record(self.output, job.report.key))
+        record = read_record(self.output, job.report.key) if code == 0 else None
+        if record is not None:
+            shutil.rmtree(job.work, ignore_errors=True)
+            self._note(record)
         elif attempt.is_worth_another():
             shutil.rmtree(job.work, ignore_errors=True)
-            return job._replace(quick=False)
+            return job._replace(forked=False)
         elif attempt.error:  # what was left could not be put in place
-            record = job.record(error=plain(f"{attempt.error}; {attempt.cause()}"), seconds=round(attempt.seconds, 3))
-            write_aside(record_path(self.output, job.report.key), json.dumps(record, default=str), self.aside)
-            self._note(record)
+            cause = attempt.cause()
+            both = attempt.error if cause == attempt.error else f"{attempt.error}; {cause}"
+            self._give_up(job, both, attempt.seconds)
         else:
             self._start(job, attempt.number, error=attempt.cause(), seconds=attempt.seconds)
         return None
+
+    def _give_up(self, job: Job, error: str, seconds: float = 0.0) -> None:
+        """Note a report of which nothing could be put in place; its record says so, where it can be written."""
+        shutil.rmtree(job.work, ignore_errors=True)  # makes room on a full disk
+        record = job.record(error=redacted(plain(error)), seconds=round(seconds, 3))
+        with contextlib.suppress(OSError):
+            write_file(record_path(self.output, job.report.key), json.dumps(record, default=str), self.work)
+        self._note(record)
 
     def _note(self, record: Record) -> None:
         (self.failed if record["status"] == "failed" else self.made).append(record["key"])
@@ -193,20 +212,3 @@ class _Batch:
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@contextlib.contextmanager
-def _interruptible():
-    """Let SIGTERM stop a batch as Ctrl-C does; signals are the main thread's alone."""
-
-    def stop(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

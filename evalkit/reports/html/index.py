@@ -10,7 +10,7 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader
 
 from evalkit._version import __version__
-from evalkit.reports.records import Record, read_records, write_aside
+from evalkit.reports.records import Record, read_records, write_file
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -18,13 +18,13 @@ TEMPLATES = Path(__file__).parent / "templates"
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'"
 
 
-def write_index(output: Path, aside: Path) -> tuple[Path, Path]:
+def write_index(output: Path, work: Path) -> tuple[Path, Path]:
     """Write ``index.html`` and ``manifest.json`` from the records of an output folder.
 
     Parameters
     ----------
     output : Path
-    aside : Path
+    work : Path
         A folder on the same disk, where files are written before they are moved into place.
 
     Returns
@@ -47,8 +47,8 @@ def write_index(output: Path, aside: Path) -> tuple[Path, Path]:
         policy=POLICY,
     )
     content = {"evalkit": __version__, "made": now.isoformat(timespec="seconds"), "reports": records}
-    write_aside(manifest, json.dumps(content, indent=1), aside)
-    write_aside(index, page, aside)
+    write_file(manifest, json.dumps(content, indent=1), work)
+    write_file(index, page, work)
     return index, manifest
 
 

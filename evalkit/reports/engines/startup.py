@@ -1,6 +1,7 @@
-"""What every process of a batch begins with: how it is started, and the import of papermill."""
+"""What every process of a batch begins with: how it is started and ended, and the import of papermill."""
 
 import os
+import signal
 import sys
 
 
@@ -22,3 +23,19 @@ def quiet_imports() -> None:
 
     if absent:
         del sys.modules["rfc3987_syntax"]
+
+
+def end_with_parent(parent: int) -> None:
+    """Have Linux end this process when the one that started it is killed.
+
+    Parameters
+    ----------
+    parent : int
+        The id of that process: where it is gone by now, this one ends at once.
+    """
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        if os.getppid() != parent:
+            os._exit(1)

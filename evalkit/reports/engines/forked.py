@@ -1,4 +1,4 @@
-"""Quick kernels: a papermill engine that executes cells in its own process, a child forked for one report.
+"""The forked engine: executes cells in its own process, a child that was forked for one report.
 
 The shell is ipykernel's own, and only its session is another: what a kernel would send to a client is put into the
 notebook. So display hooks, tracebacks, magics and figures are those of a Jupyter kernel.
@@ -24,9 +24,9 @@ from nbformat import NotebookNode
 from papermill.engines import NotebookExecutionManager, papermill_engines
 from traitlets.config import Config
 
-from evalkit.reports.kernels import JournalEngine
+from evalkit.reports.engines.journal import JournalEngine
 
-QUICK = "evalkit-quick"
+FORKED = "evalkit-forked"
 INLINE = "module://matplotlib_inline.backend_inline"
 
 # Messages that become outputs, and what of them does
@@ -134,7 +134,7 @@ class Stream(io.TextIOBase):
             self.write(data.decode(errors="replace"))
 
 
-class QuickShell(ZMQInteractiveShell):
+class ForkedShell(ZMQInteractiveShell):
     """ipykernel's shell without a kernel."""
 
     compiler_class = XCachingCompiler
@@ -143,12 +143,12 @@ class QuickShell(ZMQInteractiveShell):
         """Have no event loop of a window system."""
 
 
-def start_shell() -> tuple[QuickShell, Recorder]:
+def start_shell() -> tuple[ForkedShell, Recorder]:
     """Make this process a notebook's: a shell of its own, standard streams that go into the outputs.
 
     Returns
     -------
-    shell : QuickShell
+    shell : ForkedShell
     recorder : Recorder
         Its `outputs` are those of the cell that runs.
     """
@@ -157,9 +157,9 @@ def start_shell() -> tuple[QuickShell, Recorder]:
         sys.modules["numpy"].random.seed()  # every child would draw the same numbers
     sys.path.insert(0, "")
     sys.stdout, sys.stderr = Stream(recorder, "stdout"), Stream(recorder, "stderr")
-    QuickShell.clear_instance()
+    ForkedShell.clear_instance()
     module = types.ModuleType("__main__")
-    shell = QuickShell.instance(config=Config({"HistoryManager": {"enabled": False}}), user_module=module)
+    shell = ForkedShell.instance(config=Config({"HistoryManager": {"enabled": False}}), user_module=module)
     shell.displayhook.session = shell.display_pub.session = recorder
     shell.displayhook.topic = b"execute_result"
     sys.modules["__main__"] = module
@@ -187,7 +187,7 @@ def raw_input(prompt: str = "") -> str:
     raise StdinNotImplementedError("raw_input was called, but this frontend does not support input requests.")
 
 
-class QuickEngine(JournalEngine):
+class ForkedEngine(JournalEngine):
     """Executes a notebook in this process, which must be a child forked for it."""
 
     @classmethod
@@ -201,7 +201,7 @@ class QuickEngine(JournalEngine):
         nb_man.nb.metadata["language_info"] = language_info()
 
     @classmethod
-    def _execute_cells(cls, nb_man: NotebookExecutionManager, shell: QuickShell, recorder: Recorder) -> None:
+    def _execute_cells(cls, nb_man: NotebookExecutionManager, shell: ForkedShell, recorder: Recorder) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
@@ -218,7 +218,7 @@ class QuickEngine(JournalEngine):
 
     @classmethod
     def _execute_cell(
-        cls, cell: NotebookNode, shell: QuickShell, recorder: Recorder, loop: asyncio.AbstractEventLoop
+        cls, cell: NotebookNode, shell: ForkedShell, recorder: Recorder, loop: asyncio.AbstractEventLoop
     ) -> None:
         tags = cell.metadata.get("tags", [])
         if cell.cell_type != "code" or not cell.source.strip() or "skip-execution" in tags:
@@ -237,7 +237,7 @@ class QuickEngine(JournalEngine):
             raise CellExecutionError("", last.get("ename", ""), last.get("evalue", ""))
 
 
-async def _run(shell: QuickShell, source: str) -> bool:
+async def _run(shell: ForkedShell, source: str) -> bool:
     """Run a cell as ipykernel does: within a running event loop, awaited where it awaits."""
     transformed, fault = source, None
     try:
@@ -270,4 +270,4 @@ def language_info() -> dict[str, Any]:
     }
 
 
-papermill_engines.register(QUICK, QuickEngine)
+papermill_engines.register(FORKED, ForkedEngine)

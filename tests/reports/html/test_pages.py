@@ -17,7 +17,7 @@ from evalkit.reports.records import read_record, read_records
 from tests.reports.compare import outputs_of
 from tests.reports.pages import ACTIVE, RUNS_OFF, Visit
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 needs_browser = pytest.mark.skipif(not CHROMIUM and not os.environ.get("CI"), reason="no Chromium was found")
 

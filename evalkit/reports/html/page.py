@@ -4,53 +4,23 @@ import html
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from bleach.css_sanitizer import CSSSanitizer
-from bleach.sanitizer import Cleaner
 from jinja2 import pass_context
 from nbconvert.exporters.html import HTMLExporter
 from nbconvert.exporters.templateexporter import TemplateExporter
-from nbconvert.filters.ansi import ansi2html
 from nbconvert.filters.highlight import Highlight2HTML
 from nbconvert.filters.widgetsdatatypefilter import WidgetsDataTypeFilter
 from nbformat import NotebookNode
 from traitlets.config import Config
 
-from evalkit.io.text import plain
-from evalkit.reports.index import POLICY
-from evalkit.reports.svg import caption, figure
-
-TEMPLATES = Path(__file__).parent / "templates"
+from evalkit.reports.html.index import POLICY, TEMPLATES
+from evalkit.reports.html.sanitise import clean, terminal
+from evalkit.reports.html.svg import caption, figure
+from evalkit.reports.job import Failure
 
 # The richest form first that needs no script
 _PRIORITY = ["image/svg+xml", "image/png", "image/jpeg", "text/html", "text/markdown", "text/latex", "text/plain"]
-
-# What may stand in HTML and Markdown that a notebook shows by other means than evalkit.display; the rest shows as text
-_TAGS = """
-    a abbr b blockquote br caption code col colgroup dd del details div dl dt em figcaption figure h1 h2 h3 h4 h5 h6 hr
-    i img ins kbd li mark ol p pre s samp small span strong sub summary sup table tbody td tfoot th thead tr u ul var
-""".split()  # noqa: SIM905 - a list of its own on every line would be longer than the rest
-_ATTRIBUTES = {
-    "*": ["aria-label", "class", "dir", "id", "lang", "style", "title"],
-    "a": ["href"],
-    "img": lambda _, name, value: name in ("alt", "height", "width") or (name == "src" and value.startswith("data:")),
-    "td": ["colspan", "rowspan"],
-    "th": ["colspan", "rowspan", "scope"],
-    "details": ["open"],
-    "ol": ["start"],
-}
-_PROTOCOLS = ["http", "https", "mailto", "data"]
-_STYLE = re.compile(r"<style[^<>]*>([^<]*)</style>")  # pandas puts one before a table
-_COLOUR = re.compile(r"(\x1b\[(?:\d|[39][0-7]|39)?(?:;(?:\d|[39][0-7]|39))*m)")  # those of the page's own palette
-
-
-class Failure(NamedTuple):
-    """Why a report failed, and in which cell (None: in no cell)."""
-
-    error: str
-    cell: int | None
 
 
 class PageExporter(HTMLExporter):
@@ -147,21 +117,6 @@ def render(
     return text
 
 
-@cache
-def _cleaner() -> Cleaner:
-    return Cleaner(tags=_TAGS, attributes=_ATTRIBUTES, protocols=_PROTOCOLS, css_sanitizer=CSSSanitizer())
-
-
-def clean(text: str) -> str:
-    """Leave of HTML what can do no harm: no script, frame or form, nothing that loads or leads away by itself.
-
-    What is not allowed shows as text. Style sheets in front, as pandas writes them, stay.
-    """
-    text = plain(text, keep_lines=True)
-    styles = "".join(f"<style>{style}</style>" for style in _STYLE.findall(text))
-    return styles + _cleaner().clean(_STYLE.sub("", text))
-
-
 def drawn(output: NotebookNode, page: dict) -> str:
     """Make elements of the page of the SVG that evalkit.display drew; empty for that of others."""
     about = output.get("metadata", {}).get("image/svg+xml", {})
@@ -169,14 +124,6 @@ def drawn(output: NotebookNode, page: dict) -> str:
         return ""
     page["figures"].append(about)
     return figure(output.data["image/svg+xml"], about, len(page["figures"]))
-
-
-def terminal(text: str) -> str:
-    """Make of what was printed what a terminal shows: simple colours stay, other controls go, lines are rewritten."""
-    text = re.sub(r"\x1b\[[34]8;[0-9;]*m", "", text)
-    lines = (line.rsplit("\r", 1)[-1] for line in text.replace("\r\n", "\n").split("\n"))
-    parts = _COLOUR.split("\n".join(lines))
-    return ansi2html("".join(part if i % 2 else plain(part, keep_lines=True) for i, part in enumerate(parts)))
 
 
 def title_of(nb: NotebookNode) -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from evalkit.reports import forking
-from evalkit.reports.forking import can_be_quick, preload_libraries
+from evalkit.reports.engines import preload
+from evalkit.reports.engines.preload import can_fork, preload_libraries
 from evalkit.reports.parameters import Notebook
 from tests.reports.compare import outputs_of
 
@@ -88,7 +88,7 @@ def both(tmp_path_factory):
     found = []
     # A process of its own: pytest changes how warnings and logs are shown, and ipykernel itself where pytest runs it
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-    environment["PYTHONPATH"] = str(Path(__file__).parents[2])
+    environment["PYTHONPATH"] = str(Path(__file__).parents[3])
     command = [sys.executable, "-m", "evalkit", "report", "all.ipynb", "--output"]
     for option in ("--force", "--no-fork"):
         output = folder / f"out{option}"
@@ -142,14 +142,14 @@ def no_profile(tmp_path, monkeypatch):
     ],
 )
 def test_what_needs_a_kernel_gets_one(no_profile, notebook, quick):
-    assert can_be_quick(notebook) is quick
+    assert can_fork(notebook) is quick
 
 
 @pytest.mark.parametrize("file", ["ipython_config.py", "startup/00-first.py"])
 def test_settings_of_the_users_profile_need_a_kernel(no_profile, file):
     (no_profile / file).parent.mkdir(parents=True)
     (no_profile / file).touch()
-    assert not can_be_quick(_notebook("import pandas"))
+    assert not can_fork(_notebook("import pandas"))
 
 
 @pytest.mark.parametrize(
@@ -166,8 +166,8 @@ def test_settings_of_the_users_profile_need_a_kernel(no_profile, file):
 )
 def test_what_is_imported_before_the_forks(monkeypatch, cells, metadata, imported):
     found = []
-    monkeypatch.setattr(forking, "import_module", lambda name: found.append(name) or importlib.import_module(name))
-    monkeypatch.setattr(forking, "_LATER", ())
-    monkeypatch.setattr(forking.gc, "freeze", lambda: None)
+    monkeypatch.setattr(preload, "import_module", lambda name: found.append(name) or importlib.import_module(name))
+    monkeypatch.setattr(preload, "_LATER", ())
+    monkeypatch.setattr(preload.gc, "freeze", lambda: None)
     preload_libraries([_notebook(*cells, **metadata)])
     assert found == imported

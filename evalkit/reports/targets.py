@@ -8,7 +8,7 @@ from typing import NamedTuple
 PARAMS_FILES = (".yaml", ".yml")
 
 
-class Choice(NamedTuple):
+class Target(NamedTuple):
     """A notebook, and the params file its values come from, if any."""
 
     notebook: Path
@@ -20,9 +20,9 @@ class Choice(NamedTuple):
         return str(self.params_file or self.notebook)
 
 
-def choose(
+def find_targets(
     targets: Iterable[str], params: Path, notebooks: Path, *, once: bool = False
-) -> tuple[list[Choice], list[str]]:
+) -> tuple[list[Target], list[str]]:
     """Find the notebooks and params files that are meant.
 
     Parameters
@@ -35,7 +35,7 @@ def choose(
 
     Returns
     -------
-    choices : list of Choice
+    choices : list of Target
     faults : list of str
         What was not found.
     """
@@ -57,16 +57,16 @@ def choose(
         else:
             notebook = path if path.suffix == ".ipynb" else _find(target, notebooks, faults)
             files = [] if once or not notebook else _params_files(params, notebook.stem)
-            choices += [Choice(notebook, file) for file in files or [None]] if notebook else []
+            choices += [Target(notebook, file) for file in files or [None]] if notebook else []
     return choices, faults
 
 
-def _of_file(path: Path, notebooks: Path, faults: list[str]) -> list[Choice]:
+def _of_file(path: Path, notebooks: Path, faults: list[str]) -> list[Target]:
     if not path.is_file():
         faults.append(f"{path}: no such params file")
         return []
     notebook = _find(path.resolve().parent.name, notebooks, faults, f"{path}: ")
-    return [Choice(notebook, path)] if notebook else []
+    return [Target(notebook, path)] if notebook else []
 
 
 def _params_files(params: Path, notebook: str = "*") -> list[Path]:

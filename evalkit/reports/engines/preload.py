@@ -1,4 +1,4 @@
-"""The parent's side of quick kernels: whether they can be used, and the imports that are done before the forks.
+"""The parent's side of forked engines: whether a notebook may have one, and what is imported before the forks.
 
 A report's process is forked from one that has imported what the notebooks import, and nothing else: it reads no data
 and starts no thread. So every report begins in a fresh process whose imports cost nothing.
@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 
+from evalkit.reports.engines.startup import quiet_imports, start_method
 from evalkit.reports.parameters import Notebook
-from evalkit.reports.processes import quiet_imports, start_method
 
 # Libraries that only define things when they are imported. Others, such as polars, start threads that a fork loses.
 PRELOADED = {"evalkit", "IPython", "matplotlib", "numpy", "pandas", "scipy", "seaborn", "statsmodels"}
@@ -32,7 +32,7 @@ _NEEDS_KERNEL = re.compile(
 )
 
 
-def can_be_quick(notebook: Notebook) -> bool:
+def can_fork(notebook: Notebook) -> bool:
     """Tell whether a notebook gives the same outputs in a forked process as in a Jupyter kernel.
 
     It does not where it asks for another kernel than this Python's, uses widgets or a kernel's own modules, or says
@@ -64,9 +64,9 @@ def preload_engine(*, code: bool = True) -> None:
     import IPython.core.completerlib  # noqa: F401 - every shell does
     import nbformat
 
-    import evalkit.reports.make
-    import evalkit.reports.quick  # noqa: F401
-    from evalkit.reports.html import render
+    import evalkit.reports.engines.build
+    import evalkit.reports.engines.forked  # noqa: F401
+    from evalkit.reports.html.page import render
 
     cells = [nbformat.v4.new_markdown_cell("# Title"), nbformat.v4.new_code_cell("1")]
     render(nbformat.v4.new_notebook(cells=cells), key="", code=code)

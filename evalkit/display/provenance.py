@@ -1,0 +1,146 @@
+"""Provenance: which files a report was made from, and with what code."""
+
+import hashlib
+import os
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from evalkit.display.show import show_table
+from evalkit.io.frames import Column, escape_surrogates, unescape_surrogates
+from evalkit.io.paths import FileState, SourceError, absolute, common_folder, is_url, redacted
+from evalkit.io.records import dataset_files
+from evalkit.io.sources import Listing, list_source
+from evalkit.io.versions import code_version, package_versions
+from evalkit.kinds import LogKind, Parsed, cached_records
+
+
+class Inputs(NamedTuple):
+    """The files that something was made from.
+
+    Attributes
+    ----------
+    count : int
+        Files, none counted twice.
+    size : int
+        Bytes of those whose size is known.
+    unreadable : int
+        Files that could not be read, pipes and devices among them.
+    fingerprint : str
+        16 hexadecimal digits that stand for the names and contents of all.
+    """
+
+    count: int
+    size: int
+    unreadable: int
+    fingerprint: str
+
+
+def _digest_file(path: str, data: bytes | OSError) -> Parsed:
+    if isinstance(data, OSError):
+        return Parsed("failed", data.strerror or type(data).__name__)
+    return Parsed("used", rows={"contents": [(hashlib.blake2b(data, digest_size=32).hexdigest(),)]})
+
+
+# Contents are stored as the records of logs are: a file whose size and times have not changed is not read again
+_CONTENTS = LogKind(
+    name="contents",
+    title="file",
+    records={"contents": (Column("digest", "str", "BLAKE2b-256 of the bytes"),)},
+    tables={},
+    parse=_digest_file,
+    recognises=lambda head: "",
+    accepts=lambda path: "" if os.path.isfile(path) else "not a regular file",
+)
+
+
+def describe_inputs(sources: Iterable[str]) -> Inputs:
+    """Count files, and hash their names and contents.
+
+    Names count relative to the files' common folder, so that the same data elsewhere give the same fingerprint.
+    Of a file that can't be read only the name counts. Only regular files are opened. A file behind a URL is not read
+    again: its size and tag count, as the listing gives them. 40,000 local files take about half a second where none of
+    them has changed since the last time; see ``benchmarks/provenance.py``.
+
+    Parameters
+    ----------
+    sources : iterable of str
+        Paths and URLs as in a ledger.
+
+    Returns
+    -------
+    Inputs
+    """
+    paths = sorted({unescape_surrogates(source) for source in sources})
+    names = {path: absolute(path) for path in paths}
+    root = common_folder({os.path.dirname(name) for name in names.values()})
+    contents = _local_contents(root, [path for path in paths if not is_url(path)])
+    contents |= _remote_contents(root, [path for path in paths if is_url(path)])
+    digest, size, unreadable = hashlib.blake2b(digest_size=8), 0, 0
+    for path in paths:
+        own_size, content = contents.get(path, (0, ""))
+        name = names[path].removeprefix(root).lstrip("/")
+        digest.update(name.encode("utf-8", "surrogateescape") + b"\0" + (content or "unreadable").encode())
+        size += own_size if content else 0
+        unreadable += not content
+    return Inputs(len(paths), size, unreadable, digest.hexdigest())
+
+
+def fingerprint(sources: Iterable[str]) -> str:
+    """Hash the names and contents of files to 16 hexadecimal digits; see `describe_inputs`."""
+    return describe_inputs(sources).fingerprint
+
+
+def _local_contents(root: str, paths: list[str]) -> dict[str, tuple[int, str]]:
+    """Give size and digest of files; those that can't be read are left out."""
+    if not paths:
+        return {}
+    listing = Listing(root, paths, {}, {})
+    records = cached_records(_CONTENTS, ["contents", root], lambda known: listing, {"kind": _CONTENTS.name})
+    contents, files = records.tables["contents"], records.files
+    sizes = dict(zip(files["source"].to_pylist(), files["size"].to_pylist(), strict=True))
+    digests = dict(zip(contents["source"].to_pylist(), contents["digest"].to_pylist(), strict=True))
+    names = ((path, escape_surrogates(path)) for path in paths)
+    return {path: (sizes[name], digests[name]) for path, name in names if name in digests}
+
+
+def _remote_contents(root: str, urls: list[str]) -> dict[str, tuple[int, str]]:
+    """Give size of files behind URLs, and what tells one content from another; those not there are left out."""
+    if not urls:
+        return {}
+    try:
+        states: dict[str, FileState] = list_source(root).states
+    except SourceError:
+        return {}
+    return {url: (states[url].size, f"{states[url].size} {states[url].tag}") for url in urls if url in states}
+
+
+def provenance(ledger: pd.DataFrame, **parameters: Any) -> None:
+    """Show what the report was made from: versions, code, parameters, input files and their fingerprint, time.
+
+    Parameters
+    ----------
+    ledger : DataFrame
+        The ledger of the files that were read, with the columns `source` and `status`.
+    **parameters
+        The notebook's parameters. Where one names a dataset, its files count in the fingerprint, not the logs.
+    """
+    used = ledger.loc[ledger["status"] != "skipped", "source"].tolist()
+    files = set(used)
+    given = [name for value in parameters.values() for name in (value if isinstance(value, list) else [value])]
+    for root, parts in filter(None, (dataset_files(name) for name in given if isinstance(name, str))):
+        files = {path for path in files if not path.startswith(f"{root}/")}.union(parts)
+    inputs = describe_inputs(files)
+    unreadable = f", {inputs.unreadable:,} of them unreadable" if inputs.unreadable else ""
+    rows = [
+        ("made", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")),
+        *package_versions().items(),
+        ("code of evalkit", code_version()),
+        *((f"parameter {name}", redacted(repr(value))) for name, value in parameters.items()),
+        ("input files", f"{len(used)} read, {len(ledger)} seen"),
+        ("size of the input", f"{inputs.size:,} bytes in {inputs.count:,} file{'s' * (inputs.count != 1)}{unreadable}"),
+        ("fingerprint of the input", inputs.fingerprint),
+    ]
+    show_table(pd.DataFrame(rows, columns=["what", "value"]), caption="Provenance")

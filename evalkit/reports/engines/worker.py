@@ -1,0 +1,63 @@
+"""What runs in the process of one report."""
+
+import faulthandler
+import multiprocessing
+import os
+import signal
+import sys
+import traceback
+from multiprocessing.connection import Connection
+
+from evalkit.io.text import warnings_as_usual
+from evalkit.reports.engines.signals import release_signals
+from evalkit.reports.engines.startup import end_with_parent, quiet_imports
+from evalkit.reports.job import Job
+
+
+def work(job: Job, faults: Connection, error: str = "", seconds: float = 0.0) -> None:
+    """Make the report of a job; with an error, put in place what a process that died of it left.
+
+    The process is taken out of the terminal's group, so that Ctrl-C reaches the batch alone, which then ends all.
+    It ends at once when the report is written, whatever threads the notebook left running. What it fails of itself is
+    sent through `faults`, which needs no room on a disk.
+    """
+    try:
+        _detach(job)
+        warnings_as_usual()  # those of a notebook belong to its outputs
+        quiet_imports()
+        from evalkit.reports.engines.build import build, build_failed
+
+        if error:
+            build_failed(job, error, seconds)
+        else:
+            build(job)
+    except BaseException as fault:
+        faults.send(describe(fault))
+        try:
+            os.write(2, traceback.format_exc().encode(errors="replace"))
+        finally:
+            os._exit(1)
+    os._exit(0)
+
+
+def describe(fault: BaseException) -> str:
+    """Say what went wrong in one line; of a file, which one it was."""
+    if isinstance(fault, OSError) and fault.strerror:
+        return f"{fault.filename}: {fault.strerror}" if fault.filename else fault.strerror
+    return f"{type(fault).__name__}: {fault}"
+
+
+def _detach(job: Job) -> None:
+    if hasattr(os, "setsid"):
+        os.setsid()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, lambda *_: None)  # a handler of Python's own is not passed on to kernels
+    release_signals()
+    end_with_parent(multiprocessing.parent_process().pid)
+    faulthandler.disable()  # it would write to the batch's own standard error
+    sys.stdout.flush()
+    sys.stderr.flush()
+    for descriptor in (1, 2):
+        file = os.open(job.printed(descriptor), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.dup2(file, descriptor)
+        os.close(file)

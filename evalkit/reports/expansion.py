@@ -1,0 +1,130 @@
+"""From what was asked for to single reports: sweeps are expanded, and every report gets a name of its own.
+
+A sweep is a list given for a parameter that takes one value; ``all`` stands for all there are in the data. A notebook
+names the function that knows them in its metadata: ``{"evalkit": {"sweep": {"model": "evalkit.mindcraft:models"}}}``.
+The function gets the parameters of the notebook that its signature names, and returns the list of values.
+"""
+
+import inspect
+import itertools
+import multiprocessing
+import os
+from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from evalkit.io.paths import SourceError
+from evalkit.io.sources import is_sample, own_sources
+from evalkit.io.text import warnings_as_lines
+from evalkit.reports.engines.startup import end_with_parent, start_method
+from evalkit.reports.filenames import file_name, mark
+from evalkit.reports.job import Report
+from evalkit.reports.parameters import Notebook
+from evalkit.reports.targets import Target
+
+ALL = "all"
+
+
+class Draft(NamedTuple):
+    """A choice that was checked: its fixed parameters, and the values of its sweeps."""
+
+    choice: Target
+    notebook: Notebook
+    fixed: dict[str, Any]
+    sweeps: dict[str, list | None]  # None: all there are in the data
+
+
+def hooks_of(notebook: Notebook) -> tuple[dict[str, str], list[str]]:
+    """Return a notebook's sweep functions by parameter, and what is wrong with them."""
+    own = notebook.metadata.get("evalkit", {})
+    hooks = own.get("sweep", {}) if isinstance(own, dict) else {}
+    if not isinstance(hooks, dict) or not all(isinstance(h, str) and h.count(":") == 1 for h in hooks.values()):
+        return {}, [f'{notebook.path}: metadata evalkit.sweep must be {{"parameter": "module:function"}}']
+    faults = [
+        f"{notebook.path}: metadata evalkit.sweep: no parameter {n}" for n in hooks if n not in notebook.parameters
+    ]
+    return hooks, faults
+
+
+def call_sweep(hook: str, parameters: Mapping[str, Any]) -> list:
+    """Call a sweep function, in a process of its own: it reads files, and the batch's process must only import.
+
+    Raises
+    ------
+    SourceError
+        Where it returns no list of values, or an empty one; beside that, whatever the function raises.
+    """
+    context, others = multiprocessing.get_context(start_method()), set(multiprocessing.active_children())
+    with ProcessPoolExecutor(1, mp_context=context, initializer=end_with_parent, initargs=(os.getpid(),)) as pool:
+        try:
+            values = pool.submit(_call, hook, dict(parameters)).result()
+        except KeyboardInterrupt:
+            for child in set(multiprocessing.active_children()) - others:
+                child.kill()
+            raise
+    if not values:
+        raise SourceError("there are none in the data")
+    return values
+
+
+def _call(hook: str, parameters: dict[str, Any]) -> list:
+    module, name = hook.split(":")
+    function = getattr(import_module(module), name)
+    wanted = inspect.signature(function).parameters
+    with warnings_as_lines():
+        values = function(**{key: value for key, value in parameters.items() if key in wanted})
+    return list(dict.fromkeys(values))
+
+
+def expand(draft: Draft) -> list[Report]:
+    """Make one report per item of the sweeps, each with a name of its own.
+
+    Raises
+    ------
+    SourceError
+        Where a sweep function fails, or what it returns holds credentials.
+    """
+    choice, notebook, fixed, _ = draft
+    sweeps = {name: _items(draft, name) if items is None else items for name, items in draft.sweeps.items()}
+    stem = [choice.params_file.stem] if choice.params_file else list(fixed.values())
+    reports = []
+    for items in itertools.product(*sweeps.values()):
+        name = file_name([*stem, *items])
+        parameters = _unmixed(notebook, fixed | dict(zip(sweeps, items, strict=True)))
+        reports.append(Report(notebook, name, parameters, str(choice.params_file or "")))
+    return reports
+
+
+def _unmixed(notebook: Notebook, given: dict[str, Any]) -> dict[str, Any]:
+    """Empty the sample defaults of sources as soon as one source is the user's own."""
+    sources = {name: given.get(name, p.default) for name, p in notebook.parameters.items() if is_sample(p.default)}
+    own = dict(zip(sources, own_sources(*sources.values()), strict=True))
+    return given | {name: value for name, value in own.items() if value != sources[name]}
+
+
+def _items(draft: Draft, name: str) -> list:
+    """Ask a notebook's sweep function what there is in the data."""
+    hook = hooks_of(draft.notebook)[0][name]
+    defaults = {other: p.default for other, p in draft.notebook.parameters.items()}
+    others = defaults | _unmixed(draft.notebook, draft.fixed)
+    try:
+        return call_sweep(hook, others)
+    except Exception as error:
+        cause = str(error) if isinstance(error, SourceError) else f"{type(error).__name__}: {error}"
+        raise SourceError(f"{draft.choice.where}: {name}: {ALL}: {hook}: {cause}") from None
+
+
+def distinct(reports: list[Report]) -> list[Report]:
+    """Leave out what is there twice; names that are the same, or differ by case only, get a mark."""
+    seen: dict[str, list[Report]] = {}
+    for report in reports:
+        same = seen.setdefault(report.key.casefold(), [])
+        if not any(report.parameters == other.parameters for other in same):
+            same.append(report)
+    return [
+        replace(report, name=f"{report.name}-{mark(repr(report.parameters))}") if len(same) > 1 else report
+        for same in seen.values()
+        for report in same
+    ]

@@ -1,0 +1,1 @@
+"""Pages: executed notebooks as HTML, and the index of them."""

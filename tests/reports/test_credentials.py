@@ -1,0 +1,108 @@
+"""Credentials in parameters: refused before anything is made of them, and repeated nowhere."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from evalkit.io import SourceError
+from evalkit.reports import PlanError, Report, plan, run
+from evalkit.reports.parameters import read_notebook
+from tests.io.test_paths import WITH
+
+CELL = 'runs: str = ""\nlogs: list[str] = []\nby: dict[str, str] = {}\nn: int = 1'
+SECRET = "SEK"  # a part of every secret in WITH
+WAYS = {
+    "a value": {"values": lambda url: {"runs": url}},
+    "an item": {"values": lambda url: {"logs": ["x", url]}},
+    "a sweep": {"values": lambda url: {"runs": ["x", url]}},
+    "a mapping": {"values": lambda url: {"by": {"x": url}}},
+    "its key": {"values": lambda url: {"by": {url: "x"}}},
+    "a wrong type": {"values": lambda url: {"n": url}},
+    "no parameter": {"values": lambda url: {url: "x"}},
+    "typed": {"texts": lambda url: [("runs", url)]},
+    "typed as a list": {"texts": lambda url: [("logs", f"[x, '{url}']")]},
+    "typed for a number": {"texts": lambda url: [("n", url)]},
+}
+
+
+@pytest.mark.parametrize("url", WITH)
+@pytest.mark.parametrize("way", WAYS)
+def test_no_report_is_planned_with_credentials(project, url, way):
+    project("one", parameters=CELL)
+    with pytest.raises(PlanError) as raised:
+        plan(["one"], **{name: make(url) for name, make in WAYS[way].items()})
+    assert SECRET not in f"{raised.value} {raised.value.faults} {raised.value.__cause__}"
+
+
+@pytest.mark.parametrize("url", WITH)
+def test_nor_with_those_of_a_params_file_or_of_the_notebook_itself(project, url):
+    project("one", parameters=CELL, params={"a.yaml": f"runs: '{url}'"})
+    project("two", parameters=f"runs: str = {url!r}", params={"b.yaml": ""})
+    with pytest.raises(PlanError) as raised:
+        plan()
+    files = ["params/one/a.yaml", "params/two/b.yaml"]
+    assert [fault.partition(": runs: ")[0] for fault in raised.value.faults] == files
+    assert SECRET not in str(raised.value)
+
+
+def test_nor_with_those_that_a_sweep_function_finds(project, tmp_path, monkeypatch):
+    (tmp_path / "secret_models.py").write_text("def models(): return ['s3://K:SEKRET@b/x']")
+    monkeypatch.syspath_prepend(tmp_path)
+    project("one", parameters=CELL, metadata={"evalkit": {"sweep": {"runs": "secret_models:models"}}})
+    with pytest.raises(PlanError, match="credentials") as raised:
+        plan(["one"], values={"runs": "all"})
+    assert SECRET not in str(raised.value)
+
+
+def test_nor_is_a_report_made_by_hand(project):
+    project("one", parameters=CELL)
+    with pytest.raises(SourceError, match="credentials"):
+        Report(read_notebook("notebooks/one.ipynb"), "a", {"runs": "s3://K:SEKRET@b/x"})
+
+
+@pytest.mark.parametrize("url", [url for url in WITH if url.startswith(("simplecache", "ftp"))])
+def test_the_command_says_so_and_writes_nothing(project, url):
+    root = project("one", "print(runs)", parameters=CELL)
+    command = [sys.executable, "-m", "evalkit", "report", "one", "-p", "runs", url]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "runs: " in done.stderr
+    assert "credentials don't belong in a URL" in done.stderr
+    assert SECRET not in done.stdout + done.stderr
+    assert not (root / "reports").exists()
+
+
+def test_what_a_former_version_let_in_does_not_reach_the_index(project, tmp_path):
+    project("one", "print(1)", parameters=CELL)
+    output = tmp_path / "out"
+    run(plan(["one"]), output=output, say=lambda line: None)
+    record = json.loads((output / "one/defaults.json").read_text())
+    url = "s3://KEY:SEKRET@bucket/p"
+    record |= {"error": f"{url}: no such bucket", "status": "failed", "parameters": {"runs": url}, "title": url}
+    record["stamp"]["inputs"] = {"runs": {url: "remote"}}
+    record |= {"name": "old", "key": "one/old"}
+    (output / "one/old.json").write_text(json.dumps(record))
+    run([], output=output, say=lambda line: None)
+    index, manifest = ((output / name).read_text() for name in ("index.html", "manifest.json"))
+    assert SECRET not in index + manifest
+    assert "s3://…@bucket/p: no such bucket" in index
+    assert "s3://…@bucket/p" in [report["title"] for report in json.loads(manifest)["reports"]]
+
+
+def test_an_error_that_holds_some_reaches_neither_page_nor_record_as_the_cause(project, tmp_path):
+    project("one", "import os\nraise OSError(os.environ['PLACE'])")
+    os.environ["PLACE"] = "s3://KEY:SEKRET@bucket/p"
+    try:
+        run(plan(["one"]), output=tmp_path / "out", say=lambda line: None)
+    finally:
+        del os.environ["PLACE"]
+    made = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert [path.name for path in made if SECRET in path.read_text()] == []
+    nb = nbformat.read(tmp_path / "out/one/defaults.ipynb", as_version=4)
+    assert nb.cells[-1].outputs[-1].evalue == "s3://…@bucket/p"
