@@ -113,7 +113,7 @@ class Outcomes(NamedTuple):
     left_out: int = 0
 
 
-def outcomes(runs: "pd.DataFrame", value: str = "") -> Outcomes:
+def outcomes(runs: "pd.DataFrame", value: str = "", kind: LogKind | None = None) -> Outcomes:
     """Take the runs that count, and what each reached.
 
     A run without an outcome is a failure where another run of its model has one; where none has, none of them has a
@@ -125,6 +125,8 @@ def outcomes(runs: "pd.DataFrame", value: str = "") -> Outcomes:
         The first table of any kind, with the columns `evalkit.kinds.RUN_COLUMNS`.
     value : {"", "is_successful", "score"}
         What to compare. By default success where any run says whether it was one, else scores.
+    kind : LogKind, optional
+        Of the runs; by default the one that they name.
 
     Returns
     -------
@@ -139,7 +141,7 @@ def outcomes(runs: "pd.DataFrame", value: str = "") -> Outcomes:
     """
     if value not in ("", "is_successful", "score"):
         raise ValueError(f"{value!r} can't be compared: is_successful or score")
-    kind = kind_of(runs)
+    kind = kind or kind_of(runs)
     counts = ~is_uncounted(runs, kind)
     rows = runs[counts]
     table = rows[_KEPT].assign(model_name=rows["model_name"].fillna(UNKNOWN), task=kind.task_of(rows))

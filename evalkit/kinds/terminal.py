@@ -28,7 +28,7 @@ def summary(logs: "Logs", views: Mapping[str, Any]) -> str:
 
 def describe_runs(logs: "Logs") -> str:
     """Write success rates and mean scores by model, and how many files there were."""
-    table = fit_table(overview_rows(logs.runs), width=None)
+    table = fit_table(overview_rows(logs.runs, logs.kind), width=None)
     return "\n".join([table, *file_lines(logs.ledger, len(logs.runs))])
 
 
@@ -41,17 +41,17 @@ def progress(look: "Look", options: Mapping[str, Any]) -> tuple[str, bool]:
 def _progress_of_runs(look: "Look") -> tuple[str, bool]:
     """Write the overview with the number of runs against those expected; a run is done once it can be read."""
     runs = look.logs.runs
-    rows = overview_rows(runs)
+    rows = overview_rows(runs, look.logs.kind)
     counts = [int(row.pop("n")) for row in rows]
     shown = [
         {"model": row.pop("model"), "runs": so_far(n, look.expected), **row}
         for row, n in zip(rows, counts, strict=True)
     ]
     done = look.expected is not None and not look.writing and min(counts) >= look.expected
-    return "\n".join([fit_table(shown, width=look.width), *any_look_lines(runs, look.width)]), done
+    return "\n".join([fit_table(shown, width=look.width), *any_look_lines(runs, look.width, look.logs.kind)]), done
 
 
-def any_look_lines(runs: "pd.DataFrame", width: int | None) -> list[str]:
+def any_look_lines(runs: "pd.DataFrame", width: int | None, kind: LogKind | None = None) -> list[str]:
     """Say what holds however often one looks: rates with their confidence sequences, and which models differ.
 
     Intervals of a fixed number of runs miss the truth more often where one looks again and again, and stops when it
@@ -64,7 +64,7 @@ def any_look_lines(runs: "pd.DataFrame", width: int | None) -> list[str]:
     from evalkit.kinds.runs import outcomes
     from evalkit.stats import difference_sequence, mean_sequence
 
-    found = outcomes(runs) if len(runs) else None
+    found = outcomes(runs, kind=kind) if len(runs) else None
     if found is None or found.kind == "mean":
         return []
     table = found.table.assign(started=runs["started"]).dropna(subset="value")
@@ -85,7 +85,7 @@ def any_look_lines(runs: "pd.DataFrame", width: int | None) -> list[str]:
     return wrap(text, width or len(text)) if rates else []
 
 
-def overview_rows(runs: "pd.DataFrame") -> list[dict[str, str]]:
+def overview_rows(runs: "pd.DataFrame", kind: LogKind | None = None) -> list[dict[str, str]]:
     """Give success rates and mean scores by model, as cells under their headers."""
     from evalkit.kinds.runs import UNKNOWN, outcomes
     from evalkit.stats import estimate_by
@@ -95,7 +95,7 @@ def overview_rows(runs: "pd.DataFrame") -> list[dict[str, str]]:
     rows = {model: {"model": names[model], "n": str(n)} for model, n in models.value_counts().sort_index().items()}
     for column in ("is_successful", "score"):
         if runs[column].notna().any():
-            found = outcomes(runs, column)
+            found = outcomes(runs, column, kind)
             kind = "mean" if found.kind == "mean" else "proportion"
             for estimate in estimate_by(found.table, "model_name", "value", "task", found.kind).to_dict("records"):
                 text = f"{number(estimate['estimate'], kind)}  {interval(estimate, kind)}".removesuffix("  –")

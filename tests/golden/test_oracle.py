@@ -6,11 +6,9 @@ The sample logs are made up, so that their layout is known: `runs` reads them as
 import csv
 import io
 import json
-import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -94,11 +92,9 @@ def report(name: str) -> str:
 
 
 def headline(name: str) -> dict[str, str]:
-    """The first headline of a report: its label, then estimate, low, high, n, … as far as there are any."""
+    """The first headline of a report: its label, then estimate, low, high, n, …"""
     line = report(name).partition("## headline\n")[2].partition("\n")[0]
-    label, estimate, values = line.rpartition(": estimate ")
-    if not estimate:  # nothing is shown to be best
-        return {"label": line.removesuffix(":")}
+    label, _, values = line.rpartition(": estimate ") if ": estimate " in line else (line.rstrip(":"), "", "")
     return {"label": label} | dict(pair.split(" ", 1) for pair in f"estimate {values}".split(", ") if " " in pair)
 
 
@@ -111,12 +107,50 @@ def close(text: str, value: float) -> bool:
     return float(text) == pytest.approx(value, rel=1e-4)
 
 
-def share(chosen: list[Run]) -> float:
-    """The mean over tasks of the share of successes of their runs."""
+def by_task(chosen: list[Run]) -> dict[str, float]:
+    """The share of successes of the runs of each task."""
     tasks = defaultdict(list)
     for run in chosen:
         tasks[run.task].append(run.is_success)
-    return sum(sum(own) / len(own) for own in tasks.values()) / len(tasks)
+    return {task: sum(own) / len(own) for task, own in tasks.items()}
+
+
+def share(chosen: list[Run]) -> float:
+    """The mean over tasks of the share of successes of their runs."""
+    tasks = by_task(chosen)
+    return sum(tasks.values()) / len(tasks)
+
+
+def flips(a: dict[str, float], b: dict[str, float]) -> float:
+    """The p value of the exact test of random signs of the differences on shared tasks."""
+    gaps = [round(a[task] - b[task], 9) for task in a.keys() & b.keys()]
+    sums = Counter({0.0: 1})
+    for gap in gaps:
+        sums = sum((Counter({round(s + sign * gap, 9): n for s, n in sums.items()}) for sign in (1, -1)), Counter())
+    return sum(n for s, n in sums.items() if abs(s) >= abs(sum(gaps)) - 1e-6) / sums.total()
+
+
+def tied(means: dict[str, dict[str, float]]) -> set[str]:
+    """The models that no other is ahead of with a p value of at most 5 % divided by the number of pairs."""
+    pairs = len(means) * (len(means) - 1) / 2
+    first = set(means)
+    for a in means:
+        for b in means.keys() - {a}:
+            shared = means[a].keys() & means[b].keys()
+            is_ahead = sum(means[a][task] - means[b][task] for task in shared) > 0
+            p_value = flips(means[a], means[b])
+            if is_ahead and p_value <= 0.05 / pairs:
+                first.discard(b)
+    return first
+
+
+def tied_in(name: str) -> set[str]:
+    """The models that a headline says to tie."""
+    label = headline(name)["label"]
+    assert label.endswith(" tie for first"), label
+    return set(
+        re.split(", | and ", label.removeprefix("no model is shown to be best: ").removesuffix(" tie for first"))
+    )
 
 
 @pytest.mark.parametrize("model", ["alder-large", "birch-70b", "cedar-8b-sft", "dogwood-8b"])
@@ -152,28 +186,16 @@ def test_the_headline_of_cooking_and_its_table(name, items):
         assert close(row["estimate"], share(own))
 
 
-def check_tie(name: str, rates: dict[str, float]) -> None:
-    """The headline names the highest rates as tied: whoever it leaves out is below all that it names."""
-    found = headline(name)
-    assert found["label"].startswith("no model is shown to be best: ")
-    named = {model for model in rates if model in found["label"]}
-    assert len(named) > 1
-    assert max((rate for model, rate in rates.items() if model not in named), default=-math.inf) < min(
-        rates[model] for model in named
-    )
-
-
 def test_the_comparison_s_models_pairs_and_cooking_and_crafting():
     table = published("model_comparison/all_models", "models")
     for row in table:
         own = [run for run in RUNS if run.model == row["model_name"]]
         assert (int(row["n"]), close(row["estimate"], share(own))) == (len(own), True)
-    check_tie("model_comparison/all_models", {row["model_name"]: float(row["estimate"]) for row in table})
+    assert tied_in("model_comparison/all_models") == tied(
+        {model: by_task([run for run in RUNS if run.model == model]) for model in {run.model for run in RUNS}}
+    )
     for row in published("model_comparison/all_models", "pairs"):
-        means = []
-        for model in (row["model_a"], row["model_b"]):
-            tasks = sorted((run for run in RUNS if run.model == model), key=lambda run: run.task)
-            means.append({task: share(list(own)) for task, own in groupby(tasks, key=lambda run: run.task)})
+        means = [by_task([run for run in RUNS if run.model == row[side]]) for side in ("model_a", "model_b")]
         shared = means[0].keys() & means[1].keys()
         assert int(row["n_tasks"]) == len(shared)
         assert close(row["estimate"], sum(means[0][task] - means[1][task] for task in shared) / len(shared))
@@ -199,7 +221,14 @@ def episodes() -> Iterator[dict[str, Any]]:
             own = [hook for hook in hooks if hook["hook_name"] == f"{tier}_achievement"]
             score += weight * sum(len(hook["data"]["achievements"]) for hook in own)
         names = {n for h in hooks for n in (h.get("data") or {}).get("achievements") or []}
-        yield {"model": config["model_name"], "difficulty": config["difficulty"], "score": score, "names": names}
+        task = path.stem.split("_")[3]  # the number of the episode, whose world all models played
+        yield {
+            "model": config["model_name"],
+            "task": task,
+            "difficulty": config["difficulty"],
+            "score": score,
+            "names": names,
+        }
 
 
 @pytest.mark.parametrize(
@@ -219,7 +248,10 @@ def test_crafter_s_headline_scores_and_achievements(name, is_chosen):
         assert int(row["n"]) == len(own)
         assert close(row["estimate"], means[row["model_name"]])
     assert set(means) == {episode["model"] for episode in chosen}
-    check_tie(f"crafter_scores/{name}", means)
+    scores = defaultdict(dict)
+    for episode in chosen:
+        scores[episode["model"]][episode["task"]] = episode["score"]
+    assert tied_in(f"crafter_scores/{name}") == tied(scores)
     for row in published(f"crafter_scores/{name}", "achievement_rates"):
         own = [row["achievement"] in episode["names"] for episode in chosen if episode["model"] == row["model_name"]]
         assert close(row["estimate"], sum(own) / len(own))

@@ -20,8 +20,8 @@ _NOTHING = {"n": 0, "n_clusters": 0, "method": "", "target": "", "warning": ""} 
 
 
 def has_score(runs: pd.DataFrame) -> pd.Series:
-    """Tell for each run whether a score was logged."""
-    return runs["overall_raw_score"].notna()
+    """Tell for each run whether a score was logged, from 0 to 100."""
+    return runs["overall_raw_score"].between(0, 100)
 
 
 def is_stale(runs: pd.DataFrame) -> pd.Series:
