@@ -12,6 +12,7 @@ from evalkit.io.paths import is_url
 READ_AHEAD = 64  # files whose bytes are asked of the disk before they are read; cold folders take a third of the time
 
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # of a pipe nothing is waited for
+_OWN = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # what this process has open
 _ADVISES = hasattr(os, "posix_fadvise")
 
 
@@ -21,8 +22,12 @@ def read_file(path: str | os.PathLike) -> bytes:
     Raises
     ------
     OSError
-        As ``open`` does, and for a pipe or device.
+        As ``open`` does, and for a pipe or device. A pipe that the caller holds open, such as that of a shell's
+        ``<(command)``, is read to its end.
     """
+    if os.fspath(path).startswith(_OWN):
+        with open(path, "rb") as file:
+            return file.read()
     ((_, data),) = read_files([os.fspath(path)])
     if isinstance(data, OSError):
         raise data
