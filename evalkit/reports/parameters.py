@@ -42,6 +42,29 @@ class Notebook(NamedTuple):
         """The notebook's file name without its ending."""
         return self.path.stem
 
+    @property
+    def own(self) -> dict[str, Any]:
+        """What the notebook's metadata tell evalkit; empty where that is no mapping."""
+        own = self.metadata.get("evalkit", {})
+        return own if isinstance(own, dict) else {}
+
+    @property
+    def kind(self) -> str:
+        """The kind of logs that the notebook takes, ``*`` for any; empty where its metadata name none."""
+        return str(self.own.get("kind", ""))
+
+    @property
+    def source(self) -> str:
+        """The parameter that names the source of logs; empty where the metadata name none."""
+        return str(self.own.get("source", ""))
+
+    @property
+    def within(self) -> dict[str, str]:
+        """Parameters that get a folder within the source, if it has one of that name."""
+        within = self.own.get("within", {})
+        named = within if isinstance(within, dict) else {}
+        return {str(name): str(folder) for name, folder in named.items() if name in self.parameters}
+
 
 def read_notebook(path: str | os.PathLike) -> Notebook:
     """Read a notebook's parameters, title and metadata.
