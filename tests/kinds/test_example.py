@@ -113,7 +113,7 @@ def test_functions_work_for_it_as_for_any_kind(run, sheets, tmp_path):
         (["collect", "quiz", "sheets", "-o", "made"], ["made: 5 files: 5 new"]),
         (["compare", "sheets"], ["50.0 %", "No model is shown to be best: alpha and beta tie for first."]),
         (
-            ["report", "leaderboard", "--notebooks", ROOT / "notebooks", "-p", "source", "sheets", "-o", "pages"],
+            ["report", "sheets", "-o", "pages"],
             ["1 made", "no model is shown to be best"],
         ),
     ],
