@@ -4,7 +4,6 @@ Nothing here starts a kernel or imports papermill: a whole batch is checked in t
 """
 
 import ast
-import difflib
 import json
 import math
 import os
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+
+from evalkit._names import nearest
 
 REQUIRED = object()  # the default of a parameter that has none
 
@@ -158,14 +159,7 @@ class _Loader(yaml.SafeLoader):
 
 def check_names(values: Iterable[str], parameters: Mapping[str, Parameter]) -> list[str]:
     """List a fault for each name that is no parameter, with the nearest one there is."""
-    faults = []
-    for name in values:
-        if name not in parameters:
-            near = difflib.get_close_matches(name, parameters, n=1)
-            known = ", ".join(parameters) or "none"
-            hint = f"did you mean {near[0]}?" if near else f"there are: {known}"
-            faults.append(f"unknown parameter {name}; {hint}")
-    return faults
+    return [f"unknown parameter {name}; {nearest(name, parameters)}" for name in values if name not in parameters]
 
 
 def check_value(value: Any, parameter: Parameter) -> tuple[Any, str]:

@@ -1,6 +1,5 @@
 """Where notebooks and params files are: those of the current folder go before those that come with evalkit."""
 
-import difflib
 import os
 import shutil
 from collections.abc import Iterable, Sequence
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import evalkit
+from evalkit._names import nearest
 from evalkit.io.paths import SourceError
 
 PARAMS_FILES = (".yaml", ".yml")
@@ -48,10 +48,8 @@ class Places(NamedTuple):
         there = self.all_notebooks()
         if name in there:
             return there[name]
-        near = difflib.get_close_matches(name, there, n=1)
-        known = ", ".join(sorted(there)) or f"none in {' and '.join(map(str, self.notebooks))}"
-        hint = f"did you mean {near[0]}?" if near else f"notebooks are: {known}"
-        raise SourceError(f"{name}: no such {what}; {hint}")
+        where = "" if there else f" in {' and '.join(map(str, self.notebooks))}"
+        raise SourceError(f"{name}: no such {what}; {nearest(name, sorted(there))}{where}")
 
     def params_of(self, notebook: str) -> list[Path]:
         """Return the params files of a notebook, from the first folder that has any."""

@@ -1,13 +1,12 @@
 """What a batch consists of: every report with its notebook and checked parameters, before any kernel starts."""
 
-import glob
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from evalkit.io.paths import SourceError, redacted
-from evalkit.io.sources import is_sample, resolve
+from evalkit.io.sources import is_sample, paths_of
 from evalkit.reports.expansion import ALL, Draft, distinct, expand, hooks_of
 from evalkit.reports.job import Report, refuse_secrets
 from evalkit.reports.parameters import (
@@ -187,10 +186,8 @@ def _missing_sources(value: Any, parameter: Parameter) -> list[str]:
         if not isinstance(item, str) or not item or "://" in item:
             continue
         if is_sample(parameter.default) or item.startswith(("samples:", "./", "../", "~/")):
-            if glob.has_magic(item) and glob.glob(os.path.expanduser(item), recursive=True):
-                continue
             try:
-                resolve(item)
+                paths_of(item)
             except SourceError as error:
                 faults.append(f"{parameter.name}: {error}")
     return faults

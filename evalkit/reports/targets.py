@@ -114,7 +114,7 @@ def _values(notebook: Notebook, source: str, kind: str) -> dict[str, Any]:
         values["kind"] = kind
     for name, folder in notebook.within.items():
         place = f"{source.rstrip('/')}/{folder}"
-        if not is_url(source) and not has_magic(source) and os.path.isdir(resolve(source)) and _is_source(place):
+        if not is_url(source) and not has_magic(source) and os.path.isdir(resolve(source)) and _is_there(place):
             values[name] = place
     return values
 
@@ -131,9 +131,7 @@ def _read(path: Path) -> Notebook | None:
 def _is_source(name: str) -> bool:
     if Path(name).suffix == NOTEBOOK:
         return False
-    if name.startswith(_SAMPLES) or is_url(name) or has_magic(name):
-        return not name.startswith(_SAMPLES) or "/" not in name or _is_there(name)
-    return _is_there(name)
+    return name.startswith(_SAMPLES) or is_url(name) or has_magic(name) or _is_there(name)
 
 
 def _is_there(name: str) -> bool:

@@ -6,7 +6,8 @@ from typing import Literal
 
 import pandas as pd
 
-from evalkit.stats._inputs import check_choice, check_columns
+from evalkit._names import check_columns
+from evalkit.stats._inputs import check_choice
 from evalkit.stats.intervals import Estimate, Target, Weights, mean_interval, rate_interval
 
 Kind = Literal["proportion", "score", "mean"]

@@ -1,3 +1,4 @@
+import re
 import sys
 
 import pytest
@@ -71,11 +72,11 @@ def test_all_faults_of_all_files_are_listed_at_once(project):
     (__import__("pathlib").Path("notebooks") / "gone.ipynb").unlink()
     faults = faults_of(texts=[("zzz", "1")])
     expected = [
-        "params/gone/f.yaml: gone: no such notebook; did you mean one?",
+        "params/gone/f.yaml: gone: no such notebook; did you mean 'one'?",
         f"{broken}: not a notebook",
         "notebooks/cell.ipynb: the parameters cell is not Python",
         "command line: unknown parameter zzz",
-        "params/one/a.yaml: unknown parameter modle; did you mean model?",
+        "params/one/a.yaml: unknown parameter modle; did you mean 'model'?",
         'params/one/a.yaml: n must be int, not str ("many")',
         "params/one/b.yaml: model must be str, not int (4)",
         "params/one/c.yaml: not YAML",
@@ -89,7 +90,7 @@ def test_all_faults_of_all_files_are_listed_at_once(project):
 @pytest.mark.parametrize(
     ("target", "fault"),
     [
-        ("on", "on: no such file, folder or notebook; did you mean one?"),
+        ("on", "on: no such file, folder or notebook; did you mean 'one'?"),
         ("params/one/z.yaml", "params/one/z.yaml: no such params file"),
         ("x.ipynb", "x.ipynb: No such file or directory"),
     ],
@@ -103,7 +104,7 @@ def test_missing_folders_are_explained(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert "nowhere: the folder is not there; name a folder of logs" in faults_of(params="nowhere")[0]
     assert faults_of(["one"], notebooks="nowhere") == [
-        "one: no such file, folder or notebook; notebooks are: none in nowhere"
+        "one: no such file, folder or notebook; there is none in nowhere"
     ]
     (tmp_path / "params").mkdir()
     assert "params: the folder holds no NOTEBOOK/REPORT.yaml" in faults_of()[0]
@@ -129,7 +130,7 @@ def test_notebooks_and_params_of_the_current_folder_go_before_those_of_evalkit(p
 def test_sources_that_are_not_there_are_faults(project, value):
     project("one", parameters=CELL)
     (fault,) = faults_of(["one"], values={"runs": value})
-    assert f"runs: {value}: no such" in fault
+    assert re.search(rf"runs: {re.escape(value)}: no (such|file matches)", fault)
 
 
 def test_a_model_name_with_a_slash_is_no_path(project):

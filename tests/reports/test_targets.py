@@ -121,7 +121,7 @@ def test_a_notebook_that_names_no_kind_is_left_out(logs, project, metadata):
     [
         (lambda path: path.mkdir(), "x: there is no file in it"),
         (lambda path: path.write_text("words"), "x: no log of a kind that evalkit knows (1 file)"),
-        (lambda path: None, "x: no such file, folder or notebook; notebooks are: cooking_blocked_agents, "),
+        (lambda path: None, "x: no such file, folder or notebook; there are 'cooking_blocked_agents', "),
         (
             lambda path: path.write_bytes(b'{"version": 2, "status": "success", "eval": {}}'),
             "x: no log of a kind that evalkit knows (1 file; 1 looks like an inspect_ai log)",
@@ -148,5 +148,5 @@ def test_notebooks_are_copied_to_be_changed_and_never_overwritten(tmp_path, monk
     (report,) = plan(["samples:crafter"])
     assert report.notebook.title.startswith("My scores")
     assert len(copy_notebooks("all")) == len(Places.of().all_notebooks())
-    with pytest.raises(SourceError, match="did you mean crafter_scores"):
+    with pytest.raises(SourceError, match="did you mean 'crafter_scores'"):
         copy_notebooks("new", ["crafter_score"])
