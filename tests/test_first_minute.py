@@ -80,7 +80,7 @@ PACKAGES = ["evalkit", *(f"evalkit.{name}" for name in evalkit.__all__ if name i
 PACKAGES = [name for name in PACKAGES if importlib.util.find_spec(name)] + ["evalkit.io", "evalkit.kinds"]
 PACKAGES += ["evalkit.display", "evalkit.reports", "evalkit.crafter.benchmark", "evalkit.mindcraft.analysis"]
 PACKAGES += ["evalkit.mindcraft.figures", "evalkit.crafter.analysis", "evalkit.crafter.figures"]
-PACKAGES += ["evalkit.crafter.unlocks", "evalkit.compare.figures", "evalkit.display.plots"]
+PACKAGES += ["evalkit.crafter.benchmark.unlocks", "evalkit.compare.figures", "evalkit.display.plots"]
 
 
 def test_every_public_package_is_looked_at():

@@ -3,12 +3,12 @@
 Every interval drawn is a pair of columns of the frame, low and high; nothing is estimated here.
 """
 
-from evalkit.display.cells import heatmap
-from evalkit.display.curves import curves
-from evalkit.display.events import timeline
-from evalkit.display.facets import facets
-from evalkit.display.prepare import mirrored
-from evalkit.display.rows import estimates, shares, strips
+from evalkit.display.plots.cells import heatmap
+from evalkit.display.plots.curves import curves
+from evalkit.display.plots.events import timeline
+from evalkit.display.plots.facets import facets
+from evalkit.display.plots.prepare import mirrored
+from evalkit.display.plots.rows import estimates, shares, strips
 
 __all__ = ["curves", "estimates", "facets", "heatmap", "mirrored", "shares", "strips", "timeline"]
 
