@@ -10,8 +10,9 @@ from evalkit.io import Source, SourceError, StorageOptions
 from evalkit.kinds import LogKind, Logs, Option, entries_of, no_records, read_records
 from evalkit.kinds import assemble as assemble_logs
 from evalkit.kinds import load as load_kind
+from evalkit.steps.checkpoints import companions
 from evalkit.steps.format import DEFAULTS, Options, StepRecord
-from evalkit.steps.parse import companions, parse_file
+from evalkit.steps.parse import parse_file
 from evalkit.steps.table import RECORDS, TABLES
 
 if TYPE_CHECKING:

@@ -128,19 +128,27 @@ def _only_counts(index: Any) -> bool:
 
 
 def _object(items: Iterable[tuple[Any, Any]], depth: int, above: tuple[int, ...]) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for key, item in items:
-        out[unique_key(out, _text(key))] = _convert(item, depth + 1, above)
-    return out
+    unique = UniqueKeys()
+    return {unique(_text(key)): _convert(item, depth + 1, above) for key, item in items}
 
 
-def unique_key(taken: Mapping[str, Any], key: str) -> str:
-    """Give a key that is not taken yet: `key`, else ``key #2``, ``key #3``, and so on."""
-    n, candidate = 1, key
-    while candidate in taken:
-        n += 1
-        candidate = f"{key} #{n}"
-    return candidate
+class UniqueKeys:
+    """Gives keys that differ: a key when it first comes, then ``key #2``, ``key #3``, and so on."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._numbers: dict[str, int] = {}  # of each key that came again, the last number given
+
+    def __call__(self, key: str) -> str:
+        """Give the key, or the next one like it that is free."""
+        candidate, n = key, self._numbers.get(key, 1)
+        while candidate in self._taken:
+            n += 1
+            candidate = f"{key} #{n}"
+        self._taken.add(candidate)
+        if n > 1:
+            self._numbers[key] = n
+        return candidate
 
 
 def _number(value: Any) -> int | float | str | None:
