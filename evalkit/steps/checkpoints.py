@@ -23,7 +23,7 @@ import msgspec
 from evalkit.io import BrokenFileError, is_url
 from evalkit.io.limits import LimitError, check_size, limits
 from evalkit.steps.msgpack import check_msgpack
-from evalkit.steps.values import UniqueKeys
+from evalkit.steps.values import unique_keys
 
 MAGIC = b"SQLite format 3\0"
 _NUMPY, _DELTA = 6, 7  # codes of LangGraph's extension types; the others are (module, name, data, ...)
@@ -68,7 +68,7 @@ def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, An
     BrokenFileError
         Where it is no database with a table of checkpoints, or one beyond limits.
     """
-    most, unique, taken = limits(), UniqueKeys(), 0
+    most, unique, taken = limits(), unique_keys(), 0
     try:
         with closing(_connect(path, data)) as connection:
             threads = connection.execute(_NEWEST).fetchmany(most.rows + 1)

@@ -17,7 +17,7 @@ from evalkit.steps.results import (
     read_plots,
     read_search,
 )
-from evalkit.steps.values import UniqueKeys, to_jsonable
+from evalkit.steps.values import to_jsonable, unique_keys
 from evalkit.steps.verdicts import silent_failure
 
 LISTED = 5  # terms, p-values, genes and results shown of each list
@@ -132,7 +132,7 @@ def extract_key_findings_from_execution(history: Any, options: Options | None = 
     """
     history = as_history(history, options)
     findings: dict[str, dict[str, Any]] = {"successful_analyses": {}, "failed_analyses": {}, "skipped_analyses": {}}
-    unique = {kind: UniqueKeys() for kind in findings}
+    unique = {kind: unique_keys() for kind in findings}
     for record in history.records:
         function = function_of(record)
         if function is None or function in PSEUDO_STEPS:

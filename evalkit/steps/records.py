@@ -21,7 +21,7 @@ from evalkit.steps.format import (
     name,
     truth,
 )
-from evalkit.steps.values import UniqueKeys, read_literal
+from evalkit.steps.values import read_literal, unique_keys
 
 _DECODER = msgspec.json.Decoder()
 _RECORD_KEYS = ("step", "function_name", "success", "result", "result_summary", "error")
@@ -93,7 +93,7 @@ def unique_labels(histories: Iterable[tuple[str, str]]) -> dict[tuple[str, str],
     pairs = list(dict.fromkeys(histories))
     paths = short_paths(source for source, _ in pairs)
     labels: dict[str, tuple[str, str]] = {}
-    unique = UniqueKeys()
+    unique = unique_keys()
     for source, thread in pairs:
         label = escape_surrogates(f"{paths[source]} · {thread}" if thread else paths[source])
         labels[unique(label)] = (source, thread)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from evalkit.steps.format import METHODS, StepRecord, count, function_of, number, truncated
-from evalkit.steps.values import UniqueKeys, is_cut, read_literal
+from evalkit.steps.values import is_cut, read_literal, unique_keys
 
 DISCOVERED, LEAF_NODE, NO_NEW_TYPES = "discovered", "leaf_node", "no_new_cell_types"
 FAILED, NO_RESULT, EMPTY_MAPPING, UNKNOWN = "failed", "no_result", "empty_mapping", "unknown"
@@ -139,7 +139,7 @@ def read_expression(record: StepRecord) -> Expression:
     """Read significant genes per condition, from the dict or the bare list; two of one category are kept apart."""
     genes: dict[str, list[str]] = {}
     counts: dict[str, int | None] = {}
-    unique, (entries, n) = UniqueKeys(), _entries(content(record), "dea_results")
+    unique, (entries, n) = unique_keys(), _entries(content(record), "dea_results")
     for entry in entries:
         key = unique(str(entry.get("category", "unknown")))
         listed = entry.get("significant_genes")
@@ -150,7 +150,7 @@ def read_expression(record: StepRecord) -> Expression:
 
 def read_counts(record: StepRecord) -> Counts:
     """Read the number of cells per category; two entries of one category are kept apart."""
-    unique, (entries, n) = UniqueKeys(), _entries(content(record), "count_results")
+    unique, (entries, n) = unique_keys(), _entries(content(record), "count_results")
     return Counts({unique(str(e.get("category", "unknown"))): count(e.get("cell_count")) for e in entries}, n)
 
 

@@ -15,6 +15,8 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from evalkit.io.text import UniqueNames
+
 MAX_DEPTH = 100  # of structures; deeper ones are kept as text
 MAX_LENGTH = 2_000_000  # characters; a longer text is not read as a structure
 MAX_BRACKETS = 80  # brackets within brackets in such a text
@@ -128,27 +130,13 @@ def _only_counts(index: Any) -> bool:
 
 
 def _object(items: Iterable[tuple[Any, Any]], depth: int, above: tuple[int, ...]) -> dict[str, Any]:
-    unique = UniqueKeys()
+    unique = unique_keys()
     return {unique(_text(key)): _convert(item, depth + 1, above) for key, item in items}
 
 
-class UniqueKeys:
-    """Gives keys that differ: a key when it first comes, then ``key #2``, ``key #3``, and so on."""
-
-    def __init__(self) -> None:
-        self._taken: set[str] = set()
-        self._numbers: dict[str, int] = {}  # of each key that came again, the last number given
-
-    def __call__(self, key: str) -> str:
-        """Give the key, or the next one like it that is free."""
-        candidate, n = key, self._numbers.get(key, 1)
-        while candidate in self._taken:
-            n += 1
-            candidate = f"{key} #{n}"
-        self._taken.add(candidate)
-        if n > 1:
-            self._numbers[key] = n
-        return candidate
+def unique_keys() -> UniqueNames:
+    """Return what gives a key when it first comes, then ``key #2``, ``key #3``, and so on."""
+    return UniqueNames("{} #{}")
 
 
 def _number(value: Any) -> int | float | str | None:
