@@ -2,6 +2,7 @@
 
 import os
 import time
+from itertools import pairwise
 
 import pytest
 from click.testing import CliRunner
@@ -15,9 +16,7 @@ _LEVELS = "abcdefghi"
 def bomb(form):
     """Write levels of which each holds the one before nine times."""
     lines = [f"a: &a {form.format('x')}"]
-    lines += [
-        f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]" for before, name in zip(_LEVELS, _LEVELS[1:], strict=False)
-    ]
+    lines += [f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]" for before, name in pairwise(_LEVELS)]
     return "\n".join(lines)
 
 
@@ -41,7 +40,9 @@ HOSTILE = {
     "much text": ("a: " + "x" * 300_000, "longer than 200000 characters"),
     "a number of many digits": ("a: " + "9" * 5000, "4300 digits"),
     "an object": ("a: !!python/object/apply:os.system [id]", "not YAML"),
-    "another type": ("a: !!set 5", "not YAML"),
+    "a set that is none": ("a: !!set 5", "not YAML"),
+    "a truth value that is none": ("a: !!bool 5", "not YAML"),
+    "a time that is none": ("a: !!timestamp x", "not YAML"),
 }
 
 
