@@ -230,7 +230,8 @@ def _sums(table: pd.DataFrame, who: str) -> pd.DataFrame:
     successes = groups["value"].max()  # of one value its sum; of thousands of groups most have one
     several = table[groups["value"].transform("size") > 1]
     if len(several):
-        successes.update(several.groupby(_KEYS)["value"].agg(_plain_sum).rename("value"))
+        sums = several.groupby(_KEYS)["value"].agg(_plain_sum)
+        successes[sums.index] = sums
     return pd.DataFrame({f"{who}_n": groups["counts"].sum(), f"{who}_successes": successes})
 
 
