@@ -24,6 +24,7 @@ LINES = 16
 LARGEST = 100_000  # characters of a turn that are in the page
 MOST = 2_000  # turns of a page; of more, the first and the last half
 SIDE = 256  # pixels of a picture's longer side
+_LISTED = ("model", "task", "repetition", "status", "score", "success", "flags")
 _ROLES = frozenset(("system", "assistant", "user", "action", "result"))
 
 Lists = Sequence[dict[str, Any]]
@@ -42,12 +43,13 @@ def run_page(run: RunRef, transcript: Transcript, lists: Lists = ()) -> str:
     pictures = Pictures()
     turns = [_turn(number, turn, pictures) for number, turn in enumerate(transcript.turns, 1)]
     counts = Counter(event for turn in transcript.turns for event in turn.events)
-    facts = [*run.facts, *(("log says", plain(fact)) for fact in transcript.facts)]
     return _render(
         "run.html.j2",
         "viewer.js",
         title=_title(run),
-        facts=[*facts, *(("file", plain(path)) for path in run.paths)],
+        facts=run.facts,
+        says=[plain(fact) for fact in transcript.facts],
+        files=[plain(path) for path in run.paths],
         lists=lists,
         events=[(event, counts[event]) for event in EVENTS if counts[event]],
         turns=_shortened(turns),
@@ -83,9 +85,7 @@ def pair_page(pair: PairRef, a: Transcript, b: Transcript, lists: Lists = ()) ->
 
 def list_page(title: str, note: str, runs: Sequence[RunRef], folder: str) -> str:
     """Make a page that lists runs, whose pages stand in `folder`."""
-    names = [
-        name for name in dict.fromkeys(fact for run in runs for fact, _ in run.facts) if name not in ("run", "kind")
-    ]
+    names = [name for name in _LISTED if any(run.fact(name) for run in runs)]
     rows = [
         {"run_id": run.run_id, "page": f"{folder}/{run.page}", "cells": [(name, run.fact(name)) for name in names]}
         for run in runs

@@ -79,4 +79,6 @@ def in_words(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if hasattr(value, "isoformat"):
+        return value.strftime("%Y-%m-%d %H:%M:%S %Z").strip()
     return plain(f"{value:.4g}" if isinstance(value, float) else value)
