@@ -324,11 +324,11 @@ def view(sources: tuple[str, ...], output: str, which: Any, kind: str | None, te
 
 def _load_any(source: str | list[str], kind: str | None, texts: Sequence[tuple[str, str]]) -> Any:
     from evalkit.kinds.detection import kind_of_source
-    from evalkit.kinds.logs import load
+    from evalkit.kinds.logs import load_source
     from evalkit.kinds.registry import read_options
 
     found = kind_named(kind) if kind else kind_of_source(source)
-    return load(found, source, read_options(found, texts))
+    return load_source(source, found.name, **read_options(found, texts))
 
 
 @main.command(short_help="Which kinds of logs a source holds.")

@@ -8,16 +8,16 @@ import pandas as pd
 
 from evalkit.io import frame
 from evalkit.steps.analysis import each_record
-from evalkit.steps.evaluate import evaluate_history
-from evalkit.steps.evaluators import compare_names, expected_types
+from evalkit.steps.evaluation.evaluate import evaluate_history
+from evalkit.steps.evaluation.evaluators import compare_names, expected_types
+from evalkit.steps.evaluation.trajectory import NOT_RUN, STATUSES, find_loops, plan_adherence
+from evalkit.steps.execution.workflow import simulate_routing
 from evalkit.steps.format import DEFAULTS, PSEUDO_STEPS, Options, cell_types_of, function_of
+from evalkit.steps.history.records import History
+from evalkit.steps.history.results import UNKNOWN, read_annotation, read_enrichment
+from evalkit.steps.history.values import to_jsonable
 from evalkit.steps.kind import steps_df
-from evalkit.steps.records import History
-from evalkit.steps.results import UNKNOWN, read_annotation, read_enrichment
 from evalkit.steps.table import ADHERENCE, ANNOTATIONS, COMPARISON, COVERAGE, ENRICHMENTS, LOOPS, ROUTING
-from evalkit.steps.trajectory import NOT_RUN, STATUSES, find_loops, plan_adherence
-from evalkit.steps.values import to_jsonable
-from evalkit.steps.workflow import simulate_routing
 
 
 def enrichments(histories: Sequence[History]) -> pd.DataFrame:

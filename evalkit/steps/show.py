@@ -9,11 +9,11 @@ import pandas as pd
 from evalkit.display import show_details, show_sandboxed, show_table, show_text
 from evalkit.io import frame
 from evalkit.steps.analysis import each_record
-from evalkit.steps.evaluate import evaluate_history, format_step_evaluation
-from evalkit.steps.findings import extract_key_findings_from_execution
+from evalkit.steps.evaluation.evaluate import evaluate_history, format_step_evaluation
+from evalkit.steps.execution.findings import extract_key_findings_from_execution
 from evalkit.steps.format import Options, truncated
-from evalkit.steps.records import History, unique_labels
-from evalkit.steps.results import content, read_plots
+from evalkit.steps.history.records import History, unique_labels
+from evalkit.steps.history.results import content, read_plots
 from evalkit.steps.table import PLOTS
 
 SAMPLES = (

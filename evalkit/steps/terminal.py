@@ -9,13 +9,13 @@ from evalkit.io import SourceError, plain, summarise, write_frame
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Look
 from evalkit.kinds.terminal import counted, fit_table
-from evalkit.steps.evaluate import evaluate_history, format_step_evaluation
+from evalkit.steps.evaluation.evaluate import evaluate_history, format_step_evaluation
+from evalkit.steps.evaluation.trajectory import find_loops
+from evalkit.steps.execution.workflow import simulate_routing
 from evalkit.steps.export import write_otlp
 from evalkit.steps.format import CRITICAL, SILENT, VERDICTS
-from evalkit.steps.records import History
-from evalkit.steps.trajectory import find_loops
-from evalkit.steps.values import to_jsonable
-from evalkit.steps.workflow import simulate_routing
+from evalkit.steps.history.records import History
+from evalkit.steps.history.values import to_jsonable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from evalkit.io import SourceError
 from evalkit.kinds import RunFiles, Transcript, Turn
 from evalkit.kinds.terminal import counted
-from evalkit.steps.evaluate import evaluate_history
+from evalkit.steps.evaluation.evaluate import evaluate_history
+from evalkit.steps.execution.workflow import simulate_routing
 from evalkit.steps.format import CRITICAL, SILENT, StepRecord, function_of, name
+from evalkit.steps.history.records import histories_of
+from evalkit.steps.history.values import to_jsonable
 from evalkit.steps.parse import parse_file
-from evalkit.steps.records import histories_of
-from evalkit.steps.values import to_jsonable
-from evalkit.steps.workflow import simulate_routing
 
 if TYPE_CHECKING:
     from evalkit.kinds import Logs
