@@ -393,8 +393,17 @@ def compare(sources, kind, texts, value, baseline, margin, strict) -> None:
 )
 @click.option("--force", is_flag=True, help="Also make reports that have not changed.")
 @click.option("--no-code", is_flag=True, help="Leave the notebook's code out of the pages.")
+@click.option(
+    "--evidence",
+    type=click.Choice(["linked", "all", "none"]),
+    default="linked",
+    show_default=True,
+    help="Which runs get pages: those that tables lead to (200 a report at most), all, or none.",
+)
 @click.option("--no-fork", is_flag=True, help="Execute every notebook in a Jupyter kernel of its own.")
-def report(targets, params, notebooks, output, texts, files, yamls, jobs, timeout, force, no_code, no_fork) -> None:
+def report(
+    targets, params, notebooks, output, texts, files, yamls, jobs, timeout, force, no_code, no_fork, evidence
+) -> None:
     """Make reports: execute notebooks with parameters, and write HTML pages with an index.
 
     Without arguments every file of params/ becomes a report. NOTEBOOK (a name in notebooks/, or a path) stands for
@@ -406,6 +415,7 @@ def report(targets, params, notebooks, output, texts, files, yamls, jobs, timeou
         cli.report(
             targets, params=params, notebooks=notebooks, output=output, texts=texts, files=files, yamls=yamls,
             jobs=jobs, timeout=timeout, force=force, code=not no_code, fork=not no_fork,
+            evidence=evidence,
         )
     )  # fmt: skip
 

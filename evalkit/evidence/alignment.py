@@ -7,8 +7,8 @@ from typing import NamedTuple
 from evalkit.kinds import Transcript, Turn
 
 RULE = (
-    "Turns are laid side by side from the beginning. They are the same where who acted in which role and the commands "
-    "or actions are the same; where a turn has none of these, where its text is."
+    "Turns are laid side by side from the beginning. Two are the same where their role and their commands or actions are "
+    "the same; where a turn has none of these, where its words are. Names of agents don't count."
 )
 
 
@@ -36,6 +36,6 @@ def first_difference(rows: Sequence[Row]) -> int | None:
     return next((place for place, row in enumerate(rows) if row.differs), None)
 
 
-def _key(turn: Turn | None) -> tuple[str, str, str] | None:
+def _key(turn: Turn | None) -> tuple[str, str] | None:
     """Give what must be equal for turns to be the same."""
-    return None if turn is None else (turn.role, turn.actor, " ".join((turn.same or turn.text).split()))
+    return None if turn is None else (turn.role, " ".join((turn.same or turn.text).split()))

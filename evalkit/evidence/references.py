@@ -81,16 +81,14 @@ class RunList(NamedTuple):
         Where the table stands, as seen from the pages of runs.
     members : list of str
         Names of pages, in the order of the rows.
+    key : str
+        What tells the list from others in an address.
     """
 
     title: str
     page: str
     members: list[str]
-
-    @property
-    def key(self) -> str:
-        """What tells the list from others in an address."""
-        return hashlib.blake2b(f"{self.page}\0{self.title}".encode(errors="replace"), digest_size=5).hexdigest()
+    key: str
 
 
 def page_name(name: str) -> str:

@@ -90,7 +90,7 @@ def write_view(logs: "Logs", runs: "pd.DataFrame", output: Path, title: str = ""
     """
     found = [reference(logs, run) for run in runs.to_dict("records")]
     named = f"{title} runs of {logs.source}".strip()
-    members = RunList(named, "../index.html", [run.page for run in found])
+    members = RunList(named, "../index.html", [run.page for run in found], "runs")
     with storage(logs.storage_options):
         write_pages(output / RUNS, {run.page: run for run in found}, lists=[members])
     note = f"{len(found)} of {len(logs.runs)} runs. A run's name leads to what happened in it."

@@ -1,15 +1,16 @@
 """The logs of a run's agents as one timeline.
 
 Turns carry no time. A message that an agent heard stands behind the turn of the other agent that said it. Where nothing
-ties two agents together, their logs are laid side by side so that they end together, since a log is a window on the
-last messages.
+ties two agents together, their logs are laid side by side from their first turns; system messages that end a log come
+last.
 """
 
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-_HEARD = re.compile(r"(?P<name>[^\s:]+): \(FROM OTHER BOT\)(?P<text>.*)", re.DOTALL)
+HEARD = "(FROM OTHER BOT)"  # what stands between the name and the words of another agent
+_HEARD = re.compile(rf"(?P<name>[^\s:]+): {re.escape(HEARD)}(?P<text>.*)", re.DOTALL)
 
 
 class AgentTurns(NamedTuple):
@@ -45,9 +46,9 @@ def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
     return order
 
 
-def _place(turns: Sequence[tuple[str, str]], turn: int) -> tuple[float, bool]:
-    """Say where in its log a turn stands, from 0 to 1; final messages come behind what others heard last."""
-    return (turn + 1) / len(turns), turns[turn][0] == "system"
+def _place(turns: Sequence[tuple[str, str]], turn: int) -> tuple[bool, int]:
+    """Say where in its log a turn stands; a system message that ends it comes behind all that others did."""
+    return turn + 1 == len(turns) and turns[turn][0] == "system", turn
 
 
 def _is_said(place: tuple[int, int] | None, done: Sequence[int]) -> bool:

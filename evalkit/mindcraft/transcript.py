@@ -11,7 +11,7 @@ from evalkit.mindcraft.agent_log import AgentOutcome, read_log
 from evalkit.mindcraft.final_messages import read_final
 from evalkit.mindcraft.format import ANYTHING, EVENT, NEARLY_FINAL, name_and_number
 from evalkit.mindcraft.table import LAZY_TABLES
-from evalkit.mindcraft.timeline import AgentTurns, merge, sender_of
+from evalkit.mindcraft.timeline import HEARD, AgentTurns, merge, sender_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +75,8 @@ def _turn(agent: str, role: str, content: str) -> Turn:
     sender = sender_of(role, content)
     actor = f"{sender} → {agent}" if agent and sender else agent
     events = ("command",) * bool(called) + ("error",) * is_trouble
-    return Turn(actor, role, content, marks, events, same=" ".join(called or ()))
+    said = content.partition(HEARD)[2] if sender else ""
+    return Turn(actor, role, content, marks, events, same=" ".join(called or ()) or said)
 
 
 def _with_decision(turns: list[Turn], text: str | None) -> list[Turn]:
