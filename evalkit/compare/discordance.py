@@ -6,7 +6,7 @@ import pandas as pd
 
 from evalkit.kinds import outcomes
 
-COLUMNS = ["model_a", "model_b", "task", "repetition", "value_a", "value_b", "run_id_a", "run_id_b"]
+COLUMNS = ["task", "model_a", "model_b", "repetition", "value_a", "value_b", "run_id_a", "run_id_b"]
 
 
 def discordant(runs: pd.DataFrame, model_a: str = "", model_b: str = "", value: str = "") -> pd.DataFrame:
@@ -28,7 +28,7 @@ def discordant(runs: pd.DataFrame, model_a: str = "", model_b: str = "", value: 
     Returns
     -------
     DataFrame
-        model_a, model_b, task, repetition (of `model_a`), value_a, value_b, run_id_a, run_id_b; a row per pair of
+        task, model_a, model_b, repetition (of `model_a`), value_a, value_b, run_id_a, run_id_b; a row per pair of
         runs, by models and task.
     """
     table = outcomes(runs, value).table.dropna(subset="value")

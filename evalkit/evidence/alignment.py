@@ -7,8 +7,8 @@ from typing import NamedTuple
 from evalkit.kinds import Transcript, Turn
 
 RULE = (
-    "Turns are laid side by side from the beginning. Two are the same where their role and their commands or actions are "
-    "the same; where a turn has none of these, where its words are. Names of agents don't count."
+    "Turns are laid side by side from the beginning. Two are the same where their role and their commands or actions "
+    "are the same; where a turn has none of these, where its words are. Names of agents don't count."
 )
 
 

@@ -146,9 +146,13 @@ def read_handed_over(given: Sequence[Any], page: str) -> tuple[dict[str, RunRef]
         found = [run for value in _list(data.get("runs")) if (run := read_reference(value))]
         by_id = {run.run_id: run for run in found}
         runs |= {run.page: run for run in found}
-        named = [pair for pair in _list(data.get("pairs")) if isinstance(pair, list) and len(pair) == 2]
-        pairs += [PairRef(by_id[a], by_id[b]) for a, b in named if a in by_id and b in by_id]
-        members = [member for member in _list(data.get("members")) if isinstance(member, str)]
+        named = [
+            pair for pair in _list(data.get("pairs")) if isinstance(pair, list) and list(map(type, pair)) == [str, str]
+        ]
+        own_pairs = [PairRef(by_id[a], by_id[b]) for a, b in named if {a, b} <= by_id.keys()]
+        known = {target.page for target in (*found, *own_pairs)}
+        members = [member for member in _list(data.get("members")) if isinstance(member, str) and member in known]
+        pairs += own_pairs
         lists.append(RunList(str(data.get("title") or "a table"), page, members, str(data.get("key"))))
     return runs, pairs, lists
 

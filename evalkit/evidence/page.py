@@ -68,7 +68,9 @@ def pair_page(pair: PairRef, a: Transcript, b: Transcript, lists: Lists = ()) ->
         events = dict.fromkeys(event for turn in turns if turn for event in turn["events"])
         shown.append({"number": number, "turns": turns, "differs": row.differs, "events": list(events)})
     counts = Counter(event for row in shown for event in row["events"])
-    sides = [{"name": _title(run), "page": run.page, "facts": run.facts} for run in (pair.a, pair.b)]
+    sides = [
+        {"name": _title(run), "short": _name(run), "page": run.page, "facts": run.facts} for run in (pair.a, pair.b)
+    ]
     return _render(
         "pair.html.j2",
         "viewer.js",

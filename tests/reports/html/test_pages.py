@@ -1,7 +1,5 @@
 import contextlib
-import os
 import re
-import shutil
 from pathlib import Path
 
 import html5lib
@@ -9,17 +7,15 @@ import nbformat
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-from playwright.sync_api import sync_playwright
 
 from evalkit.reports import plan, run
 from evalkit.reports.progress import SIZE_BUDGET
 from evalkit.reports.records import read_record, read_records
+from tests.browser import needs_browser, open_browser
 from tests.reports.compare import outputs_of
 from tests.reports.pages import ACTIVE, RUNS_OFF, Visit
 
 ROOT = Path(__file__).parents[3]
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-needs_browser = pytest.mark.skipif(not CHROMIUM and not os.environ.get("CI"), reason="no Chromium was found")
 
 HOSTILE = [
     "<script>window.ran = 1</script>",
@@ -107,13 +103,7 @@ def output(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def browser():
-    if not CHROMIUM:
-        pytest.fail("CI must have a Chromium")
-    with sync_playwright() as playwright:
-        arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        yield playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+browser = pytest.fixture(scope="module")(open_browser)
 
 
 def _pages(output, *notebooks, without=()):
