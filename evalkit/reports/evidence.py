@@ -8,6 +8,7 @@ from evalkit.reports.records import record_path, write_file
 
 RUNS = "runs"  # as evalkit.evidence.site.RUNS, which would import more
 _KEPT = f"{RUNS}/.evalkit/reports"
+_WRITTEN = f"{RUNS}/.evalkit/pages.json"  # as evalkit.evidence.site.MANIFEST
 
 
 def keep_evidence(output: Path, work: Path, key: str, given: list[Any]) -> None:
@@ -33,7 +34,7 @@ def write_evidence(output: Path) -> int:
         Where one can't be written.
     """
     kept = sorted((output / _KEPT).glob("*/*.json"))
-    if not kept:
+    if not kept and not (output / _WRITTEN).is_file():
         return 0
     from evalkit.evidence import read_handed_over, write_pages
 
@@ -55,4 +56,4 @@ def write_evidence(output: Path) -> int:
 
 def is_missing(output: Path) -> bool:
     """Tell whether pages that reports lead to were not written, as after a batch that was stopped."""
-    return any((output / _KEPT).glob("*/*.json")) and not (output / RUNS / ".evalkit/pages.json").is_file()
+    return any((output / _KEPT).glob("*/*.json")) and not (output / _WRITTEN).is_file()
