@@ -147,7 +147,9 @@ def _table(table: pd.DataFrame, caption: str = "", **_: Any) -> list[str]:
 
 
 def _published(table: pd.DataFrame, name: str) -> list[str]:
-    table = table.drop(columns="run_id", errors="ignore")  # it is made of the place where the samples lie
+    table = table.drop(
+        columns=["run_id", "run_id_a", "run_id_b"], errors="ignore"
+    )  # they are made of the place where the samples lie
     if name == "ledger":  # hundreds of files: how many of them there are of each status and reason
         table = table.groupby(["status", "reason"], dropna=False).size().rename("files").reset_index()
     return [f"name: {name}", *_csv(table)]
