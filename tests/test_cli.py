@@ -209,7 +209,7 @@ def test_show_names_what_is_no_conversation(tmp_path, content, kind, message):
 def test_show_of_a_kind_that_nobody_knows_names_those_there_are(tmp_path):
     code, out, err = run("show", write(tmp_path / "a.json", {}), "--kind", "nonsense")
     assert (code, out) == (2, "")
-    assert err.startswith("evalkit: no kind of logs is called 'nonsense'; there are mindcraft, crafter, steps")
+    assert err.startswith("evalkit: no kind of logs is called 'nonsense'; there are 'mindcraft', 'crafter', 'steps'")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from evalkit.stats._inputs import check_choice, check_columns, numbers
+from evalkit._names import check_columns
+from evalkit.stats._inputs import check_choice, numbers
 from evalkit.stats.intervals import Estimate, Target, Weights, mean_interval, rate_interval
 
 Kind = Literal["proportion", "score", "mean"]
