@@ -212,7 +212,7 @@ def test_show_of_a_kind_that_nobody_knows_names_those_there_are(tmp_path):
     assert err.startswith("evalkit: no kind of logs is called 'nonsense'; there are 'mindcraft', 'crafter', 'steps'")
 
 
-@pytest.mark.parametrize(("target", "words"), [("gone.json", "no such file"), (".", "a folder; name one log in it")])
+@pytest.mark.parametrize(("target", "words"), [("gone.json", "no such file"), (".", "there is no file in it")])
 def test_show_names_what_is_no_file(tmp_path, target, words):
     code, _, err = run("show", tmp_path / target)
     assert (code, err) == (2, f"evalkit: {tmp_path / target}: {words}{' or folder' * (target != '.')}\n")

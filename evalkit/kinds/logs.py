@@ -46,6 +46,8 @@ class Logs:
         What was loaded, as it was named.
     ledger : DataFrame
         A row per file that was seen: source, status, reason.
+    storage_options : mapping, optional
+        By which files behind URLs were read.
     """
 
     def __init__(
@@ -58,7 +60,7 @@ class Logs:
     ) -> None:
         self.kind, self.source, self.ledger = kind, source, ledger
         self._frames, self._more = dict(assembled.frames), dict(assembled.more)
-        self._lazy, self._storage_options = dict(assembled.lazy), storage_options
+        self._lazy, self.storage_options = dict(assembled.lazy), storage_options
 
     @property
     def runs(self) -> "pd.DataFrame":
@@ -70,7 +72,7 @@ class Logs:
             if name in named:
                 return named[name]
         if make := self.__dict__.get("_lazy", {}).get(name):
-            with storage(self._storage_options):
+            with storage(self.storage_options):
                 self._more[name] = make()
             return self._more[name]
         raise AttributeError(f"{name!r}: these logs have {', '.join(sorted(dir(self)))}")

@@ -18,7 +18,13 @@ from evalkit.reports.records import Record, files_beside
 REMOTE = "remote"  # inputs of which no fingerprint is taken: such a report is always made again
 
 
-def stamp(report: Report, *, code: bool = True, fingerprint: Callable[[str], str] | None = None) -> dict[str, Any]:
+def stamp(
+    report: Report,
+    *,
+    code: bool = True,
+    evidence: str = "linked",
+    fingerprint: Callable[[str], str] | None = None,
+) -> dict[str, Any]:
     """Describe what a report is made from.
 
     Parameters
@@ -26,6 +32,8 @@ def stamp(report: Report, *, code: bool = True, fingerprint: Callable[[str], str
     report : Report
     code : bool
         Whether the page holds the notebook's code.
+    evidence : str
+        Which runs get pages.
     fingerprint : function, optional
         What `input_fingerprint` does; give `cached_fingerprint()` to list each source once per batch.
 
@@ -47,7 +55,7 @@ def stamp(report: Report, *, code: bool = True, fingerprint: Callable[[str], str
         "inputs": inputs,
         "evalkit": code_version(),
         "packages": package_versions(),
-        "page": {"code": code},
+        "page": {"code": code, "evidence": evidence},
     }
 
 
