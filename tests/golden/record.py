@@ -46,7 +46,8 @@ COMMANDS = {
     "steps-messy": "evalkit steps messy:steps/logs",
     "show": f"evalkit show {_LOG} --last 6",
 }
-_SHOWS = ("headline", "show_text", "show_figure", "show_table", "publish")
+_SHOWS = ("headline", "show_text", "show_figure", "show_table", "show_runs", "show_pairs", "publish")
+_PLACES = ["run_id", "run_id_a", "run_id_b", "turn"]  # of rows, not shown; ids are made of where the samples lie
 _NUMBER = re.compile(r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
@@ -146,10 +147,12 @@ def _table(table: pd.DataFrame, caption: str = "", **_: Any) -> list[str]:
     return [f"caption: {caption}", *_csv(table)]
 
 
+def _runs(_: Any, table: pd.DataFrame, caption: str = "", **options: Any) -> list[str]:
+    return _table(table.drop(columns=_PLACES, errors="ignore"), caption)
+
+
 def _published(table: pd.DataFrame, name: str) -> list[str]:
-    table = table.drop(
-        columns=["run_id", "run_id_a", "run_id_b"], errors="ignore"
-    )  # they are made of the place where the samples lie
+    table = table.drop(columns=_PLACES, errors="ignore")
     if name == "ledger":  # hundreds of files: how many of them there are of each status and reason
         table = table.groupby(["status", "reason"], dropna=False).size().rename("files").reset_index()
     return [f"name: {name}", *_csv(table)]
@@ -184,5 +187,7 @@ _RECORDERS: dict[str, Callable[..., Any]] = {
     "show_text": lambda text: str(text).splitlines(),
     "show_figure": _figure,
     "show_table": _table,
+    "show_runs": _runs,
+    "show_pairs": _runs,
     "publish": _published,
 }
