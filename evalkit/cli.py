@@ -13,9 +13,11 @@ from typing import Any
 import click
 
 from evalkit._version import __version__
+from evalkit.completion import complete_kinds, complete_notebooks, complete_parameters, complete_targets, script
 from evalkit.kinds.registry import BUILT_IN, LogKind, Option, kind_named, kind_names
 
 LISTS = ("failed", "flagged", "all")  # as evalkit.kinds.listing.CHOICES, which would import more
+_KIND_HELP = "The kind of logs.  [default: told by their content]"
 SHORTEST_INTERVAL = 0.5  # seconds between two looks
 
 _READING = (
@@ -102,15 +104,37 @@ def _summary_of(name: str) -> str:
         return plain(f"can't be used: {error}")
 
 
+def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from evalkit.io.versions import code_version
+
+        print(f"evalkit {__version__} (code {code_version().partition('+')[2]})")
+        ctx.exit()
+
+
 @click.group(
-    cls=_Kinds, make=lambda kind: _kind_command(kind), context_settings={"help_option_names": ["-h", "--help"]}
+    cls=_Kinds,
+    make=lambda kind: _kind_command(kind),
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(__version__, prog_name="evalkit")
-def main() -> None:
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version,
+    help="Show the version, and a hash of the code that runs.",
+)  # fmt: skip
+@click.pass_context
+def main(ctx: click.Context) -> None:
     """Turn raw logs of LLM agents into tables, pictures and HTML reports.
 
-    To begin with: evalkit mindcraft samples:mindcraft
+    \b
+    evalkit detect FOLDER    says which logs are in it
+    evalkit report FOLDER    makes all reports of these, in ./reports
+    evalkit KIND FOLDER      prints the table; the kinds stand below
+
+    No logs at hand? samples:mindcraft, samples:crafter and samples:steps stand for some.
     """
+    if ctx.invoked_subcommand is None:
+        print(ctx.get_help())
 
 
 def _click_option(option: Option) -> click.Option:
@@ -281,7 +305,7 @@ def collect_group() -> None:
     """
 
 
-_KIND = click.option("--kind", metavar="NAME", help="The kind of logs.  [default: told by their content]")
+_KIND = click.option("--kind", metavar="NAME", help=_KIND_HELP, shell_complete=complete_kinds)
 _OPTION = click.option("--option", "texts", nargs=2, multiple=True, metavar="NAME VALUE", help="An option of the kind.")
 
 
@@ -372,12 +396,22 @@ def compare(sources, kind, texts, value, baseline, margin, strict) -> None:
     sys.exit(0 if passed else 1)
 
 
-@main.command(short_help="Notebooks with parameters as HTML pages with an index.")
-@click.argument("targets", nargs=-1, metavar="[NOTEBOOK | FILE]...")
-@click.option("--params", default="params", show_default=True, metavar="DIR", help="Folder of NOTEBOOK/REPORT.yaml.")
-@click.option("--notebooks", default="notebooks", show_default=True, metavar="DIR", help="Folder of the notebooks.")
+@main.command(short_help="Reports on a folder of logs, as HTML pages with an index.")
+@click.argument("targets", nargs=-1, metavar="[SOURCE | NOTEBOOK | FILE]...", shell_complete=complete_targets)
+@click.option("--kind", metavar="NAME", help=_KIND_HELP, shell_complete=complete_kinds)
+@click.option("--params", metavar="DIR", help="Folder of NOTEBOOK/REPORT.yaml.  [default: params, or evalkit's own]")
+@click.option("--notebooks", metavar="DIR", help="Folder of notebooks.  [default: notebooks, then evalkit's own]")
 @click.option("--output", "-o", default="reports", show_default=True, metavar="DIR", help="For pages, index, manifest.")
-@click.option("--parameter", "-p", "texts", nargs=2, multiple=True, metavar="NAME VALUE", help="Set a parameter.")
+@click.option(
+    "--parameter",
+    "-p",
+    "texts",
+    nargs=2,
+    multiple=True,
+    metavar="NAME VALUE",
+    help="Set a parameter.",
+    shell_complete=complete_parameters,
+)
 @click.option("--file", "-f", "files", multiple=True, metavar="FILE", help="YAML file of parameters.")
 @click.option("--yaml", "-y", "yamls", multiple=True, metavar="TEXT", help="Parameters as YAML text.")
 @click.option(
@@ -402,22 +436,50 @@ def compare(sources, kind, texts, value, baseline, margin, strict) -> None:
 )
 @click.option("--no-fork", is_flag=True, help="Execute every notebook in a Jupyter kernel of its own.")
 def report(
-    targets, params, notebooks, output, texts, files, yamls, jobs, timeout, force, no_code, no_fork, evidence
+    targets, kind, params, notebooks, output, texts, files, yamls, jobs, timeout, force, no_code, no_fork, evidence
 ) -> None:
     """Make reports: execute notebooks with parameters, and write HTML pages with an index.
 
-    Without arguments every file of params/ becomes a report. NOTEBOOK (a name in notebooks/, or a path) stands for
-    the files of params/NOTEBOOK/; given with parameters it is executed once, with these. FILE is one params file.
+    SOURCE, a folder of logs (also a file, a glob, a URL or a dataset), stands for all notebooks of the kinds of logs it
+    holds. NOTEBOOK (a name, or a path) beside it means only that one; alone, it stands for the files of
+    params/NOTEBOOK/, and with parameters it is executed once, with these. FILE is one params file. Without arguments
+    every file of params/ becomes a report.
     """
     from evalkit.reports import cli
 
     sys.exit(
         cli.report(
-            targets, params=params, notebooks=notebooks, output=output, texts=texts, files=files, yamls=yamls,
-            jobs=jobs, timeout=timeout, force=force, code=not no_code, fork=not no_fork,
+            targets, kind=kind or "", params=params, notebooks=notebooks, output=output, texts=texts, files=files,
+            yamls=yamls, jobs=jobs, timeout=timeout, force=force, code=not no_code, fork=not no_fork,
             evidence=evidence,
         )
     )  # fmt: skip
+
+
+@main.command(short_help="The notebooks behind the reports, to be changed.")
+@click.argument("folder", required=False, metavar="[DIR]")
+@click.argument("names", nargs=-1, metavar="[NOTEBOOK]...", shell_complete=complete_notebooks)
+def notebooks(folder, names) -> None:
+    """Copy the notebooks that come with evalkit into DIR, or only those that are named; without DIR, list them.
+
+    `evalkit report` takes the notebooks of the folder `notebooks` of the current folder before those of evalkit.
+    """
+    from evalkit.reports import cli
+
+    print(cli.copied(folder, names) if folder else cli.listed())
+
+
+@main.command(short_help="Make a shell complete evalkit's commands.")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell) -> None:
+    """Print what SHELL needs to complete evalkit's commands, kinds, notebooks and parameters.
+
+    \b
+    bash: eval "$(evalkit completion bash)"  in ~/.bashrc
+    zsh:  eval "$(evalkit completion zsh)"  in ~/.zshrc
+    fish: evalkit completion fish > ~/.config/fish/completions/evalkit.fish
+    """
+    print(script(main, shell))
 
 
 if __name__ == "__main__":

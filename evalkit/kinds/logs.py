@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalkit._names import nearest
 from evalkit.io.frames import frame_of
 from evalkit.io.ledger import LEDGER, Entry, ledger_frame
 from evalkit.io.paths import SourceError, StorageOptions, absolute, storage, storage_options
@@ -124,7 +125,7 @@ def load_source(
     found = kind_named(kind) if kind else kind_of_source(source)
     known = [option.name for option in found.options]
     if unknown := [name for name in options if name not in known]:
-        raise SourceError(f"{found.name} logs have no option {unknown[0]!r}; there is {', '.join(known) or 'none'}")
+        raise SourceError(f"{found.name} logs have no option {unknown[0]!r}; {nearest(unknown[0], known)}")
     reading = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
     return load(found, source, options, **reading)
 

@@ -13,6 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from evalkit._names import nearest
 from evalkit.io.frames import Column
 from evalkit.io.ledger import Entry, Status
 from evalkit.io.paths import SourceError
@@ -250,7 +251,7 @@ def kind_named(name: str) -> LogKind:
         return import_module(BUILT_IN[name][0]).KIND
     points = _entry_points()
     if name not in points:
-        raise SourceError(f"no kind of logs is called {name!r}; there are {', '.join(kind_names())}")
+        raise SourceError(f"no kind of logs is called {name!r}; {nearest(name, kind_names())}")
     try:
         kind = points[name].load()
     except Exception as error:  # of a package that is not ours
@@ -279,7 +280,7 @@ def read_options(kind: LogKind, texts: Sequence[tuple[str, str]]) -> dict[str, A
     options, values = {option.name: option for option in kind.options}, {}
     for name, text in texts:
         if name not in options:
-            raise SourceError(f"{kind.name} logs have no option {name!r}; there is {', '.join(options) or 'none'}")
+            raise SourceError(f"{kind.name} logs have no option {name!r}; {nearest(name, options)}")
         option = options[name]
         try:
             value = _BOOLEANS[text.lower()] if option.type is bool else text

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from evalkit.kinds.update import Changes
 
 _AGENT_LOG = re.compile(rb'"turns"\s*:|"role"\s*:\s*"(?:system|assistant|user)"')
-_DEFINITIONS = re.compile(rb'"goal"\s*:.*"agent_count"\s*:|"agent_count"\s*:.*"goal"\s*:', re.DOTALL)
+_DEFINITION = (re.compile(rb'"goal"\s*:'), re.compile(rb'"agent_count"\s*:'))  # each of them
 
 
 def _recognise(head: bytes) -> str:
-    return (
-        KIND.title if _AGENT_LOG.search(head) else "Mindcraft task definition file" if _DEFINITIONS.search(head) else ""
-    )
+    if _AGENT_LOG.search(head):
+        return KIND.title
+    return "Mindcraft task definition file" if all(key.search(head) for key in _DEFINITION) else ""
 
 
 def _accepts(path: str) -> str:

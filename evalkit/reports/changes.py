@@ -1,6 +1,5 @@
 """What a report was made from, and whether that has changed since."""
 
-import glob
 import hashlib
 import json
 import os
@@ -9,8 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from evalkit.io import SourceError, list_files, resolve
-from evalkit.io.sources import MISSING, state_of
+from evalkit.io import SourceError, list_files
+from evalkit.io.paths import has_magic
+from evalkit.io.sources import MISSING, paths_of, state_of
 from evalkit.io.versions import code_version, package_versions
 from evalkit.reports.plan import Report
 from evalkit.reports.records import Record, files_beside
@@ -66,10 +66,8 @@ def input_fingerprint(text: str) -> str:
     if not text.strip("/"):  # a separator, hardly all there is on the machine
         return ""
     try:
-        if glob.has_magic(text):
-            files = sorted(glob.glob(os.path.expanduser(text), recursive=True))
-        else:
-            files = list_files(resolve(text))
+        # a pattern without a folder may be one of names, such as *.json: folders here that fit it are not walked
+        files = paths_of(text) if has_magic(text) and os.path.basename(text) == text else list_files(text)
     except SourceError:
         return ""
     return _digest([(path, *(state_of(path) or MISSING)[:2]) for path in files]) if files else ""

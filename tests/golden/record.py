@@ -47,7 +47,7 @@ COMMANDS = {
     "show": f"evalkit show {_LOG} --last 6",
 }
 _SHOWS = ("headline", "show_text", "show_figure", "show_table", "show_runs", "show_pairs", "publish")
-_PLACES = ["run_id", "run_id_a", "run_id_b", "turn"]  # of rows, not shown; ids are made of where the samples lie
+_IDS = ["run_id", "run_id_a", "run_id_b"]  # made of the place where the samples lie
 _NUMBER = re.compile(r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
@@ -147,19 +147,14 @@ def _table(table: pd.DataFrame, caption: str = "", **_: Any) -> list[str]:
     return [f"caption: {caption}", *_csv(table)]
 
 
-def _runs(_: Any, table: pd.DataFrame, caption: str = "", **options: Any) -> list[str]:
-    return _table(table.drop(columns=_PLACES, errors="ignore"), caption)
-
-
 def _published(table: pd.DataFrame, name: str) -> list[str]:
-    table = table.drop(columns=_PLACES, errors="ignore")
     if name == "ledger":  # hundreds of files: how many of them there are of each status and reason
         table = table.groupby(["status", "reason"], dropna=False).size().rename("files").reset_index()
     return [f"name: {name}", *_csv(table)]
 
 
 def _csv(table: pd.DataFrame) -> list[str]:
-    rounded = table.apply(lambda column: column.map(_text))
+    rounded = table.drop(columns=_IDS, errors="ignore").apply(lambda column: column.map(_text))
     return rounded.to_csv(index=False, lineterminator="\n").splitlines()
 
 
@@ -186,8 +181,7 @@ _RECORDERS: dict[str, Callable[..., Any]] = {
     "headline": _headline,
     "show_text": lambda text: str(text).splitlines(),
     "show_figure": _figure,
+    **dict.fromkeys(("show_runs", "show_pairs"), lambda logs, table, caption="", **_: _table(table, caption)),
     "show_table": _table,
-    "show_runs": _runs,
-    "show_pairs": _runs,
     "publish": _published,
 }
