@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from evalkit.display.words import format_interval, number
-from evalkit.io import plain
+from evalkit.io import for_spreadsheets, plain
 from evalkit.io.paths import common_folder
 
 HEADLINE = "application/vnd.evalkit.headline+json"  # what the index of reports shows beside a link
@@ -159,7 +159,7 @@ def publish(table: pd.DataFrame, name: str) -> None:
         Letters, digits, ``_`` and ``-`` only.
     """
     _check_name(name)
-    data = {"name": name, "csv": table.to_csv(index=False), "rows": len(table)}
+    data = {"name": name, "csv": for_spreadsheets(table).to_csv(index=False), "rows": len(table)}
     display({TABLE: data, "text/plain": f"{name}.csv: {len(table)} rows"}, raw=True)
 
 
