@@ -10,8 +10,8 @@ from evalkit.io import Source, SourceError, StorageOptions
 from evalkit.kinds import LogKind, Logs, Option, entries_of, no_records, read_records
 from evalkit.kinds import assemble as assemble_logs
 from evalkit.kinds import load as load_kind
-from evalkit.steps.checkpoints import companions
 from evalkit.steps.format import DEFAULTS, Options, StepRecord
+from evalkit.steps.history.checkpoints import companions
 from evalkit.steps.parse import parse_file
 from evalkit.steps.table import RECORDS, TABLES
 
@@ -143,5 +143,5 @@ def checks_df(source: Any, options: Options = DEFAULTS) -> "pd.DataFrame":
 
 def _frame(source: Any, options: Options, which: str) -> "pd.DataFrame":
     if isinstance(source, Mapping) or (isinstance(source, list) and any(isinstance(x, Mapping) for x in source)):
-        return _later("assemble", "frames_of")([_later("evaluate", "judged")(source, options)])[which]
+        return _later("assemble", "frames_of")([_later("evaluation.evaluate", "judged")(source, options)])[which]
     return getattr(load(source, options), which)

@@ -8,10 +8,10 @@ import msgspec
 
 from evalkit.io import BrokenFileError, decode_json
 from evalkit.kinds import Parsed
-from evalkit.steps.checkpoints import MAGIC, read_checkpoints
 from evalkit.steps.format import HISTORY_KEY, PLAN_KEY
-from evalkit.steps.records import is_record
-from evalkit.steps.values import to_jsonable
+from evalkit.steps.history.checkpoints import MAGIC, read_checkpoints
+from evalkit.steps.history.records import is_record
+from evalkit.steps.history.values import to_jsonable
 
 LINES = (".jsonl", ".ndjson")
 SUFFIXES = (".json", *LINES, ".sqlite", ".sqlite3", ".db")

@@ -7,9 +7,9 @@ import pytest
 
 from evalkit.io import SourceError
 from evalkit.steps import load, load_history
-from evalkit.steps.checkpoints import companions
+from evalkit.steps.history.checkpoints import companions
 from evalkit.steps.parse import parse_file
-from tests.steps.test_records import A, B, C
+from tests.steps.history.test_records import A, B, C
 
 
 def read(path):

@@ -1,0 +1,212 @@
+"""Pictures of tables: a shaded cell per group, with its value and n in it."""
+
+import math
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, NamedTuple
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+
+from evalkit.display.marks import attach
+from evalkit.display.plots.prepare import Keys, grid, link_of
+from evalkit.display.style import (
+    GRID,
+    GROUND,
+    INK,
+    PALE,
+    QUIET,
+    SHADE,
+    Look,
+    area_handles,
+    fit_labels,
+    labels,
+    legend_below,
+    legend_height,
+    luminance,
+    new_axes,
+    nothing_to_draw,
+    themed,
+)
+from evalkit.display.words import describe_value, name_of, names_of, number, size_of
+
+_Cell = Mapping[Hashable, Any]
+_DARK = "#1a1a1a"  # words on cells of any lighter colour: not a tone, as the cells keep their colour on dark pages
+
+
+@themed
+def heatmap(
+    table: pd.DataFrame,
+    row: str,
+    column: str,
+    *,
+    value: str = "estimate",
+    percent: bool = True,
+    signed: bool = False,
+    digits: int = 2,
+    frame: str | None = None,
+    kinds: Mapping[Any, Look] | None = None,
+    xlabel: str | None = None,
+    rows: Keys = (),
+    columns: Keys = (),
+    legend: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a table of shaded cells, with the value and n in each; a cell without data stays empty.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One row per cell: the columns named and, where they are known, n, tip and href. A cell with data and without a
+        value holds a dash.
+    row, column : str
+        Columns of the rows and the columns; both stand in the order of the table, and in the same where both hold the
+        same names.
+    value : str
+        Column of the values.
+    percent : bool
+        Whether values are shares from 0 to 1: they are written in percent, without the sign.
+    signed : bool
+        Differences: with sign, and in two colours that meet at 0.
+    digits : int
+        Decimals of values that are not shares.
+    frame : str, optional
+        Column that says which cells are framed and bold.
+    kinds : mapping of value to Look, optional
+        For values that are names: the colour of each, and the text that stands for it in cells and legend.
+    xlabel : str, optional
+    rows, columns : sequence
+        What comes first, also where the table lacks it: for panels that share an axis.
+    legend : bool
+    ax : Axes, optional
+    """
+    import seaborn as sns
+
+    rows, columns, cells = grid(table, row, column, rows, columns)
+    if not cells:
+        return nothing_to_draw(ax=ax)
+    shades = _by_kind(kinds) if kinds else _signed(cells, value, percent) if signed else _plain(cells, value, percent)
+    texts = {key: _text(cell, value, percent, signed, digits, kinds) for key, cell in cells.items()}
+    present = [kind for kind in kinds or () if legend and any(cell[value] == kind for cell in cells.values())]
+    handles = area_handles([f"{kinds[k].text} {k}" for k in present], [kinds[k] for k in present]) if kinds else []
+    own = ax is None
+    ax = ax or _new_axes(rows, columns, max(map(len, texts.values())), handles)
+    matrix = [[shades.of(cells[r, c][value]) if (r, c) in cells else math.nan for c in columns] for r in rows]
+    written = np.array([[texts.get((r, c), "") for c in columns] for r in rows], dtype=object)
+    ends = {"vmin": shades.lowest, "vmax": shades.highest, "cmap": shades.colours}
+    look = {"cbar": False, "xticklabels": False, "yticklabels": False, "linewidths": 1, "linecolor": GROUND}
+    sns.heatmap(np.array(matrix), annot=written, fmt="", annot_kws={"size": 8}, ax=ax, **look, **ends)
+    ax.grid(False)
+    _restyle(ax, rows, columns, cells, value, kinds, frame)
+    _write_dashes(ax, rows, columns, cells, texts, shades, value)
+    for (r, c), cell in cells.items():
+        tip = cell.get("tip") or _tip(cell, row, column, value, percent, digits)
+        _cover(ax, columns.index(c), rows.index(r), tip, link_of(cell), framed=bool(frame and cell[frame]))
+    _name_cells(ax, rows, columns)
+    plain = column.replace("_", " ") + ("; cells: percent (n)" if percent and not kinds and not signed else "")
+    ax.set_xlabel(plain if xlabel is None else xlabel)
+    ax.set_ylabel("")
+    fit_labels(ax, ax.figure.get_figwidth() - 2.2 if own else 9, 9)
+    legend_below(ax, handles, own=own)
+    return ax
+
+
+class _Shades(NamedTuple):
+    """What shade a value has, and the colours the shades stand for."""
+
+    of: Callable[[Any], float]
+    lowest: float
+    highest: float
+    colours: Any
+
+
+def _by_kind(kinds: Mapping[Any, Look]) -> _Shades:
+    places = {kind: i for i, kind in enumerate(kinds)}
+    colours = mpl.colors.ListedColormap([look.colour for look in kinds.values()])
+    return _Shades(lambda value: places.get(value, math.nan), -0.5, len(kinds) - 0.5, colours)
+
+
+def _signed(cells: Mapping[Any, _Cell], value: str, percent: bool) -> _Shades:
+    most = 1.0 if percent else max((abs(_shade(cell[value])) for cell in cells.values()), default=1.0)
+    return _Shades(_shade, -1.1 * most, 1.1 * most, mpl.colormaps["PuOr_r"])
+
+
+def _plain(cells: Mapping[Any, _Cell], value: str, percent: bool) -> _Shades:
+    import seaborn as sns
+
+    known = [shade for cell in cells.values() if not math.isnan(shade := _shade(cell[value]))]
+    lowest, highest = (0.0, 1.0) if percent or not known else (min(0.0, *known), max(0.0, *known) or 1.0)
+    return _Shades(_shade, lowest, highest, sns.color_palette("crest", as_cmap=True))
+
+
+def _shade(value: Any) -> float:
+    known = number(value)
+    return math.nan if known is None else float(known)
+
+
+def _text(cell: _Cell, value: str, percent: bool, signed: bool, digits: int, kinds: Mapping[Any, Look] | None) -> str:
+    if kinds:
+        return kinds[cell[value]].text if cell[value] in kinds else "?"
+    shown, n = number(cell[value]), size_of(cell)
+    size = "" if n is None or signed else f" ({n:.0f})"
+    if shown is None:
+        return f"–{size}"
+    digits = 0 if percent else digits
+    rounded = round(shown * 100 if percent else shown, digits) + 0.0
+    return f"{rounded:{'+' if signed and rounded else ''}.{digits}f}{size}"  # a tie has no sign
+
+
+def _tip(cell: _Cell, row: str, column: str, value: str, percent: bool, digits: int) -> str:
+    own = cell[value]
+    said = own if isinstance(own, str) else describe_value(cell, percent=percent, digits=digits, value=value)
+    return f"{name_of(cell[row])}, {name_of(cell[column])}: {said}"
+
+
+def _restyle(
+    ax: Axes, rows: list, columns: list, cells: Mapping, value: str, kinds: Mapping[Any, Look] | None, frame: str | None
+) -> None:
+    """Have what seaborn wrote into the cells stand out: bold in framed cells, in ink on what follows the page."""
+    for text in ax.texts:
+        x, y = (int(place) for place in text.get_position())
+        cell = cells.get((rows[y], columns[x]), {})
+        if frame and cell.get(frame):
+            text.set_weight("bold")
+        look = kinds.get(cell.get(value)) if kinds else None
+        if look:
+            text.set(size=9.5, weight="bold")
+            bright = luminance(look.colour) > 0.17
+            text.set_color(INK if look.colour in (GROUND, GRID, PALE, SHADE) else _DARK if bright else "white")
+
+
+def _write_dashes(
+    ax: Axes, rows: list, columns: list, cells: Mapping, texts: Mapping, shades: _Shades, value: str
+) -> None:
+    """Write into the cells without a shade, which seaborn leaves empty, why: data without a value, an unknown kind."""
+    for (r, c), cell in cells.items():
+        if math.isnan(shades.of(cell[value])):
+            place = columns.index(c) + 0.5, rows.index(r) + 0.5
+            ax.text(*place, texts[r, c], ha="center", va="center", size=8, color=QUIET)
+
+
+def _cover(ax: Axes, x: int, y: int, tip: str, href: str, *, framed: bool) -> None:
+    """Cover a cell with what can't be seen but pointed at, or with its frame."""
+    look = {"edgecolor": INK, "linewidth": 1.8, "zorder": 4} if framed else {"linewidth": 0, "zorder": 3}
+    shape = Rectangle((x + 0.03, y + 0.03), 0.94, 0.94, facecolor=(1, 1, 1, 0), **look)
+    attach(ax.add_patch(shape), [tip], [href])
+
+
+def _name_cells(ax: Axes, rows: list, columns: list) -> None:
+    texts = labels(names_of(columns), 20)
+    turned = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if max(map(len, texts)) > 6 else {}
+    ax.set_xticks(np.arange(len(columns)) + 0.5, texts, **turned)
+    ax.set_yticks(np.arange(len(rows)) + 0.5, labels(names_of(rows)), rotation=0)
+    ax.tick_params(length=0)
+
+
+def _new_axes(rows: list, columns: list, longest: int, handles: list) -> Axes:
+    width = 2.6 + max(0.62, 0.16 + 0.075 * longest) * max(len(columns), 2)
+    turned = 0.55 * 0.085 * max(len(text) for text in labels(names_of(columns), 20))
+    width = max(width, 4.0)
+    return new_axes(width, 0.9 + 0.3 * max(len(rows), 2) + turned + legend_height(handles, width))

@@ -1,0 +1,167 @@
+"""Pictures of what changes along an axis: curves with their intervals."""
+
+from collections.abc import Hashable, Mapping
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from evalkit.display.plots.points import draw_points
+from evalkit.display.plots.prepare import Keys, keys, link_of
+from evalkit.display.style import (
+    PALE,
+    QUIET,
+    Look,
+    fit_labels,
+    labels,
+    legend_below,
+    legend_height,
+    looks,
+    new_axes,
+    nothing_to_draw,
+    percent_axis,
+    series_handles,
+    themed,
+)
+from evalkit.display.words import describe_value, key_of, name_of, names_of
+
+WIDTH, HEIGHT = 7.0, 3.4  # of a figure, in inches
+FEW = 12  # places with a marker and an interval each; more get a band, and markers here and there
+
+
+@themed
+def curves(
+    table: pd.DataFrame,
+    x: str,
+    hue: str,
+    *,
+    highlight: Hashable = None,
+    xlabel: str = "",
+    ylabel: str = "success rate",
+    percent: bool = True,
+    steps: bool = False,
+    hues: Keys = (),
+    legend: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw curves with their intervals: as bars at up to 12 places, as bands where there are more.
+
+    Parameters
+    ----------
+    table : DataFrame
+        With x, hue, estimate, low, high and n; rows without x or estimate are left out. Where they are known, tip and
+        href.
+    x, hue : str
+        Columns of the places (numbers) and of the curves.
+    highlight : optional
+        The curve that is drawn with its intervals and n; the others stand pale behind it.
+    xlabel, ylabel : str
+    percent : bool
+        Whether estimates are shares from 0 to 1.
+    steps : bool
+        Values that hold until the next place.
+    hues : sequence
+        Curves that get their look first: for panels that share it.
+    legend : bool
+    ax : Axes, optional
+    """
+    drawn = table[table[x].notna() & table["estimate"].notna()].sort_values(x, kind="stable")
+    if drawn.empty:
+        return nothing_to_draw(ax=ax)
+    names = keys(drawn[hue], hues)
+    own, few, styles = ax is None, drawn[x].nunique() <= FEW, looks(names)
+    rows = _places(drawn, x, hue, names, percent=percent, dodge=few and highlight is None)
+    handles = series_handles(_titles(rows, names), list(styles.values()), 40) if legend and highlight is None else []
+    ax = ax or new_axes(WIDTH, HEIGHT + legend_height(handles, WIDTH))
+    strong = rows[rows["series"].eq(key_of(highlight)) | (highlight is None)]
+    for _, other in rows.drop(strong.index).groupby("series", sort=False, dropna=False):
+        ax.plot(other["x"], other["y"], color=PALE, lw=1, zorder=1, drawstyle=_drawstyle(steps))
+    _draw_curves(ax, strong, styles, few=few, steps=steps)
+    if highlight is not None and few:
+        _draw_sizes(ax, strong)
+    if few:
+        ax.set_xticks(sorted(drawn[x].astype(float).unique()))
+        ax.xaxis.set_major_formatter("{x:g}")
+        ax.margins(x=0.12)
+    ax.set_xlabel(xlabel or x.replace("_", " "))
+    ax.set_ylabel(f"{ylabel}, 95 % interval" if rows["low"].notna().any() else ylabel)
+    _scale(ax, rows, percent)
+    fit_labels(ax, WIDTH - 1.0, HEIGHT - 0.4)
+    legend_below(ax, handles, own=own)
+    return ax
+
+
+def _places(table: pd.DataFrame, x: str, hue: str, names: Keys, *, percent: bool, dodge: bool) -> pd.DataFrame:
+    """Place the points of curves; with `dodge` those at the same place stand side by side, so that none is hidden."""
+    places = table[x].astype(float)
+    gaps = np.diff(np.sort(places.unique()))
+    apart = 0.3 * (float(gaps.min()) if len(gaps) else 1.0) / len(names) if dodge else 0.0
+    series = [key_of(name) for name in table[hue]]
+    records = table.to_dict("records")
+    tips = [
+        row.get("tip") or f"{name_of(row[hue])}, {name_of(row[x])}: {describe_value(row, percent=percent)}"
+        for row in records
+    ]
+    shift = [(names.index(name) - (len(names) - 1) / 2) * apart for name in series]
+    bounds = {name: table[name].astype(float) if name in table else np.nan for name in ("low", "high", "n")}
+    marks = {"x": places + shift, "y": table["estimate"].astype(float), **bounds, "tip": tips}
+    frame = pd.DataFrame({**marks, "href": list(map(link_of, records))}, index=table.index)
+    return frame.assign(series=pd.Series(series, index=table.index, dtype="object")).reset_index(drop=True)
+
+
+def _titles(rows: pd.DataFrame, names: Keys) -> list[str]:
+    sizes = {key_of(name): n for name, n in rows.groupby("series", dropna=False)["n"].max().items()}
+    texts = labels(names_of(names))
+    known = [sizes.get(name, np.nan) for name in names]
+    return [text if n != n else f"{text} (n={n:.0f})" for text, n in zip(texts, known, strict=True)]
+
+
+def _drawstyle(steps: bool) -> str:
+    return "steps-post" if steps else "default"
+
+
+def _draw_curves(ax: Axes, rows: pd.DataFrame, styles: Mapping[Hashable, Look], *, few: bool, steps: bool) -> None:
+    import seaborn as sns
+
+    if rows.empty:
+        return
+    codes = {name: str(i) for i, name in enumerate(styles)}
+    look = {
+        "palette": {codes[name]: style.colour for name, style in styles.items()},
+        "dashes": {codes[name]: style.dashes or "" for name, style in styles.items()},
+    }
+    coded = rows.assign(code=[codes[key_of(name)] for name in rows["series"]])
+    line = {
+        "estimator": None,
+        "errorbar": None,
+        "lw": 1.8,
+        "drawstyle": _drawstyle(steps),
+        "legend": False,
+        "zorder": 3,
+    }
+    sns.lineplot(coded, x="x", y="y", hue="code", style="code", **look, **line, ax=ax)
+    marked = []
+    for series, own in rows.groupby("series", sort=False, dropna=False):
+        bounded, colour = own.dropna(subset=["low", "high"]), styles[key_of(series)].colour
+        if few:
+            ax.vlines(bounded["x"], bounded["low"], bounded["high"], color=colour, lw=2, alpha=0.7, zorder=2)
+        elif len(bounded):
+            band = {"color": colour, "alpha": 0.15, "linewidth": 0, "step": "post" if steps else None}
+            ax.fill_between(bounded["x"], bounded["low"], bounded["high"], **band)
+        here_and_there = np.unique(np.linspace(0, len(own) - 1, 7).round().astype(int))[1:]
+        marked.append(own if few or len(own) < 2 else own.iloc[here_and_there])
+    draw_points(ax, pd.concat(marked), styles, size=48)
+
+
+def _draw_sizes(ax: Axes, rows: pd.DataFrame) -> None:
+    above = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "ha": "center"}
+    for place, n in zip(rows["x"], rows["n"], strict=True):
+        if n == n:
+            ax.annotate(f"n={n:.0f}", (place, 1.0), (0, 2), size=7.5, color=QUIET, **above)
+
+
+def _scale(ax: Axes, rows: pd.DataFrame, percent: bool) -> None:
+    if percent:
+        percent_axis(ax, "y").set_ylim(-0.05, 1.05)
+    else:
+        ax.set_ylim(bottom=min(0, rows[["y", "low"]].min().min()))

@@ -1,0 +1,75 @@
+"""Panels: the same shape of picture for every group of a table."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from evalkit.display.plots.prepare import keys
+from evalkit.display.style import INK, broken, labels, new_axes, nothing_to_draw, themed
+from evalkit.display.words import key_of, names_of
+
+
+@themed
+def facets(
+    table: pd.DataFrame,
+    by: str,
+    draw: Callable[[pd.DataFrame, Axes], Any],
+    *,
+    columns: int = 4,
+    width: float = 2.4,
+    height: float = 2.1,
+    sharex: bool = True,
+    sharey: bool = True,
+    xlabel: str = "",
+    ylabel: str = "",
+) -> np.ndarray:
+    """Draw a panel for every group of a table.
+
+    Parameters
+    ----------
+    table : DataFrame
+    by : str
+        Column of the panels, in the order of the table.
+    draw : function of (table, axes)
+        Draws the rows of one panel: any shape of this package, with ``legend=False``.
+    columns : int
+        Panels side by side at most.
+    width, height : float
+        Of one panel in inches, without the names to the left of all.
+    sharex, sharey : bool
+        Whether panels have the same scale.
+    xlabel, ylabel : str
+        For all panels; where one is given, the panels have none of their own.
+
+    Returns
+    -------
+    array of Axes
+        One per panel, without the empty places of the grid.
+    """
+    names = keys(table[by])
+    if not names:
+        return np.array([nothing_to_draw()])
+    across = min(columns, len(names))
+    down = math.ceil(len(names) / across)
+    shape = {"nrows": down, "ncols": across, "squeeze": False, "sharex": sharex, "sharey": sharey}
+    size = max(width * across + 1.2, 6.0), 0.6 + height * down
+    panels = new_axes(*size, **shape).ravel()
+    for panel in panels[len(names) :]:
+        panel.remove()
+    groups = [key_of(name) for name in table[by]]
+    titles = labels(names_of(names), max(int(width * 9), 12))
+    for i, (panel, name, title) in enumerate(zip(panels, names, titles, strict=False)):
+        draw(table[[group == name for group in groups]], panel)
+        panel.set_title(title, size=10, pad=14)
+        panel.set_xlabel("" if xlabel else panel.get_xlabel())
+        panel.set_ylabel("" if ylabel or i % across else panel.get_ylabel())
+        if i + across >= len(names):  # nothing stands below
+            panel.tick_params(axis="x", labelbottom=True)
+    figure = panels[0].figure
+    figure.supxlabel(broken(xlabel, size[0] - 1.0), size=10.5, color=INK)
+    figure.supylabel(broken(ylabel, size[1] - 0.4), size=10.5, color=INK)
+    return panels[: len(names)]

@@ -1,0 +1,291 @@
+"""Pictures with a row per group: estimates with intervals, single values, stacked shares."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from evalkit.display.marks import attach
+from evalkit.display.plots.points import BESIDE, draw_intervals, draw_points, draw_references, draw_sizes
+from evalkit.display.plots.prepare import Keys, Rows, link_of, place, stacked, swarm
+from evalkit.display.style import (
+    EDGE,
+    GRID,
+    GROUND,
+    INK,
+    Look,
+    area_handles,
+    fit_labels,
+    label,
+    labels,
+    legend_below,
+    legend_height,
+    looks,
+    new_axes,
+    nothing_to_draw,
+    percent_axis,
+    series_handles,
+    themed,
+)
+from evalkit.display.words import format_interval, key_of, name_of, names_of
+
+WIDTH = 7.0  # of a figure, in inches
+_TICKS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+
+@themed
+def estimates(
+    table: pd.DataFrame,
+    category: str,
+    hue: str | None = None,
+    *,
+    highlight: Hashable = None,
+    xlabel: str = "success rate",
+    percent: bool = True,
+    scale: Literal["linear", "symlog"] = "linear",
+    references: pd.DataFrame | None = None,
+    missing: str = "no score",
+    order: Keys = (),
+    hues: Keys = (),
+    legend: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw estimates with their intervals, a row per category, a colour and a marker per hue.
+
+    Parameters
+    ----------
+    table : DataFrame
+        With estimate, low, high (NaN: no bar), n and the columns named; where they are known, reason or warning (why
+        there is no estimate), n_without_score, tip and href. Groups without any runs are not drawn; those with runs
+        and without an estimate say why.
+    category : str
+        Column of the rows, from top to bottom in the order of the table.
+    hue : str, optional
+        Column of the colours; the same as `category` for a colour per row.
+    highlight : optional
+        The hue or category that is drawn strong; the others are drawn pale.
+    xlabel : str
+    percent : bool
+        Whether estimates are shares from 0 to 1.
+    scale : {"linear", "symlog"}
+        "symlog": linear from 0 to 1, logarithmic above.
+    references : DataFrame, optional
+        Published results for rows of their own: name, mean and, where it is known, spread.
+    missing : str
+        What a group with runs and without an estimate says where it has neither reason nor warning.
+    order, hues : sequence
+        Categories and hues that come first, also where the table lacks them: for panels that share an axis.
+    legend : bool
+    ax : Axes, optional
+        Made to fit where none is given.
+    """
+    rows = place(table, category, hue, order=order, hues=hues, percent=percent, missing=missing)
+    published = [] if references is None else references.to_dict("records")
+    if rows.marks.empty:
+        return nothing_to_draw(ax=ax)
+    beside = 1 if hue == category else len(rows.series)
+    styles = looks(rows.series)
+    shown = legend and hue not in (None, category)
+    handles = series_handles(names_of(rows.series), list(styles.values())) if shown else []
+    words, own = category.replace("_", " "), ax is None
+    ax = ax or new_axes(WIDTH, _height(rows, beside, len(published), words) + legend_height(handles, WIDTH))
+    key = key_of(highlight)
+    strong = rows.marks["key"].eq(key) | rows.marks["series"].eq(key) | (highlight is None)
+    for part, pale in ((rows.marks[~strong], True), (rows.marks[strong], False)):
+        _draw_estimates(ax, part, styles, pale=pale, small=beside > 6)
+    _draw_reasons(ax, rows.marks)
+    if beside <= 6:
+        draw_sizes(ax, rows.marks)
+    if beside > 1:
+        between = np.arange(1, len(rows.names)) - 0.5
+        ax.hlines(between, 0, 1, color=GRID, lw=0.8, zorder=0, transform=ax.get_yaxis_transform())
+    _name_rows(ax, rows.names, words, published)
+    draw_references(ax, published, len(rows.names))
+    _scale(ax, rows.marks[["x", "low", "high"]], percent, scale)
+    ax.set_xlabel(f"{xlabel} with 95 % interval" if rows.marks["low"].notna().any() else xlabel)
+    fit_labels(ax, WIDTH - 2.4, ax.figure.get_figheight() if own else 9)
+    legend_below(ax, handles, own=own)
+    return ax
+
+
+@themed
+def strips(
+    values: pd.DataFrame,
+    category: str,
+    value: str,
+    *,
+    means: pd.DataFrame | None = None,
+    highlight: Hashable = None,
+    xlabel: str = "score",
+    percent: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw every value as a small point, and per category the mean with its interval below them.
+
+    Parameters
+    ----------
+    values : DataFrame
+        With the columns named, one row per value; missing values are left out. Where they are known, tip and href.
+    category : str
+        Column of the rows.
+    value : str
+    means : DataFrame, optional
+        Means with `category`, estimate, low, high, n; it gives the order of the rows. Plain means, without interval,
+        where it is not given.
+    highlight : optional
+        The category that is drawn strong; the others are drawn pale.
+    xlabel : str
+    percent : bool
+        Whether values are shares from 0 to 1.
+    ax : Axes, optional
+    """
+    values = values.dropna(subset=value)
+    if means is None:
+        grouped = values.groupby(category, sort=False, dropna=False)[value]
+        means = grouped.agg(["mean", "size"]).reset_index().set_axis([category, "estimate", "n"], axis=1)
+    rows = place(means, category, category, percent=percent)
+    if rows.marks.empty:
+        return nothing_to_draw(ax=ax)
+    words, own = category.replace("_", " "), ax is None
+    ax = ax or new_axes(WIDTH, max(1.1 + 0.6 * len(rows.names), 0.65 + 0.09 * len(words)))
+    styles = looks(rows.names)
+    points = _values(values, category, value, rows.names, percent)
+    means_below = rows.marks.assign(y=rows.marks["y"] + 0.28)
+    for pale in (True, False) if highlight is not None else (False,):
+        own = [
+            part[part["series"].eq(key_of(highlight)) != pale] if highlight is not None else part
+            for part in (points, means_below)
+        ]
+        draw_points(ax, own[0], styles, size=18, alpha=0.3 if pale else 0.6, edge=0)
+        _draw_estimates(ax, own[1], styles, pale=pale, small=False)
+    _draw_reasons(ax, means_below)
+    draw_sizes(ax, rows.marks)
+    _name_rows(ax, rows.names, words)
+    _scale(ax, pd.concat([rows.marks[["x", "low", "high"]], pd.DataFrame({"x": values[value]})]), percent, "linear")
+    bounded = " with 95 % interval" if rows.marks["low"].notna().any() else ""
+    ax.set_xlabel(f"{xlabel}; small: single values, large: mean{bounded}")
+    fit_labels(ax, WIDTH - 2.4, ax.figure.get_figheight() if own else 9)
+    return ax
+
+
+@themed
+def shares(
+    table: pd.DataFrame,
+    category: str,
+    parts: Mapping[str, Look] | Sequence[str],
+    *,
+    share: bool = True,
+    xlabel: str = "share of runs; the numbers are counts",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw counts as one stacked bar per row; parts differ in colour and hatch, and their counts stand in them.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One row per bar, with `category` and a column of counts per part; where it is known, href. Bars without any
+        counts are not drawn.
+    category : str
+    parts : mapping of column to Look, or sequence of columns
+        From left to right. A look's text is what the legend calls the part.
+    share : bool
+        Bars of the same length; else as long as their sum.
+    xlabel : str
+    ax : Axes, optional
+    """
+    styles = parts if isinstance(parts, Mapping) else looks(parts)
+    bars = stacked(table, category, {part: look.text or part for part, look in styles.items()}, share=share)
+    if bars.empty:
+        return nothing_to_draw(ax=ax)
+    present = [part for part in styles if bars["part"].eq(part).any()]
+    handles = area_handles([styles[part].text or part for part in present], [styles[part] for part in present])
+    totals = bars.groupby("row")[["total", "width"]].agg({"total": "first", "width": "sum"})
+    own, whole = ax is None, 1.0 if share else totals["width"].max()
+    ax = ax or new_axes(WIDTH, 1.0 + 0.42 * len(totals) + legend_height(handles, WIDTH))
+    for part in present:
+        _draw_part(ax, bars[bars["part"] == part], styles[part], whole)
+    for row, total in totals["total"].items():
+        ax.annotate(f"n={total:.0f}", (1.0, row), (4, 0), size=8, **BESIDE)
+    _name_rows(ax, bars.groupby("row")["name"].first().tolist(), "")
+    ax.grid(False)
+    ax.set_xlabel(xlabel)
+    if share:
+        percent_axis(ax)
+    else:
+        ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.set_xlim(0, whole)
+    fit_labels(ax, WIDTH - 2.4, 9)
+    legend_below(ax, handles, own=own)
+    return ax
+
+
+def _draw_estimates(ax: Axes, marks: pd.DataFrame, styles: Mapping[Hashable, Look], *, pale: bool, small: bool) -> None:
+    alpha = 0.45 if pale else 1.0
+    for series, own in marks.groupby("series", sort=False, dropna=False):
+        draw_intervals(ax, own, styles[key_of(series)].colour, width=1.6 if pale or small else 2.4, alpha=alpha)
+    draw_points(ax, marks[marks["x"].notna()], styles, size=30 if pale else 40 if small else 56, alpha=alpha)
+
+
+def _draw_reasons(ax: Axes, marks: pd.DataFrame) -> None:
+    for mark in marks[marks["x"].isna()].itertuples():
+        ax.annotate(label(mark.reason, 60), (0.0, mark.y), (6, 0), style="italic", size=8, **BESIDE)
+
+
+def _values(values: pd.DataFrame, category: str, value: str, names: Keys, percent: bool) -> pd.DataFrame:
+    """Place single values on the rows of their categories, those close to each other side by side."""
+    places = {name: y for y, name in enumerate(names)}
+    points = values.assign(x=values[value].astype(float), series=[key_of(name) for name in values[category]])
+    points = points[points["series"].map(lambda name: name in places).astype(bool)]
+    points = points.assign(
+        y=[float(places[name]) for name in points["series"]], href=list(map(link_of, points.to_dict("records")))
+    )
+    for _, own in points.groupby("y"):
+        points.loc[own.index, "y"] += 0.55 * swarm(own["x"]) - 0.1
+    said = (format_interval(x, None, None, percent=percent) for x in points["x"])
+    tips = [f"{name_of(name)}: {text}" for name, text in zip(points["series"], said, strict=True)]
+    given = points["tip"] if "tip" in points else [""] * len(points)
+    return points.assign(tip=[own or tip for own, tip in zip(given, tips, strict=True)])
+
+
+def _draw_part(ax: Axes, bars: pd.DataFrame, style: Look, whole: float) -> None:
+    look = {"color": style.colour, "hatch": style.hatch, "edgecolor": GROUND, "linewidth": 0.8}
+    drawn = ax.barh(bars["row"], bars["width"], left=bars["left"], height=0.68, **look)
+    box = {"facecolor": GROUND, "alpha": 0.85, "edgecolor": "none", "boxstyle": "round,pad=0.15"}
+    for patch, bar in zip(drawn, bars.itertuples(), strict=True):
+        attach(patch, [bar.tip], [bar.href])
+        if bar.width >= (0.025 + 0.015 * len(f"{bar.n:.0f}")) * whole:
+            middle = {"ha": "center", "va": "center", "size": 8.5, "bbox": box}
+            ax.text(bar.left + bar.width / 2, bar.row, f"{bar.n:.0f}", color=INK, **middle)
+
+
+def _name_rows(ax: Axes, names: Keys, words: str, published: Sequence[Mapping[Hashable, Any]] = ()) -> None:
+    texts = [*labels(names_of(names), 30), *labels([row["name"] for row in published], 30)]
+    ax.set_yticks(range(len(texts)), texts)
+    ax.set_ylim(len(texts) - 0.45, -0.55)
+    ax.set_ylabel(words)
+    ax.grid(False, axis="y")
+    ax.tick_params(axis="y", length=0)
+
+
+def _scale(ax: Axes, numbers: pd.DataFrame, percent: bool, scale: str) -> None:
+    lowest, highest = float(numbers.min().min()), float(numbers.max().max())
+    if percent:
+        percent_axis(ax)
+        ax.set_xlim(np.nanmin([-0.02, lowest]), np.nanmax([1.02, highest]))
+    elif scale == "symlog":
+        end = max(np.nan_to_num(highest), 100)
+        shown = [tick for tick in _TICKS if tick <= end]
+        ax.set_xscale("symlog", linthresh=1, linscale=0.5)
+        ax.set_xticks(shown, [str(tick) for tick in shown])
+        ax.minorticks_off()
+        ax.set_xlim(min(0, np.nan_to_num(lowest)), end * 1.05)
+    elif lowest < 0:
+        ax.axvline(0, color=EDGE, lw=0.8, zorder=0)
+
+
+def _height(rows: Rows, beside: int, published: int, words: str) -> float:
+    """Say how high a figure must be for its rows and for the upright label beside them."""
+    row = 0.3 if beside == 1 else 0.165 * beside if beside <= 6 else 0.11 * beside
+    return max(0.95 + max(row, 0.3) * len(rows.names) + 0.3 * published, 0.65 + 0.09 * len(words))

@@ -1,0 +1,256 @@
+"""Judging a history as a whole: tool calls against an expected list, the plan, loops."""
+
+import math
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from evalkit.steps.evaluation.evaluate import evaluate_history
+from evalkit.steps.format import PLAN_KEY, PSEUDO_STEPS, VERDICTS, Options, StepRecord, function_of, name
+from evalkit.steps.history.records import as_history, attempts, repeats_failure, same_call
+from evalkit.steps.history.values import to_jsonable
+
+Mode = Literal["strict", "unordered", "subset", "superset"]
+MODES = ("strict", "unordered", "subset", "superset")
+NOT_RUN = "not run"
+STATUSES = (*VERDICTS, NOT_RUN)  # from best to worst
+
+
+class Call(NamedTuple):
+    """A tool call; parameters None stand for any."""
+
+    function_name: str
+    parameters: dict[str, Any] | None = None
+
+
+class ToolCallScore(NamedTuple):
+    """How the calls made compare with those expected; shares are NaN where there are none to divide by."""
+
+    mode: str
+    match: bool  # the mode's condition holds
+    precision: float  # share of the calls made that were expected
+    recall: float  # share of the calls expected that were made
+    f1: float  # their harmonic mean
+    matched: int
+    made: int
+    expected: int
+    extra: list[Call]  # made, not expected
+    missing: list[Call]  # expected, not made
+
+
+class Loop(NamedTuple):
+    """Failures in a row of one call: position of the first, how many, the call and its last error."""
+
+    position: int
+    length: int
+    function_name: str | None
+    parameters: dict[str, Any]
+    error: str | None
+
+
+class PlannedStep(NamedTuple):
+    """What became of one planned step: `status` is the verdict of its last attempt, or ``not run``."""
+
+    position: int
+    call: Call
+    status: str
+    attempts: int
+    in_order: bool | None
+
+
+def _calls_made(records: Sequence[StepRecord], retries: bool) -> list[Call]:
+    """List the tool calls of a history, in order; skipped and pseudo-steps are none."""
+    calls: list[Call] = []
+    before = None
+    for record in records:
+        if function_of(record) in (None, *PSEUDO_STEPS) or record["result_type"] == "skipped":
+            continue
+        if retries or before is None or not repeats_failure(before, record):
+            calls.append(_made(record))
+        before = record
+    return calls
+
+
+def score_tool_calls(
+    records: Any,
+    expected: Iterable[str | Mapping[str, Any] | Sequence],
+    mode: Mode = "unordered",
+    *,
+    retries: bool = False,
+    options: Options | None = None,
+) -> ToolCallScore:
+    """Compare the tool calls of a history with an expected list.
+
+    Parameters
+    ----------
+    records : History, or list of records of any shape
+    expected : iterable
+        Function names, ``(name, parameters)``, or steps with function_name and parameters. Parameters count only
+        where they are given, and then must be equal.
+    mode : {"strict", "unordered", "subset", "superset"}
+        What matches: the same calls in the same order; the same calls in any order; the calls made are among those
+        expected; the calls made include those expected. Calls are counted: one expected twice must be made twice.
+        Precision and recall rest on the longest common subsequence in strict mode, else on the largest set of pairs.
+    retries : bool
+        Count each attempt at a call that failed; otherwise a call and its retries in a row are one.
+
+    Returns
+    -------
+    ToolCallScore
+
+    Raises
+    ------
+    ValueError
+        For an unknown mode, or an expected call without a name.
+    """
+    if mode not in MODES:
+        raise ValueError(f"unknown mode {mode!r}: one of {', '.join(MODES)}")
+    made, wanted = _calls_made(as_history(records, options).records, retries), [_call(item) for item in expected]
+    pairs = _in_order(made, wanted) if mode == "strict" else _in_any_order(made, wanted)
+    of_made, of_wanted = {i for i, _ in pairs}, {j for _, j in pairs}
+    extra = [call for i, call in enumerate(made) if i not in of_made]
+    missing = [call for j, call in enumerate(wanted) if j not in of_wanted]
+    holds = {"subset": not extra, "superset": not missing}.get(mode, not extra and not missing)
+    k, precision, recall = len(pairs), _ratio(len(pairs), len(made)), _ratio(len(pairs), len(wanted))
+    f1 = _ratio(2 * k, len(made) + len(wanted))
+    return ToolCallScore(mode, holds, precision, recall, f1, k, len(made), len(wanted), extra, missing)
+
+
+def plan_adherence(records: Any, plan: Any = None, options: Options | None = None) -> list[PlannedStep]:
+    """Tell what became of every planned step; the share that ended in success is the adherence.
+
+    A planned step takes the first run of records of its call that no earlier planned step has taken, with its
+    retries; the last of them decides the status. Parameters of the plan count where they are given. `in_order` says
+    whether the step ran after the planned steps before it (None where it did not run).
+
+    Parameters
+    ----------
+    records : History, or list of records
+    plan : list of steps (as for `score_tool_calls`), or a mapping with ``steps``
+        That of the history, where none is given.
+    options : Options, optional
+    """
+    history = as_history(records, options)
+    evaluations, records = evaluate_history(history), history.records
+    free = _FreeCalls(map(_made, records))
+    out, latest = [], -1
+    for position, wanted in enumerate(_planned_calls(history.plan if plan is None else plan)):
+        run = free.take(wanted, lambda i, j: repeats_failure(records[i], records[j]))
+        if not run:
+            out.append(PlannedStep(position, wanted, NOT_RUN, 0, None))
+            continue
+        out.append(PlannedStep(position, wanted, evaluations[run[-1]]["verdict"], len(run), run[0] > latest))
+        latest = max(latest, run[0])
+    return out
+
+
+def _planned_calls(plan: Any) -> list[Call]:
+    """List the calls of a plan: a list of steps, or a mapping that holds one under ``steps``; the rest is left out."""
+    if isinstance(plan, Mapping):
+        plan = plan.get("steps", plan.get(PLAN_KEY))
+    steps = plan if isinstance(plan, (list, tuple)) else []
+    given = [step for step in steps if isinstance(step, str) or (isinstance(step, Mapping) and _name_in(step))]
+    return [call for call in map(_call, given) if call.function_name not in PSEUDO_STEPS]
+
+
+def find_loops(records: Any, options: Options | None = None) -> list[Loop]:
+    """Find runs of at least ``options.loop_length`` failures of the same function with the same parameters."""
+    history = as_history(records, options)
+    counts = attempts(history.records)
+    loops = []
+    for i, (record, length) in enumerate(zip(history.records, counts, strict=True)):
+        following = history.records[i + 1 : i + 2]
+        goes_on = any(next_["success"] is False and same_call(record, next_) for next_ in following)
+        if record["success"] is False and length >= history.options.loop_length and not goes_on:
+            call = function_of(record), record["step"]["parameters"]
+            loops.append(Loop(i - length + 1, length, *call, record["error"]))
+    return loops
+
+
+class _FreeCalls:
+    """Calls that were made, in order; each is taken once, and found without looking at the others."""
+
+    def __init__(self, made: Iterable[Call]) -> None:
+        self._taken: set[int] = set()
+        self._queues: dict[tuple, deque[int]] = {}
+        for i, call in enumerate(made):
+            for key in ((call.function_name,), (call.function_name, _frozen(call.parameters))):
+                self._queues.setdefault(key, deque()).append(i)
+
+    def take(self, wanted: Call, goes_on: Callable[[int, int], bool] = lambda i, j: False) -> list[int]:
+        """Take the first call that fits, and those that fit behind it as long as each goes on with the one before."""
+        parameters = () if wanted.parameters is None else (_frozen(wanted.parameters),)
+        queue, run = self._queues.get((wanted.function_name, *parameters), deque()), list[int]()
+        while queue:
+            if queue[0] in self._taken:
+                queue.popleft()
+            elif run and not goes_on(run[-1], queue[0]):
+                break
+            else:
+                run.append(queue.popleft())
+        self._taken.update(run)
+        return run
+
+
+def _frozen(value: Any) -> Any:
+    """Give a value as one that can be a key; two of JSON are equal as the values are."""
+    if isinstance(value, Mapping):
+        return frozenset((key, _frozen(item)) for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_frozen, value))
+    return value if isinstance(value, Hashable) else repr(value)
+
+
+def _made(record: StepRecord) -> Call:
+    return Call(function_of(record) or "", record["step"]["parameters"])
+
+
+def _call(item: Any) -> Call:
+    if isinstance(item, str):
+        return Call(item)
+    if isinstance(item, Mapping):
+        parameters = item.get("parameters")
+        item = (_name_in(item), to_jsonable(parameters) if isinstance(parameters, Mapping) else None)
+    call = Call(*item)
+    if not isinstance(call.function_name, str) or not call.function_name:
+        raise ValueError(f"an expected call needs a function name, {item!r} has none")
+    return call
+
+
+def _name_in(step: Mapping[str, Any]) -> str | None:
+    return name(step.get("function_name") or step.get("name"))
+
+
+def _fits(made: Call, wanted: Call) -> bool:
+    return made.function_name == wanted.function_name and wanted.parameters in (None, made.parameters)
+
+
+def _in_any_order(made: list[Call], wanted: list[Call]) -> set[tuple[int, int]]:
+    """Pair calls, those with stated parameters first: what they fit is a part of what names alone fit."""
+    free = _FreeCalls(made)
+    in_turn = sorted(range(len(wanted)), key=lambda j: wanted[j].parameters is None)
+    return {(i, j) for j in in_turn for i in free.take(wanted[j])}
+
+
+def _in_order(made: list[Call], wanted: list[Call]) -> set[tuple[int, int]]:
+    """Pair the calls of a longest common subsequence."""
+    n, m = len(made), len(wanted)
+    length = [[0] * (m + 1) for _ in range(n + 1)]
+    for i in range(n - 1, -1, -1):
+        for j in range(m - 1, -1, -1):
+            fits = _fits(made[i], wanted[j])
+            length[i][j] = 1 + length[i + 1][j + 1] if fits else max(length[i + 1][j], length[i][j + 1])
+    pairs, i, j = set(), 0, 0
+    while i < n and j < m:
+        if _fits(made[i], wanted[j]):
+            pairs.add((i, j))
+            i, j = i + 1, j + 1
+        elif length[i + 1][j] >= length[i][j + 1]:
+            i += 1
+        else:
+            j += 1
+    return pairs
+
+
+def _ratio(k: int, n: int) -> float:
+    return k / n if n else math.nan

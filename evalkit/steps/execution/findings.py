@@ -1,0 +1,215 @@
+"""What a step did, in one line; and what an execution found out, which an agent may build its answer on."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from evalkit.steps.evaluation.verdicts import silent_failure
+from evalkit.steps.format import DEFAULTS, PSEUDO_STEPS, Options, StepRecord, cell_type_of, function_of
+from evalkit.steps.history.records import as_history, normalise_record
+from evalkit.steps.history.results import (
+    NO_NEW_TYPES,
+    UNKNOWN,
+    content,
+    only_status,
+    read_annotation,
+    read_counts,
+    read_enrichment,
+    read_expression,
+    read_plots,
+    read_search,
+)
+from evalkit.steps.history.values import to_jsonable, unique_keys
+
+LISTED = 5  # terms, p-values, genes and results shown of each list
+
+
+def create_result_summary(step: Mapping[str, Any] | str | None, result: Any, options: Options = DEFAULTS) -> str:
+    """Summarise the result of a successful step, given as the step or the name of its function, in one line.
+
+    ``Enrichment: GO: 12 terms, KEGG: 3 terms``, ``Process cells: Discovery completed: T cell, B cell``,
+    ``Process cells: No cell types discovered (leaf_node)``, ``DEA: Analysis completed``, ``Search: 2 matches: a, b``,
+    ``Visualization: 1 plot (html, 5120 characters)``; ``Success`` where there is no result; else, and for a result that
+    speaks of a failure, its first ``options.summary_limit`` characters. Lists of names keep to that limit too.
+    """
+    record = normalise_record({"step": step, "success": True, "result": to_jsonable(result)}, options)
+    return summarise(record, silent_failure(record, options), options)
+
+
+def summarise(record: StepRecord, silent: str | None, options: Options = DEFAULTS) -> str:
+    """Summarise a step that reports success, and has failed in silence where `silent` says why."""
+    if record["result"] is None:
+        return "Success"
+    limit, function = options.summary_limit, function_of(record)
+    write = _summarise_plot if options.is_plot(function) else _SUMMARIES.get(function)
+    if write is None or (silent is not None and only_status(record) is None):
+        return str(record["result"])[:limit]
+    return write(record, limit) or str(record["result"])[:limit]
+
+
+def _summarise_enrichment(record: StepRecord, limit: int) -> str | None:
+    methods, status, *_ = read_enrichment(record)
+    if methods:
+        totals = {name.upper(): method.total for name, method in methods.items()}
+        counts = (f"{name}: {'unknown number of' if n is None else n} terms" for name, n in totals.items())
+        return f"Enrichment: {', '.join(counts)}"
+    return f"Enrichment: No results ({status[:limit]})" if status else None
+
+
+def _summarise_annotation(record: StepRecord, limit: int) -> str | None:
+    types, status, _, partial = read_annotation(record)
+    if types:
+        return f"Process cells: Discovery completed: {_listed(types, limit)}{', the rest was cut' * partial}"
+    if status == NO_NEW_TYPES:
+        return "Process cells: No new cell types discovered"
+    return None if status == UNKNOWN else f"Process cells: No cell types discovered ({status[:limit]})"
+
+
+def _summarise_expression(record: StepRecord, limit: int) -> str | None:
+    if status := only_status(record):
+        return f"DEA: No results ({status[:limit]})"
+    conditions = read_expression(record).conditions
+    if conditions == 0:
+        return "DEA: No conditions compared"
+    return "DEA: Analysis completed" if conditions or isinstance(content(record), Mapping) else None
+
+
+def _summarise_search(record: StepRecord, limit: int) -> str | None:
+    results, total, message = read_search(record)
+    if total is None:
+        return None
+    matches = f"Search: {total} match{'es' * (total != 1)}"
+    if results:
+        return f"{matches}: {_listed(results, limit)}"
+    return f"{matches} ({message[:limit]})" if message else matches
+
+
+def _summarise_plot(record: StepRecord, limit: int) -> str | None:
+    kind, plots, length, path = read_plots(record)
+    if kind in ("none", "text") or plots == 0:
+        return None
+    number = "Visualization" if plots is None else f"Visualization: {plots} plot{'s' * (plots != 1)}"
+    if kind == "file_ref":
+        return f"{number} in a file" + (f" ({path[:limit]})" if path else "")
+    return f"{number} ({'html' if kind == 'multiple_plots' else kind}{f', {length} characters' if length else ''})"
+
+
+def _listed(names: Sequence[str], limit: int) -> str:
+    """Write names in a row, as many as `limit` characters hold (one at least), and how many more there are."""
+    shown = names[0][:limit]
+    for i, name in enumerate(names[1:], 1):
+        if len(shown) + len(name) + 2 > limit:
+            return f"{shown} and {len(names) - i} more"
+        shown += f", {name}"
+    return shown
+
+
+_SUMMARIES: Mapping[str | None, Callable[[StepRecord, int], str | None]] = {
+    "perform_enrichment_analyses": _summarise_enrichment,
+    "process_cells": _summarise_annotation,
+    "dea_split_by_condition": _summarise_expression,
+    "search_enrichment_semantic": _summarise_search,
+}
+
+
+def extract_key_findings_from_execution(history: Any, options: Options | None = None) -> dict[str, Any]:
+    """Collect what the steps of a history found, from structures and from legacy text.
+
+    Parameters
+    ----------
+    history : History, list of records of any shape, or a state that holds one
+    options : Options, optional
+        Those of the history, where none are given.
+
+    Returns
+    -------
+    dict
+        JSON-able. ``successful_analyses`` maps ``enrichment_<cell type>``, ``dea_<cell type>``,
+        ``process_cells_<cell type>``, ``compare_cell_counts_<cell type>``, ``search_<query>``,
+        ``visualization_<function>_<cell type>`` and other functions by their name to what was found;
+        ``failed_analyses`` holds failures and silent failures (``silent`` True) with their error,
+        ``skipped_analyses`` the reasons. The second run of one analysis has a key that ends in `` #2``. What was cut
+        away is None (counts) or missing (terms).
+    """
+    history = as_history(history, options)
+    findings: dict[str, dict[str, Any]] = {"successful_analyses": {}, "failed_analyses": {}, "skipped_analyses": {}}
+    unique = {kind: unique_keys() for kind in findings}
+    for record in history.records:
+        function = function_of(record)
+        if function is None or function in PSEUDO_STEPS:
+            continue
+        kind, finding = _finding(record, function, history.options)
+        findings[kind][unique[kind](_key(record, function, history.options))] = finding
+    return to_jsonable(findings)
+
+
+def _finding(record: StepRecord, function: str, options: Options) -> tuple[str, dict[str, Any]]:
+    if record["result_type"] == "skipped":
+        return "skipped_analyses", {"skip_reason": record["step"].get("skip_reason")}
+    silent = silent_failure(record, options)
+    if record["success"] is not True or silent:
+        return "failed_analyses", {
+            "error": silent or record["error"] or "unknown",
+            "error_type": record["error_type"],
+            "silent": silent is not None,
+            "step_index": record["step_index"],
+        }
+    if function in _FINDINGS:
+        return "successful_analyses", _FINDINGS[function][1](record)
+    if options.is_plot(function):
+        return "successful_analyses", {k: v for k, v in read_plots(record)._asdict().items() if v is not None}
+    summary = record["result_summary"] or str(record["result"])[: DEFAULTS.summary_limit]
+    return "successful_analyses", {"summary": summary}
+
+
+def _key(record: StepRecord, function: str, options: Options) -> str:
+    cell_type = cell_type_of(record)
+    if function == "search_enrichment_semantic":
+        return f"search_{record['step']['parameters'].get('query') or 'unknown'}"
+    if function in _FINDINGS:
+        return f"{_FINDINGS[function][0]}_{cell_type or 'unknown'}"
+    if options.is_plot(function):
+        prefix = next(p for p in options.visualization_prefixes if function.startswith(p))
+        shown = f"visualization_{function.removeprefix(prefix)}"
+        return f"{shown}_{cell_type}" if cell_type else shown
+    return function
+
+
+def _find_enrichment(record: StepRecord) -> dict[str, Any]:
+    methods, status, *_ = read_enrichment(record)
+    if not methods:
+        return {"status": status or "unknown"}
+    return {
+        name: {
+            "top_terms": method.terms[:LISTED],
+            "p_values": method.p_values[:LISTED],
+            "total_significant": method.total,
+        }
+        for name, method in methods.items()
+    }
+
+
+def _find_expression(record: StepRecord) -> dict[str, Any]:
+    genes, counts, _ = read_expression(record)
+    return {
+        condition: {"significant_genes": counts[condition], "top_genes": listed[:LISTED]}
+        for condition, listed in genes.items()
+    }
+
+
+def _find_cell_types(record: StepRecord) -> dict[str, Any]:
+    types, status, groups, partial = read_annotation(record)
+    return {"status": status, "discovered_cell_types": types, "group_to_cell_type": groups, "partial": partial}
+
+
+def _find_matches(record: StepRecord) -> dict[str, Any]:
+    results, total, message = read_search(record)
+    return {"total_matches": total, "results": results[:LISTED], "message": message}
+
+
+_FINDINGS: Mapping[str, tuple[str, Callable[[StepRecord], dict[str, Any]]]] = {
+    "perform_enrichment_analyses": ("enrichment", _find_enrichment),
+    "dea_split_by_condition": ("dea", _find_expression),
+    "process_cells": ("process_cells", _find_cell_types),
+    "compare_cell_counts": ("compare_cell_counts", lambda record: read_counts(record).cells),
+    "search_enrichment_semantic": ("search", _find_matches),
+}

@@ -1,0 +1,279 @@
+"""The agent's workflow: its state, the evaluator's node, the two routers, and the graph on LangGraph.
+
+Only `build_workflow` needs LangGraph (extra `workflow`); nodes, routers and the simulation are plain functions.
+
+    input_processor → planner → executor → step_evaluator → executor … → final_evaluator
+        → response_generator → plot_integration → END
+"""
+
+import hashlib
+import json
+import logging
+import operator
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import takewhile
+from typing import Annotated, Any, TypedDict, get_type_hints
+
+from evalkit.steps.evaluation.evaluate import (
+    evaluate_history,
+    evaluate_step,
+    format_step_evaluation,
+    print_step_evaluation,
+)
+from evalkit.steps.format import DEFAULTS, HISTORY_KEY, PLAN_KEY, Options, StepRecord, count, function_of
+from evalkit.steps.history.records import as_history, normalise_record, same_call
+from evalkit.steps.history.values import to_jsonable
+
+NODES = ("input_processor", "planner", "executor", "final_evaluator", "response_generator", "plot_integration")
+NO_HISTORY = {"status": "no_history", "critical_failure": False}
+Node = Callable[[Any], Any]
+_log = logging.getLogger(__name__)
+
+
+class WorkflowState(TypedDict, total=False):
+    """What the graph needs of a state; derive from it to add keys, since LangGraph drops those not declared.
+
+    `execution_plan` holds the planned steps under ``steps``; `execution_history` is replaced as a whole by what
+    `record_execution` returns; `step_evaluation_history` is appended to by its reducer. With `print_report` the report
+    of every step is printed.
+    """
+
+    question: str
+    response: str
+    execution_plan: dict[str, Any]
+    current_step_index: int
+    execution_history: list[dict[str, Any]]
+    last_step_evaluation: dict[str, Any]
+    step_evaluation_history: Annotated[list[dict[str, Any]], operator.add]
+    print_report: bool
+
+
+def step_evaluator_node(
+    state: Mapping[str, Any], options: Options = DEFAULTS, *, print_report: bool | None = None
+) -> dict[str, Any]:
+    """Judge the newest record of a state's history; checks only, the plan stays as it is.
+
+    Parameters
+    ----------
+    state : mapping
+    options : Options
+    print_report : bool, optional
+        Print the report of the step (`print_step_evaluation`). Where it is not given, the state's key of the same name
+        decides. A report that is not printed is logged, at the level INFO.
+
+    Returns
+    -------
+    dict
+        An update for LangGraph: `last_step_evaluation`, and `step_evaluation_history` with the one evaluation that
+        the reducer appends. The evaluation also says whether the step is stuck: ``retry_cap_reached`` after
+        ``options.retry_cap`` executions of one step that ended alike. A record that was judged before is not judged
+        again; that the node was reached without a new record counts as one more attempt. Without a history
+        `last_step_evaluation` is ``{"status": "no_history", "critical_failure": False}``.
+    """
+    history = state.get(HISTORY_KEY)
+    if not isinstance(history, list) or not history:
+        return {"last_step_evaluation": dict(NO_HISTORY)}
+    identity = _identity(history)
+    last = state.get("last_step_evaluation") or {}
+    if last.get("record_id") == identity:
+        idle = last.get("attempts_at_step", 1) + 1
+        again = {"attempts_at_step": idle, "retry_cap_reached": idle >= options.retry_cap}
+        return {"last_step_evaluation": {**last, **again}}
+    evaluation = evaluate_step(history[-1], state, options)
+    records = (normalise_record(raw, options) for raw in reversed(history))
+    newest = next(records)
+    run = 1 + sum(1 for _ in takewhile(partial(_alike, newest), records))
+    tries = _tries(newest, run, _index(state))
+    evaluation |= {"record_id": identity, "attempts_at_step": tries, "retry_cap_reached": tries >= options.retry_cap}
+    if state.get("print_report") if print_report is None else print_report:
+        print_step_evaluation(evaluation)
+    elif _log.isEnabledFor(logging.INFO):
+        values = (evaluation[key] for key in ("function_name", "success", "critical_failure"))
+        report = format_step_evaluation(evaluation)
+        _log.info("%s: success %s, critical %s, attempt %d\n%s", *values, tries, report)
+    return {"last_step_evaluation": evaluation, "step_evaluation_history": [evaluation]}
+
+
+def route_from_executor(state: Mapping[str, Any]) -> str:
+    """Choose what follows the executor.
+
+    Returns
+    -------
+    {"step_evaluate", "complete"}
+        ``step_evaluate`` while there is a history and `current_step_index` is at most the number of planned steps.
+    """
+    at_step = _after_executor(_index(state), _step_count(state.get(PLAN_KEY)))
+    return at_step if state.get(HISTORY_KEY) else "complete"
+
+
+def route_from_step_evaluator(state: Mapping[str, Any]) -> str:
+    """Choose what follows an evaluation.
+
+    Returns
+    -------
+    {"abort", "complete", "continue"}
+        ``abort`` after a critical failure, and where a step is stuck (`retry_cap_reached`); ``complete`` when
+        `current_step_index` has reached the number of planned steps; else ``continue``.
+    """
+    last = state.get("last_step_evaluation") or {}
+    critical, stuck = bool(last.get("critical_failure")), bool(last.get("retry_cap_reached"))
+    return _after_step_evaluator(critical, stuck, _index(state), _step_count(state.get(PLAN_KEY)))
+
+
+def build_workflow(
+    nodes: Mapping[str, Node],
+    *,
+    state_type: type = WorkflowState,
+    checkpointer: Any = None,
+    options: Options = DEFAULTS,
+) -> Any:
+    """Compile the workflow's graph on LangGraph.
+
+    Parameters
+    ----------
+    nodes : mapping
+        A function for each of input_processor, planner, executor, final_evaluator, response_generator and
+        plot_integration; step_evaluator only to replace `step_evaluator_node`. The executor keeps what it did with
+        `record_execution` and moves `current_step_index` on.
+    state_type : type
+        A TypedDict that declares at least what `WorkflowState` does.
+    checkpointer : optional
+        A checkpointer of LangGraph.
+    options : Options
+        With ``retry_cap``: so often one step may be executed without moving on.
+
+    Returns
+    -------
+    langgraph.graph.state.CompiledStateGraph
+
+    Raises
+    ------
+    ImportError
+        Where LangGraph is not installed.
+    ValueError
+        For missing or unknown nodes, and a state type that lacks a key the graph writes.
+    """
+    if missing := [name for name in NODES if name not in nodes]:
+        raise ValueError(f"nodes are missing: {', '.join(missing)}")
+    if unknown := sorted(set(nodes) - {*NODES, "step_evaluator"}):
+        raise ValueError(f"the workflow has no node {', '.join(unknown)}; it has {', '.join(NODES)}, step_evaluator")
+    _check_state_type(state_type)
+    try:
+        from langgraph.graph import END, START, StateGraph
+    except ImportError as error:
+        raise ImportError("build_workflow needs LangGraph: pip install 'evalkit[workflow]'") from error
+
+    graph = StateGraph(state_type)
+    for name, node in {"step_evaluator": partial(step_evaluator_node, options=options), **nodes}.items():
+        graph.add_node(name, node)
+    for a, b in ((START, "input_processor"), ("input_processor", "planner"), ("planner", "executor")):
+        graph.add_edge(a, b)
+    to_end = {"step_evaluate": "step_evaluator", "complete": "final_evaluator"}
+    graph.add_conditional_edges("executor", route_from_executor, to_end)
+    onward = {"abort": "response_generator", "complete": "final_evaluator", "continue": "executor"}
+    graph.add_conditional_edges("step_evaluator", route_from_step_evaluator, onward)
+    for a, b in (("final_evaluator", "response_generator"), ("response_generator", "plot_integration")):
+        graph.add_edge(a, b)
+    graph.add_edge("plot_integration", END)
+    # the retry cap ends every loop; LangGraph's own limit must not stop a long plan
+    return graph.compile(checkpointer=checkpointer).with_config(recursion_limit=100_000)
+
+
+def simulate_routing(records: Any, plan: Any = None, options: Options | None = None) -> list[dict[str, Any]]:
+    """Tell what the workflow's routers would have done at every record of a stored history, without running a graph.
+
+    After a record the index is that of the next record where the history moved on, else one further after a success.
+
+    Parameters
+    ----------
+    records : History, or list of records of any shape
+    plan : list of steps, or mapping with ``steps``, optional
+        That of the history, where none is given; without planned steps their number is that of the history.
+    options : Options, optional
+
+    Returns
+    -------
+    list of dict
+        Per record: position, step_index, function_name, success, attempts_at_step, critical_failure, from_executor,
+        from_step_evaluator, and `reached`: False for records after the router would have ended the run.
+    """
+    history = as_history(records, options)
+    indices = [record["step_index"] for record in history.records]
+    n_steps = _step_count(history.plan if plan is None else plan) or max(indices, default=-1) + 1
+    rows, reached, run = [], True, 0
+    for i, (record, evaluation) in enumerate(zip(history.records, evaluate_history(history), strict=True)):
+        moved_on = i + 1 < len(indices) and indices[i + 1] > indices[i]
+        index = indices[i + 1] if moved_on else indices[i] + (record["success"] is True)
+        run = run + 1 if i and _alike(record, history.records[i - 1]) else 1
+        tries = _tries(record, run, index)
+        critical, stuck = evaluation["critical_failure"], tries >= history.options.retry_cap
+        executor = _after_executor(index, n_steps)
+        evaluator = _after_step_evaluator(critical, stuck, index, n_steps) if executor == "step_evaluate" else None
+        rows.append(
+            {
+                "position": i,
+                "step_index": indices[i],
+                "function_name": function_of(record),
+                "success": record["success"],
+                "critical_failure": critical,
+                "attempts_at_step": tries,
+                "from_executor": executor,
+                "from_step_evaluator": evaluator,
+                "reached": reached,
+            }
+        )
+        reached = reached and executor == "step_evaluate" and evaluator == "continue"
+    return rows
+
+
+def _after_executor(index: int, n_steps: int) -> str:
+    """Choose what follows the executor at an index of so many planned steps."""
+    return "step_evaluate" if index <= n_steps else "complete"
+
+
+def _after_step_evaluator(critical: bool, stuck: bool, index: int, n_steps: int) -> str:
+    """Choose what follows an evaluation."""
+    if critical:
+        return "abort"
+    if index >= n_steps:
+        return "complete"
+    return "abort" if stuck else "continue"
+
+
+def _step_count(plan: Any) -> int:
+    """Count the steps of a plan: a list, or a mapping that holds one under ``steps``."""
+    steps = plan.get("steps") if isinstance(plan, Mapping) else plan
+    return len(steps) if isinstance(steps, (list, tuple)) else 0
+
+
+def _alike(a: StepRecord, b: StepRecord) -> bool:
+    """Say whether two records of one step both failed, or are one call that ended alike."""
+    if a["step_index"] != b["step_index"] or a["success"] != b["success"]:
+        return False
+    return (a["success"] is False and a["step_index"] is not None) or same_call(a, b)
+
+
+def _tries(record: StepRecord, run: int, index: int) -> int:
+    """Count the tries at a step, of which so many in a row ended alike; one, where it moved `index` on."""
+    at = record["step_index"]
+    return 1 if record["success"] is not False and (at is None or index > at) else run
+
+
+def _check_state_type(state_type: type) -> None:
+    declared = get_type_hints(state_type, include_extras=True)
+    needed = (PLAN_KEY, "current_step_index", HISTORY_KEY, "last_step_evaluation", "step_evaluation_history")
+    if undeclared := [key for key in needed if key not in declared]:
+        raise ValueError(f"{state_type.__name__} does not declare {', '.join(undeclared)}: LangGraph would drop it")
+    if not hasattr(declared["step_evaluation_history"], "__metadata__"):
+        raise ValueError(f"{state_type.__name__}: step_evaluation_history needs a reducer, as in WorkflowState")
+
+
+def _index(state: Mapping[str, Any]) -> int:
+    return count(to_jsonable(state.get("current_step_index"))) or 0
+
+
+def _identity(history: list) -> str:
+    """Tell a record from others by its place and its content, also after a history was begun anew."""
+    text = json.dumps(history[-1], sort_keys=True, default=str)
+    return f"{len(history) - 1}-{hashlib.blake2b(text.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"

@@ -1,0 +1,244 @@
+"""Histories in one form: a record of shape A, B or C, or anything else JSON can hold, becomes a `StepRecord`."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from evalkit.io import escape_surrogates, short_paths
+from evalkit.steps.format import (
+    DEFAULTS,
+    HISTORY_KEY,
+    RESULT_TYPES,
+    Options,
+    Shape,
+    Step,
+    StepRecord,
+    count,
+    function_of,
+    name,
+    truth,
+)
+from evalkit.steps.history.values import read_literal, unique_keys
+
+_DECODER = msgspec.json.Decoder()
+_RECORD_KEYS = ("step", "function_name", "success", "result", "result_summary", "error")
+
+
+@dataclass(frozen=True)
+class History:
+    """One history, known by its source and thread.
+
+    Attributes
+    ----------
+    source : str
+        Path of the file.
+    thread : str
+        Thread of a checkpoint; empty for other files.
+    records : list of StepRecord
+        Normalised (`normalise_history`).
+    plan : object
+        The plan, where it was kept.
+    name : str
+        What tells it apart from those it was read with.
+    options : Options
+        Those it was normalised with and is judged by.
+    evaluations : list of dict, optional
+        What `evaluate_history` returns, where it is at hand.
+    """
+
+    source: str
+    thread: str
+    records: list[StepRecord]
+    plan: Any = None
+    name: str = ""
+    options: Options = DEFAULTS
+    evaluations: list[dict[str, Any]] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def label(self) -> str:
+        """The name, or that of the file with the thread, for a history that was read alone."""
+        return self.name or unique_labels([(self.source, self.thread)])[self.source, self.thread]
+
+
+def as_history(records: Any, options: Options | None = None) -> History:
+    """Give a history as it is, judged by other options where some are given; normalise anything else into one."""
+    if isinstance(records, History):
+        same = options is None or options == records.options
+        return records if same else replace(records, options=options, evaluations=None)
+    options = options or DEFAULTS
+    return History("", "", normalise_history(records, options), options=options)
+
+
+def histories_of(histories: Iterable[tuple], steps: Iterable[tuple], options: Options = DEFAULTS) -> list[History]:
+    """Make histories of rows (source, thread, plan) and (source, thread, entry) of `table.RECORDS`."""
+    entries: dict[tuple[str, str], list] = {}
+    for source, thread, entry in steps:
+        entries.setdefault((source, thread), []).append(_DECODER.decode(entry))
+    plans = {(source, thread): plan if plan is None else _DECODER.decode(plan) for source, thread, plan in histories}
+    return [
+        History(*key, normalise_history(entries.get(key, []), options), plans[key], label, options)
+        for key, label in unique_labels(plans).items()
+    ]
+
+
+def unique_labels(histories: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Name histories, each given by source and thread, so that those shown together have labels of their own.
+
+    A label is the shortest end of a path that no other file has, and the thread: ``h.json``, ``run_07/h.json``,
+    ``c.sqlite · thread-1``. What is not UTF-8 in it is written out.
+    """
+    pairs = list(dict.fromkeys(histories))
+    paths = short_paths(source for source, _ in pairs)
+    labels: dict[str, tuple[str, str]] = {}
+    unique = unique_keys()
+    for source, thread in pairs:
+        label = escape_surrogates(f"{paths[source]} · {thread}" if thread else paths[source])
+        labels[unique(label)] = (source, thread)
+    return {pair: label for label, pair in labels.items()}
+
+
+def is_record(value: Any) -> bool:
+    """Say whether a value looks like the record of a step, in any shape."""
+    return isinstance(value, Mapping) and sum(key in value for key in _RECORD_KEYS) >= 2
+
+
+def normalise_record(raw: Any, options: Options = DEFAULTS) -> StepRecord:
+    """Bring a record of any shape into the one form; never raises.
+
+    What the record does not say stays None, and what is no mapping becomes a record that says nothing. `success` is
+    True or False only where the record says so (also as text, ``"True"``). A stored text of exactly
+    ``options.text_limit`` characters counts as cut, unless its metadata give its length.
+    """
+    raw = raw if isinstance(raw, Mapping) else {}
+    shape = _shape(raw)
+    flat = shape == "C" and "step" not in raw  # where it is there, the record was normalised before
+    step = _step(raw)
+    success = truth(raw.get("success"))
+    # on disk (shape C) what is called summary is the cut result itself
+    result = raw.get("result_summary") if flat else raw.get("result")
+    metadata = dict(raw["result_metadata"]) if isinstance(raw.get("result_metadata"), Mapping) else {}
+    kind = raw.get("result_type") if raw.get("result_type") in RESULT_TYPES else None
+    kind = kind or _result_type(step, success, result, options)
+    if "truncated" not in metadata and _looks_cut(result, kind, shape, metadata, options):
+        metadata["truncated"] = [None, options.text_limit]
+    return StepRecord(
+        step_index=count(raw.get("step_index")),
+        step=step,
+        success=success,
+        result=result,
+        result_type=kind,
+        result_summary="" if flat else str(raw.get("result_summary") or ""),
+        result_metadata=metadata,
+        error=_error(raw.get("error")),
+        error_type=name(raw.get("error_type")),
+        timestamp=name(raw.get("timestamp")),
+        shape=shape,
+    )
+
+
+def normalise_history(records: Any, options: Options = DEFAULTS) -> list[StepRecord]:
+    """Bring a whole history into the one form, and count the steps where the records do not.
+
+    Where no record of a run of records has an index (shape C), a record that repeats the function and parameters of
+    a failed one is another attempt at the same step; every other record is the next step.
+
+    Parameters
+    ----------
+    records : list, or a mapping that holds one under ``execution_history``
+
+    Returns
+    -------
+    list of StepRecord
+        In the order given; entries that are no mapping become records that say nothing.
+    """
+    if isinstance(records, Mapping):
+        records = records.get(HISTORY_KEY)
+    if not isinstance(records, Sequence) or isinstance(records, (str, bytes)):
+        return []
+    out: list[StepRecord] = []
+    for raw in records:
+        record = normalise_record(raw, options)
+        if record["step_index"] is None and out:
+            record["step_index"] = (out[-1]["step_index"] or 0) + (not repeats_failure(out[-1], record))
+        elif record["step_index"] is None:
+            record["step_index"] = 0
+        out.append(record)
+    return out
+
+
+def same_call(a: StepRecord, b: StepRecord) -> bool:
+    """Say whether two records are the same function with the same parameters."""
+    return function_of(a) == function_of(b) and a["step"].get("parameters") == b["step"].get("parameters")
+
+
+def repeats_failure(before: StepRecord, record: StepRecord) -> bool:
+    """Say whether a record is another attempt at the call that failed in the one before."""
+    return before["success"] is False and same_call(before, record)
+
+
+def attempts(history: Sequence[StepRecord]) -> list[int]:
+    """Count for each record how often its call was made in a row up to it, while each one before had failed."""
+    counts: list[int] = []
+    for i, record in enumerate(history):
+        counts.append(counts[-1] + 1 if i and repeats_failure(history[i - 1], record) else 1)
+    return counts
+
+
+def time_of(record: StepRecord) -> datetime | None:
+    """Read the time of a record, in UTC, which is also meant where it names no zone; None where it has none."""
+    try:
+        time = datetime.fromisoformat(record["timestamp"] or "")
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _shape(raw: Mapping) -> Shape:
+    if raw.get("shape") in ("A", "B", "C") and "step" in raw:
+        return raw["shape"]
+    if "step" not in raw and "result" not in raw:
+        return "C"
+    return "B" if raw.get("result_type") is not None else "A"
+
+
+def _step(raw: Mapping) -> Step:
+    given = raw.get("step")
+    if isinstance(given, str):
+        given = {"function_name": given}
+    step = dict(given) if isinstance(given, Mapping) else {}
+    step.setdefault("function_name", raw.get("function_name"))
+    step.setdefault("parameters", raw.get("parameters"))
+    step["function_name"] = name(step["function_name"])
+    parameters = step["parameters"]
+    if isinstance(parameters, str):  # default=str
+        parameters = read_literal(parameters).value
+    step["parameters"] = dict(parameters) if isinstance(parameters, Mapping) else {}
+    return step
+
+
+def _result_type(step: Step, success: bool | None, result: Any, options: Options) -> str:
+    if name(step.get("skip_reason")):
+        return "skipped"
+    if success is False:
+        return "text"
+    if options.is_plot(step["function_name"]):
+        return "visualization"
+    return "structured" if isinstance(result, (Mapping, list)) else "text"
+
+
+def _looks_cut(result: Any, kind: str, shape: Shape, metadata: Mapping, options: Options) -> bool:
+    if not isinstance(result, str) or len(result) != options.text_limit or "length" in metadata:
+        return False
+    # in memory (A, B) plots and structures are kept as they are; on disk (C) everything is cut
+    return kind == "text" or shape == "C"
+
+
+def _error(value: Any) -> str | None:
+    if value is None or value is False or value in ("", {}, []):
+        return None
+    if isinstance(value, Mapping) and isinstance(value.get("message"), str):
+        return value["message"]
+    return str(value)

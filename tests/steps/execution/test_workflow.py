@@ -1,0 +1,368 @@
+import logging
+import operator
+import sqlite3
+import subprocess
+import sys
+from typing import Annotated, TypedDict
+
+import numpy as np
+import pytest
+
+from evalkit.io import SourceError
+from evalkit.steps import (
+    Options,
+    WorkflowState,
+    build_workflow,
+    load,
+    record_execution,
+    route_from_executor,
+    route_from_step_evaluator,
+    simulate_routing,
+    step_evaluator_node,
+)
+from tests.steps.cases import CELLS, ENRICHMENT
+
+CRITICAL = (None, FileNotFoundError(2, "No such file or directory", "a.h5ad"))
+FAILED = (None, ValueError("no cells"))
+DONE = (CELLS, None)
+NUMBERS = ({"n": np.int64(3), "p": np.array([0.5, np.nan])}, None)
+RUNS = {
+    # what the executor meets, one after the other (the last again and again): the nodes after the executor
+    "finish": ([DONE, DONE], ["executor", "executor", "final_evaluator"], 2),
+    "abort": ([DONE, CRITICAL], ["executor", "executor"], 2),
+    "retry": ([FAILED, DONE, DONE], ["executor", "executor", "executor", "final_evaluator"], 3),
+    "cap": ([FAILED], ["executor", "executor", "executor"], 3),
+    "numbers": ([NUMBERS], ["executor", "executor", "final_evaluator"], 2),
+}  # fmt: skip
+TAIL = ["response_generator", "plot_integration"]
+
+
+@pytest.fixture
+def nodes():
+    """Return a function that makes the nodes of a workflow of two steps, and the list of those that ran."""
+
+    def nodes(outcomes):
+        ran = []
+
+        def note(name):
+            def node(state):
+                ran.append(name)
+                return {}
+
+            return node
+
+        def planner(state):
+            ran.append("planner")
+            steps = [{"function_name": "process_cells", "parameters": {"n": n}} for n in range(2)]
+            return {"execution_plan": {"steps": steps}, "current_step_index": 0}
+
+        def executor(state):
+            index = state["current_step_index"]
+            result, error = outcomes[min(ran.count("executor"), len(outcomes) - 1)]
+            ran.append("executor")
+            step = state["execution_plan"]["steps"][index]
+            history = record_execution(state, step, result, error is None, error)
+            return {"execution_history": history, "current_step_index": index + (error is None)}
+
+        names = ("input_processor", "final_evaluator", *TAIL)
+        return {**{name: note(name) for name in names}, "planner": planner, "executor": executor}, ran
+
+    return nodes
+
+
+@pytest.mark.parametrize("kind", RUNS)
+def test_graphs_finish_abort_retry_and_stop_at_the_cap(nodes, kind):
+    pytest.importorskip("langgraph", reason="needs the extra 'workflow'")
+    outcomes, expected, evaluated = RUNS[kind]
+    made, ran = nodes(outcomes)
+    state = build_workflow(made).invoke({"question": "q"})
+    assert ran == ["input_processor", "planner", *expected, *TAIL]
+    assert len(state["step_evaluation_history"]) == evaluated == len(state["execution_history"])
+    assert state["last_step_evaluation"] == state["step_evaluation_history"][-1]
+    assert state["last_step_evaluation"]["critical_failure"] is (kind == "abort")
+
+
+@pytest.mark.parametrize("kind", RUNS)
+def test_the_sqlite_checkpointer_keeps_a_history_that_can_be_read(nodes, tmp_path, kind):
+    sqlite = pytest.importorskip("langgraph.checkpoint.sqlite", reason="needs the extra 'workflow'")
+    outcomes, expected, _ = RUNS[kind]
+    made, ran = nodes(outcomes)
+    path = tmp_path / "checkpoints.sqlite"
+    with sqlite.SqliteSaver.from_conn_string(str(path)) as saver:
+        graph = build_workflow(made, checkpointer=saver)
+        for thread in ("first", "second"):
+            state = graph.invoke({"question": "q"}, {"configurable": {"thread_id": thread}})
+        while_open = load(path)
+    assert ran[: len(expected) + 2] == ["input_processor", "planner", *expected]
+    for read in (while_open, load(path)):
+        assert [history.thread for history in read.histories] == ["first", "second"]
+        records = [{**record, "shape": None} for record in read.histories[-1].records]
+        assert records == [{**record, "shape": None} for record in state["execution_history"]]
+        assert read.histories[-1].plan == state["execution_plan"]
+    assert list(tmp_path.iterdir()) == [path]  # reading leaves no files of its own
+
+
+def test_objects_in_a_checkpoint_are_read_as_data_and_never_called(tmp_path):
+    sqlite = pytest.importorskip("langgraph.checkpoint.sqlite", reason="needs the extra 'workflow'")
+    messages = pytest.importorskip("langchain_core.messages")
+    from datetime import datetime
+
+    values = {
+        "messages": [messages.HumanMessage("hi")],
+        "execution_history": [
+            {"function_name": "f", "success": True, "result_summary": "x", "when": datetime(2026, 3, 2), "s": {1}}
+        ],
+        "array": np.arange(3.0),
+    }
+    checkpoint = {"v": 4, "id": "1", "ts": "", "channel_values": values, "channel_versions": {}, "versions_seen": {}}
+    path = tmp_path / "c.sqlite"
+    with sqlite.SqliteSaver.from_conn_string(str(path)) as saver:
+        saver.put({"configurable": {"thread_id": "t", "checkpoint_ns": ""}}, checkpoint, {}, {})
+    assert len(load(path).histories[0].records) == 1
+    from evalkit.steps.parse import read_checkpoints
+
+    [(thread, read)] = read_checkpoints(str(path), path.read_bytes())
+    assert thread == "t"
+    assert read["array"] == [0.0, 1.0, 2.0]
+    assert read["execution_history"][0]["when"] == "2026-03-02T00:00:00"
+    assert read["execution_history"][0]["s"] == [1]
+    assert read["messages"][0]["content"] == "hi"
+
+
+def test_a_checkpoint_without_a_history_is_skipped(tmp_path):
+    sqlite = pytest.importorskip("langgraph.checkpoint.sqlite", reason="needs the extra 'workflow'")
+    checkpoint = {"v": 4, "id": "1", "ts": "", "channel_values": {"a": 1}, "channel_versions": {}, "versions_seen": {}}
+    with sqlite.SqliteSaver.from_conn_string(str(tmp_path / "c.sqlite")) as saver:
+        saver.put({"configurable": {"thread_id": "t", "checkpoint_ns": ""}}, checkpoint, {}, {})
+    with pytest.raises(SourceError, match="1 threads without execution_history"):
+        load(tmp_path / "c.sqlite")
+
+
+def test_a_state_may_declare_more_but_not_less(nodes):
+    pytest.importorskip("langgraph", reason="needs the extra 'workflow'")
+
+    class More(WorkflowState):
+        extra: str
+
+    class Less(TypedDict):
+        execution_plan: dict
+        current_step_index: int
+        execution_history: list
+        step_evaluation_history: Annotated[list, operator.add]
+
+    class NoReducer(Less):
+        last_step_evaluation: dict
+        step_evaluation_history: list
+
+    made, _ = nodes([DONE])
+    assert build_workflow(made, state_type=More).invoke({"extra": "kept"})["extra"] == "kept"
+    with pytest.raises(ValueError, match="does not declare last_step_evaluation"):
+        build_workflow(made, state_type=Less)
+    with pytest.raises(ValueError, match="needs a reducer"):
+        build_workflow(made, state_type=NoReducer)
+
+
+def test_missing_and_unknown_nodes_are_named(nodes):
+    made, _ = nodes([DONE])
+    del made["planner"]
+    with pytest.raises(ValueError, match="missing: planner"):
+        build_workflow(made)
+    with pytest.raises(ValueError, match="no node plannner; it has input_processor, planner"):
+        build_workflow({**made, "planner": print, "plannner": print})
+
+
+def test_an_own_evaluator_and_an_own_cap(nodes):
+    pytest.importorskip("langgraph", reason="needs the extra 'workflow'")
+    made, ran = nodes([FAILED])
+    build_workflow(made, options=Options(retry_cap=7)).invoke({})
+    assert ran.count("executor") == 7
+    made, ran = nodes([DONE])
+    own = {**made, "step_evaluator": lambda state: {"last_step_evaluation": {"critical_failure": True}}}
+    build_workflow(own).invoke({})
+    assert ran.count("executor") == 1
+
+
+@pytest.mark.parametrize("error", [ValueError("no cells"), None])
+def test_a_step_that_never_moves_on_is_stopped_whatever_it_tries(nodes, error):
+    pytest.importorskip("langgraph", reason="needs the extra 'workflow'")
+    made, ran = nodes([DONE])
+
+    def executor(state):  # other parameters at every attempt, and the index stays where it is
+        ran.append("executor")
+        step = {"function_name": "process_cells", "parameters": {"n": len(ran) if error else 0}}
+        return {"execution_history": record_execution(state, step, "x", error is None, error)}
+
+    build_workflow({**made, "executor": executor}).invoke({})
+    assert ran.count("executor") == 3
+
+
+def test_the_same_step_in_several_turns_is_not_stuck():
+    history = []
+    for turn in range(5):  # plans of one step, then one of two; each begins at 0
+        plan = {"steps": [{}] * (1 if turn < 4 else 2)}
+        state = {"execution_history": history, "current_step_index": 0, "execution_plan": plan}
+        history = record_execution(state, {"function_name": "f"}, "x", True)
+        state |= {"execution_history": history, "current_step_index": 1}
+        state |= step_evaluator_node(state)
+        assert route_from_step_evaluator(state) == ("complete" if turn < 4 else "continue")
+
+
+def test_an_executor_that_keeps_nothing_new_does_not_run_for_ever(nodes):
+    pytest.importorskip("langgraph", reason="needs the extra 'workflow'")
+    made, ran = nodes([DONE])
+    once = made["executor"]
+    made["executor"] = lambda state: once(state) if "executor" not in ran else ran.append("executor") or {}
+    state = build_workflow(made).invoke({})
+    assert ran.count("executor") == 3
+    assert len(state["step_evaluation_history"]) == 1
+
+
+def test_without_a_history_there_is_nothing_to_judge():
+    for state in ({}, {"execution_history": []}, {"execution_history": None}):
+        assert step_evaluator_node(state) == {
+            "last_step_evaluation": {"status": "no_history", "critical_failure": False}
+        }
+
+
+def test_the_node_judges_the_newest_record_once_and_changes_nothing(caplog, capsys):
+    history = record_execution({}, {"function_name": "process_cells"}, CELLS, True)
+    history = record_execution({"execution_history": history}, {"function_name": "f"}, None, False, "no")
+    state = {"execution_history": history, "step_evaluation_history": [{"old": 1}], "execution_plan": {"steps": [{}]}}
+    before = repr(state)
+    with caplog.at_level(logging.INFO, "evalkit.steps.execution.workflow"):
+        update = step_evaluator_node(state)
+    assert repr(state) == before
+    assert set(update) == {"last_step_evaluation", "step_evaluation_history"}
+    assert [one["function_name"] for one in update["step_evaluation_history"]] == ["f"]
+    assert "success False" in caplog.text
+    assert "STEP EVALUATION REPORT - Step 2" in caplog.text
+    assert capsys.readouterr().out == ""
+    again = step_evaluator_node({**state, **update})
+    assert set(again) == {"last_step_evaluation"}
+    assert again["last_step_evaluation"]["attempts_at_step"] == 2
+
+
+@pytest.mark.parametrize(
+    ("state", "argument", "printed"),
+    [
+        ({}, {}, False),
+        ({}, {"print_report": True}, True),
+        ({"print_report": True}, {}, True),
+        ({"print_report": True}, {"print_report": False}, False),
+        ({"print_report": False}, {"print_report": True}, True),
+    ],
+)
+def test_the_node_prints_its_report_when_asked_and_logs_it_otherwise(caplog, capsys, state, argument, printed):
+    history = record_execution({}, {"function_name": "f"}, "x", True)
+    with caplog.at_level(logging.INFO, "evalkit.steps.execution.workflow"):
+        step_evaluator_node({"execution_history": history, **state}, **argument)
+    out = capsys.readouterr().out
+    assert ("STEP EVALUATION REPORT - Step 1\n" in out, "STEP EVALUATION REPORT" in caplog.text) == (
+        printed,
+        not printed,
+    )
+
+
+def test_a_graph_prints_reports_when_its_state_says_so(nodes, capsys):
+    pytest.importorskip("langgraph", reason="needs the extra 'workflow'")
+    made, _ = nodes([DONE, DONE])
+    build_workflow(made).invoke({"question": "q", "print_report": True})
+    assert capsys.readouterr().out.count("STEP EVALUATION REPORT") == 2
+
+
+def test_a_history_begun_anew_is_judged_again():
+    first = record_execution({}, {"function_name": "f"}, "a", True)
+    last = step_evaluator_node({"execution_history": first})["last_step_evaluation"]
+    second = record_execution({}, {"function_name": "g"}, "b", True)
+    update = step_evaluator_node({"execution_history": second, "last_step_evaluation": last})
+    assert update["step_evaluation_history"][0]["function_name"] == "g"
+
+
+PLAN = {"steps": [{}, {}, {}]}
+FROM_EXECUTOR = [
+    ([{}], 1, "step_evaluate"),
+    ([{}], 3, "step_evaluate"),
+    ([{}], 4, "complete"),
+    ([{}], np.int64(4), "complete"),
+    ([], 0, "complete"),
+    (None, 0, "complete"),
+]
+FROM_EVALUATOR = [
+    ({"critical_failure": True}, 1, "abort"),
+    ({"critical_failure": True}, 3, "abort"),
+    ({"critical_failure": False}, 3, "complete"),
+    ({"critical_failure": False}, 2, "continue"),
+    ({"critical_failure": False, "retry_cap_reached": True}, 2, "abort"),
+    ({"critical_failure": False, "retry_cap_reached": True}, 3, "complete"),
+    ({"status": "no_history", "critical_failure": False}, 0, "continue"),
+    (None, 0, "continue"),
+]
+
+
+@pytest.mark.parametrize(("history", "index", "route"), FROM_EXECUTOR)
+def test_where_the_executor_leads(history, index, route):
+    state = {"execution_history": history, "current_step_index": index, "execution_plan": PLAN}
+    assert route_from_executor(state) == route
+
+
+@pytest.mark.parametrize(("last", "index", "route"), FROM_EVALUATOR)
+@pytest.mark.parametrize("plan", [PLAN, PLAN["steps"]])
+def test_where_the_evaluator_leads(last, index, route, plan):
+    state = {"last_step_evaluation": last, "current_step_index": index, "execution_plan": plan}
+    assert route_from_step_evaluator(state) == route
+
+
+def routes(records, plan=None, **options):
+    rows = simulate_routing(records, plan, Options(**options))
+    return [row["from_step_evaluator"] for row in rows if row["reached"]]
+
+
+def test_the_routing_of_a_stored_history(history):
+    ok = ("process_cells", CELLS, None)
+    assert routes(history(ok, ok)) == ["continue", "complete"]
+    assert routes(history(ok, ok), plan={"steps": [{}] * 3}) == ["continue", "continue"]
+    assert routes(history(ok, ("f", None, FileNotFoundError("x")), ok)) == ["continue", "abort"]
+    enriched = history(ok, ("perform_enrichment_analyses", ENRICHMENT, None))
+    assert [row["from_executor"] for row in simulate_routing(enriched)] == ["step_evaluate"] * 2
+
+
+def test_the_routing_of_a_loop_of_failures_without_indices():
+    failing = [{"function_name": "f", "parameters": {}, "success": False, "error": "no", "result_summary": None}] * 43
+    rows = simulate_routing(failing)
+    assert [row["reached"] for row in rows] == [True] * 3 + [False] * 40
+    assert rows[2]["from_step_evaluator"] == "abort"
+    assert [row["attempts_at_step"] for row in rows] == list(range(1, 44))
+    assert routes(failing, retry_cap=10)[-1] == "abort"
+    assert len(routes(failing, retry_cap=10)) == 10
+
+
+def test_nothing_but_the_graph_needs_langgraph():
+    code = """
+import sys
+sys.modules["langgraph"] = None  # as if it were not installed
+from evalkit.steps import build_workflow, evaluate_step, record_execution, simulate_routing, step_evaluator_node
+history = record_execution({}, {"function_name": "f"}, "x", True)
+assert step_evaluator_node({"execution_history": history})["last_step_evaluation"]["success"]
+assert simulate_routing(history)
+names = ("input_processor", "planner", "executor", "final_evaluator", "response_generator", "plot_integration")
+try:
+    build_workflow(dict.fromkeys(names, print))
+except ImportError as error:
+    assert "evalkit[workflow]" in str(error)
+else:
+    raise AssertionError("no error")
+assert "pandas" not in sys.modules and "matplotlib" not in sys.modules
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_checkpoint_in_wal_mode_of_a_running_agent_is_read(nodes, tmp_path):
+    sqlite = pytest.importorskip("langgraph.checkpoint.sqlite", reason="needs the extra 'workflow'")
+    path = tmp_path / "c.sqlite"
+    connection = sqlite3.connect(path, check_same_thread=False)
+    made, _ = nodes([DONE])
+    build_workflow(made, checkpointer=sqlite.SqliteSaver(connection)).invoke({}, {"configurable": {"thread_id": "t"}})
+    assert path.with_name("c.sqlite-wal").exists()
+    assert len(load(path).histories[0].records) == 2
+    connection.close()
