@@ -9,6 +9,7 @@ _WHERE = {
     "headline": "ranks",
     "rank_table": "ranks",
     "pairs": "paired",
+    "discordant": "discordance",
     "notable": "paired",
     "in_words": "paired",
     "against": "paired",

@@ -13,6 +13,7 @@ from evalkit.kinds import (
     Look,
     Option,
     Records,
+    RunFiles,
     Transcript,
     fresh_records,
     no_records,
@@ -86,6 +87,12 @@ def _transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcrip
     return transcript(paths, read)
 
 
+def _run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
+    from evalkit.mindcraft.transcript import run_files
+
+    return run_files(logs, run)
+
+
 KIND = LogKind(
     name="mindcraft",
     title="Mindcraft agent log",
@@ -118,6 +125,7 @@ KIND = LogKind(
     progress=_progress,
     tells_expected=True,
     transcript=_transcript,
+    run_files=_run_files,
     help="""Estimate success rates of Mindcraft task runs.
 
     SOURCE is a folder at any level, a file, a quoted glob, a URL or a dataset of `collect`.

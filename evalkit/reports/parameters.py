@@ -4,7 +4,6 @@ Nothing here starts a kernel or imports papermill: a whole batch is checked in t
 """
 
 import ast
-import difflib
 import json
 import math
 import os
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from evalkit._names import nearest
 from evalkit.io import read_file, shorten
 
 MOST_TEXT = 200_000  # characters of a params file; what is longer is none
@@ -45,6 +45,29 @@ class Notebook(NamedTuple):
     def name(self) -> str:
         """The notebook's file name without its ending."""
         return self.path.stem
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """What the notebook's metadata tell evalkit; empty where that is no mapping."""
+        own = self.metadata.get("evalkit", {})
+        return own if isinstance(own, dict) else {}
+
+    @property
+    def kind(self) -> str:
+        """The kind of logs that the notebook takes, ``*`` for any; empty where its metadata name none."""
+        return str(self.own.get("kind", ""))
+
+    @property
+    def source(self) -> str:
+        """The parameter that names the source of logs; empty where the metadata name none."""
+        return str(self.own.get("source", ""))
+
+    @property
+    def within(self) -> dict[str, str]:
+        """Parameters that get a folder within the source, if it has one of that name."""
+        within = self.own.get("within", {})
+        named = within if isinstance(within, dict) else {}
+        return {str(name): str(folder) for name, folder in named.items() if name in self.parameters}
 
 
 def read_notebook(path: str | os.PathLike) -> Notebook:
@@ -173,14 +196,7 @@ class _Loader(yaml.SafeLoader):
 
 def check_names(values: Iterable[str], parameters: Mapping[str, Parameter]) -> list[str]:
     """List a fault for each name that is no parameter, with the nearest one there is."""
-    faults = []
-    for name in values:
-        if name not in parameters:
-            near = difflib.get_close_matches(name, parameters, n=1)
-            known = ", ".join(parameters) or "none"
-            hint = f"did you mean {near[0]}?" if near else f"there are: {known}"
-            faults.append(f"unknown parameter {name}; {hint}")
-    return faults
+    return [f"unknown parameter {name}; {nearest(name, parameters)}" for name in values if name not in parameters]
 
 
 def check_value(value: Any, parameter: Parameter) -> tuple[Any, str]:

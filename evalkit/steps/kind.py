@@ -48,7 +48,8 @@ KIND = LogKind(
     ),
     describe=_later("terminal", "describe"),
     progress=_later("terminal", "progress"),
-    transcript=_later("terminal", "transcript"),
+    transcript=_later("transcript", "transcript"),
+    run_files=_later("transcript", "run_files"),
     write=_later("terminal", "write"),
     output_help="Write steps (with --checks: checks) to FILE.csv, .json or .parquet; .otlp.json: spans.",
     help="""Judge the steps of an analysis agent.
