@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from evalkit.display.words import format_interval, number
-from evalkit.io import plain
+from evalkit.io import for_spreadsheets, plain
 from evalkit.io.paths import common_folder
 from evalkit.io.text import is_local_link
 
@@ -164,7 +164,7 @@ def publish(table: pd.DataFrame, name: str) -> None:
         Letters, digits, ``_`` and ``-`` only.
     """
     _check_name(name)
-    data = {"name": name, "csv": table.to_csv(index=False), "rows": len(table)}
+    data = {"name": name, "csv": for_spreadsheets(table).to_csv(index=False), "rows": len(table)}
     display({TABLE: data, "text/plain": f"{name}.csv: {len(table)} rows"}, raw=True)
 
 
