@@ -12,13 +12,14 @@ from evalkit.crafter.scoring import (
     NO_SCORED_EVENTS,
     Counting,
     EventScore,
+    band,
     check_rules,
     read_hooks,
     score_event,
     score_verdicts,
 )
-from evalkit.crafter.table import order_flags
-from evalkit.io import BrokenFileError, Entry, Ledger, plain, read_file, unescape_surrogates
+from evalkit.crafter.table import EPISODES, FLAGS, order_flags
+from evalkit.io import BrokenFileError, Entry, Ledger, frame, plain, read_file, unescape_surrogates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -249,3 +250,38 @@ def _other_counting(result: TraceScore) -> list[str]:
     score = result.get(key)
     differs = score is not None and round(score - result["total_score"], DIGITS)
     return [f"   {title}: {round(score, 2) + 0.0:.2f} ({meaning})"] if differs else []
+
+
+def episodes_of_results(results: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
+    """Make the frame of episodes of what `evaluate_all_traces` returns, for the analyses that `load` is for.
+
+    Parameters
+    ----------
+    results : iterable of TraceScore
+        Those of files that can't be read (`total_score` None) are left out. The first five keys are enough.
+
+    Returns
+    -------
+    DataFrame
+        With the columns of `EPISODES`; missing values where a result does not say.
+    """
+    rows, names = [], Counter()
+    for result in results:
+        if result["total_score"] is None:
+            continue
+        name = result.get("source") or result["trace_file"]
+        names[name] += 1
+        row = {"source": name if names[name] == 1 else f"{name} ({names[name]})", "events": result["num_events"]}
+        row |= {key: result.get(key) for key in ("session_id", "task_id")}
+        row |= {key: result.get(key) or UNKNOWN for key in ("model_name", "difficulty")}
+        flags = {*result.get("flags", ()), *(["aborted"] if not result["num_events"] else [])}
+        row |= {f"flag_{flag}": flag in flags for flag in FLAGS}
+        rows.append(row if "aborted" in flags else row | _scores_of_result(result))
+    return frame(rows, EPISODES)
+
+
+def _scores_of_result(result: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("trajectory", "suspect_invalid_actions", "score_by_achievement", "score_by_hook")
+    score = result["total_score"]
+    counts = {f"{name}s": result["counts"].get(name, 0) for name in WEIGHTS}
+    return {"score": score, "band": band(score), **counts, **{name: result.get(name) for name in names}}

@@ -1,7 +1,6 @@
 """Summaries of traces as text for a terminal, made of the same estimates as the notebook's tables."""
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -10,14 +9,19 @@ import pandas as pd
 
 from evalkit.crafter import analysis
 from evalkit.crafter.analysis import interval_cells, interval_text, number
-from evalkit.crafter.evaluate import NAMES, Group, TraceScore, results_of, trace_text
-from evalkit.crafter.format import UNKNOWN, WEIGHTS
-from evalkit.crafter.scoring import BANDS, Counting, band
-from evalkit.crafter.table import EPISODES, FLAGS
+from evalkit.crafter.evaluate import (
+    NAMES,
+    Group,
+    TraceScore,
+    episodes_of_results,
+    results_of,
+    trace_text,
+)
+from evalkit.crafter.format import WEIGHTS
+from evalkit.crafter.scoring import BANDS, Counting
 from evalkit.io import (
     Entry,
     SourceError,
-    frame,
     labels,
     plain,
     resolve,
@@ -269,41 +273,6 @@ def print_breakdown(results: Iterable[TraceScore], by: Group) -> None:
     Aborted traces are left out; where there are any, a second line counts them as 0.
     """
     print("\n".join(breakdown_lines(episodes_of_results(results), by)))
-
-
-def episodes_of_results(results: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
-    """Make the frame of episodes of what `evaluate_all_traces` returns, for the analyses that `load` is for.
-
-    Parameters
-    ----------
-    results : iterable of TraceScore
-        Those of files that can't be read (`total_score` None) are left out. The first five keys are enough.
-
-    Returns
-    -------
-    DataFrame
-        With the columns of `EPISODES`; missing values where a result does not say.
-    """
-    rows, names = [], Counter()
-    for result in results:
-        if result["total_score"] is None:
-            continue
-        name = result.get("source") or result["trace_file"]
-        names[name] += 1
-        row = {"source": name if names[name] == 1 else f"{name} ({names[name]})", "events": result["num_events"]}
-        row |= {key: result.get(key) for key in ("session_id", "task_id")}
-        row |= {key: result.get(key) or UNKNOWN for key in ("model_name", "difficulty")}
-        flags = {*result.get("flags", ()), *(["aborted"] if not result["num_events"] else [])}
-        row |= {f"flag_{flag}": flag in flags for flag in FLAGS}
-        rows.append(row if "aborted" in flags else row | _scores_of_result(result))
-    return frame(rows, EPISODES)
-
-
-def _scores_of_result(result: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("trajectory", "suspect_invalid_actions", "score_by_achievement", "score_by_hook")
-    score = result["total_score"]
-    counts = {f"{name}s": result["counts"].get(name, 0) for name in WEIGHTS}
-    return {"score": score, "band": band(score), **counts, **{name: result.get(name) for name in names}}
 
 
 def ledger_text(entries: Sequence[Entry]) -> str:

@@ -19,7 +19,7 @@ _WHERE = {
     "Transcript": "transcript",
     "Turn": "transcript",
     "assemble": "logs",
-    "cached_records": "logs",
+    "cached_records": "stores",
     "collect": "collection",
     "detect": "detection",
     "entries_of": "logs",

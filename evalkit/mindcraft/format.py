@@ -254,3 +254,8 @@ def split_stem(stem: str) -> tuple[str, int | None]:
     if name and number.isascii() and number.isdigit() and len(number) < 10:
         return name, int(number)
     return stem, None
+
+
+def describe(error: Exception) -> str:
+    """Write an exception as ``ErrorName: cause``, without the path (it stands beside)."""
+    return f"{type(error).__name__}: {getattr(error, 'strerror', None) or error}"

@@ -19,12 +19,11 @@ from evalkit.reports import changes
 from evalkit.reports.engines.preload import can_fork, preload_engine, preload_libraries
 from evalkit.reports.engines.process import Attempt
 from evalkit.reports.engines.signals import held_signals, stopped_once
-from evalkit.reports.engines.startup import start_method
 from evalkit.reports.engines.worker import describe
-from evalkit.reports.job import Job
-from evalkit.reports.plan import Report
+from evalkit.reports.job import Job, Report
 from evalkit.reports.progress import Progress
 from evalkit.reports.records import Record, read_record, record_path, work_folder, write_file
+from evalkit.reports.startup import start_method
 
 TIMEOUT = 600.0  # seconds for one report
 

@@ -108,7 +108,8 @@ def trend_test(
     rows, lost = counted(successes, n, scores, clusters)
     total = int(rows.n.sum())
     count = total if rows.codes is None else len(np.unique(rows.codes))
-    method = f"permutation of {'trials' if rows.codes is None else _permuted(rows)}"
+    within = len(rows.n) and rows.codes is not None and _spanning(rows)
+    method = f"permutation of {'trials' if rows.codes is None else 'levels within ' * bool(within) + 'clusters'}"
     freedom = _freedom(rows)
     if reason := _hopeless(rows, freedom):
         return Trend(math.nan, math.nan, math.nan, math.nan, total, count, method, "", join(reason, lost))
@@ -179,10 +180,6 @@ def _spanning(rows: Rows) -> bool:
     """Return whether at least half of the clusters have several levels."""
     cells = np.unique(rows.codes, return_counts=True)[1]
     return bool((cells > 1).mean() >= 0.5)
-
-
-def _permuted(rows: Rows) -> str:
-    return "levels within clusters" if len(rows.n) and _spanning(rows) else "clusters"
 
 
 def _freedom(rows: Rows) -> int:
@@ -260,9 +257,8 @@ def _odds_ratio(rows: Rows, freedom: int, confidence: float) -> tuple[float, flo
         warnings.simplefilter("ignore", PerfectSeparationWarning)  # also said of rates that lie on the curve exactly
         fit = GLM(rows.rates, design, family=Binomial(), var_weights=weights).fit()
     slope = fit.params[1]
-    if rows.codes is None:
-        half = formulas.normal(confidence) * fit.bse[1]
-    else:
+    half = formulas.normal(confidence) * fit.bse[1]
+    if rows.codes is not None:
         half = formulas.student(confidence, freedom) * _error_between(rows, design, weights, fit, freedom)
     with np.errstate(over="ignore"):
         return float(np.exp(slope)), float(np.exp(slope - half)), float(np.exp(slope + half)), ""
@@ -288,9 +284,9 @@ def _agreeing(low: float, high: float, odds: float, p_value: float, level: float
     """Return the bounds so that they hold 1 exactly where the test does not reject it."""
     if p_value > level:
         return min(low, 1.0), max(high, 1.0)
-    if low <= 1 <= high:
-        return (math.nextafter(1, 2), high) if odds > 1 else (low, math.nextafter(1, 0))
-    return low, high
+    if not low <= 1 <= high:
+        return low, high
+    return (math.nextafter(1, 2), high) if odds > 1 else (low, math.nextafter(1, 0))
 
 
 def _direction(rows: Rows, odds: float, p_value: float, confidence: float) -> Direction:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from evalkit.io import SourceError, absolute, is_url
 from evalkit.mindcraft.format import UNKNOWN, Results
 from evalkit.mindcraft.runs.layout import TaskFolder, is_experiment_name, parent
-from evalkit.mindcraft.tasks import type_of
+from evalkit.mindcraft.tasks.facts import type_of
 
 _TYPE_FOLDERS = ("cooking", "crafting", "construction", "techtree")
 _FIELDS = ("model_name", "task_id", "task_type", "suite", "experiment")

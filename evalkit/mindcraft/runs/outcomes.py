@@ -7,22 +7,15 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from evalkit.io import SourceError, absolute, frame, list_source, parse_files, paused_gc, resolve
 from evalkit.kinds import run_ids
 from evalkit.mindcraft.agent_log import AgentOutcome
-from evalkit.mindcraft.definitions import TaskDefinitions
 from evalkit.mindcraft.format import SCALES, Scale, check_choice
 from evalkit.mindcraft.parse import outcome_of
-from evalkit.mindcraft.runs.combine import (
-    COUNTS,
-    STATUSES,
-    Run,
-    TaskRuns,
-    arrays_of_outcomes,
-    combine,
-    runs_of,
-)
+from evalkit.mindcraft.runs.arrays import COUNTS, STATUSES, arrays_of_outcomes
+from evalkit.mindcraft.runs.combine import Run, TaskRuns, combine, runs_of
 from evalkit.mindcraft.runs.frames import metrics_frame
 from evalkit.mindcraft.runs.layout import TaskFolder, group_by_task
 from evalkit.mindcraft.table import FLAGS, RUNS
-from evalkit.mindcraft.tasks import Facts, metrics_of, task_facts
+from evalkit.mindcraft.tasks.definitions import TaskDefinitions
+from evalkit.mindcraft.tasks.facts import Facts, metrics_of, task_facts
 
 if TYPE_CHECKING:
     import pandas as pd

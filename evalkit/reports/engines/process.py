@@ -8,9 +8,9 @@ import time
 from typing import TYPE_CHECKING
 
 from evalkit.io.text import plain
-from evalkit.reports.engines.startup import start_method
 from evalkit.reports.engines.worker import work
 from evalkit.reports.job import Job
+from evalkit.reports.startup import start_method
 
 if TYPE_CHECKING:
     import psutil

@@ -10,8 +10,8 @@ from multiprocessing.connection import Connection
 
 from evalkit.io.text import warnings_as_usual
 from evalkit.reports.engines.signals import release_signals
-from evalkit.reports.engines.startup import end_with_parent, quiet_imports
 from evalkit.reports.job import Job
+from evalkit.reports.startup import end_with_parent, quiet_imports
 
 
 def work(job: Job, faults: Connection, error: str = "", seconds: float = 0.0) -> None:

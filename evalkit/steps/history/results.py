@@ -35,9 +35,8 @@ class Method(NamedTuple):
     @property
     def significant(self) -> bool:
         """Whether there are significant terms: listed, or counted where the list is not complete."""
-        if self.total is None:
-            return bool(self.terms)
-        return self.total > 0 and (bool(self.terms) or not self.complete)
+        listed = bool(self.terms)
+        return listed if self.total is None else self.total > 0 and (listed or not self.complete)
 
 
 class Enrichment(NamedTuple):
@@ -99,10 +98,8 @@ class Plots(NamedTuple):
 def content(record: StepRecord) -> Any:
     """Give the result as a structure where it is one or its text can be read as one, else as it is."""
     result = record["result"]
-    if isinstance(result, str):
-        value = read_literal(result).value
-        return result if value is None else value
-    return result
+    value = read_literal(result).value if isinstance(result, str) else None
+    return result if value is None else value
 
 
 def read_enrichment(record: StepRecord) -> Enrichment:
@@ -236,14 +233,13 @@ def read_plots(record: StepRecord) -> Plots:
         plots = value.get("plots")
         if isinstance(plots, list):
             pages = [p.get("html") if isinstance(p, Mapping) else p for p in plots]
-            length = sum(len(page) for page in pages if isinstance(page, str))
             in_files = any(_is_file(plot) and not isinstance(plot.get("html"), str) for plot in plots)
+            length = sum(len(page) for page in pages if isinstance(page, str))
             n = None if is_cut(plots) else len(plots)
             return Plots("multiple_plots", n, None if n is None or in_files else length)
         if is_cut(value) and "html" not in value:
             return Plots("unknown", None)
-        if isinstance(value.get("html"), str):
-            value = value["html"]
+        value = value["html"] if isinstance(value.get("html"), str) else value
     if isinstance(value, str) and value.strip():
         if _HTML.search(value) and not ERROR_TEXT.match(value):
             return Plots("html", 1, None if cut else len(value))
@@ -299,8 +295,5 @@ def _entries(value: Any, key: str) -> tuple[list[Mapping], int | None]:
 
 
 def _label(item: Any) -> str:
-    if isinstance(item, Mapping):
-        for key in ("term", "name", "pathway", "title"):
-            if isinstance(item.get(key), str):
-                return item[key]
-    return str(item)
+    keys = ("term", "name", "pathway", "title") if isinstance(item, Mapping) else ()
+    return next((item[key] for key in keys if isinstance(item.get(key), str)), str(item))

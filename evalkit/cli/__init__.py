@@ -6,13 +6,14 @@ echoed: click would write UTF-8 to a terminal that knows ASCII only.
 
 import functools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 from evalkit._version import __version__
-from evalkit.kinds.registry import BUILT_IN, LogKind, Option, kind_named, kind_names
+from evalkit.cli.groups import Kinds, click_option, refuse, split
+from evalkit.kinds.registry import LogKind, Option, kind_named
 
 SHORTEST_INTERVAL = 0.5  # seconds between two looks
 
@@ -32,105 +33,13 @@ _FOLLOWING = (
 )
 
 
-class _Group(click.Group):
-    """A group whose commands answer a source that can't be used with one line and exit code 2, and Ctrl-C with 130."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)  # as they stand here, not by the alphabet
-
-    def invoke(self, ctx: click.Context) -> Any:
-        from evalkit.io.paths import SourceError
-        from evalkit.io.text import plain, warnings_as_lines
-
-        if hasattr(sys.stdout, "reconfigure"):
-            sys.stdout.reconfigure(errors="replace")  # what a terminal can't show becomes a question mark
-        try:
-            with warnings_as_lines():
-                result = super().invoke(ctx)
-            sys.stdout.flush()  # here, where a reader that has left is no error
-            return result
-        except SourceError as error:
-            click.echo(f"evalkit: {plain(error)}", err=True)
-            ctx.exit(2)
-        except KeyboardInterrupt as stopped:
-            if sys.stderr.isatty():
-                click.echo(err=True)  # ends the line in which the terminal shows ^C
-            if str(stopped):
-                click.echo(f"evalkit: {stopped}", err=True)
-            ctx.exit(130)
-        except BrokenPipeError:  # the reader of a pipe has left, as in `evalkit … | head`
-            sys.stderr.close()
-            ctx.exit(0)
-
-
-class _Kinds(_Group):
-    """A group with a command for each kind of log, made when it is called."""
-
-    def __init__(self, *args: Any, make: Callable[[LogKind], click.Command], **more: Any) -> None:
-        super().__init__(*args, **more)
-        self._make = make
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*kind_names(), *self.commands]
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name in self.commands or name not in kind_names():
-            return super().get_command(ctx, name)
-        return self._make(kind_named(name))
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        rows = [(name, _summary_of(name)) for name in kind_names()]
-        with formatter.section("Commands"):
-            formatter.write_dl(
-                rows + [(name, command.get_short_help_str(60)) for name, command in self.commands.items()]
-            )
-
-
-def _summary_of(name: str) -> str:
-    """Give the line of a kind in ``evalkit --help``; those of evalkit are not imported for it."""
-    from evalkit.io.paths import SourceError
-    from evalkit.io.text import plain
-
-    if name in BUILT_IN:
-        return BUILT_IN[name][1]
-    try:
-        return kind_named(name).summary
-    except SourceError as error:
-        return plain(f"can't be used: {error}")
-
-
-@click.group(
-    cls=_Kinds, make=lambda kind: _kind_command(kind), context_settings={"help_option_names": ["-h", "--help"]}
-)
+@click.group(cls=Kinds, make=lambda kind: _kind_command(kind), context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="evalkit")
 def main() -> None:
     """Turn raw logs of LLM agents into tables, pictures and HTML reports.
 
     To begin with: evalkit mindcraft samples:mindcraft
     """
-
-
-def _click_option(option: Option) -> click.Option:
-    name = f"--{option.name.replace('_', '-')}"
-    names = [f"-{option.short}", name, option.name] if option.short else [name, option.name]
-    if option.type is bool:
-        return click.Option(names, is_flag=True, help=option.help)
-    ranges = {int: click.IntRange(1), float: click.FloatRange(0)}
-    kind = click.Choice(option.type) if isinstance(option.type, tuple) else ranges.get(option.type, option.type)
-    shown = bool(option.default) and not option.many
-    metavar = option.metavar or None
-    more = {"multiple": option.many, "default": option.default, "show_default": shown, "metavar": metavar}
-    return click.Option(names, type=kind, help=option.help, **more)
-
-
-def _split(values: dict[str, Any], options: Sequence[Option]) -> dict[str, Any]:
-    return {option.name: values.pop(option.name) for option in options}
-
-
-def _refuse(where: str, **given: object) -> None:
-    """Refuse options that were given and would do nothing."""
-    for name in (name for name, value in given.items() if value is not None and value is not False and value != ()):
-        raise click.UsageError(f"--{name.replace('_', '-')} does nothing {where}")
 
 
 def _reading(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -154,19 +63,19 @@ def _kind_command(kind: LogKind) -> click.Command:
 
     @_reading
     def run(sources: tuple[str, ...], reading: dict[str, Any], output: str | None, **values: Any) -> None:
-        following = _split(values, _FOLLOWING)
-        options, views = _split(values, kind.options), _split(values, kind.views)
+        following = split(values, _FOLLOWING)
+        options, views = split(values, kind.options), split(values, kind.views)
         if following.pop("follow"):
-            _refuse("with --follow", output=output, **{o.name: views[o.name] for o in kind.views if not o.followed})
+            refuse("with --follow", output=output, **{o.name: views[o.name] for o in kind.views if not o.followed})
             _follow(kind, sources, {**options, **views}, reading, **following)
             return
-        _refuse("without --follow", **following)
+        refuse("without --follow", **following)
         _show_logs(kind, sources, options, views, output, reading)
 
     parameters: list[click.Parameter] = [click.Argument(["sources"], nargs=-1, required=True, metavar="SOURCE...")]
     output = Option("output", str, None, kind.output_help, "FILE")
     options = (*kind.options, *kind.views, output, *_READING, *_FOLLOWING)
-    parameters += [_click_option(option) for option in options]
+    parameters += [click_option(option) for option in options]
     return click.Command(kind.name, callback=run, params=parameters, help=kind.help, short_help=kind.summary)
 
 
@@ -208,7 +117,7 @@ def _follow(
     from evalkit.kinds.follow import Following
 
     if expected is None and not kind.tells_expected:
-        _refuse("without --expected", until_done=until_done)
+        refuse("without --expected", until_done=until_done)
     if interval is not None and interval < SHORTEST_INTERVAL:
         raise click.UsageError(f"--interval {interval:g}: at least {SHORTEST_INTERVAL:g} seconds")
     following = Following(kind, _one_or_many(sources), options, expected=expected, idle=idle, **reading)
@@ -240,13 +149,13 @@ def _collect_command(kind: LogKind) -> click.Command:
 
     parameters: list[click.Parameter] = [click.Argument(["sources"], nargs=-1, required=True, metavar="SOURCE...")]
     where = click.Option(["-o", "--output"], required=True, metavar="DATASET", help="Folder or URL of the dataset.")
-    parameters += [where, *(_click_option(option) for option in (*kind.options, *_READING))]
+    parameters += [where, *(click_option(option) for option in (*kind.options, *_READING))]
     return click.Command(kind.name, callback=run, params=parameters, help=collect_group.help, short_help=kind.title)
 
 
 @main.group(
     name="collect",
-    cls=_Kinds,
+    cls=Kinds,
     make=lambda kind: _collect_command(kind),
     short_help="Keep what many logs say in a dataset of Parquet files.",
 )
@@ -302,10 +211,10 @@ def compare(sources, kind, texts, value, baseline, margin, strict) -> None:
     from evalkit.compare.terminal import describe_baseline, describe_comparison
     from evalkit.kinds.detection import kind_of_source
     from evalkit.kinds.logs import load_source
-    from evalkit.kinds.registry import kind_named, read_options
+    from evalkit.kinds.registry import read_options
 
     if not baseline:
-        _refuse("without --baseline", strict=strict)
+        refuse("without --baseline", strict=strict)
     source = _one_or_many(sources)
     found = kind_named(kind) if kind else kind_of_source(source)
     runs = load_source(source, found.name, **read_options(found, texts)).runs
@@ -353,7 +262,3 @@ def report(targets, params, notebooks, output, texts, files, yamls, jobs, timeou
             jobs=jobs, timeout=timeout, force=force, code=not no_code, fork=not no_fork,
         )
     )  # fmt: skip
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,56 @@
+"""The game, and its session traces: what they look like on disk, and how they are decoded."""
+
+from evalkit.crafter.format.game import (
+    ACHIEVEMENTS,
+    ACTIONS,
+    TIER_OF,
+    TIERS,
+    UNKNOWN,
+    WEIGHTS,
+    action_name,
+    action_names,
+)
+from evalkit.crafter.format.lenient import fit, peek
+from evalkit.crafter.format.trace import (
+    Call,
+    Event,
+    Hook,
+    HookData,
+    Metadata,
+    OtherShapeError,
+    State,
+    TimeRecord,
+    Trace,
+    events_of,
+    kind_of,
+    read_trace,
+    turn_of,
+    without_images,
+)
+
+__all__ = [
+    "ACHIEVEMENTS",
+    "ACTIONS",
+    "TIERS",
+    "TIER_OF",
+    "UNKNOWN",
+    "WEIGHTS",
+    "Call",
+    "Event",
+    "Hook",
+    "HookData",
+    "Metadata",
+    "OtherShapeError",
+    "State",
+    "TimeRecord",
+    "Trace",
+    "action_name",
+    "action_names",
+    "events_of",
+    "fit",
+    "kind_of",
+    "peek",
+    "read_trace",
+    "turn_of",
+    "without_images",
+]
