@@ -8,13 +8,14 @@ READY := .venv/ready
 report: $(READY)  ## every report of params/ on the samples, as HTML in reports/
 	$(BIN)/evalkit report
 
-test: lint  ## everything CI runs: style, layers, unit tests, notebooks, pages in a browser
+test: lint  ## everything CI runs: style, layers, types, unit tests, notebooks, pages in a browser
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/mypy
 
 samples: $(READY)  ## the sample data anew; those of steps need scanpy and gseapy too (evalkit/samples/make_steps.py)
 	$(BIN)/python -m evalkit.samples.make_mindcraft

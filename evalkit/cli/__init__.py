@@ -202,7 +202,15 @@ def detect(source: str) -> None:
     help="The largest loss that is no regression.",
 )
 @click.option("--strict", is_flag=True, help="With --baseline: exit code 1 also where nothing is decided.")
-def compare(sources, kind, texts, value, baseline, margin, strict) -> None:
+def compare(
+    sources: tuple[str, ...],
+    kind: str | None,
+    texts: tuple[tuple[str, str], ...],
+    value: str | None,
+    baseline: str | None,
+    margin: float | None,
+    strict: bool,
+) -> None:
     """Compare the models of SOURCE on the tasks that they share.
 
     Each task has the same weight. With --baseline, a model is a regression where its loss is shown and may be as large
@@ -248,7 +256,7 @@ def compare(sources, kind, texts, value, baseline, margin, strict) -> None:
 @click.option("--force", is_flag=True, help="Also make reports that have not changed.")
 @click.option("--no-code", is_flag=True, help="Leave the notebook's code out of the pages.")
 @click.option("--no-fork", is_flag=True, help="Execute every notebook in a Jupyter kernel of its own.")
-def report(targets, params, notebooks, output, texts, files, yamls, jobs, timeout, force, no_code, no_fork) -> None:
+def report(no_code: bool, no_fork: bool, **given: Any) -> None:
     """Make reports: execute notebooks with parameters, and write HTML pages with an index.
 
     Without arguments every file of params/ becomes a report. NOTEBOOK (a name in notebooks/, or a path) stands for
@@ -256,9 +264,4 @@ def report(targets, params, notebooks, output, texts, files, yamls, jobs, timeou
     """
     from evalkit.reports import cli
 
-    sys.exit(
-        cli.report(
-            targets, params=params, notebooks=notebooks, output=output, texts=texts, files=files, yamls=yamls,
-            jobs=jobs, timeout=timeout, force=force, code=not no_code, fork=not no_fork,
-        )
-    )  # fmt: skip
+    sys.exit(cli.report(code=not no_code, fork=not no_fork, **given))

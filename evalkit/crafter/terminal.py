@@ -44,7 +44,9 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> str:
     episodes, rules = logs.episodes, logs.rules
     if _is_one_file(logs):
         return f"{trace_text(*results_of(episodes, rules))}\n"
-    by = ["model_name"] * (episodes["model_name"].nunique() > 1) + ["difficulty"] * bool(views.get("by_difficulty"))
+    by: list[Any] = ["model_name"] * (episodes["model_name"].nunique() > 1) + ["difficulty"] * bool(
+        views.get("by_difficulty")
+    )
     parts: list[str] = []
     if views.get("verbose"):
         parts += map(trace_text, results_of(episodes, rules))
@@ -135,7 +137,7 @@ def summary_lines(
     return lines + [f"   Flags: {', '.join(flags)}"] * bool(flags)
 
 
-def aborted_text(row: Mapping[str, Any]) -> str:
+def aborted_text(row: Mapping[Any, Any]) -> str:
     """Say how many traces were aborted, and what the mean would be with them; `row` of `with_aborted_at_zero`."""
     return f"{row['aborted']} of {row['n']}, left out; mean score with {row['aborted']} at 0: {interval_text(row)}"
 
@@ -224,7 +226,7 @@ def file_names(episodes: pd.DataFrame) -> dict[str, str]:
     return {source: shown[name] for source, name in short.items()}
 
 
-def share_text(row: Mapping[str, Any]) -> str:
+def share_text(row: Mapping[Any, Any]) -> str:
     """Write a share of episodes with its n and its interval in percent."""
     bounds = "" if pd.isna(row["low"]) else f" [{100 * row['low']:.0f}, {100 * row['high']:.0f}]"
     share = f"{100 * row['estimate']:.0f}"
@@ -257,8 +259,8 @@ def print_evaluation_summary(results: Sequence[TraceScore], by: Sequence[Group] 
 
 
 def _print_scored(scored: Sequence[TraceScore], by: Sequence[Group]) -> None:
-    rules = _same(scored, "weights", WEIGHTS), _same(scored, "counting", "achievement") or "achievement"
-    print(summary_text(episodes_of_results(scored), by, *rules))
+    weights, counting = _same(scored, "weights", WEIGHTS), _same(scored, "counting", "achievement")
+    print(summary_text(episodes_of_results(scored), by, weights, counting or "achievement"))
 
 
 def _same(results: Iterable[TraceScore], key: str, default: Any) -> Any:

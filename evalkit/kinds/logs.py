@@ -110,8 +110,9 @@ def load_source(
     known = [option.name for option in found.options]
     if unknown := [name for name in options if name not in known]:
         raise SourceError(f"{found.name} logs have no option {unknown[0]!r}; there is {', '.join(known) or 'none'}")
-    reading = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
-    return load(found, source, options, **reading)
+    return load(
+        found, source, options, pattern=pattern, recursive=recursive, jobs=jobs, storage_options=storage_options
+    )
 
 
 def load(

@@ -1,9 +1,8 @@
 """Mindcraft (MineCollab) task runs: agent logs, outcomes, frames, estimates, figures."""
 
-from importlib import import_module
-from typing import Any
+from evalkit._lazy import door
 
-_WHERE = {
+_NAMES = {
     "AgentOutcome": "agent_log",
     "CompletionStatus": "format",
     "KIND": "kind",
@@ -26,16 +25,4 @@ _WHERE = {
 }
 _MODULES = ("analysis", "figures")
 
-__all__ = [*_WHERE, *_MODULES]
-
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f"evalkit.mindcraft.{name}")
-    if name not in _WHERE:
-        raise AttributeError(f"module 'evalkit.mindcraft' has no attribute {name!r}")
-    return getattr(import_module(f"evalkit.mindcraft.{_WHERE[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = door(__name__, _NAMES, _MODULES)

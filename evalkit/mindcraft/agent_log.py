@@ -230,4 +230,4 @@ def _count_events(text: str) -> dict[str, int]:
     """Count the lines that tell of trouble; turns may be joined by line breaks, for none reaches beyond its line."""
     if not may_hold_event(text):
         return {}
-    return dict(Counter(match.lastgroup for match in EVENT.finditer(text)))
+    return dict(Counter(match.lastgroup or "" for match in EVENT.finditer(text)))

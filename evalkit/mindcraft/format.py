@@ -101,7 +101,7 @@ def holds_any(text: str, parts: Iterable[str]) -> bool:
     """
     last = len(text) - 1
     for part in parts:
-        first, second = part[:2]
+        first, second = part[0], part[1]
         at = text.find(first, 0, last)
         while at >= 0:
             if text[at + 1] == second and text.startswith(part, at):

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO, cast
 
 from evalkit.io.frames import paused_gc
 from evalkit.io.paths import SourceError, redacted
@@ -38,7 +38,7 @@ class Summary(NamedTuple):
     unusable: list[str]
     unchanged: list[str]
     stopped: bool
-    index: Path
+    index: Path  # type: ignore[assignment]  # hides the method of tuples, on purpose
     manifest: Path
     index_fault: str = ""  # why index and manifest could not be written
 
@@ -141,7 +141,7 @@ class _Batch:
             stamp = changes.stamp(report, code=code, fingerprint=fingerprint)
             record = read_record(self.output, report.key)
             why = changes.why(record, stamp, self.output) or ("forced" if force else "")
-            if why:
+            if why or record is None:
                 forked = fork and can_fork(report.notebook)
                 due.append(Job(report, self.output, self.work / str(number), why, stamp, code, forked))
                 took[report.key] = record["seconds"] if record else math.inf
@@ -163,7 +163,7 @@ class _Batch:
             first = min((attempt.deadline for attempt in self.running.values()), default=0.0)
             for handle in wait(list(self.running), max(0.0, first - time.monotonic())):
                 with held_signals():  # what it has left running must be ended too
-                    again = self._settle(self.running.pop(handle))
+                    again = self._settle(self.running.pop(cast(int, handle)))
                 if again:
                     waiting.appendleft((again, 2))
             for attempt in self.running.values():

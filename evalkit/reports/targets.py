@@ -57,7 +57,7 @@ def find_targets(
         else:
             notebook = path if path.suffix == ".ipynb" else _find(target, notebooks, faults)
             files = [] if once or not notebook else _params_files(params, notebook.stem)
-            choices += [Target(notebook, file) for file in files or [None]] if notebook else []
+            choices += [Target(notebook, file) for file in files or (None,)] if notebook else []
     return choices, faults
 
 

@@ -1,6 +1,6 @@
 """One estimate per group of rows of a frame."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal
 
@@ -11,7 +11,7 @@ from evalkit.stats.intervals import Estimate, Target, Weights, mean_interval, ra
 
 Kind = Literal["proportion", "score", "mean"]
 
-_INTERVALS = {
+_INTERVALS: dict[str, Callable[..., Estimate]] = {
     "proportion": rate_interval,
     "score": partial(mean_interval, bounds=(0.0, 1.0)),
     "mean": mean_interval,

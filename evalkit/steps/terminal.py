@@ -95,8 +95,8 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
     parsed = parse_file(path, read(path))
     if parsed.status != "used":
         raise SourceError(f"{path}: {parsed.reason}")
-    rows = ([(path, *row) for row in parsed.rows[name]] for name in ("histories", "steps"))
-    histories, turns = histories_of(*rows), []
+    threads, steps = ([(path, *row) for row in parsed.rows[name]] for name in ("histories", "steps"))
+    histories, turns = histories_of(threads, steps), list[Turn]()
     for history in histories:
         turns += [Turn("thread", "system", history.thread)] * bool(history.thread)
         for place, (record, evaluation) in enumerate(zip(history.records, evaluate_history(history), strict=True), 1):
@@ -118,7 +118,7 @@ def _turns(place: int, record: StepRecord, evaluation: Mapping[str, Any]) -> lis
     silent = evaluation["silent_failure_reason"]
     marks = [f"silent failure: {silent}" if silent else evaluation["verdict"], *["cut"] * evaluation["truncated"]]
     marks += [f"{made['name']}: {made['label']}" for made in evaluation["checks"][1:] if made["severity"] != "info"]
-    step = f"record {place}, step {record['step_index'] + 1}"
+    step = f"record {place}, step {(record['step_index'] or 0) + 1}"
     return [
         Turn(step, "action", f"{call}\n{description}" if description else call),
         Turn(record["result_type"], "result", "\n".join(lines) or "nothing", tuple(marks)),

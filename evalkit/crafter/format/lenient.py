@@ -41,7 +41,7 @@ def _fit(value: Any, kind: Any) -> Any:
         return Raw(msgspec.json.encode(value))
     if isinstance(kind, inspect.AnyType) or (isinstance(kind, inspect.DictType) and isinstance(value, dict)):
         return value
-    leaf = {inspect.IntType: Count, inspect.StrType: str, inspect.BoolType: bool}.get(type(kind))
+    leaf: Any = {inspect.IntType: Count, inspect.StrType: str, inspect.BoolType: bool}.get(type(kind))  # type: ignore[call-overload]  # other types have no entry
     try:
         return _UNFIT if leaf is None else msgspec.convert(value, leaf, strict=False)
     except msgspec.ValidationError:

@@ -127,7 +127,7 @@ class Recorder:
         image, before, reward = self._image, self.observe(), 0.0
         for action in actions:
             after, gained = self._step(action)
-            steps.append(Step(before, action_name(action), after))
+            steps.append(Step(before, action_name(action) or "", after))
             before, reward = after, reward + gained
             if self.done:
                 break
@@ -241,7 +241,7 @@ class Recorder:
             "event_metadata": [{**entry, "timestamp": time} for entry in entries],
         }
 
-    def _state(self, observation: dict[str, Any], image: Any) -> dict[str, Any] | None:
+    def _state(self, observation: Mapping[str, Any], image: Any) -> dict[str, Any] | None:
         if self.observations == "none":
             return None
         shown = {**observation, "observation_image_shape": list(image.shape)}

@@ -194,7 +194,7 @@ def _walk(root: str, recursive: bool, known: KnownFolders) -> tuple[list[str], d
     files: list[str] = []
     folders: dict[str, FolderState] = {}
     seen: set[tuple[int, int] | str] | None = None  # asked for only where a link may lead to a folder again
-    waiting, links = [root], []
+    waiting, links = [root], list[str]()
     newest = (time.time() - SETTLED) * 1e9  # a folder that changed later may change again within its time stamp
     while waiting or links:
         # links last: a folder that is there under its own name keeps it
@@ -207,7 +207,7 @@ def _walk(root: str, recursive: bool, known: KnownFolders) -> tuple[list[str], d
             status = os.stat(folder)
             state = FolderState(status.st_mtime_ns, status.st_ctime_ns)
             if (entries := known.entries(folder, state)) is not None:
-                own, below, linked = *entries, []
+                own, below, linked = *entries, list[str]()
             else:
                 own, below, linked = _scan(folder)
             folders[folder] = FolderState(0) if linked or status.st_ctime_ns > newest else state
@@ -231,7 +231,7 @@ def _walk(root: str, recursive: bool, known: KnownFolders) -> tuple[list[str], d
 
 def _scan(folder: str) -> tuple[list[str], list[str], list[str]]:
     """Give the files of a folder, its folders, and its links to folders."""
-    files, folders, links = [], [], []
+    files, folders, links = list[str](), list[str](), list[str]()
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.startswith("."):

@@ -55,7 +55,7 @@ class ModelNames:
         folder = os.path.dirname(absolute(source))
         if any(value is not None for value in results):
             known = zip(self._results.get(folder, results), results, strict=True)
-            self._results[folder] = Results(*(new if was is None else was for was, new in known))
+            self._results[folder] = Results._make(new if was is None else was for was, new in known)
         if profile_model is not None:
             self._profiles.setdefault(folder, set()).add(profile_model)
 

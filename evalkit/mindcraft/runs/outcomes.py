@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from evalkit.io import SourceError, absolute, frame, list_source, parse_files, paused_gc, resolve
 from evalkit.kinds import run_ids
@@ -157,7 +157,7 @@ def _outcomes(
                 "overall_completion_status": STATUSES[combined.status[i]],
                 "score_scale": str(combined.scale[i]),
                 "total_agent_logs_found": len(agents),
-                "agent_outcomes": agents,
+                "agent_outcomes": cast(list[AgentOutcome], agents),
                 "task_definition_metrics": metrics_of(definition),
                 "repetition": run.repetition.number,
                 "repetition_rule": run.repetition.rule,
@@ -203,7 +203,7 @@ def _row(outcome: TaskOutcome) -> dict[str, Any]:
     keys = [absolute(source or ""), outcome["task_id"], repetition or 0]
     spoken = [log for log in logs if log.get("final_system_message")]
     first = [log for log in spoken if log["completion_status"] == outcome["overall_completion_status"]] or spoken
-    starts = [log["task_start"] for log in logs if log.get("task_start")]
+    starts = [start for log in logs if (start := log.get("task_start"))]
     counts = {name: _count(logs, name) for name in COUNTS}
     return {
         **facts,

@@ -53,7 +53,8 @@ def _detach(job: Job) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, lambda *_: None)  # a handler of Python's own is not passed on to kernels
     release_signals()
-    end_with_parent(multiprocessing.parent_process().pid)
+    if (parent := multiprocessing.parent_process()) is not None and parent.pid is not None:
+        end_with_parent(parent.pid)
     faulthandler.disable()  # it would write to the batch's own standard error
     sys.stdout.flush()
     sys.stderr.flush()

@@ -135,7 +135,7 @@ def plan_adherence(records: Any, plan: Any = None, options: Options | None = Non
         free.setdefault(function_of(record), []).append(i)
     out, latest = [], -1
     for position, wanted in enumerate(_planned_calls(history.plan if plan is None else plan)):
-        own, run = free.get(wanted.function_name, []), []
+        own, run = free.get(wanted.function_name, []), list[int]()
         for i in own:
             if not _fits(_made(records[i]), wanted):
                 continue

@@ -12,7 +12,7 @@ from evalkit.steps.history.values import is_cut, read_literal, unique_key
 
 DISCOVERED, LEAF_NODE, NO_NEW_TYPES = "discovered", "leaf_node", "no_new_cell_types"
 FAILED, NO_RESULT, EMPTY_MAPPING, UNKNOWN = "failed", "no_result", "empty_mapping", "unknown"
-NOTHING = (None, "", [], {}, "Success")  # "Success" is what shape A made of a result that counts as false
+NOTHING: tuple[Any, ...] = (None, "", [], {}, "Success")  # the last is what shape A made of what counts as false
 ERROR_TEXT = re.compile(r"^[^\w{\[(<]*(?:error|exception|traceback|failed)\b", re.IGNORECASE)
 
 _ASKED_BY = ("analyses", "analysis", "methods", "method", "analysis_types", "analysis_type", "enrichment_types")
@@ -50,8 +50,9 @@ class Enrichment(NamedTuple):
     @property
     def total(self) -> int | None:
         """Significant terms of all methods together, for orientation; None where one of them is unknown."""
-        totals = [method.total for method in self.methods.values()]
-        return None if self.partial or self.absent or not totals or None in totals else sum(totals)
+        totals = [method.total for method in self.methods.values() if method.total is not None]
+        unknown = self.partial or self.absent or len(totals) < len(self.methods)
+        return None if unknown or not totals else sum(totals)
 
 
 class Expression(NamedTuple):
@@ -159,7 +160,7 @@ def read_search(record: StepRecord) -> Search:
     value = content(record)
     if not isinstance(value, Mapping):
         return Search([], None, value if isinstance(value, str) else None)
-    inner = value.get("search_results") if isinstance(value.get("search_results"), Mapping) else value
+    inner = within if isinstance(within := value.get("search_results"), Mapping) else value
     listed = inner.get("results")
     error = error_in(value) or error_in(inner)
     total = None if error else count(inner.get("total_matches", value.get("total_matches")))
@@ -264,9 +265,9 @@ READERS: Mapping[str, Callable[[StepRecord], tuple]] = {
 
 def only_status(record: StepRecord) -> str | None:
     """Read the status of an analysis that returned nothing else."""
-    read = READERS.get(function_of(record))
+    read = READERS.get(function_of(record) or "")
     status = status_of(content(record)) if read else None
-    return status if status and not read(record)[0] else None
+    return status if read and status and not read(record)[0] else None
 
 
 def status_of(value: Any) -> str | None:
