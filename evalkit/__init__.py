@@ -11,6 +11,8 @@ _NAMES = {
     "load": "evalkit.kinds.logs:load_source",
     "own_sources": "evalkit.io",
     "show_figure": "evalkit.display",
+    "show_pairs": "evalkit.evidence",
+    "show_runs": "evalkit.evidence",
     "show_table": "evalkit.display",
     "show_text": "evalkit.display",
     "publish": "evalkit.display",

@@ -8,6 +8,7 @@ _NAMES = {
     "headline": "ranks",
     "rank_table": "ranks",
     "pairs": "paired",
+    "discordant": "discordance",
     "notable": "paired",
     "in_words": "paired",
     "against": "paired",

@@ -18,6 +18,7 @@ from evalkit.display.style import figure_of
 from evalkit.display.words import format_interval, number
 from evalkit.io import plain
 from evalkit.io.paths import common_folder
+from evalkit.io.text import is_local_link
 
 HEADLINE = "application/vnd.evalkit.headline+json"  # what the index of reports shows beside a link
 TABLE = "application/vnd.evalkit.table+json"  # what becomes a CSV file beside the page
@@ -72,6 +73,8 @@ def show_table(
 ) -> None:
     """Show a frame as a table; columns estimate, low and high (or scored_estimate, …) become one.
 
+    `run_id` and `href`, a link within the site, belong to the row and are no columns.
+
     Parameters
     ----------
     table : DataFrame
@@ -84,10 +87,12 @@ def show_table(
         At most so many rows; a line below says how many were left out.
     """
     folder = _common_folder(table["source"].head(rows)) if "source" in table else ""
-    shown = _readable(table.head(rows), digits, percent, folder)
+    shown = _readable(table.drop(columns=["run_id", "href"], errors="ignore").head(rows), digits, percent, folder)
+    hrefs = table["href"].head(rows) if "href" in table else [None] * len(shown)
     right = [_NUMBER if c in table and pd.api.types.is_numeric_dtype(table[c]) else _TEXT for c in shown]
     head = "".join(f'<th scope="col"{r}>{_escape(_title(str(c)))}</th>' for c, r in zip(shown, right, strict=True))
-    body = "".join(_row(values, right) for values in shown.itertuples(index=False, name=None))
+    cells = zip(shown.itertuples(index=False, name=None), hrefs, strict=True)
+    body = "".join(_row(values, right, href) for values, href in cells)
     body = body or f'<tr><td colspan="{max(len(right), 1)}">nothing of this kind</td></tr>'
     notes = [f"{len(table) - rows} more rows are not shown."] * (len(table) > rows)
     notes += [f"Sources lie in {folder}"] * bool(folder)
@@ -255,5 +260,8 @@ def _title(column: str) -> str:
     return str(column).replace("_", " ")
 
 
-def _row(values: tuple, right: list[str]) -> str:
-    return "<tr>" + "".join(f"<td{r}>{_escape(v)}</td>" for v, r in zip(values, right, strict=True)) + "</tr>"
+def _row(values: tuple, right: list[str], href: Any) -> str:
+    cells = [f"<td{r}>{_escape(v)}</td>" for v, r in zip(values, right, strict=True)]
+    if is_local_link(href) and cells:
+        cells[0] = f'<td{right[0]}><a href="{_escape(href)}">{_escape(values[0])}</a></td>'
+    return f"<tr>{''.join(cells)}</tr>"

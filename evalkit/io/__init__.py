@@ -43,6 +43,7 @@ _NAMES = {
     "unescape_surrogates": "frames",
     "unescaped": "frames",
     "warnings_as_lines": "text",
+    "write_bytes": "write",
     "write_frame": "write",
     "write_text": "write",
 }

@@ -3,7 +3,17 @@
 from evalkit._lazy import door
 
 _NAMES = {
+    "EVENTS": "transcript",
+    "Image": "transcript",
+    "RunFiles": "registry",
+    "choose": "listing",
+    "find_run": "transcript",
+    "in_words": "listing",
+    "list_runs": "listing",
+    "read_log": "transcript",
     "read_transcript": "transcript",
+    "show_run": "transcript",
+    "transcript_of": "transcript",
     "fresh_records": "logs",
     "recognise": "detection",
     "HEAD": "detection",

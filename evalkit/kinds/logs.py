@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from evalkit._names import nearest
 from evalkit.io.frames import frame_of
 from evalkit.io.ledger import LEDGER, Entry, ledger_frame
 from evalkit.io.paths import SourceError, StorageOptions, absolute, storage, storage_options
@@ -32,6 +33,8 @@ class Logs:
         What was loaded, as it was named.
     ledger : DataFrame
         A row per file that was seen: source, status, reason.
+    storage_options : mapping, optional
+        By which files behind URLs were read.
     """
 
     def __init__(
@@ -44,7 +47,7 @@ class Logs:
     ) -> None:
         self.kind, self.source, self.ledger = kind, source, ledger
         self._frames, self._more = dict(assembled.frames), dict(assembled.more)
-        self._lazy, self._storage_options = dict(assembled.lazy), storage_options
+        self._lazy, self.storage_options = dict(assembled.lazy), storage_options
 
     @property
     def runs(self) -> "pd.DataFrame":
@@ -56,7 +59,7 @@ class Logs:
             if name in named:
                 return named[name]
         if make := self.__dict__.get("_lazy", {}).get(name):
-            with storage(self._storage_options):
+            with storage(self.storage_options):
                 self._more[name] = make()
             return self._more[name]
         raise AttributeError(f"{name!r}: these logs have {', '.join(sorted(dir(self)))}")
@@ -109,7 +112,7 @@ def load_source(
     found = kind_named(kind) if kind else kind_of_source(source)
     known = [option.name for option in found.options]
     if unknown := [name for name in options if name not in known]:
-        raise SourceError(f"{found.name} logs have no option {unknown[0]!r}; there is {', '.join(known) or 'none'}")
+        raise SourceError(f"{found.name} logs have no option {unknown[0]!r}; {nearest(unknown[0], known)}")
     return load(
         found, source, options, pattern=pattern, recursive=recursive, jobs=jobs, storage_options=storage_options
     )

@@ -10,8 +10,9 @@ from evalkit.crafter.format.game import (
     action_name,
     action_names,
 )
-from evalkit.crafter.format.lenient import fit, peek
+from evalkit.crafter.format.lenient import ANYTHING, fit, peek
 from evalkit.crafter.format.trace import (
+    IMAGE,
     Call,
     Event,
     Hook,
@@ -31,6 +32,8 @@ from evalkit.crafter.format.trace import (
 __all__ = [
     "ACHIEVEMENTS",
     "ACTIONS",
+    "ANYTHING",
+    "IMAGE",
     "TIERS",
     "TIER_OF",
     "UNKNOWN",

@@ -13,7 +13,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType, field
 from evalkit.crafter.format.lenient import ANYTHING, Count, fit
 from evalkit.io import BrokenFileError, WrongShapeError, decode_json
 
-_IMAGE = b'observation_image_base64"'  # a long needle is found quicker than the end that all keys of images share
+IMAGE = b'observation_image_base64"'  # a long needle is found quicker than the end that all keys of images share
 _ANY_IMAGE = b'_base64"'
 _NEAR = 256  # bytes between the image and the map of one observation
 _FIRST = 1 << 17  # bytes in which the first image is looked for: it stands in the second event, or in no event
@@ -186,7 +186,7 @@ def without_images(data: bytes) -> bytes:
     Sound for well-formed JSON: an unescaped quote after ``_base64`` ends a string, a colon behind it makes that
     string a key, and the value ends at the next quote that no backslash stands before. Anything else stays as it is.
     """
-    at = data.find(_IMAGE, 0, _FIRST)
+    at = data.find(IMAGE, 0, _FIRST)
     if at < 0:
         return data
     view, parts, kept = memoryview(data), [], 0
@@ -199,7 +199,7 @@ def without_images(data: bytes) -> bytes:
             kept = start = end
         at = data.find(_ANY_IMAGE, start, start + _NEAR)
         if at < 0:
-            at = data.find(_IMAGE, start)
+            at = data.find(IMAGE, start)
     parts.append(view[kept:])
     return b"".join(parts)
 

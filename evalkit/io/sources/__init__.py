@@ -13,7 +13,7 @@ from evalkit.io.sources.listing import (
     list_source,
     state_of,
 )
-from evalkit.io.sources.naming import Source, is_sample, own_sources, read_storage_options, resolve
+from evalkit.io.sources.naming import Source, is_sample, own_sources, paths_of, read_storage_options, resolve
 
 __all__ = [
     "MISSING",
@@ -29,6 +29,7 @@ __all__ = [
     "list_files",
     "list_source",
     "own_sources",
+    "paths_of",
     "read_storage_options",
     "resolve",
     "state_of",
