@@ -9,13 +9,14 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 report: .venv/reports-ready  ## every report of params/ on the samples, as HTML in reports/
 	$(BIN)/evalkit report
 
-test: lint docs  ## everything CI runs: style, layers, the site, unit tests, notebooks, pages in a browser
+test: lint docs  ## everything CI runs: style, layers, types, the site, unit tests, notebooks, pages in a browser
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: .venv/test-ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/mypy
 
 docs: .venv/test-ready  ## the site, in site/; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -4,17 +4,10 @@ The public door: the names in ``__all__`` are imported when they are first used,
 ``evalkit --help`` stay quick.
 """
 
-from importlib import import_module
-from typing import Any
+from evalkit._lazy import door
 
-from evalkit._version import __version__
-
-_WHERE = {
-    "mindcraft": "evalkit.mindcraft",
-    "crafter": "evalkit.crafter",
-    "steps": "evalkit.steps",
-    "compare": "evalkit.compare",
-    "stats": "evalkit.stats",
+_NAMES = {
+    "__version__": "evalkit._version",
     "load": "evalkit.kinds.logs:load_source",
     "own_sources": "evalkit.io",
     "show_figure": "evalkit.display",
@@ -26,17 +19,6 @@ _WHERE = {
     "headline": "evalkit.display",
     "provenance": "evalkit.display",
 }
+_PACKAGES = ("mindcraft", "crafter", "steps", "compare", "stats")
 
-__all__ = ["__version__", *_WHERE]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'evalkit' has no attribute {name!r}")
-    where, _, attribute = _WHERE[name].partition(":")
-    module = import_module(where)
-    return module if where == f"evalkit.{name}" else getattr(module, attribute or name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = door(__name__, _NAMES, _PACKAGES)

@@ -267,7 +267,7 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path):
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_a_terminal_that_knows_few_characters_gets_the_rest_as_question_marks(encoding):
-    command = [sys.executable, "-m", "evalkit.cli", "steps", "samples:steps/typed.json", "--step", "1"]
+    command = [sys.executable, "-m", "evalkit", "steps", "samples:steps/typed.json", "--step", "1"]
     environment = {**os.environ, "PYTHONIOENCODING": encoding}
     found = subprocess.run(command, capture_output=True, env=environment, timeout=60, check=False)
     assert (found.returncode, found.stderr) == (0, b"")

@@ -1,5 +1,7 @@
 """Pictures of comparisons: frames of `evalkit.compare` in, axes out."""
 
+from typing import Any
+
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -35,7 +37,7 @@ def differences(pairs: pd.DataFrame, *, percent: bool = True, ax: Axes | None = 
     shown = pairs[pairs["model_a"].isin(models) & pairs["model_b"].isin(models)]
     unit = "percentage points" if percent else "the unit of the score"
     xlabel = f"row minus column, in {unit}; framed and bold: decided"
-    look = {"signed": True, "frame": "decided", "percent": percent, "xlabel": xlabel}
+    look: dict[str, Any] = {"signed": True, "frame": "decided", "percent": percent, "xlabel": xlabel}
     return plots.heatmap(plots.mirrored(shown), "model_a", "model_b", **look, ax=ax)
 
 
@@ -65,7 +67,7 @@ def _long(board: Leaderboard) -> pd.DataFrame:
 _BOUNDS = {"estimate": "", "low": "_low", "high": "_high"}
 
 
-def _scale(board: Leaderboard) -> dict[str, object]:
+def _scale(board: Leaderboard) -> dict[str, Any]:
     found = board.outcomes
     return {"percent": found.kind != "mean", "xlabel": " in ".join(filter(None, [found.name, found.unit]))}
 

@@ -163,7 +163,10 @@ def _standardised(board: Leaderboard, rated: pd.DataFrame) -> str:
     if board.basis in ("none", RAW) or len(rated) > MOST_NAMED:
         return ""
     scale, unit = (1, f" {board.outcomes.unit}") if board.outcomes.kind == "mean" else (100, " %")
-    parts = [f"{row.model_name} {row.adjusted * scale:.0f}{unit}" for row in rated.itertuples()]
+    parts = [
+        f"{name} {adjusted * scale:.0f}{unit}"
+        for name, adjusted in zip(rated["model_name"], rated["adjusted"], strict=True)
+    ]
     return f"; {board.basis}: {', '.join(parts)}"
 
 

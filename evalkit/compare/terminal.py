@@ -1,5 +1,6 @@
 """What ``evalkit compare`` prints, and whether a build fails on it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -38,7 +39,8 @@ def describe_baseline(
         False where a model is a regression; with `strict` also where one is not shown to be no worse.
     """
     table = against(runs, baseline, value, margin=margin)
-    kind = "proportion" if table[["mean", "mean_baseline"]].stack().between(0, 1).all() else "mean"
+    means = pd.concat([table["mean"], table["mean_baseline"]]).dropna()
+    kind = "proportion" if means.between(0, 1).all() else "mean"
     names = names_of(table["model"])
     rows = [_against(row, names, kind) for row in table.to_dict("records")]
     if not rows:
@@ -67,12 +69,12 @@ def _ranks(board: Leaderboard) -> str:
     return fit_table(rows, width=None)
 
 
-def _rank(row: dict[str, Any]) -> str:
+def _rank(row: Mapping[Any, Any]) -> str:
     low, high = row["rank_low"], row["rank_high"]
     return "–" if pd.isna(low) else str(low) if low == high else f"{low} – {high}"
 
 
-def _against(row: dict[str, Any], names: dict[Any, str], kind: str) -> dict[str, str]:
+def _against(row: Mapping[Any, Any], names: dict[Any, str], kind: str) -> dict[str, str]:
     p_value = row["p_adjusted"]
     return {
         "model": names[row["model"]],

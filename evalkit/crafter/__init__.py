@@ -3,10 +3,9 @@
 The names in ``__all__`` are imported when they are first used: scoring in a terminal needs no pandas.
 """
 
-from importlib import import_module
-from typing import Any
+from evalkit._lazy import door
 
-_WHERE = {
+_NAMES = {
     "WEIGHTS": "format",
     "BANDS": "scoring",
     "ACHIEVEMENTS": "format",
@@ -32,16 +31,4 @@ _MODULES = {
     "unlocks": "benchmark.unlocks",
 }
 
-__all__ = [*_WHERE, *_MODULES]
-
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f"evalkit.crafter.{_MODULES[name]}")
-    if name not in _WHERE:
-        raise AttributeError(f"module 'evalkit.crafter' has no attribute {name!r}")
-    return getattr(import_module(f"evalkit.crafter.{_WHERE[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = door(__name__, _NAMES, _MODULES)

@@ -66,7 +66,7 @@ def mean_scores(episodes: pd.DataFrame, by: str | Sequence[str] = "model_name") 
     groups = _groups(rows, by)
     spread = groups["score"].agg(std="std", minimum="min", median="median", maximum="max")
     spread["aborted"] = groups["flag_aborted"].sum()
-    for place, name in enumerate(spread, start=table.columns.get_loc("high") + 1):
+    for place, name in enumerate(spread, start=list(table).index("high") + 1):
         table.insert(place, name, spread[name].to_numpy())
     return table
 
@@ -82,7 +82,7 @@ def with_aborted_at_zero(episodes: pd.DataFrame, by: str | Sequence[str] = "mode
     """
     rows = with_worlds(episodes)
     table = estimates(rows.assign(score=rows["score"].mask(rows["flag_aborted"], 0.0)), by, "score")
-    table.insert(table.columns.get_loc("n"), "aborted", _groups(rows, by)["flag_aborted"].sum().to_numpy())
+    table.insert(list(table).index("n"), "aborted", _groups(rows, by)["flag_aborted"].sum().to_numpy())
     return table[table["aborted"] > 0].reset_index(drop=True)
 
 
@@ -104,7 +104,7 @@ def sign_shares(episodes: pd.DataFrame, by: str | Sequence[str] = "model_name") 
     long["sign"] = pd.Categorical(long["sign"], categories=list(signs), ordered=True)
     table = estimates(long, [*by, "sign"], "is_so", "proportion")
     counts = _groups(long, [*by, "sign"])["is_so"].sum(min_count=1).astype("Int64")
-    table.insert(table.columns.get_loc("n"), "episodes", counts.array)
+    table.insert(list(table).index("n"), "episodes", counts.to_numpy())
     return table
 
 
@@ -278,12 +278,12 @@ def number(value: float) -> str:
     return "–" if pd.isna(value) else f"{round(value, 2) + 0.0:.2f}"
 
 
-def interval_text(row: Mapping[str, Any]) -> str:
+def interval_text(row: Mapping[Any, Any]) -> str:
     """Write an estimate with its interval, as far as there is one."""
     return " ".join(cell for cell in interval_cells(row, "none") if cell != "–")
 
 
-def interval_cells(row: Mapping[str, Any], missing: str = "–") -> tuple[str, str]:
+def interval_cells(row: Mapping[Any, Any], missing: str = "–") -> tuple[str, str]:
     """Write an estimate and its interval; ``–`` for what there is not."""
     bounds = "–" if pd.isna(row["low"]) else f"[{number(row['low'])}, {number(row['high'])}]"
     return missing if pd.isna(row["estimate"]) else number(row["estimate"]), bounds
@@ -291,7 +291,8 @@ def interval_cells(row: Mapping[str, Any], missing: str = "–") -> tuple[str, s
 
 def _groups(rows: pd.DataFrame, by: str | Sequence[str]) -> "pd.api.typing.DataFrameGroupBy":
     """Group rows as `estimate_by` does, so that what is computed of the groups stands in its order."""
-    return rows.groupby(by if len(by) else lambda _: 0, sort=True, dropna=False, observed=True)
+    keys: Any = by if len(by) else lambda _: 0
+    return rows.groupby(keys, sort=True, dropna=False, observed=True)
 
 
 def __dir__() -> list[str]:

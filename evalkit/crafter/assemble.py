@@ -172,7 +172,9 @@ def _episodes(
         "flags": flags,
         "band": [bands[score] for score in points],
         "suspect_invalid_actions": _integers(_sums(of, events["suspect_invalid_actions"].to_numpy(), n), there),
-        "trajectory": np.where(there, _trajectories(of, worth.symbols, n), None).tolist(),
+        "trajectory": [
+            text if scored else None for text, scored in zip(_trajectories(of, worth.symbols, n), there, strict=True)
+        ],
         "unlocked": _integers(unlocks[0].sum(axis=1), can_tell),
         "progression": unlocked / len(ACHIEVEMENTS),
         **{f"score_by_{way}": np.where(there, total, np.nan) for way, (_, total) in totals.items()},

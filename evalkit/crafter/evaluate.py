@@ -1,5 +1,6 @@
 """What events and single files are worth, as results, and results as text; no pandas is needed here."""
 
+import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -12,13 +13,14 @@ from evalkit.crafter.scoring import (
     NO_SCORED_EVENTS,
     Counting,
     EventScore,
+    band,
     check_rules,
     read_hooks,
     score_event,
     score_verdicts,
 )
-from evalkit.crafter.table import order_flags
-from evalkit.io import BrokenFileError, Entry, Ledger, plain, read_file, unescape_surrogates
+from evalkit.crafter.table import EPISODES, FLAGS, order_flags
+from evalkit.io import BrokenFileError, Entry, Ledger, frame, plain, read_file, unescape_surrogates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,15 +56,19 @@ class TraceScore(TypedDict, total=False):
     error: str
 
 
+def _score_of(result: TraceScore) -> float:
+    return math.nan if result["total_score"] is None else result["total_score"]
+
+
 class TraceScores(list[TraceScore]):
     """Results of a folder, sorted by score from high to low; `ledger` names every file that was seen."""
 
     def __init__(self, results: Iterable[TraceScore], ledger: Ledger) -> None:
-        super().__init__(sorted(results, key=lambda result: -result["total_score"]))
+        super().__init__(sorted(results, key=lambda result: -_score_of(result)))
         self.ledger = ledger
         sessions = Counter(result["session_id"] for result in self if result["session_id"] is not None)
         for result in self:
-            if sessions[result["session_id"]] > 1:
+            if (session := result["session_id"]) is not None and sessions[session] > 1:
                 result["flags"] = order_flags([*result["flags"], "duplicate_session"])
 
 
@@ -92,9 +98,8 @@ def evaluate_event(
         For a weight or a counting that is not known.
     """
     weights = check_rules(weights, counting)
-    if not isinstance(event, Event):
-        event = fit(event, Event)
-    return score_event(read_hooks(event).hooks, weights, counting)
+    read = event if isinstance(event, Event) else fit(event, Event)
+    return score_event(read_hooks(read).hooks, weights, counting)
 
 
 def evaluate_trace(
@@ -160,7 +165,8 @@ def results_of(episodes: "pd.DataFrame", rules: Mapping[str, Any]) -> list[Trace
             score_by_hook=row["score_by_hook"],
             suspect_invalid_actions=int(row["suspect_invalid_actions"]),
             flags=list(row["flags"]),
-            **rules,
+            weights=rules["weights"],
+            counting=rules["counting"],
         )
         results.append(result)
     return results
@@ -246,6 +252,41 @@ def trace_text(result: TraceScore) -> str:
 
 def _other_counting(result: TraceScore) -> list[str]:
     key, title, meaning = _OTHER[result.get("counting", "achievement")]
-    score = result.get(key)
-    differs = score is not None and round(score - result["total_score"], DIGITS)
+    score: Any = result.get(key)
+    differs = score is not None and round(score - _score_of(result), DIGITS)
     return [f"   {title}: {round(score, 2) + 0.0:.2f} ({meaning})"] if differs else []
+
+
+def episodes_of_results(results: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
+    """Make the frame of episodes of what `evaluate_all_traces` returns, for the analyses that `load` is for.
+
+    Parameters
+    ----------
+    results : iterable of TraceScore
+        Those of files that can't be read (`total_score` None) are left out. The first five keys are enough.
+
+    Returns
+    -------
+    DataFrame
+        With the columns of `EPISODES`; missing values where a result does not say.
+    """
+    rows, names = [], Counter[str]()
+    for result in results:
+        if result["total_score"] is None:
+            continue
+        name = result.get("source") or result["trace_file"]
+        names[name] += 1
+        row = {"source": name if names[name] == 1 else f"{name} ({names[name]})", "events": result["num_events"]}
+        row |= {key: result.get(key) for key in ("session_id", "task_id")}
+        row |= {key: result.get(key) or UNKNOWN for key in ("model_name", "difficulty")}
+        flags = {*result.get("flags", ()), *(["aborted"] if not result["num_events"] else [])}
+        row |= {f"flag_{flag}": flag in flags for flag in FLAGS}
+        rows.append(row if "aborted" in flags else row | _scores_of_result(result))
+    return frame(rows, EPISODES)
+
+
+def _scores_of_result(result: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("trajectory", "suspect_invalid_actions", "score_by_achievement", "score_by_hook")
+    score = result["total_score"]
+    counts = {f"{name}s": result["counts"].get(name, 0) for name in WEIGHTS}
+    return {"score": score, "band": band(score), **counts, **{name: result.get(name) for name in names}}

@@ -1,6 +1,7 @@
 """Pictures of session traces: frames of `analysis` in, axes out; the shapes are those of `evalkit.display.plots`."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -71,7 +72,12 @@ def against_references(
         Spread small values: a scale that is logarithmic above 1.
     ax : Axes, optional
     """
-    look = {"percent": False, "references": references, "scale": "symlog" if small else "linear", "xlabel": xlabel}
+    look: dict[str, Any] = {
+        "percent": False,
+        "references": references,
+        "scale": "symlog" if small else "linear",
+        "xlabel": xlabel,
+    }
     ax = plots.estimates(table, "model_name", "model_name", ax=ax, **look)
     if len(table):
         ax.set_xlim(0, 100)
@@ -116,7 +122,12 @@ def achievements(rates: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 def unlocks(curve: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Draw how many achievements are unlocked by the end of each turn, with intervals; `curve` as `unlock_curve`."""
-    look = {"percent": False, "steps": True, "xlabel": "turn, from 0", "ylabel": "different achievements, mean"}
+    look: dict[str, Any] = {
+        "percent": False,
+        "steps": True,
+        "xlabel": "turn, from 0",
+        "ylabel": "different achievements, mean",
+    }
     return plots.curves(curve, "turn", "model_name", ax=ax, **look)
 
 
@@ -159,7 +170,10 @@ def describe_achievements(rates: pd.DataFrame) -> str:
     parts = []
     for name, rows in rates.groupby("model_name", sort=False):
         found = rows[rows["estimate"] > 0].sort_values("estimate", ascending=False)
-        each = ", ".join(f"{r.achievement} {100 * r.estimate:.0f} %" for r in found.itertuples())
+        each = ", ".join(
+            f"{achievement} {100 * rate:.0f} %"
+            for achievement, rate in zip(found["achievement"], found["estimate"], strict=True)
+        )
         parts.append(f"{name}: {each or ('none' if rows['n'].any() else rows['warning'].iloc[0])}")
     return "; ".join(parts) + "." if parts else "Nothing to show."
 

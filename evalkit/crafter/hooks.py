@@ -195,7 +195,8 @@ def _why_invalid(before: State, action: str, after: State) -> str | None:
 
 
 def _why_not_moved(before: State, action: str, after: State) -> str | None:
-    start, end = before.get("player_position"), after.get("player_position")
+    start: Any = before.get("player_position")
+    end: Any = after.get("player_position")
     if not (_is_point(start) and _is_point(end)):
         return None
     moved, expected = [end[0] - start[0], end[1] - start[1]], list(MOVES[action])

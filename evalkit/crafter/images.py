@@ -35,7 +35,7 @@ def images_of(data: bytes) -> dict[int, Image]:
     for place, event in enumerate(events if isinstance(events, list) else ()):
         state = event.get("system_state_after") if isinstance(event, Mapping) else None
         for name in ("public_state", "observation") if isinstance(state, Mapping) else ():
-            if image := _read(state.get(name)):
+            if image := _read((state or {}).get(name)):
                 found[place] = image
                 break
     return found

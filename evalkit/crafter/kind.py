@@ -142,7 +142,7 @@ def evaluate_all_traces(
     """
     from evalkit.io.records import read_manifest
 
-    rules = {"weights": check_rules(weights, counting), "counting": counting}
+    rules: dict[str, Any] = {"weights": check_rules(weights, counting), "counting": counting}
     ledger = Ledger()
     with storage(storage_options):
         sources = [trace_dir] if isinstance(trace_dir, (str, os.PathLike)) else list(trace_dir)

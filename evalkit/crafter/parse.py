@@ -226,7 +226,7 @@ def span_of(trace: Trace) -> tuple[int | None, float | None]:
     stamps += [record.event_time for record in records if record is not None]
     times = [time for time in map(_time, stamps) if time is not None]
     started, ended = times[0] if times else None, max(times[1:], default=None)
-    return started, None if ended is None or ended < started else (ended - started) / 1000
+    return started, None if started is None or ended is None or ended < started else (ended - started) / 1000
 
 
 def _time(raw: Any) -> int | None:

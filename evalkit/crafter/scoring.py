@@ -34,7 +34,7 @@ class Invalid(NamedTuple):
     """A verdict of invalid action: which one of its turn, and why; suspect where it was judged over the whole turn."""
 
     action: str | None
-    index: int | None  # among the event's actions; where only its name is given, the first of that name
+    index: int | None  # type: ignore[assignment]  # among the event's actions; where only its name is given, the first of that name
     reason: str
     suspect: bool
 
@@ -113,7 +113,8 @@ def read_hooks(event: Event) -> Verdict:
     entries = event.event_metadata or [Hook(hook_name=name) for name in event.hooks_triggered or []]
     named = [(_singular(hook.hook_name), hook) for hook in entries if hook.hook_name]
     by_difficulty = any(name in WEIGHTS and name != "invalid_action" for name, _ in named)
-    hooks, achievements, invalid, unknown, suspect, unnamed, foreign = [], [], [], [], 0, 0, False
+    hooks, achievements, invalid, unknown = list[tuple[str, int]](), list[str](), list[HookData](), list[str]()
+    suspect, unnamed, foreign = 0, 0, False
     for name, hook in named:
         before, data = len(hooks), hook.data or _NO_DATA
         names = data.achievements or []

@@ -1,7 +1,6 @@
 """Summaries of traces as text for a terminal, made of the same estimates as the notebook's tables."""
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -10,14 +9,19 @@ import pandas as pd
 
 from evalkit.crafter import analysis
 from evalkit.crafter.analysis import interval_cells, interval_text, number
-from evalkit.crafter.evaluate import NAMES, Group, TraceScore, results_of, trace_text
-from evalkit.crafter.format import UNKNOWN, WEIGHTS
-from evalkit.crafter.scoring import BANDS, Counting, band
-from evalkit.crafter.table import EPISODES, FLAGS
+from evalkit.crafter.evaluate import (
+    NAMES,
+    Group,
+    TraceScore,
+    episodes_of_results,
+    results_of,
+    trace_text,
+)
+from evalkit.crafter.format import WEIGHTS
+from evalkit.crafter.scoring import BANDS, Counting
 from evalkit.io import (
     Entry,
     SourceError,
-    frame,
     labels,
     plain,
     resolve,
@@ -40,7 +44,9 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> str:
     episodes, rules = logs.episodes, logs.rules
     if _is_one_file(logs):
         return f"{trace_text(*results_of(episodes, rules))}\n"
-    by = ["model_name"] * (episodes["model_name"].nunique() > 1) + ["difficulty"] * bool(views.get("by_difficulty"))
+    by: list[Any] = ["model_name"] * (episodes["model_name"].nunique() > 1) + ["difficulty"] * bool(
+        views.get("by_difficulty")
+    )
     parts: list[str] = []
     if views.get("verbose"):
         parts += map(trace_text, results_of(episodes, rules))
@@ -131,7 +137,7 @@ def summary_lines(
     return lines + [f"   Flags: {', '.join(flags)}"] * bool(flags)
 
 
-def aborted_text(row: Mapping[str, Any]) -> str:
+def aborted_text(row: Mapping[Any, Any]) -> str:
     """Say how many traces were aborted, and what the mean would be with them; `row` of `with_aborted_at_zero`."""
     return f"{row['aborted']} of {row['n']}, left out; mean score with {row['aborted']} at 0: {interval_text(row)}"
 
@@ -220,7 +226,7 @@ def file_names(episodes: pd.DataFrame) -> dict[str, str]:
     return {source: shown[name] for source, name in short.items()}
 
 
-def share_text(row: Mapping[str, Any]) -> str:
+def share_text(row: Mapping[Any, Any]) -> str:
     """Write a share of episodes with its n and its interval in percent."""
     bounds = "" if pd.isna(row["low"]) else f" [{100 * row['low']:.0f}, {100 * row['high']:.0f}]"
     share = f"{100 * row['estimate']:.0f}"
@@ -253,8 +259,8 @@ def print_evaluation_summary(results: Sequence[TraceScore], by: Sequence[Group] 
 
 
 def _print_scored(scored: Sequence[TraceScore], by: Sequence[Group]) -> None:
-    rules = _same(scored, "weights", WEIGHTS), _same(scored, "counting", "achievement") or "achievement"
-    print(summary_text(episodes_of_results(scored), by, *rules))
+    weights, counting = _same(scored, "weights", WEIGHTS), _same(scored, "counting", "achievement")
+    print(summary_text(episodes_of_results(scored), by, weights, counting or "achievement"))
 
 
 def _same(results: Iterable[TraceScore], key: str, default: Any) -> Any:
@@ -269,41 +275,6 @@ def print_breakdown(results: Iterable[TraceScore], by: Group) -> None:
     Aborted traces are left out; where there are any, a second line counts them as 0.
     """
     print("\n".join(breakdown_lines(episodes_of_results(results), by)))
-
-
-def episodes_of_results(results: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
-    """Make the frame of episodes of what `evaluate_all_traces` returns, for the analyses that `load` is for.
-
-    Parameters
-    ----------
-    results : iterable of TraceScore
-        Those of files that can't be read (`total_score` None) are left out. The first five keys are enough.
-
-    Returns
-    -------
-    DataFrame
-        With the columns of `EPISODES`; missing values where a result does not say.
-    """
-    rows, names = [], Counter()
-    for result in results:
-        if result["total_score"] is None:
-            continue
-        name = result.get("source") or result["trace_file"]
-        names[name] += 1
-        row = {"source": name if names[name] == 1 else f"{name} ({names[name]})", "events": result["num_events"]}
-        row |= {key: result.get(key) for key in ("session_id", "task_id")}
-        row |= {key: result.get(key) or UNKNOWN for key in ("model_name", "difficulty")}
-        flags = {*result.get("flags", ()), *(["aborted"] if not result["num_events"] else [])}
-        row |= {f"flag_{flag}": flag in flags for flag in FLAGS}
-        rows.append(row if "aborted" in flags else row | _scores_of_result(result))
-    return frame(rows, EPISODES)
-
-
-def _scores_of_result(result: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("trajectory", "suspect_invalid_actions", "score_by_achievement", "score_by_hook")
-    score = result["total_score"]
-    counts = {f"{name}s": result["counts"].get(name, 0) for name in WEIGHTS}
-    return {"score": score, "band": band(score), **counts, **{name: result.get(name) for name in names}}
 
 
 def ledger_text(entries: Sequence[Entry]) -> str:

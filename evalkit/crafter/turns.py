@@ -152,7 +152,8 @@ def turns(events: "pd.DataFrame", records: "pa.Table") -> "pd.DataFrame":
     """
     names = records["action_names"].to_pylist()
     texts = [None if own is None else " ".join(map(str, own)) for own in names]
-    rows = events.assign(turn=_turns_of(events), action_names=texts, events=1).dropna(subset="turn")
+    named: dict[str, Any] = {"action_names": texts}
+    rows = events.assign(turn=_turns_of(events), **named, events=1).dropna(subset="turn")
     groups = rows.groupby(["source", "turn"], sort=False)
     sums = ("actions", "score", "total_tokens")
     counts = ("events", *(f"{name}s" for name in WEIGHTS), "suspect_invalid_actions")

@@ -150,11 +150,11 @@ def _hoist(group: ElementTree.Element) -> None:
 
 def _say_once(group: ElementTree.Element, drawn: Sequence[ElementTree.Element]) -> None:
     for name in _INHERITED:
-        values = {child.get(name) for child in drawn}
-        if len(values) == 1 and None not in values and name not in group.attrib:
+        value, *others = {child.get(name) for child in drawn} or {None}
+        if value is not None and not others and name not in group.attrib:
             if name == "clip-path" and any(child.tag == "use" or child.get("transform") for child in drawn):
                 continue  # it would be cut where it stood before it was moved
-            group.set(name, values.pop())
+            group.set(name, value)
             for child in drawn:
                 del child.attrib[name]
 

@@ -78,7 +78,9 @@ def _png(figure: Figure) -> bytes:
     image = Image.fromarray(np.asarray(agg.buffer_rgba())).convert("RGB")
     if not figure.findobj(AxesImage):  # flat colours: a third of the size, and quicker to compress
         image = image.quantize(256, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
-        image.putpalette([255 if part == 254 else part for part in image.getpalette()])  # white comes out a little grey
+        image.putpalette(
+            [255 if part == 254 else part for part in image.getpalette() or ()]
+        )  # white comes out a little grey
     buffer = io.BytesIO()
     image.save(buffer, format="png", dpi=(DPI, DPI))
     figure.set_dpi(72)

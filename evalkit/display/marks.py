@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from matplotlib.artist import Artist
@@ -49,7 +49,8 @@ def marked(figure: Figure) -> Iterator[list[Mark]]:
     artists = [artist for artist in figure.findobj() if artist in _marks]
     crowded = sum(len(_marks[artist]) for artist in artists) > MOST
     marks: list[Mark] = []
-    before = [(artist, artist.get_urls() if isinstance(artist, Collection) else artist.get_url()) for artist in artists]
+    urls_of = [artist.get_urls() if isinstance(artist, Collection) else artist.get_url() for artist in artists]
+    before: list[tuple[Artist, Any]] = list(zip(artists, urls_of, strict=True))
     try:
         for artist in artists:
             urls = []

@@ -32,7 +32,7 @@ class Inputs(NamedTuple):
         16 hexadecimal digits that stand for the names and contents of all.
     """
 
-    count: int
+    count: int  # type: ignore[assignment]  # hides the method of tuples, on purpose
     size: int
     unreadable: int
     fingerprint: str

@@ -5,7 +5,7 @@ import html
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from evalkit.display.style import figure_of
 from evalkit.display.words import format_interval, number
 from evalkit.io import for_spreadsheets, plain
 from evalkit.io.paths import common_folder
@@ -50,9 +51,9 @@ def show_figure(figure: Figure | Axes, alt: str, caption: str = "", name: str = 
         _check_name(name)
     from evalkit.display.drawing import draw  # imported where it is needed: it brings all of matplotlib's backends
 
-    figure = figure.figure if isinstance(figure, Axes) else figure
-    drawing = draw(figure, plain(alt), pdf=bool(name))
-    size = {"width": round(figure.get_figwidth() * 100), "height": round(figure.get_figheight() * 100)}
+    whole = figure_of(figure) if isinstance(figure, Axes) else figure
+    drawing = draw(whole, plain(alt), pdf=bool(name))
+    size = {"width": round(whole.get_figwidth() * 100), "height": round(whole.get_figheight() * 100)}
     about = {"alt": plain(alt), "caption": plain(caption), **size}
     data: dict[str, Any] = {"image/png": drawing.png, "text/plain": f"Figure: {plain(alt)}"}
     metadata = {"image/png": about}
@@ -89,7 +90,7 @@ def show_table(
     shown = _readable(table.drop(columns=["run_id", "href"], errors="ignore").head(rows), digits, percent, folder)
     hrefs = table["href"].head(rows) if "href" in table else [None] * len(shown)
     right = [_NUMBER if c in table and pd.api.types.is_numeric_dtype(table[c]) else _TEXT for c in shown]
-    head = "".join(f'<th scope="col"{r}>{_escape(_title(c))}</th>' for c, r in zip(shown, right, strict=True))
+    head = "".join(f'<th scope="col"{r}>{_escape(_title(str(c)))}</th>' for c, r in zip(shown, right, strict=True))
     cells = zip(shown.itertuples(index=False, name=None), hrefs, strict=True)
     body = "".join(_row(values, right, href) for values, href in cells)
     body = body or f'<tr><td colspan="{max(len(right), 1)}">nothing of this kind</td></tr>'
@@ -215,7 +216,7 @@ def _readable(table: pd.DataFrame, digits: int, percent: bool, folder: str) -> p
             out[f"{name} [95 %]"] = [format_interval(*triple, percent=percent) for triple in triples]
             bounds |= {low, high}
         else:
-            values = table[name]
+            values: Iterable[Any] = table[name]
             if name == "source" and folder:
                 values = [path.removeprefix(folder).lstrip("/") for path in values]
             whole = pd.api.types.is_float_dtype(table[name]) and (table[name].dropna() % 1 == 0).all()

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import wraps
 from itertools import takewhile
-from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar, cast
 
 import matplotlib as mpl
 from matplotlib.artist import Artist
@@ -50,12 +50,12 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "h", "p")
 HATCHES = ("", "//", ".", "xx", "--", "\\\\", "++", "||")
 DASHES = ((), (4, 1.5), (1, 1.2))
 
-THEME = {
+THEME: Any = {
     "axes.edgecolor": EDGE,
     "axes.grid": True,
     "axes.axisbelow": True,
     "axes.labelcolor": INK,
-    "axes.prop_cycle": mpl.cycler(color=PALETTE),
+    "axes.prop_cycle": mpl.cycler(color=PALETTE),  # type: ignore[attr-defined]  # the types of matplotlib lack it
     "axes.spines.right": False,
     "axes.spines.top": False,
     "axes.titlecolor": INK,
@@ -238,6 +238,11 @@ def _legend_texts(names: Sequence[object], width: int = 32) -> list[str]:
     return [f" {text}" if text.startswith("_") else text for text in labels(names, width)]
 
 
+def figure_of(ax: Axes) -> Figure:
+    """Give the whole figure that axes stand in."""
+    return cast(Figure, ax.get_figure(root=True))
+
+
 def legend_height(handles: Sequence[Artist], width: float) -> float:
     """Say how many inches a legend below a figure of this width takes."""
     return 0.1 + 0.21 * -(-len(handles) // _legend_columns(handles, width)) if handles else 0.0
@@ -252,10 +257,10 @@ def legend_below(ax: Axes, handles: Sequence[Artist], *, own: bool) -> None:
     """Put a legend below axes: at the figure's edge where the figure is the plot's `own`, else under these axes."""
     if not handles:
         return
-    width = ax.figure.get_figwidth()
+    width = figure_of(ax).get_figwidth()
     if own:
         ax.figure.legend(handles=handles, loc="outside lower center", ncols=_legend_columns(handles, width))
     else:
         below = ax.transAxes + ScaledTranslation(0, -0.55, ax.figure.dpi_scale_trans)
-        place = {"loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": below}
+        place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": below}
         ax.legend(handles=handles, ncols=_legend_columns(handles, 0.8 * width), **place)

@@ -22,7 +22,7 @@ from evalkit.display.style import TONES, is_themed
 from evalkit.io import plain
 
 FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', 'DejaVu Sans', sans-serif"
-SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "evalkit"}
+SETTINGS: Any = {"svg.fonttype": "none", "svg.hashsalt": "evalkit"}
 PIXELS = 100  # of a page to an inch of a figure
 
 _INVALID = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML has no room for
@@ -72,7 +72,7 @@ class _Renderer(RendererSVG):
             first = paths[at[0]], all_transforms[at[0] % len(all_transforms) :][:1]
             rest = [_of(values, at) for values in properties]
             more = {name: _of(values, at) for name, values in options.items()}
-            super().draw_path_collection(
+            super().draw_path_collection(  # type: ignore[call-arg]  # the types know an earlier signature
                 gc,
                 master_transform,
                 [first[0]],
@@ -114,7 +114,8 @@ def draw_svg(figure: Figure, alt: str) -> str:
     width, height = figure.get_size_inches()
     with mpl.rc_context(SETTINGS), marked(figure) as marks:
         renderer = Canvas(figure).renderer(stream)
-        figure.draw(MixedModeRenderer(figure, width, height, 72, renderer))
+        mixed: Any = MixedModeRenderer(figure, width, height, 72, renderer)
+        figure.draw(mixed)
         renderer.finalize()
     root = ElementTree.fromstring(_INVALID.sub("\ufffd", stream.getvalue()))
     compact(root, marks, themed=is_themed(figure))

@@ -55,7 +55,7 @@ def show_runs(logs: "Logs", table: pd.DataFrame, caption: str = "", **options: A
     rows = zip(table["run_id"], turns, strict=True)
     ends = [(run_id, f"#list={key}" if pd.isna(turn) else f"#t{int(turn)}") for run_id, turn in rows]
     hrefs = [f"{TO_PAGES}{page_name(run_id)}{end}" if run_id in known else None for run_id, end in ends]
-    show_table(shown.assign(href=hrefs), caption, **options)
+    show_table(shown.assign(href=pd.Series(hrefs, shown.index, dtype="object")), caption, **options)
     _say_limit(set(table["run_id"].dropna()) != known)
 
 
@@ -79,7 +79,7 @@ def show_pairs(logs: "Logs", table: pd.DataFrame, caption: str = "", **options: 
     names, known = {pair: page_name("--".join(pair)) for pair in rows}, set(pairs)
     key = _key(caption, [names[pair] for pair in pairs])
     hrefs = [f"{TO_PAGES}{names[pair]}#list={key}" if pair in known else None for pair in rows]
-    show_table(shown.assign(href=hrefs), caption, **options)
+    show_table(shown.assign(href=pd.Series(hrefs, shown.index, dtype="object")), caption, **options)
     _say_limit(None in hrefs)
 
 
@@ -151,7 +151,7 @@ def read_handed_over(given: Sequence[Any], page: str) -> tuple[dict[str, RunRef]
             pair for pair in _list(data.get("pairs")) if isinstance(pair, list) and list(map(type, pair)) == [str, str]
         ]
         own_pairs = [PairRef(by_id[a], by_id[b]) for a, b in named if {a, b} <= by_id.keys()]
-        known = {target.page for target in (*found, *own_pairs)}
+        known = {run.page for run in found} | {pair.page for pair in own_pairs}
         members = [member for member in _list(data.get("members")) if isinstance(member, str) and member in known]
         pairs += own_pairs
         lists.append(RunList(str(data.get("title") or "a table"), page, members, str(data.get("key"))))

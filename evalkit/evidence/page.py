@@ -62,7 +62,7 @@ def pair_page(pair: PairRef, a: Transcript, b: Transcript, lists: Lists = ()) ->
     """Make the page of two runs side by side; parameters as for `run_page`."""
     pictures, rows = Pictures(), align(a, b)
     first = first_difference(rows)
-    shown = []
+    shown: list[dict[str, Any]] = []
     for number, row in enumerate(rows, 1):
         turns = [turn and _turn(number, turn, pictures) for turn in (row.a, row.b)]
         events = dict.fromkeys(event for turn in turns if turn for event in turn["events"])

@@ -98,7 +98,7 @@ def page_name(name: str) -> str:
     return f"{name}.html"
 
 
-def reference(logs: "Logs", run: Mapping[str, Any]) -> RunRef:
+def reference(logs: "Logs", run: Mapping[Any, Any]) -> RunRef:
     """Make the reference of a run, which is a row of the first table of `logs`."""
     files = logs.kind.run_files(logs, run)
     paths = [path if is_url(path) else absolute(path) for path in files.paths]
@@ -127,7 +127,7 @@ def read_reference(value: Any) -> RunRef | None:
     texts = [run_id, kind, part]
     if not all(isinstance(text, str) for text in texts) or not isinstance(paths, list) or not isinstance(facts, list):
         return None
-    pairs = [tuple(map(str, fact)) for fact in facts if isinstance(fact, (list, tuple)) and len(fact) == 2]
+    pairs = [(str(fact[0]), str(fact[1])) for fact in facts if isinstance(fact, (list, tuple)) and len(fact) == 2]
     return RunRef(run_id, kind, [path for path in paths if isinstance(path, str)], part, pairs)
 
 

@@ -51,14 +51,15 @@ def write_pages(
     version, states = code_version(), {page: state_of(run) for page, run in runs.items()}
     around = places(lists)
     now, written = {}, 0
-    for page, wanted in [*runs.items(), *((pair.page, pair) for pair in pairs)]:
+    pages: list[tuple[str, RunRef | PairRef]] = [*runs.items(), *((pair.page, pair) for pair in pairs)]
+    for page, wanted in pages:
         of = [wanted] if isinstance(wanted, RunRef) else [wanted.a, wanted.b]
         made_from = [version, wanted, [states.get(run.page) or state_of(run) for run in of], around.get(page, [])]
         now[page] = _digest(made_from)
         if before.get(page) == now[page] and (folder / page).is_file():
             continue
         said = [_transcript(run.kind, tuple(run.paths), run.part, version) for run in of]
-        make = run_page if isinstance(wanted, RunRef) else pair_page
+        make: Any = run_page if isinstance(wanted, RunRef) else pair_page
         text = make(wanted, *said, around.get(page, []))
         write_bytes(text.encode(errors="replace"), str(folder / page))
         written += 1

@@ -1,9 +1,8 @@
 """Where logs live: listing and reading files, decoding JSON, the ledger of files, tables from columns."""
 
-from importlib import import_module
-from typing import Any
+from evalkit._lazy import door
 
-_WHERE = {
+_NAMES = {
     "BrokenFileError": "decode",
     "Column": "frames",
     "Entry": "ledger",
@@ -51,14 +50,4 @@ _WHERE = {
     "write_text": "write",
 }
 
-__all__ = list(_WHERE)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'evalkit.io' has no attribute {name!r}")
-    return getattr(import_module(f"evalkit.io.{_WHERE[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = door(__name__, _NAMES)

@@ -72,7 +72,10 @@ def _decode_leniently(
 
     def finite(text: str) -> float | None:
         number = float(text)
-        return number if math.isfinite(number) else not_finite.append(text)
+        if math.isfinite(number):
+            return number
+        not_finite.append(text)
+        return None
 
     try:
         # decoded here, since json would also take UTF-16; append returns None, which becomes null

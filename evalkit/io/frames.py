@@ -141,7 +141,7 @@ def _series(values: Any, dtype: str) -> "pd.Series":
     if isinstance(values, np.ndarray) and dtype in _PANDAS:
         return pd.Series(values, dtype=_PANDAS[dtype], copy=False)
     if isinstance(values, pd.Series):
-        return values.reset_index(drop=True).astype(_PANDAS.get(dtype, "object"))
+        return values.reset_index(drop=True).astype(_PANDAS.get(dtype, "object"))  # type: ignore[call-overload]  # the stubs know literals only
     values = list(values)
     if dtype in ("object", "list", "counts"):
         return _objects(values)

@@ -279,7 +279,8 @@ def _processes(jobs: int | None, remote: bool) -> tuple[int, Run | None]:
         from joblib.parallel import BACKENDS, DEFAULT_BACKEND, get_active_backend
 
         backend, configured = get_active_backend()
-        if hasattr(client := getattr(backend, "client", None), "get_executor"):
+        client: Any = getattr(backend, "client", None)
+        if hasattr(client, "get_executor"):
             return max(1, sum(client.ncores().values())), partial(_on_cluster, client)
         if not isinstance(backend, BACKENDS[DEFAULT_BACKEND]):  # what the user has chosen
             workers = jobs or configured or backend.default_n_jobs

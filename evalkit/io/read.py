@@ -35,9 +35,9 @@ def read_file(path: str | os.PathLike, *, limited: bool = True) -> bytes:
     """
     if os.fspath(path).startswith(_OWN):
         with open(path, "rb") as file:
-            data: bytes | OSError = file.read(limits().bytes + 1)
-            check_size(len(data))
-            return data
+            own = file.read(limits().bytes + 1)
+            check_size(len(own))
+            return own
     ((_, data),) = read_files([os.fspath(path)], limited=limited)
     if isinstance(data, OSError):
         raise data

@@ -30,7 +30,7 @@ def for_spreadsheets(table: "pd.DataFrame") -> "pd.DataFrame":
 
     texts = (object, "string", "str", "category")
     columns = [column.map(_as_text) if column.dtype in texts else column for _, column in table.items()]
-    return pd.concat(columns, axis=1).set_axis(map(_as_text, table.columns), axis=1) if columns else table
+    return pd.concat(columns, axis=1).set_axis(list(map(_as_text, table.columns)), axis=1) if columns else table
 
 
 def _as_text(value: Any) -> Any:

@@ -1,9 +1,8 @@
 """Kinds of logs: the registry, what a source holds, and what is done alike with logs of every kind."""
 
-from importlib import import_module
-from typing import Any
+from evalkit._lazy import door
 
-_WHERE = {
+_NAMES = {
     "EVENTS": "transcript",
     "Image": "transcript",
     "RunFiles": "registry",
@@ -29,7 +28,7 @@ _WHERE = {
     "Transcript": "transcript",
     "Turn": "transcript",
     "assemble": "logs",
-    "cached_records": "logs",
+    "cached_records": "stores",
     "collect": "collection",
     "detect": "detection",
     "entries_of": "logs",
@@ -45,14 +44,4 @@ _WHERE = {
     "run_ids": "runs",
 }
 
-__all__ = list(_WHERE)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'evalkit.kinds' has no attribute {name!r}")
-    return getattr(import_module(f"evalkit.kinds.{_WHERE[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = door(__name__, _NAMES)

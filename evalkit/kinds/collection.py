@@ -63,7 +63,7 @@ def collect(
         raise SourceError("no path was given")
     _check_name(path)
     with storage(storage_options):
-        about = {
+        about: dict[str, Any] = {
             "kind": kind.name,
             "code": code_version(kind.parse.__module__),
             "sources": named,

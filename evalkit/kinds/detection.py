@@ -173,7 +173,7 @@ def nothing_used(
 
 
 def _name_of(source: Source) -> str:
-    return os.fspath(source) if isinstance(source, str | os.PathLike) else ", ".join(map(os.fspath, source))
+    return os.fspath(source) if isinstance(source, str | os.PathLike) else ", ".join(os.fspath(own) for own in source)
 
 
 def _looks(files: Sequence[str]) -> dict[Look, int]:

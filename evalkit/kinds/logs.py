@@ -1,37 +1,24 @@
 """From a source to frames, for every kind of logs: a folder, a dataset, a growing folder and a bucket alike."""
 
-import contextlib
-import hashlib
-import json
 import os
-import re
-import time
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalkit._names import nearest
 from evalkit.io.frames import frame_of
 from evalkit.io.ledger import LEDGER, Entry, ledger_frame
 from evalkit.io.paths import SourceError, StorageOptions, absolute, storage, storage_options
-from evalkit.io.records import MANIFEST, RecordStore, StoreError, read_manifest
-from evalkit.io.sources import Listing, Source, fits, resolve
+from evalkit.io.records import RecordStore
+from evalkit.io.sources import Listing, Source
 from evalkit.io.versions import code_version
-from evalkit.io.write import exclusive
 from evalkit.kinds.detection import kind_of_source, nothing_used
 from evalkit.kinds.registry import Assembled, LogKind, Records, kind_named
-from evalkit.kinds.update import Known, known_in, list_again, records_of, update
+from evalkit.kinds.update import list_again
 
 if TYPE_CHECKING:
     import pandas as pd
-
-WAIT = 60.0  # seconds to wait for another process that brings the same store up to date
-KEPT_DAYS = 30
-KEPT_BYTES = 2_000_000_000
-_ENTRY = "records-"  # what the folder of a store in the cache is called, before its digest
-_ENTRY_NAME = re.compile(rf"{_ENTRY}[0-9a-f]{{32}}")
+from evalkit.kinds.stores import cached_records, dataset_records, open_dataset, updated_records
 
 
 class Logs:
@@ -126,8 +113,9 @@ def load_source(
     known = [option.name for option in found.options]
     if unknown := [name for name in options if name not in known]:
         raise SourceError(f"{found.name} logs have no option {unknown[0]!r}; {nearest(unknown[0], known)}")
-    reading = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
-    return load(found, source, options, **reading)
+    return load(
+        found, source, options, pattern=pattern, recursive=recursive, jobs=jobs, storage_options=storage_options
+    )
 
 
 def load(
@@ -199,7 +187,7 @@ def read_records(
     with storage(storage_options):
         dataset = open_dataset(kind, named)
         if dataset is not None:
-            return _dataset_records(dataset, kind, pattern, recursive=recursive)
+            return dataset_records(dataset, kind, pattern, recursive=recursive)
         return _current_records(kind, named, pattern or kind.pattern, recursive=recursive, jobs=jobs)
 
 
@@ -208,7 +196,7 @@ def fresh_records(
 ) -> Records:
     """Read what the files of a source say, and keep nothing of it."""
     list_known = partial(list_again, source=_names(source), pattern=pattern or kind.pattern, recursive=recursive)
-    return _updated(RecordStore("", kind.records), kind, list_known, jobs, {})
+    return updated_records(RecordStore("", kind.records), kind, list_known, jobs, {})
 
 
 def is_usable(records: Records) -> bool:
@@ -273,130 +261,8 @@ def _current_records(kind: LogKind, named: list[str], pattern: str, *, recursive
     return cached_records(kind, asked, list_known, about, jobs=jobs)
 
 
-def cached_records(
-    kind: LogKind,
-    asked: Sequence[Any],
-    list_known: Callable[[Known], Listing],
-    about: Mapping[str, Any],
-    *,
-    jobs: int | None = None,
-) -> Records:
-    """Give the records of files as they are now, from their store in the cache as far as nothing has changed.
-
-    Parameters
-    ----------
-    kind : LogKind
-    asked : sequence
-        What the store is found by: plain JSON.
-    list_known : function of Known
-        Lists the files.
-    about : mapping
-        What must be as it was for rows of the store to count.
-    jobs : int, optional
-        As for `evalkit.io.parse_files`.
-    """
-    if (path := cache_path()) is not None:
-        digest = hashlib.blake2b(json.dumps(asked, default=str).encode(errors="surrogatepass"), digest_size=16)
-        folder = str(path / f"{_ENTRY}{digest.hexdigest()}")
-        if not os.path.exists(folder):
-            tidy_cache()
-        with contextlib.suppress(SourceError), exclusive(folder, WAIT) as alone:
-            if alone:
-                return _updated(RecordStore(folder, kind.records), kind, list_known, jobs, about)
-    return _updated(RecordStore("", kind.records), kind, list_known, jobs, about)
-
-
-def _updated(
-    store: RecordStore,
-    kind: LogKind,
-    list_known: Callable[[Known], Listing],
-    jobs: int | None,
-    about: Mapping[str, Any],
-) -> Records:
-    def bring_up_to_date() -> Records:
-        known = known_in(store)
-        listing = list_known(known)
-        update(store, kind, listing, known=known, jobs=jobs, about=about)
-        return records_of(store, kind, listing)
-
-    try:
-        if store.open() and any(store.about.get(name) != value for name, value in about.items()):
-            store.clear()  # other code may read the same files otherwise
-        return bring_up_to_date()
-    except StoreError:  # damaged
-        store.clear()
-        return bring_up_to_date()
-
-
-def open_dataset(kind: LogKind, named: list[str]) -> RecordStore | None:
-    """Open a dataset that is named in place of its logs; None where none is named.
-
-    Raises
-    ------
-    SourceError
-        For a dataset beside other sources, of another kind, or one that can't be read.
-    """
-    found = {name: manifest for name in named if (manifest := read_manifest(name))}
-    if not found:
-        return None
-    ((name, manifest), *_) = found.items()
-    if len(named) > 1:
-        raise SourceError(f"{name}: a dataset can't be loaded together with other sources")
-    if manifest.about.get("kind") != kind.name:
-        raise SourceError(f"{name}: a dataset of {manifest.about.get('kind')} logs, not of {kind.name} logs")
-    store = RecordStore(absolute(resolve(name)).rstrip("/"), kind.records)
-    store.open()
-    store.load_all()
-    if not store.about.get("complete"):
-        text = "collecting was stopped, or still goes on; files may be missing until it is done"
-        warnings.warn(f"{store.path}: {text}", stacklevel=4)
-    elif store.about["code"] != code_version(kind.parse.__module__):
-        text = "collected by another version of evalkit; collect again, and its logs are read as they are now"
-        warnings.warn(f"{store.path}: {text}", stacklevel=4)
-    return store
-
-
-def _dataset_records(store: RecordStore, kind: LogKind, pattern: str, *, recursive: bool) -> Records:
-    """Give the records of a dataset in the place of those of its source."""
-    root, known = store.about["root"], known_in(store)
-    files = [path for path in sorted(known.files) if not pattern or fits(path, pattern)]
-    if not recursive:
-        files = [path for path in files if os.path.dirname(path) == root]
-    records = records_of(store, kind, Listing(root, files, dict(sorted(known.folders.items())), {}))
-    return records._replace(options=store.about.get("options", {}))
-
-
 def assemble_as_recorded(kind: LogKind, records: Records) -> Assembled:
     """Make frames of the tables of records that have their names."""
     from evalkit.kinds.runs import as_frame
 
     return Assembled({name: as_frame(kind, name, records.tables[name]) for name in kind.tables})
-
-
-def cache_path() -> Path | None:
-    """Return the folder of what is kept between calls, or None where nothing is to be kept."""
-    own = os.environ.get("EVALKIT_CACHE", "")
-    if own.lower() == "off":
-        return None
-    return Path(own or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "evalkit").expanduser()
-
-
-def tidy_cache() -> None:
-    """Remove stores that were not used for long, and the oldest ones where there is too much; nothing else."""
-    root, now, total = cache_path(), time.time(), 0
-    stores, found = [], []
-    with contextlib.suppress(OSError):  # a folder that may not be searched
-        found = list(root.glob(f"{_ENTRY}*")) if root else []
-    for path in found:
-        with contextlib.suppress(OSError):  # another process may remove it just now
-            if _ENTRY_NAME.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
-                manifest = path / MANIFEST
-                status = (manifest if manifest.is_file() else path).stat()  # none where it was stopped early
-                size = sum(file.lstat().st_size for file in path.rglob("*") if file.is_file())
-                stores.append((max(status.st_atime, status.st_mtime), size, path))
-    for used, size, path in sorted(stores, reverse=True):
-        total += size
-        if total > KEPT_BYTES or now - used > KEPT_DAYS * 86_400:
-            with contextlib.suppress(SourceError, OSError), exclusive(str(path)) as alone:
-                if alone:
-                    RecordStore(str(path), {}).remove()

@@ -277,16 +277,16 @@ def read_options(kind: LogKind, texts: Sequence[tuple[str, str]]) -> dict[str, A
     SourceError
         For an unknown name, or a value of another type.
     """
-    options, values = {option.name: option for option in kind.options}, {}
+    options, values = {option.name: option for option in kind.options}, dict[str, Any]()
     for name, text in texts:
         if name not in options:
             raise SourceError(f"{kind.name} logs have no option {name!r}; {nearest(name, options)}")
         option = options[name]
         try:
-            value = _BOOLEANS[text.lower()] if option.type is bool else text
-            value = option.type(value) if option.type in (int, float) else value
+            value: Any = _BOOLEANS[text.lower()] if option.type is bool else text
+            value = option.type(value) if option.type is int or option.type is float else value
         except (ValueError, KeyError):
-            raise SourceError(f"option {name}: {text!r} is no {option.type.__name__}") from None
+            raise SourceError(f"option {name}: {text!r} is no {getattr(option.type, '__name__', 'choice')}") from None
         values[name] = (*values.get(name, ()), value) if option.many else value
     return values
 

@@ -35,21 +35,22 @@ def describe_runs(logs: "Logs") -> str:
 
 def progress(look: "Look", options: Mapping[str, Any]) -> tuple[str, bool]:
     """Write how far a growing source is, and tell whether all that is expected is done."""
+    if look.logs is None:
+        raise ValueError("nothing can be said of a source in which no run has begun")
     kind = look.logs.kind
-    return kind.progress(look, options) if kind.progress else _progress_of_runs(look)
+    return kind.progress(look, options) if kind.progress else _progress_of_runs(look, look.logs)
 
 
-def _progress_of_runs(look: "Look") -> tuple[str, bool]:
+def _progress_of_runs(look: "Look", logs: "Logs") -> tuple[str, bool]:
     """Write the overview with the number of runs against those expected; a run is done once it can be read."""
-    runs = look.logs.runs
-    rows = overview_rows(runs, look.logs.kind)
+    rows = overview_rows(logs.runs, logs.kind)
     counts = [int(row.pop("n")) for row in rows]
     shown = [
         {"model": row.pop("model"), "runs": so_far(n, look.expected), **row}
         for row, n in zip(rows, counts, strict=True)
     ]
     done = look.expected is not None and not look.writing and min(counts) >= look.expected
-    return "\n".join([fit_table(shown, width=look.width), *any_look_lines(runs, look.width, look.logs.kind)]), done
+    return "\n".join([fit_table(shown, width=look.width), *any_look_lines(logs.runs, look.width, logs.kind)]), done
 
 
 def any_look_lines(runs: "pd.DataFrame", width: int | None, kind: LogKind | None = None) -> list[str]:
@@ -93,7 +94,8 @@ def overview_rows(runs: "pd.DataFrame", kind: LogKind | None = None) -> list[dic
 
     models = runs["model_name"].fillna(UNKNOWN)
     names = labels(models.unique())
-    rows = {model: {"model": names[model], "n": str(n)} for model, n in models.value_counts().sort_index().items()}
+    sizes = models.value_counts().sort_index()
+    rows = {model: {"model": names[str(model)], "n": str(n)} for model, n in sizes.items()}
     for column in ("is_successful", "score"):
         if runs[column].notna().any():
             found = outcomes(runs, column, kind)
@@ -110,7 +112,7 @@ def number(value: float, kind: str) -> str:
     return "–" if value != value else f"{value * 100:.1f} %" if kind == "proportion" else f"{value:.2f}"
 
 
-def interval(row: Mapping[str, Any], kind: str) -> str:
+def interval(row: Mapping[Any, Any], kind: str) -> str:
     """Write the interval of an estimate; ``–`` where there is none."""
     if row["low"] != row["low"]:
         return "–"
@@ -150,7 +152,7 @@ def names_of(values: Iterable[Any], width: int = 48) -> dict[Any, str]:
         By `key_of` the value, in their order: plain text of one line.
     """
     texts = {key: "unknown" if key is None else str(key) for key in map(key_of, values)}
-    if list(texts.values()).count(texts.get(None)) > 1:
+    if None in texts and list(texts.values()).count(texts[None]) > 1:
         texts[None] = "unknown (missing)"
     shown = labels(texts.values(), width)
     return {key: shown[text] for key, text in texts.items()}

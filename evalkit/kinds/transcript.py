@@ -191,7 +191,7 @@ def find_run(logs: "Logs", run_id: str = "") -> Mapping[str, Any]:
     runs = logs.runs
     found = runs[runs["run_id"] == run_id] if run_id else runs
     if len(found) == 1 or (run_id and len(found)):
-        return found.iloc[0].to_dict()
+        return {str(name): value for name, value in found.iloc[0].items()}
     listed = f"`evalkit {logs.kind.name} {logs.source} --list all` lists them"
     if run_id:
         raise SourceError(f"{logs.source}: no run {run_id!r}; {listed}")

@@ -149,8 +149,8 @@ def update(
             progress(at + len(chunk), len(to_read))
     store.replace(set(map(escape_surrogates, vanished)), {})
     if folders != listing.folders:
-        rows = [(path, *state) for path, state in listing.folders.items()]
-        store.set_folders(arrow_table(rows, arrow_schema(FOLDERS)))
+        listed = [(path, *state) for path, state in listing.folders.items()]
+        store.set_folders(arrow_table(listed, arrow_schema(FOLDERS)))
     if store.is_changed or store.about != {**store.about, **about, "complete": True}:
         store.commit(complete=True, **about)
     unchanged = len(states) + len(context) - len(to_read)

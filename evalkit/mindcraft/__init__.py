@@ -1,13 +1,12 @@
 """Mindcraft (MineCollab) task runs: agent logs, outcomes, frames, estimates, figures."""
 
-from importlib import import_module
-from typing import Any
+from evalkit._lazy import door
 
-_WHERE = {
+_NAMES = {
     "AgentOutcome": "agent_log",
     "CompletionStatus": "format",
     "KIND": "kind",
-    "TaskDefinitions": "definitions",
+    "TaskDefinitions": "tasks.definitions",
     "TaskOutcome": "runs.outcomes",
     "agents_df": "kind",
     "aggregate_results": "kind",
@@ -19,23 +18,11 @@ _WHERE = {
     "extract_task_outcomes": "runs.outcomes",
     "legacy_summary": "legacy",
     "load": "kind",
-    "load_task_definitions": "definitions",
+    "load_task_definitions": "tasks.definitions",
     "models": "kind",
     "runs_df": "kind",
     "show_conversations": "transcript",
 }
 _MODULES = ("analysis", "figures")
 
-__all__ = [*_WHERE, *_MODULES]
-
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f"evalkit.mindcraft.{name}")
-    if name not in _WHERE:
-        raise AttributeError(f"module 'evalkit.mindcraft' has no attribute {name!r}")
-    return getattr(import_module(f"evalkit.mindcraft.{_WHERE[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = door(__name__, _NAMES, _MODULES)

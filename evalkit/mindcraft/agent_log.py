@@ -25,6 +25,7 @@ from evalkit.mindcraft.format import (
     AgentLog,
     CompletionStatus,
     Turn,
+    describe,
     may_hold_event,
     name_and_number,
     positive_number,
@@ -122,11 +123,6 @@ def decode_log(data: bytes) -> tuple[Any, list[str]]:
     return value, recovered
 
 
-def describe(error: Exception) -> str:
-    """Write an exception as ``ErrorName: cause``, without the path (it stands beside)."""
-    return f"{type(error).__name__}: {getattr(error, 'strerror', None) or error}"
-
-
 def failed_log(source: str, error: str) -> AgentOutcome:
     """Make the outcome of a log that could not be read."""
     name, repetition = name_and_number(source)
@@ -169,37 +165,20 @@ def read_turns(source: str, value: Any, mended: list[str], data: bytes) -> tuple
     WrongShapeError
         Where it has no list of turns.
     """
-    if isinstance(value, AgentLog):
-        log = value
-    else:
-        log, mended = _salvage(value), [*mended, _SALVAGED]
-    system: list[str] = []
-    own: list[str] = []
-    others: list[str] = []
-    for turn in log.turns:
-        content = turn.content
-        if isinstance(content, str):
-            role = turn.role
-            (system if role == "system" else own if role == "assistant" else others).append(content)
+    log, mended = (value, mended) if isinstance(value, AgentLog) else (_salvage(value), [*mended, _SALVAGED])
+    system, own, others = _by_role(log.turns)
     finals = [final for text in system if text[:1] not in NEVER_FIRST and (final := read_final(text))]
     joined = "\n".join(system)
     near = nearly_final(system, joined)
     events = _count_events(joined)
     quoted = not finals and quotes_final("\n".join([*own, *others]))
-    commands = "\n".join([text for text in own if "!" in text])
     messages = len(system) + len(own) + len(others)
     name, repetition = name_and_number(source)
     skipped = len(log.turns) - messages
     start = positive_number(log.taskStart)
     score, timed_out, flags = judge(finals)
-    if near:
-        flags.append("near_final")
-    if quoted:
-        flags.append("quoted_only")
-    if "restarts" in events:
-        flags.append("restarted")
-    if skipped:
-        flags.append("turns_skipped")
+    marks = {"near_final": near, "quoted_only": quoted, "restarted": "restarts" in events, "turns_skipped": skipped}
+    flags += [flag for flag, holds in marks.items() if holds]
     flags += [f"recovered_{what}" for what in mended if what != _SALVAGED]
     outcome: AgentOutcome = {
         "raw_score": score,
@@ -212,7 +191,7 @@ def read_turns(source: str, value: Any, mended: list[str], data: bytes) -> tuple
         "agent_name": name,
         "repetition": repetition or 0,
         "message_count": messages,
-        "command_count": len(COMMAND.findall(commands)),
+        "command_count": len(COMMAND.findall("\n".join([text for text in own if "!" in text]))),
         "skipped_turns": skipped,
         "events": events,
         "flags": flags,
@@ -220,13 +199,24 @@ def read_turns(source: str, value: Any, mended: list[str], data: bytes) -> tuple
         "digest": _fingerprint(data, start) if own or others else "",
         "source": source,
     }
-    reading = scripts.NOTHING
     if mended:
-        reading = scripts.read_bytes(data)
-    elif finals or near:
-        messages_of = system if near else [final.text for final in finals]
-        reading = scripts.read_log(log, messages_of, data, whole=not skipped)
-    return outcome, reading
+        return outcome, scripts.read_bytes(data)
+    if not (finals or near):
+        return outcome, scripts.NOTHING
+    return outcome, scripts.read_log(log, system if near else [f.text for f in finals], data, whole=not skipped)
+
+
+def _by_role(turns: list[Turn]) -> tuple[list[str], list[str], list[str]]:
+    """Split the texts of turns by who speaks: the game, the agent, and others."""
+    system: list[str] = []
+    own: list[str] = []
+    others: list[str] = []
+    for turn in turns:
+        content = turn.content
+        if isinstance(content, str):
+            role = turn.role
+            (system if role == "system" else own if role == "assistant" else others).append(content)
+    return system, own, others
 
 
 def _fingerprint(data: bytes, start: float | None) -> str:
@@ -240,4 +230,4 @@ def _count_events(text: str) -> dict[str, int]:
     """Count the lines that tell of trouble; turns may be joined by line breaks, for none reaches beyond its line."""
     if not may_hold_event(text):
         return {}
-    return dict(Counter(match.lastgroup for match in EVENT.finditer(text)))
+    return dict(Counter(match.lastgroup or "" for match in EVENT.finditer(text)))

@@ -1,5 +1,7 @@
 """Pictures of task runs: frames of `analysis` in, axes out; the shapes are those of `evalkit.display.plots`."""
 
+from typing import Any
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -66,7 +68,7 @@ def scores(runs: pd.DataFrame, highlight: str | None = None, ax: Axes | None = N
     """Draw every construction score as a point, and the mean per model; stale copies are left out."""
     building = counted(runs[runs["task_type"] == "construction"])
     means = score_by(building)
-    look = {"highlight": highlight, "xlabel": "construction score", "percent": True}
+    look: dict[str, Any] = {"highlight": highlight, "xlabel": "construction score", "percent": True}
     return plots.strips(building, "model_name", "overall_score", means=means, ax=ax, **look)
 
 

@@ -101,7 +101,7 @@ def holds_any(text: str, parts: Iterable[str]) -> bool:
     """
     last = len(text) - 1
     for part in parts:
-        first, second = part[:2]
+        first, second = part[0], part[1]
         at = text.find(first, 0, last)
         while at >= 0:
             if text[at + 1] == second and text.startswith(part, at):
@@ -254,3 +254,8 @@ def split_stem(stem: str) -> tuple[str, int | None]:
     if name and number.isascii() and number.isdigit() and len(number) < 10:
         return name, int(number)
     return stem, None
+
+
+def describe(error: Exception) -> str:
+    """Write an exception as ``ErrorName: cause``, without the path (it stands beside)."""
+    return f"{type(error).__name__}: {getattr(error, 'strerror', None) or error}"

@@ -20,11 +20,11 @@ from evalkit.kinds import (
 )
 from evalkit.kinds import collect as collect_kind
 from evalkit.kinds import load as load_kind
-from evalkit.mindcraft.definitions import Tasks
 from evalkit.mindcraft.format import MISSING, RESULTS, SCALES, Missing, Scale, check_choice
 from evalkit.mindcraft.parse import parse
 from evalkit.mindcraft.runs.layout import context_files
 from evalkit.mindcraft.table import LAZY_TABLES, RECORDS, TABLES
+from evalkit.mindcraft.tasks.definitions import Tasks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,8 +47,8 @@ def _accepts(path: str) -> str:
 
 
 def _prepare(options: Mapping[str, Any]) -> dict[str, Any]:
-    from evalkit.mindcraft.definitions import as_definitions
     from evalkit.mindcraft.runs.models import compile_layout
+    from evalkit.mindcraft.tasks.definitions import as_definitions
 
     check_choice("scale", options.get("scale", "auto"), SCALES)
     check_choice("missing", options.get("missing", "keep"), MISSING)

@@ -6,7 +6,7 @@ from typing import Any
 from evalkit.io import BrokenFileError, decode_json, plain
 from evalkit.kinds import HEAD, Parsed, recognise
 from evalkit.mindcraft import original_scripts as scripts
-from evalkit.mindcraft.agent_log import AgentOutcome, decode_log, describe, failed_log, read_turns
+from evalkit.mindcraft.agent_log import AgentOutcome, decode_log, failed_log, read_turns
 from evalkit.mindcraft.format import (
     ANYTHING,
     EVENTS,
@@ -15,6 +15,7 @@ from evalkit.mindcraft.format import (
     RESULTS,
     AgentLog,
     Results,
+    describe,
     model_of,
     other_kind,
     parse_results,

@@ -108,7 +108,8 @@ def _tasks_done(runs: "pd.DataFrame", expected: int | None, n_definitions: int) 
     """Count for each model the tasks that are done (some run finished, none running), and those expected."""
     import pandas as pd
 
-    rows = {}
+    rows: dict[Any, dict[str, float]] = {}
+    wanted: float
     for model, group in runs.groupby("model_name"):
         totals = group.groupby("experiment_folder")["experiment_total"].max()
         if expected is not None:
@@ -245,7 +246,7 @@ def legacy_text(logs: Logs, limit: int = 60) -> str:
         alike = pooled["group"].str.startswith("task ") & (pooled["their_rate"] - pooled["our_rate"]).abs().lt(0.005)
         pooled = pooled[~alike]
         first = ["model_name", "group"] if script == "construction" else ["group"]
-        lines += ["", f"{SCRIPTS[script]}, {GIVEN[script]}:"]
+        lines += ["", f"{SCRIPTS[str(script)]}, {GIVEN[str(script)]}:"]
         if len(pooled):
             lines += ["", *_table([_legacy_cells(row, first) for row in pooled.to_dict("records")], len(first))]
         lines += [f"… {counted(int(alike.sum()), 'task')} with the same score on both sides"] * bool(alike.any())
@@ -254,8 +255,8 @@ def legacy_text(logs: Logs, limit: int = 60) -> str:
             rows = [_legacy_cells(row, ["folder"]) for row in shown.to_dict("records")]
             lines += ["", "  given each folder, with all that lies in it:", "", *_table(rows, 1)]
             lines += [f"… {len(each) - limit} more"] * (len(each) > limit)
-    for (script, cause), found in differences.groupby(["script", "cause"], sort=False):
-        lines.append(f"\n{script}: {cause}: {len(found)}")
+    for (name, cause), found in differences.groupby(["script", "cause"], sort=False):
+        lines.append(f"\n{name}: {cause}: {len(found)}")
         lines += [
             f"  {plain(d.source)}: {plain(d.theirs)}, ours {plain(d.ours)}" for d in found.head(limit).itertuples()
         ]

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO, cast
 
 from evalkit.io.frames import paused_gc
 from evalkit.io.paths import SourceError, redacted
@@ -19,13 +19,12 @@ from evalkit.reports import changes
 from evalkit.reports.engines.preload import can_fork, preload_engine, preload_libraries
 from evalkit.reports.engines.process import Attempt
 from evalkit.reports.engines.signals import held_signals, stopped_once
-from evalkit.reports.engines.startup import start_method
 from evalkit.reports.engines.worker import describe
 from evalkit.reports.evidence import is_missing, write_evidence
-from evalkit.reports.job import Job
-from evalkit.reports.plan import Report
+from evalkit.reports.job import Job, Report
 from evalkit.reports.progress import Progress
 from evalkit.reports.records import Record, read_record, record_path, work_folder, write_file
+from evalkit.reports.startup import start_method
 
 TIMEOUT = 600.0  # seconds for one report
 EVIDENCE_VARIABLE = "EVALKIT_EVIDENCE"  # as evalkit.evidence.VARIABLE, which would import pandas
@@ -41,7 +40,7 @@ class Summary(NamedTuple):
     unusable: list[str]
     unchanged: list[str]
     stopped: bool
-    index: Path
+    index: Path  # type: ignore[assignment]  # hides the method of tuples, on purpose
     manifest: Path
     index_fault: str = ""  # why index and manifest could not be written
 
@@ -150,7 +149,7 @@ class _Batch:
             stamp = changes.stamp(report, code=code, evidence=self.evidence, fingerprint=fingerprint)
             record = read_record(self.output, report.key)
             why = changes.why(record, stamp, self.output) or ("forced" if force else "")
-            if why:
+            if why or record is None:
                 forked = fork and can_fork(report.notebook)
                 due.append(Job(report, self.output, self.work / str(number), why, stamp, code, forked))
                 took[report.key] = record["seconds"] if record else math.inf
@@ -172,7 +171,7 @@ class _Batch:
             first = min((attempt.deadline for attempt in self.running.values()), default=0.0)
             for handle in wait(list(self.running), max(0.0, first - time.monotonic())):
                 with held_signals():  # what it has left running must be ended too
-                    again = self._settle(self.running.pop(handle))
+                    again = self._settle(self.running.pop(cast(int, handle)))
                 if again:
                     waiting.appendleft((again, 2))
             for attempt in self.running.values():

@@ -12,7 +12,7 @@ from evalkit.io import SourceError, list_files
 from evalkit.io.paths import has_magic
 from evalkit.io.sources import MISSING, paths_of, state_of
 from evalkit.io.versions import code_version, package_versions
-from evalkit.reports.plan import Report
+from evalkit.reports.job import Report
 from evalkit.reports.records import Record, files_beside
 
 REMOTE = "remote"  # inputs of which no fingerprint is taken: such a report is always made again

@@ -81,7 +81,7 @@ def copied(folder: str, names: Sequence[str]) -> str:
 
 
 def _values(files: Iterable[str], yamls: Iterable[str]) -> dict[str, Any]:
-    values, faults = {}, []
+    values, faults = dict[str, Any](), list[str]()
     sources = [(file, read_values, file) for file in files] + [("-y", parse_values, text) for text in yamls]
     for name, read, source in sources:
         try:

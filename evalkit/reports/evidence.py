@@ -38,7 +38,7 @@ def write_evidence(output: Path) -> int:
         return 0
     from evalkit.evidence import read_handed_over, write_pages
 
-    runs, pairs, lists = {}, {}, []
+    runs, pairs, lists = dict[str, Any](), dict[Any, Any](), list[Any]()
     for path in kept:
         key = f"{path.parent.name}/{path.stem}"
         try:

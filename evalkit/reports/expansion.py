@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 from evalkit.io.paths import SourceError
 from evalkit.io.sources import is_sample, own_sources
 from evalkit.io.text import warnings_as_lines
-from evalkit.reports.engines.startup import end_with_parent, start_method
 from evalkit.reports.filenames import file_name, mark
 from evalkit.reports.job import Report
 from evalkit.reports.parameters import Notebook
+from evalkit.reports.startup import end_with_parent, start_method
 from evalkit.reports.targets import Target
 
 ALL = "all"

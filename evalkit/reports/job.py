@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from evalkit.io.paths import refuse_credentials
 from evalkit.reports.parameters import Notebook, texts_of
@@ -109,4 +109,4 @@ class Job(NamedTuple):
             stamp=self.stamp,
             previous=None,
         )
-        return blank | fields
+        return cast(Record, blank | fields)

@@ -101,8 +101,7 @@ def read_parameters(source: str) -> dict[str, Parameter]:
     for node in ast.parse(source).body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             annotation = node.annotation
-            is_text = isinstance(annotation, ast.Constant)
-            kind = str(annotation.value) if is_text else ast.unparse(annotation)
+            kind = str(annotation.value) if isinstance(annotation, ast.Constant) else ast.unparse(annotation)
             default = REQUIRED if node.value is None else _literal(node.value)
             found[node.target.id] = Parameter(node.target.id, kind, default)
         elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
@@ -218,14 +217,15 @@ def check_value(value: Any, parameter: Parameter) -> tuple[Any, str]:
         value = float(value)
     if type(value) is not _TYPES[outer]:
         return value, f"{parameter.name} must be {parameter.type}, not {_describe(value)}{_hint(value, outer)}"
-    items = {"list": value, "dict": value.values() if outer == "dict" else ()}.get(outer, ())
+    held: Any = value  # the look at its type has taken Any away
+    items = held if outer == "list" else held.values() if outer == "dict" else ()
     kind = inner[-1] if inner else ""
     for i, item in enumerate(items):
         item, fault = check_value(item, Parameter(f"{parameter.name}[{i + 1}]", kind, None))
         if fault:
             return value, fault
     if kind == "float":
-        value = [float(v) for v in value] if outer == "list" else {k: float(v) for k, v in value.items()}
+        value = [float(v) for v in held] if outer == "list" else {k: float(v) for k, v in held.items()}
     return value, ""
 
 

@@ -123,7 +123,8 @@ def _check(
         given |= {name: ALL for name in hooks if name in parameters}
     given = {name: value for name, value in (given | values).items() if name in parameters}
     given |= _from_texts(texts, parameters, faults)
-    fixed, sweeps = {}, {}
+    fixed: dict[str, Any] = {}
+    sweeps: dict[str, list[Any] | None] = {}
     given = _without_secrets({name: p.default for name, p in parameters.items()} | given, given, faults)
     for name, value in given.items():
         if name in hooks and value == ALL:

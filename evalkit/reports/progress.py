@@ -29,8 +29,8 @@ class Progress:
         self.total, self.say, self.done = total, say, 0
         self._bar = None
         if terminal is not None and terminal.isatty() and total:
-            self._bar, self._task = _start_bar(total, terminal)
-            self.say = lambda line: self._bar.console.out(line, highlight=False)
+            self._bar, self._task = bar, _ = _start_bar(total, terminal)
+            self.say = lambda line: bar.console.out(line, highlight=False)
 
     def unchanged(self, record: Record) -> None:
         """Say that a report is up to date."""

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -63,11 +64,11 @@ def find_targets(
     for path in files:
         choices += _of_file(path, places, faults)
     for source in sources:
-        choices += _try(lambda source=source: of_source(source, places, kind, notebooks), faults) or []
+        choices += _try(partial(of_source, source, places, kind, notebooks), faults) or []
     if not sources:
         for notebook in notebooks:
             params = [] if once else places.params_of(notebook.stem)
-            choices += [Target(notebook, file) for file in params or [None]]
+            choices += [Target(notebook, file) for file in params or (None,)]
     return choices, faults
 
 

@@ -59,7 +59,7 @@ class Analysis:
         groups = {}
         for cluster in clusters.cat.categories:
             mean = {name: score[clusters == cluster].mean() for name, score in scores.items()}
-            groups[str(cluster)] = max(mean, key=mean.get)
+            groups[str(cluster)] = max(mean, key=mean.__getitem__)
         self.data.obs["cell_type"] = clusters.astype(str).map(groups)
         used = "; ".join(f"{name}: {', '.join(genes)}" for name, genes in MARKERS.items())
         return f"Process cells completed. Markers used: {used}. group_to_cell_type = {groups}"

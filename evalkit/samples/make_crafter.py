@@ -11,13 +11,14 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from evalkit.crafter.format import ACTIONS
 from evalkit.crafter.hooks import MOVES
-from evalkit.crafter.recorder import Recorder
+from evalkit.crafter.recorder import Observations, Recorder
 
 FOLDER = Path(__file__).parent / "crafter"
 ACTIONS_PER_TURN = 5
@@ -52,7 +53,7 @@ GOALS = {
     ),
 }
 
-EPISODES = (  # policy, seed, turns, observations
+EPISODES: tuple[tuple[str, int, int, Observations], ...] = (  # policy, seed, turns, observations
     *(("random", seed, 12, "no images" if seed == 5 else "none") for seed in range(1, 6)),
     *(("scripted-forager", seed, 30, "none") for seed in range(1, 6)),
     *(("scripted-miner", seed, 50, "none") for seed in range(1, 6)),
@@ -90,7 +91,7 @@ class Scripted:
         if player.sleeping:
             return "noop"
         wishes = [self._defend, self._live]
-        wishes += [lambda goal=goal: self._pursue(goal) for goal in self.goals if not player.achievements[goal]]
+        wishes += [partial(self._pursue, goal) for goal in self.goals if not player.achievements[goal]]
         return next((action for wish in wishes if (action := wish())), self.rng.choice(list(MOVES)))
 
     def _defend(self) -> str | None:
@@ -159,7 +160,8 @@ class Scripted:
 
     def _beside(self, wanted: Callable[[str, Any], bool], limit: int = 60) -> tuple[str | None, str] | None:
         """Search outwards for a place with a wanted neighbour: the first step there, and the neighbour's side."""
-        start = tuple(int(x) for x in self.env._player.pos)
+        x, y = self.env._player.pos
+        start = int(x), int(y)
         queue: deque[tuple[tuple[int, int], str | None, int]] = deque([(start, None, 0)])
         seen = {start}
         while queue:
@@ -190,7 +192,7 @@ def random_actions(rng: Random) -> list[str]:
     return [rng.choice(ACTIONS) for _ in range(ACTIONS_PER_TURN)]
 
 
-def play(policy: str, seed: int, turns: int, observations: str) -> Recorder:
+def play(policy: str, seed: int, turns: int, observations: Observations) -> Recorder:
     """Play one episode of at most so many turns."""
     ticks = iter(range(10**9))
     start = datetime(2025, 1, 1) + timedelta(days=seed)

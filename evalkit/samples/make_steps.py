@@ -95,7 +95,7 @@ def _plan() -> list[dict[str, Any]]:
 
 def _run(libraries: tuple[str, ...], files: dict[str, str], attempts: int) -> list[dict[str, Any]]:
     """Execute the plan and keep what every call returned or raised; a step that failed is tried again."""
-    analysis, executions = Analysis(libraries), []
+    analysis, executions = Analysis(libraries), list[Any]()
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         for name, text in files.items():
             Path(name).parent.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,8 @@
 """Estimates with intervals and honest comparisons; knows nothing of logs."""
 
-from importlib import import_module
-from typing import Any
+from evalkit._lazy import door
 
-_WHERE = {
+_NAMES = {
     "Estimate": "intervals",
     "proportion_interval": "intervals",
     "rate_interval": "intervals",
@@ -45,14 +44,4 @@ _WHERE = {
     "like_with_like": "models.comparable",
 }
 
-__all__ = list(_WHERE)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'evalkit.stats' has no attribute {name!r}")
-    return getattr(import_module(f"evalkit.stats.{_WHERE[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = door(__name__, _NAMES)

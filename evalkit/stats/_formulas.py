@@ -6,6 +6,8 @@
 import numpy as np
 from scipy import special
 
+Numbers = np.ndarray | float
+
 KNOWN_SHARE = 2 / 3  # of the binomial variance, taken as known whatever the clusters show (docs/coverage.md)
 PSEUDO_SPREAD = 0.25  # squared deviations of a pseudo-observation within tasks, in units of the range squared
 PSEUDO_PAIR = 0.5  # the same for tests: those of two runs of a task that end differently
@@ -23,7 +25,7 @@ def student(confidence: float, freedom: float) -> float:
     return float(special.stdtrit(freedom, (1 + confidence) / 2))
 
 
-def wilson(rate: np.ndarray, n: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+def wilson(rate: Numbers, n: Numbers, confidence: float) -> tuple[np.ndarray, np.ndarray]:
     """Return Wilson's score interval (Wilson 1927)."""
     square = normal(confidence) ** 2 / np.asarray(n, dtype=float)
     centre = (rate + square / 2) / (1 + square)
@@ -31,7 +33,7 @@ def wilson(rate: np.ndarray, n: np.ndarray, confidence: float) -> tuple[np.ndarr
     return np.where(rate == 0, 0.0, centre - half), np.where(rate == 1, 1.0, centre + half)
 
 
-def clopper_pearson(successes: np.ndarray, n: int, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+def clopper_pearson(successes: Numbers, n: int, confidence: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the exact interval of Clopper and Pearson (1934), by quantiles of the beta distribution."""
     tail, successes = (1 - confidence) / 2, np.asarray(successes, dtype=float)
     low = special.betaincinv(np.maximum(successes, 1), n - successes + 1, tail)
@@ -82,8 +84,8 @@ def within_tasks(variances: np.ndarray, sizes: np.ndarray, pseudo: float) -> tup
 
 
 def inflated(
-    variance: np.ndarray, known: np.ndarray, skew: np.ndarray, freedom: float, count: float, confidence: float
-):
+    variance: np.ndarray, known: Numbers, skew: Numbers, freedom: float, count: float, confidence: float
+) -> np.ndarray:
     """Return the variance to be used with normal quantiles.
 
     What exceeds the known part is multiplied by (t / z)² for its degrees of freedom (Korn and Graubard 1998), and by
@@ -120,7 +122,9 @@ def bounded(means: np.ndarray, sizes: np.ndarray, confidence: float, binary: boo
     return effective_wilson(rate, variance, count, count, confidence)
 
 
-def bounded_runs(means: np.ndarray, sizes: np.ndarray, confidence: float, binary: bool):
+def bounded_runs(
+    means: np.ndarray, sizes: np.ndarray, confidence: float, binary: bool
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the interval of the mean over runs of values from 0 to 1, in C >= 2 clusters; see `bounded`."""
     rate, variance, count = run_weighted(means, sizes)
     known = KNOWN_SHARE * rate * (1 - rate) / sizes.sum() if binary else 0.0
@@ -129,7 +133,9 @@ def bounded_runs(means: np.ndarray, sizes: np.ndarray, confidence: float, binary
     return effective_wilson(rate, variance, count, count, confidence)
 
 
-def bounded_within(means: np.ndarray, variances: np.ndarray, sizes: np.ndarray, confidence: float):
+def bounded_within(
+    means: np.ndarray, variances: np.ndarray, sizes: np.ndarray, confidence: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the interval of the mean of task means of values from 0 to 1 for repetitions of these tasks."""
     rate, count = means.mean(-1), len(sizes)
     variance, freedom = within_tasks(variances, sizes, PSEUDO_SPREAD)
@@ -144,7 +150,9 @@ def mean_over_runs(means: np.ndarray, sizes: np.ndarray, confidence: float) -> t
     return mean - half, mean + half
 
 
-def mean_within(means: np.ndarray, variances: np.ndarray, sizes: np.ndarray, confidence: float):
+def mean_within(
+    means: np.ndarray, variances: np.ndarray, sizes: np.ndarray, confidence: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the interval of the mean of task means for repetitions of these tasks, by t."""
     variance, freedom = within_tasks(variances, sizes, 0.0)
     half = student(confidence, freedom) * np.sqrt(variance)
@@ -172,18 +180,11 @@ def _hall(t: float, slant: np.ndarray) -> np.ndarray:
     return 3 / safe * (np.cbrt(1 + safe * (t - safe / 6)) - 1)
 
 
-def agresti_min(differences: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the interval of the difference of two paired proportions (Agresti and Min 2005).
-
-    Wald's interval after half a pair is added to each of the four kinds of pairs (differences −1, 0 or 1).
-    """
-    mean, error = agresti_min_moments(differences)
-    half = normal(confidence) * error
-    return np.maximum(mean - half, -1.0), np.minimum(mean + half, 1.0)
-
-
 def agresti_min_moments(differences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean of differences and its standard error after half a pair is added to each kind of pairs."""
+    """Return the mean of differences −1, 0 or 1 of pairs, and its standard error (Agresti and Min 2005).
+
+    Half a pair is added to each of the four kinds of pairs first.
+    """
     n = differences.shape[-1] + 2
     mean = differences.sum(-1) / n
     return mean, np.sqrt((((differences**2).sum(-1) + 1) / n - mean**2) / n)

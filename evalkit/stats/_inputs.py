@@ -23,9 +23,10 @@ def check_confidence(confidence: float) -> None:
 
 def numbers(values: Iterable[Any]) -> np.ndarray:
     """Return floats, in two dimensions for rows of numbers; what is missing is NaN."""
-    if np.ndim(values) == 2:
-        return pd.DataFrame(values).to_numpy(dtype="float64", na_value=np.nan)
-    series = values if isinstance(values, pd.Series) else pd.Series(values if np.ndim(values) else list(values))
+    given: Any = values  # what pandas and NumPy take, which their types name otherwise
+    if np.ndim(given) == 2:
+        return pd.DataFrame(given).to_numpy(dtype="float64", na_value=np.nan)
+    series = given if isinstance(given, pd.Series) else pd.Series(given if np.ndim(given) else list(given))
     return series.to_numpy(dtype="float64", na_value=np.nan)
 
 

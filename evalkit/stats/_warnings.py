@@ -26,7 +26,7 @@ SINGLES_WARNING = "tasks with a single run: their spread is taken from the other
 FEW_REPEATED_WARNING = f"fewer than {FEW_CLUSTERS} tasks were run more than once: a rough interval"
 
 
-def rare(successes: np.ndarray, n: np.ndarray) -> np.ndarray:
+def rare(successes: np.ndarray | int, n: np.ndarray | int) -> np.ndarray:
     """Return whether there are 1 or 2 successes, or failures."""
     fewer = np.minimum(successes, n - successes)
     return (fewer > 0) & (fewer <= RARE)

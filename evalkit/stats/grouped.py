@@ -14,7 +14,7 @@ from evalkit.stats.intervals import Estimate, Target, Weights, mean_interval, ra
 
 Kind = Literal["proportion", "score", "mean"]
 
-_INTERVALS = {
+_INTERVALS: dict[str, Callable[..., Estimate]] = {
     "proportion": rate_interval,
     "score": partial(mean_interval, bounds=(0.0, 1.0)),
     "mean": mean_interval,

@@ -138,14 +138,14 @@ def rate_interval(
     ValueError
         For values other than 0 and 1, for as many labels as values missing, or for a target or weights that can't be.
     """
-    values, codes, lost = _checked(values, clusters, confidence, target, weights)
-    if not np.isin(values, (0.0, 1.0)).all():
+    known, codes, lost = _checked(values, clusters, confidence, target, weights)
+    if not np.isin(known, (0.0, 1.0)).all():
         raise ValueError("a rate needs 0/1 values; use mean_interval for others")
-    if clusters is None or (target == "new tasks" and 1 < len(values) == codes.max(initial=-1) + 1):
-        plain = proportion_interval(int(values.sum()), len(values), confidence=confidence)
+    if clusters is None or (target == "new tasks" and 1 < len(known) == codes.max(initial=-1) + 1):
+        plain = proportion_interval(int(known.sum()), len(known), confidence=confidence)
         plain = plain._replace(warning=join(plain.warning, lost))
         return plain if clusters is None else plain._replace(target=target)
-    return _estimate(values, codes, lost, _Design(True, True, target, weights, confidence))
+    return _estimate(known, codes, lost, _Design(True, True, target, weights, confidence))
 
 
 def mean_interval(
@@ -186,16 +186,16 @@ def mean_interval(
     ValueError
         For as many labels as values missing, values beyond the bounds, or a target or weights that can't be.
     """
-    values, codes, lost = _checked(values, clusters, confidence, target, weights)
+    known, codes, lost = _checked(values, clusters, confidence, target, weights)
     design = _Design(bounds is not None, clusters is not None, target, weights, confidence)
     if bounds is None:
-        return _estimate(values, codes, lost, design)
+        return _estimate(known, codes, lost, design)
     least, most = bounds
     if not least < most:
         raise ValueError(f"bounds are the least and the largest value, not {bounds}")
-    if ((values < least) | (values > most)).any():
+    if ((known < least) | (known > most)).any():
         raise ValueError(f"values beyond the bounds {bounds}")
-    found = _estimate((values - least) / (most - least), codes, lost, design)
+    found = _estimate((known - least) / (most - least), codes, lost, design)
     estimate, low, high = (least + (most - least) * number for number in found[:3])
     return found._replace(estimate=estimate, low=low, high=high)
 
@@ -235,14 +235,14 @@ class _Design(NamedTuple):
     def _corrected(self, count: int) -> str:
         return "" if self.bounded or count < formulas.HALL_FROM else ", Hall's correction"
 
-    def interval(self, groups: Clusters, binary: bool) -> tuple[float, float]:
+    def interval(self, groups: Clusters, binary: bool) -> tuple[np.ndarray, np.ndarray]:
         sizes, means, variances = groups
         if self.within:
             formula = formulas.bounded_within if self.bounded else formulas.mean_within
             return formula(means, variances, sizes, self.confidence)
         if self.bounded:
-            formula = formulas.bounded_runs if self.weights == "runs" else formulas.bounded
-            return formula(means, sizes, self.confidence, binary)
+            of_means = formulas.bounded_runs if self.weights == "runs" else formulas.bounded
+            return of_means(means, sizes, self.confidence, binary)
         if self.weights == "runs":
             return formulas.mean_over_runs(means, sizes, self.confidence)
         return formulas.corrected_t(means, self.confidence)

@@ -93,8 +93,8 @@ def counted(successes: Any, n: Any, scores: Any, clusters: Any) -> tuple[Rows, s
     kept = known & (n > 0)
     cells, place = np.unique(np.column_stack([codes, scores])[kept], axis=0, return_inverse=True)
     sums = [np.bincount(place.ravel(), column[kept], minlength=len(cells)) for column in (successes, n)]
-    codes = None if clusters is None else cells[:, 0].astype(int)
-    return Rows(*sums, cells[:, 1], codes), left_out(int((~known).sum()), "row")
+    own = None if clusters is None else cells[:, 0].astype(int)
+    return Rows(sums[0], sums[1], cells[:, 1], own), left_out(int((~known).sum()), "row")
 
 
 def steps_of(rows: Rows, confidence: float) -> list[Step]:
@@ -115,8 +115,8 @@ def _step(rows: Rows, level: float, following: float, confidence: float) -> Step
     if len(both) > 1 and len(both) >= max(counts) / 2:
         found = compare_units(rows.rates[second][other] - rows.rates[first][one], True, False, confidence)
         rates = rows.rates[first][one].mean(), rows.rates[second][other].mean()
-        bounds = rates[1] - rates[0], found.low, found.high
-        return Step(level, following, *rates, *bounds, len(both), len(both), "paired t", found.warning)
+        step = rates[1] - rates[0], found.low, found.high
+        return Step(level, following, *rates, *step, len(both), len(both), "paired t", found.warning)
     if min(counts) < 2:
         return Step(level, following, *rates, rates[1] - rates[0], math.nan, math.nan, *counts, "square-and-add", FEW)
     bounds = [formulas.bounded(rows.rates[side], rows.n[side], confidence, True) for side in (first, second)]

@@ -200,7 +200,7 @@ def _of_group(rows: pd.DataFrame, task: str, ks: Sequence[int], order: str | Non
             if k == 1:
                 estimate = rate_interval(runs["_value"], runs[task], confidence)
             else:
-                estimate = _over_tasks(formula(n, c, k), kept.index, confidence)
+                estimate = _over_tasks(np.asarray(formula(n, c, k)), kept.index, confidence)
             found.append((f"{measure}{k}", k, len(runs), *_fields(estimate, notes)))
     agreement = (c * (c - 1) + (n - c) * (n - c - 1)) / np.where(n > 1, n * (n - 1), np.nan)
     estimate = _over_tasks(agreement, kept.index, confidence)

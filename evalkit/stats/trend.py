@@ -109,7 +109,8 @@ def trend_test(
     rows, lost = counted(successes, n, scores, clusters)
     total = int(rows.n.sum())
     count = total if rows.codes is None else len(np.unique(rows.codes))
-    method = f"permutation of {'trials' if rows.codes is None else _permuted(rows)}"
+    within = len(rows.n) and _spanning(rows)
+    method = f"permutation of {'trials' if rows.codes is None else 'levels within ' * bool(within) + 'clusters'}"
     freedom = _freedom(rows)
     if reason := _hopeless(rows, freedom):
         return Trend(math.nan, math.nan, math.nan, math.nan, total, count, method, "", join(reason, lost))
@@ -118,8 +119,7 @@ def trend_test(
     low, high = _agreeing(low, high, odds, p_value, 1 - confidence)
     few = NEVER_SMALL.format(least) if least > 1 - confidence else ""
     direction = _direction(rows, odds, p_value, confidence)
-    doubts = separated, few, _uneven(rows), lost
-    return Trend(odds, low, high, p_value, total, count, method, direction, join(*doubts))
+    return Trend(odds, low, high, p_value, total, count, method, direction, join(separated, few, _uneven(rows), lost))
 
 
 def trend_by(
@@ -168,22 +168,21 @@ def trend_by(
     found = []
     for name, part in rows.groupby(frame[by].reset_index(drop=True), observed=True):
         own = None if labels is None else labels[part.index]
-        trials = np.ones(len(part))
-        found.append((name, *trend_test(part["value"], trials, part["level"], own, confidence, rng=rng)))
+        found.append((name, *trend_test(part["value"], np.ones(len(part)), part["level"], own, confidence, rng=rng)))
     table = pd.DataFrame(found, columns=[by, *Trend._fields])
-    table.insert(table.columns.get_loc("p_value") + 1, "p_holm", holm(table["p_value"]))
+    table.insert(list(table).index("p_value") + 1, "p_holm", holm(table["p_value"]))
     lost = (table["p_holm"] > 1 - confidence) & (table["direction"] != "")
     return table.assign(direction=table["direction"].mask(lost, "no"))
 
 
 def _spanning(rows: Rows) -> bool:
     """Return whether at least half of the clusters have several levels."""
-    cells = np.unique(rows.codes, return_counts=True)[1]
-    return bool((cells > 1).mean() >= 0.5)
+    return rows.codes is not None and bool((np.unique(rows.codes, return_counts=True)[1] > 1).mean() >= 0.5)
 
 
-def _permuted(rows: Rows) -> str:
-    return "levels within clusters" if len(rows.n) and _spanning(rows) else "clusters"
+def _codes(rows: Rows) -> np.ndarray:
+    """Return the clusters of rows as 0, 1, …; of rows without clusters each is one of its own."""
+    return np.unique(np.arange(len(rows.n)) if rows.codes is None else rows.codes, return_inverse=True)[1]
 
 
 def _freedom(rows: Rows) -> int:
@@ -221,10 +220,10 @@ def _permutation(rows: Rows, n_permutations: int, rng: np.random.Generator) -> t
 
 def _permuted_sums(rows: Rows, n_permutations: int, rng: np.random.Generator) -> tuple[np.ndarray, float]:
     """Return Σ (score − mean) × rate for random assignments, and for the one seen."""
+    codes = _codes(rows)
     if _spanning(rows):
-        groups, scores, rates = rows.codes, rows.scores, rows.rates
+        groups, scores, rates = codes, rows.scores, rows.rates
     else:
-        codes = np.unique(rows.codes, return_inverse=True)[1]
         cells = np.bincount(codes)
         scores, rates = (np.bincount(codes, column) / cells for column in (rows.scores, rows.rates))
         groups = np.zeros(len(cells), dtype=int)
@@ -240,11 +239,10 @@ def _permuted_sums(rows: Rows, n_permutations: int, rng: np.random.Generator) ->
 
 def _uneven(rows: Rows) -> str:
     """Say where the test assigns clusters of unlike sizes to levels that differ in them."""
-    if rows.codes is None or _spanning(rows):
-        return ""
     levels = np.unique(rows.scores, return_inverse=True)[1]
     runs = np.bincount(levels, rows.n) / np.bincount(levels)
-    return UNEVEN_WARNING if runs.max() > UNEVEN * runs.min() else ""
+    within = rows.codes is None or _spanning(rows)
+    return "" if within or runs.max() <= UNEVEN * runs.min() else UNEVEN_WARNING
 
 
 def _odds_ratio(rows: Rows, freedom: int, confidence: float) -> tuple[float, float, float, str]:
@@ -261,9 +259,8 @@ def _odds_ratio(rows: Rows, freedom: int, confidence: float) -> tuple[float, flo
         warnings.simplefilter("ignore", PerfectSeparationWarning)  # also said of rates that lie on the curve exactly
         fit = GLM(rows.rates, design, family=Binomial(), var_weights=weights).fit()
     slope = fit.params[1]
-    if rows.codes is None:
-        half = formulas.normal(confidence) * fit.bse[1]
-    else:
+    half = formulas.normal(confidence) * fit.bse[1]
+    if rows.codes is not None:
         half = formulas.student(confidence, freedom) * _error_between(rows, design, weights, fit, freedom)
     with np.errstate(over="ignore"):
         return float(np.exp(slope)), float(np.exp(slope - half)), float(np.exp(slope + half)), ""
@@ -276,29 +273,29 @@ def _error_between(rows: Rows, design: np.ndarray, weights: np.ndarray, fit: Any
     """
     levels = np.unique(rows.scores, return_inverse=True)[1]
     rates = (np.bincount(levels, weights * rows.rates) / np.bincount(levels, weights))[levels]
-    codes = np.unique(rows.codes, return_inverse=True)[1]
+    codes = _codes(rows)
     bread = np.linalg.inv((design * (weights * fit.mu * (1 - fit.mu))[:, None]).T @ design)
     influence = (design @ bread)[:, 1] * weights
     totals = np.bincount(codes, influence * (rows.rates - rates))
     between = totals @ totals * len(totals) / freedom
-    least = (influence**2) @ (rates * (1 - rates) / rows.n)
-    return math.sqrt(max(between, least))
+    return math.sqrt(max(between, (influence**2) @ (rates * (1 - rates) / rows.n)))
 
 
 def _agreeing(low: float, high: float, odds: float, p_value: float, level: float) -> tuple[float, float]:
     """Return the bounds so that they hold 1 exactly where the test does not reject it."""
     if p_value > level:
         return min(low, 1.0), max(high, 1.0)
-    if low <= 1 <= high:
-        return (math.nextafter(1, 2), high) if odds > 1 else (low, math.nextafter(1, 0))
-    return low, high
+    if not low <= 1 <= high:
+        return low, high
+    return (math.nextafter(1, 2), high) if odds > 1 else (low, math.nextafter(1, 0))
 
 
 def _direction(rows: Rows, odds: float, p_value: float, confidence: float) -> Direction:
     if p_value > 1 - confidence:
         return "no"
-    sign, word = (-1, "falls") if odds < 1 else (1, "rises")
-    steps = steps_of(rows, confidence)
-    if all((step.low if sign > 0 else -step.high) > 0 for step in steps):
-        return word
-    return f"{word} overall" if all(sign * step.estimate >= 0 for step in steps) else f"{word}, not steadily"
+    sign, steps = -1 if odds < 1 else 1, steps_of(rows, confidence)
+    shown = all((step.low if sign > 0 else -step.high) > 0 for step in steps)
+    overall = all(sign * step.estimate >= 0 for step in steps)
+    if odds < 1:
+        return "falls" if shown else "falls overall" if overall else "falls, not steadily"
+    return "rises" if shown else "rises overall" if overall else "rises, not steadily"

@@ -1,9 +1,8 @@
 """Steps of a plan-and-execute analysis agent: storing results, judging steps, the workflow, frames and figures."""
 
-from importlib import import_module
-from typing import Any
+from evalkit._lazy import door
 
-_WHERE = {
+_NAMES = {
     "Check": "evaluation.evaluators",
     "History": "history.records",
     "KIND": "kind",
@@ -44,16 +43,4 @@ _WHERE = {
 }
 _MODULES = ("analysis", "contents", "figures", "show")
 
-__all__ = [*_WHERE, *_MODULES]
-
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f"evalkit.steps.{name}")
-    if name not in _WHERE:
-        raise AttributeError(f"module 'evalkit.steps' has no attribute {name!r}")
-    return getattr(import_module(f"evalkit.steps.{_WHERE[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = door(__name__, _NAMES, _MODULES)

@@ -135,9 +135,9 @@ def _summarise(steps: pd.DataFrame, rates: pd.DataFrame, labels: Sequence[str], 
     looping = steps["attempt"].eq(options.loop_length) & steps["success"].eq(False).fillna(False)  # once per loop
     counts = pd.DataFrame({"records": 1, "loops": looping, "cut": steps["truncated"]}, index=steps.index)
     counts = counts.assign(**{verdict: steps["verdict"].eq(verdict) for verdict in VERDICTS}).astype("int64")
-    out = counts.groupby(steps["history"].to_numpy()).sum().reindex(labels, fill_value=0)
+    out = counts.groupby(steps["history"].to_numpy()).sum().reindex(list(labels), fill_value=0)
     for which in (REPORTED, CONFIRMED):
-        own = rates[rates["success"].eq(which)].set_index("history").reindex(labels)
+        own = rates[rates["success"].eq(which)].set_index("history").reindex(list(labels))
         out = out.join(own[["estimate", "low", "high"]].add_prefix(f"{which}_"))
         out["n"], out["warning"] = own["n"].fillna(0), own["warning"].fillna("")
     return frame(out.rename_axis("history").reset_index().to_dict("records"), OVERVIEW)

@@ -72,7 +72,8 @@ def _step_rows(history: History) -> Iterator[tuple[dict, list[dict]]]:
 
 def _of_step(record: StepRecord, evaluation: Mapping[str, Any], options: Options) -> dict[str, Any]:
     """Give the columns of a step that are no key of its record, nor of every evaluation."""
-    step, cut = record["step"], record["result_metadata"].get("truncated")
+    step: Mapping[str, Any] = record["step"]
+    cut = record["result_metadata"].get("truncated")
     original = count(cut[0]) if isinstance(cut, (list, tuple)) and cut else None
     has_result = evaluation["verdict"] in ("success", SILENT) and record["result"] is not None
     stored = len(record["result"]) if isinstance(record["result"], str) else None

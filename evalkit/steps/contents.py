@@ -75,7 +75,7 @@ def coverage(histories: Sequence[History], options: Options | None = None) -> pd
             function = function_of(record)
             if function == "process_cells" and record["success"] is True:
                 types |= dict.fromkeys(read_annotation(record).types)
-            if function in (None, *PSEUDO_STEPS) or (options or history.options).is_plot(function):
+            if function is None or function in PSEUDO_STEPS or (options or history.options).is_plot(function):
                 continue
             for cell_type in cell_types_of(record):
                 types[cell_type] = None

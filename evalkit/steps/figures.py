@@ -1,5 +1,7 @@
 """Pictures of step histories: frames of `analysis` in, axes out; the shapes are those of `evalkit.display.plots`."""
 
+from typing import Any
+
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -48,8 +50,8 @@ def describe_timeline(steps: pd.DataFrame) -> str:
     parts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict in counts)
     first = steps[steps["verdict"].isin(WENT_WRONG).to_numpy()].head(1)
     where = "".join(
-        f" The first that went wrong is record {row.position + 1}, {row.function_name}, a {row.verdict}."
-        for row in first.itertuples()
+        f" The first that went wrong is record {row['position'] + 1}, {row['function_name']}, a {row['verdict']}."
+        for row in first.to_dict("records")
     )
     return f"Timeline of {len(steps)} records: {parts or 'none'}.{where}"
 
@@ -74,7 +76,12 @@ def rates(
         return nothing_to_draw("steps", ax)
     rows, names = _lowest_first(table, category, pooled)
     rows = rows.assign(success=rows["success"].map(WORDS))
-    look = {"xlabel": "share of steps that succeeded", "order": names, "hues": list(WORDS.values()), "ax": ax}
+    look: dict[str, Any] = {
+        "xlabel": "share of steps that succeeded",
+        "order": names,
+        "hues": list(WORDS.values()),
+        "ax": ax,
+    }
     ax = plots.estimates(rows, category, "success", **look)
     if (n := table[category].nunique(dropna=False)) > MOST_DRAWN:
         ax.set_title(f"the {MOST_DRAWN} lowest of {n:,}")
@@ -161,7 +168,12 @@ def enrichment(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
         return nothing_to_draw("steps", ax)
     record = " (record " + (table["position"] + 1).astype("str") + ")"
     groups = table.assign(cell_type=table["cell_type"].fillna("unknown") + record)
-    look = {"value": "total_significant", "percent": False, "digits": 0, "xlabel": "significant terms, by method"}
+    look: dict[str, Any] = {
+        "value": "total_significant",
+        "percent": False,
+        "digits": 0,
+        "xlabel": "significant terms, by method",
+    }
     return plots.heatmap(groups, "cell_type", "method", ax=ax, **look)
 
 

@@ -120,7 +120,7 @@ class Options:
 
     def is_plot(self, function_name: str | None) -> bool:
         """Say whether a function of this name makes plots."""
-        return bool(function_name) and function_name.startswith(self.visualization_prefixes)
+        return bool(function_name and function_name.startswith(self.visualization_prefixes))
 
     def is_critical(self, error_type: str | None, message: str | None) -> bool:
         """Say whether an error is critical, by its class name or by the text of its message."""

@@ -154,7 +154,8 @@ def show_plots(histories: Sequence[History], limit: int = 6) -> None:
 def _pages(value: object) -> list[tuple[str, str]]:
     """Give title and HTML of each plot in a result."""
     if isinstance(value, dict):
-        entries = value.get("plots") if isinstance(value.get("plots"), list) else [value]
+        plots = value.get("plots")
+        entries = plots if isinstance(plots, list) else [value]
         pairs = [(entry.get("title"), entry.get("html")) for entry in entries if isinstance(entry, dict)]
         return [(str(title or ""), page) for title, page in pairs if isinstance(page, str)]
     return [("", value)] if isinstance(value, str) else []

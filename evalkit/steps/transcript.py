@@ -46,8 +46,8 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes], thread: str =
     parsed = parse_file(path, read(path))
     if parsed.status != "used":
         raise SourceError(f"{path}: {parsed.reason}")
-    rows = ([(path, *row) for row in parsed.rows[name]] for name in ("histories", "steps"))
-    histories = [history for history in histories_of(*rows) if thread in ("", history.thread)]
+    threads, steps = ([(path, *row) for row in parsed.rows[name]] for name in ("histories", "steps"))
+    histories = [history for history in histories_of(threads, steps) if thread in ("", history.thread)]
     if thread and not histories:
         raise SourceError(f"{path}: no thread {thread!r}")
     turns: list[Turn] = []
@@ -75,7 +75,7 @@ def _turns(place: int, record: StepRecord, evaluation: Mapping[str, Any], *, dec
     marks += [f"{made['name']}: {made['label']}" for made in evaluation["checks"][1:] if made["severity"] != "info"]
     when, is_failure = record["timestamp"] or "", evaluation["verdict"] in ("failure", CRITICAL, SILENT)
     events = ("error",) * is_failure + ("decision",) * decides
-    step = f"record {place}, step {record['step_index'] + 1}"
+    step = f"record {place}, step {(record['step_index'] or 0) + 1}"
     return [
         Turn(step, "action", f"{call}\n{description}" if description else call, (), ("command",), when, call),
         Turn(record["result_type"], "result", "\n".join(lines) or "nothing", tuple(marks), events, when),

@@ -17,9 +17,9 @@ from evalkit.cli import main
 from evalkit.crafter import analysis, benchmark, evaluate_all_traces, figures, load, print_breakdown
 from evalkit.crafter import print_evaluation_summary as print_summary
 from evalkit.crafter.benchmark import unlocks
+from evalkit.crafter.evaluate import episodes_of_results
 from evalkit.crafter.kind import KIND
 from evalkit.crafter.table import EPISODES
-from evalkit.crafter.terminal import episodes_of_results
 from evalkit.io import SourceError
 from evalkit.kinds import RUN_COLUMNS
 from evalkit.kinds.follow import Following

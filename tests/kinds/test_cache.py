@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from evalkit.io import SourceError
 from evalkit.io.write import LOCK
 from evalkit.kinds import load, logs, update
+from evalkit.kinds import stores as kept
 from tests.kinds.toy import TOY, write
 
 NAME = "records-" + 32 * "0"
@@ -50,9 +51,9 @@ def parsed(monkeypatch):
 def test_it_lies_where_caches_lie(monkeypatch, tmp_path):
     monkeypatch.delenv("EVALKIT_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert logs.cache_path() == tmp_path / "evalkit"
+    assert kept.cache_path() == tmp_path / "evalkit"
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert logs.cache_path() == Path("~/.cache/evalkit").expanduser()
+    assert kept.cache_path() == Path("~/.cache/evalkit").expanduser()
 
 
 def test_a_cache_that_can_not_be_written_is_done_without(games, tmp_path, monkeypatch):
@@ -203,9 +204,9 @@ def test_what_it_has_not_written_stays(cache, games, tmp_path, monkeypatch, name
     for path in [*cache.rglob("*"), *tmp_path.glob("elsewhere*")]:
         os.utime(path, (1, 1), follow_symlinks=False)
     before = everything(tmp_path)
-    monkeypatch.setattr(logs, "KEPT_BYTES", 0)
+    monkeypatch.setattr(kept, "KEPT_BYTES", 0)
     load(TOY, games, {})
-    logs.tidy_cache()
+    kept.tidy_cache()
     after = everything(tmp_path)
     assert {path: after.get(path) for path in before} == before
 
@@ -225,11 +226,11 @@ def test_old_and_surplus_stores_go_the_oldest_first(cache, tmp_path, monkeypatch
     for store, days in zip(stores, (31, 3, 2, 1), strict=True):
         age(store, days, now)
     _put(cache / "film.mkv", "x" * 100_000)  # the size of other things does not count
-    logs.tidy_cache()
+    kept.tidy_cache()
     assert [store.exists() for store in stores] == [False, True, True, True]
     size = sum(path.stat().st_size for store in stores[2:] for path in store.rglob("*") if path.is_file())
-    monkeypatch.setattr(logs, "KEPT_BYTES", size)
-    logs.tidy_cache()
+    monkeypatch.setattr(kept, "KEPT_BYTES", size)
+    kept.tidy_cache()
     assert [store.exists() for store in stores] == [False, False, True, True]
     assert (cache / "film.mkv").exists()
 
@@ -241,7 +242,7 @@ def test_what_a_killed_process_has_left_goes(cache, games):
     (store / "evalkit-records.json").unlink()
     _put(store / "moves" / ".evalkit-abc.parquet")
     age(store, 31, (store / LOCK).stat().st_mtime)
-    logs.tidy_cache()
+    kept.tidy_cache()
     assert not store.exists()
 
 

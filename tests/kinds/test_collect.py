@@ -16,6 +16,7 @@ import pytest
 
 from evalkit.io import Column, SourceError
 from evalkit.io.records import MANIFEST, read_manifest
+from evalkit.io.records import manifest as manifest_module
 from evalkit.io.records import store as records_module
 from evalkit.io.write import LOCK, exclusive
 from evalkit.kinds import Option, collect, collection, load, logs, update
@@ -257,7 +258,7 @@ def test_a_manifest_that_may_not_be_read_is_not_taken_for_none(games, made, monk
         raise PermissionError(13, "Permission denied")
 
     collect(TOY, games, made)
-    monkeypatch.setattr(records_module, "read_file", refuse)
+    monkeypatch.setattr(manifest_module, "read_file", refuse)
     with pytest.raises(SourceError, match="made: Permission denied"):
         load(TOY, made, {})
 

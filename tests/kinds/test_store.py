@@ -23,7 +23,7 @@ from evalkit.io import SourceError
 from evalkit.io.records import MANIFEST, RecordStore
 from evalkit.io.records import store as records
 from evalkit.io.sources import list_source
-from evalkit.kinds import Parsed, logs, update
+from evalkit.kinds import Parsed, stores, update
 from evalkit.kinds.logs import load
 from tests.kinds.toy import OLD, TOY, write
 
@@ -174,8 +174,8 @@ def test_what_the_cache_folder_holds_beside_stores_stays(tmp_path, cache, monkey
     (store,) = (path for path in cache.iterdir() if path.is_dir())
     (store / "games" / "mine.parquet").write_text("x")
     (store / "notes").mkdir()
-    monkeypatch.setattr(logs, "KEPT_DAYS", -1)
-    logs.tidy_cache()
+    monkeypatch.setattr(stores, "KEPT_DAYS", -1)
+    stores.tidy_cache()
     left = {path.relative_to(cache).as_posix() for path in cache.rglob("*") if path.is_file()}
     assert left == {"mine.txt", f"{store.name}/games/mine.parquet"}
 
@@ -183,10 +183,10 @@ def test_what_the_cache_folder_holds_beside_stores_stays(tmp_path, cache, monkey
 def test_a_store_that_was_not_used_for_long_is_removed(tmp_path, cache, monkeypatch):
     write(tmp_path / "in" / "a.json")
     load(TOY, tmp_path / "in", {})
-    logs.tidy_cache()
+    stores.tidy_cache()
     assert len(list(cache.iterdir())) == 1
-    monkeypatch.setattr(logs, "KEPT_DAYS", -1)
-    logs.tidy_cache()
+    monkeypatch.setattr(stores, "KEPT_DAYS", -1)
+    stores.tidy_cache()
     assert list(cache.iterdir()) == []
 
 

@@ -1,9 +1,8 @@
 """The Crafter benchmark: its official score, files of results, and published scores."""
 
-from importlib import import_module
-from typing import Any
+from evalkit._lazy import door
 
-_WHERE = {
+_NAMES = {
     "BUDGET": "scores",
     "CrafterScore": "scores",
     "pooled_score": "scores",
@@ -21,14 +20,4 @@ _WHERE = {
     "score_of_rates": "scores",
 }
 
-__all__ = list(_WHERE)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'evalkit.crafter.benchmark' has no attribute {name!r}")
-    return getattr(import_module(f"evalkit.crafter.benchmark.{_WHERE[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = door(__name__, _NAMES)

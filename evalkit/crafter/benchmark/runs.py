@@ -186,7 +186,7 @@ def _is_count(value: Any) -> bool:
     if isinstance(value, bool):
         return True
     if isinstance(value, Integral):
-        return 0 <= value < 2**63
+        return 0 <= int(value) < 2**63
     return isinstance(value, float) and math.isfinite(value) and value >= 0 and value.is_integer()
 
 

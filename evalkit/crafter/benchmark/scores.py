@@ -9,7 +9,7 @@ nor that of pooled episodes: these are `mean_rates_score` and `pooled_episodes_s
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -178,7 +178,7 @@ def _by_method(path_or_runs: Source) -> dict[str, list[Run]]:
             raise SourceError(f"{path_or_runs}: no benchmark results and no traces ({causes})")
     else:
         several = isinstance(path_or_runs, Iterable) and not isinstance(path_or_runs, Mapping)
-        found = list(path_or_runs) if several else [path_or_runs]
+        found: list[Any] = list(path_or_runs) if several else [path_or_runs]
         distinct = Distinct()
         for number, run in enumerate(found, start=1):
             distinct.add(check_run(run), f"run {number}")

@@ -14,7 +14,6 @@ import base64
 import json
 import os
 import zlib
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -23,53 +22,11 @@ from uuid import uuid4
 
 from evalkit.crafter.format import ACHIEVEMENTS, ACTIONS, action_name
 from evalkit.crafter.hooks import HOOKS, HookFunction, Step, annotate
-from evalkit.io import SourceError
+from evalkit.crafter.recorder.game import make_env
 
 Observations = Literal["images", "no images", "none"]
 
 _RADIUS = 3  # of the local map in words: 7 × 7
-
-
-def make_env(seed: int, **options: Any) -> Any:
-    """Make a game whose episodes are the same for the same seed and actions.
-
-    The game keeps the objects of a region in a set of Python's, whose order changes from process to process, and
-    draws at random from it; ordered sets make that order their own.
-
-    Parameters
-    ----------
-    seed : int
-    **options
-        As for ``crafter.Env``, such as ``length`` or ``size``.
-
-    Returns
-    -------
-    crafter.Env
-    """
-    try:
-        import crafter
-    except ImportError as error:
-        raise SourceError("recording needs the game: pip install 'evalkit[crafter]'") from error
-    env = crafter.Env(seed=seed, **options)
-    world = env._world
-    plain_reset = world.reset
-
-    def reset(seed: int | None = None) -> None:
-        plain_reset(seed)
-        world._chunks = defaultdict(_OrderedSet)
-
-    world.reset = reset
-    return env
-
-
-class _OrderedSet(dict):
-    """The part of a set that the game uses, in order of insertion."""
-
-    def add(self, item: Any) -> None:
-        self[item] = None
-
-    def remove(self, item: Any) -> None:
-        del self[item]
 
 
 class Recorder:
@@ -170,7 +127,7 @@ class Recorder:
         image, before, reward = self._image, self.observe(), 0.0
         for action in actions:
             after, gained = self._step(action)
-            steps.append(Step(before, action_name(action), after))
+            steps.append(Step(before, action_name(action) or "", after))
             before, reward = after, reward + gained
             if self.done:
                 break
@@ -284,7 +241,7 @@ class Recorder:
             "event_metadata": [{**entry, "timestamp": time} for entry in entries],
         }
 
-    def _state(self, observation: dict[str, Any], image: Any) -> dict[str, Any] | None:
+    def _state(self, observation: Mapping[str, Any], image: Any) -> dict[str, Any] | None:
         if self.observations == "none":
             return None
         shown = {**observation, "observation_image_shape": list(image.shape)}

@@ -21,6 +21,7 @@ from evalkit.display.style import (
     SHADE,
     Look,
     area_handles,
+    figure_of,
     fit_labels,
     labels,
     legend_below,
@@ -108,7 +109,7 @@ def heatmap(
     plain = column.replace("_", " ") + ("; cells: percent (n)" if percent and not kinds and not signed else "")
     ax.set_xlabel(plain if xlabel is None else xlabel)
     ax.set_ylabel("")
-    fit_labels(ax, ax.figure.get_figwidth() - 2.2 if own else 9, 9)
+    fit_labels(ax, figure_of(ax).get_figwidth() - 2.2 if own else 9, 9)
     legend_below(ax, handles, own=own)
     return ax
 
@@ -172,7 +173,7 @@ def _restyle(
         x, y = (int(place) for place in text.get_position())
         cell = cells.get((rows[y], columns[x]), {})
         if frame and cell.get(frame):
-            text.set_weight("bold")
+            text.set_fontweight("bold")
         look = kinds.get(cell.get(value)) if kinds else None
         if look:
             text.set(size=9.5, weight="bold")
@@ -192,15 +193,15 @@ def _write_dashes(
 
 def _cover(ax: Axes, x: int, y: int, tip: str, href: str, *, framed: bool) -> None:
     """Cover a cell with what can't be seen but pointed at, or with its frame."""
-    look = {"edgecolor": INK, "linewidth": 1.8, "zorder": 4} if framed else {"linewidth": 0, "zorder": 3}
-    shape = Rectangle((x + 0.03, y + 0.03), 0.94, 0.94, facecolor=(1, 1, 1, 0), **look)
+    look: dict[str, Any] = {"edgecolor": INK, "linewidth": 1.8} if framed else {"linewidth": 0}
+    shape = Rectangle((x + 0.03, y + 0.03), 0.94, 0.94, facecolor=(1, 1, 1, 0), zorder=3 + framed, **look)
     attach(ax.add_patch(shape), [tip], [href])
 
 
 def _name_cells(ax: Axes, rows: list, columns: list) -> None:
     texts = labels(names_of(columns), 20)
-    turned = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if max(map(len, texts)) > 6 else {}
-    ax.set_xticks(np.arange(len(columns)) + 0.5, texts, **turned)
+    slanted: dict[str, Any] = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
+    ax.set_xticks(np.arange(len(columns)) + 0.5, texts, **slanted if max(map(len, texts)) > 6 else {})
     ax.set_yticks(np.arange(len(rows)) + 0.5, labels(names_of(rows)), rotation=0)
     ax.tick_params(length=0)
 

@@ -1,6 +1,7 @@
 """Pictures of what changes along an axis: curves with their intervals."""
 
 from collections.abc import Hashable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -146,7 +147,7 @@ def _draw_curves(ax: Axes, rows: pd.DataFrame, styles: Mapping[Hashable, Look], 
         if few:
             ax.vlines(bounded["x"], bounded["low"], bounded["high"], color=colour, lw=2, alpha=0.7, zorder=2)
         elif len(bounded):
-            band = {"color": colour, "alpha": 0.15, "linewidth": 0, "step": "post" if steps else None}
+            band: dict[str, Any] = {"color": colour, "alpha": 0.15, "linewidth": 0, "step": "post" if steps else None}
             ax.fill_between(bounded["x"], bounded["low"], bounded["high"], **band)
         here_and_there = np.unique(np.linspace(0, len(own) - 1, 7).round().astype(int))[1:]
         marked.append(own if few or len(own) < 2 else own.iloc[here_and_there])
@@ -154,7 +155,7 @@ def _draw_curves(ax: Axes, rows: pd.DataFrame, styles: Mapping[Hashable, Look], 
 
 
 def _draw_sizes(ax: Axes, rows: pd.DataFrame) -> None:
-    above = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "ha": "center"}
+    above: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "ha": "center"}
     for place, n in zip(rows["x"], rows["n"], strict=True):
         if n == n:
             ax.annotate(f"n={n:.0f}", (place, 1.0), (0, 2), size=7.5, color=QUIET, **above)

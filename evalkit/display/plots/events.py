@@ -85,7 +85,7 @@ def timeline(
     ax.set_yticks(range(len(names)), labels(names_of(names), 36))
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.margins(x=0.02)
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.locator_params(axis="x", integer=True)
     ax.set_xlabel(xlabel)
     ax.set_ylabel("")
     ax.grid(False)

@@ -11,7 +11,12 @@ from evalkit.display.marks import attach
 from evalkit.display.style import GROUND, QUIET, SHADE, Look
 from evalkit.display.words import key_of, number
 
-BESIDE = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "center", "color": QUIET}
+BESIDE: dict[str, Any] = {
+    "xycoords": ("axes fraction", "data"),
+    "textcoords": "offset points",
+    "va": "center",
+    "color": QUIET,
+}
 
 
 def draw_points(
@@ -65,9 +70,9 @@ def draw_intervals(ax: Axes, marks: pd.DataFrame, colour: str, *, width: float, 
 
 def draw_sizes(ax: Axes, marks: pd.DataFrame) -> None:
     """Write n at the right end of every row."""
-    for mark in marks.itertuples():
-        if mark.n == mark.n:
-            ax.annotate(f"n={mark.n:.0f}", (1.0, mark.y), (4, 0), size=8, **BESIDE)
+    for y, n in zip(marks["y"], marks["n"], strict=True):
+        if n == n:
+            ax.annotate(f"n={n:.0f}", (1.0, y), (4, 0), size=8, **BESIDE)
 
 
 def draw_references(ax: Axes, published: Sequence[Mapping[Hashable, Any]], first: int) -> None:

@@ -100,7 +100,7 @@ def link_of(row: Mapping[Hashable, Any]) -> str:
     return href if isinstance(href, str) else ""
 
 
-def swarm(values: Sequence[float], width: float = 0.02) -> np.ndarray:
+def swarm(values: Sequence[float] | np.ndarray, width: float = 0.02) -> np.ndarray:
     """Spread points across their row so that those close to each other stay apart.
 
     Parameters
@@ -115,11 +115,11 @@ def swarm(values: Sequence[float], width: float = 0.02) -> np.ndarray:
     array of float
         An offset from -0.5 to 0.5 for each value: 0 for a point that stands alone.
     """
-    values = np.asarray(values, dtype=float)
-    if not len(values):
-        return values
-    span = np.ptp(values)
-    bins = np.floor((values - values.min()) / span / width) if span > 0 else np.zeros(len(values))
+    at = np.asarray(values, dtype=float)
+    if not len(at):
+        return at
+    span = np.ptp(at)
+    bins = np.floor((at - at.min()) / span / width) if span > 0 else np.zeros(len(at))
     offsets = np.zeros(len(values))
     most = int(pd.Series(bins).value_counts().max())
     step = 1 / max(most, 6)

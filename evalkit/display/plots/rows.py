@@ -17,6 +17,7 @@ from evalkit.display.style import (
     INK,
     Look,
     area_handles,
+    figure_of,
     fit_labels,
     label,
     labels,
@@ -105,7 +106,7 @@ def estimates(
     draw_references(ax, published, len(rows.names))
     _scale(ax, rows.marks[["x", "low", "high"]], percent, scale)
     ax.set_xlabel(f"{xlabel} with 95 % interval" if rows.marks["low"].notna().any() else xlabel)
-    fit_labels(ax, WIDTH - 2.4, ax.figure.get_figheight() if own else 9)
+    fit_labels(ax, WIDTH - 2.4, figure_of(ax).get_figheight() if own else 9)
     legend_below(ax, handles, own=own)
     return ax
 
@@ -154,19 +155,19 @@ def strips(
     points = _values(values, category, value, rows.names, percent)
     means_below = rows.marks.assign(y=rows.marks["y"] + 0.28)
     for pale in (True, False) if highlight is not None else (False,):
-        own = [
+        drawn = [
             part[part["series"].eq(key_of(highlight)) != pale] if highlight is not None else part
             for part in (points, means_below)
         ]
-        draw_points(ax, own[0], styles, size=18, alpha=0.3 if pale else 0.6, edge=0)
-        _draw_estimates(ax, own[1], styles, pale=pale, small=False)
+        draw_points(ax, drawn[0], styles, size=18, alpha=0.3 if pale else 0.6, edge=0)
+        _draw_estimates(ax, drawn[1], styles, pale=pale, small=False)
     _draw_reasons(ax, means_below)
     draw_sizes(ax, rows.marks)
     _name_rows(ax, rows.names, words)
     _scale(ax, pd.concat([rows.marks[["x", "low", "high"]], pd.DataFrame({"x": values[value]})]), percent, "linear")
     bounded = " with 95 % interval" if rows.marks["low"].notna().any() else ""
     ax.set_xlabel(f"{xlabel}; small: single values, large: mean{bounded}")
-    fit_labels(ax, WIDTH - 2.4, ax.figure.get_figheight() if own else 9)
+    fit_labels(ax, WIDTH - 2.4, figure_of(ax).get_figheight() if own else 9)
     return ax
 
 
@@ -214,7 +215,7 @@ def shares(
     if share:
         percent_axis(ax)
     else:
-        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.locator_params(axis="x", integer=True)
     ax.set_xlim(0, whole)
     fit_labels(ax, WIDTH - 2.4, 9)
     legend_below(ax, handles, own=own)
@@ -242,7 +243,7 @@ def _values(values: pd.DataFrame, category: str, value: str, names: Keys, percen
         y=[float(places[name]) for name in points["series"]], href=list(map(link_of, points.to_dict("records")))
     )
     for _, own in points.groupby("y"):
-        points.loc[own.index, "y"] += 0.55 * swarm(own["x"]) - 0.1
+        points.loc[own.index, "y"] += 0.55 * swarm(own["x"].to_numpy()) - 0.1
     said = (format_interval(x, None, None, percent=percent) for x in points["x"])
     tips = [f"{name_of(name)}: {text}" for name, text in zip(points["series"], said, strict=True)]
     given = points["tip"] if "tip" in points else [""] * len(points)
@@ -250,14 +251,14 @@ def _values(values: pd.DataFrame, category: str, value: str, names: Keys, percen
 
 
 def _draw_part(ax: Axes, bars: pd.DataFrame, style: Look, whole: float) -> None:
-    look = {"color": style.colour, "hatch": style.hatch, "edgecolor": GROUND, "linewidth": 0.8}
+    look: dict[str, Any] = {"color": style.colour, "hatch": style.hatch, "edgecolor": GROUND, "linewidth": 0.8}
     drawn = ax.barh(bars["row"], bars["width"], left=bars["left"], height=0.68, **look)
     box = {"facecolor": GROUND, "alpha": 0.85, "edgecolor": "none", "boxstyle": "round,pad=0.15"}
-    for patch, bar in zip(drawn, bars.itertuples(), strict=True):
-        attach(patch, [bar.tip], [bar.href])
-        if bar.width >= (0.025 + 0.015 * len(f"{bar.n:.0f}")) * whole:
-            middle = {"ha": "center", "va": "center", "size": 8.5, "bbox": box}
-            ax.text(bar.left + bar.width / 2, bar.row, f"{bar.n:.0f}", color=INK, **middle)
+    for patch, bar in zip(drawn, bars.to_dict("records"), strict=True):
+        attach(patch, [bar["tip"]], [bar["href"]])
+        if bar["width"] >= (0.025 + 0.015 * len(text := f"{bar['n']:.0f}")) * whole:
+            centre = bar["left"] + bar["width"] / 2, bar["row"]
+            ax.text(*centre, text, color=INK, ha="center", va="center", size=8.5, bbox=box)
 
 
 def _name_rows(ax: Axes, names: Keys, words: str, published: Sequence[Mapping[Hashable, Any]] = ()) -> None:

@@ -9,26 +9,23 @@ Every table has the column `source`; the table ``files`` has one row per file.
 """
 
 import contextlib
-import json
 import os
 import re
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from evalkit.io.frames import Column, arrow_schema
 from evalkit.io.paths import SourceError, is_url
 from evalkit.io.read import read_file
-from evalkit.io.sources import list_source, resolve
+from evalkit.io.sources import list_source
 from evalkit.io.write import LOCK, is_temporary, remove_files, write_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
+from evalkit.io.records.manifest import MANIFEST, Manifest, Part, StoreError, manifest_bytes, read_manifest
 
-MANIFEST = "evalkit-records.json"
-FORMAT = 2
 PART_FILES = 10_000  # files of one part, at most
-FORMER = "evalkit-dataset.json"  # the manifest of datasets that evalkit 0.1 wrote
 SOURCE = Column("source", "str", "path of the file")
 FILES = (
     SOURCE,
@@ -50,37 +47,6 @@ FOLDERS = (
 )
 _REMEDY = "remove the dataset and collect it again"
 _RETRIES = 5  # of reading while another process updates the store
-
-
-class Part(NamedTuple):
-    """Some files' rows in all tables.
-
-    Attributes
-    ----------
-    number : int
-    tables : dict of str to int
-        The tables that have any of these rows, and the checksum (CRC-32) of each one's Parquet file.
-    """
-
-    number: int
-    tables: dict[str, int]
-
-    def path(self, store: str, table: str) -> str:
-        """Give the path of one of its tables."""
-        return f"{store}/{table}/{self.number:06d}.parquet"
-
-
-class Manifest(NamedTuple):
-    """What counts in a store: its parts, that with the folders (see `FOLDERS`), the last number, what is stored."""
-
-    parts: list[Part]
-    folders: Part | None
-    number: int
-    about: dict[str, Any]
-
-
-class StoreError(SourceError):
-    """A store that can't be read as it should be."""
 
 
 class _MissingPartError(StoreError):
@@ -228,7 +194,7 @@ class RecordStore:
             remove_files(part.path(self.path, name) for part in dirty for name in part.tables)
             raise
         manifest = Manifest(self._parts, self._folders, self._number, self.about)
-        write_bytes(_manifest_bytes(manifest), f"{self.path}/{MANIFEST}", durable=self.durable)
+        write_bytes(manifest_bytes(manifest), f"{self.path}/{MANIFEST}", durable=self.durable)
         self._dirty.clear()
         counted = {part.path(self.path, name) for part in parts for name in part.tables}
         remove_files(path for path in self._written() if path not in counted)
@@ -324,70 +290,3 @@ class RecordStore:
 def _is_own(name: str) -> bool:
     """Tell whether a file in a folder of parts is a part, or one that is not whole."""
     return re.fullmatch(r"[0-9]{6,12}\.parquet", name) is not None or is_temporary(name)
-
-
-def read_manifest(path: str | os.PathLike) -> Manifest | None:
-    """Read the manifest of a dataset; None where `path` is something else.
-
-    Raises
-    ------
-    StoreError
-        Where it can't be read, and for a dataset of evalkit 0.1.
-    """
-    try:
-        folder = resolve(path).rstrip("/")
-        data = read_file(f"{folder}/{MANIFEST}")
-    except (SourceError, FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        _refuse_former(path)
-        return None
-    except OSError as error:
-        if isinstance(error, PermissionError) and is_url(folder):
-            return None  # S3 may say that one is not allowed to read what is not there
-        kind = SourceError if is_url(folder) else StoreError  # nothing says that a dataset is there
-        raise kind(f"{folder}: {error.strerror or error}") from None
-    try:
-        return _manifest_of(json.loads(data), folder)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        if isinstance(error, StoreError):
-            raise
-        cause = f"{type(error).__name__}: {error}"
-        raise StoreError(f"{folder}/{MANIFEST}: not the manifest of a dataset ({cause})") from error
-
-
-def _manifest_bytes(manifest: Manifest) -> bytes:
-    """Write a manifest as JSON that holds its own checksum."""
-    text = json.dumps({"format": FORMAT, **manifest._asdict()}, default=str, sort_keys=True)
-    return f'{text[:-1]}, "checksum": {zlib.crc32(text.encode())}}}\n'.encode()
-
-
-def _manifest_of(found: dict[str, Any], folder: str) -> Manifest:
-    if found["format"] != FORMAT:
-        version = found["format"]
-        raise StoreError(f"{folder}: a dataset of another format ({version}); collect it again into a new folder")
-    checksum = found.pop("checksum")
-    if zlib.crc32(json.dumps(found, sort_keys=True).encode()) != checksum:
-        raise ValueError("its checksum is another one")
-    parts = [Part(int(number), dict(tables)) for number, tables in found["parts"]]
-    folders = Part(*found["folders"]) if found["folders"] else None
-    if not all("files" in part.tables and all(map(str.isidentifier, part.tables)) for part in parts):
-        raise ValueError("parts that no dataset has")
-    return Manifest(parts, folders, int(found["number"]), dict(found["about"]))
-
-
-def dataset_files(path: str) -> tuple[str, list[str]] | None:
-    """Name the root that a dataset was collected from, and its parts; None where `path` is something else."""
-    found = read_manifest(path)
-    if found is None:
-        return None
-    folder = resolve(path).rstrip("/")
-    return found.about["root"], [part.path(folder, name) for part in found.parts for name in part.tables]
-
-
-def _refuse_former(path: str | os.PathLike) -> None:
-    try:
-        folder = resolve(path).rstrip("/")
-        read_file(f"{folder}/{FORMER}")
-    except (SourceError, OSError):
-        return
-    text = "a dataset of evalkit 0.1, which this version does not read; collect its logs again into a new folder"
-    raise StoreError(f"{folder}: {text} (nothing in it was changed)")

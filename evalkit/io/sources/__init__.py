@@ -6,19 +6,14 @@ from evalkit.io.sources.listing import (
     FolderState,
     KnownFolders,
     Listing,
-    Source,
     file_states,
     fits,
     identity_of,
-    is_sample,
     list_files,
     list_source,
-    own_sources,
-    paths_of,
-    read_storage_options,
-    resolve,
     state_of,
 )
+from evalkit.io.sources.naming import Source, is_sample, own_sources, paths_of, read_storage_options, resolve
 
 __all__ = [
     "MISSING",

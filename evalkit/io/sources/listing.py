@@ -1,33 +1,22 @@
 """Where logs live: what a user names (a folder, a file, a URL, a glob, several of these) as a list of files."""
 
-import glob
 import os
-import re
 import time
 from collections.abc import Collection, Iterable, Mapping
 from fnmatch import fnmatch
 from functools import cache, cached_property
-from pathlib import Path
 from typing import NamedTuple
 
 from evalkit.io.paths import (
-    INSIDE,
     FileState,
     SourceError,
-    StorageOptions,
     absolute,
     common_folder,
-    has_magic,
     is_url,
-    protocol_of,
-    refuse_credentials,
 )
-
-Source = str | os.PathLike | Iterable[str | os.PathLike]
+from evalkit.io.sources.naming import Source, expand
 
 SETTLED = 2.0  # seconds a file must have been left alone: one that is being written may change within its time stamp
-_SAMPLES = "samples:"
-_INNER = re.compile(r"(?P<protocol>zip|tar)://(?P<inner>.*)::(?P<archive>.+)", re.DOTALL)
 
 
 MISSING = FileState(0, 0)  # a dangling link, or a file that went away after it was listed
@@ -138,7 +127,7 @@ def list_source(
     folders: dict[str, FolderState] = {}
     states: dict[str, FileState] = {}
     for text in [source] if isinstance(source, str | os.PathLike) else source:
-        base, paths = _expand(os.fspath(text))
+        base, paths = expand(os.fspath(text))
         listed: list[str] = []
         for path in paths:
             own_files, own_folders, own_states = _list_one(path, recursive, known)
@@ -184,173 +173,6 @@ def fits(path: str, pattern: str) -> bool:
     return fnmatch(f"{stem}{dot}{ending.lower()}", pattern) or fnmatch(f"{stem}{dot}{ending}", pattern)
 
 
-def resolve(source: str | os.PathLike) -> str:
-    """Turn what a user names into a local path or a URL.
-
-    Parameters
-    ----------
-    source : str or path
-        A path, ``~`` allowed, a URL, or ``samples:NAME`` for the sample data that come with the package.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    SourceError
-        Where nothing stands at that path (a URL is not asked), or a URL holds credentials.
-    """
-    text = os.fspath(source)
-    if not text:
-        raise SourceError("no path was given (the path is empty)")
-    if text.startswith(_SAMPLES):
-        return _sample(text)
-    refuse_credentials(text)
-    if is_url(text):
-        return _normal_url(text)
-    try:
-        path = Path(text).expanduser()
-        there = path.exists()
-    except (OSError, ValueError, RuntimeError) as error:  # too long, a NUL byte, the home of an unknown user
-        raise SourceError(f"{text}: {error}") from error
-    if not there:
-        raise SourceError(f"{text}: no such file or folder")
-    return str(path)
-
-
-def own_sources(*sources: str | list[str]) -> tuple[str | list[str], ...]:
-    """Leave sample data out as soon as one source is the user's own, so that the two never mix.
-
-    Parameters
-    ----------
-    *sources : str or list of str
-        Those of one notebook or command; ``""`` and ``[]`` stand for none.
-
-    Returns
-    -------
-    tuple
-        The sources as they were given; where one of them is not sample data, those that are become ``""`` or ``[]``.
-    """
-    if all(_is_sample_name(name) for source in sources for name in _listed(source)):
-        return sources
-    return tuple(type(source)() if any(map(_is_sample_name, _listed(source))) else source for source in sources)
-
-
-def is_sample(source: object) -> bool:
-    """Tell whether a source names sample data, such as ``samples:crafter``."""
-    return any(isinstance(name, str) and _is_sample_name(name) for name in _listed(source))
-
-
-def _listed(source: object) -> list:
-    return [name for name in (source if isinstance(source, list) else [source]) if name]
-
-
-def _is_sample_name(name: str) -> bool:
-    return name.startswith(_SAMPLES)
-
-
-def read_storage_options(path: str | os.PathLike) -> StorageOptions:
-    """Read storage options from a JSON file, which nobody but its owner need be able to read.
-
-    Parameters
-    ----------
-    path : str or path
-        A local file; it holds one object, such as ``{"key": "…", "secret": "…"}`` for S3.
-
-    Returns
-    -------
-    dict
-        As fsspec takes them.
-
-    Raises
-    ------
-    SourceError
-        Where it is not there, or holds no JSON object; what it holds is not repeated.
-    """
-    import json
-
-    try:
-        with open(path, "rb") as file:
-            options = json.load(file)
-    except OSError as error:
-        raise SourceError(f"{path}: {error.strerror or error}") from None
-    except ValueError:
-        raise SourceError(f"{path}: not a JSON file") from None
-    if not isinstance(options, dict):
-        raise SourceError(f"{path}: holds no JSON object")
-    return options
-
-
-def _sample(text: str) -> str:
-    root = Path(_samples())
-    path = root / text.removeprefix(_SAMPLES)
-    if not path.exists() or path.resolve() == root.resolve():
-        known = ", ".join(f"samples:{p.name}" for p in sorted(root.iterdir()) if _is_sample_folder(p))
-        raise SourceError(f"{text}: no such samples; there are {known}")
-    return str(path)
-
-
-def _samples() -> str:
-    """Give the folder of the sample data."""
-    from importlib.resources import files as package_files  # as slow to import as the rest of this module
-
-    return os.path.join(str(package_files("evalkit")), "samples")
-
-
-def _is_sample_folder(path: Path) -> bool:
-    return path.is_dir() and not path.name.startswith(("_", "."))
-
-
-def _normal_url(url: str) -> str:
-    """Write a URL in the one form that paths have here."""
-    from urllib.parse import unquote
-
-    if protocol_of(url) in ("file", "local"):
-        return resolve(unquote(url.partition("://")[2]))
-    if match := _INNER.fullmatch(url):
-        archive = resolve(match["archive"])
-        return f"{match['protocol']}://{archive}{INSIDE}{match['inner'].strip('/')}"
-    if protocol_of(url) in ("zip", "tar") and INSIDE not in url:
-        return f"{protocol_of(url)}://{resolve(url.partition('://')[2])}{INSIDE}"
-    return url
-
-
-def paths_of(text: str) -> list[str]:
-    """Give the files and folders that a name or glob stands for; see `list_source` for names and errors."""
-    return _expand(text)[1]
-
-
-def _expand(text: str) -> tuple[str | None, list[str]]:
-    """Give the files and folders that a name stands for; for a glob also the folder that they are looked for in."""
-    refuse_credentials(text)
-    if text.startswith(_SAMPLES) and has_magic(text):
-        text = os.path.join(_samples(), text.removeprefix(_SAMPLES))
-    glob_like = has_magic(text)
-    try:
-        if glob_like and is_url(text):
-            from evalkit.io.remote import glob_remote
-
-            url = _normal_url(text)
-            base, paths = _fixed_part(url), glob_remote(url)
-        elif glob_like and not os.path.lexists(text):
-            text = os.path.expanduser(text)
-            base, paths = _fixed_part(text), sorted(glob.glob(text, recursive=True))
-        else:
-            return None, [resolve(text)]
-    except OSError as error:
-        raise SourceError(f"{text}: {error.strerror or error}") from None
-    if not paths:
-        raise SourceError(f"{text}: no file matches")
-    return base, paths
-
-
-def _fixed_part(pattern: str) -> str:
-    """Give the folder of a glob that stands before its first special character."""
-    parts = pattern.split("/")
-    return "/".join(parts[: next(i for i, part in enumerate(parts) if has_magic(part))])
-
-
 def _list_one(
     path: str, recursive: bool, known: KnownFolders
 ) -> tuple[list[str], dict[str, FolderState], dict[str, FileState]]:
@@ -372,7 +194,7 @@ def _walk(root: str, recursive: bool, known: KnownFolders) -> tuple[list[str], d
     files: list[str] = []
     folders: dict[str, FolderState] = {}
     seen: set[tuple[int, int] | str] | None = None  # asked for only where a link may lead to a folder again
-    waiting, links = [root], []
+    waiting, links = [root], list[str]()
     newest = (time.time() - SETTLED) * 1e9  # a folder that changed later may change again within its time stamp
     while waiting or links:
         # links last: a folder that is there under its own name keeps it
@@ -385,7 +207,7 @@ def _walk(root: str, recursive: bool, known: KnownFolders) -> tuple[list[str], d
             status = os.stat(folder)
             state = FolderState(status.st_mtime_ns, status.st_ctime_ns)
             if (entries := known.entries(folder, state)) is not None:
-                own, below, linked = *entries, []
+                own, below, linked = *entries, list[str]()
             else:
                 own, below, linked = _scan(folder)
             folders[folder] = FolderState(0) if linked or status.st_ctime_ns > newest else state
@@ -409,7 +231,7 @@ def _walk(root: str, recursive: bool, known: KnownFolders) -> tuple[list[str], d
 
 def _scan(folder: str) -> tuple[list[str], list[str], list[str]]:
     """Give the files of a folder, its folders, and its links to folders."""
-    files, folders, links = [], [], []
+    files, folders, links = list[str](), list[str](), list[str]()
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.startswith("."):

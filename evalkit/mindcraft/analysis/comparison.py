@@ -9,7 +9,7 @@ from evalkit.io import SourceError
 from evalkit.kinds.runs import select as select_models
 from evalkit.mindcraft.analysis.rates import NO_SCORE, counted, scored_models, tasks_of
 from evalkit.mindcraft.analysis.task_types import cooking
-from evalkit.mindcraft.tasks import type_named
+from evalkit.mindcraft.tasks.facts import type_named
 from evalkit.stats import detectable_gap, trend_by
 
 

@@ -178,6 +178,6 @@ def headline(runs: pd.DataFrame, what: str) -> dict[str, Any]:
     table = success_by(runs, [])
     if table.empty:
         return {"label": f"{what}: no runs of this kind"}
-    row = table.iloc[0].to_dict()
+    row: dict[Any, Any] = table.iloc[0].to_dict()
     unknown = row["estimate"] != row["estimate"]
     return {**row, "label": f"{what}: {row['warning']}" if unknown else what}

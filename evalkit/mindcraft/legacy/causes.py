@@ -1,6 +1,7 @@
 """Why the original scripts count a run otherwise: one table of causes, of which the first that holds is named."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -82,7 +83,7 @@ def _explained(script: str, runs: pd.DataFrame) -> pd.DataFrame:
     runs = runs[~same | (runs["repetitions"] > 1) | zeros]
     rules = [(cause, rule) for cause, only, rule in CAUSES if only in (None, script)]
     holds = [rule(runs).fillna(False).to_numpy(bool) for _, rule in rules]
-    causes = np.select(holds, [cause for cause, _ in rules], "") if len(runs) else []
+    causes: Any = np.select(holds, [cause for cause, _ in rules], "") if len(runs) else []
     words = {0.0: "failure", 1.0: "success"} if script != "construction" else {}
     ours = [
         _in_words(value, words, "left out") + " (no score)" * (value == 0 and raw != raw and script != "construction")
@@ -118,8 +119,8 @@ def _regrouped(script: str, runs: pd.DataFrame) -> pd.DataFrame:
         ]
         parts.append(_other(runs, theirs, ours, "items are read from the folder's name"))
     elif script in ("crafting", "analyse_results") and len(runs):
-        sides = [_names(crafting_groups_of(runs, script, ours=ours), len(runs)) for ours in (False, True)]
-        parts.append(_other(runs, *sides, "groups are read from the folder's path"))
+        theirs, ours = (_names(crafting_groups_of(runs, script, ours=own), len(runs)) for own in (False, True))
+        parts.append(_other(runs, theirs, ours, "groups are read from the folder's path"))
     return pd.concat(parts).assign(script=script)[COLUMNS]
 
 

@@ -4,6 +4,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import pandas as pd
 import pyarrow.compute as pc
@@ -42,7 +43,7 @@ def folders_frame(records: Records, runs: pd.DataFrame) -> pd.DataFrame:
     others = others[~others.isin(own["source"]) & others.map(absolute).map(os.path.dirname).isin(roots)]
     sources = [*own["source"], *others]
     rows = [read_folder(map(file_from_text, of_folder.get(source, ()))) for source in sources]
-    values = dict(zip(FolderReading._fields, zip(*rows, strict=True), strict=True)) if rows else {}
+    values: dict[str, Any] = dict(zip(FolderReading._fields, zip(*rows, strict=True), strict=True)) if rows else {}
     columns = LAZY_TABLES["folders"]
     values |= {
         "source": sources,
@@ -96,7 +97,8 @@ def is_named_cooking(folders: pd.DataFrame) -> pd.Series:
 def stops_of(folders: pd.DataFrame) -> dict[str, str]:
     """Name the folders of task folders at which analyze_cooking_tasks.py ends, with its exception."""
     stopped = folders[is_named_cooking(folders) & (folders["stops"] != "")]
-    return stopped.groupby("root")["stops"].first().to_dict()
+    firsts = stopped.groupby("root")["stops"].first()
+    return dict(zip(firsts.index, firsts, strict=True))
 
 
 def blocked_of(name: str) -> int:

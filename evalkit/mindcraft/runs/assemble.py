@@ -8,16 +8,9 @@ import numpy as np
 
 from evalkit.io import Entry, Listing, SourceError, absolute, paused_gc, unescape_surrogates, unescaped
 from evalkit.kinds import Assembled, Records
-from evalkit.mindcraft.definitions import Resolved, TaskDefinitions, as_definitions
 from evalkit.mindcraft.format import Missing, Results
-from evalkit.mindcraft.runs.combine import (
-    COUNTS,
-    STATUSES,
-    LogArrays,
-    TaskRuns,
-    combine,
-    runs_of,
-)
+from evalkit.mindcraft.runs.arrays import COUNTS, STATUSES, LogArrays
+from evalkit.mindcraft.runs.combine import TaskRuns, combine, runs_of
 from evalkit.mindcraft.runs.frames import agents_frame, flag_arrays, runs_frame
 from evalkit.mindcraft.runs.layout import (
     TaskFolder,
@@ -29,7 +22,8 @@ from evalkit.mindcraft.runs.layout import (
 )
 from evalkit.mindcraft.runs.models import ModelNames
 from evalkit.mindcraft.table import LAZY_TABLES
-from evalkit.mindcraft.tasks import Facts, agent_count_of, task_facts
+from evalkit.mindcraft.tasks.definitions import Resolved, TaskDefinitions, as_definitions
+from evalkit.mindcraft.tasks.facts import Facts, agent_count_of, task_facts
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,37 +1,17 @@
 """The logs of runs combined: one score, one status and flags for each run, as arrays over all runs at once."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from evalkit.mindcraft.agent_log import AgentOutcome
-from evalkit.mindcraft.definitions import Definition
-from evalkit.mindcraft.format import EVENTS, CompletionStatus, Scale
+from evalkit.mindcraft.format import CompletionStatus, Scale
+from evalkit.mindcraft.runs.arrays import COUNTS, STATUSES, Array, LogArrays, Segments
 from evalkit.mindcraft.runs.layout import NO_LOGS, Repetition, TaskFolder, split_repetitions
 from evalkit.mindcraft.runs.models import Named
 from evalkit.mindcraft.table import FLAGS
-from evalkit.mindcraft.tasks import Facts
-
-STATUSES = tuple(CompletionStatus)
-COUNTS = ("message_count", "command_count", *EVENTS)
-Array = np.ndarray
-
-
-class LogArrays(NamedTuple):
-    """What is combined of logs, a value for each."""
-
-    sources: Sequence[str]
-    raw_score: Array  # NaN for none
-    status: Array  # place in `STATUSES`
-    has_message: Array
-    processed: Array
-    timed_out: Array
-    start: Array  # epoch milliseconds; NaN for none
-    digest: Array  # equal numbers for copies; -1 for none
-    flags: Mapping[str, Array]  # those that any log carries
-    counts: Mapping[str, Array]  # of `COUNTS`
-    modified: Array  # epoch seconds; NaN where the files' times are not those of the experiment
+from evalkit.mindcraft.tasks.definitions import Definition
+from evalkit.mindcraft.tasks.facts import Facts
 
 
 class TaskRuns(NamedTuple):
@@ -103,50 +83,6 @@ class CombinedRuns(NamedTuple):
         return [agent for repetition in self.repetitions for agent in repetition.agents]
 
 
-def arrays_of_outcomes(outcomes: Sequence[AgentOutcome]) -> LogArrays:
-    """Take what is combined of a few logs."""
-    digests: dict[str, int] = {"": -1}
-    flags = dict.fromkeys(flag for log in outcomes for flag in log["flags"])
-    return LogArrays(
-        [log["source"] for log in outcomes],
-        np.array([log["raw_score"] for log in outcomes], float),
-        np.array([STATUSES.index(CompletionStatus(log["completion_status"])) for log in outcomes], int),
-        np.array([log["final_system_message"] is not None for log in outcomes], bool),
-        np.array([log["agent_log_processed"] for log in outcomes], bool),
-        np.array([log["timed_out"] for log in outcomes], bool),
-        np.array([log["task_start"] for log in outcomes], float),
-        np.array([digests.setdefault(log["digest"], len(digests)) for log in outcomes], int),
-        {flag: np.array([flag in log["flags"] for log in outcomes], bool) for flag in flags},
-        {name: np.array([log.get(name, log["events"].get(name, 0)) for log in outcomes], int) for name in COUNTS},
-        np.full(len(outcomes), np.nan),
-    )
-
-
-class _Segments:
-    """The logs of runs, one run behind the other; some runs have none."""
-
-    def __init__(self, sizes: Array) -> None:
-        self._size = len(sizes)
-        self._filled = np.flatnonzero(sizes)
-        self._starts = (np.cumsum(sizes) - sizes)[self._filled]
-
-    def reduce(self, function: np.ufunc, values: Array, empty: Any) -> Array:
-        """Reduce the values of each run's logs to one; `empty` for a run without any."""
-        out = np.full(self._size, empty, values.dtype)
-        if len(self._filled):
-            out[self._filled] = function.reduceat(values, self._starts)
-        return out
-
-    def any(self, values: Array) -> Array:
-        return self.reduce(np.logical_or, values, empty=False)
-
-    def first(self, holds: Array) -> Array:
-        """Give the place of the first log of each run for which something holds; -1 for none."""
-        places = np.where(holds, np.arange(len(holds)), len(holds))
-        found = self.reduce(np.minimum, places, len(holds))
-        return np.where(found < len(holds), found, -1)
-
-
 def runs_of(tasks: Sequence[TaskRuns], sources: Sequence[str]) -> list[Run]:
     """Give the runs of tasks: a repetition is a run of its own."""
     runs = []
@@ -175,7 +111,7 @@ def combine(tasks: Sequence[TaskRuns], runs: Sequence[Run], logs: LogArrays, sca
     task_of = np.array([run.task for run in runs], int)
     order = np.fromiter((place for run in runs for place in run.logs), int)
     sizes = np.array([len(run.logs) for run in runs], int)
-    segments, run_of_log = _Segments(sizes), np.repeat(np.arange(len(sizes)), sizes)
+    segments, run_of_log = Segments(sizes), np.repeat(np.arange(len(sizes)), sizes)
     raw_scores, start = logs.raw_score[order], logs.start[order]
     raw = segments.reduce(np.fmax, raw_scores, np.nan)
     types = np.array([task.facts["task_type"] for task in tasks], object)[task_of]
@@ -189,16 +125,12 @@ def combine(tasks: Sequence[TaskRuns], runs: Sequence[Run], logs: LogArrays, sca
     processed = logs.processed[order]
     flags["unreadable_logs"] = segments.any(~processed)
     status = _statuses(raw, score, timed_out, broken=(sizes > 0) & ~segments.any(processed))
-    late = (logs.modified[order] - start / 1000).astype(float)
-    late[stale | ~(late >= 0)] = np.nan  # a file that is older than its start is no original
-    duration = segments.reduce(np.fmax, late, np.nan)
+    duration = segments.reduce(np.fmax, _durations(logs.modified[order], start, stale), np.nan)
     timeout = np.array([task.facts["timeout"] for task in tasks], float)[task_of]
     inferred = (duration >= timeout) & (score != 1) & ~timed_out
     status[inferred] = STATUSES.index(CompletionStatus.TIMED_OUT)
     flags["inferred_timeout"] = inferred
-    speaks = logs.has_message[order]
-    deciding = segments.first(speaks & (logs.status[order] == status[run_of_log]))
-    deciding = np.where(deciding < 0, segments.first(speaks), deciding)
+    deciding = _deciding(segments, logs.has_message[order], logs.status[order] == status[run_of_log])
     return CombinedRuns(
         task_of,
         repetitions,
@@ -215,6 +147,19 @@ def combine(tasks: Sequence[TaskRuns], runs: Sequence[Run], logs: LogArrays, sca
         segments.reduce(np.fmin, np.where(stale, np.nan, start), np.nan),
         duration,
     )
+
+
+def _durations(modified: Array, start: Array, stale: Array) -> Array:
+    """Give the seconds from each log's start to its last change; NaN for copies and for impossible times."""
+    late = (modified - start / 1000).astype(float)
+    late[stale | ~(late >= 0)] = np.nan  # a file that is older than its start is no original
+    return late
+
+
+def _deciding(segments: Segments, speaks: Array, agrees: Array) -> Array:
+    """Give the place of the log whose final message decides: the first that agrees with the run's status."""
+    deciding = segments.first(speaks & agrees)
+    return np.where(deciding < 0, segments.first(speaks), deciding)
 
 
 def _common_scale(scores: Array, scale: Scale) -> Scale:
@@ -257,7 +202,7 @@ def _flags_of_tasks(tasks: Sequence[TaskRuns], task_of: Array) -> dict[str, Arra
 
 
 def _flags_of_logs(
-    segments: _Segments, logs: LogArrays, order: Array, stale: Array, timed_out: Array
+    segments: Segments, logs: LogArrays, order: Array, stale: Array, timed_out: Array
 ) -> dict[str, Array]:
     """Give what any log of a run carries, and where logs contradict each other."""
     flags = {name: segments.any(values[order]) for name, values in logs.flags.items() if name != "score_out_of_range"}

@@ -7,10 +7,11 @@ import numpy as np
 
 from evalkit.io import Column, frame, frame_of
 from evalkit.kinds import run_ids
-from evalkit.mindcraft.runs.combine import COUNTS, STATUSES, CombinedRuns, TaskRuns
+from evalkit.mindcraft.runs.arrays import COUNTS, STATUSES
+from evalkit.mindcraft.runs.combine import CombinedRuns, TaskRuns
 from evalkit.mindcraft.runs.models import Named
 from evalkit.mindcraft.table import AGENTS, FLAGS, LOG_FLAGS, RUNS
-from evalkit.mindcraft.tasks import Facts, metrics_of
+from evalkit.mindcraft.tasks.facts import Facts, metrics_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from evalkit.io import absolute
-from evalkit.mindcraft.definitions import TaskDefinitions
 from evalkit.mindcraft.format import NOT_LOGS_BY_NAME, RESULTS, split_stem, stem_of
-from evalkit.mindcraft.tasks import type_of
+from evalkit.mindcraft.tasks.definitions import TaskDefinitions
+from evalkit.mindcraft.tasks.facts import type_of
 
 # a flat log's name where its task is not among the definitions: task, agent with its server number, repetition
 _FLAT = re.compile(r"(?P<task>.+)_(?P<agent>[A-Za-z][A-Za-z-]*_\d+)_(?P<repetition>\d+)")

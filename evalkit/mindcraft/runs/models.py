@@ -10,7 +10,7 @@ from typing import NamedTuple
 from evalkit.io import SourceError, absolute, is_url
 from evalkit.mindcraft.format import UNKNOWN, Results
 from evalkit.mindcraft.runs.layout import TaskFolder, is_experiment_name, parent
-from evalkit.mindcraft.tasks import type_of
+from evalkit.mindcraft.tasks.facts import type_of
 
 _TYPE_FOLDERS = ("cooking", "crafting", "construction", "techtree")
 _FIELDS = ("model_name", "task_id", "task_type", "suite", "experiment")
@@ -55,7 +55,7 @@ class ModelNames:
         folder = os.path.dirname(absolute(source))
         if any(value is not None for value in results):
             known = zip(self._results.get(folder, results), results, strict=True)
-            self._results[folder] = Results(*(new if was is None else was for was, new in known))
+            self._results[folder] = Results._make(new if was is None else was for was, new in known)
         if profile_model is not None:
             self._profiles.setdefault(folder, set()).add(profile_model)
 

@@ -2,27 +2,20 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from evalkit.io import SourceError, absolute, frame, list_source, parse_files, paused_gc, resolve
 from evalkit.kinds import run_ids
 from evalkit.mindcraft.agent_log import AgentOutcome
-from evalkit.mindcraft.definitions import TaskDefinitions
 from evalkit.mindcraft.format import SCALES, Scale, check_choice
 from evalkit.mindcraft.parse import outcome_of
-from evalkit.mindcraft.runs.combine import (
-    COUNTS,
-    STATUSES,
-    Run,
-    TaskRuns,
-    arrays_of_outcomes,
-    combine,
-    runs_of,
-)
+from evalkit.mindcraft.runs.arrays import COUNTS, STATUSES, arrays_of_outcomes
+from evalkit.mindcraft.runs.combine import Run, TaskRuns, combine, runs_of
 from evalkit.mindcraft.runs.frames import metrics_frame
 from evalkit.mindcraft.runs.layout import TaskFolder, group_by_task
 from evalkit.mindcraft.table import FLAGS, RUNS
-from evalkit.mindcraft.tasks import Facts, metrics_of, task_facts
+from evalkit.mindcraft.tasks.definitions import TaskDefinitions
+from evalkit.mindcraft.tasks.facts import Facts, metrics_of, task_facts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -164,7 +157,7 @@ def _outcomes(
                 "overall_completion_status": STATUSES[combined.status[i]],
                 "score_scale": str(combined.scale[i]),
                 "total_agent_logs_found": len(agents),
-                "agent_outcomes": agents,
+                "agent_outcomes": cast(list[AgentOutcome], agents),
                 "task_definition_metrics": metrics_of(definition),
                 "repetition": run.repetition.number,
                 "repetition_rule": run.repetition.rule,
@@ -210,7 +203,7 @@ def _row(outcome: TaskOutcome) -> dict[str, Any]:
     keys = [absolute(source or ""), outcome["task_id"], repetition or 0]
     spoken = [log for log in logs if log.get("final_system_message")]
     first = [log for log in spoken if log["completion_status"] == outcome["overall_completion_status"]] or spoken
-    starts = [log["task_start"] for log in logs if log.get("task_start")]
+    starts = [start for log in logs if (start := log.get("task_start"))]
     counts = {name: _count(logs, name) for name in COUNTS}
     return {
         **facts,

@@ -38,9 +38,9 @@ def execute(job: Job) -> tuple[NotebookNode, Failure | None]:
         )
     except Exception as error:
         nb, last = read_journal(job.journal)
-        if last is None:
+        if nb is None or last is None:
             raise
-        failure = Failure(f"{type(error).__name__}: {error}", last)
+        failure: Failure | None = Failure(f"{type(error).__name__}: {error}", last)
         if isinstance(error, PapermillExecutionError):
             failure = _first_error(nb)  # papermill also takes errors for failures that a cell's tag allows
         if job.overdue.exists():

@@ -160,10 +160,12 @@ def start_shell() -> tuple[ForkedShell, Recorder]:
     ForkedShell.clear_instance()
     module = types.ModuleType("__main__")
     shell = ForkedShell.instance(config=Config({"HistoryManager": {"enabled": False}}), user_module=module)
-    shell.displayhook.session = shell.display_pub.session = recorder
-    shell.displayhook.topic = b"execute_result"
+    hook: Any = shell.displayhook
+    publisher: Any = shell.display_pub
+    hook.session = publisher.session = recorder
+    hook.topic = b"execute_result"
     sys.modules["__main__"] = module
-    builtins.input = raw_input
+    builtins.input = raw_input  # type: ignore[assignment]  # a notebook has nobody to ask
     _show_inline()
     return shell, recorder
 
@@ -231,9 +233,10 @@ class ForkedEngine(JournalEngine):
         except KeyboardInterrupt:  # while the cell awaited something
             shell.showtraceback()
             ok = False
-        shell.payload_manager.clear_payload()
+        if shell.payload_manager is not None:
+            shell.payload_manager.clear_payload()
         if not ok and "raises-exception" not in tags:
-            last = next((o for o in reversed(cell.outputs) if o.output_type == "error"), {})
+            last: Any = next((o for o in reversed(cell.outputs) if o.output_type == "error"), {})
             raise CellExecutionError("", last.get("ename", ""), last.get("evalue", ""))
 
 

@@ -78,7 +78,8 @@ def read_journal(journal: str | os.PathLike) -> tuple[NotebookNode | None, int |
     last : int or None
         The cell that was begun last.
     """
-    nb, last = None, None
+    nb: Any = None
+    last: int | None = None
     try:
         with open(journal, encoding="utf-8") as file:
             lines = file.readlines()

@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 
-from evalkit.reports.engines.startup import quiet_imports, start_method
 from evalkit.reports.parameters import Notebook
+from evalkit.reports.startup import quiet_imports, start_method
 
 # Libraries that only define things when they are imported. Others, such as polars, start threads that a fork loses.
 PRELOADED = {"evalkit", "IPython", "matplotlib", "numpy", "pandas", "scipy", "seaborn", "statsmodels"}

@@ -5,12 +5,12 @@ import multiprocessing
 import os
 import signal
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evalkit.io.text import plain
-from evalkit.reports.engines.startup import start_method
 from evalkit.reports.engines.worker import work
 from evalkit.reports.job import Job
+from evalkit.reports.startup import start_method
 
 if TYPE_CHECKING:
     import psutil
@@ -42,7 +42,7 @@ class Attempt:
         self.job, self.timeout, self.number, self.error = job, timeout, number, error
         self.overdue = ""
         job.work.mkdir(exist_ok=True)
-        context = multiprocessing.get_context(start_method())
+        context: Any = multiprocessing.get_context(start_method())
         self._faults, faults = context.Pipe(duplex=False)
         self.process = context.Process(target=work, args=(job, faults, error, seconds))
         self.process.start()

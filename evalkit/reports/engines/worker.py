@@ -10,8 +10,8 @@ from multiprocessing.connection import Connection
 
 from evalkit.io.text import warnings_as_usual
 from evalkit.reports.engines.signals import release_signals
-from evalkit.reports.engines.startup import end_with_parent, quiet_imports
 from evalkit.reports.job import Job
+from evalkit.reports.startup import end_with_parent, quiet_imports
 
 
 def work(job: Job, faults: Connection, error: str = "", seconds: float = 0.0) -> None:
@@ -53,7 +53,8 @@ def _detach(job: Job) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, lambda *_: None)  # a handler of Python's own is not passed on to kernels
     release_signals()
-    end_with_parent(multiprocessing.parent_process().pid)
+    if (parent := multiprocessing.parent_process()) is not None and parent.pid is not None:
+        end_with_parent(parent.pid)
     faulthandler.disable()  # it would write to the batch's own standard error
     sys.stdout.flush()
     sys.stderr.flush()

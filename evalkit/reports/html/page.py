@@ -33,7 +33,7 @@ class PageExporter(HTMLExporter):
         config.merge(Config({"NbConvertBase": {"display_data_priority": _PRIORITY}}))
         return config
 
-    def from_notebook_node(self, nb: NotebookNode, resources: dict | None = None, **kw: Any) -> tuple[str, dict]:
+    def from_notebook_node(self, nb: NotebookNode, resources: dict | None = None, **kw: Any) -> tuple[Any, dict]:
         """Convert a notebook; HTMLExporter's second parse of the whole page, for its own template, is left out."""
         language = nb.metadata.get("language_info", {}).get("pygments_lexer", "ipython3")
         resources = self._init_resources(resources)

@@ -1,6 +1,7 @@
 """Success against cost: which models no other beats in both."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -73,9 +74,9 @@ def cost_front(
     check_confidence(confidence)
     check_columns(frame, model, task, value, cost)
     numeric = pd.DataFrame({"value": numbers(frame[value]), "cost": numbers(frame[cost])}, index=frame.index)
-    usable = np.isfinite(numeric).all(axis=1) & frame[[model, task]].notna().all(axis=1)
+    usable = np.isfinite(numeric.to_numpy()).all(axis=1) & frame[[model, task]].notna().all(axis=1)
     keys = [frame.loc[usable, task], frame.loc[usable, model]]
-    cells = numeric[usable].groupby(keys, observed=True).mean().unstack()
+    cells: Any = numeric[usable].groupby(keys, observed=True).mean().unstack()
     models = sorted(frame[model].dropna().unique(), key=str)
     empty = pd.DataFrame(columns=models, dtype="float64")
     values, costs = (cells[name].reindex(columns=models) if len(cells) else empty for name in numeric)
@@ -120,7 +121,7 @@ def _dominating(success: np.ndarray, cost: np.ndarray) -> np.ndarray:
 def _cheapest(dominating: np.ndarray, table: pd.DataFrame) -> str:
     if not dominating.any():
         return ""
-    return str(table.loc[table["cost"].where(dominating).idxmin(), "model"])
+    return str(table["model"].iloc[int(np.where(dominating, table["cost"], np.inf).argmin())])
 
 
 def _front_share(values: np.ndarray, costs: np.ndarray, n_resamples: int, rng: np.random.Generator) -> np.ndarray:

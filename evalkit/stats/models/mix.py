@@ -129,7 +129,7 @@ def _standardised(
     rows: pd.DataFrame | None, stratum: str, value: str, clusters: str, weights: pd.Series, kind: str, confidence: float
 ) -> tuple:
     method, n = "standardised, MOVER" if kind != "mean" else "standardised, Welch t", 0 if rows is None else len(rows)
-    strata = {} if rows is None else dict(iter(rows.groupby(stratum, observed=True)))
+    strata: dict[Any, pd.DataFrame] = {} if rows is None else dict(iter(rows.groupby(stratum, observed=True)))
     groups = {
         name: by_cluster(part[value].to_numpy(float), pd.factorize(part[clusters])[0]) for name, part in strata.items()
     }

@@ -122,7 +122,8 @@ def _decided(pairs: pd.DataFrame, models: list) -> tuple[np.ndarray, np.ndarray]
     winners = decided["model_a"].where(ahead, decided["model_b"])
     losers = decided["model_b"].where(ahead, decided["model_a"])
     names = [str(name) for name in models]
-    return tuple(side.value_counts().reindex(names, fill_value=0).to_numpy() for side in (losers, winners))
+    lost, won = (side.value_counts().reindex(names, fill_value=0).to_numpy() for side in (losers, winners))
+    return lost, won
 
 
 def _estimate(cells: Cells, column: int, confidence: float) -> Estimate:
@@ -155,6 +156,6 @@ def _signal(estimates: np.ndarray, cells: Cells, common: np.ndarray) -> float:
         values = values - values.mean(axis=1, keepdims=True)  # how hard a task is says nothing about who is best
         noise = (values.var(axis=0, ddof=1) / len(values)).sum() / (values.shape[1] - 1)
     else:
-        own = [cells.of(i).means for i in np.flatnonzero(known)]
+        own = [cells.of(int(i)).means for i in np.flatnonzero(known)]
         noise = np.mean([means.var(ddof=1) / len(means) for means in own if len(means) > 1] or [math.inf])
     return max(0.0, 1 - float(noise) / float(estimates[known].var(ddof=1)))

@@ -31,7 +31,7 @@ class Cells(NamedTuple):
 
     def has(self, *columns: int) -> np.ndarray:
         """Return which tasks all these models have runs of, without columns all models."""
-        return (self.sizes[:, columns or slice(None)] > 0).all(axis=1)
+        return np.asarray((self.sizes[:, columns or slice(None)] > 0).all(axis=1))
 
     def of(self, column: int, tasks: np.ndarray | slice = slice(None)) -> Clusters:
         """Return the runs of one model on those of the tasks that it has runs of."""

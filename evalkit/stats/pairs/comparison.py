@@ -158,7 +158,8 @@ def sign_flip_test(a: Iterable[Any], b: Iterable[Any]) -> PairedTest:
 def compare_units(differences: np.ndarray, shares: bool, binary: bool, confidence: float) -> Compared:
     """Compare on at least two units; `shares`: of values from 0 to 1; `binary`: of 0/1 values."""
     mean, count = float(differences.mean()), len(differences)
-    centre, error, freedom = mean, math.sqrt(formulas.variance_of_mean(differences)), count - 1
+    centre, error = mean, math.sqrt(formulas.variance_of_mean(differences))
+    freedom: float = count - 1
     equal = error <= 1e-9 * np.abs(differences).max()
     method, note = "paired t", warnings.FEW_CLUSTERS_WARNING if count < warnings.FEW_CLUSTERS else ""
     if binary or (equal and shares):

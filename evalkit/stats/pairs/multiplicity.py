@@ -1,7 +1,7 @@
 """Corrections for the number of tests in a family."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -84,7 +84,7 @@ def max_t(differences: np.ndarray, rng: np.random.Generator | None = None, n_fli
     return adjusted
 
 
-def _flips(count: int, rng: np.random.Generator | None, n_flips: int):
+def _flips(count: int, rng: np.random.Generator | None, n_flips: int) -> Iterator[np.ndarray]:
     """Yield rows of signs: all of them, but for a mirror image, where there are no more than asked for."""
     if 2 ** (count - 1) <= n_flips:
         bits = np.arange(2 ** (count - 1))[:, None] >> np.arange(count) & 1

@@ -149,7 +149,7 @@ def pair_rows(cells: Cells, pairs: Pairs, target: str, confidence: float) -> pd.
     rows = [_pair(cells, a, b, target, confidence) for a, b in pairs]
     names = ["model_a", "model_b", "n_tasks", "n_runs", "mean_a", "mean_b", "estimate", *Compared._fields]
     table = pd.DataFrame(rows, columns=[*names, "binary", "spread", "discordant"])
-    return table.astype({name: _DTYPES.get(name, "float64") for name in table})
+    return table.astype({name: _DTYPES.get(str(name), "float64") for name in table})
 
 
 def adjusted_by_max_t(

@@ -42,7 +42,7 @@ def _sentence(row: dict, family: str, power: float, percent: bool, margin: float
     result = _result(row, ahead, behind, family, percent)
     where = "on new tasks like these" if row["target"] == "new tasks" else "on these tasks, run again"
     same = ""
-    if row["equivalent"]:
+    if row["equivalent"] and margin is not None:
         same = f"{names[0]} and {names[1]} are equivalent {where}, within ± {_difference(margin, percent)}"
     if row["decided"]:
         verdict = f"{names[0]} is better than {names[1]} {where}"

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evalkit.io import plain
-from evalkit.steps.evaluation.evaluators import Check, check, evaluator_for
+from evalkit.steps.evaluation.evaluators import Check, Severity, check, evaluator_for
 from evalkit.steps.evaluation.verdicts import failure_in_result, judge_structure, outcome
 from evalkit.steps.format import (
     CRITICAL,
@@ -27,7 +27,7 @@ from evalkit.steps.history.values import to_jsonable
 EVALUATION_VERSION = "v1_checking_only"
 RULE = "=" * 60
 _log = logging.getLogger(__name__)
-_OUTCOMES = {  # score and severity
+_OUTCOMES: dict[str, tuple[int | None, Severity]] = {  # score and severity
     "success": (1, "info"),
     SILENT: (0, "error"),
     "failure": (0, "error"),
@@ -162,7 +162,7 @@ def _judge_result(record: StepRecord, without_data: bool) -> dict[str, Any]:
         cut = label == "limited"
         why = "only the beginning of the result was kept" if cut else ""
         return judged | {"checks": [check("text_kept", not cut, label, why, "warning" if cut else "info")]}
-    severity = "error" if judged["data_quality"] == UNEXPECTED else "warning" if issues else "info"
+    severity: Severity = "error" if judged["data_quality"] == UNEXPECTED else "warning" if issues else "info"
     return judged | {"checks": [check("structure", not issues, label, "; ".join(issues), severity)]}
 
 

@@ -145,7 +145,7 @@ def judge_structure(record: StepRecord, without_data: bool = False) -> dict[str,
     types, find_issues = _STRUCTURES.get(function, ((dict, list, str, int, float), lambda record: []))
     status = only_status(record)
     if record["result_type"] == "text":
-        quality, issues = LEGACY, []
+        quality, issues = LEGACY, list[str]()
     elif isinstance(result, types):
         only = status is not None and status != LEAF_NODE
         quality, issues = STRUCTURED, [f"only a status was returned: {status}"] if only else find_issues(record)

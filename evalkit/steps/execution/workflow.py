@@ -164,7 +164,7 @@ def build_workflow(
     except ImportError as error:
         raise ImportError("build_workflow needs LangGraph: pip install 'evalkit[workflow]'") from error
 
-    graph = StateGraph(state_type)
+    graph: Any = StateGraph(state_type)
     for name, node in {"step_evaluator": partial(step_evaluator_node, options=options), **nodes}.items():
         graph.add_node(name, node)
     for a, b in ((START, "input_processor"), ("input_processor", "planner"), ("planner", "executor")):
@@ -199,7 +199,7 @@ def simulate_routing(records: Any, plan: Any = None, options: Options | None = N
         from_step_evaluator, and `reached`: False for records after the router would have ended the run.
     """
     history = as_history(records, options)
-    indices = [record["step_index"] for record in history.records]
+    indices = [record["step_index"] or 0 for record in history.records]
     n_steps = _step_count(history.plan if plan is None else plan) or max(indices, default=-1) + 1
     rows, reached, run = [], True, 0
     for i, (record, evaluation) in enumerate(zip(history.records, evaluate_history(history), strict=True)):

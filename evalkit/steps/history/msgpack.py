@@ -27,7 +27,7 @@ def check_msgpack(data: bytes | memoryview) -> None:
         Where it holds more values, or deeper ones, than the limits allow.
     """
     data, most = bytes(data), limits()
-    at, end, values, left, open_ = 0, len(data), 0, 1, []  # `left`: values to come in the innermost list
+    at, end, values, left, open_ = 0, len(data), 0, 1, list[int]()  # `left`: values to come in the innermost list
     while True:
         while not left:
             if not open_:

@@ -66,8 +66,9 @@ class History:
 def as_history(records: Any, options: Options | None = None) -> History:
     """Give a history as it is, judged by other options where some are given; normalise anything else into one."""
     if isinstance(records, History):
-        same = options is None or options == records.options
-        return records if same else replace(records, options=options, evaluations=None)
+        if options is None or options == records.options:
+            return records
+        return replace(records, options=options, evaluations=None)
     options = options or DEFAULTS
     return History("", "", normalise_history(records, options), options=options)
 
@@ -120,7 +121,7 @@ def normalise_record(raw: Any, options: Options = DEFAULTS) -> StepRecord:
     # on disk (shape C) what is called summary is the cut result itself
     result = raw.get("result_summary") if flat else raw.get("result")
     metadata = dict(raw["result_metadata"]) if isinstance(raw.get("result_metadata"), Mapping) else {}
-    kind = raw.get("result_type") if raw.get("result_type") in RESULT_TYPES else None
+    kind: Any = raw.get("result_type") if raw.get("result_type") in RESULT_TYPES else None
     kind = kind or _result_type(step, success, result, options)
     if "truncated" not in metadata and _looks_cut(result, kind, shape, metadata, options):
         metadata["truncated"] = [None, options.text_limit]
@@ -208,7 +209,7 @@ def _step(raw: Mapping) -> Step:
     given = raw.get("step")
     if isinstance(given, str):
         given = {"function_name": given}
-    step = dict(given) if isinstance(given, Mapping) else {}
+    step: Any = dict(given) if isinstance(given, Mapping) else {}
     step.setdefault("function_name", raw.get("function_name"))
     step.setdefault("parameters", raw.get("parameters"))
     step["function_name"] = name(step["function_name"])

@@ -12,7 +12,7 @@ from evalkit.steps.history.values import is_cut, read_literal, unique_keys
 
 DISCOVERED, LEAF_NODE, NO_NEW_TYPES = "discovered", "leaf_node", "no_new_cell_types"
 FAILED, NO_RESULT, EMPTY_MAPPING, UNKNOWN = "failed", "no_result", "empty_mapping", "unknown"
-NOTHING = (None, "", [], {}, "Success")  # "Success" is what shape A made of a result that counts as false
+NOTHING: tuple[Any, ...] = (None, "", [], {}, "Success")  # the last is what shape A made of what counts as false
 ERROR_TEXT = re.compile(r"^[^\w{\[(<]*(?:error|exception|traceback|failed)\b", re.IGNORECASE)
 
 _ASKED_BY = ("analyses", "analysis", "methods", "method", "analysis_types", "analysis_type", "enrichment_types")
@@ -35,9 +35,8 @@ class Method(NamedTuple):
     @property
     def significant(self) -> bool:
         """Whether there are significant terms: listed, or counted where the list is not complete."""
-        if self.total is None:
-            return bool(self.terms)
-        return self.total > 0 and (bool(self.terms) or not self.complete)
+        listed = bool(self.terms)
+        return listed if self.total is None else self.total > 0 and (listed or not self.complete)
 
 
 class Enrichment(NamedTuple):
@@ -51,8 +50,9 @@ class Enrichment(NamedTuple):
     @property
     def total(self) -> int | None:
         """Significant terms of all methods together, for orientation; None where one of them is unknown."""
-        totals = [method.total for method in self.methods.values()]
-        return None if self.partial or self.absent or not totals or None in totals else sum(totals)
+        totals = [method.total for method in self.methods.values() if method.total is not None]
+        unknown = self.partial or self.absent or len(totals) < len(self.methods)
+        return None if unknown or not totals else sum(totals)
 
 
 class Expression(NamedTuple):
@@ -99,10 +99,8 @@ class Plots(NamedTuple):
 def content(record: StepRecord) -> Any:
     """Give the result as a structure where it is one or its text can be read as one, else as it is."""
     result = record["result"]
-    if isinstance(result, str):
-        value = read_literal(result).value
-        return result if value is None else value
-    return result
+    value = read_literal(result).value if isinstance(result, str) else None
+    return result if value is None else value
 
 
 def read_enrichment(record: StepRecord) -> Enrichment:
@@ -159,7 +157,7 @@ def read_search(record: StepRecord) -> Search:
     value = content(record)
     if not isinstance(value, Mapping):
         return Search([], None, value if isinstance(value, str) else None)
-    inner = value.get("search_results") if isinstance(value.get("search_results"), Mapping) else value
+    inner = within if isinstance(within := value.get("search_results"), Mapping) else value
     listed = inner.get("results")
     error = error_in(value) or error_in(inner)
     total = None if error else count(inner.get("total_matches", value.get("total_matches")))
@@ -233,14 +231,13 @@ def read_plots(record: StepRecord) -> Plots:
         plots = value.get("plots")
         if isinstance(plots, list):
             pages = [p.get("html") if isinstance(p, Mapping) else p for p in plots]
-            length = sum(len(page) for page in pages if isinstance(page, str))
             in_files = any(_is_file(plot) and not isinstance(plot.get("html"), str) for plot in plots)
+            length = sum(len(page) for page in pages if isinstance(page, str))
             n = None if is_cut(plots) else len(plots)
             return Plots("multiple_plots", n, None if n is None or in_files else length)
         if is_cut(value) and "html" not in value:
             return Plots("unknown", None)
-        if isinstance(value.get("html"), str):
-            value = value["html"]
+        value = value["html"] if isinstance(value.get("html"), str) else value
     if isinstance(value, str) and value.strip():
         if _HTML.search(value) and not ERROR_TEXT.match(value):
             return Plots("html", 1, None if cut else len(value))
@@ -265,9 +262,9 @@ READERS: Mapping[str, Callable[[StepRecord], tuple]] = {
 
 def only_status(record: StepRecord) -> str | None:
     """Read the status of an analysis that returned nothing else."""
-    read = READERS.get(function_of(record))
+    read = READERS.get(function_of(record) or "")
     status = status_of(content(record)) if read else None
-    return status if status and not read(record)[0] else None
+    return status if read and status and not read(record)[0] else None
 
 
 def status_of(value: Any) -> str | None:
@@ -296,8 +293,5 @@ def _entries(value: Any, key: str) -> tuple[list[Mapping], int | None]:
 
 
 def _label(item: Any) -> str:
-    if isinstance(item, Mapping):
-        for key in ("term", "name", "pathway", "title"):
-            if isinstance(item.get(key), str):
-                return item[key]
-    return str(item)
+    keys = ("term", "name", "pathway", "title") if isinstance(item, Mapping) else ()
+    return next((item[key] for key in keys if isinstance(item.get(key), str)), str(item))

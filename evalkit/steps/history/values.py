@@ -9,7 +9,7 @@ import numbers
 import re
 import warnings
 from collections import deque
-from collections.abc import Iterable, Mapping, MappingView
+from collections.abc import ItemsView, Iterable, KeysView, Mapping, ValuesView
 from datetime import date, datetime, time
 from enum import Enum
 from functools import lru_cache
@@ -27,7 +27,13 @@ _TOKEN = re.compile(  # `cut` is the rest of a string that was cut
     r"""(?P<string>'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+")|(?P<cut>['"].*)|(?P<sign>[{}\[\](),:])|(?P<word>[^'"{}\[\](),:\s]+)""",
     re.DOTALL,
 )
-_WORDS = {"true": True, "false": False, "np.True_": True, "np.False_": False}  # what `ast.literal_eval` does not know
+# what `ast.literal_eval` does not know
+_WORDS: dict[str, bool | None] = {
+    "true": True,
+    "false": False,
+    "np.True_": True,
+    "np.False_": False,
+}  # what `ast.literal_eval` does not know
 _WORDS |= dict.fromkeys(("null", "nan", "NaN", "NaT", "inf", "-inf", "Infinity", "-Infinity"))
 _CALL = re.compile(r"(?:np|numpy)\.(?:float|int|uint|str|bool|array)\d*_?|array")
 _BEGIN = re.compile(r"\s*(?=[\[{(])")
@@ -70,7 +76,7 @@ def _convert(value: Any, depth: int, above: tuple[int, ...]) -> Any:
         return {key: _convert(item, depth + 1, above) for key, item in value.items()}
     if isinstance(value, Mapping):
         return _object(value.items(), depth, above)
-    if isinstance(value, (list, tuple, deque, range, MappingView)):
+    if isinstance(value, (list, tuple, deque, range, KeysView, ValuesView, ItemsView)):
         fields = getattr(value, "_fields", None)  # a named tuple keeps its names
         if isinstance(fields, tuple) and len(fields) == len(value):
             return _object(zip(fields, value, strict=True), depth, above)
@@ -211,19 +217,20 @@ class _Reader:
 
     def __init__(self, text: str, start: int) -> None:
         self._matches = _TOKEN.finditer(text, start)
-        self._kind, self._token = None, ""
+        self._kind: str | None = None
+        self._token = ""
         self._take()
 
     def _take(self) -> str:
         """Go on to the next token, which is empty at the end of the text, and give the one before."""
         token, match = self._token, next(self._matches, None)
-        self._kind, self._token = (match.lastgroup, match[match.lastgroup]) if match else (None, "")
+        self._kind, self._token = (match.lastgroup, match[0]) if match else (None, "")
         return token
 
     def container(self, depth: int) -> tuple[Any, bool]:
         """Read the list, tuple, set (both become lists) or dict whose opening bracket is next."""
         opening = self._take()
-        items, pairs, dots, cut, commas = [], {}, False, not self._token, 0
+        items, pairs, dots, cut, commas = list[Any](), dict[Any, Any](), False, not self._token, 0
         while self._token != _CLOSING[opening] and not cut:
             item, cut = self._value(depth + 1)
             if opening == "{" and self._token in (":", ""):  # a key, at the cut without its value

@@ -18,7 +18,7 @@ def quiet_imports() -> None:
     os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     absent = "rfc3987_syntax" not in sys.modules
     if absent:
-        sys.modules["rfc3987_syntax"] = None
+        sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]  # None stops its import
     import papermill  # noqa: F401
 
     if absent:

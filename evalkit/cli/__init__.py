@@ -13,8 +13,9 @@ from typing import Any
 import click
 
 from evalkit._version import __version__
-from evalkit.completion import complete_kinds, complete_notebooks, complete_parameters, complete_targets, script
-from evalkit.kinds.registry import BUILT_IN, LogKind, Option, kind_named, kind_names
+from evalkit.cli.completion import complete_kinds, complete_notebooks, complete_parameters, complete_targets, script
+from evalkit.cli.groups import Kinds, click_option, refuse, split
+from evalkit.kinds.registry import LogKind, Option, kind_named
 
 LISTS = ("failed", "flagged", "all")  # as evalkit.kinds.listing.CHOICES, which would import more
 _KIND_HELP = "The kind of logs.  [default: told by their content]"
@@ -37,73 +38,6 @@ _FOLLOWING = (
 )
 
 
-class _Group(click.Group):
-    """A group whose commands answer a source that can't be used with one line and exit code 2, and Ctrl-C with 130."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)  # as they stand here, not by the alphabet
-
-    def invoke(self, ctx: click.Context) -> Any:
-        from evalkit.io.paths import SourceError
-        from evalkit.io.text import plain, warnings_as_lines
-
-        if hasattr(sys.stdout, "reconfigure"):
-            sys.stdout.reconfigure(errors="replace")  # what a terminal can't show becomes a question mark
-        try:
-            with warnings_as_lines():
-                result = super().invoke(ctx)
-            sys.stdout.flush()  # here, where a reader that has left is no error
-            return result
-        except SourceError as error:
-            click.echo(f"evalkit: {plain(error)}", err=True)
-            ctx.exit(2)
-        except KeyboardInterrupt as stopped:
-            if sys.stderr.isatty():
-                click.echo(err=True)  # ends the line in which the terminal shows ^C
-            if str(stopped):
-                click.echo(f"evalkit: {stopped}", err=True)
-            ctx.exit(130)
-        except BrokenPipeError:  # the reader of a pipe has left, as in `evalkit … | head`
-            sys.stderr.close()
-            ctx.exit(0)
-
-
-class _Kinds(_Group):
-    """A group with a command for each kind of log, made when it is called."""
-
-    def __init__(self, *args: Any, make: Callable[[LogKind], click.Command], **more: Any) -> None:
-        super().__init__(*args, **more)
-        self._make = make
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*kind_names(), *self.commands]
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name in self.commands or name not in kind_names():
-            return super().get_command(ctx, name)
-        return self._make(kind_named(name))
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        rows = [(name, _summary_of(name)) for name in kind_names()]
-        with formatter.section("Commands"):
-            formatter.write_dl(
-                rows + [(name, command.get_short_help_str(60)) for name, command in self.commands.items()]
-            )
-
-
-def _summary_of(name: str) -> str:
-    """Give the line of a kind in ``evalkit --help``; those of evalkit are not imported for it."""
-    from evalkit.io.paths import SourceError
-    from evalkit.io.text import plain
-
-    if name in BUILT_IN:
-        return BUILT_IN[name][1]
-    try:
-        return kind_named(name).summary
-    except SourceError as error:
-        return plain(f"can't be used: {error}")
-
-
 def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
     if wanted:
         from evalkit.io.versions import code_version
@@ -113,7 +47,7 @@ def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool)
 
 
 @click.group(
-    cls=_Kinds,
+    cls=Kinds,
     make=lambda kind: _kind_command(kind),
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -137,29 +71,6 @@ def main(ctx: click.Context) -> None:
         print(ctx.get_help())
 
 
-def _click_option(option: Option) -> click.Option:
-    name = f"--{option.name.replace('_', '-')}"
-    names = [f"-{option.short}", name, option.name] if option.short else [name, option.name]
-    if option.type is bool:
-        return click.Option(names, is_flag=True, help=option.help)
-    ranges = {int: click.IntRange(1), float: click.FloatRange(0)}
-    kind = click.Choice(option.type) if isinstance(option.type, tuple) else ranges.get(option.type, option.type)
-    shown = bool(option.default) and not option.many
-    metavar = option.metavar or None
-    more = {"multiple": option.many, "default": option.default, "show_default": shown, "metavar": metavar}
-    return click.Option(names, type=kind, help=option.help, **more)
-
-
-def _split(values: dict[str, Any], options: Sequence[Option]) -> dict[str, Any]:
-    return {option.name: values.pop(option.name) for option in options}
-
-
-def _refuse(where: str, **given: object) -> None:
-    """Refuse options that were given and would do nothing."""
-    for name in (name for name, value in given.items() if value is not None and value is not False and value != ()):
-        raise click.UsageError(f"--{name.replace('_', '-')} does nothing {where}")
-
-
 def _reading(function: Callable[..., Any]) -> Callable[..., Any]:
     """Turn the options of `_READING` into keywords of `load`, and read as they say."""
 
@@ -181,16 +92,16 @@ def _kind_command(kind: LogKind) -> click.Command:
 
     @_reading
     def run(sources: tuple[str, ...], reading: dict[str, Any], output: str | None, **values: Any) -> None:
-        following, which = _split(values, _FOLLOWING), values.pop("list")
-        options, views = _split(values, kind.options), _split(values, kind.views)
+        following, which = split(values, _FOLLOWING), values.pop("list")
+        options, views = split(values, kind.options), split(values, kind.views)
         unfollowed = {o.name: views[o.name] for o in kind.views if not o.followed}
         if following.pop("follow"):
-            _refuse("with --follow", output=output, list=which, **unfollowed)
+            refuse("with --follow", output=output, list=which, **unfollowed)
             _follow(kind, sources, {**options, **views}, reading, **following)
             return
-        _refuse("without --follow", **following)
+        refuse("without --follow", **following)
         if which:
-            _refuse("with --list", output=output, **unfollowed)
+            refuse("with --list", output=output, **unfollowed)
             _list(kind, sources, options, which, reading)
             return
         _show_logs(kind, sources, options, views, output, reading)
@@ -198,7 +109,7 @@ def _kind_command(kind: LogKind) -> click.Command:
     parameters: list[click.Parameter] = [click.Argument(["sources"], nargs=-1, required=True, metavar="SOURCE...")]
     output = Option("output", str, None, kind.output_help, "FILE")
     options = (*kind.options, *kind.views, _LIST, output, *_READING, *_FOLLOWING)
-    parameters += [_click_option(option) for option in options]
+    parameters += [click_option(option) for option in options]
     return click.Command(kind.name, callback=run, params=parameters, help=kind.help, short_help=kind.summary)
 
 
@@ -254,7 +165,7 @@ def _follow(
     from evalkit.kinds.follow import Following
 
     if expected is None and not kind.tells_expected:
-        _refuse("without --expected", until_done=until_done)
+        refuse("without --expected", until_done=until_done)
     if interval is not None and interval < SHORTEST_INTERVAL:
         raise click.UsageError(f"--interval {interval:g}: at least {SHORTEST_INTERVAL:g} seconds")
     following = Following(kind, _one_or_many(sources), options, expected=expected, idle=idle, **reading)
@@ -286,13 +197,13 @@ def _collect_command(kind: LogKind) -> click.Command:
 
     parameters: list[click.Parameter] = [click.Argument(["sources"], nargs=-1, required=True, metavar="SOURCE...")]
     where = click.Option(["-o", "--output"], required=True, metavar="DATASET", help="Folder or URL of the dataset.")
-    parameters += [where, *(_click_option(option) for option in (*kind.options, *_READING))]
+    parameters += [where, *(click_option(option) for option in (*kind.options, *_READING))]
     return click.Command(kind.name, callback=run, params=parameters, help=collect_group.help, short_help=kind.title)
 
 
 @main.group(
     name="collect",
-    cls=_Kinds,
+    cls=Kinds,
     make=lambda kind: _collect_command(kind),
     short_help="Keep what many logs say in a dataset of Parquet files.",
 )
@@ -377,7 +288,15 @@ def detect(source: str) -> None:
     help="The largest loss that is no regression.",
 )
 @click.option("--strict", is_flag=True, help="With --baseline: exit code 1 also where nothing is decided.")
-def compare(sources, kind, texts, value, baseline, margin, strict) -> None:
+def compare(
+    sources: tuple[str, ...],
+    kind: str | None,
+    texts: tuple[tuple[str, str], ...],
+    value: str | None,
+    baseline: str | None,
+    margin: float | None,
+    strict: bool,
+) -> None:
     """Compare the models of SOURCE on the tasks that they share.
 
     Each task has the same weight. With --baseline, a model is a regression where its loss is shown and may be as large
@@ -386,7 +305,7 @@ def compare(sources, kind, texts, value, baseline, margin, strict) -> None:
     from evalkit.compare.terminal import describe_baseline, describe_comparison
 
     if not baseline:
-        _refuse("without --baseline", strict=strict)
+        refuse("without --baseline", strict=strict)
     runs = _load_any(_one_or_many(sources), kind, texts).runs
     if not baseline:
         print(describe_comparison(runs, value or "", margin))
@@ -435,9 +354,7 @@ def compare(sources, kind, texts, value, baseline, margin, strict) -> None:
     help="Which runs get pages: those that tables lead to (200 a report at most), all, or none.",
 )
 @click.option("--no-fork", is_flag=True, help="Execute every notebook in a Jupyter kernel of its own.")
-def report(
-    targets, kind, params, notebooks, output, texts, files, yamls, jobs, timeout, force, no_code, no_fork, evidence
-) -> None:
+def report(kind: str | None, no_code: bool, no_fork: bool, **given: Any) -> None:
     """Make reports: execute notebooks with parameters, and write HTML pages with an index.
 
     SOURCE, a folder of logs (also a file, a glob, a URL or a dataset), stands for all notebooks of the kinds of logs it
@@ -447,19 +364,13 @@ def report(
     """
     from evalkit.reports import cli
 
-    sys.exit(
-        cli.report(
-            targets, kind=kind or "", params=params, notebooks=notebooks, output=output, texts=texts, files=files,
-            yamls=yamls, jobs=jobs, timeout=timeout, force=force, code=not no_code, fork=not no_fork,
-            evidence=evidence,
-        )
-    )  # fmt: skip
+    sys.exit(cli.report(kind=kind or "", code=not no_code, fork=not no_fork, **given))
 
 
 @main.command(short_help="The notebooks behind the reports, to be changed.")
 @click.argument("folder", required=False, metavar="[DIR]")
 @click.argument("names", nargs=-1, metavar="[NOTEBOOK]...", shell_complete=complete_notebooks)
-def notebooks(folder, names) -> None:
+def notebooks(folder: str | None, names: tuple[str, ...]) -> None:
     """Copy the notebooks that come with evalkit into DIR, or only those that are named; without DIR, list them.
 
     `evalkit report` takes the notebooks of the folder `notebooks` of the current folder before those of evalkit.
@@ -471,7 +382,7 @@ def notebooks(folder, names) -> None:
 
 @main.command(short_help="Make a shell complete evalkit's commands.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def completion(shell) -> None:
+def completion(shell: str) -> None:
     """Print what SHELL needs to complete evalkit's commands, kinds, notebooks and parameters.
 
     \b
@@ -480,7 +391,3 @@ def completion(shell) -> None:
     fish: evalkit completion fish > ~/.config/fish/completions/evalkit.fish
     """
     print(script(main, shell))
-
-
-if __name__ == "__main__":
-    main()

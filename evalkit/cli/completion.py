@@ -10,7 +10,10 @@ from evalkit.kinds.registry import kind_names
 
 def script(command: click.Command, shell: str) -> str:
     """Return the script that makes a shell complete ``evalkit``."""
-    return get_completion_class(shell)(command, {}, "evalkit", "_EVALKIT_COMPLETE").source()
+    known = get_completion_class(shell)
+    if known is None:
+        raise click.UsageError(f"no completion for {shell}")
+    return known(command, {}, "evalkit", "_EVALKIT_COMPLETE").source()
 
 
 def complete_kinds(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 from evalkit.io import BrokenFileError, Ledger, SourceError, decode_json, list_files, read_files
 from evalkit.io.ledger import Entry
 from evalkit.io.limits import for_patterns, is_deeper, limits
-from evalkit.mindcraft.agent_log import describe
-from evalkit.mindcraft.format import ANYTHING, has_task_keys, is_task_definition, other_kind
-from evalkit.mindcraft.tasks import agent_count_of
+from evalkit.mindcraft.format import ANYTHING, describe, has_task_keys, is_task_definition, other_kind
+from evalkit.mindcraft.tasks.facts import agent_count_of
 
 Definition = dict[str, Any]
 

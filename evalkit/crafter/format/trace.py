@@ -5,51 +5,18 @@ null. A trace that is written so oddly that the types don't fit is read piece by
 few traces or few callers need stays `Raw` until `peek` decodes it.
 """
 
-from functools import cache
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
+from msgspec import UNSET, Raw, Struct, UnsetType, field
 
+from evalkit.crafter.format.lenient import ANYTHING, Count, fit
 from evalkit.io import BrokenFileError, WrongShapeError, decode_json
-
-_ACTIONS = """
-noop move_left move_right move_up move_down do sleep place_stone place_table place_furnace place_plant
-make_wood_pickaxe make_stone_pickaxe make_iron_pickaxe make_wood_sword make_stone_sword make_iron_sword
-"""
-_TIERS = {
-    "easy": "collect_wood collect_stone collect_sapling collect_drink place_stone place_table wake_up eat_plant",
-    "medium": "make_wood_pickaxe make_wood_sword place_furnace place_plant collect_coal collect_iron eat_cow",
-    "hard": "make_stone_pickaxe make_stone_sword make_iron_pickaxe make_iron_sword collect_diamond defeat_skeleton "
-    "defeat_zombie",
-}
-ACTIONS = tuple(_ACTIONS.split())  # by index
-TIERS = {tier: tuple(names.split()) for tier, names in _TIERS.items()}
-TIER_OF = {name: tier for tier, names in TIERS.items() for name in names}
-ACHIEVEMENTS = tuple(sorted(TIER_OF))
-WEIGHTS = {"easy_achievement": 1.0, "medium_achievement": 2.5, "hard_achievement": 5.0, "invalid_action": -0.05}
-UNKNOWN = "unknown"
-Count = Annotated[int, Meta(ge=-(2**40), le=2**40)]  # what is beyond is no count of anything, and overflows columns
 
 IMAGE = b'observation_image_base64"'  # a long needle is found quicker than the end that all keys of images share
 _ANY_IMAGE = b'_base64"'
 _NEAR = 256  # bytes between the image and the map of one observation
 _FIRST = 1 << 17  # bytes in which the first image is looked for: it stands in the second event, or in no event
-
-
-def action_name(action: str | int | None) -> str | None:
-    """Return the name of an action that is given by name or by index; other values as text, None as None."""
-    if isinstance(action, int) and not isinstance(action, bool) and 0 <= action < len(ACTIONS):
-        return ACTIONS[action]
-    return None if action is None else str(action)
-
-
-def action_names(actions: Any) -> list[str | None] | None:
-    """Return the names of a list of actions, and None for anything else."""
-    if not isinstance(actions, list):
-        return None
-    n = len(ACTIONS)  # what is nearly always there is not worth a call for each
-    return [ACTIONS[own] if type(own) is int and 0 <= own < n else action_name(own) for own in actions]
 
 
 class HookData(Struct, gc=False):
@@ -171,8 +138,6 @@ class Trace(Struct, gc=False):
 
 
 _TRACE = msgspec.json.Decoder(Trace)
-ANYTHING = msgspec.json.Decoder()
-_UNFIT = object()  # a value that is not of the declared type
 
 
 class OtherShapeError(BrokenFileError):
@@ -237,58 +202,6 @@ def without_images(data: bytes) -> bytes:
             at = data.find(IMAGE, start)
     parts.append(view[kept:])
     return b"".join(parts)
-
-
-def fit(value: Any, kind: Any) -> Any:
-    """Convert plain decoded JSON to a Struct (or a list of it), leaving out what is not of the declared type.
-
-    None for a list that is none. Entries of lists of Structs that are no objects become empty Structs, so that lengths
-    stay.
-    """
-    from msgspec.inspect import type_info
-
-    fitted = _fit(value, type_info(kind))
-    return None if fitted is _UNFIT else fitted
-
-
-def _fit(value: Any, kind: Any) -> Any:
-    from msgspec import inspect
-
-    if isinstance(kind, inspect.UnionType):
-        if value is None:
-            return None
-        kind = next(k for k in kind.types if not isinstance(k, inspect.NoneType))
-    if isinstance(kind, inspect.StructType):
-        known = [own for own in kind.fields if isinstance(value, dict) and own.encode_name in value]
-        fields = {own.name: _fit(value[own.encode_name], own.type) for own in known}
-        # a key whose value does not fit stays known, as None: it tells an event's type
-        return kind.cls(**{name: None if own is _UNFIT else own for name, own in fields.items()})
-    if isinstance(kind, inspect.ListType) and isinstance(value, list):
-        return [own for own in (_fit(item, kind.item_type) for item in value) if own is not _UNFIT]
-    if isinstance(kind, inspect.RawType):
-        return Raw(msgspec.json.encode(value))
-    if isinstance(kind, inspect.AnyType) or (isinstance(kind, inspect.DictType) and isinstance(value, dict)):
-        return value
-    leaf = {inspect.IntType: Count, inspect.StrType: str, inspect.BoolType: bool}.get(type(kind))
-    try:
-        return _UNFIT if leaf is None else msgspec.convert(value, leaf, strict=False)
-    except msgspec.ValidationError:
-        return _UNFIT
-
-
-def peek(raw: Any, kind: Any) -> Any:
-    """Decode a `Raw` field, leaving out what is not of the declared type; None where nothing is left."""
-    if not isinstance(raw, Raw):
-        return None
-    try:
-        return _decoder(kind).decode(raw)
-    except msgspec.ValidationError:
-        return fit(ANYTHING.decode(raw), kind)
-
-
-@cache
-def _decoder(kind: Any) -> msgspec.json.Decoder:
-    return msgspec.json.Decoder(kind | None)
 
 
 def name_shape(value: Any) -> str:

@@ -1,0 +1,188 @@
+"""What a user names as a source, such as a folder, a URL, a glob or sample data, as paths."""
+
+import glob
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from evalkit.io.paths import (
+    INSIDE,
+    SourceError,
+    StorageOptions,
+    has_magic,
+    is_url,
+    protocol_of,
+    refuse_credentials,
+)
+
+Source = str | os.PathLike | Iterable[str | os.PathLike]
+_SAMPLES = "samples:"
+_INNER = re.compile(r"(?P<protocol>zip|tar)://(?P<inner>.*)::(?P<archive>.+)", re.DOTALL)
+
+
+def resolve(source: str | os.PathLike) -> str:
+    """Turn what a user names into a local path or a URL.
+
+    Parameters
+    ----------
+    source : str or path
+        A path, ``~`` allowed, a URL, or ``samples:NAME`` for the sample data that come with the package.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    SourceError
+        Where nothing stands at that path (a URL is not asked), or a URL holds credentials.
+    """
+    text = os.fspath(source)
+    if not text:
+        raise SourceError("no path was given (the path is empty)")
+    if text.startswith(_SAMPLES):
+        return _sample(text)
+    refuse_credentials(text)
+    if is_url(text):
+        return _normal_url(text)
+    try:
+        path = Path(text).expanduser()
+        there = path.exists()
+    except (OSError, ValueError, RuntimeError) as error:  # too long, a NUL byte, the home of an unknown user
+        raise SourceError(f"{text}: {error}") from error
+    if not there:
+        raise SourceError(f"{text}: no such file or folder")
+    return str(path)
+
+
+def own_sources(*sources: str | list[str]) -> tuple[str | list[str], ...]:
+    """Leave sample data out as soon as one source is the user's own, so that the two never mix.
+
+    Parameters
+    ----------
+    *sources : str or list of str
+        Those of one notebook or command; ``""`` and ``[]`` stand for none.
+
+    Returns
+    -------
+    tuple
+        The sources as they were given; where one of them is not sample data, those that are become ``""`` or ``[]``.
+    """
+    if all(_is_sample_name(name) for source in sources for name in _listed(source)):
+        return sources
+    return tuple(type(source)() if any(map(_is_sample_name, _listed(source))) else source for source in sources)
+
+
+def is_sample(source: object) -> bool:
+    """Tell whether a source names sample data, such as ``samples:crafter``."""
+    return any(isinstance(name, str) and _is_sample_name(name) for name in _listed(source))
+
+
+def _listed(source: object) -> list:
+    return [name for name in (source if isinstance(source, list) else [source]) if name]
+
+
+def _is_sample_name(name: str) -> bool:
+    return name.startswith(_SAMPLES)
+
+
+def read_storage_options(path: str | os.PathLike) -> StorageOptions:
+    """Read storage options from a JSON file, which nobody but its owner need be able to read.
+
+    Parameters
+    ----------
+    path : str or path
+        A local file; it holds one object, such as ``{"key": "…", "secret": "…"}`` for S3.
+
+    Returns
+    -------
+    dict
+        As fsspec takes them.
+
+    Raises
+    ------
+    SourceError
+        Where it is not there, or holds no JSON object; what it holds is not repeated.
+    """
+    import json
+
+    try:
+        with open(path, "rb") as file:
+            options = json.load(file)
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror or error}") from None
+    except ValueError:
+        raise SourceError(f"{path}: not a JSON file") from None
+    if not isinstance(options, dict):
+        raise SourceError(f"{path}: holds no JSON object")
+    return options
+
+
+def _sample(text: str) -> str:
+    root = Path(_samples())
+    path = root / text.removeprefix(_SAMPLES)
+    if not path.exists() or path.resolve() == root.resolve():
+        known = ", ".join(f"samples:{p.name}" for p in sorted(root.iterdir()) if _is_sample_folder(p))
+        raise SourceError(f"{text}: no such samples; there are {known}")
+    return str(path)
+
+
+def _samples() -> str:
+    """Give the folder of the sample data."""
+    from importlib.resources import files as package_files  # as slow to import as the rest of this module
+
+    return os.path.join(str(package_files("evalkit")), "samples")
+
+
+def _is_sample_folder(path: Path) -> bool:
+    return path.is_dir() and not path.name.startswith(("_", "."))
+
+
+def _normal_url(url: str) -> str:
+    """Write a URL in the one form that paths have here."""
+    from urllib.parse import unquote
+
+    if protocol_of(url) in ("file", "local"):
+        return resolve(unquote(url.partition("://")[2]))
+    if match := _INNER.fullmatch(url):
+        archive = resolve(match["archive"])
+        return f"{match['protocol']}://{archive}{INSIDE}{match['inner'].strip('/')}"
+    if protocol_of(url) in ("zip", "tar") and INSIDE not in url:
+        return f"{protocol_of(url)}://{resolve(url.partition('://')[2])}{INSIDE}"
+    return url
+
+
+def paths_of(text: str) -> list[str]:
+    """Give the files and folders that a name or glob stands for; see `list_source` for names and errors."""
+    return expand(text)[1]
+
+
+def expand(text: str) -> tuple[str | None, list[str]]:
+    """Give the files and folders that a name stands for; for a glob also the folder that they are looked for in."""
+    refuse_credentials(text)
+    if text.startswith(_SAMPLES) and has_magic(text):
+        text = os.path.join(_samples(), text.removeprefix(_SAMPLES))
+    glob_like = has_magic(text)
+    try:
+        if glob_like and is_url(text):
+            from evalkit.io.remote import glob_remote
+
+            url = _normal_url(text)
+            base, paths = _fixed_part(url), glob_remote(url)
+        elif glob_like and not os.path.lexists(text):
+            text = os.path.expanduser(text)
+            base, paths = _fixed_part(text), sorted(glob.glob(text, recursive=True))
+        else:
+            return None, [resolve(text)]
+    except OSError as error:
+        raise SourceError(f"{text}: {error.strerror or error}") from None
+    if not paths:
+        raise SourceError(f"{text}: no file matches")
+    return base, paths
+
+
+def _fixed_part(pattern: str) -> str:
+    """Give the folder of a glob that stands before its first special character."""
+    parts = pattern.split("/")
+    return "/".join(parts[: next(i for i, part in enumerate(parts) if has_magic(part))])

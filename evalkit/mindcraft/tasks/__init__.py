@@ -1,0 +1,1 @@
+"""Tasks: their definitions, and what a definition or an id says of one."""
