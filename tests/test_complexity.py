@@ -4,10 +4,9 @@ import pytest
 
 from benchmarks.complexity import CASES, WORST, ratio
 
-LONG_ENOUGH = 0.01  # seconds of the processor
+LONG_ENOUGH = (0.01, 0.1, 0.4)  # seconds; where a busy machine, or a buffer that grows once, spoils the first, the next
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_time_grows_with_the_input(name):
-    tries = (ratio(CASES[name], LONG_ENOUGH, 3)[0] for _ in range(4))  # a busy machine may spoil some
-    assert any(found < WORST for found in tries)
+    assert any(ratio(CASES[name], seconds, 3)[0] < WORST for seconds in LONG_ENOUGH)
