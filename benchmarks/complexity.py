@@ -26,10 +26,10 @@ from evalkit.crafter.format import ACHIEVEMENTS
 from evalkit.crafter.kind import KIND as CRAFTER
 from evalkit.io import labels, plain, redacted, short_paths
 from evalkit.kinds.detection import HEAD, recognise
-from evalkit.mindcraft.definitions import TaskDefinitions
 from evalkit.mindcraft.format import parse_results
 from evalkit.mindcraft.kind import KIND as MINDCRAFT
-from evalkit.mindcraft.tasks import task_facts
+from evalkit.mindcraft.tasks.definitions import TaskDefinitions
+from evalkit.mindcraft.tasks.facts import task_facts
 from evalkit.reports.parameters import parse_values
 from evalkit.steps.evaluation.evaluate import evaluate_history
 from evalkit.steps.evaluation.trajectory import plan_adherence

@@ -31,9 +31,9 @@ from evalkit.crafter.benchmark.runs import load_runs
 from evalkit.crafter.kind import KIND as CRAFTER
 from evalkit.io import BrokenFileError, SourceError
 from evalkit.kinds import LogKind, load
-from evalkit.mindcraft.definitions import load_task_definitions
 from evalkit.mindcraft.format import parse_results
 from evalkit.mindcraft.kind import KIND as MINDCRAFT
+from evalkit.mindcraft.tasks.definitions import load_task_definitions
 from evalkit.steps.evaluation.evaluate import evaluate_history
 from evalkit.steps.execution.findings import extract_key_findings_from_execution
 from evalkit.steps.execution.workflow import simulate_routing

@@ -3,6 +3,7 @@
 import hashlib
 import platform
 import sys
+import uuid
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -20,29 +21,41 @@ def package_versions() -> dict[str, str]:
     return {"evalkit": __version__, "Python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
 
 
-@cache
 def code_version(*modules: str) -> str:
     """Return evalkit's version and a hash of code; a change in a checkout counts too.
 
     Parameters
     ----------
     *modules : str
-        Names of modules: their packages' code counts, with `evalkit.io`; none means all of evalkit.
+        Names of modules: their packages' code counts, with `evalkit.io`; none means all of evalkit. Of code that was
+        typed in, as into a notebook, nothing tells whether it has changed: each call gives another hash.
     """
+    if any(_file_of(module) is None for module in modules):
+        return f"{__version__}+{uuid.uuid4().hex[:16]}"
+    return _version_of_code(modules)
+
+
+@cache
+def _version_of_code(modules: tuple[str, ...]) -> str:
     root = Path(__file__).parents[1]
     digest = hashlib.blake2b(digest_size=8)
     for place in (Path(__file__).parent, *map(_code_of, modules)) if modules else (root,):
         for path in sorted(p for p in place.rglob("*") if p.suffix in _CODE) if place.is_dir() else [place]:
-            if not path.exists():  # code that was typed in
-                continue
             digest.update(path.relative_to(place.parent).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return f"{__version__}+{digest.hexdigest()}"
 
 
 def _code_of(module: str) -> Path:
     """Give the folder of a module's package, or the file of one that has none."""
-    path = Path(sys.modules[module].__file__ or "")
+    path = _file_of(module)
+    assert path is not None
     return path.parent if (path.parent / "__init__.py").exists() else path
+
+
+def _file_of(module: str) -> Path | None:
+    """Give the file of a module; None for code that was typed in."""
+    name = getattr(sys.modules[module], "__file__", None)
+    return Path(name) if name and Path(name).exists() else None
 
 
 def _version(package: str) -> str:

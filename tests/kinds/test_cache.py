@@ -258,5 +258,5 @@ def test_a_cache_that_may_not_be_searched_is_done_without(games, tmp_path, monke
 
     monkeypatch.setenv("EVALKIT_CACHE", str(cache))
     monkeypatch.setattr(os, failing, refuse)
-    monkeypatch.setattr(logs, "exclusive", lambda *_: (_ for _ in ()).throw(SourceError("denied")))
+    monkeypatch.setattr(kept, "exclusive", lambda *_: (_ for _ in ()).throw(SourceError("denied")))
     assert len(load(TOY, games, {}).runs) == 2
