@@ -8,6 +8,7 @@ _WHERE = {
     "leaderboard": "ranks",
     "headline": "ranks",
     "rank_table": "ranks",
+    "findings": "conclusions",
     "pairs": "paired",
     "notable": "paired",
     "in_words": "paired",

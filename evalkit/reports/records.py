@@ -32,6 +32,8 @@ class Record(TypedDict, total=False):
     seconds: float
     kernel: str
     headline: dict[str, Any] | None
+    findings: list[dict[str, str]]  # text, section; none in records of former versions
+    source: str  # folder or file that the report is about
     tables: list[dict[str, Any]]  # name, file, rows
     figures: list[str]  # files of named figures, beside the page
     page: str  # files, relative to the output folder
@@ -62,6 +64,7 @@ def _read(path: Path) -> Record | None:
         record = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
+    record = {"findings": [], "source": "", **record} if isinstance(record, dict) else record
     whole = isinstance(record, dict) and Record.__annotations__.keys() <= record.keys()
     return record if whole and path.with_suffix("").name == record["name"] else None
 

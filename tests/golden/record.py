@@ -46,7 +46,7 @@ COMMANDS = {
     "steps-messy": "evalkit steps messy:steps/logs",
     "show": f"evalkit show {_LOG} --last 6",
 }
-_SHOWS = ("headline", "show_text", "show_figure", "show_table", "publish")
+_SHOWS = ("headline", "show_findings", "show_text", "show_figure", "show_table", "publish")
 _NUMBER = re.compile(r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
@@ -143,7 +143,7 @@ def _figure(figure: Figure | Axes, alt: str, caption: str = "", **_: Any) -> Ite
 
 
 def _table(table: pd.DataFrame, caption: str = "", **_: Any) -> list[str]:
-    return [f"caption: {caption}", *_csv(table)]
+    return [f"caption: {caption}", *_csv(table.drop(columns="run_id", errors="ignore"))]
 
 
 def _published(table: pd.DataFrame, name: str) -> list[str]:
@@ -179,6 +179,7 @@ def _without_paths(text: str) -> str:
 
 _RECORDERS: dict[str, Callable[..., Any]] = {
     "headline": _headline,
+    "show_findings": lambda findings: [f"{text} [{section}]" for text, section in findings],
     "show_text": lambda text: str(text).splitlines(),
     "show_figure": _figure,
     "show_table": _table,

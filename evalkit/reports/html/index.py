@@ -10,12 +10,8 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader
 
 from evalkit._version import __version__
+from evalkit.reports.html.policy import TEMPLATES, policy_of, script
 from evalkit.reports.records import Record, read_records, write_file
-
-TEMPLATES = Path(__file__).parent / "templates"
-
-# No script and no request to any host, whatever a text from a log, or a library's HTML, tries
-POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'"
 
 
 def write_index(output: Path, work: Path) -> tuple[Path, Path]:
@@ -44,7 +40,7 @@ def write_index(output: Path, work: Path) -> tuple[Path, Path]:
         total=len(records),
         made=f"{now:%Y-%m-%d %H:%M} UTC",
         version=__version__,
-        policy=POLICY,
+        policy=policy_of(script("index.js")),
     )
     content = {"evalkit": __version__, "made": now.isoformat(timespec="seconds"), "reports": records}
     write_file(manifest, json.dumps(content, indent=1), work)
