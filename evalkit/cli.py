@@ -339,7 +339,13 @@ def compare(sources, kind, texts, value, baseline, margin, strict) -> None:
 @click.option("--force", is_flag=True, help="Also make reports that have not changed.")
 @click.option("--no-code", is_flag=True, help="Leave the notebook's code out of the pages.")
 @click.option("--no-fork", is_flag=True, help="Execute every notebook in a Jupyter kernel of its own.")
-def report(targets, params, notebooks, output, texts, files, yamls, jobs, timeout, force, no_code, no_fork) -> None:
+@click.option("--name", default="", metavar="NAME", help="What the one report is called.  [default: its values]")
+@click.option(
+    "--remove", "gone", multiple=True, metavar="NAME", help="Delete a report of the output folder; no other is made."
+)
+def report(
+    targets, params, notebooks, output, texts, files, yamls, jobs, timeout, force, no_code, no_fork, name, gone
+) -> None:
     """Make reports: execute notebooks with parameters, and write HTML pages with an index.
 
     Without arguments every file of params/ becomes a report. NOTEBOOK (a name in notebooks/, or a path) stands for
@@ -347,10 +353,14 @@ def report(targets, params, notebooks, output, texts, files, yamls, jobs, timeou
     """
     from evalkit.reports import cli
 
+    if gone:
+        if targets:
+            raise click.UsageError("--remove deletes reports and makes none: name no notebook beside it")
+        sys.exit(cli.remove(gone, output))
     sys.exit(
         cli.report(
             targets, params=params, notebooks=notebooks, output=output, texts=texts, files=files, yamls=yamls,
-            jobs=jobs, timeout=timeout, force=force, code=not no_code, fork=not no_fork,
+            jobs=jobs, timeout=timeout, force=force, code=not no_code, fork=not no_fork, name=name,
         )
     )  # fmt: skip
 

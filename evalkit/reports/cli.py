@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,6 +13,7 @@ from evalkit.reports.batch import Summary, run
 from evalkit.reports.engines.signals import stopped_once
 from evalkit.reports.parameters import parse_values, read_values
 from evalkit.reports.plan import PlanError, plan
+from evalkit.reports.records import find_records, read_records, remove_report, work_folder
 
 
 def report(
@@ -22,6 +24,7 @@ def report(
     texts: Iterable[tuple[str, str]],
     files: Iterable[str],
     yamls: Iterable[str],
+    name: str = "",
     **options: Any,
 ) -> int:
     """Plan and run a batch as the command line says.
@@ -36,7 +39,7 @@ def report(
     with stopped_once(is_last=True):
         try:
             values = _values(files, yamls)
-            reports = plan(targets, params=params, notebooks=notebooks, values=values, texts=texts)
+            reports = plan(targets, params=params, notebooks=notebooks, values=values, texts=texts, name=name)
         except PlanError as error:
             for fault in error.faults:
                 click.echo(f"evalkit: {plain(fault)}", err=True)
@@ -50,6 +53,33 @@ def report(
     if not summary.failed:
         return 1 if summary.index_fault else 0
     return 2 if summary.unusable == summary.failed else 1
+
+
+def remove(names: Iterable[str], output: str) -> int:
+    """Delete reports by name, and write the index anew.
+
+    Returns
+    -------
+    int
+        0 where all were there, else 2, and nothing is deleted.
+    """
+    from evalkit.reports.html.index import write_index
+
+    folder = Path(output)
+    found = {name: find_records(folder, name) for name in names}
+    for name, records in found.items():
+        if len(records) != 1:
+            keys = [record["key"] for record in records or read_records(folder)]
+            cause = "several reports have this name" if records else "no such report"
+            click.echo(f"evalkit: {plain(name)}: {cause}; there are: {plain(', '.join(keys) or 'none')}", err=True)
+    if any(len(records) != 1 for records in found.values()):
+        return 2
+    for (record,) in found.values():
+        remove_report(folder, record)
+        click.echo(f"removed   {plain(record['key'])}")
+    with work_folder(folder) as work:
+        click.echo(plain(write_index(folder, work)[0]))
+    return 0
 
 
 def _values(files: Iterable[str], yamls: Iterable[str]) -> dict[str, Any]:

@@ -32,6 +32,7 @@ class Report:
     name: str
     parameters: dict[str, Any]  # those that are given; the others have the notebook's defaults
     params_file: str = ""
+    is_named: bool = False  # the user chose the name
 
     def __post_init__(self) -> None:
         refuse_secrets(self.all_parameters)

@@ -66,7 +66,8 @@ def _read(path: Path) -> Record | None:
         return None
     record = {"findings": [], "source": "", **record} if isinstance(record, dict) else record
     whole = isinstance(record, dict) and Record.__annotations__.keys() <= record.keys()
-    return record if whole and path.with_suffix("").name == record["name"] else None
+    own = whole and [record["notebook"], record["name"]] == [path.parent.name, path.with_suffix("").name]
+    return record if own and record["key"] == f"{record['notebook']}/{record['name']}" else None
 
 
 def _redacted(value: Any) -> Any:
@@ -80,6 +81,28 @@ def _redacted(value: Any) -> Any:
 def files_beside(record: Record | None) -> set[str]:
     """Name the files that a report has beside its page: tables and figures."""
     return {table["file"] for table in record["tables"]} | set(record["figures"]) if record else set()
+
+
+def find_records(output: Path, name: str) -> list[Record]:
+    """Give the records of the reports that are meant by ``NOTEBOOK/REPORT``, or by ``REPORT`` alone."""
+    return [record for record in read_records(output) if name in (record["key"], record["name"])]
+
+
+def remove_report(output: Path, record: Record) -> None:
+    """Delete all files of a report, its record first: without it nothing else belongs to a report.
+
+    Raises
+    ------
+    OSError
+    """
+    folder = output / record["notebook"]
+    record_path(output, record["key"]).unlink(missing_ok=True)
+    names = {f"{record['name']}.html", f"{record['name']}.ipynb", *files_beside(record)}
+    for name in names:
+        if Path(name).name == name:
+            (folder / name).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # others are in it
+        folder.rmdir()
 
 
 def write_file(path: Path, content: str | bytes, work: Path) -> None:
