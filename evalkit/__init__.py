@@ -16,6 +16,7 @@ _WHERE = {
     "compare": "evalkit.compare",
     "stats": "evalkit.stats",
     "own_sources": "evalkit.io",
+    "show_details": "evalkit.display",
     "show_findings": "evalkit.display",
     "show_figure": "evalkit.display",
     "show_table": "evalkit.display",

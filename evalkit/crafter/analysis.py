@@ -183,6 +183,7 @@ def best_and_worst(episodes: pd.DataFrame, n: int = 3) -> pd.DataFrame:
     ranked = episodes.dropna(subset="score").sort_values(["score", "source"], ascending=[False, True])
     chosen = pd.concat([ranked.head(n), ranked.iloc[n:].tail(n)])
     names = ["model_name", "difficulty", "score", "band", *HOOKS, "unlocked", "turns", "trajectory", "source"]
+    names += ["run_id"] if "run_id" in episodes else []
     return chosen[names].assign(source=chosen["source"].map(short_paths(episodes["source"]))).reset_index(drop=True)
 
 

@@ -171,7 +171,7 @@ def _pre(text: object) -> str:
 
 
 def show_sandboxed(page: str, title: str, height: int = 320) -> None:
-    """Show HTML from a log in a frame where it can neither run scripts nor load anything.
+    """Show HTML from a log, folded, in a frame where it can neither run scripts nor load anything.
 
     The frame is sandboxed with no permissions (no scripts, forms, pop-ups, nor access to the page around it), and a
     content security policy in front of the HTML forbids every request; styles and images inside it show. A plot that
@@ -199,7 +199,7 @@ def show_sandboxed(page: str, title: str, height: int = 320) -> None:
         f'<iframe class="evalkit-sandbox" sandbox="" referrerpolicy="no-referrer" loading="lazy" width="100%" '
         f'height="{int(height)}" title="{_escape(title)}" srcdoc="{inner}"></iframe>'
     )
-    _show_html(frame, f"{plain(title)}: HTML, {len(page)} characters")
+    _show_html(_details(title, frame), f"{plain(title)}: HTML, {len(page)} characters")
 
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:"
@@ -243,13 +243,14 @@ def headline(estimate: Any, label: str = "", *, percent: bool = True) -> None:
     known = numbers["estimate"] is not None  # else the label says why there is no figure
     body = f"<strong>{_escape(text)}</strong> <span>{_escape(label)}</span> <span>{n}</span>"
     page = f'<p class="evalkit-headline">{body if known else f"<strong>{_escape(label)}</strong>"}</p>'
-    _show_html(page, f"{plain(label)}: {text}, {n}" if known else plain(label), {HEADLINE: data})
+    said = f"{plain(label)}: {text}, {n}" if known else plain(label)
+    _show_html(page, said, {HEADLINE: data}, hidden=not known)  # findings say it in full
 
 
-def _show_html(page: str, text: str, more: Mapping[str, Any] | None = None) -> None:
+def _show_html(page: str, text: str, more: Mapping[str, Any] | None = None, *, hidden: bool = False) -> None:
     """Show HTML in which all that is not this module's own is escaped; the mark tells a report's page so."""
     data = {**(more or {}), "text/html": page, "text/plain": text}
-    display(data, raw=True, metadata={"text/html": {SAFE: True}})
+    display(data, raw=True, metadata={"text/html": {SAFE: True}} | ({HIDDEN: True} if hidden else {}))
 
 
 def _escape(text: object) -> str:

@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from evalkit.io.ledger import LEDGER, Entry, ledger_frame
 from evalkit.io.paths import SourceError, StorageOptions, absolute, storage, storage_options
 from evalkit.io.records import MANIFEST, RecordStore, StoreError, read_manifest
 from evalkit.io.sources import Listing, Source, fits, resolve
+from evalkit.io.text import plain
 from evalkit.io.versions import code_version
 from evalkit.io.write import exclusive
 from evalkit.kinds.detection import nothing_used
@@ -86,6 +88,19 @@ class Logs:
         statuses = self.ledger["status"].value_counts()
         files = ", ".join(f"{statuses.get(status, 0)} {status}" for status in ("used", "skipped", "failed"))
         return f"<{self.kind.name} logs from {self.source}: {counts}; {len(self.ledger)} files: {files}>"
+
+    def _repr_html_(self) -> str:
+        """Say in a small table what was loaded, for notebooks: each frame by name, and the files."""
+        statuses = self.ledger["status"].value_counts()
+        files = ", ".join(f"{statuses.get(status, 0):,} {status}" for status in ("used", "skipped", "failed"))
+        frames = {name: f"{len(table):,} rows, {table.shape[1]} columns" for name, table in self._frames.items()}
+        cells = {"source": self.source, **frames, "ledger": f"{len(self.ledger):,} files: {files}"}
+        left = ' style="text-align:left"'
+        rows = "".join(
+            f'<tr><th scope="row"{left}>{escape(plain(name))}</th><td{left}>{escape(plain(text))}</td></tr>'
+            for name, text in cells.items()
+        )
+        return f"<table><caption{left}>{escape(self.kind.name)} logs</caption><tbody>{rows}</tbody></table>"
 
 
 def load(

@@ -46,7 +46,7 @@ COMMANDS = {
     "steps-messy": "evalkit steps messy:steps/logs",
     "show": f"evalkit show {_LOG} --last 6",
 }
-_SHOWS = ("headline", "show_findings", "show_text", "show_figure", "show_table", "publish")
+_SHOWS = ("headline", "show_details", "show_findings", "show_text", "show_figure", "show_table", "publish")
 _NUMBER = re.compile(r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
@@ -179,6 +179,7 @@ def _without_paths(text: str) -> str:
 
 _RECORDERS: dict[str, Callable[..., Any]] = {
     "headline": _headline,
+    "show_details": lambda title, text: [title, *str(text).splitlines()],
     "show_findings": lambda findings: [f"{text} [{section}]" for text, section in findings],
     "show_text": lambda text: str(text).splitlines(),
     "show_figure": _figure,
