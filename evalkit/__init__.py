@@ -15,6 +15,7 @@ _WHERE = {
     "steps": "evalkit.steps",
     "compare": "evalkit.compare",
     "stats": "evalkit.stats",
+    "load": "evalkit.kinds.logs:load_source",
     "own_sources": "evalkit.io",
     "show_details": "evalkit.display",
     "show_findings": "evalkit.display",
@@ -32,8 +33,9 @@ __all__ = ["__version__", *_WHERE]
 def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"module 'evalkit' has no attribute {name!r}")
-    module = import_module(_WHERE[name])
-    return module if _WHERE[name] == f"evalkit.{name}" else getattr(module, name)
+    where, _, attribute = _WHERE[name].partition(":")
+    module = import_module(where)
+    return module if where == f"evalkit.{name}" else getattr(module, attribute or name)
 
 
 def __dir__() -> list[str]:

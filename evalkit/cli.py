@@ -301,14 +301,14 @@ def compare(sources, kind, texts, value, baseline, margin, strict) -> None:
     """
     from evalkit.compare.terminal import describe_baseline, describe_comparison
     from evalkit.kinds.detection import kind_of_source
-    from evalkit.kinds.logs import load
+    from evalkit.kinds.logs import load_source
     from evalkit.kinds.registry import kind_named, read_options
 
     if not baseline:
         _refuse("without --baseline", strict=strict)
     source = _one_or_many(sources)
     found = kind_named(kind) if kind else kind_of_source(source)
-    runs = load(found, source, read_options(found, texts)).runs
+    runs = load_source(source, found.name, **read_options(found, texts)).runs
     if not baseline:
         print(describe_comparison(runs, value or "", margin))
         return

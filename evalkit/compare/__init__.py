@@ -22,7 +22,13 @@ _WHERE = {
 __all__ = list(_WHERE)
 
 
+_OF_KINDS = ("describe_runs", "select")
+__all__ += _OF_KINDS
+
+
 def __getattr__(name: str) -> Any:
+    if name in _OF_KINDS:
+        return getattr(import_module("evalkit.kinds.runs"), name)
     if name not in _WHERE:
         raise AttributeError(f"module 'evalkit.compare' has no attribute {name!r}")
     module = import_module(f"evalkit.compare.{_WHERE[name]}")

@@ -82,7 +82,7 @@ def against(
     Returns
     -------
     DataFrame
-        As `evalkit.stats.compare_to_baseline`.
+        As `evalkit.stats.compare_to_baseline`; without rows where no baseline is named.
 
     Raises
     ------
@@ -91,9 +91,12 @@ def against(
     """
     found = outcomes(runs, value)
     there = sorted(found.table["model_name"].unique())
-    if baseline not in there:
+    if baseline and baseline not in there:
         raise SourceError(f"no runs of the baseline {baseline!r}; there are runs of {', '.join(map(repr, there))}")
-    return compare_to_baseline(found.table, "model_name", "task", "value", baseline, margin=margin, target=target)
+    table = compare_to_baseline(
+        found.table, "model_name", "task", "value", baseline or there[0], margin=margin, target=target
+    )
+    return table if baseline else table.iloc[:0]
 
 
 def reliability(runs: pd.DataFrame, ks: Sequence[int] | None = None) -> pd.DataFrame:

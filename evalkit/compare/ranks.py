@@ -139,6 +139,8 @@ def headline(board: Leaderboard) -> dict[str, Any]:
         return {"label": f"no best model: {' > '.join([*cycle[0], cycle[0][0]])}, each better than the next"}
     beaten = set(_losers(among))
     first = rated[~rated["model_name"].isin(beaten)]
+    if len(first) > 1 and 2 * 0.5 ** (n_tasks := among["n_tasks"].max()) > 0.05:  # as if all favoured one model
+        return {"label": f"{n_tasks} shared task{'s are' if n_tasks > 1 else ' is'} too few to show a best model"}
     if len(first) > 1:
         tied = _named(first["model_name"]) if len(first) <= MOST_NAMED else f"{len(first)} of {len(rated)} models"
         return {"label": f"no model is shown to be best: {tied} tie for first"}

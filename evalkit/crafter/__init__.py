@@ -27,14 +27,17 @@ _WHERE = {
     "achievements_df": "kind",
     "band": "scoring",
 }
-_MODULES = ("analysis", "benchmark", "figures", "hooks", "recorder", "unlocks")
+_MODULES = {
+    **{name: name for name in ("analysis", "benchmark", "figures", "hooks", "recorder")},
+    "unlocks": "benchmark.unlocks",
+}
 
 __all__ = [*_WHERE, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return import_module(f"evalkit.crafter.{name}")
+        return import_module(f"evalkit.crafter.{_MODULES[name]}")
     if name not in _WHERE:
         raise AttributeError(f"module 'evalkit.crafter' has no attribute {name!r}")
     return getattr(import_module(f"evalkit.crafter.{_WHERE[name]}"), name)

@@ -21,7 +21,7 @@ _CREDENTIALS_HINT = "credentials don't belong in a URL; give storage options or 
 
 # Links of a chain of URLs, such as simplecache::s3://bucket/x: each ends where the next one begins
 _NAME = r"[A-Za-z][A-Za-z0-9+.-]{0,30}"
-_LINK = re.compile(rf"({_NAME})://((?:(?!(?:::)?{_NAME}://|::{_NAME}::)\S)*)")
+_LINK = re.compile(rf"({_NAME})://((?:(?!::{_NAME}(?:://|::))\S)*)")
 _NO_HOST = ("zip", "tar", "file", "local")  # protocols of what lies in a file, where nobody logs in
 _USER = re.compile(r"\A(?:[^/@:]*:.*@|[^/]*@)")  # what stands before a host: a password may hold slashes
 _QUERY = re.compile(r"[?#;].*")

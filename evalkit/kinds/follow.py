@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 from evalkit.io.frames import escape_surrogates
 from evalkit.io.ledger import summarise
-from evalkit.io.paths import SourceError, StorageOptions, storage
+from evalkit.io.paths import FileState, SourceError, StorageOptions, storage
 from evalkit.io.records import RecordStore, read_manifest
 from evalkit.io.screen import View
-from evalkit.io.sources import MISSING, FileState, Listing, Source, list_source, state_of
+from evalkit.io.sources import MISSING, Listing, Source, list_source, state_of
 from evalkit.io.text import plain
 from evalkit.kinds.logs import Logs, assemble
 from evalkit.kinds.registry import LogKind

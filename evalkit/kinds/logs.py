@@ -21,8 +21,8 @@ from evalkit.io.sources import Listing, Source, fits, resolve
 from evalkit.io.text import plain
 from evalkit.io.versions import code_version
 from evalkit.io.write import exclusive
-from evalkit.kinds.detection import nothing_used
-from evalkit.kinds.registry import Assembled, LogKind, Records
+from evalkit.kinds.detection import kind_of_source, nothing_used
+from evalkit.kinds.registry import Assembled, LogKind, Records, kind_named
 from evalkit.kinds.update import Known, known_in, list_again, records_of, update
 
 if TYPE_CHECKING:
@@ -101,6 +101,45 @@ class Logs:
             for name, text in cells.items()
         )
         return f"<table><caption{left}>{escape(self.kind.name)} logs</caption><tbody>{rows}</tbody></table>"
+
+
+def load_source(
+    source: Source,
+    kind: str = "",
+    *,
+    pattern: str = "",
+    recursive: bool = True,
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
+    **options: Any,
+) -> Logs:
+    """Read the logs of a source of any kind: ``evalkit.load("path/to/logs")``.
+
+    Parameters
+    ----------
+    source : str, path, or several of them
+    kind : str
+        Such as ``mindcraft``; where none is named, it is told by the content of the files.
+    pattern, recursive, jobs, storage_options
+        As for the kinds' own functions.
+    **options
+        Of the kind, such as ``tasks`` of Mindcraft.
+
+    Returns
+    -------
+    Logs
+
+    Raises
+    ------
+    SourceError
+        Where a source is missing, holds no logs, or logs of several kinds, and for options that the kind has not.
+    """
+    found = kind_named(kind) if kind else kind_of_source(source)
+    known = [option.name for option in found.options]
+    if unknown := [name for name in options if name not in known]:
+        raise SourceError(f"{found.name} logs have no option {unknown[0]!r}; there is {', '.join(known) or 'none'}")
+    reading = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
+    return load(found, source, options, **reading)
 
 
 def load(

@@ -36,6 +36,7 @@ RUN_COLUMNS = (
 NO_OUTCOME = "no run has an outcome"
 NO_RUN = "no run but those that count in no rate"
 UNKNOWN = "unknown"
+MOST_NAMED = 8  # models in a sentence
 _KEPT = ["run_id", "model_name", "task_type", "repetition", "duration", "cost", "tokens_in", "tokens_out"]
 _NAMES = frozenset(column.name for column in RUN_COLUMNS)
 
@@ -187,3 +188,29 @@ def is_uncounted(runs: "pd.DataFrame", kind: LogKind) -> "pd.Series":
 
 def _floats(values: "pd.Series") -> "pd.Series":
     return values.astype("Float64").astype("float64")
+
+
+def select(runs: "pd.DataFrame", models: Sequence[str] = ()) -> "pd.DataFrame":
+    """Take the runs of some models; of all, where none is named.
+
+    Raises
+    ------
+    SourceError
+        Where there are no runs at all, or none of a model that is named.
+    """
+    there = sorted(runs["model_name"].dropna().unique())
+    if not len(runs):
+        raise SourceError("no run was found: see the ledger for what was")
+    for name in models:
+        if name not in there:
+            raise SourceError(f"no runs of model {name!r}; there are runs of {', '.join(map(repr, there))}")
+    return runs[runs["model_name"].isin(models)] if len(models) else runs
+
+
+def describe_runs(runs: "pd.DataFrame", source: str) -> str:
+    """Say in a sentence what runs these are, and whether they are samples."""
+    models, tasks, kinds = (runs[name].dropna().unique() for name in ("model_name", "task_id", "kind"))
+    named = ", ".join(models[:MOST_NAMED]) + f" and {len(models) - MOST_NAMED} more" * (len(models) > MOST_NAMED)
+    of = f" of {named}" * bool(len(models)) + f" on {len(tasks)} tasks" * bool(len(tasks))
+    text = f"{len(runs)} {' and '.join(kinds)} runs{of} from {source}."
+    return text + " These are sample data." * source.startswith("samples:")

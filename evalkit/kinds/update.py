@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evalkit.io.frames import Column, arrow_schema, arrow_table, escape_surrogates, paused_gc, unescaped
 from evalkit.io.parallel import parse_chunks
-from evalkit.io.paths import is_url
+from evalkit.io.paths import FileState, is_url
 from evalkit.io.records import FILES, FOLDERS, SOURCE, RecordStore
 from evalkit.io.sources import (
     MISSING,
     SETTLED,
-    FileState,
     FolderState,
     KnownFolders,
     Listing,

@@ -22,8 +22,8 @@ from evalkit.steps.format import (
     number,
     truncated,
 )
-from evalkit.steps.records import History, normalise_record, unique_labels
-from evalkit.steps.results import content, read_annotation
+from evalkit.steps.history.records import History, normalise_record, unique_labels
+from evalkit.steps.history.results import content, read_annotation
 from evalkit.steps.table import FAILURE_KINDS, OVERVIEW, STORAGE
 
 NOT_JUDGED = ("skipped", "unknown")  # verdicts that count in no rate

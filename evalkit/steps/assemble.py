@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from evalkit.io import absolute, frame, paused_gc, unescape_surrogates
 from evalkit.kinds import Assembled, Records, run_ids
-from evalkit.steps.evaluate import evaluate_history, judged
-from evalkit.steps.findings import summarise
+from evalkit.steps.evaluation.evaluate import evaluate_history, judged
+from evalkit.steps.evaluation.trajectory import find_loops, plan_adherence
+from evalkit.steps.execution.findings import summarise
+from evalkit.steps.execution.workflow import simulate_routing
 from evalkit.steps.format import CRITICAL, DEFAULTS, SILENT, Options, StepRecord, cell_type_of, count, function_of
-from evalkit.steps.records import History, histories_of, time_of
+from evalkit.steps.history.records import History, histories_of, time_of
+from evalkit.steps.history.values import to_jsonable
 from evalkit.steps.table import CHECKS, FLAGS, IDS, RUNS, STEPS
-from evalkit.steps.trajectory import find_loops, plan_adherence
-from evalkit.steps.values import to_jsonable
-from evalkit.steps.workflow import simulate_routing
 
 if TYPE_CHECKING:
     import pandas as pd

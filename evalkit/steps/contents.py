@@ -7,17 +7,18 @@ from typing import Any
 import pandas as pd
 
 from evalkit.io import frame
-from evalkit.steps.analysis import each_record
-from evalkit.steps.evaluate import evaluate_history
-from evalkit.steps.evaluators import compare_names, expected_types
+from evalkit.stats import compare_all
+from evalkit.steps.analysis import NOT_JUDGED, each_record
+from evalkit.steps.evaluation.evaluate import evaluate_history
+from evalkit.steps.evaluation.evaluators import compare_names, expected_types
+from evalkit.steps.evaluation.trajectory import NOT_RUN, STATUSES, find_loops, plan_adherence
+from evalkit.steps.execution.workflow import simulate_routing
 from evalkit.steps.format import DEFAULTS, PSEUDO_STEPS, Options, cell_types_of, function_of
+from evalkit.steps.history.records import History
+from evalkit.steps.history.results import UNKNOWN, read_annotation, read_enrichment
+from evalkit.steps.history.values import to_jsonable
 from evalkit.steps.kind import steps_df
-from evalkit.steps.records import History
-from evalkit.steps.results import UNKNOWN, read_annotation, read_enrichment
 from evalkit.steps.table import ADHERENCE, ANNOTATIONS, COMPARISON, COVERAGE, ENRICHMENTS, LOOPS, ROUTING
-from evalkit.steps.trajectory import NOT_RUN, STATUSES, find_loops, plan_adherence
-from evalkit.steps.values import to_jsonable
-from evalkit.steps.workflow import simulate_routing
 
 
 def enrichments(histories: Sequence[History]) -> pd.DataFrame:
@@ -158,3 +159,26 @@ def _pair(key: tuple, a: dict | None, b: dict | None) -> dict[str, Any]:
 def changes(steps: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
     """Put the steps of two histories side by side, as `compare_histories`; nothing where there is no second one."""
     return compare_histories(steps, others) if len(others) else frame([], COMPARISON)
+
+
+def paired_success(table: pd.DataFrame, a: str = "a", b: str = "b") -> pd.DataFrame:
+    """Compare the confirmed success of two histories on the steps that both ran.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As `changes` gives it.
+    a, b : str
+        What the histories are called.
+
+    Returns
+    -------
+    DataFrame
+        As `evalkit.stats.compare_all`: one row, or none where there is no step of both. The target is new steps like
+        these.
+    """
+    rows = []
+    for step, verdicts in enumerate(zip(table["verdict_a"], table["verdict_b"], strict=True)):
+        if not any(pd.isna(verdict) or verdict in NOT_JUDGED for verdict in verdicts):
+            rows += [(name, step, float(verdict == "success")) for name, verdict in zip((a, b), verdicts, strict=True)]
+    return compare_all(pd.DataFrame(rows, columns=["history", "step", "success"]), "history", "step", "success")

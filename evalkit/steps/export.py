@@ -14,10 +14,10 @@ from typing import Any
 
 from evalkit._version import __version__
 from evalkit.io import write_text
-from evalkit.steps.evaluate import evaluate_history
+from evalkit.steps.evaluation.evaluate import evaluate_history
 from evalkit.steps.format import Options, StepRecord, function_of
-from evalkit.steps.records import History, time_of
-from evalkit.steps.values import to_jsonable
+from evalkit.steps.history.records import History, time_of
+from evalkit.steps.history.values import to_jsonable
 
 _OK, _ERROR, _INTERNAL = 1, 2, 1  # status codes and span kind of OTLP
 

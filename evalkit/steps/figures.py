@@ -5,8 +5,8 @@ from matplotlib.axes import Axes
 
 from evalkit.display import Look, format_interval, nothing_to_draw, plots
 from evalkit.steps.analysis import CONFIRMED, REPORTED
+from evalkit.steps.evaluation.trajectory import STATUSES
 from evalkit.steps.format import VERDICTS
-from evalkit.steps.trajectory import STATUSES
 
 # never colour alone: a marker for points, a sign for cells
 LOOKS = {

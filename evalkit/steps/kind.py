@@ -142,5 +142,5 @@ def checks_df(source: Any, options: Options = DEFAULTS) -> "pd.DataFrame":
 
 def _frame(source: Any, options: Options, which: str) -> "pd.DataFrame":
     if isinstance(source, Mapping) or (isinstance(source, list) and any(isinstance(x, Mapping) for x in source)):
-        return _later("assemble", "frames_of")([_later("evaluate", "judged")(source, options)])[which]
+        return _later("assemble", "frames_of")([_later("evaluation.evaluate", "judged")(source, options)])[which]
     return getattr(load(source, options), which)

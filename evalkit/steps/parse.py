@@ -20,8 +20,8 @@ import msgspec
 from evalkit.io import BrokenFileError, decode_json, is_url
 from evalkit.kinds import Parsed
 from evalkit.steps.format import HISTORY_KEY, PLAN_KEY
-from evalkit.steps.records import is_record
-from evalkit.steps.values import to_jsonable, unique_key
+from evalkit.steps.history.records import is_record
+from evalkit.steps.history.values import to_jsonable, unique_key
 
 LINES = (".jsonl", ".ndjson")
 SUFFIXES = (".json", *LINES, ".sqlite", ".sqlite3", ".db")

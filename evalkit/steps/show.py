@@ -9,11 +9,12 @@ import pandas as pd
 from evalkit.display import show_details, show_sandboxed, show_table, show_text
 from evalkit.io import frame
 from evalkit.steps.analysis import each_record
-from evalkit.steps.evaluate import evaluate_history, format_step_evaluation
-from evalkit.steps.findings import extract_key_findings_from_execution
+from evalkit.steps.contents import paired_success
+from evalkit.steps.evaluation.evaluate import evaluate_history, format_step_evaluation
+from evalkit.steps.execution.findings import extract_key_findings_from_execution
 from evalkit.steps.format import Options, truncated
-from evalkit.steps.records import History, unique_labels
-from evalkit.steps.results import content, read_plots
+from evalkit.steps.history.records import History, unique_labels
+from evalkit.steps.history.results import content, read_plots
 from evalkit.steps.table import PLOTS
 
 SAMPLES = (
@@ -76,7 +77,8 @@ def describe_changes(table: pd.DataFrame, a: Sequence[History], b: Sequence[Hist
     if names[0] == names[1]:  # of two loads, each of which has labels of its own
         keys = [(a[0].source, a[0].thread), (b[0].source, b[0].thread)]
         names = [unique_labels(keys)[key] for key in keys]
-    return f"a: {names[0]}; b: {names[1]}. {len(table)} steps: {numbers}."
+    paired = paired_success(table, *names)["sentence"].str.replace("task", "step")
+    return " ".join([f"a: {names[0]}; b: {names[1]}. {len(table)} steps: {numbers}.", *paired])
 
 
 def numbered(table: pd.DataFrame, position: str = "record") -> pd.DataFrame:

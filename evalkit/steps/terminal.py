@@ -10,14 +10,14 @@ from evalkit.io import SourceError, plain, summarise, write_frame
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Look, Transcript, Turn
 from evalkit.kinds.terminal import counted, fit_table
-from evalkit.steps.evaluate import evaluate_history, format_step_evaluation
+from evalkit.steps.evaluation.evaluate import evaluate_history, format_step_evaluation
+from evalkit.steps.evaluation.trajectory import find_loops
+from evalkit.steps.execution.workflow import simulate_routing
 from evalkit.steps.export import write_otlp
 from evalkit.steps.format import CRITICAL, SILENT, VERDICTS, StepRecord, function_of, name
+from evalkit.steps.history.records import History, histories_of
+from evalkit.steps.history.values import to_jsonable
 from evalkit.steps.parse import parse_file
-from evalkit.steps.records import History, histories_of
-from evalkit.steps.trajectory import find_loops
-from evalkit.steps.values import to_jsonable
-from evalkit.steps.workflow import simulate_routing
 
 if TYPE_CHECKING:
     import pandas as pd

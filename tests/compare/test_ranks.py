@@ -49,6 +49,8 @@ CLEAR = played({"first": 0.95, "second": 0.3, "third": 0.25})
         (played({f"model-{i:03d}": 0.5 for i in range(100)}, tasks=12),
          "no model is shown to be best: 100 of 100 models tie for first"),
         (CLEAR, "best: first (success rate)"),
+        ([(m, f"t{t}", score) for m, score in (("a", 0.1), ("b", 0.9)) for t in range(5)],
+         "5 shared tasks are too few to show a best model"),
         ([("a", "t", True), ("b", "t", None)], "success rate of a"),
         ([("a", "t", None)], "no best model: no run has an outcome"),
         ([(None, "t", True)], "success rate; no run with one names its model"),

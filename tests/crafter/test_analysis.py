@@ -2,10 +2,11 @@ import math
 
 import pytest
 
-from evalkit.crafter import analysis, benchmark, figures, load, unlocks
+from evalkit.crafter import analysis, benchmark, figures, load
+from evalkit.crafter.benchmark import unlocks
 from evalkit.display import show_figure
 from tests.crafter.traces import config, environment, hook, runtime, trace, write
-from tests.display.test_plots import points
+from tests.display.plots.test_plots import points
 
 INVALID = hook("invalid_action", action="noop")
 

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from evalkit import crafter
 from evalkit.cli import main
-from evalkit.crafter import analysis, benchmark, evaluate_all_traces, figures, load, print_breakdown, unlocks
+from evalkit.crafter import analysis, benchmark, evaluate_all_traces, figures, load, print_breakdown
 from evalkit.crafter import print_evaluation_summary as print_summary
+from evalkit.crafter.benchmark import unlocks
 from evalkit.crafter.kind import KIND
 from evalkit.crafter.table import EPISODES
 from evalkit.crafter.terminal import episodes_of_results

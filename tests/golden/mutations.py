@@ -156,11 +156,12 @@ MUTATIONS = (
         '.mask(rows["flag_aborted"], 0.0)', "",
     ),
     Mutation(
-        "Crafter: achievements of episodes that can't tell", "evalkit/crafter/unlocks.py",
+        "Crafter: achievements of episodes that can't tell", "evalkit/crafter/benchmark/unlocks.py",
         'rows["unlocked"].where(_can_tell(rows))', 'rows["unlocked"].fillna(False)',
     ),
     Mutation(
-        "Crafter: unlocked a turn late", "evalkit/crafter/unlocks.py", "sum(t <= turn for", "sum(t < turn for",
+        "Crafter: unlocked a turn late", "evalkit/crafter/benchmark/unlocks.py",
+        "sum(t <= turn for", "sum(t < turn for",
     ),
     Mutation(
         "Crafter: figure by difficulty without the hard worlds", CRAFTER,
@@ -221,10 +222,11 @@ MUTATIONS = (
         "runs weigh the same, not tasks", "evalkit/stats/grouped.py", "weights=weights)", 'weights="runs")',
     ),
     Mutation(
-        "figures: the estimate as the upper bound", "evalkit/display/points.py", 'bounded["high"]', 'bounded["x"]',
+        "figures: the estimate as the upper bound", "evalkit/display/plots/points.py",
+        'bounded["high"]', 'bounded["x"]',
     ),
     Mutation(
-        "figures: curves through all groups as one", "evalkit/display/curves.py",
+        "figures: curves through all groups as one", "evalkit/display/plots/curves.py",
         "rows.drop(strong.index)", "rows.drop(rows.index)",
     ),
 )  # fmt: skip

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from evalkit.io import SourceError, list_files, list_source, own_sources, resolve, sources
+from evalkit.io import SourceError, list_files, list_source, own_sources, resolve
 from evalkit.io.sources import KnownFolders
+from evalkit.io.sources import listing as sources
 
 
 def names(paths: list[str], root: Path) -> list[str]:

@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 
 from evalkit.io import Column, SourceError
-from evalkit.io import records as records_module
 from evalkit.io.records import MANIFEST, read_manifest
+from evalkit.io.records import store as records_module
 from evalkit.io.write import LOCK, exclusive
 from evalkit.kinds import Option, collect, collection, load, logs, update
 from tests.kinds.toy import TOY, write

@@ -111,6 +111,11 @@ def test_functions_work_for_it_as_for_any_kind(run, sheets, tmp_path):
         (["detect", "sheets"], ["3 look like quiz sheets: evalkit quiz"]),
         (["show", "sheets/a/2.json", "--last", "1"], ["» alpha: <1>   ◀ wrong", "… 3 earlier turns"]),
         (["collect", "quiz", "sheets", "-o", "made"], ["made: 5 files: 5 new"]),
+        (["compare", "sheets"], ["50.0 %", "1 shared task is too few to show a best model."]),
+        (
+            ["report", "leaderboard", "--notebooks", ROOT / "notebooks", "-p", "source", "sheets", "-o", "pages"],
+            ["1 made", "1 shared task is too few"],
+        ),
     ],
 )
 def test_commands_work_for_it_as_for_any_kind(run, sheets, arguments, words):

@@ -19,8 +19,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evalkit.io import SourceError, records
+from evalkit.io import SourceError
 from evalkit.io.records import MANIFEST, RecordStore
+from evalkit.io.records import store as records
 from evalkit.io.sources import list_source
 from evalkit.kinds import Parsed, logs, update
 from evalkit.kinds.logs import load
@@ -251,7 +252,7 @@ def test_killed_at_any_moment_it_leaves_the_former_or_the_next_state(tmp_path):
     store, made = lambda: RecordStore(str(tmp_path / "made"), TOY.records), tmp_path / "made"
     update.update(store(), TOY, list_source(tmp_path / "in"))
     code = textwrap.dedent(f"""
-        from evalkit.io import records
+        from evalkit.io.records import store as records
         from evalkit.io.records import RecordStore
         from evalkit.io.sources import list_source
         from evalkit.kinds import update

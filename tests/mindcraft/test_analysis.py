@@ -201,7 +201,7 @@ def test_all_runs_together_make_one_row(runs, name):
 
 
 def test_focus_on_no_runs_says_so(runs):
-    with pytest.raises(SourceError, match="no task run"):
+    with pytest.raises(SourceError, match="no run was found"):
         analysis.focus(runs.iloc[:0])
 
 

@@ -12,7 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from evalkit import compare
 from evalkit.display import new_axes
 from evalkit.mindcraft import analysis, figures, runs_df
-from tests.display.test_plots import intervals, points
+from tests.display.plots.test_plots import intervals, points
 from tests.mindcraft.builders import task, write_all
 
 NAMES = ["a", "$x_1$ \\frac{", "<b>b</b> " + "long " * 12, "漢字🎉"]

@@ -10,7 +10,7 @@ from evalkit import compare
 from evalkit.cli import main
 from evalkit.kinds.follow import Following
 from evalkit.mindcraft import KIND, analysis, figures, load, runs_df
-from tests.display.test_plots import points
+from tests.display.plots.test_plots import points
 from tests.mindcraft.builders import task, write, write_all
 
 # pairs that look the same when they are cut or cleaned

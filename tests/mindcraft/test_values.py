@@ -13,7 +13,7 @@ from evalkit.cli import main
 from evalkit.io import SourceError
 from evalkit.kinds.runs import NO_OUTCOME
 from evalkit.mindcraft import aggregate_results_to_dataframe, analysis, figures, runs_df
-from tests.display.test_plots import points
+from tests.display.plots.test_plots import points
 from tests.golden.record import record_report
 from tests.mindcraft.builders import SCORE, log, task, write_all
 

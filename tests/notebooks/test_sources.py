@@ -19,6 +19,7 @@ CASES = {
     "cooking_blocked_agents": ("mindcraft", "mindcraft/runs", "runs", {"tasks": TASKS}),
     "crafter_scores": ("crafter", "crafter", "traces", {}),
     "step_evaluation": ("steps", "steps/typed.json", "history", {}),
+    "leaderboard": ("mindcraft", "mindcraft/runs", "source", {}),
 }
 
 

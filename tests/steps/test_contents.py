@@ -1,9 +1,11 @@
 import json
 
+import pandas as pd
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalkit.steps import History, Options, checks_df, compare_histories, load, normalise_history, steps_df
+from evalkit.steps import History, Options, checks_df, compare_histories, contents, load, normalise_history, steps_df
 from evalkit.steps.analysis import failure_kinds, focus, steps_of, storage_comparison, success_rates
 from evalkit.steps.contents import (
     adherence,
@@ -93,3 +95,27 @@ def test_any_history_becomes_frames(records):
         table(histories)
     success_rates(steps)
     failure_kinds(steps)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "n", "estimate", "decided"),
+    [
+        (["success"] * 9 + ["failure"], ["success"] * 9 + ["failure"], 10, 0.0, False),
+        (["success"] * 12, ["silent failure"] * 12, 12, 1.0, True),
+        (
+            ["success", "skipped", None, "unknown", "success"],
+            ["failure", "success", "success", "success", "success"],
+            2,
+            0.5,
+            False,
+        ),
+    ],
+)
+def test_two_histories_are_compared_on_the_steps_that_both_ran(a, b, n, estimate, decided):
+    (row,) = contents.paired_success(pd.DataFrame({"verdict_a": a, "verdict_b": b}), "one", "other").to_dict("records")
+    assert (row["n_tasks"], row["estimate"], row["decided"]) == (n, estimate, decided)
+    assert (row["model_a"], row["model_b"]) == ("one", "other")
+
+
+def test_histories_without_a_common_step_are_not_compared():
+    assert contents.paired_success(pd.DataFrame({"verdict_a": ["success"], "verdict_b": [None]})).empty

@@ -1,6 +1,5 @@
-import importlib
+import pkgutil
 import re
-from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -18,8 +17,7 @@ def test_every_requirement_has_its_function_and_its_test(requirement, functions,
         if name.endswith(".py"):
             assert (ROOT / "evalkit" / name).is_file()
             continue
-        module, _, attribute = name.partition(".")
-        attrgetter(attribute)(importlib.import_module(f"evalkit.steps.{module}"))
+        assert pkgutil.resolve_name(f"evalkit.steps.{name}")
     for name in re.findall("`([^`]+)`", tests):
         file, _, test = name.partition(".")
         folder = ROOT if file.startswith("tests/") else ROOT / "tests" / "steps"

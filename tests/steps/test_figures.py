@@ -3,7 +3,7 @@ import io
 import pytest
 
 from evalkit.steps import analysis, contents, figures, load, show, steps_df
-from tests.display.test_plots import points
+from tests.display.plots.test_plots import points
 
 LONGEST = 120
 

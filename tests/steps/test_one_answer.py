@@ -15,7 +15,7 @@ from evalkit.cli import main
 from evalkit.io import SourceError
 from evalkit.stats import rate_interval
 from evalkit.steps import analysis, contents, evaluates, figures, load, show, steps_df, to_otlp
-from evalkit.steps.evaluators import EVALUATORS
+from evalkit.steps.evaluation.evaluators import EVALUATORS
 
 RUNS = 28
 GOOD = {"function_name": "f", "parameters": {}, "success": True, "result_summary": "done", "error": None}

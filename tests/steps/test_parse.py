@@ -8,7 +8,7 @@ import pytest
 from evalkit.io import SourceError
 from evalkit.steps import load, load_history
 from evalkit.steps.parse import companions, parse_file
-from tests.steps.test_records import A, B, C
+from tests.steps.history.test_records import A, B, C
 
 
 def read(path):

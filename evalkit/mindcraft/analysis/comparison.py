@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from evalkit.io import SourceError
+from evalkit.kinds.runs import select as select_models
 from evalkit.mindcraft.analysis.rates import NO_SCORE, counted, scored_models, tasks_of
 from evalkit.mindcraft.analysis.task_types import cooking
 from evalkit.mindcraft.tasks import type_named
@@ -32,14 +33,8 @@ def select(runs: pd.DataFrame, models: Sequence[str] = (), task_type: str = "") 
     SourceError
         Where there are no runs at all, or none of a model that is named.
     """
-    there = sorted(runs["model_name"].unique())
-    if not there:
-        raise SourceError("no task run was found: see the ledger for what was")
-    for name in models:
-        if name not in there:
-            raise SourceError(f"no runs of model {name!r}; there are runs of {', '.join(map(repr, there))}")
-    kept = runs["model_name"].isin(models) if len(models) else runs["model_name"].notna()
-    return runs[kept & (runs["task_type"] == type_named(task_type))] if task_type else runs[kept]
+    kept = select_models(runs, models)
+    return kept[kept["task_type"] == type_named(task_type)] if task_type else kept
 
 
 def focus(runs: pd.DataFrame, model: str = "", baseline: str = "") -> pd.DataFrame:

@@ -21,7 +21,7 @@ from evalkit.steps.format import (
     name,
     truth,
 )
-from evalkit.steps.values import read_literal, unique_key
+from evalkit.steps.history.values import read_literal, unique_key
 
 _DECODER = msgspec.json.Decoder()
 _RECORD_KEYS = ("step", "function_name", "success", "result", "result_summary", "error")

@@ -8,8 +8,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from evalkit.display.marks import attach
-from evalkit.display.points import BESIDE, draw_intervals, draw_points, draw_references, draw_sizes
-from evalkit.display.prepare import Keys, Rows, link_of, place, stacked, swarm
+from evalkit.display.plots.points import BESIDE, draw_intervals, draw_points, draw_references, draw_sizes
+from evalkit.display.plots.prepare import Keys, Rows, link_of, place, stacked, swarm
 from evalkit.display.style import (
     EDGE,
     GRID,

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.steps import to_jsonable
-from evalkit.steps.results import read_cell_types
-from evalkit.steps.values import CutDict, is_cut, read_literal
+from evalkit.steps.history.results import read_cell_types
+from evalkit.steps.history.values import CutDict, is_cut, read_literal
 
 
 class Pair(NamedTuple):

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from evalkit.display.marks import attach
-from evalkit.display.prepare import Keys, grid, link_of
+from evalkit.display.plots.prepare import Keys, grid, link_of
 from evalkit.display.style import (
     GRID,
     GROUND,

@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from evalkit.steps.evaluate import evaluate_history
+from evalkit.steps.evaluation.evaluate import evaluate_history
 from evalkit.steps.format import PLAN_KEY, PSEUDO_STEPS, VERDICTS, Options, StepRecord, function_of, name
-from evalkit.steps.records import as_history, attempts, repeats_failure, same_call
-from evalkit.steps.values import to_jsonable
+from evalkit.steps.history.records import as_history, attempts, repeats_failure, same_call
+from evalkit.steps.history.values import to_jsonable
 
 Mode = Literal["strict", "unordered", "subset", "superset"]
 MODES = ("strict", "unordered", "subset", "superset")

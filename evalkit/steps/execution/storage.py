@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evalkit.io import write_text
-from evalkit.steps.findings import create_result_summary
+from evalkit.steps.execution.findings import create_result_summary
 from evalkit.steps.format import DEFAULTS, Options, count, name, truth
-from evalkit.steps.records import normalise_history, normalise_record
-from evalkit.steps.results import read_plots
-from evalkit.steps.values import to_jsonable
+from evalkit.steps.history.records import normalise_history, normalise_record
+from evalkit.steps.history.results import read_plots
+from evalkit.steps.history.values import to_jsonable
 
 
 def store_execution_result(

@@ -8,8 +8,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from evalkit.display.points import draw_points
-from evalkit.display.prepare import binned, keys, link_of
+from evalkit.display.plots.points import draw_points
+from evalkit.display.plots.prepare import binned, keys, link_of
 from evalkit.display.style import (
     PALE,
     Look,

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from evalkit.steps.evaluation.verdicts import silent_failure
 from evalkit.steps.format import DEFAULTS, PSEUDO_STEPS, Options, StepRecord, cell_type_of, function_of
-from evalkit.steps.records import as_history, normalise_record
-from evalkit.steps.results import (
+from evalkit.steps.history.records import as_history, normalise_record
+from evalkit.steps.history.results import (
     NO_NEW_TYPES,
     UNKNOWN,
     content,
@@ -17,8 +18,7 @@ from evalkit.steps.results import (
     read_plots,
     read_search,
 )
-from evalkit.steps.values import to_jsonable, unique_key
-from evalkit.steps.verdicts import silent_failure
+from evalkit.steps.history.values import to_jsonable, unique_key
 
 LISTED = 5  # terms, p-values, genes and results shown of each list
 

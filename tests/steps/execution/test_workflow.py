@@ -229,7 +229,7 @@ def test_the_node_judges_the_newest_record_once_and_changes_nothing(caplog, caps
     history = record_execution({"execution_history": history}, {"function_name": "f"}, None, False, "no")
     state = {"execution_history": history, "step_evaluation_history": [{"old": 1}], "execution_plan": {"steps": [{}]}}
     before = repr(state)
-    with caplog.at_level(logging.INFO, "evalkit.steps.workflow"):
+    with caplog.at_level(logging.INFO, "evalkit.steps.execution.workflow"):
         update = step_evaluator_node(state)
     assert repr(state) == before
     assert set(update) == {"last_step_evaluation", "step_evaluation_history"}
@@ -254,7 +254,7 @@ def test_the_node_judges_the_newest_record_once_and_changes_nothing(caplog, caps
 )
 def test_the_node_prints_its_report_when_asked_and_logs_it_otherwise(caplog, capsys, state, argument, printed):
     history = record_execution({}, {"function_name": "f"}, "x", True)
-    with caplog.at_level(logging.INFO, "evalkit.steps.workflow"):
+    with caplog.at_level(logging.INFO, "evalkit.steps.execution.workflow"):
         step_evaluator_node({"execution_history": history, **state}, **argument)
     out = capsys.readouterr().out
     assert ("STEP EVALUATION REPORT - Step 1\n" in out, "STEP EVALUATION REPORT" in caplog.text) == (

@@ -15,10 +15,15 @@ from functools import partial
 from itertools import takewhile
 from typing import Annotated, Any, TypedDict, get_type_hints
 
-from evalkit.steps.evaluate import evaluate_history, evaluate_step, format_step_evaluation, print_step_evaluation
+from evalkit.steps.evaluation.evaluate import (
+    evaluate_history,
+    evaluate_step,
+    format_step_evaluation,
+    print_step_evaluation,
+)
 from evalkit.steps.format import DEFAULTS, HISTORY_KEY, PLAN_KEY, Options, StepRecord, count, function_of
-from evalkit.steps.records import as_history, normalise_record, same_call
-from evalkit.steps.values import to_jsonable
+from evalkit.steps.history.records import as_history, normalise_record, same_call
+from evalkit.steps.history.values import to_jsonable
 
 NODES = ("input_processor", "planner", "executor", "final_evaluator", "response_generator", "plot_integration")
 NO_HISTORY = {"status": "no_history", "critical_failure": False}

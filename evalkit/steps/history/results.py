@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from evalkit.steps.format import METHODS, StepRecord, count, function_of, number, truncated
-from evalkit.steps.values import is_cut, read_literal, unique_key
+from evalkit.steps.history.values import is_cut, read_literal, unique_key
 
 DISCOVERED, LEAF_NODE, NO_NEW_TYPES = "discovered", "leaf_node", "no_new_cell_types"
 FAILED, NO_RESULT, EMPTY_MAPPING, UNKNOWN = "failed", "no_result", "empty_mapping", "unknown"

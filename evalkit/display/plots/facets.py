@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from evalkit.display.prepare import keys
+from evalkit.display.plots.prepare import keys
 from evalkit.display.style import INK, broken, labels, new_axes, nothing_to_draw, themed
 from evalkit.display.words import key_of, names_of
 

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evalkit.io import plain
-from evalkit.steps.evaluators import Check, check, evaluator_for
+from evalkit.steps.evaluation.evaluators import Check, check, evaluator_for
+from evalkit.steps.evaluation.verdicts import failure_in_result, judge_structure, outcome
 from evalkit.steps.format import (
     CRITICAL,
     DEFAULTS,
@@ -20,9 +21,8 @@ from evalkit.steps.format import (
     function_of,
     truncated,
 )
-from evalkit.steps.records import History, as_history, attempts, normalise_history, normalise_record
-from evalkit.steps.values import to_jsonable
-from evalkit.steps.verdicts import failure_in_result, judge_structure, outcome
+from evalkit.steps.history.records import History, as_history, attempts, normalise_history, normalise_record
+from evalkit.steps.history.values import to_jsonable
 
 EVALUATION_VERSION = "v1_checking_only"
 RULE = "=" * 60

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.display.prepare import grid, keys, mirrored, place, stacked, swarm
+from evalkit.display.plots.prepare import grid, keys, mirrored, place, stacked, swarm
 
 
 def test_groups_keep_their_order_and_missing_is_one_of_them():

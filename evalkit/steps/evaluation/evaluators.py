@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypedDict
 
 from evalkit.steps.format import LEGACY, STRUCTURED, Options, StepRecord, cell_type_of, truncated
-from evalkit.steps.results import (
+from evalkit.steps.history.results import (
     DISCOVERED,
     LEAF_NODE,
     UNKNOWN,

@@ -20,7 +20,7 @@ from evalkit.steps.format import (
     number,
     truncated,
 )
-from evalkit.steps.results import (
+from evalkit.steps.history.results import (
     EMPTY_MAPPING,
     ERROR_TEXT,
     FAILED,
@@ -38,7 +38,7 @@ from evalkit.steps.results import (
     read_search,
     requested_methods,
 )
-from evalkit.steps.values import is_cut
+from evalkit.steps.history.values import is_cut
 
 _SHOWN, _READ = 200, 2000  # characters of a message that are shown, and that are looked at
 _NO_PLOT = re.compile(

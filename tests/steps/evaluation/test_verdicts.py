@@ -1,8 +1,8 @@
 import pytest
 
 from evalkit.steps import Options, evaluate_step
-from evalkit.steps.records import normalise_record
-from evalkit.steps.verdicts import outcome, silent_failure
+from evalkit.steps.evaluation.verdicts import outcome, silent_failure
+from evalkit.steps.history.records import normalise_record
 from tests.steps.cases import CELLS, COUNTS, ENRICHMENT, EXPRESSION
 
 SILENT = [

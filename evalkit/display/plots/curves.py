@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from evalkit.display.points import draw_points
-from evalkit.display.prepare import Keys, keys, link_of
+from evalkit.display.plots.points import draw_points
+from evalkit.display.plots.prepare import Keys, keys, link_of
 from evalkit.display.style import (
     PALE,
     QUIET,

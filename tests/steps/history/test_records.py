@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.steps import load, normalise_history
-from evalkit.steps.records import normalise_record, unique_labels
+from evalkit.steps.history.records import normalise_record, unique_labels
 from tests.steps.cases import CELLS
 
 A = {"step_index": 3, "step": {"function_name": "process_cells"}, "success": True, "result": CELLS, "error": None}

@@ -1,0 +1,1 @@
+"""Histories in one form: values, records, and what a stored result holds."""

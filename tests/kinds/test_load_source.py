@@ -1,0 +1,32 @@
+"""``evalkit.load``: any kind of logs, told by their content."""
+
+import pytest
+
+import evalkit
+from evalkit.io import SourceError
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "found"),
+    [
+        ("samples:mindcraft/runs", "", "mindcraft"),
+        ("samples:crafter", "", "crafter"),
+        ("samples:steps", "", "steps"),
+        ("samples:crafter", "crafter", "crafter"),
+    ],
+)
+def test_the_kind_is_told_by_content_or_by_name(source, kind, found):
+    assert evalkit.load(source, kind).kind.name == found
+
+
+def test_options_are_those_of_the_kind(tmp_path):
+    assert evalkit.load("samples:crafter", counting="hook").episodes["score"].sum() < 268
+    with pytest.raises(SourceError, match="mindcraft logs have no option 'counting'; there is tasks"):
+        evalkit.load("samples:mindcraft/runs", counting="hook")
+    with pytest.raises(SourceError, match="no log of a kind that evalkit knows"):
+        evalkit.load(tmp_path)
+
+
+def test_a_dataset_knows_its_kind(tmp_path):
+    evalkit.mindcraft.collect("samples:mindcraft/runs", tmp_path / "made")
+    assert len(evalkit.load(tmp_path / "made").runs) == len(evalkit.load("samples:mindcraft/runs").runs)
