@@ -51,7 +51,7 @@ def _is_number(table: pd.DataFrame, name: str) -> bool:
 
 def _title(name: str, estimate: str, counted: str) -> str:
     column = name.removesuffix(_INTERVAL)
-    return title_of(column, estimate, counted) + (" [95 %]" if name != column else "")
+    return title_of(column, estimate, counted) + (" [95\u00a0%]" if name != column else "")
 
 
 _INTERVAL = " [95 %]"
@@ -100,7 +100,7 @@ def _technical(table: pd.DataFrame) -> tuple[str, list[str]]:
     """Give how the estimates of a table were made, and the warning of each row where rows differ."""
     shared, own = [], [""] * len(table)
     for name in TECHNICAL:
-        texts = [_cell(value, 3) for value in table[name]] if name in table else []
+        texts = _column(table[name], name, 3, "") if name in table else []
         known = [text for text in dict.fromkeys(texts) if text not in ("", "–")]
         if name == WARNING and len(set(texts)) > 1:
             own = ["" if text == "–" else text for text in texts]

@@ -117,7 +117,8 @@ FLAGS = {
     "turns_skipped": "turns without text",
     "unreadable_logs": "unreadable log",
 }
-VALUES = {"overall_completion_status": STATUSES, "flag": FLAGS}
+TARGETS = {"new tasks": "new tasks like these", "these tasks": "these tasks, run again"}
+VALUES = {"overall_completion_status": STATUSES, "flag": FLAGS, "target": TARGETS}
 
 WARNING = "warning"
 TECHNICAL = ("method", "target", WARNING)  # how an estimate was made: below a table; warnings that differ, in its notes

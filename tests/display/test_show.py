@@ -72,7 +72,7 @@ def test_estimates_stand_in_one_column_with_their_interval(shown, tags):
     table = pd.DataFrame({"model": ["a", "b"], "n": [10, 0], "estimate": [0.5, math.nan]})
     display.show_table(table.assign(low=[0.25, math.nan], high=[0.75, math.nan]))
     texts = cells(tags(table_page(shown)))
-    assert texts == ["model", "runs", "success rate [95 %]", "a", "10", "50 % [25, 75]", "b", "0", "–"]
+    assert texts == ["model", "runs", "success rate [95\u00a0%]", "a", "10", "50 % [25, 75]", "b", "0", "–"]
 
 
 @pytest.mark.parametrize(
@@ -143,10 +143,10 @@ def test_how_estimates_were_made_stands_below_and_what_rows_differ_in_stands_in_
     table = pd.DataFrame({"n": [3, 4], "method": ["wilson"] * 2, "target": ["new tasks"] * 2, "warning": ["few", ""]})
     display.show_table(table)
     texts = cells(tags(table_page(shown)))
-    assert texts == ["runs", "notes", "3", "few", "4", "Method: wilson. Target: new tasks."]
+    assert texts == ["runs", "notes", "3", "few", "4", "Method: wilson. Target: new tasks like these."]
     shown.clear()
     display.show_table(table.assign(method=["wilson", "t"], warning="few"))
-    assert cells(tags(table_page(shown)))[-1] == "Method: wilson, t. Target: new tasks. Warning: few."
+    assert cells(tags(table_page(shown)))[-1] == "Method: wilson, t. Target: new tasks like these. Warning: few."
 
 
 def test_columns_without_any_value_and_the_estimate_under_a_second_name_are_left_out(shown, tags):
