@@ -4,31 +4,38 @@ import pandas as pd
 
 from evalkit.compare.ranks import MOST_NAMED, Leaderboard, headline
 from evalkit.kinds import Finding, counted_noun
+from evalkit.kinds.findings import files_text
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.stats import format_interval
 
 RANKING, PAIRS = "Which model is best?", "Every pair on the tasks it shares"
 
 
-def findings(board: Leaderboard, *, ranking: str = RANKING, pairs: str = PAIRS) -> list[Finding]:
+def findings(
+    board: Leaderboard, ledger: pd.DataFrame | None = None, *, ranking: str = RANKING, pairs: str = PAIRS
+) -> list[Finding]:
     """Say which model is best as far as the data tell, what is open and what would decide it, and what to heed.
 
     Parameters
     ----------
     board : Leaderboard
+    ledger : DataFrame, optional
+        With it, the last finding says how many files were used.
     ranking, pairs : str
         Headings of the sections that hold the ranking and the pairs.
 
     Returns
     -------
     list of Finding
-        One to three. A model is called best where every other one is decided to be worse than some model.
+        One to four. A model is called best where every other one is decided to be worse than some model.
     """
     found = [Finding(_first(board), ranking)]
     if sentence := _pair(board):
         found.append(Finding(sentence, pairs))
     if board.notes and len(board.table) > 1:
         found.append(Finding(" ".join(_sentence(note) for note in board.notes), ranking))
+    if ledger is not None:
+        found.append(Finding(_sentence(files_text(ledger)), "Data quality"))
     return found
 
 
