@@ -120,9 +120,11 @@ def render(
     shown = without_hidden(nb)
     shown = shown if failure else without_empty_sections(shown)
     text, _ = exporter(code).from_notebook_node(shown, {"metadata": {"path": path}, "evalkit": page})
-    return _SECTION_LINK.sub(lambda match: _section_link(match, page["anchors"]), text)
+    anchors = set(_HEADING_ID.findall(text))
+    return _SECTION_LINK.sub(lambda match: _section_link(match, anchors), text)
 
 
+_HEADING_ID = re.compile(r'<h[1-6] id="([^"]*)">')
 _SECTION_LINK = re.compile(r'<a class="evalkit-section" href="#([^"<>]*)">([^<>]*)</a>')
 
 

@@ -332,7 +332,7 @@ import pandas as pd
 from evalkit.display import show_figure, show_table, nothing_to_draw
 
 frame = pd.DataFrame({
-    "task_id": [f"task {i}" for i in range(25)],
+    "task_id": [f"task-{i}" for i in range(25)],
     "overall_completion_status": ["SUCCESS", "TIMED_OUT"] * 12 + ["SUCCESS"],
     "estimate": [(i * 7 % 25) / 100 for i in range(25)], "low": [0.0] * 25, "high": [0.5] * 25,
     "run_id": [f"m-{i}" for i in range(25)], "text": ["a long text " * 40] * 25,
@@ -363,6 +363,20 @@ def test_a_section_in_which_nothing_is_shown_is_left_out_and_nothing_leads_to_it
     assert [link.get("href") for link in links] == ["#runs"]
 
 
+def test_every_sample_report_begins_with_findings_that_lead_to_its_sections(output):
+    reports = [path for path in _pages(output)[1:] if (ROOT / f"notebooks/{path.parent.name}.ipynb").is_file()]
+    assert reports
+    for path in reports:
+        page = html5lib.parse(path.read_text(), namespaceHTMLElements=False)
+        assert next(page.iter("h2")).text == "Findings"
+        (findings,) = (one for one in page.iter("ul") if one.get("class") == "evalkit-findings")
+        ids = {heading.get("id") for heading in page.iter() if heading.tag in ("h2", "h3")}
+        targets = [link.get("href")[1:] for link in findings.iter("a")]
+        assert (path, len(targets), set(targets) - ids) == (path, len(list(findings.iter("li"))), set())
+        assert 2 <= len(targets) <= 6
+        assert read_record(output, f"{path.parent.name}/{path.stem}")["findings"][0]["text"] in findings[0].text
+
+
 def test_rows_of_a_table_know_their_runs(table_page):
     page = html5lib.parse(table_page.read_text(), namespaceHTMLElements=False)
     assert [row.get("data-run") for row in page.iter("tr")][1:] == [f"m-{i}" for i in range(25)]
@@ -378,17 +392,17 @@ def test_a_big_table_shows_ten_rows_and_is_sorted_searched_and_filtered_by_keybo
         assert page.evaluate(rows) == []
         page.locator(".evalkit-fold > summary").focus()
         page.keyboard.press("Enter")
-        assert page.evaluate(rows) == [f"task {i}" for i in range(10)]
+        assert page.evaluate(rows) == [f"task-{i}" for i in range(10)]
         page.get_by_role("button", name="success rate").focus()
         page.keyboard.press("Enter")
-        assert page.evaluate(rows)[:4] == ["task 0", "task 18", "task 11", "task 4"]
+        assert page.evaluate(rows)[:4] == ["task-0", "task-18", "task-11", "task-4"]
         page.keyboard.press("Space")
-        assert page.evaluate(rows)[:2] == ["task 7", "task 14"]
+        assert page.evaluate(rows)[:2] == ["task-7", "task-14"]
         assert page.locator("th[aria-sort=descending]").count() == 1
         page.get_by_role("button", name="Show all 25 rows").press("Enter")
         assert len(page.evaluate(rows)) == 25
-        page.get_by_label("Search").fill("TASK 2 timed")
-        assert sorted(page.evaluate(rows)) == ["task 21", "task 23"]
+        page.get_by_label("Search").fill("TASK-2 timed")
+        assert sorted(page.evaluate(rows)) == ["task-21", "task-23"]
         page.get_by_label("Search").fill("")
         page.get_by_label("how it ended").select_option("timed out")
         assert len(page.evaluate(rows)) == 12
