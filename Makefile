@@ -1,30 +1,40 @@
-# The two commands of a fresh clone: `make report` and `make test`. Each makes .venv first; all they need is Python 3.11 or newer.
+# The two commands of a fresh clone: `make report` and `make test`. Each makes what it needs of .venv first; all they
+# need is Python 3.11 or newer.
 PYTHON ?= python3
 BIN := .venv/bin
-READY := .venv/ready
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: report test lint samples clean
+.PHONY: report test lint docs samples clean
 
-report: $(READY)  ## every report of params/ on the samples, as HTML in reports/
+report: .venv/reports-ready  ## every report of params/ on the samples, as HTML in reports/
 	$(BIN)/evalkit report
 
-test: lint  ## everything CI runs: style, layers, unit tests, notebooks, pages in a browser
+test: lint docs  ## everything CI runs: style, layers, the site, unit tests, notebooks, pages in a browser
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-lint: $(READY)
+lint: .venv/test-ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 
-samples: $(READY)  ## the sample data anew; those of steps need scanpy and gseapy too (evalkit/samples/make_steps.py)
+docs: .venv/test-ready  ## the site, in site/; a warning is an error
+	$(BIN)/mkdocs build --strict --quiet
+
+samples: .venv/test-ready  ## the sample data anew; those of steps need the extra samples (evalkit/samples/make_steps.py)
 	$(BIN)/python -m evalkit.samples.make_mindcraft
 	$(BIN)/python -m evalkit.samples.make_crafter
 
 clean:
-	rm -rf .venv reports .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv reports site .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
-$(READY): pyproject.toml
+.venv/reports-ready: pyproject.toml | .venv/bin/python
+	$(PIP) --editable .
+	touch $@
+
+.venv/test-ready: pyproject.toml constraints.txt | .venv/bin/python
+	$(PIP) --constraint constraints.txt --editable '.[test]'
+	touch $@ .venv/reports-ready
+
+.venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "evalkit needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..."; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
-	touch $@

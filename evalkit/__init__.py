@@ -20,6 +20,8 @@ _WHERE = {
     "show_details": "evalkit.display",
     "show_findings": "evalkit.display",
     "show_figure": "evalkit.display",
+    "show_pairs": "evalkit.evidence",
+    "show_runs": "evalkit.evidence",
     "show_table": "evalkit.display",
     "show_text": "evalkit.display",
     "publish": "evalkit.display",

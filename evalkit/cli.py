@@ -5,6 +5,7 @@ echoed: click would write UTF-8 to a terminal that knows ASCII only.
 """
 
 import functools
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,8 +13,11 @@ from typing import Any
 import click
 
 from evalkit._version import __version__
+from evalkit.completion import complete_kinds, complete_notebooks, complete_parameters, complete_targets, script
 from evalkit.kinds.registry import BUILT_IN, LogKind, Option, kind_named, kind_names
 
+LISTS = ("failed", "flagged", "all")  # as evalkit.kinds.listing.CHOICES, which would import more
+_KIND_HELP = "The kind of logs.  [default: told by their content]"
 SHORTEST_INTERVAL = 0.5  # seconds between two looks
 
 _READING = (
@@ -23,6 +27,7 @@ _READING = (
     Option("scheduler", str, None, "Read on a Dask cluster instead, such as tcp://10.0.0.1:8786.", "ADDRESS"),
     Option("storage_options", str, None, "JSON file of fsspec's options for URLs.", "FILE"),
 )
+_LIST = Option("list", LISTS, None, "Print these runs with their ids instead.")
 _FOLLOWING = (
     Option("follow", bool, False, "Look again and again while an experiment writes; Ctrl-C ends."),
     Option("interval", float, None, "Between looks.  [default: 5]", "SECONDS"),
@@ -99,15 +104,37 @@ def _summary_of(name: str) -> str:
         return plain(f"can't be used: {error}")
 
 
+def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from evalkit.io.versions import code_version
+
+        print(f"evalkit {__version__} (code {code_version().partition('+')[2]})")
+        ctx.exit()
+
+
 @click.group(
-    cls=_Kinds, make=lambda kind: _kind_command(kind), context_settings={"help_option_names": ["-h", "--help"]}
+    cls=_Kinds,
+    make=lambda kind: _kind_command(kind),
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(__version__, prog_name="evalkit")
-def main() -> None:
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version,
+    help="Show the version, and a hash of the code that runs.",
+)  # fmt: skip
+@click.pass_context
+def main(ctx: click.Context) -> None:
     """Turn raw logs of LLM agents into tables, pictures and HTML reports.
 
-    To begin with: evalkit mindcraft samples:mindcraft
+    \b
+    evalkit detect FOLDER    says which logs are in it
+    evalkit report FOLDER    makes all reports of these, in ./reports
+    evalkit KIND FOLDER      prints the table; the kinds stand below
+
+    No logs at hand? samples:mindcraft, samples:crafter and samples:steps stand for some.
     """
+    if ctx.invoked_subcommand is None:
+        print(ctx.get_help())
 
 
 def _click_option(option: Option) -> click.Option:
@@ -154,18 +181,23 @@ def _kind_command(kind: LogKind) -> click.Command:
 
     @_reading
     def run(sources: tuple[str, ...], reading: dict[str, Any], output: str | None, **values: Any) -> None:
-        following = _split(values, _FOLLOWING)
+        following, which = _split(values, _FOLLOWING), values.pop("list")
         options, views = _split(values, kind.options), _split(values, kind.views)
+        unfollowed = {o.name: views[o.name] for o in kind.views if not o.followed}
         if following.pop("follow"):
-            _refuse("with --follow", output=output, **{o.name: views[o.name] for o in kind.views if not o.followed})
+            _refuse("with --follow", output=output, list=which, **unfollowed)
             _follow(kind, sources, {**options, **views}, reading, **following)
             return
         _refuse("without --follow", **following)
+        if which:
+            _refuse("with --list", output=output, **unfollowed)
+            _list(kind, sources, options, which, reading)
+            return
         _show_logs(kind, sources, options, views, output, reading)
 
     parameters: list[click.Parameter] = [click.Argument(["sources"], nargs=-1, required=True, metavar="SOURCE...")]
     output = Option("output", str, None, kind.output_help, "FILE")
-    options = (*kind.options, *kind.views, output, *_READING, *_FOLLOWING)
+    options = (*kind.options, *kind.views, _LIST, output, *_READING, *_FOLLOWING)
     parameters += [_click_option(option) for option in options]
     return click.Command(kind.name, callback=run, params=parameters, help=kind.help, short_help=kind.summary)
 
@@ -191,6 +223,20 @@ def _show_logs(
     print(summary(logs, views))
     if output:
         write_output(logs, views, output)
+
+
+def _list(
+    kind: LogKind, sources: tuple[str, ...], options: dict[str, Any], which: Any, reading: dict[str, Any]
+) -> None:
+    from evalkit.kinds.listing import list_runs
+    from evalkit.kinds.logs import load
+
+    _page(list_runs(load(kind, _one_or_many(sources), options, **reading), which) + "\n")
+
+
+def _page(text: str) -> None:
+    """Print a long text, a page at a time in a terminal."""
+    click.echo_via_pager(text) if sys.stdout.isatty() else print(text, end="")
 
 
 def _follow(
@@ -259,16 +305,54 @@ def collect_group() -> None:
     """
 
 
+_KIND = click.option("--kind", metavar="NAME", help=_KIND_HELP, shell_complete=complete_kinds)
+_OPTION = click.option("--option", "texts", nargs=2, multiple=True, metavar="NAME VALUE", help="An option of the kind.")
+
+
 @main.command(short_help="What a run did, turn by turn.")
 @click.argument("source")
-@click.option("--kind", metavar="NAME", help="The kind of log.  [default: told by its content]")
+@click.option("--run", metavar="RUN", help="The run's id, as --list prints it.  [default: the only one]")
+@_KIND
 @click.option("--last", type=click.IntRange(1), metavar="N", help="Only the last N turns.")
-def show(source: str, kind: str | None, last: int | None) -> None:
-    """Print SOURCE, one log, turn by turn."""
-    from evalkit.kinds.transcript import show_source
+def show(source: str, run: str | None, kind: str | None, last: int | None) -> None:
+    """Print a run turn by turn: SOURCE is one log, or a folder, dataset or URL with --run."""
+    from evalkit.io.sources import resolve
+    from evalkit.kinds.transcript import show_run, show_source
 
-    text = show_source(source, kind, last)
-    click.echo_via_pager(text) if sys.stdout.isatty() else print(text, end="")
+    if not run and not os.path.isdir(resolve(source)):
+        _page(show_source(source, kind, last))
+        return
+    from evalkit.io.paths import storage
+
+    logs = _load_any(source, kind, ())
+    with storage(logs.storage_options):
+        _page(show_run(logs, run or "", last))
+
+
+@main.command(short_help="Pages of runs, turn by turn, with a list of them.")
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option("--output", "-o", default="evalkit-view", show_default=True, metavar="DIR", help="Folder of the pages.")
+@click.option("--list", "which", type=click.Choice(LISTS), default="all", show_default=True, help="Which runs.")
+@_KIND
+@_OPTION
+def view(sources: tuple[str, ...], output: str, which: Any, kind: str | None, texts: tuple) -> None:
+    """Write a page for each run of SOURCE, and one that lists them; print where that lies."""
+    from pathlib import Path
+
+    from evalkit.evidence import write_view
+    from evalkit.kinds.listing import choose
+
+    logs = _load_any(_one_or_many(sources), kind, texts)
+    print(write_view(logs, choose(logs.runs, which), Path(output), "" if which == "all" else which))
+
+
+def _load_any(source: str | list[str], kind: str | None, texts: Sequence[tuple[str, str]]) -> Any:
+    from evalkit.kinds.detection import kind_of_source
+    from evalkit.kinds.logs import load_source
+    from evalkit.kinds.registry import read_options
+
+    found = kind_named(kind) if kind else kind_of_source(source)
+    return load_source(source, found.name, **read_options(found, texts))
 
 
 @main.command(short_help="Which kinds of logs a source holds.")
@@ -282,8 +366,8 @@ def detect(source: str) -> None:
 
 @main.command(short_help="Which model is better, or whether one is worse than a baseline.")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@click.option("--kind", metavar="NAME", help="The kind of logs.  [default: told by their content]")
-@click.option("--option", "texts", nargs=2, multiple=True, metavar="NAME VALUE", help="An option of the kind.")
+@_KIND
+@_OPTION
 @click.option("--value", type=click.Choice(["is_successful", "score"]), help="What to compare.  [default: success]")
 @click.option("--baseline", metavar="MODEL", help="Compare every model with this one; exit code 1 on a regression.")
 @click.option(
@@ -300,15 +384,10 @@ def compare(sources, kind, texts, value, baseline, margin, strict) -> None:
     as the margin (default: 0.05); it is not worse where its loss is shown to be smaller.
     """
     from evalkit.compare.terminal import describe_baseline, describe_comparison
-    from evalkit.kinds.detection import kind_of_source
-    from evalkit.kinds.logs import load_source
-    from evalkit.kinds.registry import kind_named, read_options
 
     if not baseline:
         _refuse("without --baseline", strict=strict)
-    source = _one_or_many(sources)
-    found = kind_named(kind) if kind else kind_of_source(source)
-    runs = load_source(source, found.name, **read_options(found, texts)).runs
+    runs = _load_any(_one_or_many(sources), kind, texts).runs
     if not baseline:
         print(describe_comparison(runs, value or "", margin))
         return
@@ -317,12 +396,22 @@ def compare(sources, kind, texts, value, baseline, margin, strict) -> None:
     sys.exit(0 if passed else 1)
 
 
-@main.command(short_help="Notebooks with parameters as HTML pages with an index.")
-@click.argument("targets", nargs=-1, metavar="[NOTEBOOK | FILE]...")
-@click.option("--params", default="params", show_default=True, metavar="DIR", help="Folder of NOTEBOOK/REPORT.yaml.")
-@click.option("--notebooks", default="notebooks", show_default=True, metavar="DIR", help="Folder of the notebooks.")
+@main.command(short_help="Reports on a folder of logs, as HTML pages with an index.")
+@click.argument("targets", nargs=-1, metavar="[SOURCE | NOTEBOOK | FILE]...", shell_complete=complete_targets)
+@click.option("--kind", metavar="NAME", help=_KIND_HELP, shell_complete=complete_kinds)
+@click.option("--params", metavar="DIR", help="Folder of NOTEBOOK/REPORT.yaml.  [default: params, or evalkit's own]")
+@click.option("--notebooks", metavar="DIR", help="Folder of notebooks.  [default: notebooks, then evalkit's own]")
 @click.option("--output", "-o", default="reports", show_default=True, metavar="DIR", help="For pages, index, manifest.")
-@click.option("--parameter", "-p", "texts", nargs=2, multiple=True, metavar="NAME VALUE", help="Set a parameter.")
+@click.option(
+    "--parameter",
+    "-p",
+    "texts",
+    nargs=2,
+    multiple=True,
+    metavar="NAME VALUE",
+    help="Set a parameter.",
+    shell_complete=complete_parameters,
+)
 @click.option("--file", "-f", "files", multiple=True, metavar="FILE", help="YAML file of parameters.")
 @click.option("--yaml", "-y", "yamls", multiple=True, metavar="TEXT", help="Parameters as YAML text.")
 @click.option(
@@ -338,18 +427,42 @@ def compare(sources, kind, texts, value, baseline, margin, strict) -> None:
 )
 @click.option("--force", is_flag=True, help="Also make reports that have not changed.")
 @click.option("--no-code", is_flag=True, help="Leave the notebook's code out of the pages.")
+@click.option(
+    "--evidence",
+    type=click.Choice(["linked", "all", "none"]),
+    default="linked",
+    show_default=True,
+    help="Which runs get pages: those that tables lead to (200 a report at most), all, or none.",
+)
 @click.option("--no-fork", is_flag=True, help="Execute every notebook in a Jupyter kernel of its own.")
 @click.option("--name", default="", metavar="NAME", help="What the one report is called.  [default: its values]")
 @click.option(
     "--remove", "gone", multiple=True, metavar="NAME", help="Delete a report of the output folder; no other is made."
 )
 def report(
-    targets, params, notebooks, output, texts, files, yamls, jobs, timeout, force, no_code, no_fork, name, gone
+    targets,
+    kind,
+    params,
+    notebooks,
+    output,
+    texts,
+    files,
+    yamls,
+    jobs,
+    timeout,
+    force,
+    no_code,
+    no_fork,
+    evidence,
+    name,
+    gone,
 ) -> None:
     """Make reports: execute notebooks with parameters, and write HTML pages with an index.
 
-    Without arguments every file of params/ becomes a report. NOTEBOOK (a name in notebooks/, or a path) stands for
-    the files of params/NOTEBOOK/; given with parameters it is executed once, with these. FILE is one params file.
+    SOURCE, a folder of logs (also a file, a glob, a URL or a dataset), stands for all notebooks of the kinds of logs it
+    holds. NOTEBOOK (a name, or a path) beside it means only that one; alone, it stands for the files of
+    params/NOTEBOOK/, and with parameters it is executed once, with these. FILE is one params file. Without arguments
+    every file of params/ becomes a report.
     """
     from evalkit.reports import cli
 
@@ -359,10 +472,37 @@ def report(
         sys.exit(cli.remove(gone, output))
     sys.exit(
         cli.report(
-            targets, params=params, notebooks=notebooks, output=output, texts=texts, files=files, yamls=yamls,
-            jobs=jobs, timeout=timeout, force=force, code=not no_code, fork=not no_fork, name=name,
+            targets, kind=kind or "", params=params, notebooks=notebooks, output=output, texts=texts, files=files,
+            yamls=yamls, jobs=jobs, timeout=timeout, force=force, code=not no_code, fork=not no_fork,
+            evidence=evidence, name=name,
         )
     )  # fmt: skip
+
+
+@main.command(short_help="The notebooks behind the reports, to be changed.")
+@click.argument("folder", required=False, metavar="[DIR]")
+@click.argument("names", nargs=-1, metavar="[NOTEBOOK]...", shell_complete=complete_notebooks)
+def notebooks(folder, names) -> None:
+    """Copy the notebooks that come with evalkit into DIR, or only those that are named; without DIR, list them.
+
+    `evalkit report` takes the notebooks of the folder `notebooks` of the current folder before those of evalkit.
+    """
+    from evalkit.reports import cli
+
+    print(cli.copied(folder, names) if folder else cli.listed())
+
+
+@main.command(short_help="Make a shell complete evalkit's commands.")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell) -> None:
+    """Print what SHELL needs to complete evalkit's commands, kinds, notebooks and parameters.
+
+    \b
+    bash: eval "$(evalkit completion bash)"  in ~/.bashrc
+    zsh:  eval "$(evalkit completion zsh)"  in ~/.zshrc
+    fish: evalkit completion fish > ~/.config/fish/completions/evalkit.fish
+    """
+    print(script(main, shell))
 
 
 if __name__ == "__main__":

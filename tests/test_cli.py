@@ -209,10 +209,10 @@ def test_show_names_what_is_no_conversation(tmp_path, content, kind, message):
 def test_show_of_a_kind_that_nobody_knows_names_those_there_are(tmp_path):
     code, out, err = run("show", write(tmp_path / "a.json", {}), "--kind", "nonsense")
     assert (code, out) == (2, "")
-    assert err.startswith("evalkit: no kind of logs is called 'nonsense'; there are mindcraft, crafter, steps")
+    assert err.startswith("evalkit: no kind of logs is called 'nonsense'; there are 'mindcraft', 'crafter', 'steps'")
 
 
-@pytest.mark.parametrize(("target", "words"), [("gone.json", "no such file"), (".", "a folder; name one log in it")])
+@pytest.mark.parametrize(("target", "words"), [("gone.json", "no such file"), (".", "there is no file in it")])
 def test_show_names_what_is_no_file(tmp_path, target, words):
     code, _, err = run("show", tmp_path / target)
     assert (code, err) == (2, f"evalkit: {tmp_path / target}: {words}{' or folder' * (target != '.')}\n")

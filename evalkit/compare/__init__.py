@@ -10,6 +10,7 @@ _WHERE = {
     "rank_table": "ranks",
     "findings": "conclusions",
     "pairs": "paired",
+    "discordant": "discordance",
     "notable": "paired",
     "in_words": "paired",
     "against": "paired",

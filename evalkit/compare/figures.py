@@ -6,6 +6,14 @@ from matplotlib.axes import Axes
 from evalkit.compare.ranks import RAW, Leaderboard
 from evalkit.display import describe_estimates, plots
 
+__all__ = [
+    "describe_differences",
+    "describe_estimates",
+    "describe_ranking",
+    "differences",
+    "ranking",
+]
+
 MOST_DRAWN = 30  # models in a matrix of pairs
 
 
@@ -60,3 +68,7 @@ _BOUNDS = {"estimate": "", "low": "_low", "high": "_high"}
 def _scale(board: Leaderboard) -> dict[str, object]:
     found = board.outcomes
     return {"percent": found.kind != "mean", "xlabel": " in ".join(filter(None, [found.name, found.unit]))}
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -17,6 +17,26 @@ from evalkit.kinds import Finding, counted_noun, data_finding
 from evalkit.stats import estimate_by
 from evalkit.stats.intervals import NO_VALUES
 
+__all__ = [
+    "band_counts",
+    "best_and_worst",
+    "breakdown",
+    "counting_totals",
+    "describe_counting",
+    "describe_episodes",
+    "estimates",
+    "flag_counts",
+    "interval_cells",
+    "interval_text",
+    "mean_scores",
+    "number",
+    "sign_shares",
+    "suspect_share",
+    "unused_files",
+    "with_aborted_at_zero",
+    "with_worlds",
+]
+
 HOOKS = {f"{name}s": name.replace("_", " ").removesuffix(" achievement") for name in WEIGHTS}
 NO_SCORE, ABORTED = "no trace has a score", "aborted"
 _OTHER_COUNTING = {
@@ -182,8 +202,7 @@ def best_and_worst(episodes: pd.DataFrame, n: int = 3) -> pd.DataFrame:
     """
     ranked = episodes.dropna(subset="score").sort_values(["score", "source"], ascending=[False, True])
     chosen = pd.concat([ranked.head(n), ranked.iloc[n:].tail(n)])
-    names = ["model_name", "difficulty", "score", "band", *HOOKS, "unlocked", "turns", "trajectory", "source"]
-    names += ["run_id"] if "run_id" in episodes else []
+    names = ["model_name", "difficulty", "score", "band", *HOOKS, "unlocked", "turns", "trajectory", "source", "run_id"]
     return chosen[names].assign(source=chosen["source"].map(short_paths(episodes["source"]))).reset_index(drop=True)
 
 
@@ -289,3 +308,7 @@ def interval_cells(row: Mapping[str, Any], missing: str = "–") -> tuple[str, s
 def _groups(rows: pd.DataFrame, by: str | Sequence[str]) -> "pd.api.typing.DataFrameGroupBy":
     """Group rows as `estimate_by` does, so that what is computed of the groups stands in its order."""
     return rows.groupby(by if len(by) else lambda _: 0, sort=True, dropna=False, observed=True)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

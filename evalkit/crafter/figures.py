@@ -12,6 +12,20 @@ from evalkit.display import Look, nothing_to_draw, plots
 from evalkit.display import describe_estimates as describe
 from evalkit.io import labels
 
+__all__ = [
+    "achievements",
+    "against_references",
+    "breakdown",
+    "choose_episodes",
+    "describe_achievements",
+    "describe_estimates",
+    "describe_trajectories",
+    "estimates",
+    "scores",
+    "trajectories",
+    "unlocks",
+]
+
 SYMBOLS = {
     "+": Look("#009E73", "P", text="gains points"),
     "-": Look("#D55E00", "X", text="loses points"),
@@ -159,3 +173,7 @@ def describe_trajectories(episodes: pd.DataFrame, rows: int = 40) -> str:
             f"{name}, {len(group)} episodes: {text.count('+')} events gain points, {text.count('-')} lose points"
         )
     return "; ".join(parts) + "." if parts else "Nothing to show."
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

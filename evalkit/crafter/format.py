@@ -31,7 +31,7 @@ WEIGHTS = {"easy_achievement": 1.0, "medium_achievement": 2.5, "hard_achievement
 UNKNOWN = "unknown"
 Count = Annotated[int, Meta(ge=-(2**40), le=2**40)]  # what is beyond is no count of anything, and overflows columns
 
-_IMAGE = b'observation_image_base64"'  # a long needle is found quicker than the end that all keys of images share
+IMAGE = b'observation_image_base64"'  # a long needle is found quicker than the end that all keys of images share
 _ANY_IMAGE = b'_base64"'
 _NEAR = 256  # bytes between the image and the map of one observation
 _FIRST = 1 << 17  # bytes in which the first image is looked for: it stands in the second event, or in no event
@@ -171,7 +171,7 @@ class Trace(Struct, gc=False):
 
 
 _TRACE = msgspec.json.Decoder(Trace)
-_ANY = msgspec.json.Decoder()
+ANYTHING = msgspec.json.Decoder()
 _UNFIT = object()  # a value that is not of the declared type
 
 
@@ -205,13 +205,13 @@ def read_trace(data: bytes) -> tuple[Trace, list[str]]:
     try:
         trace, notes = decode_json(lean, _TRACE)
     except WrongShapeError as error:
-        value, notes = decode_json(lean, _ANY)
+        value, notes = decode_json(lean, ANYTHING)
         if not isinstance(value, dict):
             raise OtherShapeError(f"not a session trace: {name_shape(value)}") from error
         trace = fit(value, Trace)
         notes = [*notes, "malformed_fields"]
     if not isinstance(trace.session_id, str) and not isinstance(trace.event_history, list):
-        raise OtherShapeError(f"not a session trace: {name_shape(decode_json(lean, _ANY)[0])}")
+        raise OtherShapeError(f"not a session trace: {name_shape(decode_json(lean, ANYTHING)[0])}")
     return trace, notes
 
 
@@ -221,7 +221,7 @@ def without_images(data: bytes) -> bytes:
     Sound for well-formed JSON: an unescaped quote after ``_base64`` ends a string, a colon behind it makes that
     string a key, and the value ends at the next quote that no backslash stands before. Anything else stays as it is.
     """
-    at = data.find(_IMAGE, 0, _FIRST)
+    at = data.find(IMAGE, 0, _FIRST)
     if at < 0:
         return data
     view, parts, kept = memoryview(data), [], 0
@@ -234,7 +234,7 @@ def without_images(data: bytes) -> bytes:
             kept = start = end
         at = data.find(_ANY_IMAGE, start, start + _NEAR)
         if at < 0:
-            at = data.find(_IMAGE, start)
+            at = data.find(IMAGE, start)
     parts.append(view[kept:])
     return b"".join(parts)
 
@@ -283,7 +283,7 @@ def peek(raw: Any, kind: Any) -> Any:
     try:
         return _decoder(kind).decode(raw)
     except msgspec.ValidationError:
-        return fit(_ANY.decode(raw), kind)
+        return fit(ANYTHING.decode(raw), kind)
 
 
 @cache

@@ -26,6 +26,7 @@ from evalkit.crafter.format import (
 )
 from evalkit.crafter.scoring import NOTHING, Verdict, derive, read_hooks, read_invalid
 from evalkit.io import BrokenFileError, Entry
+from evalkit.io.limits import for_patterns
 from evalkit.kinds import Parsed
 
 Tokens = tuple[int | None, ...]  # prompt, completion, total
@@ -283,10 +284,11 @@ def _difficulties(config: list[Metadata], events: list[Event]) -> Iterator[str |
 
 
 def _model_in_id(session_id: str | None) -> str | None:
-    """Find the model in ids such as ``episode_0_gpt-4.1-nano_1753815116234099_<uuid>``."""
-    if not session_id or not (start := _EPISODE.search(session_id)):
+    """Find the model in an id such as ``episode_0_gpt-4.1-nano_1753815116234099_<uuid>``; longer texts are none."""
+    known = for_patterns(session_id or "")
+    if known != (session_id or "") or not (start := _EPISODE.search(known)):
         return None
-    rest = session_id[start.end() :]
+    rest = known[start.end() :]
     while tail := _ID_TAIL.search(rest):
         rest = rest[: tail.start()]
     return rest or None

@@ -10,7 +10,19 @@ from functools import reduce
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from evalkit.crafter.format import TIER_OF, WEIGHTS, Event, State, action_names, kind_of, peek, read_trace, turn_of
+from evalkit.crafter.format import (
+    TIER_OF,
+    WEIGHTS,
+    Event,
+    State,
+    TimeRecord,
+    action_names,
+    kind_of,
+    peek,
+    read_trace,
+    turn_of,
+)
+from evalkit.crafter.images import images_of
 from evalkit.crafter.parse import NO_TOKENS, Judged, add_tokens, judge_trace, tokens_of
 from evalkit.crafter.scoring import DIGITS, Verdict, read_invalid, score_verdicts
 from evalkit.crafter.table import ACTION_ROWS, TURNS
@@ -33,17 +45,28 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
         For a file that is no session trace, or a broken one.
     """
     (path,) = paths
+    data = read(path)
     try:
-        trace, notes = read_trace(read(path))
+        trace, notes = read_trace(data)
     except BrokenFileError as error:
         raise SourceError(f"{path}: {error}") from error
     judged = judge_trace(trace)
     numbers = _fill([turn_of(event) for event in judged.events])
     steps = enumerate(zip(numbers, judged.events, judged.verdicts, strict=True))
     groups = groupby(steps, lambda step: f"event {step[0]}" if step[1][0] is None else f"turn {step[1][0]}")
-    turns = [_turn(name, [(event, verdict) for _, (_, event, verdict) in group]) for name, group in groups]
+    images, turns, points = images_of(data), [], []
+    for name, group in groups:
+        own = list(group)
+        turn = _turn(name, [(event, verdict) for _, (_, event, verdict) in own])
+        seen = [images[place] for place, _ in own if place in images][-1:]
+        turns.append(turn._replace(images=tuple(seen)))
+        points.append(score_verdicts([verdict for _, (_, _, verdict) in own], WEIGHTS, "achievement").score)
+    if points:  # the turn that made most of the score, for better or, where nothing was unlocked, for worse
+        place = points.index(max(points) if max(points) > 0 else min(points))
+        turns[place] = turns[place]._replace(events=(*turns[place].events, "decision"))
     if judged.session.error is not None:
-        turns.append(Turn("session", "system", f"error: {judged.session.error or 'no message'}", ("error",)))
+        text = f"error: {judged.session.error or 'no message'}"
+        turns.append(Turn("session", "system", text, ("error",), ("error",)))
     return Transcript(os.path.basename(path), _facts(judged, notes), turns)
 
 
@@ -82,7 +105,15 @@ def _turn(name: str, steps: list[tuple[Event, Verdict]]) -> Turn:
     lines += filter(None, ["; ".join(filter(None, (_state(events), _tokens(events))))])
     marks = ["unlocked"] * bool(unlocked)
     marks += ["invalid"] * any(not one.suspect for one in invalid) + ["suspect"] * any(one.suspect for one in invalid)
-    return Turn(name, "action", "\n".join(lines), tuple(marks))
+    happened = ["command"] * bool(actions) + ["error"] * bool(invalid) + ["achievement"] * bool(unlocked)
+    same = ", ".join([*actions, *unlocked])  # what was thought, and what that cost, differs always
+    return Turn(name, "action", "\n".join(lines), tuple(marks), tuple(happened), _time(events), same)
+
+
+def _time(events: list[Event]) -> str:
+    """Give the time of the first event that has one, as the trace writes it."""
+    times = (peek(peek(event.time_record, TimeRecord).event_time, str) for event in events if event.time_record)
+    return next((time[:40] for time in times if time), "")
 
 
 def _state(events: list[Event]) -> str:

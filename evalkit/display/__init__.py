@@ -79,3 +79,7 @@ __all__ = [
     "show_table",
     "show_text",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -87,6 +87,8 @@ def show_table(
     where they are the same in all rows, else in its last column; `run_id` and `href`, a link within the site, belong to
     the row and are no columns. Titles of columns and words for values are those of `evalkit.display.titles`.
 
+    `run_id` and `href`, a link within the site, belong to the row and are no columns.
+
     Parameters
     ----------
     table : DataFrame

@@ -44,6 +44,7 @@ _WHERE = {
     "unescape_surrogates": "frames",
     "unescaped": "frames",
     "warnings_as_lines": "text",
+    "write_bytes": "write",
     "write_frame": "write",
     "write_text": "write",
 }

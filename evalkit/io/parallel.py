@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from evalkit._version import __version__
 from evalkit.io.frames import paused_gc
+from evalkit.io.limits import Deadline, OverdueError, failure_of
 from evalkit.io.paths import SourceError, is_url, storage, storage_options
 from evalkit.io.read import read_files
 
@@ -44,8 +45,9 @@ def parse_files(
     ----------
     paths : iterable of str
     parse : function of (path, bytes or OSError)
-        Must not raise for what a file holds. For several processes it must be one of a module (or a partial of one),
-        and its results must be picklable.
+        Must not raise for what a file holds. Where it needs more memory or stack than there is, or more time than
+        `evalkit.io.limits` allows, it is called again with that as the file's error. For several processes it must be
+        one of a module (or a partial of one), and its results must be picklable.
     jobs : int, optional
         Processes, this one among them; -1 for as many as there are cores. None: what ``joblib.parallel_config`` says
         around this, else as many as there are cores, where these can be forked safely. On a `cluster`, all of its
@@ -115,11 +117,19 @@ class _Work(NamedTuple):
     pack: Callable
 
     def do(self, paths: list[str]) -> Any:
-        return self.pack(self._results(paths))
+        with Deadline() as deadline:
+            return self.pack(self._results(paths, deadline))
 
-    def _results(self, paths: list[str]) -> Iterator[Any]:
+    def _results(self, paths: list[str], deadline: Deadline) -> Iterator[Any]:
+        """Parse files; one that memory or time do not suffice for is parsed as one that can't be read."""
         for path, data in read_files(paths):
-            result = self.parse(path, data)
+            try:
+                deadline.start()
+                result = self.parse(path, data)
+                deadline.stop()
+            except (MemoryError, RecursionError, OverdueError) as error:
+                deadline.stop()
+                result = self.parse(path, failure_of(error, deadline))
             del data  # before the next file is read
             yield result
 

@@ -3,10 +3,12 @@
 import errno
 import os
 import stat
+import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
 
+from evalkit.io.limits import NO_MEMORY, LimitError, check_size, limits
 from evalkit.io.paths import is_url
 
 READ_AHEAD = 64  # files whose bytes are asked of the disk before they are read; cold folders take a third of the time
@@ -16,8 +18,14 @@ _OWN = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # what this process has ope
 _ADVISES = hasattr(os, "posix_fadvise")
 
 
-def read_file(path: str | os.PathLike) -> bytes:
+def read_file(path: str | os.PathLike, *, limited: bool = True) -> bytes:
     """Read a file's bytes.
+
+    Parameters
+    ----------
+    path : str or path
+    limited : bool
+        Refuse a file beyond `evalkit.io.limits`.
 
     Raises
     ------
@@ -27,14 +35,18 @@ def read_file(path: str | os.PathLike) -> bytes:
     """
     if os.fspath(path).startswith(_OWN):
         with open(path, "rb") as file:
-            return file.read()
-    ((_, data),) = read_files([os.fspath(path)])
+            data: bytes | OSError = file.read(limits().bytes + 1)
+            check_size(len(data))
+            return data
+    ((_, data),) = read_files([os.fspath(path)], limited=limited)
     if isinstance(data, OSError):
         raise data
     return data
 
 
-def read_files(paths: Iterable[str], most: int | None = None) -> Iterator[tuple[str, bytes | OSError]]:
+def read_files(
+    paths: Iterable[str], most: int | None = None, *, limited: bool = True
+) -> Iterator[tuple[str, bytes | OSError]]:
     """Read many files, in order; the next `READ_AHEAD` are asked for beforehand, and those behind a URL side by side.
 
     Parameters
@@ -42,24 +54,26 @@ def read_files(paths: Iterable[str], most: int | None = None) -> Iterator[tuple[
     paths : iterable of str
     most : int, optional
         Bytes from the beginning of each; None for all.
+    limited : bool
+        Refuse files beyond `evalkit.io.limits`.
 
     Yields
     ------
     path : str
     data : bytes, or the OSError met
-        A pipe or device in a folder is not waited for; it counts as an error. What fails behind a URL is tried again
-        first.
+        A pipe or device in a folder is not waited for; it counts as an error, and so does a file beyond a limit. What
+        fails behind a URL is tried again first.
     """
     for remote, group in groupby(paths, is_url):
         if remote:
             from evalkit.io.remote import read_remote  # loads fsspec
 
-            yield from read_remote(group, most)
+            yield from read_remote(group, most, limited=limited)
         else:
-            yield from _read_local(group, most)
+            yield from _read_local(group, most, limits().bytes if limited else sys.maxsize)
 
 
-def _read_local(paths: Iterable[str], most: int | None) -> Iterator[tuple[str, bytes | OSError]]:
+def _read_local(paths: Iterable[str], most: int | None, limit: int) -> Iterator[tuple[str, bytes | OSError]]:
     coming = iter(paths)
     waiting = deque((path, _open(path)) for path in islice(coming, READ_AHEAD))
     try:
@@ -69,7 +83,7 @@ def _read_local(paths: Iterable[str], most: int | None) -> Iterator[tuple[str, b
                 descriptor = _open(path)  # too many were open; by now some are closed
             if (ahead := next(coming, None)) is not None:
                 waiting.append((ahead, _open(ahead)))
-            yield path, descriptor if isinstance(descriptor, OSError) else _read(descriptor, most)
+            yield path, descriptor if isinstance(descriptor, OSError) else _read(descriptor, most, limit)
     finally:
         for _, descriptor in waiting:
             if not isinstance(descriptor, OSError):
@@ -90,21 +104,27 @@ def _open(path: str) -> int | OSError:
     return descriptor
 
 
-def _read(descriptor: int, most: int | None) -> bytes | OSError:
-    """Read and close a file."""
+def _read(descriptor: int, most: int | None, limit: int) -> bytes | OSError:
+    """Read and close a file; one of more bytes than the limit is not read."""
     try:
         status = os.fstat(descriptor)
         if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
             return OSError(errno.EINVAL, "not a regular file")
         if most is not None:
             return os.read(descriptor, most)
+        if status.st_size > limit:
+            check_size(status.st_size)
         data = os.read(descriptor, status.st_size + 1)
         if len(data) == status.st_size:  # one byte more was asked for: this is the end
             return data
-        parts = [data]
-        while part := os.read(descriptor, 1 << 20):
+        parts, size = [data], len(data)
+        while part := os.read(descriptor, 1 << 20):  # it grows, or it does not tell its size, as in /proc
             parts.append(part)
+            if (size := size + len(part)) > limit:
+                check_size(size)
         return b"".join(parts)
+    except MemoryError:
+        return LimitError(errno.ENOMEM, NO_MEMORY)
     except OSError as error:
         return error
     finally:

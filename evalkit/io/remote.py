@@ -16,6 +16,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+from evalkit.io.limits import check_size, limits
 from evalkit.io.paths import INSIDE, SECRET_NAME, FileState, is_url, place_of, protocol_of, redacted, storage_options
 
 AT_A_TIME = 16  # reads under way at once
@@ -73,16 +74,33 @@ class _Store:
                 time.sleep(PAUSE)
         raise AssertionError
 
-    def read(self, url: str, most: int | None = None) -> bytes | OSError:
+    def read(self, url: str, most: int | None = None, *, limited: bool = True) -> bytes | OSError:
         part = {} if most is None else {"start": 0, "end": most}
         try:
             if self.fs.async_impl:
                 from fsspec.asyn import sync
 
-                return self.call(sync, self.fs.loop, self.fs._cat_file, self.path(url), timeout=TIMEOUT, **part)
-            return self.call(self.fs.cat_file, self.path(url), **part)
+                read = partial(self.call, sync, self.fs.loop, self.fs._cat_file, self.path(url), timeout=TIMEOUT)
+            else:
+                read = partial(self.call, self.fs.cat_file, self.path(url))
+            if most is not None or not limited:
+                return read(**part)
+            return self._read_limited(url, read)
         except OSError as error:
             return error
+
+    def _read_limited(self, url: str, read: Callable[..., bytes]) -> bytes:
+        """Read a file within limits; its size is looked at before where that costs no request."""
+        info: Mapping[str, Any] = {}
+        if self._prefix.endswith(INSIDE):
+            info = self.call(self.fs.info, self.path(url))
+        elif self.fs.async_impl:
+            with suppress(FileNotFoundError):
+                info = next(iter(self.fs._ls_from_cache(self.path(url)) or ()), {})
+        check_size(int(info.get("size") or 0), info.get("compress_size"))
+        data = read() if self.fs.async_impl else read(end=limits().bytes + 1)  # of an empty object S3 gives no part
+        check_size(len(data))
+        return data
 
 
 def list_remote(url: str, *, recursive: bool = True) -> tuple[dict[str, FileState], list[str]]:
@@ -147,20 +165,22 @@ def state_remote(url: str) -> FileState | None:
         return None
 
 
-def read_remote(urls: Iterable[str], most: int | None = None) -> Iterator[tuple[str, bytes | OSError]]:
-    """Read files, or so many bytes of each, in order, several at a time.
+def read_remote(
+    urls: Iterable[str], most: int | None = None, *, limited: bool = True
+) -> Iterator[tuple[str, bytes | OSError]]:
+    """Read files, or so many bytes of each, in order, several at a time, as `read_files` does.
 
     What fails is tried again, and then its error is given.
     """
     stores: dict[str, _Store] = {}
     coming = iter(urls)
     with ThreadPoolExecutor(AT_A_TIME, "evalkit-read") as pool:
-        waiting = deque(_start(url, most, stores, pool) for url in islice(coming, READ_AHEAD))
+        waiting = deque(_start(url, most, stores, pool, limited) for url in islice(coming, READ_AHEAD))
         try:
             while waiting:
                 url, result = waiting.popleft()
                 data = result()
-                waiting.extend(_start(ahead, most, stores, pool) for ahead in islice(coming, 1))
+                waiting.extend(_start(ahead, most, stores, pool, limited) for ahead in islice(coming, 1))
                 yield url, data
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -193,7 +213,7 @@ def remove_remote(url: str) -> None:
 
 
 def _start(
-    url: str, most: int | None, stores: dict[str, _Store], pool: ThreadPoolExecutor
+    url: str, most: int | None, stores: dict[str, _Store], pool: ThreadPoolExecutor, limited: bool
 ) -> tuple[str, Callable[[], bytes | OSError]]:
     """Begin to read a file; in a file system that is not made for it, nothing is done before its turn."""
     place = place_of(url)
@@ -203,7 +223,7 @@ def _start(
         except OSError as error:
             return url, partial(copy, error)
     store = stores[place]
-    read = partial(store.read, url, most)
+    read = partial(store.read, url, most, limited=limited)
     return url, pool.submit(read).result if store.fs.async_impl else read
 
 

@@ -7,7 +7,6 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import chain, count
 from typing import Any
 
 # controls, format characters (direction overrides), surrogates, private, unassigned
@@ -97,11 +96,10 @@ def labels(names: Iterable[str], width: int = 32) -> dict[str, str]:
     whole = {name: plain(name) for name in names}
     cut = {name: shorten(text, width) for name, text in whole.items()}
     shared = Counter(cut.values())
-    taken = {text for text in cut.values() if shared[text] == 1}
+    unique = UniqueNames("{} ({})", (text for text in cut.values() if shared[text] == 1))
     for name, text in cut.items():
         if shared[text] > 1:
-            cut[name] = _free(shorten(whole[name], 4 * width), taken)
-            taken.add(cut[name])
+            cut[name] = unique(shorten(whole[name], 4 * width))
     return cut
 
 
@@ -111,9 +109,30 @@ def shorten(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 1 - half]}…{text[-half:]}"
 
 
-def _free(text: str, taken: set[str]) -> str:
-    """Number a text where it is taken."""
-    return next(name for name in chain([text], (f"{text} ({n})" for n in count(2))) if name not in taken)
+class UniqueNames:
+    """Gives names that differ: one that is taken is numbered, from 2 on, in time that does not grow with their number.
+
+    Parameters
+    ----------
+    form : str
+        Of a numbered name: has places for the name and the number.
+    taken : iterable of str
+        Names that are given already.
+    """
+
+    def __init__(self, form: str, taken: Iterable[str] = ()) -> None:
+        self._form, self._taken = form, set(taken)
+        self._numbers: dict[str, int] = {}  # of each name that came again, the last number given
+
+    def __call__(self, name: str) -> str:
+        """Give the name, or the next one like it that is free."""
+        given, n = name, self._numbers.get(name, 1)
+        while given in self._taken:
+            n += 1
+            given = self._form.format(name, n)
+        self._taken.add(given)
+        self._numbers[name] = n
+        return given
 
 
 @contextmanager

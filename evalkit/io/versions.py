@@ -11,7 +11,7 @@ from evalkit._version import __version__
 
 PACKAGES = ("pandas", "numpy", "scipy", "statsmodels", "matplotlib", "seaborn", "msgspec", "papermill", "nbconvert")
 
-_CODE = {".py", ".j2", ".css"}
+_CODE = {".py", ".j2", ".css", ".js"}
 
 
 @cache

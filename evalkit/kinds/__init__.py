@@ -4,7 +4,17 @@ from importlib import import_module
 from typing import Any
 
 _WHERE = {
+    "EVENTS": "transcript",
+    "Image": "transcript",
+    "RunFiles": "registry",
+    "choose": "listing",
+    "find_run": "transcript",
+    "in_words": "listing",
+    "list_runs": "listing",
+    "read_log": "transcript",
     "read_transcript": "transcript",
+    "show_run": "transcript",
+    "transcript_of": "transcript",
     "fresh_records": "logs",
     "recognise": "detection",
     "HEAD": "detection",

@@ -65,7 +65,7 @@ def kinds_to_ask() -> list[LogKind]:
 
 
 def detect(source: Source) -> dict[Look, int]:
-    """Count what the files of a source look like, the most frequent first; of many files, the first `MOST`.
+    """Count what the files of a source look like, the most frequent first; of many files, `MOST` evenly spread.
 
     Raises
     ------
@@ -83,22 +83,41 @@ def kind_of_source(source: Source) -> LogKind:
     SourceError
         As `list_source`, and where files look like logs of several kinds, or of none.
     """
+    kinds = kinds_of_source(source)
+    if len(kinds) > 1:
+        names = ", ".join(kind.name for kind in kinds)
+        raise SourceError(f"{_name_of(source)}: logs of several kinds ({names}); name one of them")
+    return kinds[0]
+
+
+def kinds_of_source(source: Source) -> list[LogKind]:
+    """Give the kinds that read a source, sorted by name: that of a dataset, else those that its files look like.
+
+    Raises
+    ------
+    SourceError
+        As `list_source`, and where no file looks like a log.
+    """
     named = [source] if isinstance(source, str | os.PathLike) else list(source)
     if manifest := next(filter(None, map(read_manifest, named)), None):
-        return kind_named(manifest.about["kind"])
-    names = sorted({look.kind for look in detect(source) if look.kind})
+        return [kind_named(manifest.about["kind"])]
+    files = list_source(named).files
+    if not files:
+        raise SourceError(f"{_name_of(named)}: there is no file in it")
+    looks = _looks(files)
+    names = sorted({look.kind for look in looks if look.kind})
     if not names:
-        raise SourceError(f"{_name_of(source)}: no log of a kind that evalkit knows")
-    if len(names) > 1:
-        raise SourceError(f"{_name_of(source)}: logs of several kinds ({', '.join(names)}); name one of them")
-    return kind_named(names[0])
+        what = ", ".join(f"{count} {_look_like(look.title, count)}" for look, count in looks.items())
+        count = f"{len(files)} file{'s' * (len(files) != 1)}"
+        raise SourceError(f"{_name_of(named)}: no log of a kind that evalkit knows ({count}{'; ' * bool(what)}{what})")
+    return [kind_named(name) for name in names]
 
 
 def describe_source(source: Source) -> str:
     """Say what the files of a source look like, and which command reads them."""
     listing = list_source(source)
     looks = _looks(listing.files)
-    of = f", of which the first {MOST} were looked at" * (len(listing.files) > MOST)
+    of = f", of which {MOST} were looked at" * (len(listing.files) > MOST)
     lines = [f"{_name_of(source)}: {len(listing.files)} file{'s' * (len(listing.files) != 1)}{of}"]
     for look, count in looks.items():
         command = f": evalkit {look.kind}" if look.kind else " (no command reads those)"
@@ -141,7 +160,7 @@ def nothing_used(
     n = f"{len(others)} {'other ' * (not files)}file{'s' * (len(others) != 1)}"
     if looks:
         what = ", ".join(f"{count} {_look_like(look.title, count)}" for look, count in looks.items())
-        text = f"{n}; {f'of the first {MOST}, ' * (len(others) > MOST)}{what}"
+        text = f"{n}; {f'of {MOST} that were looked at, ' * (len(others) > MOST)}{what}"
     else:
         text = f"{n}, broken or of no kind that evalkit knows" if files else n
     commands = list(dict.fromkeys(f"`evalkit {look.kind}`" for look in looks if look.kind and look.title != wanted))
@@ -159,7 +178,9 @@ def _name_of(source: Source) -> str:
 
 def _looks(files: Sequence[str]) -> dict[Look, int]:
     kinds = kinds_to_ask()
-    heads = (data for _, data in read_files(files[:MOST], HEAD) if not isinstance(data, OSError))
+    step = max(1, len(files) / MOST)
+    chosen = [files[int(i * step)] for i in range(min(MOST, len(files)))]  # from every folder, if it has many files
+    heads = (data for _, data in read_files(chosen, HEAD) if not isinstance(data, OSError))
     return dict(Counter(look for head in heads if (look := recognise(head, kinds))).most_common())
 
 

@@ -13,6 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalkit._names import nearest
 from evalkit.io.frames import frame_of
 from evalkit.io.ledger import LEDGER, Entry, ledger_frame
 from evalkit.io.paths import SourceError, StorageOptions, absolute, storage, storage_options
@@ -47,6 +48,8 @@ class Logs:
         What was loaded, as it was named.
     ledger : DataFrame
         A row per file that was seen: source, status, reason.
+    storage_options : mapping, optional
+        By which files behind URLs were read.
     """
 
     def __init__(
@@ -59,7 +62,7 @@ class Logs:
     ) -> None:
         self.kind, self.source, self.ledger = kind, source, ledger
         self._frames, self._more = dict(assembled.frames), dict(assembled.more)
-        self._lazy, self._storage_options = dict(assembled.lazy), storage_options
+        self._lazy, self.storage_options = dict(assembled.lazy), storage_options
 
     @property
     def runs(self) -> "pd.DataFrame":
@@ -71,7 +74,7 @@ class Logs:
             if name in named:
                 return named[name]
         if make := self.__dict__.get("_lazy", {}).get(name):
-            with storage(self._storage_options):
+            with storage(self.storage_options):
                 self._more[name] = make()
             return self._more[name]
         raise AttributeError(f"{name!r}: these logs have {', '.join(sorted(dir(self)))}")
@@ -137,7 +140,7 @@ def load_source(
     found = kind_named(kind) if kind else kind_of_source(source)
     known = [option.name for option in found.options]
     if unknown := [name for name in options if name not in known]:
-        raise SourceError(f"{found.name} logs have no option {unknown[0]!r}; there is {', '.join(known) or 'none'}")
+        raise SourceError(f"{found.name} logs have no option {unknown[0]!r}; {nearest(unknown[0], known)}")
     reading = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
     return load(found, source, options, **reading)
 

@@ -13,6 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from evalkit._names import nearest
 from evalkit.io.frames import Column
 from evalkit.io.ledger import Entry, Status
 from evalkit.io.paths import SourceError
@@ -101,6 +102,25 @@ class Assembled(NamedTuple):
     lazy: Mapping[str, "Callable[[], pd.DataFrame]"] = {}
 
 
+class RunFiles(NamedTuple):
+    """The files that a run's transcript is made of.
+
+    Attributes
+    ----------
+    paths : sequence of str
+    part : str
+        Which of several runs in one file, such as the thread of a checkpoint; empty where the file holds one.
+    """
+
+    paths: Sequence[str]
+    part: str = ""
+
+
+def own_file(logs: "Logs", run: Mapping[str, Any]) -> RunFiles:
+    """Name the file of a run that has one of its own: its `source`."""
+    return RunFiles([run["source"]])
+
+
 class Option(NamedTuple):
     """An option of loading, for functions, commands and notebooks alike; its name is that of the argument."""
 
@@ -168,9 +188,11 @@ class LogKind:
         Writes how far a growing source is, and tells whether all that is expected is done.
     tells_expected : bool
         `progress` knows how many runs are expected also where the user does not say so.
-    transcript : function of (paths, read)
-        Makes the transcript of a run from its files; `read` gives the bytes of one. A ValueError, KeyError or TypeError
-        counts as a broken file.
+    transcript : function of (paths, read, part)
+        Makes the transcript of a run from its files; `read` gives the bytes of one. A `part` is given only where
+        `run_files` names one. A ValueError, KeyError, TypeError or IndexError counts as a broken file.
+    run_files : function of (Logs, run)
+        Names the files of a run, which is a row of the first table; by default its `source`.
     write, suffixes, output_help
         Writes ``--output``: a function of (Logs, views, path), the endings it takes, and its line of help.
     """
@@ -200,7 +222,8 @@ class LogKind:
     glance: Callable[[str, Mapping[str, Any], Mapping[str, Any]], str] | None = None
     progress: "Callable[[Look, Mapping[str, Any]], tuple[str, bool]] | None" = None
     tells_expected: bool = False
-    transcript: "Callable[[Sequence[str], Callable[[str], bytes]], Transcript] | None" = None
+    transcript: "Callable[..., Transcript] | None" = None
+    run_files: "Callable[[Logs, Mapping[str, Any]], RunFiles]" = own_file
     write: "Callable[[Logs, Mapping[str, Any], str], None] | None" = None
     suffixes: tuple[str, ...] = (".csv", ".json", ".parquet")
     output_help: str = "Write the runs to FILE.csv, FILE.json or FILE.parquet."
@@ -228,7 +251,7 @@ def kind_named(name: str) -> LogKind:
         return import_module(BUILT_IN[name][0]).KIND
     points = _entry_points()
     if name not in points:
-        raise SourceError(f"no kind of logs is called {name!r}; there are {', '.join(kind_names())}")
+        raise SourceError(f"no kind of logs is called {name!r}; {nearest(name, kind_names())}")
     try:
         kind = points[name].load()
     except Exception as error:  # of a package that is not ours
@@ -257,7 +280,7 @@ def read_options(kind: LogKind, texts: Sequence[tuple[str, str]]) -> dict[str, A
     options, values = {option.name: option for option in kind.options}, {}
     for name, text in texts:
         if name not in options:
-            raise SourceError(f"{kind.name} logs have no option {name!r}; there is {', '.join(options) or 'none'}")
+            raise SourceError(f"{kind.name} logs have no option {name!r}; {nearest(name, options)}")
         option = options[name]
         try:
             value = _BOOLEANS[text.lower()] if option.type is bool else text

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from evalkit._names import check_columns, nearest
 from evalkit.io.frames import Column, frame_of
 from evalkit.io.paths import SourceError
 from evalkit.kinds.registry import LogKind, kind_named
@@ -141,7 +142,8 @@ def outcomes(runs: "pd.DataFrame", value: str = "", kind: LogKind | None = None)
         For another value.
     """
     if value not in ("", "is_successful", "score"):
-        raise ValueError(f"{value!r} can't be compared: is_successful or score")
+        raise ValueError(f"{value!r} can't be compared: {nearest(value, ('is_successful', 'score'))}")
+    check_columns(runs, *_KEPT, "is_successful", "score")
     kind = kind or kind_of(runs)
     counts = ~is_uncounted(runs, kind)
     rows = runs[counts]
@@ -203,7 +205,7 @@ def select(runs: "pd.DataFrame", models: Sequence[str] = ()) -> "pd.DataFrame":
         raise SourceError("no run was found: see the ledger for what was")
     for name in models:
         if name not in there:
-            raise SourceError(f"no runs of model {name!r}; there are runs of {', '.join(map(repr, there))}")
+            raise SourceError(f"no runs of model {name!r}; {nearest(name, there)}")
     return runs[runs["model_name"].isin(models)] if len(models) else runs
 
 

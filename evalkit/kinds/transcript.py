@@ -1,26 +1,62 @@
 """What happened in a run, turn by turn: the same form for every kind of log."""
 
 import os
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalkit.io.paths import SourceError
 from evalkit.io.read import read_file
 from evalkit.io.sources import resolve
 from evalkit.io.text import plain
 from evalkit.kinds.detection import HEAD, recognise
-from evalkit.kinds.registry import LogKind, kind_named
+from evalkit.kinds.registry import LogKind, RunFiles, kind_named
+
+if TYPE_CHECKING:
+    from evalkit.kinds.logs import Logs
 
 SIGNS = {"system": "·", "assistant": "»", "user": "«", "action": "»", "result": "·"}
+EVENTS = ("command", "error", "achievement", "decision")  # what one jumps to
+
+
+class Image(NamedTuple):
+    """A picture of raw RGB pixels, row by row: ``3 * width * height`` bytes."""
+
+    width: int
+    height: int
+    pixels: bytes
 
 
 class Turn(NamedTuple):
-    """One thing that happened: who did it, in what role, what it says, and what it is marked with."""
+    """One thing that happened.
+
+    Attributes
+    ----------
+    actor : str
+        Who did it.
+    role : str
+        system, assistant, user, action, result, …
+    text : str
+        What it says.
+    marks : tuple of str
+        What flags and findings speak of, such as ``final message``.
+    events : tuple of str
+        Which of `EVENTS` it is.
+    when : str
+        Its time, where the log has one.
+    same : str
+        What must be equal in another run of the task for the turn to count as the same; `text` where it is empty.
+    images : tuple of Image
+        What was seen.
+    """
 
     actor: str
-    role: str  # system, assistant, user, action, result, …
+    role: str
     text: str
-    marks: tuple[str, ...] = ()  # such as "final message"
+    marks: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
+    when: str = ""
+    same: str = ""
+    images: tuple[Image, ...] = ()
 
 
 class Transcript(NamedTuple):
@@ -102,14 +138,64 @@ def show_source(source: str, kind: str | None = None, last: int | None = None) -
     path = resolve(source)
     data = read_log(path)
     found = kind_named(kind) if kind else _kind_of(path, data)
-    if found.transcript is None:
-        raise SourceError(f"{path}: {found.name} logs can't be shown turn by turn")
+    return transcript_of(found, RunFiles([path]), lambda _: data).text(last)
+
+
+def transcript_of(kind: LogKind, files: RunFiles, read: Callable[[str], bytes] = read_log) -> Transcript:
+    """Make the transcript of a run from its files.
+
+    Raises
+    ------
+    SourceError
+        Where a file is missing or broken, or logs of this kind can't be shown.
+    """
+    where = files.paths[0] if files.paths else "the run"
+    if kind.transcript is None:
+        raise SourceError(f"{where}: {kind.name} logs can't be shown turn by turn")
     try:
-        return found.transcript([path], lambda _: data).text(last)
-    except (ValueError, KeyError, TypeError) as error:
+        return kind.transcript(files.paths, read, *([files.part] if files.part else []))
+    except (ValueError, KeyError, TypeError, IndexError) as error:
         if isinstance(error, SourceError):
             raise
-        raise SourceError(f"{path}: {type(error).__name__}: {error}") from error
+        raise SourceError(f"{where}: {type(error).__name__}: {error}") from error
+
+
+def show_run(logs: "Logs", run_id: str = "", last: int | None = None) -> str:
+    """Write one run of loaded logs as text, turn by turn.
+
+    Parameters
+    ----------
+    logs : Logs
+    run_id : str
+        May be left out where there is one run only.
+    last : int, optional
+        Only so many turns, from the end.
+
+    Raises
+    ------
+    SourceError
+        Where there is no such run, or several and none was named, or a file of it can't be read.
+    """
+    run = find_run(logs, run_id)
+    return transcript_of(logs.kind, logs.kind.run_files(logs, run)).text(last)
+
+
+def find_run(logs: "Logs", run_id: str = "") -> Mapping[str, Any]:
+    """Give the row of a run by its id, or the only one there is.
+
+    Raises
+    ------
+    SourceError
+        Where there is none, or several and none was named.
+    """
+    runs = logs.runs
+    found = runs[runs["run_id"] == run_id] if run_id else runs
+    if len(found) == 1 or (run_id and len(found)):
+        return found.iloc[0].to_dict()
+    listed = f"`evalkit {logs.kind.name} {logs.source} --list all` lists them"
+    if run_id:
+        raise SourceError(f"{logs.source}: no run {run_id!r}; {listed}")
+    raise SourceError(f"{logs.source}: {len(found)} runs; name one with --run, {listed}")
 
 
 def _kind_of(path: str, data: bytes) -> LogKind:

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 from evalkit.io import BrokenFileError, Ledger, SourceError, decode_json, list_files, read_files
 from evalkit.io.ledger import Entry
+from evalkit.io.limits import for_patterns, is_deeper, limits
 from evalkit.mindcraft.agent_log import describe
 from evalkit.mindcraft.format import ANYTHING, has_task_keys, is_task_definition, other_kind
 from evalkit.mindcraft.tasks import agent_count_of
 
 Definition = dict[str, Any]
-MAX_DEPTH = 50  # blueprints, the deepest parts of real definitions, have 8 levels
 
 
 class Resolved(NamedTuple):
@@ -101,7 +101,7 @@ class TaskDefinitions(Mapping[str, Definition]):
 
     def longest_id(self, stem: str) -> str | None:
         """Find the longest known id that a flat log's name begins with, followed by ``_``."""
-        parts = stem.split("_")
+        parts = for_patterns(stem).split("_")
         return next((i for n in range(len(parts) - 1, 0, -1) if (i := "_".join(parts[:n])) in self._by_id), None)
 
 
@@ -131,8 +131,8 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
             if isinstance(data, OSError):
                 raise BrokenFileError(describe(data))
             value, _ = decode_json(data, ANYTHING)
-            if _too_deep(value):
-                raise BrokenFileError(f"RecursionError: nested deeper than {MAX_DEPTH} levels")
+            if is_deeper(value, depth := limits().depth):
+                raise BrokenFileError(f"LimitError: nested deeper than the limit of {depth} levels (depth)")
         except BrokenFileError as error:
             definitions.ledger.failed(file, str(error))
             continue
@@ -181,14 +181,6 @@ def _take(definitions: TaskDefinitions, file: str, value: Any) -> None:
         definitions.add(task_id, definition, file)
     bad = [task_id for task_id in entries if task_id not in good]
     definitions.ledger.used(file, "task definitions" + (f"; no definitions: {', '.join(bad)}" if bad else ""))
-
-
-def _too_deep(value: Any) -> bool:
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        inner = [v for v in level if isinstance(v, (dict, list))]
-        level = [w for v in inner for w in (v.values() if isinstance(v, dict) else v)]
-    return bool(level)
 
 
 def _shared_parts(files: str, task_path: str) -> int:

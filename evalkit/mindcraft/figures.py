@@ -108,3 +108,7 @@ def item_by_blocked(table: pd.DataFrame) -> Figure:
 def describe_statuses(table: pd.DataFrame, category: str = "model_name") -> str:
     """Put counts of statuses into words, for alt text."""
     return describe_shares(table, category, STATUS_LOOKS)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

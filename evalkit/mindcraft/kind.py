@@ -13,6 +13,7 @@ from evalkit.kinds import (
     Look,
     Option,
     Records,
+    RunFiles,
     Transcript,
     fresh_records,
     no_records,
@@ -31,13 +32,13 @@ if TYPE_CHECKING:
     from evalkit.kinds.update import Changes
 
 _AGENT_LOG = re.compile(rb'"turns"\s*:|"role"\s*:\s*"(?:system|assistant|user)"')
-_DEFINITIONS = re.compile(rb'"goal"\s*:.*"agent_count"\s*:|"agent_count"\s*:.*"goal"\s*:', re.DOTALL)
+_DEFINITION = (re.compile(rb'"goal"\s*:'), re.compile(rb'"agent_count"\s*:'))  # each of them
 
 
 def _recognise(head: bytes) -> str:
-    return (
-        KIND.title if _AGENT_LOG.search(head) else "Mindcraft task definition file" if _DEFINITIONS.search(head) else ""
-    )
+    if _AGENT_LOG.search(head):
+        return KIND.title
+    return "Mindcraft task definition file" if all(key.search(head) for key in _DEFINITION) else ""
 
 
 def _accepts(path: str) -> str:
@@ -86,6 +87,12 @@ def _transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcrip
     return transcript(paths, read)
 
 
+def _run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
+    from evalkit.mindcraft.transcript import run_files
+
+    return run_files(logs, run)
+
+
 KIND = LogKind(
     name="mindcraft",
     title="Mindcraft agent log",
@@ -118,6 +125,7 @@ KIND = LogKind(
     progress=_progress,
     tells_expected=True,
     transcript=_transcript,
+    run_files=_run_files,
     help="""Estimate success rates of Mindcraft task runs.
 
     SOURCE is a folder at any level, a file, a quoted glob, a URL or a dataset of `collect`.

@@ -3,6 +3,7 @@
 import re
 from typing import Any, TypedDict
 
+from evalkit.io.limits import for_patterns
 from evalkit.mindcraft.format import DEFAULT_TIMEOUT, TASK_KEYS, as_int, positive_number
 
 PLAN_COMMAND = "!getCraftingPlan"
@@ -65,7 +66,7 @@ def task_facts(task_id: str, definition: dict[str, Any] | None, type_of_path: st
         plan_availability : ``full``, ``partial`` or ``none``, by how many agents have the plan command blocked
         materials, rooms : levels of a construction, from its id (the definition does not name them)
     """
-    task = definition or {}
+    task, task_id = definition or {}, for_patterns(task_id)
     task_type = type_of(task_id, definition, type_of_path)
     construction = _ROOMS.search(task_id)
     table = task.get("requires_ctable", task.get("requires_crafting_table"))
@@ -93,7 +94,7 @@ def task_facts(task_id: str, definition: dict[str, Any] | None, type_of_path: st
 
 def type_of(task_id: str, definition: dict[str, Any] | None, type_of_path: str = "") -> str:
     """Name the task type as definitions do (``cooking``, ``techtree``, ``construction``, …), else ``unknown``."""
-    stated = [(definition or {}).get(key) for key in ("type", "task_type")]
+    stated, task_id = [(definition or {}).get(key) for key in ("type", "task_type")], for_patterns(task_id)
     by_id = [name for name, pattern in _TYPES if pattern.search(task_id)]
     value = next((v for v in (*stated, *by_id, type_of_path) if isinstance(v, str) and v), "unknown")
     return type_named(value)

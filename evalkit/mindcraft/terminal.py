@@ -1,6 +1,5 @@
 """What the command line prints of task runs."""
 
-import difflib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
+from evalkit._names import check_columns
 from evalkit.io import SourceError, plain, short_paths, unescape_surrogates
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Look
@@ -281,10 +281,10 @@ def _percent(rate: float) -> str:
 
 def _check_columns(table: "pd.DataFrame", columns: Sequence[str]) -> None:
     """Refuse columns a frame does not have, with the nearest name."""
-    for name in columns:
-        if name not in table.columns:
-            near = difflib.get_close_matches(name, table.columns, 1, 0.4)
-            raise SourceError(f"no column {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+    try:
+        check_columns(table, *columns)
+    except ValueError as error:
+        raise SourceError(str(error)) from None
 
 
 def _joined(value: object) -> object:

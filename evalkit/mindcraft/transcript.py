@@ -2,41 +2,90 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evalkit.io import BrokenFileError, SourceError, decode_json, frame_of, is_url, plain, read_files
-from evalkit.kinds import Transcript, Turn, read_transcript
+from evalkit.kinds import RunFiles, Transcript, Turn, read_transcript
 from evalkit.mindcraft.agent_log import AgentOutcome, read_log
 from evalkit.mindcraft.final_messages import read_final
 from evalkit.mindcraft.format import ANYTHING, EVENT, NEARLY_FINAL, name_and_number
 from evalkit.mindcraft.table import LAZY_TABLES
+from evalkit.mindcraft.timeline import HEARD, AgentTurns, merge, sender_of
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from evalkit.kinds import Logs
 
 _COMMAND = re.compile(r"(?<![\w!])(![A-Za-z]\w*)(?:\(([^()\n]*)\))?")
 
 
 def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript:
-    """Make the transcript of one log, or of all logs of a run, one behind the other.
+    """Make the transcript of one log, or of all logs of a run on one timeline; see `evalkit.mindcraft.timeline`.
+
+    The final message that decided the run is marked: one of a time-out, else that of the highest score. Without any,
+    the last turn is marked. A log of several that can't be read is a turn that says why.
 
     Raises
     ------
     SourceError
-        Where a file is broken, or holds no list of turns.
+        Where the only file is broken, or holds no list of turns.
     """
-    facts, turns = [], []
+    if not paths:
+        return Transcript("no agent log", ["no agent log in this folder"], [])
+    if len(paths) == 1:
+        data = read(paths[0])
+        own, outcome = _turns(paths[0], data), read_log(paths[0], data)
+        said = [_turn("", role, content) for role, content in own]
+        return Transcript(paths[0], _facts(outcome, len(own)), _with_decision(said, outcome["final_system_message"]))
+    agents, outcomes, broken = [], [], []
     for path in paths:
-        data = read(path)
-        agent, _ = name_and_number(path)
-        own = _turns(path, data)
-        outcome = read_log(path, data)
-        facts += [f"agent {agent}"] * (len(paths) > 1) + _facts(outcome, len(own))
-        actor = f"{agent}, " if len(paths) > 1 else ""
-        turns += [Turn(f"{actor}{role}", role, content, _marks(role, content)) for role, content in own]
-    title = paths[0] if len(paths) == 1 else os.path.dirname(paths[0])
-    return Transcript(title, facts, turns)
+        name, _ = name_and_number(path)
+        try:
+            data = read(path)
+            agents.append(AgentTurns(name, _turns(path, data)))
+        except SourceError as error:
+            broken.append(Turn(name, "system", f"log can't be read: {error}", ("unreadable log",), ("error",)))
+        else:
+            outcomes.append(read_log(path, data))
+    turns = [_turn(agents[own].name, *agents[own].turns[place]) for own, place in merge(agents)]
+    facts = [f"agents: {', '.join(agent.name for agent in agents) or 'none that can be read'}"]
+    facts += [f"{one['agent_name']}: {', '.join(_facts(one, one['message_count']))}" for one in outcomes]
+    return Transcript(os.path.dirname(paths[0]), facts, broken + _with_decision(turns, _deciding(outcomes)))
+
+
+def run_files(logs: "Logs", run: Mapping[str, Any]) -> RunFiles:
+    """Name the logs of a run's agents."""
+    return RunFiles(logs.agents.loc[logs.agents["run_id"] == run["run_id"], "source"].tolist())
+
+
+def _deciding(outcomes: Sequence[AgentOutcome]) -> str | None:
+    """Give the final message that decides a run: a time-out, else the highest score, else any."""
+    found = [outcome for outcome in outcomes if outcome["final_system_message"]]
+    ranked = [(one["timed_out"], one["raw_score"] is not None, one["raw_score"] or 0.0) for one in found]
+    return found[ranked.index(max(ranked))]["final_system_message"] if found else None
+
+
+def _turn(agent: str, role: str, content: str) -> Turn:
+    """Make a turn; `agent` is empty where a log is shown by itself."""
+    called = role == "assistant" and [f"{match[1]}({match[2] or ''})" for match in _COMMAND.finditer(content)]
+    marks = _marks(role, content)
+    is_trouble = bool(marks) and not marks[0].endswith("final message")
+    sender = sender_of(role, content)
+    actor = f"{sender} → {agent}" if agent and sender else agent
+    events = ("command",) * bool(called) + ("error",) * is_trouble
+    said = content.partition(HEARD)[2] if sender else ""
+    return Turn(actor, role, content, marks, events, same=" ".join(called or ()) or said)
+
+
+def _with_decision(turns: list[Turn], text: str | None) -> list[Turn]:
+    """Mark the turn that decided: the first with the final message, else the last one."""
+    is_final = (at for at, turn in enumerate(turns) if turn.role == "system" and turn.text.strip() == text)
+    place = next(is_final, len(turns) - 1)
+    if turns:
+        turns[place] = turns[place]._replace(events=(*turns[place].events, "decision"))
+    return turns
 
 
 def conversation(path: str | os.PathLike, last: int | None = None, width: int | None = 2000) -> str:

@@ -5,3 +5,7 @@ from evalkit.reports.job import Report
 from evalkit.reports.plan import PlanError, plan
 
 __all__ = ["PlanError", "Report", "Summary", "plan", "run"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -7,7 +7,7 @@ import os
 import shutil
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
@@ -21,6 +21,7 @@ from evalkit.reports.engines.process import Attempt
 from evalkit.reports.engines.signals import held_signals, stopped_once
 from evalkit.reports.engines.startup import start_method
 from evalkit.reports.engines.worker import describe
+from evalkit.reports.evidence import is_missing, write_evidence
 from evalkit.reports.expansion import marked
 from evalkit.reports.job import Job
 from evalkit.reports.plan import Report
@@ -28,6 +29,7 @@ from evalkit.reports.progress import Progress
 from evalkit.reports.records import Record, read_record, record_path, work_folder, write_file
 
 TIMEOUT = 600.0  # seconds for one report
+EVIDENCE_VARIABLE = "EVALKIT_EVIDENCE"  # as evalkit.evidence.VARIABLE, which would import pandas
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_MAX_THREADS")
 
@@ -54,6 +56,7 @@ def run(
     force: bool = False,
     code: bool = True,
     fork: bool = True,
+    evidence: str = "linked",
     say: Callable[[str], None] = print,
     terminal: TextIO | None = None,
 ) -> Summary:
@@ -75,6 +78,8 @@ def run(
         Whether pages hold the notebook's code, folded.
     fork : bool
         Execute notebooks in forked processes that have their imports done, where that can be; else in Jupyter kernels.
+    evidence : {"linked", "all", "none"}
+        Which runs get a page beside the reports: those that a table leads to, all of its source, or none.
     say : function
         Called with one line per finished report.
     terminal : text file, optional
@@ -94,15 +99,17 @@ def run(
     jobs = jobs or _cores()
     for variable in _THREADS:
         os.environ.setdefault(variable, str(max(1, _cores() // jobs)))
-    with stopped_once(), work_folder(output) as work:
-        batch = _Batch(output, work, jobs, timeout, Progress(len(reports), say, terminal))
+    with stopped_once(), work_folder(output) as work, _set(EVIDENCE_VARIABLE, evidence):
+        batch = _Batch(output, work, jobs, timeout, Progress(len(reports), say, terminal), evidence)
         stopped = batch.run(reports, force=force, code=code, fork=fork)
         from evalkit.reports.html.index import write_index
 
         fault = ""
         try:
+            if not stopped and (batch.made or batch.failed or is_missing(output)):
+                write_evidence(output)
             write_index(output, work)
-        except OSError as error:
+        except (OSError, SourceError) as error:
             fault = describe(error)
     places = output / "index.html", output / "manifest.json"
     return Summary(batch.made, batch.failed, batch.unusable, batch.unchanged, stopped, *places, fault)
@@ -111,8 +118,9 @@ def run(
 class _Batch:
     """The state of a batch while it runs."""
 
-    def __init__(self, output: Path, work: Path, jobs: int, timeout: float, progress: Progress) -> None:
+    def __init__(self, output: Path, work: Path, jobs: int, timeout: float, progress: Progress, evidence: str) -> None:
         self.output, self.work, self.jobs, self.timeout, self.progress = output, work, jobs, timeout, progress
+        self.evidence = evidence
         self.made: list[str] = []
         self.failed: list[str] = []
         self.unusable: list[str] = []
@@ -141,7 +149,7 @@ class _Batch:
         fingerprint = changes.cached_fingerprint()
         due, took = [], {}
         for number, report in enumerate(reports):
-            stamp = changes.stamp(report, code=code, fingerprint=fingerprint)
+            stamp = changes.stamp(report, code=code, evidence=self.evidence, fingerprint=fingerprint)
             record = read_record(self.output, report.key)
             why = changes.why(record, stamp, self.output) or ("forced" if force else "")
             if why:
@@ -217,6 +225,20 @@ def _beside_others(report: Report, output: Path) -> Report:
     there = None if report.params_file or report.is_named else read_record(output, report.key)
     given = json.loads(json.dumps(report.parameters, default=str))
     return marked(report) if there and (there["params_file"] or there["parameters"] != given) else report
+
+
+@contextlib.contextmanager
+def _set(variable: str, value: str) -> Iterator[None]:
+    """Set a variable of the environment, which processes of reports inherit."""
+    before = os.environ.get(variable)
+    os.environ[variable] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(variable, None)
+        else:
+            os.environ[variable] = before
 
 
 def _cores() -> int:

@@ -1,6 +1,5 @@
 """What a report was made from, and whether that has changed since."""
 
-import glob
 import hashlib
 import json
 import os
@@ -9,8 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from evalkit.io import SourceError, list_files, resolve
-from evalkit.io.sources import MISSING, state_of
+from evalkit.io import SourceError, list_files
+from evalkit.io.paths import has_magic
+from evalkit.io.sources import MISSING, paths_of, state_of
 from evalkit.io.versions import code_version, package_versions
 from evalkit.reports.plan import Report
 from evalkit.reports.records import Record, files_beside
@@ -18,7 +18,13 @@ from evalkit.reports.records import Record, files_beside
 REMOTE = "remote"  # inputs of which no fingerprint is taken: such a report is always made again
 
 
-def stamp(report: Report, *, code: bool = True, fingerprint: Callable[[str], str] | None = None) -> dict[str, Any]:
+def stamp(
+    report: Report,
+    *,
+    code: bool = True,
+    evidence: str = "linked",
+    fingerprint: Callable[[str], str] | None = None,
+) -> dict[str, Any]:
     """Describe what a report is made from.
 
     Parameters
@@ -26,6 +32,8 @@ def stamp(report: Report, *, code: bool = True, fingerprint: Callable[[str], str
     report : Report
     code : bool
         Whether the page holds the notebook's code.
+    evidence : str
+        Which runs get pages.
     fingerprint : function, optional
         What `input_fingerprint` does; give `cached_fingerprint()` to list each source once per batch.
 
@@ -47,7 +55,7 @@ def stamp(report: Report, *, code: bool = True, fingerprint: Callable[[str], str
         "inputs": inputs,
         "evalkit": code_version(),
         "packages": package_versions(),
-        "page": {"code": code},
+        "page": {"code": code, "evidence": evidence},
     }
 
 
@@ -58,10 +66,8 @@ def input_fingerprint(text: str) -> str:
     if not text.strip("/"):  # a separator, hardly all there is on the machine
         return ""
     try:
-        if glob.has_magic(text):
-            files = sorted(glob.glob(os.path.expanduser(text), recursive=True))
-        else:
-            files = list_files(resolve(text))
+        # a pattern without a folder may be one of names, such as *.json: folders here that fit it are not walked
+        files = paths_of(text) if has_magic(text) and os.path.basename(text) == text else list_files(text)
     except SourceError:
         return ""
     return _digest([(path, *(state_of(path) or MISSING)[:2]) for path in files]) if files else ""

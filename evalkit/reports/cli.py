@@ -2,25 +2,29 @@
 
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+from tabulate import tabulate
 
 from evalkit.io.text import plain
 from evalkit.reports.batch import Summary, run
 from evalkit.reports.engines.signals import stopped_once
-from evalkit.reports.parameters import parse_values, read_values
+from evalkit.reports.parameters import parse_values, read_notebook, read_values
+from evalkit.reports.places import Places, copy_notebooks
 from evalkit.reports.plan import PlanError, plan
 from evalkit.reports.records import find_records, read_records, remove_report, work_folder
+from evalkit.reports.targets import ANY_KIND
 
 
 def report(
-    targets: Iterable[str],
+    targets: Sequence[str],
     *,
-    params: str,
-    notebooks: str,
+    kind: str,
+    params: str | None,
+    notebooks: str | None,
     texts: Iterable[tuple[str, str]],
     files: Iterable[str],
     yamls: Iterable[str],
@@ -39,7 +43,11 @@ def report(
     with stopped_once(is_last=True):
         try:
             values = _values(files, yamls)
-            reports = plan(targets, params=params, notebooks=notebooks, values=values, texts=texts, name=name)
+            if not targets and params is None and not Path("params").is_dir():
+                click.echo("no folder params here: the sample reports of evalkit; your own: evalkit report FOLDER")
+            reports = plan(
+                targets, kind=kind, params=params, notebooks=notebooks, values=values, texts=texts, name=name
+            )
         except PlanError as error:
             for fault in error.faults:
                 click.echo(f"evalkit: {plain(fault)}", err=True)
@@ -80,6 +88,27 @@ def remove(names: Iterable[str], output: str) -> int:
     with work_folder(folder) as work:
         click.echo(plain(write_index(folder, work)[0]))
     return 0
+
+
+def listed() -> str:
+    """List notebooks by name, with the logs they take, their title and where they are."""
+    rows = []
+    for name, path in sorted(Places.of().all_notebooks().items()):
+        try:
+            notebook = read_notebook(path)
+            takes = {ANY_KIND: "any kind", "": "?"}.get(notebook.kind, notebook.kind)
+            rows.append((name, takes, notebook.title, str(path)))
+        except (OSError, ValueError) as error:
+            rows.append((name, "?", str(error), str(path)))
+    table = tabulate([map(plain, row) for row in rows], ["notebook", "logs", "title", "file"], disable_numparse=True)
+    return f"{table}\n\nTo change them: evalkit notebooks DIR"
+
+
+def copied(folder: str, names: Sequence[str]) -> str:
+    """Copy notebooks into a folder, and say what was copied and how they are run."""
+    paths = copy_notebooks(folder, names)
+    hint = "" if Path(folder) == Path("notebooks") else f" --notebooks {folder}"
+    return "\n".join([*map(str, paths), f"To make reports with them: evalkit report FOLDER{hint}"])
 
 
 def _values(files: Iterable[str], yamls: Iterable[str]) -> dict[str, Any]:

@@ -39,8 +39,7 @@ class Draft(NamedTuple):
 
 def hooks_of(notebook: Notebook) -> tuple[dict[str, str], list[str]]:
     """Return a notebook's sweep functions by parameter, and what is wrong with them."""
-    own = notebook.metadata.get("evalkit", {})
-    hooks = own.get("sweep", {}) if isinstance(own, dict) else {}
+    hooks = notebook.own.get("sweep", {})
     if not isinstance(hooks, dict) or not all(isinstance(h, str) and h.count(":") == 1 for h in hooks.values()):
         return {}, [f'{notebook.path}: metadata evalkit.sweep must be {{"parameter": "module:function"}}']
     faults = [
@@ -89,7 +88,10 @@ def expand(draft: Draft) -> list[Report]:
     """
     choice, notebook, fixed, _ = draft
     sweeps = {name: _items(draft, name) if items is None else items for name, items in draft.sweeps.items()}
-    stem = [choice.params_file.stem] if choice.params_file else list(fixed.values())
+    if choice.params_file:
+        stem: list[Any] = [choice.params_file.stem]
+    else:
+        stem = [choice.source, *(value for name, value in fixed.items() if name not in choice.values)]
     reports = []
     for items in itertools.product(*sweeps.values()):
         name = file_name([*stem, *items])
@@ -114,6 +116,8 @@ def _items(draft: Draft, name: str) -> list:
         return call_sweep(hook, others)
     except Exception as error:
         cause = str(error) if isinstance(error, SourceError) else f"{type(error).__name__}: {error}"
+        if draft.choice.source and isinstance(error, SourceError):  # it names the source
+            raise SourceError(cause) from None
         raise SourceError(f"{draft.choice.where}: {name}: {ALL}: {hook}: {cause}") from None
 
 

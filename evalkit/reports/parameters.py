@@ -4,7 +4,6 @@ Nothing here starts a kernel or imports papermill: a whole batch is checked in t
 """
 
 import ast
-import difflib
 import json
 import math
 import os
@@ -15,6 +14,11 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from evalkit._names import nearest
+from evalkit.io import read_file, shorten
+
+MOST_TEXT = 200_000  # characters of a params file; what is longer is none
+MOST_VALUES = 10_000  # in it, also where aliases repeat them
 REQUIRED = object()  # the default of a parameter that has none
 
 _TYPES: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool, "list": list, "dict": dict}
@@ -41,6 +45,29 @@ class Notebook(NamedTuple):
     def name(self) -> str:
         """The notebook's file name without its ending."""
         return self.path.stem
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """What the notebook's metadata tell evalkit; empty where that is no mapping."""
+        own = self.metadata.get("evalkit", {})
+        return own if isinstance(own, dict) else {}
+
+    @property
+    def kind(self) -> str:
+        """The kind of logs that the notebook takes, ``*`` for any; empty where its metadata name none."""
+        return str(self.own.get("kind", ""))
+
+    @property
+    def source(self) -> str:
+        """The parameter that names the source of logs; empty where the metadata name none."""
+        return str(self.own.get("source", ""))
+
+    @property
+    def within(self) -> dict[str, str]:
+        """Parameters that get a folder within the source, if it has one of that name."""
+        within = self.own.get("within", {})
+        named = within if isinstance(within, dict) else {}
+        return {str(name): str(folder) for name, folder in named.items() if name in self.parameters}
 
 
 def read_notebook(path: str | os.PathLike) -> Notebook:
@@ -93,7 +120,7 @@ def read_values(path: str | os.PathLike) -> dict[str, Any]:
         Where the file can't be read or holds no mapping of names to values.
     """
     try:
-        return parse_values(Path(path).read_text(encoding="utf-8"))
+        return parse_values(read_file(path).decode("utf-8"))
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8 at byte {error.start}") from error
     except OSError as error:
@@ -102,12 +129,7 @@ def read_values(path: str | os.PathLike) -> dict[str, Any]:
 
 def parse_values(text: str) -> dict[str, Any]:
     """Read values from YAML text; raises ValueError as `read_values` does."""
-    try:
-        values = yaml.load(text, Loader=_Loader)
-    except yaml.YAMLError as error:
-        where = getattr(error, "problem_mark", None)
-        line = f" (line {where.line + 1})" if where else ""
-        raise ValueError(f"not YAML: {getattr(error, 'problem', None) or error}{line}") from error
+    values = _read_yaml(text)
     if values is None:
         return {}
     if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
@@ -115,8 +137,39 @@ def parse_values(text: str) -> dict[str, Any]:
     return values
 
 
+def _read_yaml(text: str) -> Any:
+    """Read YAML text; a ValueError for anything that is none, and for what only looks small."""
+    if len(text) > MOST_TEXT:
+        raise ValueError(f"longer than {MOST_TEXT} characters")
+    try:
+        values = yaml.load(text, Loader=_Loader)
+        n = _count_values(values, {})
+    except yaml.YAMLError as error:
+        where = getattr(error, "problem_mark", None)
+        line = f" (line {where.line + 1})" if where else ""
+        raise ValueError(f"not YAML: {getattr(error, 'problem', None) or error}{line}") from error
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    except (AttributeError, KeyError, TypeError, IndexError) as error:  # of a tag that does not fit, as !!bool 5
+        raise ValueError(f"not YAML: {type(error).__name__}: {error}") from error
+    if n > MOST_VALUES:
+        raise ValueError(f"its aliases (*name) stand for more than {MOST_VALUES} values")
+    return values
+
+
+def _count_values(value: Any, known: dict[int, float]) -> float:
+    """Count values as often as aliases repeat them; without end where a list or mapping holds itself."""
+    if not isinstance(value, (dict, list)):
+        return 1
+    if id(value) not in known:
+        known[id(value)] = math.inf  # until it is known; met again by then, it holds itself
+        items = value.values() if isinstance(value, dict) else value
+        known[id(value)] = 1 + sum(_count_values(item, known) for item in items)
+    return known[id(value)]
+
+
 class _Loader(yaml.SafeLoader):
-    """As papermill's loader: dates stay texts; beside that, a name given twice is an error."""
+    """As papermill's loader: dates stay texts; beside that, a name given twice is an error, and so are long merges."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012
         first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
@@ -125,24 +178,25 @@ class _Loader(yaml.SafeLoader):
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
         names: set[str] = set()
-        for key, _ in node.value:
+        for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+            if not isinstance(key, yaml.ScalarNode):
+                raise yaml.constructor.ConstructorError(None, None, "a name must be a text", key.start_mark)
             name = str(key.value)
             if name in names:
                 raise yaml.constructor.ConstructorError(None, None, f"{name} is given twice", key.start_mark)
             names.add(name)
         return super().construct_mapping(node, deep)
 
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        super().flatten_mapping(node)
+        if len(node.value) > MOST_VALUES:
+            problem = f"merges (<<) make more than {MOST_VALUES} names"
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+
 
 def check_names(values: Iterable[str], parameters: Mapping[str, Parameter]) -> list[str]:
     """List a fault for each name that is no parameter, with the nearest one there is."""
-    faults = []
-    for name in values:
-        if name not in parameters:
-            near = difflib.get_close_matches(name, parameters, n=1)
-            known = ", ".join(parameters) or "none"
-            hint = f"did you mean {near[0]}?" if near else f"there are: {known}"
-            faults.append(f"unknown parameter {name}; {hint}")
-    return faults
+    return [f"unknown parameter {name}; {nearest(name, parameters)}" for name in values if name not in parameters]
 
 
 def check_value(value: Any, parameter: Parameter) -> tuple[Any, str]:
@@ -182,7 +236,7 @@ def from_text(text: str, parameter: Parameter) -> tuple[Any, str]:
     """
     outer, inner = _split(parameter.type)
     again = f"; for a report of each, say -p {parameter.name} again" if text.startswith("[") and outer != "list" else ""
-    wrong = f"{parameter.name} must be {parameter.type}, not {text!r}{again}"
+    wrong = f"{parameter.name} must be {parameter.type}, not {shorten(repr(text), 200)}{again}"
     try:
         if outer == "int":
             return int(text), ""
@@ -194,8 +248,8 @@ def from_text(text: str, parameter: Parameter) -> tuple[Any, str]:
             item, fault = from_text(text, Parameter(parameter.name, inner[0] if inner else "str", None))
             return [item], fault
         if outer in ("list", "dict"):
-            return check_value(yaml.load(text, Loader=_Loader), parameter)
-    except (ValueError, KeyError, yaml.YAMLError):
+            return check_value(_read_yaml(text), parameter)
+    except (ValueError, KeyError):
         return text, wrong
     return text, ""
 

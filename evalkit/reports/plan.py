@@ -1,13 +1,12 @@
 """What a batch consists of: every report with its notebook and checked parameters, before any kernel starts."""
 
-import glob
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from evalkit.io.paths import SourceError, redacted
-from evalkit.io.sources import is_sample, resolve
+from evalkit.io.sources import is_sample, paths_of
 from evalkit.reports.expansion import ALL, Draft, distinct, expand, hooks_of, named
 from evalkit.reports.job import Report, refuse_secrets
 from evalkit.reports.parameters import (
@@ -20,6 +19,7 @@ from evalkit.reports.parameters import (
     read_notebook,
     read_values,
 )
+from evalkit.reports.places import Places
 from evalkit.reports.targets import Target, find_targets
 
 _SINGLE = ("str", "int", "float", "bool")  # types of one value: a list of such is a sweep
@@ -36,8 +36,9 @@ class PlanError(SourceError):
 def plan(
     targets: Iterable[str] = (),
     *,
-    params: str | os.PathLike = "params",
-    notebooks: str | os.PathLike = "notebooks",
+    params: str | os.PathLike | None = None,
+    notebooks: str | os.PathLike | None = None,
+    kind: str = "",
     values: Mapping[str, Any] | None = None,
     texts: Iterable[tuple[str, str]] = (),
     name: str = "",
@@ -47,10 +48,14 @@ def plan(
     Parameters
     ----------
     targets : iterable of str
-        Names or paths of notebooks, and params files; none means every params file of `params`.
-        A notebook named together with values is run once with these; else its params files are run.
-    params, notebooks : path
-        Folders of ``NOTEBOOK/REPORT.yaml`` and of ``NOTEBOOK.ipynb``.
+        Names or paths of notebooks, params files, and sources of logs; none means every params file of `params`.
+        A notebook named together with values is run once with these; else its params files are run. A source stands
+        for all notebooks of the kinds of logs it holds, or for those that are named beside it.
+    params, notebooks : path, optional
+        Folders of ``NOTEBOOK/REPORT.yaml`` and of ``NOTEBOOK.ipynb``; by default those of the current folder, then
+        those that come with evalkit.
+    kind : str
+        The kind of logs of all sources; by default it is told by their content.
     values : mapping, optional
         Values that go before those of the params files, wherever the notebook has the parameter.
     texts : iterable of (name, text)
@@ -69,7 +74,8 @@ def plan(
         With every fault of every file.
     """
     values, texts = dict(values or {}), list(texts)
-    choices, faults = find_targets(targets, Path(params), Path(notebooks), once=bool(values or texts))
+    places = Places.of(notebooks, params)
+    choices, faults = find_targets(targets, places, once=bool(values or texts), kind=kind)
     read = _read([choice.notebook for choice in choices], faults)
     known = {name: p for notebook in read.values() for name, p in notebook.parameters.items()}
     if read:
@@ -116,6 +122,9 @@ def _check(
     except ValueError as error:
         faults.append(str(error))
     faults += check_names(given, parameters)
+    given |= choice.values
+    if choice.source:  # every report there is of it
+        given |= {name: ALL for name in hooks if name in parameters}
     given = {name: value for name, value in (given | values).items() if name in parameters}
     given |= _from_texts(texts, parameters, faults)
     fixed, sweeps = {}, {}
@@ -181,10 +190,8 @@ def _missing_sources(value: Any, parameter: Parameter) -> list[str]:
         if not isinstance(item, str) or not item or "://" in item:
             continue
         if is_sample(parameter.default) or item.startswith(("samples:", "./", "../", "~/")):
-            if glob.has_magic(item) and glob.glob(os.path.expanduser(item), recursive=True):
-                continue
             try:
-                resolve(item)
+                paths_of(item)
             except SourceError as error:
                 faults.append(f"{parameter.name}: {error}")
     return faults

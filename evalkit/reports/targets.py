@@ -1,18 +1,26 @@
-"""What the user chose: notebooks and params files, by name or path, or all of them."""
+"""What the user chose: sources of logs, notebooks and params files, or all params files there are."""
 
-import difflib
-from collections.abc import Iterable
+import os
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-PARAMS_FILES = (".yaml", ".yml")
+from evalkit.io.paths import SourceError, has_magic, is_url
+from evalkit.io.sources import resolve
+from evalkit.reports.parameters import Notebook, read_notebook
+from evalkit.reports.places import NOTEBOOK, PARAMS_FILES, Places
+
+ANY_KIND = "*"  # the kind of a notebook that takes logs of every kind that has none of its own
+_SAMPLES = "samples:"
 
 
 class Target(NamedTuple):
-    """A notebook, and the params file its values come from, if any."""
+    """A notebook, and where its values come from: a params file, or a source of logs that was named."""
 
     notebook: Path
     params_file: Path | None = None
+    source: str = ""
+    values: Mapping[str, Any] = {}  # that a source stands for
 
     @property
     def where(self) -> str:
@@ -21,17 +29,20 @@ class Target(NamedTuple):
 
 
 def find_targets(
-    targets: Iterable[str], params: Path, notebooks: Path, *, once: bool = False
+    targets: Iterable[str], places: Places, *, once: bool = False, kind: str = ""
 ) -> tuple[list[Target], list[str]]:
-    """Find the notebooks and params files that are meant.
+    """Find the notebooks, params files and sources that are meant.
 
     Parameters
     ----------
     targets : iterable of str
-        Names or paths of notebooks, and params files; none means every params file of `params`.
-    params, notebooks : Path
+        Names or paths of notebooks, params files, and sources of logs; none means every params file. Notebooks that
+        are named beside sources are run on these; sources alone, on all notebooks of the kinds of logs they hold.
+    places : Places
     once : bool
         Take a notebook that is named by itself, without its params files.
+    kind : str
+        The kind of all sources; by default it is told by their content.
 
     Returns
     -------
@@ -40,51 +51,115 @@ def find_targets(
         What was not found.
     """
     faults: list[str] = []
-    targets = list(targets)
-    if not targets:
-        targets = [str(file) for file in _params_files(params)]
-        if not targets:
-            cause = "holds no NOTEBOOK/REPORT.yaml" if params.is_dir() else "is not there"
-            faults.append(
-                f"{params}: the folder {cause}; name a notebook, or say --params DIR (each file in it is a report, "
-                "and the folder the file lies in names the notebook)"
-            )
-    choices = []
-    for target in targets:
-        path = Path(target)
-        if path.suffix in PARAMS_FILES:
-            choices += _of_file(path, notebooks, faults)
-        else:
-            notebook = path if path.suffix == ".ipynb" else _find(target, notebooks, faults)
-            files = [] if once or not notebook else _params_files(params, notebook.stem)
-            choices += [Target(notebook, file) for file in files or [None]] if notebook else []
+    given = list(targets)
+    if not given:
+        given = _try(lambda: list(map(str, places.all_params())), faults) or []
+    files = [Path(target) for target in given if Path(target).suffix in PARAMS_FILES]
+    names = [target for target in given if Path(target).suffix not in PARAMS_FILES]
+    there = places.all_notebooks()
+    sources = [name for name in names if name not in there and _is_source(name)]
+    notebooks = [path for name in names if name not in sources and (path := _notebook(name, places, faults))]
+    choices: list[Target] = []
+    for path in files:
+        choices += _of_file(path, places, faults)
+    for source in sources:
+        choices += _try(lambda source=source: of_source(source, places, kind, notebooks), faults) or []
+    if not sources:
+        for notebook in notebooks:
+            params = [] if once else places.params_of(notebook.stem)
+            choices += [Target(notebook, file) for file in params or [None]]
     return choices, faults
 
 
-def _of_file(path: Path, notebooks: Path, faults: list[str]) -> list[Target]:
+def of_source(source: str, places: Places, kind: str = "", only: Iterable[Path] = ()) -> list[Target]:
+    """Choose notebooks for a source of logs: all those of each kind of logs that it holds.
+
+    A notebook's metadata say what it takes: ``{"evalkit": {"kind": "mindcraft", "source": "runs"}}``, the kind and the
+    parameter that gets the source. The kind ``*`` means any kind without a notebook of its own, which the parameter
+    `kind` gets. ``"within": {"tasks": "tasks"}`` gives a parameter the folder of that name in the source, if any.
+
+    Raises
+    ------
+    SourceError
+        Where the source holds no logs, or a kind has no notebook among those that were named.
+    """
+    from evalkit.kinds.detection import kinds_of_source
+    from evalkit.kinds.registry import kind_named
+
+    kinds = [kind_named(kind)] if kind else kinds_of_source(source)
+    wanted = {path.resolve() for path in only}
+    known = [
+        notebook
+        for path in {**places.all_notebooks(), **{p.stem: p for p in only}}.values()
+        if (notebook := _read(path))
+    ]
+    chosen = []
+    for one in kinds:
+        own = [notebook for notebook in known if notebook.kind == one.name]
+        general = [notebook for notebook in known if notebook.kind == ANY_KIND]
+        fitting = [n for n in own + general if n.path.resolve() in wanted] if wanted else own or general
+        chosen += [Target(n.path, None, source, _values(n, source, one.name)) for n in fitting]
+    if not chosen:
+        names = " and ".join(one.name for one in kinds)
+        raise SourceError(
+            f"{source}: holds logs of kind {names}, for which there is no {'such ' * bool(wanted)}notebook"
+        )
+    return chosen
+
+
+def _values(notebook: Notebook, source: str, kind: str) -> dict[str, Any]:
+    takes_many = notebook.parameters[notebook.source].type.startswith("list")
+    values: dict[str, Any] = {notebook.source: [source] if takes_many else source}
+    if notebook.kind == ANY_KIND and "kind" in notebook.parameters:
+        values["kind"] = kind
+    for name, folder in notebook.within.items():
+        place = f"{source.rstrip('/')}/{folder}"
+        if not is_url(source) and not has_magic(source) and os.path.isdir(resolve(source)) and _is_there(place):
+            values[name] = place
+    return values
+
+
+def _read(path: Path) -> Notebook | None:
+    """Read a notebook; None where it can't be read or names no kind of logs."""
+    try:
+        notebook = read_notebook(path)
+    except (OSError, ValueError):
+        return None
+    return notebook if notebook.kind and notebook.source in notebook.parameters else None
+
+
+def _is_source(name: str) -> bool:
+    if Path(name).suffix == NOTEBOOK:
+        return False
+    return name.startswith(_SAMPLES) or is_url(name) or has_magic(name) or _is_there(name)
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return bool(resolve(name))
+    except SourceError:
+        return False
+
+
+def _notebook(name: str, places: Places, faults: list[str]) -> Path | None:
+    return (
+        Path(name)
+        if Path(name).suffix == NOTEBOOK
+        else _try(lambda: places.notebook(name, "file, folder or notebook"), faults)
+    )
+
+
+def _of_file(path: Path, places: Places, faults: list[str]) -> list[Target]:
     if not path.is_file():
         faults.append(f"{path}: no such params file")
         return []
-    notebook = _find(path.resolve().parent.name, notebooks, faults, f"{path}: ")
+    notebook = _try(lambda: places.notebook(path.resolve().parent.name), faults, f"{path}: ")
     return [Target(notebook, path)] if notebook else []
 
 
-def _params_files(params: Path, notebook: str = "*") -> list[Path]:
-    return sorted(p for p in params.glob(f"{notebook}/*") if p.suffix in PARAMS_FILES and not p.name.startswith("."))
-
-
-def _find(name: str, notebooks: Path, faults: list[str], where: str = "") -> Path | None:
-    path = notebooks / f"{name}.ipynb"
-    if path.is_file():
-        return path
-    if not notebooks.is_dir():
-        faults.append(
-            f"{where}{notebooks}: no such folder; the notebooks come with a checkout of evalkit: "
-            "run this in the checkout, or say --notebooks DIR, or name a notebook by its path"
-        )
+def _try(function: Callable[[], Any], faults: list[str], where: str = "") -> Any:
+    try:
+        return function()
+    except SourceError as error:
+        faults.append(f"{where}{error}")
         return None
-    there = sorted(p.stem for p in notebooks.glob("*.ipynb"))
-    near = difflib.get_close_matches(name, there, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(there) or 'none'}"
-    faults.append(f"{where}{path}: no such notebook; {hint}")
-    return None

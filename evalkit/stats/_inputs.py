@@ -68,12 +68,6 @@ def by_cluster(values: np.ndarray, codes: np.ndarray) -> Clusters:
         return Clusters(sizes, means, np.where(sizes > 1, squares / (sizes - 1), np.nan))
 
 
-def check_columns(frame: pd.DataFrame, *names: str | None) -> None:
-    """Raise ValueError for columns that a frame does not have; None is no name."""
-    if missing := [name for name in names if name is not None and name not in frame]:
-        raise ValueError(f"no column {', '.join(map(repr, missing))} in a frame with {', '.join(map(repr, frame))}")
-
-
 def check_choice(name: str, value: str, choices: Iterable[str]) -> None:
     """Raise ValueError for a value that is none of the choices."""
     if value not in choices:

@@ -1,12 +1,15 @@
 """One estimate per group of rows of a frame."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Literal
 
+import numpy as np
 import pandas as pd
 
-from evalkit.stats._inputs import check_choice, check_columns
+from evalkit._names import check_columns
+from evalkit.stats._inputs import check_choice, numbers
 from evalkit.stats.intervals import Estimate, Target, Weights, mean_interval, rate_interval
 
 Kind = Literal["proportion", "score", "mean"]
@@ -75,11 +78,29 @@ def estimate_by(
         raise ValueError(f"can't group by {', '.join(map(repr, taken))}: the result has a column of that name")
     if by:
         groups = frame.groupby(by, sort=True, dropna=False, observed=True)
-        keys = groups.size().reset_index()[by]
-        parts = [part for _, part in groups]
+        keys, number = groups.size().reset_index()[by], groups.ngroup().to_numpy()
     else:
-        keys, parts = pd.DataFrame(), [frame] if len(frame) else []
+        keys, number = pd.DataFrame(), np.zeros(len(frame), dtype=int)
     interval = partial(_INTERVALS[kind], confidence=confidence, target=target, weights=weights)
-    rows = [interval(part[value], None if clusters is None else part[clusters]) for part in parts]
+    labels = None if clusters is None else pd.factorize(frame[clusters])[0]
+    rows = _rows(number, numbers(frame[value]), labels, interval)
     estimates = pd.DataFrame(rows, columns=list(Estimate._fields)).astype(_DTYPES)
     return pd.concat([keys, estimates[list(_DTYPES)]], axis=1)
+
+
+def _rows(
+    number: np.ndarray, values: np.ndarray, labels: np.ndarray | None, interval: Callable[..., Estimate]
+) -> list[Estimate]:
+    """Estimate each group; of those with the same values, as thousands of groups of a run or two are, only one."""
+    order = np.argsort(number, kind="stable")
+    ends = np.flatnonzero(np.diff(number[order], append=-1)) + 1
+    found: dict[tuple[bytes, bytes], Estimate] = {}
+    rows = []
+    for start, end in pairwise([0, *ends.tolist()]):
+        own = order[start:end]
+        codes = None if labels is None else np.unique(labels[own], return_inverse=True)[1]  # within the group
+        key = values[own].tobytes(), b"" if codes is None else codes.tobytes()
+        if key not in found:
+            found[key] = interval(values[own], codes)
+        rows.append(found[key])
+    return rows

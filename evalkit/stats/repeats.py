@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from evalkit.stats._inputs import by_cluster, check_columns, check_confidence, clean, join, numbers
+from evalkit._names import check_columns
+from evalkit.stats._inputs import by_cluster, check_confidence, clean, join, numbers
 from evalkit.stats.intervals import Estimate, mean_interval, rate_interval
 from evalkit.stats.repetitions import pass_at_k, pass_hat_k
 

@@ -8,8 +8,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
+from evalkit._names import check_columns
 from evalkit.stats import _formulas as formulas
-from evalkit.stats._inputs import check_columns, check_confidence, join, numbers
+from evalkit.stats._inputs import check_confidence, join, numbers
 from evalkit.stats.levels import Rows, counted, steps_of
 from evalkit.stats.pairs.multiplicity import holm
 

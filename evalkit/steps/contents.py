@@ -20,6 +20,8 @@ from evalkit.steps.history.values import to_jsonable
 from evalkit.steps.kind import steps_df
 from evalkit.steps.table import ADHERENCE, ANNOTATIONS, COMPARISON, COVERAGE, ENRICHMENTS, LOOPS, ROUTING
 
+MOST_PAIRS = 100_000  # of cell types and analyses of one history
+
 
 def enrichments(histories: Sequence[History]) -> pd.DataFrame:
     """List the enrichment of each step by method (`ENRICHMENTS`); methods rest on different p-values."""
@@ -62,8 +64,8 @@ def coverage(histories: Sequence[History], options: Options | None = None) -> pd
     """Tell for each cell type and analysis whether it was done: the best outcome of its steps counts.
 
     Cell types are those a step names and those an annotation discovered; so an analysis nobody asked for shows as
-    ``not run``. Plots and talk are no analyses. Options are those of each history, where none are given; so in all
-    functions here. Columns as in `COVERAGE`.
+    ``not run``; of more than `MOST_PAIRS` pairs only those are listed that were run. Plots and talk are no analyses.
+    Options are those of each history, where none are given; so in all functions here. Columns as in `COVERAGE`.
     """
     rows = []
     for history in histories:
@@ -79,7 +81,8 @@ def coverage(histories: Sequence[History], options: Options | None = None) -> pd
                 types[cell_type] = None
                 verdicts.setdefault((cell_type, function), []).append(evaluation["verdict"])
         analyses = dict.fromkeys(function for _, function in verdicts)
-        for pair in ((cell_type, analysis) for cell_type in types for analysis in analyses):
+        every = ((cell_type, analysis) for cell_type in types for analysis in analyses)
+        for pair in every if len(types) * len(analyses) <= MOST_PAIRS else verdicts:
             best = min(verdicts.get(pair, [NOT_RUN]), key=STATUSES.index)
             row = {"history": history.label, "cell_type": pair[0], "analysis": pair[1], "status": best}
             rows.append(row | {"steps": len(verdicts.get(pair, []))})

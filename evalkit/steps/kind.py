@@ -11,7 +11,8 @@ from evalkit.kinds import LogKind, Logs, Option, entries_of, no_records, read_re
 from evalkit.kinds import assemble as assemble_logs
 from evalkit.kinds import load as load_kind
 from evalkit.steps.format import DEFAULTS, Options, StepRecord
-from evalkit.steps.parse import companions, parse_file
+from evalkit.steps.history.checkpoints import companions
+from evalkit.steps.parse import parse_file
 from evalkit.steps.table import RECORDS, TABLES
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ KIND = LogKind(
     ),
     describe=_later("terminal", "describe"),
     progress=_later("terminal", "progress"),
-    transcript=_later("terminal", "transcript"),
+    transcript=_later("transcript", "transcript"),
+    run_files=_later("transcript", "run_files"),
     write=_later("terminal", "write"),
     output_help="Write steps (with --checks: checks) to FILE.csv, .json or .parquet; .otlp.json: spans.",
     help="""Judge the steps of an analysis agent.

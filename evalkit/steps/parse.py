@@ -1,41 +1,22 @@
-"""From a file to rows of records: JSON, JSONL and checkpoints of LangGraph; never raises for what a file holds.
+"""From a file to rows of records: JSON, JSONL and checkpoints of LangGraph; never raises for what a file holds."""
 
-A checkpoint is the state that LangGraph's SQLite checkpointer keeps. It is read as plain data, without LangGraph:
-nothing that a file names is imported or called; of objects LangGraph would rebuild, only the data they were made of
-are taken.
-"""
-
-import json
-import os
-import re
-import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import closing
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import msgspec
 
-from evalkit.io import BrokenFileError, decode_json, is_url
+from evalkit.io import BrokenFileError, decode_json
 from evalkit.kinds import Parsed
 from evalkit.steps.format import HISTORY_KEY, PLAN_KEY
+from evalkit.steps.history.checkpoints import MAGIC, read_checkpoints
 from evalkit.steps.history.records import is_record
-from evalkit.steps.history.values import to_jsonable, unique_key
+from evalkit.steps.history.values import to_jsonable
 
 LINES = (".jsonl", ".ndjson")
 SUFFIXES = (".json", *LINES, ".sqlite", ".sqlite3", ".db")
 _DECODER = msgspec.json.Decoder()
 _OTHER = Parsed("skipped", "not an execution history")
-_SQLITE = b"SQLite format 3\0"
-_NUMPY, _DELTA = 6, 7  # codes of LangGraph's extension types; the others are (module, name, data, ...)
-_SCHEMA = "SELECT sql FROM sqlite_master WHERE name = 'checkpoints'"
-_NEWEST = """
-    SELECT thread_id, checkpoint_ns, type, checkpoint FROM checkpoints
-    WHERE (thread_id, checkpoint_ns, checkpoint_id) IN
-        (SELECT thread_id, checkpoint_ns, MAX(checkpoint_id) FROM checkpoints GROUP BY thread_id, checkpoint_ns)
-    ORDER BY checkpoint_id
-"""
 
 
 def parse_file(path: str, data: bytes | OSError) -> Parsed:
@@ -46,18 +27,13 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
     try:
         if isinstance(data, OSError):
             raise data
-        if data.startswith(_SQLITE):
+        if data.startswith(MAGIC):
             return _from_checkpoints(path, data)
         return _from_lines(data) if Path(path).suffix.lower() in LINES else _from_json(data)
     except OSError as error:
         return Parsed("failed", f"{type(error).__name__}: {error.strerror or error}")
     except BrokenFileError as error:
         return Parsed("failed", str(error)) if Path(path).suffix.lower() in SUFFIXES else _OTHER
-
-
-def companions(path: str) -> list[str]:
-    """Name the write-ahead log that may stand beside a database."""
-    return [] if is_url(path) else [f"{path}-wal"]
 
 
 def _from_json(data: bytes) -> Parsed:
@@ -139,63 +115,3 @@ def _from_checkpoints(path: str, data: bytes) -> Parsed:
     reasons = broken + ([f"{without} threads without {HISTORY_KEY}"] if without else [])
     status = "used" if histories else "failed" if broken else "skipped"
     return Parsed(status, "; ".join(reasons) or ("" if histories else "no checkpoints"), _rows(histories))
-
-
-def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, Any] | BrokenFileError]]:
-    """Read the newest checkpoint of every thread, the thread written last at the end.
-
-    Yields its name, with the namespace of a subgraph behind a slash, and the ``channel_values`` as plain data, or the
-    error met.
-    """
-    try:
-        with closing(_connect(path, data)) as connection:
-            (made_by,) = connection.execute(_SCHEMA).fetchone() or ("",)
-            if not re.match(r"CREATE\s+TABLE\b", made_by, re.IGNORECASE):  # a view may go on for ever
-                raise BrokenFileError("no LangGraph checkpoints: no such table: checkpoints")
-            rows = connection.execute(_NEWEST).fetchall()
-    except sqlite3.Error as error:
-        raise BrokenFileError(f"no LangGraph checkpoints: {error}") from error
-    names: dict[str, None] = {}
-    for thread, namespace, kind, blob in rows:
-        name = unique_key(names, f"{thread}/{namespace}" if namespace else str(thread))
-        names[name] = None
-        try:
-            checkpoint = _decode(kind, blob)
-        except BrokenFileError as error:
-            yield name, error
-            continue
-        values = checkpoint.get("channel_values") if isinstance(checkpoint, dict) else None
-        yield name, values if isinstance(values, dict) else {}
-
-
-def _connect(path: str, data: bytes) -> sqlite3.Connection:
-    """Open a database for reading; nothing is written beside it."""
-    if any(map(os.path.exists, companions(path))):
-        return sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro", uri=True)
-    connection = sqlite3.connect(":memory:")
-    connection.deserialize(data[:18] + b"\1\1" + data[20:])  # those two bytes ask for a write-ahead log
-    return connection
-
-
-def _decode(kind: str, blob: bytes) -> Any:
-    try:
-        if kind == "msgpack":
-            return msgspec.msgpack.decode(blob, ext_hook=_data_of)
-        if kind == "json":
-            return json.loads(blob)
-    except (ValueError, RecursionError, TypeError) as error:
-        raise BrokenFileError(f"a checkpoint can't be decoded: {error}") from error
-    raise BrokenFileError(f"a checkpoint of type {kind!r} is not read")  # pickles run code
-
-
-def _data_of(code: int, data: memoryview) -> Any:
-    """Take the data an object was made of."""
-    inner = msgspec.msgpack.decode(data, ext_hook=_data_of)
-    if code == _DELTA:
-        return inner
-    if code == _NUMPY:
-        import numpy as np
-
-        dtype, shape, order, buffer = inner
-        return np.frombuffer(buffer, dtype=np.dtype(dtype)).reshape(shape, order=order).tolist()
-    return inner[2] if isinstance(inner, (list, tuple)) and len(inner) > 2 else inner

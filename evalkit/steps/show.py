@@ -92,8 +92,31 @@ def short_steps(steps: pd.DataFrame) -> pd.DataFrame:
     wrong = steps["silent_failure_reason"].fillna(steps["error"]).fillna(steps["skip_reason"])
     remark = wrong.fillna(steps["summary"]).str.slice(0, 300)
     first = ["position", "step_index", "attempt", "function_name", "verdict"]
-    last = ["result_type", "truncated", "cell_type"]
+    last = ["result_type", "truncated", "cell_type", "history"]
     return numbered(steps[first].assign(remark=remark).join(steps[last]))
+
+
+def with_runs(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Add the run of each row's history and, of a row about a record, the turn in which its result stands.
+
+    Parameters
+    ----------
+    table : DataFrame
+        With history and, counted from 1, record.
+    runs : DataFrame
+        One row per history.
+
+    Returns
+    -------
+    DataFrame
+        With run_id and turn; `history` goes where each row is about a record of it.
+    """
+    of_history = runs.set_index("history")
+    out = table.assign(run_id=table["history"].map(of_history["run_id"]))
+    if "record" not in table:
+        return out
+    has_thread = table["history"].map(of_history["thread"].fillna("") != "").astype(int)
+    return out.assign(turn=2 * table["record"] + has_thread).drop(columns="history")
 
 
 def open_checks(checks: pd.DataFrame) -> pd.DataFrame:

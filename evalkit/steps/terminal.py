@@ -1,23 +1,21 @@
 """What the command line prints and writes of histories."""
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
 from evalkit.io import SourceError, plain, summarise, write_frame
 from evalkit.io.screen import so_far
-from evalkit.kinds import Logs, Look, Transcript, Turn
+from evalkit.kinds import Logs, Look
 from evalkit.kinds.terminal import counted, fit_table
 from evalkit.steps.evaluation.evaluate import evaluate_history, format_step_evaluation
 from evalkit.steps.evaluation.trajectory import find_loops
 from evalkit.steps.execution.workflow import simulate_routing
 from evalkit.steps.export import write_otlp
-from evalkit.steps.format import CRITICAL, SILENT, VERDICTS, StepRecord, function_of, name
-from evalkit.steps.history.records import History, histories_of
+from evalkit.steps.format import CRITICAL, SILENT, VERDICTS
+from evalkit.steps.history.records import History
 from evalkit.steps.history.values import to_jsonable
-from evalkit.steps.parse import parse_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +25,6 @@ MOST_NOTED = 10  # files of the ledger that are named
 IDLE = 60.0  # seconds after which a history that has not changed counts as finished
 _STEP_HEADERS = ("#", "step", "function", "cell type", "verdict", "result", "cut", "note")
 _CHECK_HEADERS = ("#", "step", "function", "check", "score", "label", "severity", "explanation")
-_SHOWN = 2_000  # characters of a result in a transcript
 _OVERVIEW = ("history", "records", "n", "reported", "confirmed", "silent", "failed", "loops", "cut")
 Rows = list[dict[str, Any]]
 
@@ -81,48 +78,6 @@ def progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
     total = f"total: {so_far(len(rows), look.expected)} histories, {len(running)} running{confirmed}"
     done = look.expected is not None and len(rows) >= look.expected and not running and not look.writing
     return f"{table}\n\n{total}", done
-
-
-def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript:
-    """Make the transcript of a file: of each step the call, then what was stored, with verdict and checks not passed.
-
-    Raises
-    ------
-    SourceError
-        Where the file holds no history.
-    """
-    [path] = paths
-    parsed = parse_file(path, read(path))
-    if parsed.status != "used":
-        raise SourceError(f"{path}: {parsed.reason}")
-    rows = ([(path, *row) for row in parsed.rows[name]] for name in ("histories", "steps"))
-    histories, turns = histories_of(*rows), []
-    for history in histories:
-        turns += [Turn("thread", "system", history.thread)] * bool(history.thread)
-        for place, (record, evaluation) in enumerate(zip(history.records, evaluate_history(history), strict=True), 1):
-            turns += _turns(place, record, evaluation)
-    records = sum(len(history.records) for history in histories)
-    facts = [counted(records, "record"), counted(len(histories), "thread")]
-    return Transcript(path, facts + [parsed.reason] * bool(parsed.reason), turns)
-
-
-def _turns(place: int, record: StepRecord, evaluation: Mapping[str, Any]) -> list[Turn]:
-    """Make two turns of a step: what was called, and what came of it."""
-    parameters = json.dumps(to_jsonable(record["step"]["parameters"]), ensure_ascii=False)
-    call = f"{function_of(record) or 'no function'} {parameters}"
-    description = name(record["step"].get("description"))
-    result, error, reason = record["result"], record["error"], record["step"].get("skip_reason")
-    kept = result if isinstance(result, str) else json.dumps(to_jsonable(result), ensure_ascii=False)
-    kept = kept if len(kept) <= _SHOWN else f"{kept[:_SHOWN]}… ({len(kept)} characters)"
-    lines = [f"error: {error}"] * bool(error) + [str(reason)] * bool(reason) + [kept] * (result is not None)
-    silent = evaluation["silent_failure_reason"]
-    marks = [f"silent failure: {silent}" if silent else evaluation["verdict"], *["cut"] * evaluation["truncated"]]
-    marks += [f"{made['name']}: {made['label']}" for made in evaluation["checks"][1:] if made["severity"] != "info"]
-    step = f"record {place}, step {record['step_index'] + 1}"
-    return [
-        Turn(step, "action", f"{call}\n{description}" if description else call),
-        Turn(record["result_type"], "result", "\n".join(lines) or "nothing", tuple(marks)),
-    ]
 
 
 def write(logs: Logs, views: Mapping[str, Any], path: str) -> None:

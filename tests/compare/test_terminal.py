@@ -28,7 +28,7 @@ def folder(tmp_path_factory):
         (["--baseline", "nobody"], 2, ["no runs of the baseline 'nobody'"]),
         (["--strict"], 2, ["--strict does nothing without --baseline"]),
         (["--option", "scale", "percent"], 0, ["tie for first"]),
-        (["--option", "colour", "red"], 2, ["no option 'colour'; there is tasks"]),
+        (["--option", "colour", "red"], 2, ["no option 'colour'; there are 'tasks'"]),
         (["--option", "original_mtimes", "maybe"], 2, ["option original_mtimes: 'maybe' is no bool"]),
         (["--value", "score"], 0, ["mean score"]),
         (["--kind", "crafter"], 2, ["no Crafter session trace could be read"]),

@@ -46,7 +46,9 @@ COMMANDS = {
     "steps-messy": "evalkit steps messy:steps/logs",
     "show": f"evalkit show {_LOG} --last 6",
 }
-_SHOWS = ("headline", "show_details", "show_findings", "show_text", "show_figure", "show_table", "publish")
+_SHOWS = ("headline", "show_details", "show_findings", "show_text", "show_figure", "show_table", "show_runs",
+          "show_pairs", "publish")  # fmt: skip
+_IDS = ["run_id", "run_id_a", "run_id_b"]  # made of the place where the samples lie
 _NUMBER = re.compile(r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
@@ -147,14 +149,13 @@ def _table(table: pd.DataFrame, caption: str = "", **_: Any) -> list[str]:
 
 
 def _published(table: pd.DataFrame, name: str) -> list[str]:
-    table = table.drop(columns="run_id", errors="ignore")  # it is made of the place where the samples lie
     if name == "ledger":  # hundreds of files: how many of them there are of each status and reason
         table = table.groupby(["status", "reason"], dropna=False).size().rename("files").reset_index()
     return [f"name: {name}", *_csv(table)]
 
 
 def _csv(table: pd.DataFrame) -> list[str]:
-    rounded = table.apply(lambda column: column.map(_text))
+    rounded = table.drop(columns=_IDS, errors="ignore").apply(lambda column: column.map(_text))
     return rounded.to_csv(index=False, lineterminator="\n").splitlines()
 
 
@@ -183,6 +184,7 @@ _RECORDERS: dict[str, Callable[..., Any]] = {
     "show_findings": lambda findings: [f"{text} [{section}]" for text, section in findings],
     "show_text": lambda text: str(text).splitlines(),
     "show_figure": _figure,
+    **dict.fromkeys(("show_runs", "show_pairs"), lambda logs, table, caption="", **_: _table(table, caption)),
     "show_table": _table,
     "publish": _published,
 }

@@ -113,7 +113,7 @@ def test_functions_work_for_it_as_for_any_kind(run, sheets, tmp_path):
         (["collect", "quiz", "sheets", "-o", "made"], ["made: 5 files: 5 new"]),
         (["compare", "sheets"], ["50.0 %", "1 shared task is too few to show a best model."]),
         (
-            ["report", "leaderboard", "--notebooks", ROOT / "notebooks", "-p", "source", "sheets", "-o", "pages"],
+            ["report", "sheets", "-o", "pages"],
             ["1 made", "1 shared task is too few"],
         ),
     ],

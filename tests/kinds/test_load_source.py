@@ -21,9 +21,9 @@ def test_the_kind_is_told_by_content_or_by_name(source, kind, found):
 
 def test_options_are_those_of_the_kind(tmp_path):
     assert evalkit.load("samples:crafter", counting="hook").episodes["score"].sum() < 268
-    with pytest.raises(SourceError, match="mindcraft logs have no option 'counting'; there is tasks"):
+    with pytest.raises(SourceError, match="mindcraft logs have no option 'counting'; there are 'tasks'"):
         evalkit.load("samples:mindcraft/runs", counting="hook")
-    with pytest.raises(SourceError, match="no log of a kind that evalkit knows"):
+    with pytest.raises(SourceError, match="there is no file in it"):
         evalkit.load(tmp_path)
 
 

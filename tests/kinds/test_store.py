@@ -308,7 +308,9 @@ def test_a_reader_sees_the_former_or_the_next_state_whole(tmp_path, monkeypatch,
 
     coming = iter([lambda: None] * reads + [update_meanwhile])
     read_file = records.read_file
-    monkeypatch.setattr(records, "read_file", lambda path: (next(coming, lambda: None)(), read_file(path))[1])
+    monkeypatch.setattr(
+        records, "read_file", lambda path, **more: (next(coming, lambda: None)(), read_file(path, **more))[1]
+    )
     reader.load_all()
     games, moves, files = (reader.table(name).to_pandas() for name in ("games", "moves", "files"))
     assert games["source"].tolist() == moves["source"].tolist() == files["source"].tolist()

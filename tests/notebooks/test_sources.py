@@ -74,7 +74,7 @@ def test_the_overview_says_the_same_of_a_bucket(tmp_path, monkeypatch):
 
 
 def without_place(table: pd.DataFrame) -> pd.DataFrame:
-    """Leave out where the files lay, and ids of runs, which are made of that; a ledger is sorted by it."""
+    """Leave out where the files lay; a ledger is sorted by that."""
     rest = table.drop(columns=["source", "run_id"], errors="ignore")
     return rest.sort_values(list(rest), ignore_index=True) if "reason" in rest else rest
 

@@ -131,8 +131,8 @@ def test_a_list_typed_for_a_number_is_told_how_to_be_a_sweep():
 
 def test_unknown_names_come_with_the_nearest_one():
     known = read_parameters(CELL)
-    assert check_names(["run"], known) == ["unknown parameter run; did you mean runs?"]
-    assert check_names(["zzz"], {}) == ["unknown parameter zzz; there are: none"]
+    assert check_names(["run"], known) == ["unknown parameter run; did you mean 'runs'?"]
+    assert check_names(["zzz"], {}) == ["unknown parameter zzz; there is none"]
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,4 @@
+import re
 import sys
 
 import pytest
@@ -71,11 +72,11 @@ def test_all_faults_of_all_files_are_listed_at_once(project):
     (__import__("pathlib").Path("notebooks") / "gone.ipynb").unlink()
     faults = faults_of(texts=[("zzz", "1")])
     expected = [
-        "params/gone/f.yaml: notebooks/gone.ipynb: no such notebook",
+        "params/gone/f.yaml: gone: no such notebook; did you mean 'one'?",
         f"{broken}: not a notebook",
         "notebooks/cell.ipynb: the parameters cell is not Python",
         "command line: unknown parameter zzz",
-        "params/one/a.yaml: unknown parameter modle; did you mean model?",
+        "params/one/a.yaml: unknown parameter modle; did you mean 'model'?",
         'params/one/a.yaml: n must be int, not str ("many")',
         "params/one/b.yaml: model must be str, not int (4)",
         "params/one/c.yaml: not YAML",
@@ -89,7 +90,7 @@ def test_all_faults_of_all_files_are_listed_at_once(project):
 @pytest.mark.parametrize(
     ("target", "fault"),
     [
-        ("on", "notebooks/on.ipynb: no such notebook; did you mean one?"),
+        ("on", "on: no such file, folder or notebook; did you mean 'one'?"),
         ("params/one/z.yaml", "params/one/z.yaml: no such params file"),
         ("x.ipynb", "x.ipynb: No such file or directory"),
     ],
@@ -101,17 +102,35 @@ def test_targets_that_are_not_there_are_named(project, target, fault):
 
 def test_missing_folders_are_explained(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert "params: the folder is not there; name a notebook, or say --params DIR" in faults_of()[0]
-    assert "the notebooks come with a checkout" in faults_of(["one"])[0]
+    assert "nowhere: the folder is not there; name a folder of logs" in faults_of(params="nowhere")[0]
+    assert faults_of(["one"], notebooks="nowhere") == [
+        "one: no such file, folder or notebook; there is none in nowhere"
+    ]
     (tmp_path / "params").mkdir()
     assert "params: the folder holds no NOTEBOOK/REPORT.yaml" in faults_of()[0]
+
+
+def test_without_folders_of_ones_own_those_of_evalkit_are_taken(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert {"model_comparison/all_models", "crafter_scores/every_model"} <= set(keys(plan()))
+    assert keys(plan(["model_comparison"])) == ["model_comparison/all_models"]
+
+
+def test_notebooks_and_params_of_the_current_folder_go_before_those_of_evalkit(project):
+    project("model_comparison", parameters="n: int = 0", params={"own.yaml": "n: 1"})
+    reports = plan(["model_comparison", "crafter_scores"])
+    assert [str(report.notebook.path) for report in reports if report.name == "own"] == [
+        "notebooks/model_comparison.ipynb"
+    ]
+    assert "crafter_scores/every_model" in keys(reports)
+    assert keys(plan()) == ["model_comparison/own"]
 
 
 @pytest.mark.parametrize("value", ["nowhere", "samples:nothing", "/nowhere", "no*where"])
 def test_sources_that_are_not_there_are_faults(project, value):
     project("one", parameters=CELL)
     (fault,) = faults_of(["one"], values={"runs": value})
-    assert f"runs: {value}: no such" in fault
+    assert re.search(rf"runs: {re.escape(value)}: no (such|file matches)", fault)
 
 
 def test_a_model_name_with_a_slash_is_no_path(project):

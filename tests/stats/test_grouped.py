@@ -78,7 +78,7 @@ def test_a_group_without_values_is_kept_with_nan():
     ("arguments", "message"),
     [
         (("model_name", "success", None, "median"), "unknown kind 'median'"),
-        (("model", "success"), "no column 'model' in a frame with"),
+        (("model", "success"), "no column 'model'; did you mean 'model_name'\\?"),
         (("model_name", "success", "task"), "no column 'task'"),
         (("n", "success"), "can't group by 'n'"),
     ],

@@ -7,7 +7,8 @@ import pytest
 
 from evalkit.io import SourceError
 from evalkit.steps import load, load_history
-from evalkit.steps.parse import companions, parse_file
+from evalkit.steps.history.checkpoints import companions
+from evalkit.steps.parse import parse_file
 from tests.steps.history.test_records import A, B, C
 
 

@@ -7,6 +7,16 @@ from evalkit.crafter.analysis import estimates, with_worlds
 from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF
 from evalkit.stats import mean_interval
 
+__all__ = [
+    "COMPARISON_WARNING",
+    "achievement_rates",
+    "in_percent",
+    "official_scores",
+    "progressions",
+    "unlock_curve",
+    "unlock_turns",
+]
+
 _NO_UNLOCKS = "no trace can tell what was unlocked"
 _CANNOT_TELL = "that can't tell what was unlocked"
 
@@ -126,3 +136,7 @@ def _can_tell(achievements: pd.DataFrame) -> pd.Series:
 
 def _ordered(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(achievement=pd.Categorical(rows["achievement"], categories=list(TIER_OF), ordered=True))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

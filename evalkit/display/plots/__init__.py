@@ -11,3 +11,7 @@ from evalkit.display.plots.prepare import mirrored
 from evalkit.display.plots.rows import estimates, shares, strips
 
 __all__ = ["curves", "estimates", "facets", "heatmap", "mirrored", "shares", "strips", "timeline"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

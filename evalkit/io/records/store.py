@@ -281,7 +281,7 @@ class RecordStore:
 
         path, schema = part.path(self.path, name), self.schemas[name]
         try:
-            data = read_file(path)
+            data = read_file(path, limited=False)  # as large as its logs are many
             if zlib.crc32(data) != part.tables[name]:  # before anything of it is decoded
                 raise StoreError(f"{path}: damaged ({len(data)} bytes, of another checksum); {_REMEDY}")
             found = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)

@@ -26,6 +26,7 @@ from evalkit.io.paths import (
 Source = str | os.PathLike | Iterable[str | os.PathLike]
 
 SETTLED = 2.0  # seconds a file must have been left alone: one that is being written may change within its time stamp
+_SAMPLES = "samples:"
 _INNER = re.compile(r"(?P<protocol>zip|tar)://(?P<inner>.*)::(?P<archive>.+)", re.DOTALL)
 
 
@@ -203,7 +204,7 @@ def resolve(source: str | os.PathLike) -> str:
     text = os.fspath(source)
     if not text:
         raise SourceError("no path was given (the path is empty)")
-    if text.startswith("samples:"):
+    if text.startswith(_SAMPLES):
         return _sample(text)
     refuse_credentials(text)
     if is_url(text):
@@ -246,7 +247,7 @@ def _listed(source: object) -> list:
 
 
 def _is_sample_name(name: str) -> bool:
-    return name.startswith("samples:")
+    return name.startswith(_SAMPLES)
 
 
 def read_storage_options(path: str | os.PathLike) -> StorageOptions:
@@ -282,14 +283,19 @@ def read_storage_options(path: str | os.PathLike) -> StorageOptions:
 
 
 def _sample(text: str) -> str:
-    from importlib.resources import files as package_files  # as slow to import as the rest of this module
-
-    root = Path(str(package_files("evalkit"))) / "samples"
-    path = root / text.removeprefix("samples:")
+    root = Path(_samples())
+    path = root / text.removeprefix(_SAMPLES)
     if not path.exists() or path.resolve() == root.resolve():
         known = ", ".join(f"samples:{p.name}" for p in sorted(root.iterdir()) if _is_sample_folder(p))
         raise SourceError(f"{text}: no such samples; there are {known}")
     return str(path)
+
+
+def _samples() -> str:
+    """Give the folder of the sample data."""
+    from importlib.resources import files as package_files  # as slow to import as the rest of this module
+
+    return os.path.join(str(package_files("evalkit")), "samples")
 
 
 def _is_sample_folder(path: Path) -> bool:
@@ -310,10 +316,17 @@ def _normal_url(url: str) -> str:
     return url
 
 
+def paths_of(text: str) -> list[str]:
+    """Give the files and folders that a name or glob stands for; see `list_source` for names and errors."""
+    return _expand(text)[1]
+
+
 def _expand(text: str) -> tuple[str | None, list[str]]:
     """Give the files and folders that a name stands for; for a glob also the folder that they are looked for in."""
     refuse_credentials(text)
-    glob_like = has_magic(text) and not text.startswith("samples:")
+    if text.startswith(_SAMPLES) and has_magic(text):
+        text = os.path.join(_samples(), text.removeprefix(_SAMPLES))
+    glob_like = has_magic(text)
     try:
         if glob_like and is_url(text):
             from evalkit.io.remote import glob_remote

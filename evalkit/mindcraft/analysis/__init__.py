@@ -85,3 +85,7 @@ __all__ = [
     "without_score",
     "zero_scores",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

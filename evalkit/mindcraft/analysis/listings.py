@@ -43,16 +43,16 @@ def failed_runs(runs: pd.DataFrame) -> pd.DataFrame:
     order = [CompletionStatus.LOG_FILE_ERROR, CompletionStatus.NO_SCORE_LOGGED, CompletionStatus.TIMED_OUT]
     rank = runs["overall_completion_status"].map({str(status): i for i, status in enumerate(order)}).fillna(len(order))
     columns = ["model_name", "task_id", "repetition", "overall_completion_status", "overall_score"]
-    columns += ["final_system_message", "parsing_errors", "source"]
+    columns += ["final_system_message", "parsing_errors", "source", "run_id"]
     failed = runs.assign(_rank=rank)[~runs["overall_is_successful"]]
-    return failed.sort_values(["_rank", "task_id", "repetition"], ignore_index=True)[_with_run(runs, columns)]
+    return failed.sort_values(["_rank", "task_id", "repetition"], ignore_index=True)[columns]
 
 
 def without_score(runs: pd.DataFrame) -> pd.DataFrame:
     """List the runs without a score, where they lie and what their logs say; stale copies are left out."""
     runs = counted(runs)
-    columns = ["model_name", "task_id", "repetition", "overall_completion_status", "parsing_errors", "source"]
-    return runs.loc[runs["overall_raw_score"].isna(), _with_run(runs, columns)].reset_index(drop=True)
+    columns = ["model_name", "task_id", "repetition", "overall_completion_status", "parsing_errors", "source", "run_id"]
+    return runs.loc[runs["overall_raw_score"].isna(), columns].reset_index(drop=True)
 
 
 def zero_scores(runs: pd.DataFrame) -> pd.DataFrame:
@@ -61,14 +61,14 @@ def zero_scores(runs: pd.DataFrame) -> pd.DataFrame:
     Stale copies are left out.
     """
     runs = counted(runs)
-    columns = ["model_name", "task_id", "repetition", "overall_completion_status", "source"]
-    return runs.loc[runs["overall_score"] == 0, _with_run(runs, columns)].reset_index(drop=True)
+    columns = ["model_name", "task_id", "repetition", "overall_completion_status", "source", "run_id"]
+    return runs.loc[runs["overall_score"] == 0, columns].reset_index(drop=True)
 
 
 def stale_copies(runs: pd.DataFrame) -> pd.DataFrame:
     """List the runs that hold a copy of another run's log, and so count in no rate."""
-    columns = ["model_name", "task_id", "repetition", "overall_completion_status", "source"]
-    return runs.loc[is_stale(runs), _with_run(runs, columns)].reset_index(drop=True)
+    columns = ["model_name", "task_id", "repetition", "overall_completion_status", "source", "run_id"]
+    return runs.loc[is_stale(runs), columns].reset_index(drop=True)
 
 
 def flag_counts(runs: pd.DataFrame) -> pd.DataFrame:
@@ -125,8 +125,3 @@ def progress(runs: pd.DataFrame) -> pd.DataFrame:
     return table.drop(columns="experiment_folder").sort_values(
         ["model_name", "experiment", "task_type"], ignore_index=True
     )
-
-
-def _with_run(runs: pd.DataFrame, columns: list[str]) -> list[str]:
-    """Add the id of the run, by which a table's row leads to it, where runs have one."""
-    return [*columns, *(["run_id"] if "run_id" in runs else [])]

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from evalkit._names import check_columns
 from evalkit.mindcraft.format import CompletionStatus
 from evalkit.stats import estimate_by
 
@@ -83,7 +84,7 @@ def _estimates(
 ) -> pd.DataFrame:
     if missing not in ("failure", "exclude"):
         raise ValueError(f"missing {missing!r}: failure or exclude")
-    by = _columns(by)
+    by = _columns(runs, by)
     stale, scored = is_stale(runs), has_score(runs)
     counts = pd.DataFrame({"stale": stale, "scored": scored & ~stale, "n_without_score": ~scored & ~stale})
     groups, number = _group(runs, by, counts.astype("int64"))
@@ -128,8 +129,10 @@ def tasks_of(runs: pd.DataFrame) -> pd.Series:
     return runs["task_id"].mask(several & files.notna(), runs["task_id"] + " of " + files)
 
 
-def _columns(by: str | Sequence[str]) -> list[str]:
-    return [by] if isinstance(by, str) else list(dict.fromkeys(by))
+def _columns(runs: pd.DataFrame, by: str | Sequence[str]) -> list[str]:
+    names = [by] if isinstance(by, str) else list(dict.fromkeys(by))
+    check_columns(runs, *names)
+    return names
 
 
 def both_ways(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
@@ -150,7 +153,7 @@ def status_counts(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") ->
 
     Stale copies are left out; a group of nothing else has zeros.
     """
-    by = _columns(by)
+    by = _columns(runs, by)
     fresh = ~is_stale(runs)
     is_status = {str(s): (runs["overall_completion_status"] == str(s)) & fresh for s in CompletionStatus}
     return _group(runs, by, pd.DataFrame(is_status, index=runs.index).astype("int64"))[0]
@@ -158,7 +161,7 @@ def status_counts(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") ->
 
 def overview(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
     """Give success rates and counts of statuses of each group, the best first."""
-    by = _columns(by)
+    by = _columns(runs, by)
     success, statuses = success_by(runs, by), status_counts(runs, by)
     table = pd.concat([success, statuses.drop(columns=by)], axis=1)  # both have a row per group, in one order
     return table.sort_values("estimate", ascending=False, kind="stable", ignore_index=True)

@@ -12,3 +12,7 @@ def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"module 'evalkit.mindcraft.legacy' has no attribute {name!r}")
     return getattr(import_module(f"evalkit.mindcraft.legacy.{_WHERE[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

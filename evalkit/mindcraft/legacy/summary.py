@@ -225,8 +225,14 @@ def _summed(script: str, theirs: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFra
 
 
 def _sums(table: pd.DataFrame, who: str) -> pd.DataFrame:
-    groups = table.assign(counts=table.get("counts", True)).groupby(_KEYS)
-    return pd.DataFrame({f"{who}_n": groups["counts"].sum(), f"{who}_successes": groups["value"].agg(_plain_sum)})
+    table = table.assign(counts=table.get("counts", True))
+    groups = table.groupby(_KEYS)
+    successes = groups["value"].max()  # of one value its sum; of thousands of groups most have one
+    several = table[groups["value"].transform("size") > 1]
+    if len(several):
+        sums = several.groupby(_KEYS)["value"].agg(_plain_sum)
+        successes[sums.index] = sums
+    return pd.DataFrame({f"{who}_n": groups["counts"].sum(), f"{who}_successes": successes})
 
 
 def _plain_sum(values: Iterable[float]) -> float:

@@ -14,7 +14,14 @@ from evalkit.io.paths import redacted
 from evalkit.io.text import plain
 from evalkit.reports.engines.execution import execute
 from evalkit.reports.engines.journal import read_journal
-from evalkit.reports.engines.outputs import extract_figures, extract_findings, extract_tables, redact_errors
+from evalkit.reports.engines.outputs import (
+    extract_evidence,
+    extract_figures,
+    extract_findings,
+    extract_tables,
+    redact_errors,
+)
+from evalkit.reports.evidence import keep_evidence
 from evalkit.reports.html.page import render, title_of
 from evalkit.reports.job import Failure, Job
 from evalkit.reports.records import Record, files_beside, read_record, record_path, write_file
@@ -46,7 +53,7 @@ def finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float) 
     failure = failure and failure._replace(error=redacted(plain(failure.error, keep_lines=True)))
     redact_errors(nb)
     headline, tables = extract_tables(nb, report.name)
-    figures = extract_figures(nb, report.name)
+    figures, evidence = extract_figures(nb, report.name), extract_evidence(nb)
     nb.metadata.pop("papermill", None)
     page, executed = f"{report.key}.html", f"{report.key}.ipynb"
     before = read_record(job.output, report.key)
@@ -78,6 +85,7 @@ def finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float) 
     )
     folder = f"{report.notebook.name}/"
     files = {folder + file: content for file, content in beside.items()}
+    keep_evidence(job.output, job.work, report.key, evidence)
     _write(job, {**files, executed: nbformat.writes(nb), page: text}, record)
     for file in files_beside(before) - beside.keys():
         (job.output / folder / file).unlink(missing_ok=True)

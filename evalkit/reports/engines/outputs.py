@@ -13,6 +13,7 @@ HEADLINE = "application/vnd.evalkit.headline+json"  # as evalkit.display.HEADLIN
 TABLE = "application/vnd.evalkit.table+json"
 FINDINGS = "application/vnd.evalkit.findings+json"
 FIGURE = "application/vnd.evalkit.figure+json"
+EVIDENCE = "application/vnd.evalkit.evidence+json"
 
 
 def extract_tables(nb: NotebookNode, name: str) -> tuple[dict | None, list[dict]]:
@@ -58,6 +59,16 @@ def extract_figures(nb: NotebookNode, name: str) -> dict[str, str | bytes]:
             for about in filter(lambda value: isinstance(value, dict), output.metadata.values()):
                 about["files"] = list(own)
     return files
+
+
+def extract_evidence(nb: NotebookNode) -> list[Any]:
+    """Take out of a notebook's outputs what pages of runs are made from."""
+    found = []
+    for cell in nb.cells:
+        if "outputs" in cell:
+            found += [output.data[EVIDENCE] for output in cell.outputs if EVIDENCE in output.get("data", {})]
+            cell.outputs = [output for output in cell.outputs if EVIDENCE not in output.get("data", {})]
+    return found
 
 
 def redact_errors(nb: NotebookNode) -> None:

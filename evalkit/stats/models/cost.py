@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pandas as pd
 
-from evalkit.stats._inputs import check_columns, check_confidence, join, numbers
+from evalkit._names import check_columns
+from evalkit.stats._inputs import check_confidence, join, numbers
 from evalkit.stats.intervals import mean_interval
 
 N_RESAMPLES = 2_000

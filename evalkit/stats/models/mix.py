@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evalkit._names import check_columns
 from evalkit.stats import _formulas as formulas
-from evalkit.stats._inputs import by_cluster, check_choice, check_columns, check_confidence, join, left_out, numbers
+from evalkit.stats._inputs import by_cluster, check_choice, check_confidence, join, left_out, numbers
 from evalkit.stats.grouped import Kind
 from evalkit.stats.pairs.cells import Cells, cells_of
 

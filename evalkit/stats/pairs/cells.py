@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from evalkit.stats._inputs import Clusters, by_cluster, check_columns, coded, left_out, numbers
+from evalkit._names import check_columns
+from evalkit.stats._inputs import Clusters, by_cluster, coded, left_out, numbers
 
 
 class Cells(NamedTuple):

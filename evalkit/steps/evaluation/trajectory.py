@@ -1,7 +1,8 @@
 """Judging a history as a whole: tool calls against an expected list, the plan, loops."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from evalkit.steps.evaluation.evaluate import evaluate_history
@@ -106,8 +107,9 @@ def score_tool_calls(
         raise ValueError(f"unknown mode {mode!r}: one of {', '.join(MODES)}")
     made, wanted = _calls_made(as_history(records, options).records, retries), [_call(item) for item in expected]
     pairs = _in_order(made, wanted) if mode == "strict" else _in_any_order(made, wanted)
-    extra = [call for i, call in enumerate(made) if i not in {i for i, _ in pairs}]
-    missing = [call for j, call in enumerate(wanted) if j not in {j for _, j in pairs}]
+    of_made, of_wanted = {i for i, _ in pairs}, {j for _, j in pairs}
+    extra = [call for i, call in enumerate(made) if i not in of_made]
+    missing = [call for j, call in enumerate(wanted) if j not in of_wanted]
     holds = {"subset": not extra, "superset": not missing}.get(mode, not extra and not missing)
     k, precision, recall = len(pairs), _ratio(len(pairs), len(made)), _ratio(len(pairs), len(wanted))
     f1 = _ratio(2 * k, len(made) + len(wanted))
@@ -130,20 +132,10 @@ def plan_adherence(records: Any, plan: Any = None, options: Options | None = Non
     """
     history = as_history(records, options)
     evaluations, records = evaluate_history(history), history.records
-    free: dict[str | None, list[int]] = {}
-    for i, record in enumerate(records):
-        free.setdefault(function_of(record), []).append(i)
+    free = _FreeCalls(map(_made, records))
     out, latest = [], -1
     for position, wanted in enumerate(_planned_calls(history.plan if plan is None else plan)):
-        own, run = free.get(wanted.function_name, []), []
-        for i in own:
-            if not _fits(_made(records[i]), wanted):
-                continue
-            if run and not repeats_failure(records[run[-1]], records[i]):
-                break
-            run.append(i)
-        for i in run:
-            own.remove(i)
+        run = free.take(wanted, lambda i, j: repeats_failure(records[i], records[j]))
         if not run:
             out.append(PlannedStep(position, wanted, NOT_RUN, 0, None))
             continue
@@ -175,6 +167,40 @@ def find_loops(records: Any, options: Options | None = None) -> list[Loop]:
     return loops
 
 
+class _FreeCalls:
+    """Calls that were made, in order; each is taken once, and found without looking at the others."""
+
+    def __init__(self, made: Iterable[Call]) -> None:
+        self._taken: set[int] = set()
+        self._queues: dict[tuple, deque[int]] = {}
+        for i, call in enumerate(made):
+            for key in ((call.function_name,), (call.function_name, _frozen(call.parameters))):
+                self._queues.setdefault(key, deque()).append(i)
+
+    def take(self, wanted: Call, goes_on: Callable[[int, int], bool] = lambda i, j: False) -> list[int]:
+        """Take the first call that fits, and those that fit behind it as long as each goes on with the one before."""
+        parameters = () if wanted.parameters is None else (_frozen(wanted.parameters),)
+        queue, run = self._queues.get((wanted.function_name, *parameters), deque()), list[int]()
+        while queue:
+            if queue[0] in self._taken:
+                queue.popleft()
+            elif run and not goes_on(run[-1], queue[0]):
+                break
+            else:
+                run.append(queue.popleft())
+        self._taken.update(run)
+        return run
+
+
+def _frozen(value: Any) -> Any:
+    """Give a value as one that can be a key; two of JSON are equal as the values are."""
+    if isinstance(value, Mapping):
+        return frozenset((key, _frozen(item)) for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_frozen, value))
+    return value if isinstance(value, Hashable) else repr(value)
+
+
 def _made(record: StepRecord) -> Call:
     return Call(function_of(record) or "", record["step"]["parameters"])
 
@@ -201,14 +227,9 @@ def _fits(made: Call, wanted: Call) -> bool:
 
 def _in_any_order(made: list[Call], wanted: list[Call]) -> set[tuple[int, int]]:
     """Pair calls, those with stated parameters first: what they fit is a part of what names alone fit."""
-    pairs: set[tuple[int, int]] = set()
-    free = list(range(len(made)))
-    for j in sorted(range(len(wanted)), key=lambda j: wanted[j].parameters is None):
-        i = next((i for i in free if _fits(made[i], wanted[j])), None)
-        if i is not None:
-            free.remove(i)
-            pairs.add((i, j))
-    return pairs
+    free = _FreeCalls(made)
+    in_turn = sorted(range(len(wanted)), key=lambda j: wanted[j].parameters is None)
+    return {(i, j) for j in in_turn for i in free.take(wanted[j])}
 
 
 def _in_order(made: list[Call], wanted: list[Call]) -> set[tuple[int, int]]:

@@ -18,7 +18,7 @@ from evalkit.steps.history.results import (
     read_plots,
     read_search,
 )
-from evalkit.steps.history.values import to_jsonable, unique_key
+from evalkit.steps.history.values import to_jsonable, unique_keys
 
 LISTED = 5  # terms, p-values, genes and results shown of each list
 
@@ -132,12 +132,13 @@ def extract_key_findings_from_execution(history: Any, options: Options | None = 
     """
     history = as_history(history, options)
     findings: dict[str, dict[str, Any]] = {"successful_analyses": {}, "failed_analyses": {}, "skipped_analyses": {}}
+    unique = {kind: unique_keys() for kind in findings}
     for record in history.records:
         function = function_of(record)
         if function is None or function in PSEUDO_STEPS:
             continue
         kind, finding = _finding(record, function, history.options)
-        findings[kind][unique_key(findings[kind], _key(record, function, history.options))] = finding
+        findings[kind][unique[kind](_key(record, function, history.options))] = finding
     return to_jsonable(findings)
 
 

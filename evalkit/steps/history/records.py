@@ -21,7 +21,7 @@ from evalkit.steps.format import (
     name,
     truth,
 )
-from evalkit.steps.history.values import read_literal, unique_key
+from evalkit.steps.history.values import read_literal, unique_keys
 
 _DECODER = msgspec.json.Decoder()
 _RECORD_KEYS = ("step", "function_name", "success", "result", "result_summary", "error")
@@ -93,9 +93,10 @@ def unique_labels(histories: Iterable[tuple[str, str]]) -> dict[tuple[str, str],
     pairs = list(dict.fromkeys(histories))
     paths = short_paths(source for source, _ in pairs)
     labels: dict[str, tuple[str, str]] = {}
+    unique = unique_keys()
     for source, thread in pairs:
         label = escape_surrogates(f"{paths[source]} · {thread}" if thread else paths[source])
-        labels[unique_key(labels, label)] = (source, thread)
+        labels[unique(label)] = (source, thread)
     return {pair: label for label, pair in labels.items()}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from evalkit.steps.format import METHODS, StepRecord, count, function_of, number, truncated
-from evalkit.steps.history.values import is_cut, read_literal, unique_key
+from evalkit.steps.history.values import is_cut, read_literal, unique_keys
 
 DISCOVERED, LEAF_NODE, NO_NEW_TYPES = "discovered", "leaf_node", "no_new_cell_types"
 FAILED, NO_RESULT, EMPTY_MAPPING, UNKNOWN = "failed", "no_result", "empty_mapping", "unknown"
@@ -139,9 +139,9 @@ def read_expression(record: StepRecord) -> Expression:
     """Read significant genes per condition, from the dict or the bare list; two of one category are kept apart."""
     genes: dict[str, list[str]] = {}
     counts: dict[str, int | None] = {}
-    entries, n = _entries(content(record), "dea_results")
+    unique, (entries, n) = unique_keys(), _entries(content(record), "dea_results")
     for entry in entries:
-        key = unique_key(genes, str(entry.get("category", "unknown")))
+        key = unique(str(entry.get("category", "unknown")))
         listed = entry.get("significant_genes")
         genes[key] = [str(gene) for gene in _list(listed)]
         counts[key] = len(listed) if isinstance(listed, list) and not is_cut(listed) else count(listed)
@@ -150,11 +150,8 @@ def read_expression(record: StepRecord) -> Expression:
 
 def read_counts(record: StepRecord) -> Counts:
     """Read the number of cells per category; two entries of one category are kept apart."""
-    cells: dict[str, int | None] = {}
-    entries, n = _entries(content(record), "count_results")
-    for entry in entries:
-        cells[unique_key(cells, str(entry.get("category", "unknown")))] = count(entry.get("cell_count"))
-    return Counts(cells, n)
+    unique, (entries, n) = unique_keys(), _entries(content(record), "count_results")
+    return Counts({unique(str(e.get("category", "unknown"))): count(e.get("cell_count")) for e in entries}, n)
 
 
 def read_search(record: StepRecord) -> Search:

@@ -15,6 +15,8 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from evalkit.io.text import UniqueNames
+
 MAX_DEPTH = 100  # of structures; deeper ones are kept as text
 MAX_LENGTH = 2_000_000  # characters; a longer text is not read as a structure
 MAX_BRACKETS = 80  # brackets within brackets in such a text
@@ -128,19 +130,13 @@ def _only_counts(index: Any) -> bool:
 
 
 def _object(items: Iterable[tuple[Any, Any]], depth: int, above: tuple[int, ...]) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for key, item in items:
-        out[unique_key(out, _text(key))] = _convert(item, depth + 1, above)
-    return out
+    unique = unique_keys()
+    return {unique(_text(key)): _convert(item, depth + 1, above) for key, item in items}
 
 
-def unique_key(taken: Mapping[str, Any], key: str) -> str:
-    """Give a key that is not taken yet: `key`, else ``key #2``, ``key #3``, and so on."""
-    n, candidate = 1, key
-    while candidate in taken:
-        n += 1
-        candidate = f"{key} #{n}"
-    return candidate
+def unique_keys() -> UniqueNames:
+    """Return what gives a key when it first comes, then ``key #2``, ``key #3``, and so on."""
+    return UniqueNames("{} #{}")
 
 
 def _number(value: Any) -> int | float | str | None:

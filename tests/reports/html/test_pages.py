@@ -1,9 +1,7 @@
 import base64
 import contextlib
 import hashlib
-import os
 import re
-import shutil
 from pathlib import Path
 
 import html5lib
@@ -11,18 +9,16 @@ import nbformat
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-from playwright.sync_api import sync_playwright
 
 from evalkit.reports import plan, run
 from evalkit.reports.html.policy import script
 from evalkit.reports.progress import SIZE_BUDGET
 from evalkit.reports.records import read_record, read_records
+from tests.browser import needs_browser, open_browser
 from tests.reports.compare import outputs_of
 from tests.reports.pages import ACTIVE, RUNS_OFF, Visit
 
 ROOT = Path(__file__).parents[3]
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-needs_browser = pytest.mark.skipif(not CHROMIUM and not os.environ.get("CI"), reason="no Chromium was found")
 
 HOSTILE = [
     "<script>window.ran = 1</script>",
@@ -110,18 +106,12 @@ def output(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def browser():
-    if not CHROMIUM:
-        pytest.fail("CI must have a Chromium")
-    with sync_playwright() as playwright:
-        arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        yield playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+browser = pytest.fixture(scope="module")(open_browser)
 
 
 def _pages(output, *notebooks, without=()):
-    """Return the index and the pages of notebooks (all, if none is named)."""
-    found = sorted(output.glob("*/*.html"))
+    """Return the index and the pages of notebooks (all, if none is named); pages of runs are tested by themselves."""
+    found = sorted(path for path in output.glob("*/*.html") if path.parent.name != "runs")
     found = [p for p in found if (p.parent.name in notebooks or not notebooks) and p.parent.name not in without]
     assert found
     return [output / "index.html", *found]
@@ -452,3 +442,29 @@ def test_the_button_shows_where_the_keyboard_is_and_only_then(output, browser):
         assert visit.page.evaluate(outline) == "none"
         visit.page.keyboard.press("Tab")
         assert visit.page.evaluate(outline) == "solid"
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    "notebook",
+    ["model_overview", "model_comparison", "cooking_blocked_agents", "crafter_scores", "step_evaluation"],
+)
+def test_a_reader_reaches_a_run_and_its_deciding_turn_from_each_sample_report(output, browser, notebook):
+    for path in sorted((output / notebook).glob("*.html")):
+        with Visit(browser, path) as visit:
+            visit.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+            link = visit.page.locator('a[href^="../runs/"]').first
+            link.focus()
+            with visit.page.expect_navigation():
+                visit.page.keyboard.press("Enter")
+            assert visit.page.url.startswith((output / "runs").as_uri())
+            visit.page.keyboard.press("d")
+            assert "decision" in visit.page.evaluate("document.activeElement.dataset.events")
+            others = [request for request in visit.requests if not request.startswith((output / "runs").as_uri())]
+            assert (path, visit.complaints, others) == (path, [], [])
+
+
+def test_every_link_to_a_run_leads_to_a_page(output):
+    found = {link for path in _pages(output)[1:] for link in re.findall(r'href="\.\./runs/([^"#]+)', path.read_text())}
+    assert len(found) > 100
+    assert {name for name in found if not (output / "runs" / name).is_file()} == set()

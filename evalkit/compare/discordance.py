@@ -1,0 +1,50 @@
+"""Tasks that one model did and another did not: the pairs of runs that a comparison rests on."""
+
+from itertools import combinations
+
+import pandas as pd
+
+from evalkit.kinds import outcomes
+
+COLUMNS = ["task", "model_a", "model_b", "repetition", "value_a", "value_b", "run_id_a", "run_id_b"]
+
+
+def discordant(runs: pd.DataFrame, model_a: str = "", model_b: str = "", value: str = "") -> pd.DataFrame:
+    """Find the tasks that models decided oppositely, with the runs in which they did.
+
+    Runs of a task are paired by repetition, in the order of the repetitions. A run without an outcome is a failure
+    where another run of its model has one, as in all comparisons. Where values are scores, pairs whose scores differ
+    by more than half of the largest difference are taken for opposite.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        The first table of any kind.
+    model_a, model_b : str
+        The models; empty: every pair of models, `model_a` against all others where only it is named.
+    value : {"", "is_successful", "score"}
+        As for `leaderboard`.
+
+    Returns
+    -------
+    DataFrame
+        task, model_a, model_b, repetition (of `model_a`), value_a, value_b, run_id_a, run_id_b; a row per pair of
+        runs, by models and task.
+    """
+    table = outcomes(runs, value).table.dropna(subset="value")
+    table = table.sort_values(["model_name", "task", "repetition"], kind="stable")
+    table = table.assign(place=table.groupby(["model_name", "task"]).cumcount())
+    named = {name for name in (model_a, model_b) if name}
+    models = sorted(table["model_name"].unique(), key=lambda name: (name != model_a, name == model_b, name))
+    parts = [_paired(table, a, b) for a, b in combinations(models, 2) if named <= {a, b}]
+    pairs = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=COLUMNS)
+    gap = (pairs["value_a"] - pairs["value_b"]).abs()
+    return pairs[(gap > 0) & (gap > gap.max() / 2)].reset_index(drop=True)
+
+
+def _paired(table: pd.DataFrame, a: str, b: str) -> pd.DataFrame:
+    """Lay the runs of two models side by side, by task and place among the repetitions."""
+    kept = ["task", "place", "repetition", "value", "run_id"]
+    sides = [table.loc[table["model_name"] == model, kept] for model in (a, b)]
+    both = sides[0].merge(sides[1].drop(columns="repetition"), on=["task", "place"], suffixes=("_a", "_b"))
+    return both.assign(model_a=a, model_b=b)[COLUMNS]

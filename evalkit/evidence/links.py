@@ -1,0 +1,161 @@
+"""Tables of notebooks whose rows lead to pages of runs, and what a report needs to write these pages.
+
+A notebook links to pages beside those of reports, and hands over what they are made from; the batch writes them once
+for all its reports. Outside a report there are no pages, and so no links.
+"""
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from IPython.display import display
+
+from evalkit.display import show_table, show_text
+from evalkit.evidence.references import PairRef, RunList, RunRef, as_data, page_name, reference
+
+if TYPE_CHECKING:
+    from evalkit.kinds import Logs
+
+EVIDENCE = "application/vnd.evalkit.evidence+json"  # what pages of runs are made from; never part of a page
+VARIABLE = "EVALKIT_EVIDENCE"  # which runs the report that is being made gets pages of; empty outside of one
+LIMIT = 200  # runs that one report leads to
+TO_PAGES = "../runs/"  # from a report's page
+
+_linked: dict[str, None] = {}  # runs that this report leads to so far; a report has a process of its own
+_listed: set[int] = set()  # logs of which all runs were handed over
+
+
+def show_runs(logs: "Logs", table: pd.DataFrame, caption: str = "", **options: Any) -> None:
+    """Show a table whose rows are runs, or parts of runs; in a report each leads to the page of its run.
+
+    Parameters
+    ----------
+    logs : Logs
+        That the runs are from.
+    table : DataFrame
+        With the column `run_id`; where `turn` is known too, a row leads to this turn. Neither is shown.
+    caption : str
+    **options
+        As for `evalkit.show_table`.
+    """
+    mode, shown = _mode(), table.drop(columns="turn", errors="ignore")
+    if not mode or table.empty:
+        show_table(shown, caption, **options)
+        return
+    ids = [run_id for run_id in table["run_id"].dropna().unique() if _take(run_id)]
+    _hand_over(logs, ids, [], caption)
+    if mode == "all" and id(logs) not in _listed:
+        _listed.add(id(logs))
+        _hand_over(logs, list(logs.runs["run_id"]), [], f"all runs of {logs.source}")
+    key, known = _key(caption, [page_name(one) for one in ids]), set(ids)
+    turns = table["turn"] if "turn" in table else [None] * len(table)
+    rows = zip(table["run_id"], turns, strict=True)
+    ends = [(run_id, f"#list={key}" if pd.isna(turn) else f"#t{int(turn)}") for run_id, turn in rows]
+    hrefs = [f"{TO_PAGES}{page_name(run_id)}{end}" if run_id in known else None for run_id, end in ends]
+    show_table(shown.assign(href=hrefs), caption, **options)
+    _say_limit(set(table["run_id"].dropna()) != known)
+
+
+def show_pairs(logs: "Logs", table: pd.DataFrame, caption: str = "", **options: Any) -> None:
+    """Show a table whose rows are pairs of runs of one task; in a report each leads to the two side by side.
+
+    Parameters
+    ----------
+    logs, caption, options
+        As for `show_runs`.
+    table : DataFrame
+        With the columns `run_id_a` and `run_id_b`, as `evalkit.compare.discordant` gives them; they are not shown.
+    """
+    shown = table.drop(columns=["run_id_a", "run_id_b"])
+    if not _mode() or table.empty:
+        show_table(shown, caption, **options)
+        return
+    rows = list(zip(table["run_id_a"], table["run_id_b"], strict=True))
+    pairs = [pair for pair in rows if _take(*pair)]
+    _hand_over(logs, list(dict.fromkeys(run_id for pair in pairs for run_id in pair)), pairs, caption)
+    names, known = {pair: page_name("--".join(pair)) for pair in rows}, set(pairs)
+    key = _key(caption, [names[pair] for pair in pairs])
+    hrefs = [f"{TO_PAGES}{names[pair]}#list={key}" if pair in known else None for pair in rows]
+    show_table(shown.assign(href=hrefs), caption, **options)
+    _say_limit(None in hrefs)
+
+
+def _mode() -> str:
+    mode = os.environ.get(VARIABLE, "")
+    return mode if mode in ("linked", "all") else ""
+
+
+def _take(*run_ids: str) -> bool:
+    """Count runs among those that the report leads to, as long as there is room for all of them."""
+    if len(_linked.keys() | set(run_ids)) > LIMIT:
+        return False
+    _linked.update(dict.fromkeys(run_ids))
+    return True
+
+
+def _say_limit(is_reached: bool) -> None:
+    if is_reached:
+        show_text(f"Rows without a link: a report leads to {LIMIT} runs at most.")
+
+
+def _hand_over(logs: "Logs", ids: Sequence[str], pairs: Sequence[tuple[str, str]], title: str) -> None:
+    """Hand over what the pages of runs and pairs are made from, and the table as a list of them."""
+    wanted = logs.runs[logs.runs["run_id"].isin(set(ids))]
+    runs = {run["run_id"]: reference(logs, run) for run in wanted.to_dict("records")}
+    found = [pair for pair in pairs if all(run_id in runs for run_id in pair)]
+    if pairs:
+        members = [page_name("--".join(pair)) for pair in found]
+    else:
+        members = [runs[run_id].page for run_id in ids if run_id in runs]
+    about = {"runs": as_data(list(runs.values())), "pairs": found, "title": title, "members": members}
+    data = {**about, "key": _key(title, members)}
+    display({EVIDENCE: data, "text/plain": f"{len(runs)} runs lead to their logs"}, raw=True)
+
+
+def _key(title: str, members: Sequence[str]) -> str:
+    """Make what tells the list from others in an address."""
+    return hashlib.blake2b("\0".join([title, *members]).encode(errors="replace"), digest_size=5).hexdigest()
+
+
+def read_handed_over(given: Sequence[Any], page: str) -> tuple[dict[str, RunRef], list[PairRef], list[RunList]]:
+    """Read what the notebook of a report handed over; what has another form is left out.
+
+    Parameters
+    ----------
+    given : sequence
+        Of what `EVIDENCE` held.
+    page : str
+        Of the report, as seen from the pages of runs.
+
+    Returns
+    -------
+    runs : dict of str to RunRef
+        By the names of their pages.
+    pairs : list of PairRef
+    lists : list of RunList
+    """
+    from evalkit.evidence.references import read_reference
+
+    runs: dict[str, RunRef] = {}
+    pairs, lists = [], []
+    for data in given:
+        if not isinstance(data, Mapping):
+            continue
+        found = [run for value in _list(data.get("runs")) if (run := read_reference(value))]
+        by_id = {run.run_id: run for run in found}
+        runs |= {run.page: run for run in found}
+        named = [
+            pair for pair in _list(data.get("pairs")) if isinstance(pair, list) and list(map(type, pair)) == [str, str]
+        ]
+        own_pairs = [PairRef(by_id[a], by_id[b]) for a, b in named if {a, b} <= by_id.keys()]
+        known = {target.page for target in (*found, *own_pairs)}
+        members = [member for member in _list(data.get("members")) if isinstance(member, str) and member in known]
+        pairs += own_pairs
+        lists.append(RunList(str(data.get("title") or "a table"), page, members, str(data.get("key"))))
+    return runs, pairs, lists
+
+
+def _list(value: Any) -> list:
+    return value if isinstance(value, list) else []

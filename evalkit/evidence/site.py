@@ -1,0 +1,121 @@
+"""Folders of pages: each run is written once, and again only where something of it has changed."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalkit.evidence.page import list_page, pair_page, places, run_page
+from evalkit.evidence.references import PairRef, RunList, RunRef, reference, state_of
+from evalkit.io import SourceError, storage, write_bytes
+from evalkit.io.versions import code_version
+from evalkit.kinds import RunFiles, Transcript, Turn, kind_named, transcript_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from evalkit.kinds import Logs
+
+RUNS = "runs"  # the folder of pages, beside those of reports
+MANIFEST = ".evalkit/pages.json"  # in it: what each page was made from
+_KEPT = 64  # transcripts that are kept for pairs of the same runs
+
+
+def write_pages(
+    folder: Path, runs: Mapping[str, RunRef], pairs: Sequence[PairRef] = (), lists: Sequence[RunList] = ()
+) -> int:
+    """Write the pages of runs and pairs into a folder; those that nothing leads to any more go.
+
+    Parameters
+    ----------
+    folder : Path
+    runs : mapping of str to RunRef
+        By the names of their pages.
+    pairs : sequence of PairRef
+    lists : sequence of RunList
+        Tables that lead to the pages.
+
+    Returns
+    -------
+    int
+        How many pages were written.
+
+    Raises
+    ------
+    SourceError
+        Where a page can't be written.
+    """
+    before = _read_manifest(folder)
+    version, states = code_version(), {page: state_of(run) for page, run in runs.items()}
+    around = places(lists)
+    now, written = {}, 0
+    for page, wanted in [*runs.items(), *((pair.page, pair) for pair in pairs)]:
+        of = [wanted] if isinstance(wanted, RunRef) else [wanted.a, wanted.b]
+        made_from = [version, wanted, [states.get(run.page) or state_of(run) for run in of], around.get(page, [])]
+        now[page] = _digest(made_from)
+        if before.get(page) == now[page] and (folder / page).is_file():
+            continue
+        said = [_transcript(run.kind, tuple(run.paths), run.part, version) for run in of]
+        make = run_page if isinstance(wanted, RunRef) else pair_page
+        text = make(wanted, *said, around.get(page, []))
+        write_bytes(text.encode(errors="replace"), str(folder / page))
+        written += 1
+    for page in before.keys() - now.keys():
+        (folder / Path(page).name).unlink(missing_ok=True)
+    if now != before:
+        write_bytes(json.dumps(now).encode(), str(folder / MANIFEST))
+    _transcript.cache_clear()
+    return written
+
+
+def write_view(logs: "Logs", runs: "pd.DataFrame", output: Path, title: str = "") -> Path:
+    """Write the pages of runs, and one that lists them.
+
+    Parameters
+    ----------
+    logs : Logs
+    runs : DataFrame
+        Rows of its first table.
+    output : Path
+        Folder for ``index.html`` and ``runs/``.
+    title : str
+        What the runs have in common, such as ``failed``.
+
+    Returns
+    -------
+    Path
+        The list.
+    """
+    found = [reference(logs, run) for run in runs.to_dict("records")]
+    named = f"{title} runs of {logs.source}".strip()
+    members = RunList(named, "../index.html", [run.page for run in found], "runs")
+    with storage(logs.storage_options):
+        write_pages(output / RUNS, {run.page: run for run in found}, lists=[members])
+    note = f"{len(found)} of {len(logs.runs)} runs. A run's name leads to what happened in it."
+    index = output / "index.html"
+    write_bytes(list_page(named, note, found, RUNS).encode(errors="replace"), str(index))
+    return index
+
+
+@lru_cache(maxsize=_KEPT)
+def _transcript(kind: str, paths: tuple[str, ...], part: str, version: str) -> Transcript:
+    """Make a transcript; of a run whose logs can't be read, one that says why."""
+    try:
+        return transcript_of(kind_named(kind), RunFiles(list(paths), part))
+    except SourceError as error:
+        return Transcript("", [], [Turn("evalkit", "system", str(error), ("can't be read",), ("error", "decision"))])
+
+
+def _read_manifest(folder: Path) -> dict[str, str]:
+    try:
+        value = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _digest(value: Any) -> str:
+    text = json.dumps(value, default=str)
+    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()

@@ -1,0 +1,182 @@
+"""Limits on what one file may cost: a file beyond one of them is `failed` in the ledger, and the rest goes on.
+
+Sources are untrusted: a small file can ask for much memory or time. The limits are far above real logs; the environment
+variable ``EVALKIT_LIMITS`` changes them, as in ``EVALKIT_LIMITS="bytes=2G,seconds=300"``, also for the processes that
+are started from here.
+"""
+
+import errno
+import os
+import re
+import signal
+import threading
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from types import FrameType, TracebackType
+from typing import Any
+
+from evalkit.io.paths import SourceError
+
+VARIABLE = "EVALKIT_LIMITS"
+_UNITS = {"": 1, "k": 2**10, "M": 2**20, "G": 2**30}
+_SETTING = re.compile(r"\s*(?P<name>[a-z_]+)\s*=\s*(?P<number>[0-9]{1,15})(?P<unit>[kMG]?)\s*")
+NO_MEMORY = "the memory does not suffice for this file"
+_AGAIN = 1.0  # seconds after which work that went on is interrupted once more
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What is read at most; every limit is a positive whole number.
+
+    Attributes
+    ----------
+    bytes : int
+        Bytes of a file; of a member of an archive, its bytes after decompression. Also of all that is taken from one
+        database.
+    ratio : int
+        How many times larger than in its archive a member may be; one of less than a megabyte may always be.
+    depth : int
+        Lists and objects within each other, in definitions, parameters and records.
+    text : int
+        Characters of an id or a name that patterns look at, from its beginning; the rest does not count.
+    rows : int
+        Threads of one SQLite checkpoint file.
+    values : int
+        Lists, objects, texts and numbers of one checkpoint.
+    seconds : int
+        Seconds to parse one file. Where there is no such signal (Windows, threads other than the main one), only
+        databases keep to it.
+    """
+
+    bytes: int = 256 * 2**20
+    ratio: int = 200
+    depth: int = 100
+    text: int = 1_000
+    rows: int = 100_000
+    values: int = 5_000_000
+    seconds: int = 60
+
+
+class LimitError(OSError):
+    """A file that is beyond a limit, or one that the memory does not suffice for."""
+
+
+def limits() -> Limits:
+    """Return the limits that hold here.
+
+    Raises
+    ------
+    SourceError
+        Where ``EVALKIT_LIMITS`` can't be read.
+    """
+    return parse_limits(os.environ.get(VARIABLE, ""))
+
+
+@lru_cache(8)
+def parse_limits(text: str) -> Limits:
+    """Read limits from text such as ``bytes=2G,seconds=300``; those that are not named stay as they are.
+
+    Raises
+    ------
+    SourceError
+        For an unknown name or a value that is no positive whole number (k, M and G stand for powers of 1024).
+    """
+    names, given = [field.name for field in fields(Limits)], {}
+    for part in filter(str.strip, text.split(",")):
+        match = _SETTING.fullmatch(part)
+        if match is None or match["name"] not in names or not int(match["number"]):
+            raise SourceError(f"{VARIABLE}: {part.strip()!r} is no limit; write NAME=NUMBER, with {', '.join(names)}")
+        given[match["name"]] = int(match["number"]) * _UNITS[match["unit"]]
+    return replace(Limits(), **given)
+
+
+def for_patterns(text: str) -> str:
+    """Give the beginning of an id or a name, as much of it as patterns may look at."""
+    return text[: limits().text]
+
+
+def check_size(size: int, packed: int | None = None) -> None:
+    """Refuse a file by its size, and a member of an archive by how far it was compressed.
+
+    Parameters
+    ----------
+    size : int
+        Bytes; of a member, after decompression.
+    packed : int, optional
+        Its bytes in the archive.
+
+    Raises
+    ------
+    LimitError
+    """
+    most = limits()
+    if size > most.bytes:
+        raise LimitError(errno.EFBIG, f"{size} bytes are more than the limit of {most.bytes} (bytes)")
+    if packed is not None and size > max(2**20, packed * most.ratio):
+        raise LimitError(errno.EFBIG, f"{packed} bytes become {size}, beyond the limit of {most.ratio} times (ratio)")
+
+
+def is_deeper(value: Any, depth: int) -> bool:
+    """Tell whether lists and dictionaries lie deeper within each other than so many levels."""
+    level = [value]
+    for _ in range(depth):
+        inner = [one for one in level if isinstance(one, (dict, list))]
+        level = [item for one in inner for item in (one.values() if isinstance(one, dict) else one)]
+        if not level:
+            return False
+    return True
+
+
+class OverdueError(BaseException):
+    """Raised where one file takes too long; `Deadline` and its callers turn it into the failure of that file."""
+
+
+class Deadline:
+    """Interrupts, within a ``with`` block, what takes longer than `Limits.seconds` from `start` to `stop`.
+
+    It does nothing where the signal can't be had: in other threads, on Windows, and where somebody else uses it.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = limits().seconds
+        self._running = self._installed = False
+
+    def __enter__(self) -> "Deadline":
+        self._installed = (
+            hasattr(signal, "setitimer")
+            and threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+            and signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+        )
+        if self._installed:
+            signal.signal(signal.SIGALRM, self._interrupt)
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._running = False
+        if self._installed:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+    def start(self) -> None:
+        """Begin with a file: its time runs from here."""
+        if self._installed:
+            signal.setitimer(signal.ITIMER_REAL, self.seconds, _AGAIN)
+        self._running = True
+
+    def stop(self) -> None:
+        """Be done with a file: an alarm that comes from here on does nothing."""
+        self._running = False
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        if self._running:
+            raise OverdueError
+
+
+def failure_of(error: BaseException, deadline: Deadline) -> LimitError:
+    """Give the error of a file that memory, stack or time did not suffice for, as its ledger is to say it."""
+    if isinstance(error, MemoryError):
+        return LimitError(errno.ENOMEM, NO_MEMORY)
+    if isinstance(error, RecursionError):
+        return LimitError(errno.EOVERFLOW, "nested too deep")
+    return LimitError(errno.ETIMEDOUT, f"parsing took longer than the limit of {deadline.seconds} (seconds)")

@@ -1,0 +1,82 @@
+"""Histories as transcripts: of each step the call, and what came of it."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from evalkit.io import SourceError
+from evalkit.kinds import RunFiles, Transcript, Turn
+from evalkit.kinds.terminal import counted
+from evalkit.steps.evaluation.evaluate import evaluate_history
+from evalkit.steps.execution.workflow import simulate_routing
+from evalkit.steps.format import CRITICAL, SILENT, StepRecord, function_of, name
+from evalkit.steps.history.records import histories_of
+from evalkit.steps.history.values import to_jsonable
+from evalkit.steps.parse import parse_file
+
+if TYPE_CHECKING:
+    from evalkit.kinds import Logs
+
+_SHOWN = 20_000  # characters of a result
+
+
+def run_files(logs: "Logs", run: Mapping[str, Any]) -> RunFiles:
+    """Name the file of a history, and its thread."""
+    return RunFiles([run["source"]], run["thread"] or "")
+
+
+def transcript(paths: Sequence[str], read: Callable[[str], bytes], thread: str = "") -> Transcript:
+    """Make the transcript of a file: of each step the call, then what was stored, with verdict and checks not passed.
+
+    The step after which the workflow's routers would have ended the run decides it.
+
+    Parameters
+    ----------
+    paths, read
+        As `LogKind.transcript` says.
+    thread : str
+        Only this thread of a checkpoint.
+
+    Raises
+    ------
+    SourceError
+        Where the file holds no history.
+    """
+    [path] = paths
+    parsed = parse_file(path, read(path))
+    if parsed.status != "used":
+        raise SourceError(f"{path}: {parsed.reason}")
+    rows = ([(path, *row) for row in parsed.rows[name]] for name in ("histories", "steps"))
+    histories = [history for history in histories_of(*rows) if thread in ("", history.thread)]
+    if thread and not histories:
+        raise SourceError(f"{path}: no thread {thread!r}")
+    turns: list[Turn] = []
+    for history in histories:
+        turns += [Turn("thread", "system", history.thread)] * bool(history.thread)
+        last = sum(row["reached"] for row in simulate_routing(history)) - 1
+        for place, (record, evaluation) in enumerate(zip(history.records, evaluate_history(history), strict=True)):
+            turns += _turns(place + 1, record, evaluation, decides=place == last)
+    records = sum(len(history.records) for history in histories)
+    facts = [counted(records, "record"), counted(len(histories), "thread")]
+    return Transcript(path, facts + [parsed.reason] * bool(parsed.reason), turns)
+
+
+def _turns(place: int, record: StepRecord, evaluation: Mapping[str, Any], *, decides: bool) -> list[Turn]:
+    """Make two turns of a step: what was called, and what came of it."""
+    parameters = json.dumps(to_jsonable(record["step"]["parameters"]), ensure_ascii=False)
+    call = f"{function_of(record) or 'no function'} {parameters}"
+    description = name(record["step"].get("description"))
+    result, error, reason = record["result"], record["error"], record["step"].get("skip_reason")
+    kept = result if isinstance(result, str) else json.dumps(to_jsonable(result), ensure_ascii=False)
+    kept = kept if len(kept) <= _SHOWN else f"{kept[:_SHOWN]}… ({len(kept)} characters)"
+    lines = [f"error: {error}"] * bool(error) + [str(reason)] * bool(reason) + [kept] * (result is not None)
+    silent = evaluation["silent_failure_reason"]
+    marks = [f"silent failure: {silent}" if silent else evaluation["verdict"], *["cut"] * evaluation["truncated"]]
+    marks += [f"{made['name']}: {made['label']}" for made in evaluation["checks"][1:] if made["severity"] != "info"]
+    when, is_failure = record["timestamp"] or "", evaluation["verdict"] in ("failure", CRITICAL, SILENT)
+    events = ("error",) * is_failure + ("decision",) * decides
+    step = f"record {place}, step {record['step_index'] + 1}"
+    return [
+        Turn(step, "action", f"{call}\n{description}" if description else call, (), ("command",), when, call),
+        Turn(record["result_type"], "result", "\n".join(lines) or "nothing", tuple(marks), events, when),
+    ]

@@ -1,0 +1,74 @@
+"""Two runs side by side: the first difference is where the logs say."""
+
+import pytest
+
+from evalkit.evidence import align, first_difference
+from evalkit.kinds import RunFiles, Transcript, Turn, kind_named, transcript_of
+from tests.crafter.traces import hook, runtime, trace
+from tests.crafter.traces import write as write_trace
+from tests.mindcraft.builders import SCORE, turn, write_all
+
+LOOK, COOK, EAT = ("Looking. !nearbyBlocks", 'Now. !craftRecipe("bread", 1)', 'So. !consume("bread")')
+
+
+def run(*turns):
+    return Transcript("", [], list(turns))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "first"),
+    [
+        ([LOOK, COOK], [LOOK, COOK], None),
+        ([LOOK, COOK], [LOOK, EAT], 1),
+        ([LOOK], [LOOK, COOK], 1),
+        (["I look around. !nearbyBlocks", COOK], [LOOK, EAT], 1),  # the same command in other words
+        (["hello", COOK], ["good day", COOK], 0),
+        ([], [], None),
+        ([], [LOOK], 0),
+    ],
+)
+def test_agents_logs_differ_first_where_a_command_does(tmp_path, a, b, first):
+    made = []
+    for name, said in (("a", a), ("b", b)):
+        turns = [turn("assistant", text) for text in said]
+        path = write_all(tmp_path / name, {"e/t/Andy_0_0.json": {"turns": turns}}) / "e/t/Andy_0_0.json"
+        made.append(transcript_of(kind_named("mindcraft"), RunFiles([str(path)])))
+    assert first_difference(align(*made)) == first
+
+
+def test_names_of_agents_are_no_difference(tmp_path):
+    made = []
+    for one, other in (("Andy_0", "Jill_1"), ("agent_0", "agent_1")):
+        logs = {
+            f"{one}_e/t/{one}_0.json": {"turns": [turn("assistant", "hi"), turn("system", f"{SCORE}1")]},
+            f"{one}_e/t/{other}_0.json": {"turns": [turn("user", f"{one}: (FROM OTHER BOT)hi")]},
+        }
+        folder = write_all(tmp_path, logs)
+        made.append(transcript_of(kind_named("mindcraft"), RunFiles([str(folder / name) for name in logs])))
+    assert first_difference(align(*made)) is None
+
+
+def test_episodes_differ_first_where_an_action_or_an_unlock_does(tmp_path):
+    wood = hook("easy_achievement", ["collect_wood"])
+    traces = {
+        "a": trace(runtime(0, actions=[1]), runtime(1, [wood], [5]), runtime(2, actions=[3])),
+        "b": trace(runtime(0, actions=[1], action_reasoning="else"), runtime(1, actions=[5]), runtime(2, actions=[3])),
+    }
+    for content in traces.values():
+        for event in content["event_history"]:
+            event["metadata"].pop("action_names")
+    kind = kind_named("crafter")
+    made = [
+        transcript_of(kind, RunFiles([str(write_trace(tmp_path, own, f"{name}.json"))])) for name, own in traces.items()
+    ]
+    rows = align(*made)
+    assert [row.differs for row in rows] == [False, True, False]
+
+
+def test_rows_are_as_many_as_the_longer_run_has_turns():
+    short, long = run(Turn("a", "user", "x")), run(*[Turn("b", "user", "x")] * 3)
+    assert [(row.a is None, row.b is None, row.differs) for row in align(short, long)] == [
+        (False, False, False),
+        (True, False, True),
+        (True, False, True),
+    ]

@@ -1,0 +1,198 @@
+"""Pages of runs in a real browser: what they show, what keys do, and that nothing from logs acts."""
+
+import html5lib
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from click.testing import CliRunner
+
+from evalkit.cli import main
+from tests.browser import needs_browser, open_browser
+from tests.evidence.logs import BAD, MAKE
+from tests.mindcraft.builders import SCORE, turn, write_all
+from tests.reports.pages import ACTIVE, RUNS_OFF, Visit
+
+KINDS = sorted(MAKE)
+
+
+def view(source, output, *arguments):
+    result = CliRunner().invoke(main, ["view", str(source), "-o", str(output), *arguments])
+    assert result.exit_code == 0, result.output
+    assert result.stdout.strip() == str(output / "index.html")
+    return sorted((output / "runs").glob("*.html"))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Return a folder with the pages of hostile logs, of the samples, and of long turns, by what they are."""
+    folder = tmp_path_factory.mktemp("view")
+    for kind, make in MAKE.items():
+        (folder / "logs" / kind).mkdir(parents=True)
+        view(make(folder / "logs" / kind), folder / kind, "--kind", kind)
+    for name in ("mindcraft/runs", "crafter", "steps"):
+        view(f"samples:{name}", folder / f"sample-{name.partition('/')[0]}")
+    long = [turn("assistant", "needle " + "word " * 2_000), turn("user", "hello"), turn("system", f"{SCORE}1")]
+    view(write_all(folder / "logs/long", {"e/t/Andy_0_0.json": {"turns": long}}), folder / "long")
+    return folder
+
+
+browser = pytest.fixture(scope="module")(open_browser)
+
+
+def pages(site, *names):
+    """Return the lists, and the longest page of runs, of each folder."""
+    found = []
+    for name in names or (*KINDS, *(f"sample-{kind}" for kind in KINDS), "long"):
+        own = sorted((site / name / "runs").glob("*.html"), key=lambda path: path.stat().st_size)
+        found += [site / name / "index.html", own[-1]]
+    return found
+
+
+def test_pages_are_valid_html(site):
+    for path in pages(site):
+        html5lib.HTMLParser(strict=True).parse(path.read_text())
+
+
+@needs_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_ask_for_nothing_complain_of_nothing_stay_within_the_width_and_are_accessible(site, browser, scheme):
+    for path in pages(site):
+        with Visit(browser, path, scheme=scheme) as visit:
+            visit.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+            for width in (1280, 390):
+                visit.page.set_viewport_size({"width": width, "height": 900})
+                assert (path, width, visit.page.evaluate(RUNS_OFF)) == (path, width, [])
+                assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+            found = Axe().run(visit.page, options={"resultTypes": ["violations"]}).response["violations"]
+            faults = [(fault["id"], [node["html"][:120] for node in fault["nodes"]][:2]) for fault in found]
+            assert (path, faults) == (path, [])
+            assert (path, visit.complaints, visit.requests) == (path, [], [])
+
+
+@needs_browser
+@pytest.mark.parametrize("kind", KINDS)
+def test_texts_from_logs_stay_texts(site, browser, kind):
+    for path in [site / kind / "index.html", *sorted((site / kind / "runs").glob("*.html"))]:
+        with Visit(browser, path) as visit:
+            visit.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+            visit.page.keyboard.press("e")
+            visit.page.locator("#find").fill(BAD[:40])
+            visit.page.wait_for_timeout(50)
+            assert visit.page.evaluate("window.ran") is None
+            own = visit.page.evaluate("document.scripts.length")
+            assert (own, len(visit.page.evaluate(ACTIVE))) == (1, 1)  # the page's own script alone
+            assert visit.page.url.partition("#")[0] == path.as_uri()
+            assert visit.complaints == []
+    with Visit(browser, pages(site, kind)[1]) as visit:
+        assert "<script>window.ran = 1</script>" in visit.page.inner_text("body")
+
+
+@needs_browser
+def test_another_script_would_not_run(site, browser, tmp_path):
+    text = pages(site, "long")[1].read_text()
+    (tmp_path / "a.html").write_text(text.replace("</main>", "<script>window.ran = 1</script></main>"))
+    with Visit(browser, tmp_path / "a.html") as visit:
+        assert visit.page.evaluate("window.ran") is None
+        assert any("Content Security Policy" in text for text in visit.complaints)
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("kind", "keys", "event"),
+    [
+        ("mindcraft", "d", "decision"),
+        ("mindcraft", "c", "command"),
+        ("crafter", "a", "achievement"),
+        ("crafter", "eeE", "error"),
+        ("crafter", "d", "decision"),
+        ("steps", "e", "error"),
+        ("steps", "d", "decision"),
+    ],
+)
+def test_keys_jump_to_events(site, browser, kind, keys, event):
+    for path in sorted((site / f"sample-{kind}" / "runs").glob("*.html")):
+        with Visit(browser, path) as visit:
+            expected = visit.page.locator(f'[data-events~="{event}"]').first
+            if not expected.count():
+                continue
+            for key in keys:
+                visit.page.keyboard.press(key)
+            assert visit.page.evaluate("document.activeElement.id") == expected.get_attribute("id")
+            assert visit.page.evaluate("location.hash") == f"#{expected.get_attribute('id')}"
+            return
+    pytest.fail("no sample has such an event")
+
+
+@needs_browser
+def test_find_counts_jumps_and_unfolds(site, browser):
+    with Visit(browser, pages(site, "long")[1]) as visit:
+        assert not visit.page.locator("#t1 pre").is_visible()
+        visit.page.keyboard.press("/")
+        visit.page.keyboard.type("needle")
+        assert visit.page.inner_text("#found") == "1 of 3 turns"
+        visit.page.keyboard.press("Enter")
+        assert visit.page.locator("#t1 pre").is_visible()
+        visit.page.keyboard.press("Escape")
+        visit.page.keyboard.press("j")
+        assert visit.page.evaluate("location.hash") == "#t2"
+
+
+@needs_browser
+def test_keys_are_explained_and_can_be_switched_off(site, browser):
+    with Visit(browser, pages(site, "long")[1]) as visit:
+        visit.page.keyboard.press("?")
+        assert visit.page.get_by_text("next and previous turn").is_visible()
+        visit.page.locator("#single-keys").uncheck()
+        visit.page.keyboard.press("Escape")
+        visit.page.keyboard.press("j")
+        assert visit.page.evaluate("location.hash") == ""
+
+
+@needs_browser
+def test_runs_of_a_list_follow_each_other_by_keys(site, browser):
+    with Visit(browser, site / "sample-crafter" / "index.html") as visit:
+        links = visit.page.eval_on_selector_all("tbody a", "links => links.map(link => link.href)")
+        visit.page.locator("tbody a").first.focus()
+        seen = []
+        for key in ("Enter", "n", "n", "p"):
+            with visit.page.expect_navigation():
+                visit.page.keyboard.press(key)
+            seen.append(visit.page.url.partition("#")[0])
+        assert seen == [links[0], links[1], links[2], links[1]]
+
+
+@needs_browser
+def test_a_turn_has_a_link_that_leads_to_it(site, browser):
+    path = pages(site, "sample-crafter")[1]
+    with Visit(browser, path) as visit:
+        visit.page.goto(f"{path.as_uri()}#t9")
+        visit.page.wait_for_timeout(50)
+        place = visit.page.locator("#t9").bounding_box()
+        assert 0 <= place["y"] < 900
+        visit.page.keyboard.press("j")
+        assert visit.page.evaluate("location.hash") == "#t10"
+
+
+@needs_browser
+def test_printed_pages_are_whole(site, browser):
+    with Visit(browser, pages(site, "long")[1]) as visit:
+        visit.page.emulate_media(media="print")
+        visit.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+        assert visit.page.locator("#t1 pre").is_visible()
+        assert not visit.page.locator(".tools").is_visible()
+        visit.page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+        assert not visit.page.locator("#t1 pre").is_visible()
+
+
+@needs_browser
+def test_a_list_of_runs_can_be_searched(site, browser):
+    with Visit(browser, site / "sample-crafter" / "index.html") as visit:
+        visit.page.keyboard.press("/")
+        visit.page.keyboard.type("miner seed-2")
+        assert visit.page.inner_text("#found") == "1 of 15 runs"
+        assert visit.page.locator("tbody tr:visible").count() == 1
+
+
+def test_a_picture_that_was_seen_often_stands_in_a_page_once(site):
+    text = pages(site, "crafter")[1].read_text()
+    assert text.count("data:image/webp;base64,") == 1
+    assert text.count('<use href="#picture-1"') == 1

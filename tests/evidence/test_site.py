@@ -1,0 +1,100 @@
+"""Folders of pages: what is written, when it is written again, and what goes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evalkit.evidence import PairRef, RunList, page_name, reference, write_pages
+from evalkit.evidence.links import read_handed_over
+from evalkit.evidence.references import as_data
+from evalkit.mindcraft import load
+from tests.mindcraft.builders import write_all
+
+
+@pytest.fixture
+def logs(tmp_path):
+    return load(write_all(tmp_path / "logs", {f"exp/t{n}/Andy_0_0.json": n for n in (0, 1)}))
+
+
+@pytest.fixture
+def runs(logs):
+    found = [reference(logs, run) for run in logs.runs.to_dict("records")]
+    return {run.page: run for run in found}
+
+
+def table(runs, title="table"):
+    return RunList(title, "../report.html", list(runs), "key")
+
+
+def test_pages_are_written_once_and_again_only_where_something_changed(tmp_path, runs):
+    out = tmp_path / "runs"
+    assert write_pages(out, runs, lists=[table(runs)]) == 2
+    assert write_pages(out, runs, lists=[table(runs)]) == 0
+    log = Path(next(iter(runs.values())).paths[0])
+    log.write_text(log.read_text().replace("hello", "good day"))
+    assert write_pages(out, runs, lists=[table(runs)]) == 1
+    assert "good day" in (out / next(iter(runs))).read_text()
+    assert write_pages(out, runs, lists=[table(runs, "another")]) == 2
+    next(out.glob("*.html")).unlink()
+    assert write_pages(out, runs, lists=[table(runs, "another")]) == 1
+
+
+def test_pages_that_nothing_leads_to_go_and_other_files_stay(tmp_path, runs):
+    out = tmp_path / "runs"
+    write_pages(out, runs)
+    (out / "notes.html").write_text("mine")
+    first, second = runs
+    write_pages(out, {first: runs[first]})
+    assert {path.name for path in out.glob("*.html")} == {first, "notes.html"}
+    assert second not in json.loads((out / ".evalkit/pages.json").read_text())
+
+
+def test_a_log_that_is_gone_has_a_page_that_says_so(tmp_path, runs):
+    page, run = next(iter(runs.items()))
+    Path(run.paths[0]).unlink()
+    write_pages(tmp_path / "runs", {page: run})
+    text = (tmp_path / "runs" / page).read_text()
+    assert f"{run.paths[0]}: FileNotFoundError" in text
+    assert 'data-events="error decision"' in text
+
+
+def test_pages_name_where_they_stand_in_their_tables(tmp_path, runs):
+    write_pages(tmp_path, runs, lists=[table(runs, "runs <that> failed")])
+    first, second = runs
+    text = (tmp_path / first).read_text()
+    assert f'<a rel="next" href="{second}#list=key">' in text
+    assert 'rel="prev"' not in text
+    assert "1 of 2" in text
+    assert '<a href="../report.html">runs &lt;that&gt; failed</a>' in text
+
+
+def test_a_pair_has_a_page_that_leads_to_both(tmp_path, runs):
+    pair = PairRef(*runs.values())
+    write_pages(tmp_path, runs, [pair])
+    text = (tmp_path / pair.page).read_text()
+    assert all(f'href="{page}"' in text for page in runs)
+    assert 'first differ at <a href="#r3">' in text  # the final messages, behind two turns that are the same
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a/b", "x" * 200, "<b>", "-x", "a\udc80"])
+def test_any_id_makes_a_name_of_a_file(name):
+    assert page_name(name).removesuffix(".html").isalnum()
+    assert page_name("m-12_a") == "m-12_a.html"
+
+
+def test_what_was_not_handed_over_by_a_table_is_left_out(runs):
+    one = as_data(list(runs.values()))
+    ids = [run.run_id for run in runs.values()]
+    good = json.loads(json.dumps({"runs": one, "pairs": [ids], "title": "t", "members": list(runs), "key": "k"}))
+    assert read_handed_over([good], "p")[0] == runs
+    assert [pair.page for pair in read_handed_over([good], "p")[1]] == [page_name("--".join(ids))]
+    bad = [
+        None,
+        3,
+        {},
+        {"runs": [[1, 2, 3, 4, 5], "x", [*one[0][:2], 5, "", []]], "pairs": [["a", "b"], 3], "members": 7},
+    ]
+    found, pairs, lists = read_handed_over(bad, "p")
+    assert (found, pairs) == ({}, [])
+    assert all(own.members == [] for own in lists)

@@ -1,0 +1,194 @@
+"""A file beyond a limit is failed with the reason, and the files beside it are read."""
+
+import io
+import json
+import os
+import signal
+import tarfile
+import time
+import zipfile
+
+import fsspec
+import pytest
+from click.testing import CliRunner
+
+from evalkit import mindcraft
+from evalkit.cli import main
+from evalkit.io import SourceError, parse_files, read_file, read_files
+from evalkit.io.limits import VARIABLE, Deadline, Limits, OverdueError, limits, parse_limits
+from evalkit.kinds import load
+from tests.kinds.toy import TOY, write
+
+MEGABYTE = 2**20
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        ("", {}),
+        ("bytes=5", {"bytes": 5}),
+        (" bytes=2G , seconds=300,", {"bytes": 2 * 2**30, "seconds": 300}),
+        ("rows=3k,values=1M", {"rows": 3 * 2**10, "values": 2**20}),
+    ],
+)
+def test_limits_are_read_from_text(text, changed):
+    found = parse_limits(text)
+    assert {name: getattr(found, name) for name in changed} == changed
+    assert [getattr(found, n) == getattr(Limits(), n) for n in Limits.__slots__].count(False) == len(changed)
+
+
+@pytest.mark.parametrize("text", ["bytes", "bytes=", "bytes=0", "bytes=-1", "bytes=1.5", "bytes=1T", "sizes=1", "x"])
+def test_what_is_no_limit_is_refused_with_the_names_there_are(text, monkeypatch):
+    with pytest.raises(SourceError, match=rf"{VARIABLE}: .*{text}.*bytes, ratio, depth"):
+        parse_limits(text)
+    monkeypatch.setenv(VARIABLE, text)
+    result = CliRunner().invoke(main, ["mindcraft", "samples:mindcraft"])
+    assert result.exit_code == 2
+    assert VARIABLE in result.stderr
+
+
+def test_the_environment_changes_them(monkeypatch):
+    monkeypatch.setenv(VARIABLE, "bytes=1k")
+    assert limits().bytes == 1024
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path):
+    paths = [str(tmp_path / name) for name in ("a.json", "huge.json", "z.json")]
+    for path in paths:
+        with open(path, "wb") as file:
+            file.write(b"x")
+    os.truncate(paths[1], 2**40)  # sparse: it takes no space
+    found = dict(read_files(paths))
+    assert [found[paths[0]], found[paths[2]]] == [b"x", b"x"]
+    assert str(found[paths[1]].strerror) == f"{2**40} bytes are more than the limit of {256 * MEGABYTE} (bytes)"
+    assert next(iter(read_files(paths[1:2], 3))) == (paths[1], b"x\0\0")
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/maps"), reason="every file tells its size here")
+def test_a_file_that_does_not_tell_its_size_is_read_up_to_the_limit(monkeypatch):
+    monkeypatch.setenv(VARIABLE, "bytes=1k")
+    with pytest.raises(OSError, match="more than the limit of 1024"):
+        read_file("/proc/self/maps")
+
+
+def test_it_stands_in_the_ledger_and_the_rest_goes_on(tmp_path, monkeypatch):
+    write(tmp_path / "a.json")
+    write(tmp_path / "b.json", task="x" * 2000)
+    monkeypatch.setenv(VARIABLE, "bytes=1k")
+    logs = load(TOY, tmp_path, {})
+    assert logs.ledger["status"].tolist() == ["used", "failed"]
+    assert "more than the limit of 1024 (bytes)" in logs.ledger["reason"][1]
+    monkeypatch.delenv(VARIABLE)
+    assert load(TOY, tmp_path, {}).ledger["status"].tolist() == ["used", "used"]
+
+
+def test_a_file_that_was_too_large_is_read_once_the_limit_is_higher(tmp_path, monkeypatch):
+    monkeypatch.setenv("EVALKIT_CACHE", str(tmp_path / "cache"))
+    write(tmp_path / "logs" / "a.json")
+    write(tmp_path / "logs" / "b.json", task="x" * 2000)
+    monkeypatch.setenv(VARIABLE, "bytes=1k")
+    assert load(TOY, tmp_path / "logs", {}).ledger["status"].tolist() == ["used", "failed"]
+    monkeypatch.delenv(VARIABLE)
+    assert load(TOY, tmp_path / "logs", {}).ledger["status"].tolist() == ["used", "used"]
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_a_member_that_is_too_large_is_not_unpacked(tmp_path, kind, monkeypatch):
+    path, content = tmp_path / f"runs.{kind}", {"a.json": b"{}", "b.json": bytes(5 * MEGABYTE)}
+    if kind == "zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, data in content.items():
+                archive.writestr(name, data)
+    else:
+        with tarfile.open(path, "w") as archive:
+            for name, data in content.items():
+                member = tarfile.TarInfo(name)
+                member.size = len(data)
+                archive.addfile(member, io.BytesIO(data))
+    urls = [f"{kind}://{path}!/{name}" for name in content]
+    monkeypatch.setenv(VARIABLE, "bytes=4M")
+    first, second = (data for _, data in read_files(urls))
+    assert first == b"{}"
+    assert "more than the limit" in str(second)
+    monkeypatch.setenv(VARIABLE, "bytes=8M")
+    second = dict(read_files(urls))[urls[1]]
+    if kind == "zip":  # a thousand times smaller in there
+        assert "beyond the limit of 200 times (ratio)" in str(second)
+    else:
+        assert len(second) == 5 * MEGABYTE
+
+
+def test_a_file_in_another_file_system_is_read_up_to_the_limit(monkeypatch):
+    fsspec.filesystem("memory").pipe_file("/limits/a.json", bytes(2000))
+    assert len(read_file("memory://limits/a.json")) == 2000
+    monkeypatch.setenv(VARIABLE, "bytes=1k")
+    with pytest.raises(OSError, match="more than the limit of 1024"):
+        read_file("memory://limits/a.json")
+
+
+def greedy(path, data):
+    """Parse a file in one of the ways that do not end well."""
+    if isinstance(data, OSError):
+        return f"{type(data).__name__}: {data.strerror}"
+    if data == b"memory":
+        raise MemoryError
+    if data == b"stack":
+        return greedy(path, bytes(data))
+    if data == b"time":
+        while True:
+            try:
+                time.sleep(0.01)
+            except Exception:  # as a reader may that means well
+                continue
+    return data.decode()
+
+
+@pytest.mark.timeout(60, method="thread")
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no such signal here")
+@pytest.mark.parametrize(
+    ("content", "failure"),
+    [
+        (b"memory", "LimitError: the memory does not suffice for this file"),
+        (b"stack", "LimitError: nested too deep"),
+        (b"time", "LimitError: parsing took longer than the limit of 1 (seconds)"),
+    ],
+)
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_one_file_that_takes_too_much_fails_alone(tmp_path, content, failure, jobs, monkeypatch):
+    monkeypatch.setenv(VARIABLE, "seconds=1")
+    paths = [str(tmp_path / name) for name in ("a", "b", "c")]
+    for path, data in zip(paths, (b"good", content, b"good"), strict=True):
+        with open(path, "wb") as file:
+            file.write(data)
+    assert list(parse_files(paths, greedy, jobs, serial_below=2)) == ["good", failure, "good"]
+    assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+@pytest.mark.timeout(60, method="thread")
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no such signal here")
+def test_somebody_elses_alarm_is_left_alone(monkeypatch):
+    monkeypatch.setenv(VARIABLE, "seconds=1")
+    before = signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    try:
+        with Deadline() as deadline:
+            deadline.start()
+            time.sleep(1.2)
+        assert signal.getsignal(signal.SIGALRM) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    with Deadline() as deadline:
+        deadline.start()
+        with pytest.raises(OverdueError):
+            time.sleep(1.5)
+
+
+def test_a_log_beyond_a_limit_is_a_run_that_failed_and_its_mate_is_read(tmp_path, monkeypatch):
+    turns = [{"role": "system", "content": "Task ended with score : 1"}]
+    (tmp_path / "bread").mkdir()
+    for name, filler in (("Andy_0_0.json", ""), ("Jill_1_0.json", "x" * 2000)):
+        (tmp_path / "bread" / name).write_text(json.dumps({"memory": filler, "turns": turns}))
+    monkeypatch.setenv(VARIABLE, "bytes=1k")
+    logs = mindcraft.load(tmp_path)
+    assert logs.ledger["status"].tolist() == ["used", "failed"]
+    assert logs.runs["is_successful"].tolist() == [True]

@@ -1,0 +1,152 @@
+"""A source of logs stands for the notebooks of the kinds of logs it holds."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from evalkit.io import SourceError, resolve
+from evalkit.kinds import collect, kind_named, kind_names
+from evalkit.reports import PlanError, plan
+from evalkit.reports.places import Places, copy_notebooks, shipped
+from evalkit.reports.targets import ANY_KIND, of_source
+
+TRACE = resolve("samples:crafter/session_crafter_episode_1_scripted-miner.json")
+HISTORY = resolve("samples:steps/typed.json")
+SWEPT = {"kind": "crafter", "source": "traces", "sweep": {"model": "tests.reports.test_targets:models"}}
+
+
+def models(traces: str) -> list[str]:
+    return [f"{Path(traces).name}-1", "2"]
+
+
+@pytest.fixture
+def logs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "logs").mkdir()
+    shutil.copy(TRACE, "logs/trace.json")
+    return tmp_path / "logs"
+
+
+def keys(reports) -> list[str]:
+    return sorted(report.key for report in reports)
+
+
+@pytest.mark.parametrize("kind", kind_names())
+def test_the_samples_of_each_kind_have_a_report(kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    chosen = of_source(f"samples:{kind}", Places.of())
+    assert chosen
+    assert all(path.suffix == ".ipynb" for path, *_ in chosen)
+
+
+def test_a_folder_of_one_kind_is_read_by_the_notebooks_of_that_kind(logs):
+    (report,) = plan(["logs"])
+    assert (report.notebook.name, report.parameters["traces"]) == ("crafter_scores", "logs")
+    assert report.key == "crafter_scores/logs"
+
+
+def test_a_folder_of_several_kinds_is_read_by_the_notebooks_of_each(logs):
+    shutil.copy(HISTORY, logs / "history.json")
+    assert keys(plan(["logs"])) == ["crafter_scores/logs", "step_evaluation/logs"]
+    assert keys(plan(["logs"], kind="steps")) == ["step_evaluation/logs"]
+
+
+def test_one_kind_among_very_many_files_of_another_is_seen(logs):
+    for i in range(2_000):
+        (logs / f"a{i}.json").write_text("{}")
+    (logs / "z").mkdir()
+    for i in range(40):
+        shutil.copy(HISTORY, logs / f"z/{i}.json")
+    shutil.rmtree(logs / "trace.json", ignore_errors=True)
+    assert "step_evaluation/logs" in keys(plan(["logs"]))
+
+
+def test_a_notebook_beside_a_folder_is_the_only_one(logs):
+    shutil.copy(HISTORY, logs / "history.json")
+    assert keys(plan(["step_evaluation", "logs"])) == ["step_evaluation/logs"]
+    with pytest.raises(PlanError, match="logs of kind crafter and steps, for which there is no such notebook"):
+        plan(["model_comparison", "logs"])
+
+
+def test_a_dataset_tells_its_kind(logs):
+    collect(kind_named("crafter"), str(logs), logs.parent / "dataset")
+    assert keys(plan(["dataset"])) == ["crafter_scores/dataset"]
+
+
+def test_parameters_are_those_of_the_notebooks_that_have_them(logs):
+    shutil.copy(HISTORY, logs / "history.json")
+    crafter, steps = plan(["logs"], texts=[("difficulty", "easy")])
+    assert crafter.parameters["difficulty"] == "easy"
+    assert "difficulty" not in steps.parameters
+    assert crafter.name == "logs-easy"
+
+
+def test_a_folder_within_the_source_is_given_to_the_parameter_that_asks_for_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(resolve("samples:mindcraft"), "exp")
+    (report,) = plan(["exp", "model_comparison"])
+    assert report.parameters == {"runs": "exp", "tasks": "exp/tasks"}
+    (report,) = plan(["exp", "model_comparison"], values={"tasks": "exp/tasks/cooking_tasks.json"})
+    assert report.parameters["tasks"] == "exp/tasks/cooking_tasks.json"
+    (report,) = plan(["exp/runs", "model_comparison"])
+    assert report.parameters == {"runs": "exp/runs", "tasks": ""}
+
+
+def test_sweeps_go_over_all_there_is(logs, project):
+    project("own", parameters='traces: str = ""\nmodel: str = ""', metadata={"evalkit": SWEPT})
+    assert keys(plan(["logs", "own"])) == ["own/logs-2", "own/logs-logs-1"]
+    assert keys(plan(["logs", "own"], values={"model": "3"})) == ["own/logs-3"]
+
+
+def test_a_kind_without_a_notebook_of_its_own_gets_the_general_one(logs, project):
+    general = {"evalkit": {"kind": ANY_KIND, "source": "logs"}}
+    project("any", parameters='logs: list[str] = []\nkind: str = ""', metadata=general)
+    (report,) = plan(["logs", "any"])
+    assert report.parameters == {"logs": ["logs"], "kind": "crafter"}
+    (choice,) = of_source("logs", Places([Path("notebooks")], []))
+    assert choice.notebook.stem == "any"
+    assert [choice.notebook.stem for choice in of_source("logs", Places.of())] == ["crafter_scores"]
+
+
+@pytest.mark.parametrize("metadata", [{}, {"evalkit": 1}, {"evalkit": {"kind": "crafter", "source": "nothing"}}])
+def test_a_notebook_that_names_no_kind_is_left_out(logs, project, metadata):
+    project("own", parameters='traces: str = ""', metadata=metadata)
+    with pytest.raises(SourceError, match="for which there is no notebook"):
+        of_source("logs", Places([Path("notebooks")], []))
+
+
+@pytest.mark.parametrize(
+    ("make", "cause"),
+    [
+        (lambda path: path.mkdir(), "x: there is no file in it"),
+        (lambda path: path.write_text("words"), "x: no log of a kind that evalkit knows (1 file)"),
+        (lambda path: None, "x: no such file, folder or notebook; there are 'cooking_blocked_agents', "),
+        (
+            lambda path: path.write_bytes(b'{"version": 2, "status": "success", "eval": {}}'),
+            "x: no log of a kind that evalkit knows (1 file; 1 looks like an inspect_ai log)",
+        ),
+    ],
+)
+def test_a_source_without_logs_is_one_fault(tmp_path, monkeypatch, make, cause):
+    monkeypatch.chdir(tmp_path)
+    make(tmp_path / "x")
+    with pytest.raises(PlanError) as raised:
+        plan(["x"])
+    (fault,) = raised.value.faults
+    assert fault.startswith(cause)
+
+
+def test_notebooks_are_copied_to_be_changed_and_never_overwritten(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (copy,) = copy_notebooks("notebooks", ["crafter_scores"])
+    assert copy.read_bytes() == (shipped("notebooks") / "crafter_scores.ipynb").read_bytes()
+    copy.write_text(copy.read_text().replace("Crafter: scores", "My scores"))
+    with pytest.raises(SourceError, match="there already, and not overwritten"):
+        copy_notebooks("notebooks")
+    assert list(Path("notebooks").iterdir()) == [copy]
+    (report,) = plan(["samples:crafter"])
+    assert report.notebook.title.startswith("My scores")
+    assert len(copy_notebooks("all")) == len(Places.of().all_notebooks())
+    with pytest.raises(SourceError, match="did you mean 'crafter_scores'"):
+        copy_notebooks("new", ["crafter_score"])

@@ -1,0 +1,157 @@
+"""What a new user meets first: the bare command, completion, the names of packages, and hints for wrong names."""
+
+import importlib
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+import evalkit
+from evalkit import compare, mindcraft, stats
+from evalkit._names import nearest
+from evalkit.cli import main
+from evalkit.io import SourceError, list_files, resolve
+from evalkit.kinds import kind_named
+from evalkit.reports import PlanError, plan
+
+
+def run(*words: str, **environment: str) -> tuple[int, str]:
+    result = CliRunner().invoke(main, words, env=environment, prog_name="evalkit")
+    return result.exit_code, result.output
+
+
+def completed(line: str) -> list[str]:
+    """What bash is offered at the end of a line."""
+    words = line.split(" ")
+    environment = {"_EVALKIT_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    return [text.partition(",")[2] for text in run(**environment)[1].splitlines()]
+
+
+def test_the_bare_command_says_what_to_do_with_a_folder():
+    code, text = run()
+    assert code == 0
+    for line in ("evalkit detect FOLDER", "evalkit report FOLDER", "evalkit KIND FOLDER", "samples:mindcraft"):
+        assert line in text
+
+
+def test_the_version_names_the_state_of_the_code():
+    assert re.fullmatch(rf"evalkit {re.escape(evalkit.__version__)} \(code [0-9a-f]{{16}}\)\n", run("--version")[1])
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("evalkit ", ["mindcraft", "crafter", "steps", "collect", "show", "detect", "compare", "report"]),
+        ("evalkit show --kind ", ["mindcraft", "crafter", "steps"]),
+        ("evalkit compare --kind st", ["steps"]),
+        ("evalkit collect c", ["crafter"]),
+        ("evalkit report mod", ["model_comparison", "model_overview"]),
+        ("evalkit report samples:c", ["samples:crafter"]),
+        ("evalkit notebooks here cr", ["crafter_scores"]),
+        ("evalkit report crafter_scores -p ", ["traces", "models", "difficulty"]),
+        ("evalkit report crafter_scores -p di", ["difficulty"]),
+        ("evalkit mindcraft --scale ", ["auto", "percent", "fraction"]),
+        ("evalkit completion ", ["bash", "zsh", "fish"]),
+    ],
+)
+def test_shells_complete_commands_kinds_notebooks_and_parameters(line, offered):
+    assert set(offered) <= set(completed(line))
+    if not line.endswith(" "):
+        assert all(name.startswith(line.rpartition(" ")[2]) for name in completed(line) if name)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_each_shell_asks_evalkit(shell):
+    code, text = run("completion", shell)
+    assert code == 0
+    assert "_EVALKIT_COMPLETE" in text
+
+
+def test_bash_takes_the_script(tmp_path):
+    done = subprocess.run(["bash", "-c", f"{run('completion', 'bash')[1]}\ncomplete -p evalkit"], capture_output=True)
+    assert b"evalkit" in done.stdout
+
+
+PACKAGES = ["evalkit", *(f"evalkit.{name}" for name in evalkit.__all__ if name in dict(evalkit._WHERE))]
+PACKAGES = [name for name in PACKAGES if importlib.util.find_spec(name)] + ["evalkit.io", "evalkit.kinds"]
+PACKAGES += ["evalkit.display", "evalkit.reports", "evalkit.crafter.benchmark", "evalkit.mindcraft.analysis"]
+PACKAGES += ["evalkit.mindcraft.figures", "evalkit.crafter.analysis", "evalkit.crafter.figures"]
+PACKAGES += ["evalkit.crafter.benchmark.unlocks", "evalkit.compare.figures", "evalkit.display.plots"]
+
+
+def test_every_public_package_is_looked_at():
+    there = {name for _, name, is_package in pkgutil.iter_modules(evalkit.__path__) if is_package}
+    assert there - {"samples", "evidence"} <= {name.removeprefix("evalkit.") for name in PACKAGES}
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_package_lists_its_public_names_and_no_others(name):
+    module = importlib.import_module(name)
+    assert dir(module) == sorted(module.__all__)
+    for public in module.__all__:
+        assert getattr(module, public) is not None
+        assert not public.startswith("_") or public == "__version__"
+
+
+RUNS = mindcraft.load("samples:mindcraft/runs/small-models").runs
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: mindcraft.analysis.success_by(RUNS, "model"), "no column 'model'; did you mean 'model_name'?"),
+        (lambda: mindcraft.analysis.overview(RUNS, ["task_kind"]), "no column 'task_kind'; did you mean 'task_id'?"),
+        (lambda: mindcraft.analysis.status_counts(RUNS, "zzz"), "no column 'zzz'; there are "),
+        (
+            lambda: stats.estimate_by(RUNS, "task_typ", "score"),
+            "no column 'task_typ'; did you mean 'task_type'",
+        ),
+        (lambda: compare.leaderboard(RUNS, "succesful"), "did you mean 'is_successful'?"),
+        (lambda: compare.leaderboard(RUNS.drop(columns="run_id")), "no column 'run_id'; "),
+        (lambda: compare.select(RUNS, ["dogwod-8b"]), "no runs of model 'dogwod-8b'; did you mean 'dogwood-8b'?"),
+        (lambda: kind_named("minecraft"), "no kind of logs is called 'minecraft'; did you mean 'mindcraft'?"),
+        (lambda: plan(["model_overviews"]), "did you mean 'model_overview'?"),
+        (lambda: plan(["model_overview"], values={"modell": "x"}), "unknown parameter modell; did you mean 'model'?"),
+    ],
+)
+def test_a_wrong_name_gets_a_hint(call, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("name", "there", "said"),
+    [
+        ("modle", ["model", "task"], "did you mean 'model'?"),
+        ("x", ["model"], "there is 'model'"),
+        ("x", ["model", "task"], "there are 'model', 'task'"),
+        ("x", [], "there is none"),
+        ("x", range(25), f"there are {', '.join(repr(str(n)) for n in range(20))} and 5 more"),
+    ],
+)
+def test_the_nearest_name_is_said_or_those_there_are(name, there, said):
+    assert nearest(name, there) == said
+
+
+def test_samples_may_be_named_by_a_glob(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    folder = resolve("samples:mindcraft/runs")
+    assert sorted(list_files("samples:mindcraft/runs/*")) == list_files(folder)
+    small = list_files("samples:mindcraft/runs/small-*")
+    assert small
+    assert all(path.startswith(os.path.join(folder, "small-")) for path in small)
+    with pytest.raises(SourceError, match="no file matches"):
+        list_files("samples:mindcraft/nothing*")
+    (report,) = plan(["samples:mindcraft/runs/*", "model_comparison"])
+    assert report.parameters["runs"] == "samples:mindcraft/runs/*"
+    with pytest.raises(PlanError, match="no file matches"):
+        plan(["model_comparison"], values={"runs": "samples:nothing/*"})
+
+
+def test_hints_cost_nothing_where_nothing_is_wrong():
+    script = "import sys, evalkit.kinds.registry; print('difflib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "False\n"

@@ -1,0 +1,86 @@
+"""What `pip install evalkit` gives, in a fresh environment outside the checkout: everything that reports need."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from evalkit.io import resolve
+
+ROOT = Path(__file__).parents[1]
+
+
+def call(*words, cwd: Path, **more) -> subprocess.CompletedProcess:
+    """Run a program that sees nothing of the checkout."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment["JUPYTER_PATH"] = os.path.join(sys.prefix, "share", "jupyter")  # data files of the dependencies
+    return subprocess.run(list(map(str, words)), cwd=cwd, env=environment, capture_output=True, text=True, **more)
+
+
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("dist")
+    call(sys.executable, "-m", "hatchling", "build", "-d", folder, cwd=ROOT, check=True)
+    return folder
+
+
+@pytest.fixture(scope="module", params=["*.whl", "*.tar.gz"], ids=["wheel", "sdist"])
+def installed(request, dist, tmp_path_factory) -> Path:
+    """The command of an environment that has the dependencies of this one, and evalkit from the file alone."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder)
+    site = sysconfig.get_path("purelib", vars={"base": str(folder)})
+    Path(site, "dependencies.pth").write_text(sysconfig.get_path("purelib"))
+    (file,) = dist.glob(request.param)
+    pip = [sys.executable, "-m", "pip", "--python", folder / "bin/python", "install", "--quiet"]
+    call(*pip, "--no-deps", "--no-index", "--no-build-isolation", file, cwd=folder, check=True)
+    place = call(folder / "bin/python", "-c", "import evalkit; print(evalkit.__file__)", cwd=folder, check=True).stdout
+    assert Path(place).is_relative_to(site)
+    return folder / "bin/evalkit"
+
+
+def test_the_wheel_holds_all_notebooks_params_samples_templates_and_the_mark_of_types(dist):
+    (wheel,) = dist.glob("*.whl")
+    names = set(ZipFile(wheel).namelist())
+    for folder, pattern in [("notebooks", "*.ipynb"), ("params", "*/*.yaml")]:
+        assert {f"evalkit/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / folder).glob(pattern)} <= names
+    package = [path for path in (ROOT / "evalkit").rglob("*") if path.is_file() and path.suffix not in {".pyc", ".pyo"}]
+    assert {path.relative_to(ROOT).as_posix() for path in package} <= names
+    assert "evalkit/py.typed" in names
+    assert not [name for name in names if name.startswith(("tests/", "docs/", "benchmarks/"))]
+
+
+@pytest.mark.slow
+def test_a_folder_of_several_kinds_gets_the_reports_of_each_from_any_folder(installed, tmp_path):
+    shutil.copytree(resolve("samples:mindcraft/runs/alder_crafting_09-14_10-20"), tmp_path / "logs/mindcraft")
+    shutil.copy(resolve("samples:steps/typed.json"), tmp_path / "logs/history.json")
+    done = call(installed, "report", "logs", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == "reports/index.html"
+    made = {path.parent.name for path in (tmp_path / "reports").glob("*/*.html")}
+    assert {"model_overview", "model_comparison", "step_evaluation"} <= made
+    assert "crafter_scores" not in made
+
+
+@pytest.mark.slow
+def test_samples_are_found_without_a_checkout(installed, tmp_path):
+    done = call(installed, "report", "step_evaluation", "samples:steps", "-o", "out", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list((tmp_path / "out/step_evaluation").glob("*.html"))
+
+
+@pytest.mark.slow
+def test_a_source_without_logs_is_one_line_and_exit_code_2(installed, tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "notes.txt").write_text("nothing of a log")
+    for source, cause in [("empty", "there is no file"), ("notes.txt", "no log of a kind"), ("gone", "no such file")]:
+        done = call(installed, "report", source, cwd=tmp_path)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+        assert done.stderr.startswith(f"evalkit: {source}: {cause}")
+    assert not (tmp_path / "reports").exists()
