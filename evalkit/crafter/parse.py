@@ -115,12 +115,13 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
 
 def _verdict_columns(event: Event, verdict: Verdict) -> tuple:
     """Give hooks, suspects, achievements and reasons; the reasons stand in the places of the actions they speak of."""
-    reasons: list[str | None] = [None] * len(event.actions if isinstance(event.actions, list) else ())
+    own: list[list[str]] = [[] for _ in (event.actions if isinstance(event.actions, list) else ())]
     for _, index, reason, _ in read_invalid(event, verdict) if verdict.invalid else ():
         if index is None:
-            reasons.append(reason)
+            own.append([reason])
         else:
-            reasons[index] = reason if reasons[index] is None else f"{reasons[index]}; {reason}"
+            own[index].append(reason)
+    reasons = ["; ".join(said) if said else None for said in own]
     return (
         " ".join([f"{name}:{n}" for name, n in verdict.hooks]) or None,
         verdict.suspect,

@@ -112,6 +112,7 @@ def read_hooks(event: Event) -> Verdict:
         return NOTHING
     entries = event.event_metadata or [Hook(hook_name=name) for name in event.hooks_triggered or []]
     named = [(_singular(hook.hook_name), hook) for hook in entries if hook.hook_name]
+    by_difficulty = any(name in WEIGHTS and name != "invalid_action" for name, _ in named)
     hooks, achievements, invalid, unknown, suspect, unnamed, foreign = [], [], [], [], 0, 0, False
     for name, hook in named:
         before, data = len(hooks), hook.data or _NO_DATA
@@ -124,7 +125,7 @@ def read_hooks(event: Event) -> Verdict:
             hooks.append((name, max(len(names), 1)))
             achievements += names
             unnamed += not names
-        elif name == _BY_NAME and not any(other in WEIGHTS and other != "invalid_action" for other, _ in named):
+        elif name == _BY_NAME and not by_difficulty:
             hooks += hooks_of_names(names)
             achievements += [n for n in names if n in TIER_OF]
             unknown += [n for n in names if n not in TIER_OF]
@@ -143,10 +144,11 @@ def _is_suspect(data: HookData, event: Event) -> bool:
 def read_invalid(event: Event, verdict: Verdict) -> list[Invalid]:
     """Read the verdicts of invalid action of an event: which of its actions each of them speaks of."""
     names, found = action_names(event.actions) or [], []
+    first = {name: i for i, name in reversed(list(enumerate(names)))}
     for data in verdict.invalid:
         index = data.action_index
         if type(index) is not int or not 0 <= index < len(names):
-            index = names.index(data.action) if data.action in names else 0 if names else None
+            index = first.get(data.action, 0 if names else None)
         found.append(Invalid(data.action, index, data.reason or "", _is_suspect(data, event)))
     return found
 

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from evalkit.display.style import has_nothing_to_draw
 from evalkit.display.tables import table_html
-from evalkit.io import plain
+from evalkit.io import for_spreadsheets, plain
 from evalkit.stats.text import format_interval, number
 
 HEADLINE = "application/vnd.evalkit.headline+json"  # what the index of reports shows beside a link
@@ -86,8 +86,6 @@ def show_table(
     Columns estimate, low and high (or scored_estimate, …) become one; method, target and warning stand below the table
     where they are the same in all rows, else in its last column; `run_id` and `href`, a link within the site, belong to
     the row and are no columns. Titles of columns and words for values are those of `evalkit.display.titles`.
-
-    `run_id` and `href`, a link within the site, belong to the row and are no columns.
 
     Parameters
     ----------
@@ -217,7 +215,7 @@ def publish(table: pd.DataFrame, name: str) -> None:
         Letters, digits, ``_`` and ``-`` only.
     """
     _check_name(name)
-    data = {"name": name, "csv": table.to_csv(index=False), "rows": len(table)}
+    data = {"name": name, "csv": for_spreadsheets(table).to_csv(index=False), "rows": len(table)}
     display({TABLE: data, "text/plain": ""}, raw=True, metadata={HIDDEN: True})
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 EVIDENCE = "application/vnd.evalkit.evidence+json"  # what pages of runs are made from; never part of a page
 VARIABLE = "EVALKIT_EVIDENCE"  # which runs the report that is being made gets pages of; empty outside of one
 LIMIT = 200  # runs that one report leads to
+MOST_PAIRS = 100  # that one table leads to
 TO_PAGES = "../runs/"  # from a report's page
 
 _linked: dict[str, None] = {}  # runs that this report leads to so far; a report has a process of its own
@@ -73,7 +74,7 @@ def show_pairs(logs: "Logs", table: pd.DataFrame, caption: str = "", **options: 
         show_table(shown, caption, **options)
         return
     rows = list(zip(table["run_id_a"], table["run_id_b"], strict=True))
-    pairs = [pair for pair in rows if _take(*pair)]
+    pairs = [pair for pair in rows[:MOST_PAIRS] if _take(*pair)]
     _hand_over(logs, list(dict.fromkeys(run_id for pair in pairs for run_id in pair)), pairs, caption)
     names, known = {pair: page_name("--".join(pair)) for pair in rows}, set(pairs)
     key = _key(caption, [names[pair] for pair in pairs])
@@ -97,7 +98,7 @@ def _take(*run_ids: str) -> bool:
 
 def _say_limit(is_reached: bool) -> None:
     if is_reached:
-        show_text(f"Rows without a link: a report leads to {LIMIT} runs at most.")
+        show_text(f"Rows without a link: a report leads to {LIMIT} runs at most, a table to {MOST_PAIRS} pairs.")
 
 
 def _hand_over(logs: "Logs", ids: Sequence[str], pairs: Sequence[tuple[str, str]], title: str) -> None:

@@ -3,7 +3,7 @@
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evalkit.io.paths import SourceError, is_url
 
@@ -11,12 +11,49 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LOCK = ".evalkit.lock"  # the file that is locked while a process writes into a folder
+_FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
 _TEMPORARY = ".evalkit-"  # what the name of a file begins with until it is whole
 _WRITERS: dict[str, Callable[["pd.DataFrame", str], object]] = {
-    ".csv": lambda table, path: table.to_csv(path, index=False),
+    ".csv": lambda table, path: for_spreadsheets(table).to_csv(path, index=False),
     ".json": lambda table, path: table.to_json(path, orient="records", indent=1, force_ascii=False),
     ".parquet": lambda table, path: table.to_parquet(path, index=False),
 }
+
+
+def for_spreadsheets(table: "pd.DataFrame") -> "pd.DataFrame":
+    """Give a frame whose texts, written as CSV, no spreadsheet takes for formulas.
+
+    Names in logs may begin with ``=``, ``+``, ``-``, ``@``, a tab or a line break: such texts get an apostrophe in
+    front, in column names too. Numbers stay as they are, also where they stand in texts.
+    """
+    import pandas as pd
+
+    texts = (object, "string", "str", "category")
+    columns = [column.map(_as_text) if column.dtype in texts else column for _, column in table.items()]
+    return pd.concat(columns, axis=1).set_axis(map(_as_text, table.columns), axis=1) if columns else table
+
+
+def _as_text(value: Any) -> Any:
+    """Put an apostrophe before a text that looks like a formula."""
+    if not isinstance(value, str) or not value.startswith(_FORMULA_STARTS):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
+
+
+def check_path(path: str) -> None:
+    """Refuse a path that no file can have.
+
+    Raises
+    ------
+    SourceError
+        For one with a NUL character.
+    """
+    if "\0" in path:
+        raise SourceError(f"{path}: a path can't hold a NUL character")
 
 
 def check_output(path: str) -> None:
@@ -25,8 +62,9 @@ def check_output(path: str) -> None:
     Raises
     ------
     SourceError
-        For another suffix than .csv, .json or .parquet, or a folder that is not there.
+        For another suffix than .csv, .json or .parquet, a folder that is not there, or a path that can't be one.
     """
+    check_path(path)
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in _WRITERS:
         raise SourceError(f"{path}: the output's name must end in {', '.join(_WRITERS)}")
@@ -75,6 +113,7 @@ def write_bytes(data: bytes, path: str, *, durable: bool = False) -> None:
     SourceError
         Where it can't be written.
     """
+    check_path(path)
     if is_url(path):
         from evalkit.io.remote import write_remote
 
@@ -131,6 +170,7 @@ def exclusive(folder: str, wait: float = 0.0) -> Iterator[bool]:
     SourceError
         Where the folder can't be made.
     """
+    check_path(folder)
     if is_url(folder):
         yield True
         return

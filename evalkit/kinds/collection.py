@@ -10,7 +10,7 @@ from evalkit.io.paths import SourceError, StorageOptions, absolute, has_magic, i
 from evalkit.io.records import RecordStore, StoreError, read_manifest
 from evalkit.io.sources import Listing, Source, identity_of, list_source
 from evalkit.io.versions import code_version
-from evalkit.io.write import exclusive
+from evalkit.io.write import check_path, exclusive
 from evalkit.kinds.registry import LogKind
 from evalkit.kinds.update import Changes, Progress, known_in, list_again, update
 
@@ -116,6 +116,7 @@ def _anchored(name: str | os.PathLike) -> str:
 def _check_name(path: str) -> None:
     if protocol_of(path) in ARCHIVES:
         raise SourceError(f"{path}: a dataset can't be written into an archive; name a folder")
+    check_path(path)
     if not path or path.startswith("samples:") or (is_url(path) and has_magic(path)):
         raise SourceError(f"{path or repr(path)}: can't be the name of a dataset")
 

@@ -399,8 +399,10 @@ def cache_path() -> Path | None:
 def tidy_cache() -> None:
     """Remove stores that were not used for long, and the oldest ones where there is too much; nothing else."""
     root, now, total = cache_path(), time.time(), 0
-    stores = []
-    for path in root.glob(f"{_ENTRY}*") if root else ():
+    stores, found = [], []
+    with contextlib.suppress(OSError):  # a folder that may not be searched
+        found = list(root.glob(f"{_ENTRY}*")) if root else []
+    for path in found:
         with contextlib.suppress(OSError):  # another process may remove it just now
             if _ENTRY_NAME.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
                 manifest = path / MANIFEST

@@ -8,6 +8,7 @@ from evalkit.io.paths import SourceError, has_magic
 from evalkit.io.screen import so_far
 from evalkit.io.sources import resolve
 from evalkit.io.text import labels, plain
+from evalkit.io.write import check_path
 from evalkit.kinds.registry import LogKind
 
 if TYPE_CHECKING:
@@ -180,8 +181,9 @@ def check_output(kind: LogKind, path: str) -> None:
     Raises
     ------
     SourceError
-        For an ending that the kind does not write, or a folder that is not there.
+        For an ending that the kind does not write, a folder that is not there, or a path that can't be one.
     """
+    check_path(path)
     if not path.lower().endswith(kind.suffixes):
         raise SourceError(f"{path}: the output's name must end in {', '.join(kind.suffixes)}")
     folder = os.path.dirname(os.path.abspath(path))

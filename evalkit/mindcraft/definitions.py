@@ -1,5 +1,6 @@
 """Task definitions: many files, and ids that mean different things in different files."""
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -36,18 +37,20 @@ class TaskDefinitions(Mapping[str, Definition]):
     def __init__(self, definitions: Mapping[str, Definition] | None = None) -> None:
         self.ledger = Ledger()
         self._by_id: dict[str, list[Definition]] = {}
+        self._by_content: dict[tuple[str, str], Definition] = {}  # by id and JSON text
         for task_id, definition in (definitions or {}).items():
             self.add(task_id, definition, "")
 
     def add(self, task_id: str, definition: Definition, file: str) -> None:
         """Add one definition; the same content under the same id from a second file changes nothing but the files."""
-        known = self._by_id.setdefault(task_id, [])
         content = {key: value for key, value in definition.items() if key not in ("task_id", "definition_file")}
-        for other in known:
-            if all(other.get(key) == value for key, value in content.items()) and len(other) == len(content) + 2:
-                other["definition_file"] += f"{os.pathsep}{file}"
-                return
-        known.append({**content, "task_id": task_id, "definition_file": file})
+        same = (task_id, json.dumps(content, sort_keys=True, default=str))
+        if same in self._by_content:
+            self._by_content[same]["definition_file"] += f"{os.pathsep}{file}"
+            return
+        added = {**content, "task_id": task_id, "definition_file": file}
+        self._by_content[same] = added
+        self._by_id.setdefault(task_id, []).append(added)
 
     def __getitem__(self, task_id: str) -> Definition:
         return self._by_id[task_id][0]

@@ -52,7 +52,7 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
     turns = [_turn(agents[own].name, *agents[own].turns[place]) for own, place in merge(agents)]
     facts = [f"agents: {', '.join(agent.name for agent in agents) or 'none that can be read'}"]
     facts += [f"{one['agent_name']}: {', '.join(_facts(one, one['message_count']))}" for one in outcomes]
-    return Transcript(os.path.dirname(paths[0]), facts, broken + _with_decision(turns, _deciding(outcomes)))
+    return Transcript(os.path.dirname(paths[0]), facts, _with_decision([*broken, *turns], _deciding(outcomes)))
 
 
 def run_files(logs: "Logs", run: Mapping[str, Any]) -> RunFiles:

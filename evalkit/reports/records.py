@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from evalkit.io.paths import SourceError, redacted
-from evalkit.io.write import exclusive
+from evalkit.io.write import check_path, exclusive
 
 _WORK = ".work-"
 
@@ -136,6 +136,7 @@ def work_folder(output: Path) -> Iterator[Path]:
     SourceError
         Where `output` can't be made or written to.
     """
+    check_path(str(output))
     try:
         output.mkdir(parents=True, exist_ok=True)
         for left in output.glob(f"{_WORK}*"):

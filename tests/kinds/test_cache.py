@@ -243,3 +243,19 @@ def test_what_a_killed_process_has_left_goes(cache, games):
     age(store, 31, (store / LOCK).stat().st_mtime)
     logs.tidy_cache()
     assert not store.exists()
+
+
+@pytest.mark.parametrize("failing", ["stat", "scandir"])
+def test_a_cache_that_may_not_be_searched_is_done_without(games, tmp_path, monkeypatch, failing):
+    cache = tmp_path / "closed" / "cache"
+    real = getattr(os, failing)
+
+    def refuse(path, *given, **more):
+        if "closed" in str(path):
+            raise PermissionError(13, "Permission denied")
+        return real(path, *given, **more)
+
+    monkeypatch.setenv("EVALKIT_CACHE", str(cache))
+    monkeypatch.setattr(os, failing, refuse)
+    monkeypatch.setattr(logs, "exclusive", lambda *_: (_ for _ in ()).throw(SourceError("denied")))
+    assert len(load(TOY, games, {}).runs) == 2

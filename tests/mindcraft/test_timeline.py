@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.kinds import show_run
+from evalkit.kinds import find_run, show_run, transcript_of
 from evalkit.mindcraft import load
 from evalkit.mindcraft.timeline import AgentTurns, merge
 from tests.mindcraft.builders import SCORE, turn, write_all
@@ -51,8 +51,6 @@ def test_the_final_message_that_decides_is_marked(tmp_path, finals, decides):
         for name, score in finals.items()
     }
     loaded = load(write_all(tmp_path, logs))
-    from evalkit.kinds import find_run, transcript_of
-
     made = transcript_of(loaded.kind, loaded.kind.run_files(loaded, find_run(loaded)))
     assert [made_turn.actor for made_turn in made.turns if "decision" in made_turn.events] == [decides]
 
@@ -63,3 +61,11 @@ def test_a_log_of_several_that_is_broken_is_named_and_the_others_are_shown(tmp_p
     text = show_run(logs)
     assert "Jill_1: log can't be read:" in text
     assert "» Andy_0: hello" in text
+
+
+def test_a_run_whose_logs_are_all_broken_was_decided_by_that(tmp_path):
+    broken = {"e/t/Andy_0_0.json": b'{"turns": [', "e/t/Jill_1_0.json": b"{"}
+    logs = load(write_all(tmp_path, {**broken, "e/u/Andy_0_0.json": 1}))
+    run = logs.runs[logs.runs["task_id"] == "t"].iloc[0]
+    made = transcript_of(logs.kind, logs.kind.run_files(logs, run))
+    assert [turn.events for turn in made.turns] == [("error",), ("error", "decision")]

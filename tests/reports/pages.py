@@ -15,8 +15,8 @@ RUNS_OFF = """() => {
     .map(e => e.tagName + '.' + e.className + ': ' + e.textContent.slice(0, 40));
 }"""
 
-# What would run a script, if the page held it, but for the page's own
-ACTIVE = """() => [...document.querySelectorAll('*')].filter(e => e !== document.body.lastElementChild).filter(e =>
+# What would run a script, if the page held it
+ACTIVE = """() => [...document.querySelectorAll('*')].filter(e =>
   ['SCRIPT', 'OBJECT', 'EMBED', 'BASE', 'FORM'].includes(e.tagName)
   || e.getAttributeNames().some(name => name.startsWith('on'))
   || (e.tagName === 'META' && e.httpEquiv.toLowerCase() === 'refresh')

@@ -104,7 +104,7 @@ class Distinct:
 
     def __init__(self) -> None:
         self.runs: list[Run] = []
-        self._places: dict[tuple[str, str], list[tuple[Run, str]]] = {}
+        self._places: dict[tuple, tuple[Run, str]] = {}  # the first run that has a seed, or results, and where
 
     def add(self, run: Run, place: str) -> str | None:
         """Take a checked run found at `place`; where it is there already, give the place of the first.
@@ -117,27 +117,37 @@ class Distinct:
         if run["seed"] == POOLED:
             self.runs.append(run)  # episodes, which may well be alike
             return None
-        known = self._places.setdefault((run["task"], run["method"]), [])
-        named, results = run["seed"] != UNKNOWN, _results(run)
-        same = [(first, where) for first, where in known if named and first["seed"] == run["seed"]]
-        if same and _results(same[0][0]) != results:
-            name = f"{run['method']}, seed {run['seed']} (task {run['task']})"
-            both = place if place == same[0][1] else f"{same[0][1]} and {place}"
+        group, seed, results = (run["task"], run["method"]), run["seed"], _results(run)
+        named, known = seed != UNKNOWN, self._places.get((*group, "seed", seed))
+        if named and known and _results(known[0]) != results:
+            name = f"{run['method']}, seed {seed} (task {run['task']})"
+            both = place if place == known[1] else f"{known[1]} and {place}"
             raise SourceError(f"different results of {name} in {both}; keep one, or name the seeds apart")
-        unnamed = [pair for pair in known if not (named and pair[0]["seed"] != UNKNOWN)]
-        same = same or [pair for pair in unnamed if _results(pair[0]) == results]
-        if not same:
-            known.append((run, place))
+        if not (named and known):  # only where one of the two names no seed, the results tell
+            known = self._places.get((*group, "unnamed" if named else "any", results))
+        first, where = known or (run, place)
+        if known:
+            first["repeats"] += 1
+            first["seed"] = seed if named else first["seed"]
+        else:
             self.runs.append(run)
-            return None
-        first, where = same[0]
-        first["repeats"] += 1
-        first["seed"] = run["seed"] if named else first["seed"]
-        return where
+        self._note(first, where, group, results)
+        return where if known else None
+
+    def _note(self, run: Run, place: str, group: tuple[str, str], results: tuple) -> None:
+        """Note where a run was found, by all that another one may be told to be the same by."""
+        self._places.setdefault((*group, "any", results), (run, place))
+        if run["seed"] == UNKNOWN:
+            self._places.setdefault((*group, "unnamed", results), (run, place))
+        else:
+            self._places.setdefault((*group, "seed", run["seed"]), (run, place))
+            unnamed = self._places.get((*group, "unnamed", results))
+            if unnamed and unnamed[0] is run:  # it has a seed by now
+                del self._places[(*group, "unnamed", results)]
 
 
-def _results(run: Run) -> list[list | None]:
-    return [None if run["xs"] is None else list(run["xs"]), *(list(run[column]) for column in COLUMNS.values())]
+def _results(run: Run) -> tuple:
+    return (None if run["xs"] is None else tuple(run["xs"]), *(tuple(run[column]) for column in COLUMNS.values()))
 
 
 def check_run(run: Mapping[str, Any]) -> Run:

@@ -343,7 +343,8 @@ def read_manifest(path: str | os.PathLike) -> Manifest | None:
     except OSError as error:
         if isinstance(error, PermissionError) and is_url(folder):
             return None  # S3 may say that one is not allowed to read what is not there
-        raise StoreError(f"{folder}: {error.strerror or error}") from None
+        kind = SourceError if is_url(folder) else StoreError  # nothing says that a dataset is there
+        raise kind(f"{folder}: {error.strerror or error}") from None
     try:
         return _manifest_of(json.loads(data), folder)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

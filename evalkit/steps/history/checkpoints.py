@@ -75,7 +75,7 @@ def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, An
             if len(threads) > most.rows:
                 raise BrokenFileError(f"LimitError: more threads than the limit of {most.rows} (rows)")
             for row, thread, namespace, _ in threads:
-                kind, blob = connection.execute(_ONE, (row,)).fetchone()
+                kind, blob = connection.execute(_ONE, (row,)).fetchone() or (None, None)  # where it is damaged
                 taken += len(blob) if isinstance(blob, (str, bytes)) else 0
                 check_size(taken)  # many values may lie in the same bytes
                 yield unique(f"{thread}/{namespace}" if namespace else str(thread)), _channels(kind, blob)

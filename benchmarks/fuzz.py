@@ -1,0 +1,237 @@
+"""Do the readers keep their word on files that nobody would write? Mutated inputs, and what must hold for each.
+
+    python -m benchmarks.fuzz --minutes 10             # all readers, a fixed seed
+    python -m benchmarks.fuzz --only steps --seed 7
+    python -m benchmarks.fuzz tests/corpus/steps/x.json   # only this file, with its traceback
+
+Inputs are mutations of those in ``tests/corpus`` (see `benchmarks.mutate`). For each of them: no exception but those
+that are documented, at most 5 seconds, at most 300 MB more memory than before. What breaks this is kept in
+``fuzz-findings/``; a small input that shows the same belongs into the corpus, which the tests read.
+"""
+
+import json
+import os
+import random
+import resource
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchmarks.mutate import database, mutated_bytes, mutated_value, written
+from evalkit.crafter.benchmark.runs import load_runs
+from evalkit.crafter.kind import KIND as CRAFTER
+from evalkit.io import BrokenFileError, SourceError
+from evalkit.kinds import LogKind, load
+from evalkit.mindcraft.definitions import load_task_definitions
+from evalkit.mindcraft.format import parse_results
+from evalkit.mindcraft.kind import KIND as MINDCRAFT
+from evalkit.steps.evaluation.evaluate import evaluate_history
+from evalkit.steps.execution.findings import extract_key_findings_from_execution
+from evalkit.steps.execution.workflow import simulate_routing
+from evalkit.steps.format import DEFAULTS
+from evalkit.steps.history.records import histories_of
+from evalkit.steps.kind import KIND as STEPS
+
+CORPUS = Path(__file__).parents[1] / "tests" / "corpus"
+SECONDS, MEGABYTES = 5.0, 300
+PER_FOLDER = 200  # inputs that are also loaded together, as the files of a folder
+PER_PROCESS = 20_000
+SLICE = 20.0  # seconds of one reader, before it is the turn of the next one
+SUFFIXES = {"results": ".txt", "lines": ".jsonl", "checkpoints": ".sqlite"}
+
+
+def _show(kind: LogKind, path: str, data: bytes) -> None:
+    with suppress(ValueError, KeyError, TypeError):  # `evalkit show` answers these with a line
+        kind.transcript([path], lambda _: data).text()
+
+
+def _logs(path: str, data: bytes) -> None:
+    MINDCRAFT.parse(path, data)
+    _show(MINDCRAFT, path, data)
+
+
+def _traces(path: str, data: bytes) -> None:
+    CRAFTER.parse(path, data)
+    _show(CRAFTER, path, data)
+
+
+def _steps(path: str, data: bytes) -> None:
+    parsed = STEPS.parse(path, data)
+    for history in histories_of(
+        *([(path, *row) for row in parsed.rows.get(name, ())] for name in ("histories", "steps")), DEFAULTS
+    ):
+        evaluate_history(history)
+        simulate_routing(history)
+        json.dumps(extract_key_findings_from_execution(history), allow_nan=False)
+
+
+def _results(path: str, data: bytes) -> None:
+    with suppress(BrokenFileError):
+        parse_results(data)
+
+
+def _in_file(read: Callable[[str], object]) -> Callable[[str, bytes], None]:
+    def run(path: str, data: bytes) -> None:
+        Path(path).write_bytes(data)
+        with suppress(SourceError):
+            read(path)
+
+    return run
+
+
+TARGETS: dict[str, Callable[[str, bytes], None]] = {
+    "logs": _logs,
+    "definitions": _in_file(load_task_definitions),
+    "results": _results,
+    "traces": _traces,
+    "benchmark": _in_file(load_runs),
+    "steps": _steps,
+    "lines": _steps,
+    "checkpoints": _steps,
+}
+KINDS = {"logs": MINDCRAFT, "traces": CRAFTER, "steps": STEPS, "lines": STEPS, "checkpoints": STEPS}
+
+
+def corpus(target: str) -> list[Path]:
+    """List the kept inputs of a reader."""
+    return sorted(path for path in (CORPUS / target).iterdir() if path.is_file())
+
+
+def inputs(target: str, rng: random.Random) -> Iterator[bytes]:
+    """Give mutated inputs of a reader, without end."""
+    kept = [path.read_bytes() for path in corpus("steps" if target == "checkpoints" else target)]
+    values = []
+    for data in kept:
+        with suppress(ValueError, RecursionError):
+            values.append(json.loads(data))
+    while True:
+        with suppress(RecursionError):  # of the mutation: it nests values deeper than Python can copy them
+            yield _mutated(target, kept, values, rng)
+
+
+def _mutated(target: str, kept: list[bytes], values: list[Any], rng: random.Random) -> bytes:
+    if target in ("results", "lines") or not values:
+        data = rng.choice(kept)
+        for _ in range(rng.choice((1, 1, 3))):
+            data = mutated_bytes(data, rng)
+        return data
+    if target == "checkpoints":
+        states = [mutated_value(rng.choice(values), values, rng) for _ in range(rng.choice((1, 2)))]
+        return database([{"channel_values": {"execution_history": state}} for state in states], rng)
+    return written(mutated_value(rng.choice(values), values, rng), rng)
+
+
+def check(target: str, path: str, data: bytes) -> str:
+    """Run a reader on one input; say what is wrong, or nothing."""
+    begun = time.process_time()  # a busy machine is no fault of the reader
+    try:
+        TARGETS[target](path, data)
+    except Exception:
+        return traceback.format_exc()
+    seconds = time.process_time() - begun
+    return f"took {seconds:.1f} s" if seconds > SECONDS else ""
+
+
+def check_folder(target: str, folder: str) -> str:
+    """Load the inputs of a folder together, and describe them; say what is wrong, or nothing."""
+    kind = KINDS[target]
+    try:
+        with suppress(SourceError):
+            logs = load(kind, folder, {}, jobs=1)
+            for name in dir(logs):
+                getattr(logs, name)
+            kind.describe(logs, {view.name: view.default for view in kind.views})
+    except Exception:
+        return traceback.format_exc()
+    return ""
+
+
+def _memory() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def work(target: str, seed: int, until: float, findings: str) -> None:
+    """Check inputs until a time, or for `PER_PROCESS`, or until memory grows; ends with how many were checked."""
+    sys.stderr = sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - of what readers print nothing is kept
+    rng, done, wrong, base = random.Random(seed), 0, Counter(), _memory()
+    with tempfile.TemporaryDirectory(prefix="evalkit-fuzz-") as folder:
+        for data in inputs(target, rng):
+            path = f"{folder}/{done % PER_FOLDER}{SUFFIXES.get(target, '.json')}"
+            fault = check(target, path, data)
+            if not fault and _memory() > base + MEGABYTES:
+                fault, base = f"took {_memory() - base:.0f} MB", _memory()
+            if target in KINDS:
+                Path(path).write_bytes(data)
+                if not fault and done % PER_FOLDER == PER_FOLDER - 1:
+                    fault = check_folder(target, folder)
+                    data = b"".join(f.read_bytes() for f in sorted(Path(folder).iterdir())) if fault else data
+            done += 1
+            if fault:
+                wrong[fault.strip().splitlines()[-1]] += 1
+                _keep(Path(findings) / target, fault, data, folder)
+            if done >= PER_PROCESS or time.time() > until or base > 1000:
+                break
+    Path(findings, f"count-{target}-{seed}").write_text(f"{done} {wrong.total()}")
+
+
+def _keep(folder: Path, fault: str, data: bytes, inputs_of_folder: str) -> None:
+    import hashlib
+    import shutil
+
+    name = hashlib.blake2b("".join(fault.splitlines()[-4:]).encode(), digest_size=4).hexdigest()
+    if not (folder / name).exists():  # one of each is enough
+        shutil.copytree(inputs_of_folder, folder / f"{name}.folder", dirs_exist_ok=True)
+        (folder / name).write_bytes(data)
+        (folder / f"{name}.txt").write_text(fault)
+
+
+@click.command()
+@click.argument("files", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.option("--minutes", default=1.0, show_default=True)
+@click.option("--only", multiple=True, type=click.Choice(list(TARGETS)))
+@click.option("--seed", default=0, show_default=True)
+@click.option("--findings", default="fuzz-findings", show_default=True, type=click.Path(path_type=Path))
+def main(files: tuple[Path, ...], minutes: float, only: tuple[str, ...], seed: int, findings: Path) -> None:
+    """Check readers on mutated inputs, in turn, and print how many there were of each; exit code 1 for a finding."""
+    os.environ["EVALKIT_CACHE"] = "off"
+    if files:
+        for file in files:
+            print(f"{file}: {check(file.parent.name, str(file), file.read_bytes()) or 'as it should be'}")
+        return
+    until, totals, wrong, context = time.time() + 60 * minutes, Counter[str](), Counter[str](), get_context("fork")
+    for target in TARGETS:
+        (findings / target).mkdir(parents=True, exist_ok=True)
+    turns: Any = [target for target in TARGETS if not only or target in only]
+    while time.time() < until:
+        for target in turns:
+            seed += 1
+            end = time.time() + min(SLICE, 60 * minutes / len(turns))
+            process = context.Process(target=work, args=(target, seed, end, str(findings)))
+            process.start()
+            process.join(300)
+            if process.is_alive():
+                process.kill()
+            count = findings / f"count-{target}-{seed}"
+            done, faults = map(int, count.read_text().split()) if count.exists() else (0, 1)
+            count.unlink(missing_ok=True)
+            totals[target] += done
+            wrong[target] += faults
+            if not done:
+                print(f"{target}: seed {seed} did not end, or died", flush=True)
+    for target, count in totals.items():
+        print(f"{target:12} {count:9,} inputs, {wrong[target]} findings")
+    print(f"{'all':12} {totals.total():9,} inputs, {wrong.total()} findings, kept in {findings}")
+    sys.exit(1 if wrong.total() else 0)
+
+
+if __name__ == "__main__":
+    main()

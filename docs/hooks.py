@@ -1,0 +1,162 @@
+"""What the site has beside the pages of this folder, made from the code when it is built (a hook of mkdocs).
+
+The README and its neighbours become pages; columns, commands and public names are listed from the code; the gallery
+holds the reports of the samples, made anew.
+"""
+
+import inspect
+import os
+import re
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import click
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+PACKAGES = ("", "compare", "mindcraft", "mindcraft.analysis", "mindcraft.figures", "crafter", "crafter.analysis")
+PACKAGES += ("crafter.benchmark", "crafter.figures", "steps", "stats", "kinds", "io", "display", "reports")
+NEIGHBOURS = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
+KINDS_OF_VALUES = {"str": "text", "int": "whole number", "float": "number", "bool": "truth value"}
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages that are made here."""
+    from mkdocs.structure.files import File
+
+    made = {name: (ROOT / neighbour).read_text("utf-8") for name, neighbour in NEIGHBOURS.items()}
+    made |= {
+        "gallery.md": gallery(),
+        "reference/columns.md": columns(),
+        "reference/commands.md": commands(),
+        "reference/api.md": api(),
+    }
+    for name, text in made.items():
+        files.append(File.generated(config, name, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Lead links to pages of this site, and show what lies outside of it as a path."""
+    here = os.path.dirname(page.file.src_uri)
+
+    def link(match: re.Match) -> str:
+        text, target = match.groups()
+        if re.match(r"[a-z]+:|#", target):
+            return match[0]
+        path, _, anchor = target.partition("#")
+        start = "" if page.file.src_uri in NEIGHBOURS else f"docs/{here}"
+        place = os.path.normpath(os.path.join(start, path))
+        named = {neighbour: name for name, neighbour in NEIGHBOURS.items()}
+        if place in named:
+            place = f"docs/{named[place]}"
+        if not place.startswith("docs/"):
+            return text if text.startswith("`") else f"{text} (`{place}`)" if text != place else f"`{place}`"
+        address = os.path.relpath(place.removeprefix("docs/"), here or ".")
+        return f"[{text}]({address}{'#' * bool(anchor)}{anchor})"
+
+    return re.sub(r"\[([^\]\[]*)\]\(([^)\s]+)\)", link, markdown)
+
+
+def on_post_build(config: Any) -> None:
+    """Make the reports of the gallery, beside the pages; without any where the environment says EVALKIT_GALLERY=off."""
+    if os.environ.get("EVALKIT_GALLERY") == "off":
+        return
+    from evalkit.reports import plan, run
+
+    output = Path(config["site_dir"], "gallery-reports")
+    summary = run(plan(params=ROOT / "params", notebooks=ROOT / "notebooks"), output=output, say=lambda line: None)
+    if summary.failed:
+        raise SystemExit(f"reports of the gallery failed: {', '.join(summary.failed)}")
+
+
+def gallery() -> str:
+    """List the reports of the samples with their titles."""
+    from evalkit.reports import plan
+
+    index = '<a href="gallery-reports/index.html">the index</a>'
+    lines = ["# Gallery", "", f"The reports of the sample data, as `make report` makes them: {index}.", ""]
+    titles: dict[str, list[str]] = {}
+    for report in plan(params=ROOT / "params", notebooks=ROOT / "notebooks"):
+        link = f'<a href="gallery-reports/{report.key}.html">{report.name}</a>'
+        titles.setdefault(report.notebook.title, []).append(f"- {link}")
+    for title, links in titles.items():
+        lines += [f"## {title}", "", *links, ""]
+    return "\n".join(lines)
+
+
+def columns() -> str:
+    """Write the columns of every table of every kind."""
+    from evalkit.kinds import RUN_COLUMNS, kind_named
+    from evalkit.kinds.registry import BUILT_IN
+
+    lines = ["# Columns", "", "A `?` behind a kind of value: it may be missing.", "", "## Runs of every kind", ""]
+    lines += _columns(RUN_COLUMNS)
+    for name in BUILT_IN:
+        kind = kind_named(name)
+        for table, rows in {**kind.tables, **kind.lazy_tables}.items():
+            lines += ["", f"## {name}: {table}", "", *_columns(rows)]
+    return "\n".join(lines)
+
+
+def _columns(rows: Any) -> list[str]:
+    head = ["| column | values | unit | meaning |", "|---|---|---|---|"]
+    return head + [
+        f"| `{c.name}` | {KINDS_OF_VALUES.get(c.dtype.rstrip('?'), c.dtype.rstrip('?'))}{'?' * c.dtype.endswith('?')} "
+        f"| {_cell(c.unit)} | {_cell(c.meaning)} |"
+        for c in rows
+    ]
+
+
+def commands() -> str:
+    """Write what ``--help`` says of every command."""
+    from evalkit.cli import main
+
+    lines = ["# Commands", ""]
+    for path, command in _commands(main, "evalkit"):
+        context = click.Context(command, info_name=path)
+        lines += [f"## {path}", "", "```text", command.get_help(context), "```", ""]
+    return "\n".join(lines)
+
+
+def _commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
+    yield path, command
+    if isinstance(command, click.Group):
+        context = click.Context(command, info_name=path)
+        for name in command.list_commands(context):
+            if (below := command.get_command(context, name)) is not None:
+                yield from _commands(below, f"{path} {name}")
+
+
+def api() -> str:
+    """Name every public function, class and value for mkdocstrings."""
+    lines = ["# Python", "", "Every public name, by the package it is imported from.", ""]
+    for package in PACKAGES:
+        name = f"evalkit.{package}".rstrip(".")
+        module = import_module(name)
+        lines += [f"## {name}", "", _first_paragraph(module), ""]
+        for public in sorted(module.__all__):
+            lines += _entry(public, getattr(module, public))
+    return "\n".join(lines)
+
+
+def _entry(name: str, value: Any) -> list[str]:
+    home = getattr(value, "__module__", "") or ""
+    if isinstance(value, ModuleType):
+        return [f"### `{name}`", "", f"The package `{value.__name__}`.", ""]
+    if (inspect.isclass(value) or inspect.isfunction(value)) and home.startswith("evalkit."):
+        return [f"::: {home}.{value.__qualname__}", ""]
+    shown = repr(value)
+    return [f"### `{name}`", "", f"`{_cell(shown if len(shown) < 200 else type(value).__name__)}`", ""]
+
+
+def _first_paragraph(module: ModuleType) -> str:
+    return " ".join((module.__doc__ or "").strip().partition("\n\n")[0].split())
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ").replace("`", "'")

@@ -1,0 +1,117 @@
+"""Code blocks of pages, and how they are run: Python line by line, commands in this process, set-up lines checked."""
+
+import doctest
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from click.testing import CliRunner
+
+from evalkit.cli import main
+
+ROOT = Path(__file__).parents[2]
+FENCE = re.compile(
+    r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL
+)
+LANGUAGES = {"python", "sh", "json", "yaml", "toml", "text", ""}  # text, and none: output, or the shape of something
+
+
+class Block(NamedTuple):
+    """A code block of a page."""
+
+    language: str
+    text: str
+    line: int
+
+
+def blocks(path: Path) -> list[Block]:
+    """List the code blocks of a page."""
+    page = path.read_text("utf-8")
+    return [
+        Block(
+            m["language"],
+            re.sub(rf"^{m['indent']}", "", m["text"], flags=re.MULTILINE),
+            page.count("\n", 0, m.start()) + 1,
+        )
+        for m in FENCE.finditer(page)
+    ]
+
+
+def pages() -> list[Path]:
+    """List the pages whose blocks are run."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def commands(text: str) -> Iterator[str]:
+    """Give the commands of a block, without comments; a backslash joins lines."""
+    for line in text.replace("\\\n", " ").splitlines():
+        if words := shlex.split(line, comments=True):
+            yield shlex.join(words) if ">" not in words else shlex.join(words[: words.index(">")])
+
+
+def run_python(block: Block, names: dict[str, Any], where: str) -> None:
+    """Run a block; of one with prompts, compare what it prints."""
+    if ">>> " not in block.text:
+        exec(compile("\n" * block.line + block.text, where, "exec"), names)
+        return
+    examples = doctest.DocTestParser().get_doctest(block.text, names, where, where, block.line)
+    said: list[str] = []
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    doctest.DocTestRunner(optionflags=flags).run(examples, out=said.append, clear_globs=False)
+    names |= examples.globs
+    assert not said, "".join(said)
+
+
+def run_command(line: str) -> str:
+    """Run a command of evalkit and give what it prints; of other programs check what they are given."""
+    program, *words = shlex.split(line)
+    if program == "evalkit":
+        result = CliRunner().invoke(main, words, prog_name="evalkit")
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        assert result.exit_code == 0, result.output
+        return result.output
+    CHECKS[program](words)
+    return ""
+
+
+def _make(words: list[str]) -> None:
+    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert {word for word in words if "=" not in word} <= set(targets), words
+
+
+def _pip(words: list[str]) -> None:
+    import tomllib
+
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for word in words:
+        for extra in re.findall(r"\w+", (re.search(r"\[(.*)\]", word) or "")[1] if "[" in word else ""):
+            assert extra in extras, word
+    assert words[0] == "install"
+
+
+def _file(words: list[str]) -> None:
+    for word in words:
+        if word.endswith((".py", ".yml", ".txt", ".ipynb")) and not word.startswith("out"):
+            assert (ROOT / word).exists() or Path(word).exists(), word
+
+
+def _module(words: list[str]) -> None:
+    if words[:1] == ["-m"]:
+        name = words[1].replace(".", "/")
+        assert (ROOT / f"{name}.py").exists() or (ROOT / name / "__main__.py").exists() or words[1] == "venv", words
+    else:
+        _file(words)
+
+
+def _nothing(words: list[str]) -> None:
+    """Take a line of a shell that needs nothing of evalkit."""
+
+
+CHECKS = {
+    "make": _make, "pip": _pip, "conda": _file, "python": _module, "python3": _module, "papermill": _file,
+    "jupyter": _nothing, ".": _nothing, "cd": _nothing, "eval": _nothing, "git": _nothing, "mkdir": _nothing,
+    "export": _nothing, "cp": _nothing, "pre-commit": _nothing, "dask": _nothing,
+}  # fmt: skip

@@ -1,0 +1,136 @@
+"""Every code block of the README and of docs/ runs, on sample data under the names that the pages use."""
+
+import contextlib
+import json
+import re
+import shutil
+from pathlib import Path
+from unittest import mock
+
+import fsspec
+import pytest
+import yaml
+
+from evalkit.crafter.format import ACHIEVEMENTS
+from evalkit.io import resolve
+from evalkit.steps.evaluation.evaluators import EVALUATORS
+from tests.docs.blocks import LANGUAGES, ROOT, Block, blocks, commands, pages, run_command, run_python
+
+EXTERNAL = re.compile(r"s3://bucket/prefix")
+STATE_OF_STEPS = """
+    state = {"execution_plan": {"steps": []}, "current_step_index": 0, "execution_history": []}
+    step, result, e = {"function_name": "process_cells", "parameters": {}}, {"T cell": {}}, ValueError("x")
+"""
+# what a page takes as given, before its first block
+SETUP = {
+    "README.md": STATE_OF_STEPS,
+    "steps.md": STATE_OF_STEPS,
+    "crafter.md": """
+        from evalkit.crafter.recorder import Recorder
+        env = type("Env", (), {"step": lambda self, action: None})()
+        observe, turn, metadata = lambda env: STATE, ["noop", "do"], []
+        agent = lambda image: ["noop"] * 500
+    """,
+    "figures.md": """
+        import evalkit
+        from evalkit import mindcraft
+        success = mindcraft.analysis.success_by(mindcraft.load("path/to/experiments").runs, ["task_type", "model_name"])
+    """,
+}
+
+
+@pytest.fixture(scope="module")
+def sample_files(tmp_path_factory) -> Path:
+    """A folder in which the names that pages use stand for sample data."""
+    folder = tmp_path_factory.mktemp("pages")
+    crafter, steps = Path(resolve("samples:crafter")), Path(resolve("samples:steps"))
+    trace = sorted(crafter.glob("*.json"))[0]
+    for name, source in {
+        "path/to/experiments": Path(resolve("samples:mindcraft/runs")),
+        "path/to/tasks": Path(resolve("samples:mindcraft/tasks")),
+        "path/to/traces": crafter, "TRACES": crafter, "path/to/histories": steps, "HISTORIES": steps,
+    }.items():  # fmt: skip
+        shutil.copytree(source, folder / name)
+    for name in ("path/to/traces/session.json", "session.json", "TRACE.json"):
+        shutil.copy(trace, folder / name)
+    shutil.copy(steps / "typed.json", folder / "execution_history.json")
+    names = [f"achievement_{name}" for name in ACHIEVEMENTS]
+    lines = [json.dumps({"length": 10, "reward": 1.0, **dict.fromkeys(names, n % 2)}) for n in range(4)]
+    (folder / "stats.jsonl").write_text("\n".join(lines))
+    (folder / "options.json").write_text("{}")
+    for name in ("RUNS", "TASKS"):
+        (folder / name).symlink_to(folder / "path/to" / {"RUNS": "experiments", "TASKS": "tasks"}[name])
+    return folder
+
+
+@pytest.fixture
+def place(sample_files, tmp_path, monkeypatch):
+    """The folder in which a page's blocks run; nothing leaves the machine, and no notebook is executed."""
+    shutil.copytree(sample_files, tmp_path / "here", symlinks=True)
+    monkeypatch.chdir(tmp_path / "here")
+    memory = fsspec.filesystem("memory")
+    memory.put(str(tmp_path / "here/path/to/experiments"), "/bucket/prefix", recursive=True)
+    with (
+        mock.patch("evalkit.io.parallel.cluster", return_value=contextlib.nullcontext()),
+        mock.patch("evalkit.io.screen.show_live", lambda look, *_, **__: look()),
+    ):
+        yield tmp_path / "here"
+    memory.rm("/bucket", recursive=True)
+
+
+def in_memory(text: str) -> str:
+    """Put a bucket in memory in the place of one that would be asked over the network."""
+    return EXTERNAL.sub("memory://bucket/prefix", text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", pages(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_code_block_of_a_page_runs(path, place):
+    names: dict = {"__name__": "__main__", "STATE": {}}
+    setup = "\n".join(line.strip() for line in SETUP.get(path.name, "").splitlines())
+    exec(setup, names)
+    planned = mock.patch("evalkit.reports.cli.run", _planned) if "tutorials" not in path.parts else mock.MagicMock()
+    with planned, mock.patch.dict(EVALUATORS):  # a page registers one of its own
+        for block in blocks(path):
+            where = f"{path.name}:{block.line}"
+            try:
+                run(block._replace(text=in_memory(block.text)), names, where)
+            except Exception as error:
+                raise AssertionError(f"{where}: {type(error).__name__}: {error}") from error
+
+
+def run(block: Block, names: dict, where: str) -> None:
+    assert block.language in LANGUAGES, where
+    if block.language == "python":
+        run_python(block, names, where)
+    elif block.language == "sh":
+        for line in commands(block.text):
+            run_command(line)
+    elif block.language == "json":
+        json.loads(block.text)
+    elif block.language == "yaml":
+        yaml.safe_load(block.text)
+
+
+def _planned(reports, **options):
+    """Take a batch that was planned and checked as made: that notebooks run is shown elsewhere."""
+    from evalkit.reports import Summary
+
+    return Summary([report.key for report in reports], [], [], [], False, Path("index.html"), Path("manifest.json"))
+
+
+def test_pages_have_blocks_that_run():
+    found = [block.language for path in pages() for block in blocks(path)]
+    assert found.count("sh") > 15
+    assert found.count("python") > 25
+
+
+def test_a_block_that_is_wrong_fails():
+    with pytest.raises(AssertionError, match="Expected"):
+        run(Block("python", ">>> 1 + 1\n3\n", 1), {}, "x")
+    with pytest.raises(NameError):
+        run(Block("python", "nothing_of_that_name", 1), {}, "x")
+    with pytest.raises(AssertionError):
+        run(Block("sh", "evalkit mindcraft nowhere", 1), {}, "x")
+    with pytest.raises(AssertionError):
+        run(Block("sh", "make nothing", 1), {}, "x")

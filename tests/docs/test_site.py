@@ -1,0 +1,105 @@
+"""The site builds without a warning, its links hold, and it asks no other host for anything."""
+
+import importlib
+import os
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import unquote
+
+import html5lib
+import pytest
+
+from evalkit.kinds import RUN_COLUMNS, kind_named
+from tests.docs.blocks import ROOT
+
+pytest.importorskip("mkdocs")
+pytest.importorskip("mkdocstrings")
+LOADED = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "video": "src"}
+RELATIONS = {"stylesheet", "preload", "preconnect", "icon", "modulepreload", "dns-prefetch"}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    """The site without its gallery, which `make docs` makes of the reports of the samples."""
+    folder = tmp_path_factory.mktemp("site")
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "EVALKIT_GALLERY": "off", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=250)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def elements(site) -> dict[str, list]:
+    """All elements of every page, by its path."""
+    return {
+        path.relative_to(site).as_posix(): list(
+            html5lib.parse(path.read_text("utf-8"), namespaceHTMLElements=False).iter()
+        )
+        for path in site.rglob("*.html")
+        if path.name != "404.html"  # is served from any address, so that its links are those of a server
+    }
+
+
+@pytest.mark.slow
+def test_pages_load_nothing_from_elsewhere(site, elements):
+    for page, found in elements.items():
+        for element in found:
+            address = element.get(LOADED.get(element.tag, ""), "")
+            if element.tag == "link" and not set(element.get("rel", "").split()) & RELATIONS:
+                continue
+            assert not re.match(r"(https?:)?//", address), (page, address)
+    for sheet in site.rglob("*.css"):
+        assert not re.search(r"(@import\s+['\"]?|url\(\s*['\"]?)(https?:)?//", sheet.read_text("utf-8")), sheet
+
+
+@pytest.mark.slow
+def test_links_between_pages_hold(site, elements):
+    ids = {page: {element.get("id") for element in found} for page, found in elements.items()}
+    assert len(ids) > 25
+    for page, found in elements.items():
+        for element in found:
+            address = element.get("href") if element.tag == "a" else None
+            if not address or re.match(r"[a-z]+:|//", address) or "gallery-reports/" in address:
+                continue
+            path, _, anchor = unquote(address).partition("#")
+            target = os.path.normpath(os.path.join(os.path.dirname(page), path)) if path else page
+            assert (site / target).is_file(), (page, address)
+            if anchor and target in ids:
+                assert anchor in ids[target] or anchor.startswith("__"), (page, address)
+
+
+@pytest.mark.slow
+def test_the_reference_names_every_public_function_and_every_column(site):
+    packages = runpy.run_path(str(ROOT / "docs/hooks.py"))["PACKAGES"]
+    api = (site / "reference/api.html").read_text("utf-8")
+    for package in packages:
+        module = importlib.import_module(f"evalkit.{package}".rstrip("."))
+        for name in module.__all__:
+            assert re.search(rf"\b{name}\b", api), (package, name)
+    columns = (site / "reference/columns.html").read_text("utf-8")
+    for column in (*RUN_COLUMNS, *(c for rows in kind_named("crafter").tables.values() for c in rows)):
+        assert f"<code>{column.name}</code>" in columns
+
+
+@pytest.mark.slow
+def test_pages_pass_axe_and_ask_no_host(site):
+    playwright = pytest.importorskip("playwright.sync_api")
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    asked: list[str] = []
+    with playwright.sync_playwright() as play:
+        chromium = next((p for p in ("/usr/bin/chromium", "/usr/bin/chromium-browser") if os.path.exists(p)), None)
+        if chromium is None:
+            pytest.skip("there is no Chromium")
+        browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        for name in ("index.html", "tutorials/mindcraft.html", "reference/columns.html", "glossary.html"):
+            page.goto((site / name).as_uri())
+            violations = [v for v in axe.run(page).response["violations"] if v["impact"] in ("serious", "critical")]
+            assert [(v["id"], [n["html"][:120] for n in v["nodes"][:3]]) for v in violations] == [], name
+        browser.close()
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []

@@ -1,0 +1,37 @@
+"""Readers keep their word on the kept inputs, and on a few mutations; `python -m benchmarks.fuzz` makes more."""
+
+import itertools
+import random
+
+import pytest
+
+from benchmarks.fuzz import KINDS, SUFFIXES, TARGETS, check, check_folder, corpus, inputs
+
+KEPT = [(target, path) for target in TARGETS for path in corpus(target)]
+MUTATIONS = 60
+
+
+@pytest.mark.parametrize(("target", "path"), KEPT, ids=[f"{target}-{path.stem}" for target, path in KEPT])
+def test_a_kept_input_is_read_without_an_error_soon(target, path, tmp_path):
+    assert check(target, str(tmp_path / path.name), path.read_bytes()) == ""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_mutations_are_read_without_an_error_soon(target, tmp_path):
+    for i, data in enumerate(itertools.islice(inputs(target, random.Random(1)), MUTATIONS)):
+        path = tmp_path / f"{i}{SUFFIXES.get(target, '.json')}"
+        assert check(target, str(path), data) == ""
+        path.write_bytes(data)
+    if target in KINDS:
+        assert check_folder(target, str(tmp_path)) == ""
+
+
+def test_a_reader_that_breaks_its_word_is_noticed(monkeypatch):
+    def fails(path, data):
+        raise IndexError(path)
+
+    monkeypatch.setitem(TARGETS, "logs", fails)
+    assert "IndexError: a.json" in check("logs", "a.json", b"")
+    monkeypatch.setitem(TARGETS, "logs", lambda path, data: None)
+    monkeypatch.setattr("benchmarks.fuzz.SECONDS", -1.0)
+    assert "took" in check("logs", "a.json", b"")
