@@ -10,6 +10,8 @@ _NAMES = {
     "__version__": "evalkit._version",
     "load": "evalkit.kinds.logs:load_source",
     "own_sources": "evalkit.io",
+    "show_details": "evalkit.display",
+    "show_findings": "evalkit.display",
     "show_figure": "evalkit.display",
     "show_pairs": "evalkit.evidence",
     "show_runs": "evalkit.evidence",

@@ -354,7 +354,11 @@ def compare(
     help="Which runs get pages: those that tables lead to (200 a report at most), all, or none.",
 )
 @click.option("--no-fork", is_flag=True, help="Execute every notebook in a Jupyter kernel of its own.")
-def report(kind: str | None, no_code: bool, no_fork: bool, **given: Any) -> None:
+@click.option("--name", default="", metavar="NAME", help="What the one report is called.  [default: its values]")
+@click.option(
+    "--remove", "gone", multiple=True, metavar="NAME", help="Delete a report of the output folder; no other is made."
+)
+def report(kind: str | None, no_code: bool, no_fork: bool, gone: tuple[str, ...], **given: Any) -> None:
     """Make reports: execute notebooks with parameters, and write HTML pages with an index.
 
     SOURCE, a folder of logs (also a file, a glob, a URL or a dataset), stands for all notebooks of the kinds of logs it
@@ -364,6 +368,10 @@ def report(kind: str | None, no_code: bool, no_fork: bool, **given: Any) -> None
     """
     from evalkit.reports import cli
 
+    if gone:
+        if given["targets"]:
+            raise click.UsageError("--remove deletes reports and makes none: name no notebook beside it")
+        sys.exit(cli.remove(gone, given["output"]))
     sys.exit(cli.report(kind=kind or "", code=not no_code, fork=not no_fork, **given))
 
 

@@ -5,12 +5,14 @@ from evalkit.display.marks import attach
 from evalkit.display.provenance import provenance
 from evalkit.display.show import (
     FIGURE,
+    FINDINGS,
     HEADLINE,
     TABLE,
     headline,
     publish,
     show_details,
     show_figure,
+    show_findings,
     show_sandboxed,
     show_table,
     show_text,
@@ -42,6 +44,7 @@ from evalkit.display.words import (
 
 __all__ = [
     "FIGURE",
+    "FINDINGS",
     "HEADLINE",
     "MARKERS",
     "PALETTE",
@@ -71,6 +74,7 @@ __all__ = [
     "publish",
     "show_details",
     "show_figure",
+    "show_findings",
     "show_sandboxed",
     "show_table",
     "show_text",

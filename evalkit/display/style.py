@@ -130,13 +130,22 @@ def themed(draw: Callable[_P, _R]) -> Callable[_P, _R]:
     return drawn
 
 
+_NOTHING = "nothing-to-draw"
+
+
 @themed
 def nothing_to_draw(what: str = "runs", ax: Axes | None = None) -> Axes:
     """Say on otherwise empty axes that there are no runs (episodes, steps) of this kind."""
     ax = ax or new_axes(7, 1.0)
     ax.text(0.5, 0.5, f"no {what} of this kind", ha="center", va="center", color=QUIET, transform=ax.transAxes)
     ax.set_axis_off()
+    ax.set_gid(_NOTHING)
     return ax
+
+
+def has_nothing_to_draw(figure: Figure) -> bool:
+    """Tell whether all that a figure says is that there is nothing to draw."""
+    return bool(figure.axes) and all(ax.get_gid() == _NOTHING for ax in figure.axes)
 
 
 def looks(names: Iterable[Hashable]) -> dict[Any, Look]:

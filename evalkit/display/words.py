@@ -7,17 +7,13 @@ from typing import Any
 import pandas as pd
 
 from evalkit.io import plain
+from evalkit.stats.text import format_interval as format_interval
+from evalkit.stats.text import number as number
+from evalkit.stats.text import numerals
 
 MOST = 40  # groups that an alt text lists one by one
 
 _Row = Mapping[Hashable, Any]
-
-
-def number(value: Any) -> float | None:
-    """Make a Python number of a value; None where it is missing."""
-    if value is None or pd.isna(value):
-        return None
-    return int(value) if float(value).is_integer() and not isinstance(value, float) else float(value)
 
 
 def key_of(value: Any) -> Any:
@@ -40,12 +36,6 @@ def names_of(keys: Sequence[Any]) -> list[str]:
     return ["unknown (missing)" if doubtful and key is None else text for key, text in zip(keys, texts, strict=True)]
 
 
-def format_interval(estimate: Any, low: Any, high: Any, *, percent: bool = True, digits: int = 2) -> str:
-    """Write an estimate with its interval: ``63 % [52, 73]``, ``1.25 [0.80, 1.70]``, ``–`` where there is none."""
-    value, *bounds = _numerals(estimate, low, high, percent=percent, digits=digits)
-    return f"{value} [{bounds[0]}, {bounds[1]}]" if all(bounds) else value or "–"
-
-
 def reason_of(row: _Row, missing: str = "no estimate") -> str:
     """Say why a group has data and yet no estimate: its `reason`, else the first thing its `warning` says."""
     warning = row.get("warning")
@@ -65,21 +55,11 @@ def is_empty(row: _Row) -> bool:
 
 def describe_value(row: _Row, *, percent: bool = True, digits: int = 2, value: str = "estimate") -> str:
     """Write one estimate with interval and n: ``63 % (52 to 73, n = 40)``; its reason where there is none."""
-    said, low, high = _numerals(*(row.get(name) for name in (value, "low", "high")), percent=percent, digits=digits)
+    said, low, high = numerals(*(row.get(name) for name in (value, "low", "high")), percent=percent, digits=digits)
     n = size_of(row)
     said = said or reason_of(row)
     inside = ", ".join([f"{low} to {high}"] * bool(low and high) + ([] if n is None else [f"n = {n:,.0f}"]))
     return f"{said} ({inside})" if inside else said
-
-
-def _numerals(estimate: Any, low: Any, high: Any, *, percent: bool, digits: int) -> list[str]:
-    """Write an estimate, with its unit, and its bounds to the same number of decimals; empty where they are missing."""
-    values = [number(value) for value in (estimate, low, high)]
-    if values[0] is None:
-        return ["", "", ""]
-    scale, digits = (100, 0 if abs(values[0]) >= 0.0995 or values[0] == 0 else 1) if percent else (1, digits)
-    texts = ["" if value is None else f"{value * scale:.{digits}f}" for value in values]
-    return [texts[0] + " %" * percent, *texts[1:]]
 
 
 def describe_estimates(

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from evalkit._names import nearest
@@ -11,6 +12,7 @@ from evalkit.io.ledger import LEDGER, Entry, ledger_frame
 from evalkit.io.paths import SourceError, StorageOptions, absolute, storage, storage_options
 from evalkit.io.records import RecordStore
 from evalkit.io.sources import Listing, Source
+from evalkit.io.text import plain
 from evalkit.io.versions import code_version
 from evalkit.kinds.detection import kind_of_source, nothing_used
 from evalkit.kinds.registry import Assembled, LogKind, Records, kind_named
@@ -76,6 +78,19 @@ class Logs:
         statuses = self.ledger["status"].value_counts()
         files = ", ".join(f"{statuses.get(status, 0)} {status}" for status in ("used", "skipped", "failed"))
         return f"<{self.kind.name} logs from {self.source}: {counts}; {len(self.ledger)} files: {files}>"
+
+    def _repr_html_(self) -> str:
+        """Say in a small table what was loaded, for notebooks: each frame by name, and the files."""
+        statuses = self.ledger["status"].value_counts()
+        files = ", ".join(f"{statuses.get(status, 0):,} {status}" for status in ("used", "skipped", "failed"))
+        frames = {name: f"{len(table):,} rows, {table.shape[1]} columns" for name, table in self._frames.items()}
+        cells = {"source": self.source, **frames, "ledger": f"{len(self.ledger):,} files: {files}"}
+        left = ' style="text-align:left"'
+        rows = "".join(
+            f'<tr><th scope="row"{left}>{escape(plain(name))}</th><td{left}>{escape(plain(text))}</td></tr>'
+            for name, text in cells.items()
+        )
+        return f"<table><caption{left}>{escape(self.kind.name)} logs</caption><tbody>{rows}</tbody></table>"
 
 
 def load_source(

@@ -138,13 +138,16 @@ def show_conversations(runs: "pd.DataFrame", agents: "pd.DataFrame", last: int =
             f"The logs are not where they were read ({plain(named[0])} and all others): there is nothing to show."
         )
         return
-    for run, files in shown:
-        title = f"{run['task_id']}, repetition {run['repetition']}: {run['overall_completion_status']}"
-        show_details(title, "\n".join(_or_reason(file, last) for file in files) or "No agent log in this folder.")
+    texts = [
+        (
+            f"{run['task_id']}, repetition {run['repetition']}: {run['overall_completion_status']}",
+            "\n".join(_or_reason(file, last) for file in files) or "No agent log in this folder.",
+        )
+        for run, files in shown
+    ]
+    show_details(f"The last {last} turns of each agent", texts)
     if len(runs) > limit:
         show_text(f"{len(runs) - limit} more runs are not shown.")
-    if not len(runs):
-        show_text("No runs of this kind.")
 
 
 def messages_frame(agents: "pd.DataFrame") -> "pd.DataFrame":

@@ -21,6 +21,7 @@ from evalkit.reports.engines.process import Attempt
 from evalkit.reports.engines.signals import held_signals, stopped_once
 from evalkit.reports.engines.worker import describe
 from evalkit.reports.evidence import is_missing, write_evidence
+from evalkit.reports.expansion import marked
 from evalkit.reports.job import Job, Report
 from evalkit.reports.progress import Progress
 from evalkit.reports.records import Record, read_record, record_path, work_folder, write_file
@@ -92,7 +93,8 @@ def run(
     SourceError
         Where the output folder can't be made or written to.
     """
-    reports, output = list(reports), Path(output)
+    output = Path(output)
+    reports = [_beside_others(report, output) for report in reports]
     jobs = jobs or _cores()
     for variable in _THREADS:
         os.environ.setdefault(variable, str(max(1, _cores() // jobs)))
@@ -215,6 +217,13 @@ class _Batch:
         (self.failed if record["status"] == "failed" else self.made).append(record["key"])
         self.unusable += [record["key"]] * record["error"].startswith(f"{SourceError.__name__}: ")
         self.progress.finished(record)
+
+
+def _beside_others(report: Report, output: Path) -> Report:
+    """Mark the name of a report that the output folder has for other parameters, unless the user chose it."""
+    there = None if report.params_file or report.is_named else read_record(output, report.key)
+    given = json.loads(json.dumps(report.parameters, default=str))
+    return marked(report) if there and (there["params_file"] or there["parameters"] != given) else report
 
 
 @contextlib.contextmanager

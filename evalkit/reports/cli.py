@@ -15,6 +15,7 @@ from evalkit.reports.engines.signals import stopped_once
 from evalkit.reports.parameters import parse_values, read_notebook, read_values
 from evalkit.reports.places import Places, copy_notebooks
 from evalkit.reports.plan import PlanError, plan
+from evalkit.reports.records import find_records, read_records, remove_report, work_folder
 from evalkit.reports.targets import ANY_KIND
 
 
@@ -27,6 +28,7 @@ def report(
     texts: Iterable[tuple[str, str]],
     files: Iterable[str],
     yamls: Iterable[str],
+    name: str = "",
     **options: Any,
 ) -> int:
     """Plan and run a batch as the command line says.
@@ -43,7 +45,9 @@ def report(
             values = _values(files, yamls)
             if not targets and params is None and not Path("params").is_dir():
                 click.echo("no folder params here: the sample reports of evalkit; your own: evalkit report FOLDER")
-            reports = plan(targets, kind=kind, params=params, notebooks=notebooks, values=values, texts=texts)
+            reports = plan(
+                targets, kind=kind, params=params, notebooks=notebooks, values=values, texts=texts, name=name
+            )
         except PlanError as error:
             for fault in error.faults:
                 click.echo(f"evalkit: {plain(fault)}", err=True)
@@ -57,6 +61,33 @@ def report(
     if not summary.failed:
         return 1 if summary.index_fault else 0
     return 2 if summary.unusable == summary.failed else 1
+
+
+def remove(names: Iterable[str], output: str) -> int:
+    """Delete reports by name, and write the index anew.
+
+    Returns
+    -------
+    int
+        0 where all were there, else 2, and nothing is deleted.
+    """
+    from evalkit.reports.html.index import write_index
+
+    folder = Path(output)
+    found = {name: find_records(folder, name) for name in names}
+    for name, records in found.items():
+        if len(records) != 1:
+            keys = [record["key"] for record in records or read_records(folder)]
+            cause = "several reports have this name" if records else "no such report"
+            click.echo(f"evalkit: {plain(name)}: {cause}; there are: {plain(', '.join(keys) or 'none')}", err=True)
+    if any(len(records) != 1 for records in found.values()):
+        return 2
+    for (record,) in found.values():
+        remove_report(folder, record)
+        click.echo(f"removed   {plain(record['key'])}")
+    with work_folder(folder) as work:
+        click.echo(plain(write_index(folder, work)[0]))
+    return 0
 
 
 def listed() -> str:

@@ -9,6 +9,7 @@ import inspect
 import itertools
 import multiprocessing
 import os
+from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
@@ -120,6 +121,28 @@ def _items(draft: Draft, name: str) -> list:
         raise SourceError(f"{draft.choice.where}: {name}: {ALL}: {hook}: {cause}") from None
 
 
+def marked(report: Report) -> Report:
+    """Give a report a name that other parameters would not give it."""
+    return replace(report, name=f"{report.name}-{mark(repr(report.parameters))}")
+
+
+def named(reports: list[Report], name: str) -> list[Report]:
+    """Give a report the name that the user chose.
+
+    Raises
+    ------
+    SourceError
+        Where several reports of one notebook would have it, or no file can be called so.
+    """
+    if file_name([name]) != name:
+        raise SourceError(f"--name {name}: can't be the name of a file; {file_name([name])} could")
+    counts = Counter(report.notebook.name for report in reports)
+    for notebook, n in counts.items():
+        if n > 1:
+            raise SourceError(f"--name {name}: names one report, and {n} of {notebook} would be made")
+    return [replace(report, name=name, is_named=True) for report in reports]
+
+
 def distinct(reports: list[Report]) -> list[Report]:
     """Leave out what is there twice; names that are the same, or differ by case only, get a mark."""
     seen: dict[str, list[Report]] = {}
@@ -127,8 +150,4 @@ def distinct(reports: list[Report]) -> list[Report]:
         same = seen.setdefault(report.key.casefold(), [])
         if not any(report.parameters == other.parameters for other in same):
             same.append(report)
-    return [
-        replace(report, name=f"{report.name}-{mark(repr(report.parameters))}") if len(same) > 1 else report
-        for same in seen.values()
-        for report in same
-    ]
+    return [marked(report) if len(same) > 1 else report for same in seen.values() for report in same]

@@ -14,8 +14,9 @@ _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 def file_name(values: Iterable[Any]) -> str:
     """Make a file name of values, without an ending.
 
-    A value that can't stand in a file name as it is, such as ``meta-llama/Llama-3-8B``, gets a mark of six hexadecimal
-    digits, so that different values keep different names. Of a path only the last part is shown.
+    Characters that can't stand in a file name become ``_``, as in ``meta-llama_Llama-3-8B``; of a path only the last
+    part is shown. So different values may have one name. What is left without any character, or is a name that some
+    system reserves, gets a mark of six hexadecimal digits.
 
     Parameters
     ----------
@@ -43,8 +44,9 @@ def _part(value: Any) -> str:
     text = str(value)
     shown = text.rstrip("/").rsplit("/", 1)[-1] if text.startswith(("/", "./", "../", "~/")) else text
     shown = unicodedata.normalize("NFC", shown)
-    safe = "".join(c if c.isalnum() or c in "-_.+" else "_" for c in shown).strip("._-")
-    if safe == text and not _RESERVED.fullmatch(text):
+    safe = "".join(c if c.isalnum() or c in "-_.+" else "_" for c in shown)
+    safe = re.sub("_+", "_", safe).strip("._-") if safe != text else safe.strip("._-")
+    if safe and not _RESERVED.fullmatch(safe):
         return safe
     return f"{safe}-{mark(text)}".lstrip("-")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from evalkit.io.paths import refuse_credentials
+from evalkit.io.sources import is_sample
 from evalkit.reports.parameters import Notebook, texts_of
 from evalkit.reports.records import Record
 
@@ -31,6 +32,7 @@ class Report:
     name: str
     parameters: dict[str, Any]  # those that are given; the others have the notebook's defaults
     params_file: str = ""
+    is_named: bool = False  # the user chose the name
 
     def __post_init__(self) -> None:
         refuse_secrets(self.all_parameters)
@@ -44,6 +46,13 @@ class Report:
     def all_parameters(self) -> dict[str, Any]:
         """The parameters with the notebook's defaults."""
         return {name: p.default for name, p in self.notebook.parameters.items()} | self.parameters
+
+    @property
+    def source(self) -> str:
+        """What the report is about: its first parameter that names samples by default, or the value it was given."""
+        named = (name for name, parameter in self.notebook.parameters.items() if is_sample(parameter.default))
+        value = self.all_parameters.get(next(named, ""), "")
+        return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 class Failure(NamedTuple):
@@ -101,6 +110,8 @@ class Job(NamedTuple):
             seconds=0.0,
             kernel="quick" if self.forked else "normal",
             headline=None,
+            findings=[],
+            source=report.source,
             tables=[],
             figures=[],
             page="",

@@ -7,7 +7,7 @@ from typing import Any
 
 from evalkit.io.paths import SourceError, redacted
 from evalkit.io.sources import is_sample, paths_of
-from evalkit.reports.expansion import ALL, Draft, distinct, expand, hooks_of
+from evalkit.reports.expansion import ALL, Draft, distinct, expand, hooks_of, named
 from evalkit.reports.job import Report, refuse_secrets
 from evalkit.reports.parameters import (
     REQUIRED,
@@ -41,6 +41,7 @@ def plan(
     kind: str = "",
     values: Mapping[str, Any] | None = None,
     texts: Iterable[tuple[str, str]] = (),
+    name: str = "",
 ) -> list[Report]:
     """List the reports of a batch, all parameters checked.
 
@@ -60,6 +61,8 @@ def plan(
     texts : iterable of (name, text)
         The same as typed on a command line: read by the parameter's type; a name given again adds to a list,
         or to a sweep where the parameter takes one value.
+    name : str
+        What the report is to be called; by default after its params file or its values.
 
     Returns
     -------
@@ -86,7 +89,8 @@ def plan(
     if faults:
         raise PlanError(faults)
     try:
-        return distinct([report for draft in drafts for report in expand(draft)])
+        reports = distinct([report for draft in drafts for report in expand(draft)])
+        return named(reports, name) if name else reports
     except SourceError as error:
         raise PlanError([str(error)]) from None
 

@@ -32,6 +32,8 @@ class Record(TypedDict, total=False):
     seconds: float
     kernel: str
     headline: dict[str, Any] | None
+    findings: list[dict[str, str]]  # text, section; none in records of former versions
+    source: str  # folder or file that the report is about
     tables: list[dict[str, Any]]  # name, file, rows
     figures: list[str]  # files of named figures, beside the page
     page: str  # files, relative to the output folder
@@ -58,12 +60,15 @@ def read_records(output: Path) -> list[Record]:
 
 
 def _read(path: Path) -> Record | None:
+    record: Any
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
+    record = {"findings": [], "source": "", **record} if isinstance(record, dict) else record
     whole = isinstance(record, dict) and Record.__annotations__.keys() <= record.keys()
-    return record if whole and path.with_suffix("").name == record["name"] else None
+    own = whole and [record["notebook"], record["name"]] == [path.parent.name, path.with_suffix("").name]
+    return record if own and record["key"] == f"{record['notebook']}/{record['name']}" else None
 
 
 def _redacted(value: Any) -> Any:
@@ -77,6 +82,28 @@ def _redacted(value: Any) -> Any:
 def files_beside(record: Record | None) -> set[str]:
     """Name the files that a report has beside its page: tables and figures."""
     return {table["file"] for table in record["tables"]} | set(record["figures"]) if record else set()
+
+
+def find_records(output: Path, name: str) -> list[Record]:
+    """Give the records of the reports that are meant by ``NOTEBOOK/REPORT``, or by ``REPORT`` alone."""
+    return [record for record in read_records(output) if name in (record["key"], record["name"])]
+
+
+def remove_report(output: Path, record: Record) -> None:
+    """Delete all files of a report, its record first: without it nothing else belongs to a report.
+
+    Raises
+    ------
+    OSError
+    """
+    folder = output / record["notebook"]
+    record_path(output, record["key"]).unlink(missing_ok=True)
+    names = {f"{record['name']}.html", f"{record['name']}.ipynb", *files_beside(record)}
+    for name in names:
+        if Path(name).name == name:
+            (folder / name).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # others are in it
+        folder.rmdir()
 
 
 def write_file(path: Path, content: str | bytes, work: Path) -> None:

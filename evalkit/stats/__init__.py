@@ -8,6 +8,7 @@ _NAMES = {
     "rate_interval": "intervals",
     "mean_interval": "intervals",
     "estimate_by": "grouped",
+    "format_interval": "text",
     "bootstrap_interval": "resampling",
     "jackknife_interval": "resampling",
     "PairedTest": "pairs.comparison",

@@ -67,9 +67,9 @@ def describe_routing(table: pd.DataFrame) -> str:
 
 
 def describe_changes(table: pd.DataFrame, a: Sequence[History], b: Sequence[History]) -> str:
-    """Say how two histories differ; `table` as `contents.changes` gives it."""
+    """Say how two histories differ; `table` as `contents.changes` gives it. Empty where there is nothing to compare."""
     if not a or not b:
-        return "Nothing to compare: no second history was named." if a else "Nothing to compare: there is no history."
+        return ""
     counts = table["change"].value_counts()
     kinds = ("same", "fixed", "broken", "changed", "only in a", "only in b")
     numbers = ", ".join(f"{counts.get(kind, 0)} {kind}" for kind in kinds)
@@ -133,7 +133,6 @@ def show_plots(histories: Sequence[History], limit: int = 6) -> None:
     plots = [(ids, record) for ids, record in each_record(histories) if record["result_type"] == "visualization"]
     rows = [ids | read_plots(record)._asdict() for ids, record in plots if record["success"] is True]
     if not rows:
-        show_text("No plots are stored.")
         return
     show_table(numbered(frame(rows, PLOTS)).drop(columns="history"), "Stored plots")
     shown = 0
@@ -164,15 +163,20 @@ def _pages(value: object) -> list[tuple[str, str]]:
 def show_step_reports(histories: Sequence[History], options: Options | None = None) -> None:
     """Show the report of every step of histories, folded."""
     for history in histories:
+        reports = []
         for position, evaluation in enumerate(evaluate_history(history, options), 1):
             place = f"{position} of {len(history.records)}"
             title = f"{place}: {evaluation['function_name']} – {evaluation['verdict']}"
-            show_details(title, format_step_evaluation(evaluation))
+            reports.append((title, format_step_evaluation(evaluation)))
+        show_details(f"{history.label}: the report of every step", reports)
 
 
 def show_findings(histories: Sequence[History], options: Options | None = None) -> None:
     """Show the key findings of histories, folded by kind."""
     for history in histories:
-        for kind, findings in extract_key_findings_from_execution(history, options).items():
-            text = json.dumps(findings, indent=2, ensure_ascii=False)
-            show_details(f"{history.label}: {kind.replace('_', ' ')}, {len(findings)}", text)
+        found = extract_key_findings_from_execution(history, options).items()
+        texts = [
+            (f"{kind.replace('_', ' ')}, {len(findings)}", json.dumps(findings, indent=2, ensure_ascii=False))
+            for kind, findings in found
+        ]
+        show_details(f"{history.label}: key findings", texts)

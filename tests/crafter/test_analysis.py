@@ -151,3 +151,17 @@ def test_many_trajectories_are_thinned_evenly_per_model(traces):
     assert chosen.groupby("model_name").size().tolist() == [2, 2]
     assert chosen.groupby("model_name")["score"].max().tolist() == [2.0, 1.9]
     assert chosen.groupby("model_name")["score"].min().tolist() == pytest.approx([0.0, -0.1])
+
+
+def test_findings_say_where_the_points_come_from_and_what_is_doubtful(folder):
+    logs = load(folder)
+    points, data = analysis.findings(logs.episodes, logs.ledger)
+    assert points.text.startswith("Of 6 episodes with a score, 4 scored above zero, 1 below and 1 exactly zero.")
+    assert points.text.endswith("Achievements earned 6.00 points in all, invalid actions cost 0.30.")
+    assert data.text.endswith("; all 7 files were used.")
+    assert "aborted (1)" in data.text
+
+
+def test_without_a_score_findings_speak_of_the_data_only(folder, tmp_path):
+    (only,) = analysis.findings((logs := load(folder / "z.json")).episodes, logs.ledger)
+    assert only.text.startswith("1 of 1 episode carries a flag: aborted (1)")

@@ -30,7 +30,7 @@ def test_a_figure_is_svg_and_png_with_its_words_as_plain_text(shown):
     axes = new_axes(4, 2)
     axes.set_title("$x$ costs $5")
     evalkit.show_figure(axes, alt=f"A line.\n{HOSTILE}", caption=HOSTILE)
-    ((data, metadata),) = shown
+    (data, metadata), _ = shown
     assert set(data) == {"image/svg+xml", "image/png", "text/plain"}
     assert data["image/svg+xml"].startswith("<svg ")
     assert "$x$ costs $5" in data["image/svg+xml"]

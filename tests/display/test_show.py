@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalkit import display
-from evalkit.display.show import HEADLINE, TABLE
+from evalkit.display.show import FIGURE, FINDINGS, HEADLINE, HIDDEN, TABLE
 from evalkit.display.words import format_interval
 from evalkit.stats import proportion_interval
 
@@ -43,11 +43,17 @@ def table_page(shown) -> str:
     return shown[-1][0]["text/html"]
 
 
+def cells(page) -> list[str]:
+    """The texts of a table from its head on: its summary says what it is, and how many rows it has."""
+    return page.texts[page.texts.index(next(text for text in page.texts if re.fullmatch(r"[\d,]+ rows?", text))) + 1 :]
+
+
 def test_cells_headers_and_captions_are_escaped(shown, tags):
     display.show_table(pd.DataFrame({HOSTILE: [HOSTILE], "items": [[HOSTILE]], "map": [{"a": HOSTILE}]}), HOSTILE)
     page = tags(table_page(shown))
     assert not {"script", "img"} & set(page.tags)
     assert sum("<script>" in text for text in page.texts) == 5
+    assert HOSTILE not in table_page(shown)
     for kind in ("text/html", "text/plain"):
         assert not {"\x1b", "\u202e"} & set(shown[0][0][kind])
 
@@ -65,8 +71,8 @@ def test_texts_and_details_are_escaped(shown, tags):
 def test_estimates_stand_in_one_column_with_their_interval(shown, tags):
     table = pd.DataFrame({"model": ["a", "b"], "n": [10, 0], "estimate": [0.5, math.nan]})
     display.show_table(table.assign(low=[0.25, math.nan], high=[0.75, math.nan]))
-    texts = tags(table_page(shown)).texts
-    assert texts == ["model", "n", "estimate [95 %]", "a", "10", "50 % [25, 75]", "b", "0", "–"]
+    texts = cells(tags(table_page(shown)))
+    assert texts == ["model", "runs", "success rate [95\u00a0%]", "a", "10", "50 % [25, 75]", "b", "0", "–"]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +90,7 @@ def test_estimates_stand_in_one_column_with_their_interval(shown, tags):
 )
 def test_values_are_written_for_readers(shown, tags, value, text):
     display.show_table(pd.DataFrame({"x": pd.Series([value, "other"], dtype="object")}))
-    assert tags(table_page(shown)).texts[1] == text
+    assert cells(tags(table_page(shown)))[1] == text
 
 
 def test_texts_stand_on_the_left_in_every_front_end_and_numbers_on_the_right(shown):
@@ -103,7 +109,7 @@ def test_a_long_table_says_how_much_it_leaves_out(shown):
 
 
 @pytest.mark.parametrize(
-    ("sources", "cells", "folder"),
+    ("sources", "expected", "folder"),
     [
         (["/logs/a/1.json", "/logs/b/2.json"], ["a/1.json", "b/2.json"], "/logs"),
         (["/logs/a/1.json"], ["1.json"], "/logs/a"),
@@ -113,17 +119,79 @@ def test_a_long_table_says_how_much_it_leaves_out(shown):
         (["/logs/1.json", None], ["/logs/1.json", "–"], ""),
     ],
 )
-def test_sources_are_shortened_and_their_folder_is_named(shown, tags, sources, cells, folder):
+def test_sources_are_shortened_and_their_folder_is_named(shown, tags, sources, expected, folder):
     display.show_table(pd.DataFrame({"source": sources}))
-    texts = tags(table_page(shown)).texts
-    assert texts[1 : 1 + len(cells)] == cells
-    assert texts[1 + len(cells) :] == ([f"Sources lie in {folder}"] if folder else [])
+    texts = cells(tags(table_page(shown)))
+    assert texts[1 : 1 + len(expected)] == expected
+    assert texts[1 + len(expected) :] == ([f"Sources lie in {folder}"] if folder else [])
 
 
-def test_an_empty_table_is_shown_as_such(shown, tags):
+def test_what_holds_nothing_is_left_out(shown):
     display.show_table(pd.DataFrame({"source": pd.Series([], dtype="str"), "n": pd.Series([], dtype="int64")}))
-    assert "nothing of this kind" in tags(table_page(shown)).texts
-    assert shown[0][0]["text/plain"] == "(no rows)"
+    display.show_text("\n")
+    display.show_details("runs", [])
+    assert shown == []
+
+
+def test_a_figure_with_nothing_to_draw_is_hidden_and_known_as_a_figure(shown):
+    display.show_figure(display.nothing_to_draw(), alt="no runs", name="runs")
+    ((data, metadata),) = shown
+    assert (data, metadata) == ({FIGURE: {}, "text/plain": ""}, {HIDDEN: True})
+
+
+def test_how_estimates_were_made_stands_below_and_what_rows_differ_in_stands_in_notes(shown, tags):
+    table = pd.DataFrame({"n": [3, 4], "method": ["wilson"] * 2, "target": ["new tasks"] * 2, "warning": ["few", ""]})
+    display.show_table(table)
+    texts = cells(tags(table_page(shown)))
+    assert texts == ["runs", "notes", "3", "few", "4", "Method: wilson. Target: new tasks like these."]
+    shown.clear()
+    display.show_table(table.assign(method=["wilson", "t"], warning="few"))
+    assert cells(tags(table_page(shown)))[-1] == "Method: wilson, t. Target: new tasks like these. Warning: few."
+
+
+def test_columns_without_any_value_and_the_estimate_under_a_second_name_are_left_out(shown, tags):
+    table = pd.DataFrame({"estimate": [0.5], "success_rate": [0.5], "cost": [math.nan], "error": [""]})
+    display.show_table(table, estimate="share of runs")
+    assert cells(tags(table_page(shown))) == ["share of runs", "0.500"]
+
+
+def test_statuses_and_flags_are_said_in_words(shown, tags):
+    columns = {"overall_completion_status": ["NO_SCORE_LOGGED", "NEW"], "flag": ["stale_copy", "new_flag"]}
+    display.show_table(pd.DataFrame(columns), counted="episodes")
+    expected = ["how it ended", "flag", "no score logged", "copy of another run's log", "NEW", "new_flag"]
+    assert cells(tags(table_page(shown))) == expected
+
+
+@pytest.mark.parametrize("href", ["runs/m-1.html#turn-3", "javascript:alert(1)", "//example.org", None])
+def test_a_row_knows_its_run_and_leads_to_pages_of_the_site_only(shown, href):
+    display.show_table(pd.DataFrame({"task_id": ["a"], "run_id": ['m-1"><b>'], "href": [href]}))
+    page = table_page(shown)
+    assert '<tr data-run="m-1&quot;&gt;&lt;b&gt;">' in page
+    assert ('<a href="runs/m-1.html#turn-3">a</a>' in page) == ("<a " in page) == (href == "runs/m-1.html#turn-3")
+    assert "m-1" not in shown[0][0]["text/plain"]
+
+
+def test_a_long_text_is_folded_under_its_beginning(shown, tags):
+    display.show_table(pd.DataFrame({"text": ["word " * 100]}))
+    assert "word " * 100 in cells(tags(table_page(shown)))
+    assert "<summary>word" in table_page(shown)
+
+
+def test_findings_lead_to_their_sections_and_are_handed_over(shown, tags):
+    display.show_findings([(HOSTILE, "By <i> task"), "A sentence alone."])
+    ((data, _),) = shown
+    assert [one["section"] for one in data[FINDINGS]] == ["By <i> task", ""]
+    page = tags(data["text/html"])
+    assert page.tags == ["ul", "li", "a", "li"]
+    assert 'href="#By-%3Ci%3E-task"' in data["text/html"]
+    assert not {"\x1b", "\u202e"} & set(data["text/html"] + data["text/plain"] + json.dumps(data[FINDINGS]))
+
+
+def test_a_caption_is_shown_by_front_ends_and_hidden_from_pages(shown):
+    display.show_figure(display.new_axes(), alt="empty axes", caption="What <b> it shows")
+    (_, _), (data, metadata) = shown
+    assert "What &lt;b&gt; it shows" in data["text/html"]
+    assert metadata[HIDDEN]
 
 
 def test_a_headline_is_shown_and_handed_over(shown):
@@ -147,7 +215,9 @@ def test_a_headline_without_data_says_so(shown):
 
 def test_a_table_is_handed_over_as_csv(shown):
     display.publish(pd.DataFrame({"a": ["é", None], "b": [1, 2]}), "my_table-1")
-    assert shown[0][0][TABLE] == {"name": "my_table-1", "csv": "a,b\né,1\n,2\n", "rows": 2}
+    ((data, metadata),) = shown
+    assert data[TABLE] == {"name": "my_table-1", "csv": "a,b\né,1\n,2\n", "rows": 2}
+    assert (data["text/plain"], metadata[HIDDEN]) == ("", True)  # a file that was not written is not named
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a b", "a.csv", "é", "a/b"])
@@ -162,7 +232,7 @@ def test_no_text_becomes_markup(shown, tags, text):
     display.show_table(pd.DataFrame({"x": pd.Series([text], dtype="object")}), text)
     display.show_details(text, text)
     display.show_text(text)
-    allowed = {"div", "table", "caption", "thead", "tbody", "tr", "th", "td", "details", "summary", "pre", "p"}
+    allowed = {"div", "table", "span", "thead", "tbody", "tr", "th", "td", "details", "summary", "pre", "p"}
     for data, _ in shown:
         assert set(tags(data["text/html"]).tags) <= allowed
         data["text/html"].encode("utf-8")

@@ -46,7 +46,8 @@ COMMANDS = {
     "steps-messy": "evalkit steps messy:steps/logs",
     "show": f"evalkit show {_LOG} --last 6",
 }
-_SHOWS = ("headline", "show_text", "show_figure", "show_table", "show_runs", "show_pairs", "publish")
+_SHOWS = ("headline", "show_details", "show_findings", "show_text", "show_figure", "show_table", "show_runs",
+          "show_pairs", "publish")  # fmt: skip
 _IDS = ["run_id", "run_id_a", "run_id_b"]  # made of the place where the samples lie
 _NUMBER = re.compile(r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
@@ -144,7 +145,7 @@ def _figure(figure: Figure | Axes, alt: str, caption: str = "", **_: Any) -> Ite
 
 
 def _table(table: pd.DataFrame, caption: str = "", **_: Any) -> list[str]:
-    return [f"caption: {caption}", *_csv(table)]
+    return [f"caption: {caption}", *_csv(table.drop(columns="run_id", errors="ignore"))]
 
 
 def _published(table: pd.DataFrame, name: str) -> list[str]:
@@ -179,6 +180,8 @@ def _without_paths(text: str) -> str:
 
 _RECORDERS: dict[str, Callable[..., Any]] = {
     "headline": _headline,
+    "show_details": lambda title, text: [title, *str(text).splitlines()],
+    "show_findings": lambda findings: [f"{text} [{section}]" for text, section in findings],
     "show_text": lambda text: str(text).splitlines(),
     "show_figure": _figure,
     **dict.fromkeys(("show_runs", "show_pairs"), lambda logs, table, caption="", **_: _table(table, caption)),

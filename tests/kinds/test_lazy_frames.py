@@ -69,3 +69,14 @@ def test_a_failure_is_tried_again_the_next_time(tmp_path):
     with pytest.raises(OSError, match="gone for now"):
         _ = logs.late
     assert logs.late["x"].tolist() == [1]
+
+
+def test_in_a_notebook_logs_are_a_short_summary_with_escaped_texts(tmp_path):
+    folder = tmp_path / "<b>logs"
+    folder.mkdir()
+    write(folder / "a.json", ["e4", "d4"])
+    page = load(TOY, folder, {})._repr_html_()
+    assert page.count("<tr>") == 2 + len(TOY.tables)
+    assert "&lt;b&gt;logs" in page
+    assert "1 files: 1 used, 0 skipped, 0 failed" in page
+    assert "<b>" not in page

@@ -14,8 +14,9 @@ import psutil
 import pytest
 
 from evalkit.io.text import plain
-from evalkit.reports import plan, run
+from evalkit.reports import cli, plan, run
 from evalkit.reports.engines.process import Attempt
+from evalkit.reports.plan import PlanError
 from evalkit.reports.records import read_record
 
 DATA = Path(__file__).parent / "data"
@@ -36,7 +37,7 @@ def batch(tmp_path):
     """Return a function that plans and runs a batch; `lines` of what it returns holds what was said."""
 
     def go(targets=(), **options):
-        planned = {key: options.pop(key) for key in ("values", "texts") if key in options}
+        planned = {key: options.pop(key) for key in ("values", "texts", "name") if key in options}
         lines = []
         summary = run(plan(targets, **planned), output=tmp_path / "out", say=lines.append, **{"jobs": 2, **options})
         go.lines = lines
@@ -616,3 +617,60 @@ def test_a_command_with_nothing_but_unusable_sources_ends_with_2(project, tmp_pa
     (root / "there" / "a.json").write_text("[1]")
     command = [sys.executable, "-m", "evalkit", "report", "one", "-p", "source", "there"]
     assert subprocess.run(command, cwd=root, capture_output=True).returncode == 2
+
+
+def test_a_report_of_other_parameters_gets_a_marked_name_and_keeps_it(project, batch):
+    project("one", "print(path)", parameters='path: str = ""')
+    assert batch(["one"], values={"path": "/a/runs"}).made == ["one/runs"]
+    (other,) = batch(["one"], values={"path": "/b/runs"}).made
+    assert re.fullmatch("one/runs-[0-9a-f]{6}", other)
+    assert batch(["one"], values={"path": "/b/runs"}).unchanged == [other]
+    assert batch(["one"], values={"path": "/a/runs"}).unchanged == ["one/runs"]
+
+
+def test_a_report_may_be_given_a_name(project, batch):
+    project("one", "print(n)", parameters="n: int = 1")
+
+    assert batch(["one"], values={"n": 5}, name="spring").made == ["one/spring"]
+    assert batch(["one"], values={"n": 6}, name="spring").made == ["one/spring"]
+
+
+@pytest.mark.parametrize(("name", "values", "fault"), [
+    ("a/b", {"n": 1}, "can't be the name of a file; a_b could"),
+    ("both", {"n": [1, 2]}, "names one report, and 2 of one would be made"),
+])  # fmt: skip
+def test_a_name_that_can_not_be_is_refused(project, batch, name, values, fault):
+    project("one", "print(n)", parameters="n: int = 1")
+    with pytest.raises(PlanError, match=fault):
+        batch(["one"], values=values, name=name)
+
+
+def test_findings_reach_the_record(project, batch):
+    code = "import evalkit\nevalkit.show_findings([('A <b> sentence.', 'Success'), 'Another.'])"
+    project("one", code)
+    batch(["one"])
+    expected = [{"text": "A <b> sentence.", "section": "Success"}, {"text": "Another.", "section": ""}]
+    assert batch.record("one/defaults")["findings"] == expected
+
+
+def test_reports_are_removed_by_name_with_all_their_files(project, batch, capsys):
+    project("one", HEADLINE, parameters="share: int = 50", params={"a.yaml": "share: 40", "b.yaml": "share: 50"})
+    output = batch().index.parent
+    assert cli.remove(["c"], str(output)) == 2
+    assert "no such report; there are: one/a, one/b" in capsys.readouterr().err
+    assert cli.remove(["one/a"], str(output)) == 0
+    assert sorted(path.name for path in (output / "one").iterdir()) == ["b.html", "b.ipynb", "b.json"]
+    assert 'href="one/a.html"' not in (output / "index.html").read_text()
+    assert cli.remove(["b"], str(output)) == 0
+    assert not (output / "one").exists()
+
+
+def test_a_record_that_names_another_folder_is_no_record(project, batch, tmp_path):
+    project("one", "print(1)")
+    output = batch(["one"]).index.parent
+    (tmp_path / "kept.html").write_text("kept")
+    record = json.loads((output / "one/defaults.json").read_text())
+    record |= {"notebook": "..", "name": "kept", "key": "../kept"}
+    (output / "one/kept.json").write_text(json.dumps(record))
+    assert cli.remove(["kept"], str(output)) == 2
+    assert (tmp_path / "kept.html").read_text() == "kept"

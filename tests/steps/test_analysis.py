@@ -1,3 +1,4 @@
+import pandas as pd
 import pytest
 
 from evalkit.io import SourceError
@@ -5,6 +6,7 @@ from evalkit.steps import History, load, normalise_history, steps_df
 from evalkit.steps.analysis import (
     confirmed_success,
     failure_kinds,
+    findings,
     overview,
     storage_comparison,
     success_rates,
@@ -65,3 +67,26 @@ def test_verdicts_and_cut_texts_are_counted(folder):
     cut = truncation(steps).set_index(["history", "result_type"])
     assert cut.loc[("a.json", "text"), ["estimate", "n"]].tolist() == [1, 1]
     assert cut.loc[("a.json", "structured"), "estimate"] == 0
+
+
+def test_findings_say_what_worked_what_only_said_so_and_what_failed(folder):
+    logs = load(folder / "a.json")
+    first, failures, *_, files = findings(logs.steps, logs.histories, logs.ledger)
+    assert first.text.startswith("38 % [14, 69] of 8 steps in 1 history succeeded; 50 % [22, 78] report success, ")
+    assert "1 silent failure among them" in first.text
+    assert "the most frequent: ValueError (3)" in failures.text
+    assert files.text == "The one file was used."
+
+
+def test_of_several_histories_the_lowest_is_named(folder):
+    logs = load(folder)
+    texts = [finding.text for finding in findings(logs.steps, logs.histories, logs.ledger)]
+    assert 3 <= len(texts) <= 5
+    lowest = overview(logs.steps, logs.histories)["history"].iloc[0]
+    assert texts[1].startswith(f"The lowest share has {lowest}: ")
+
+
+def test_without_steps_that_can_be_judged_there_is_no_rate(make):
+    steps = steps_df([make("f", None, skip_reason="no")])
+    found = findings(steps, [], pd.DataFrame({"status": ["used"]}))
+    assert found[0].text == "No step in 0 histories can be judged, so there is no success rate."

@@ -7,6 +7,7 @@ from evalkit.mindcraft.analysis.comparison import (
     published,
     select,
 )
+from evalkit.mindcraft.analysis.conclusions import blocked_findings, data_findings, findings
 from evalkit.mindcraft.analysis.listings import (
     ambiguous_definitions,
     describe_runs,
@@ -46,6 +47,7 @@ from evalkit.mindcraft.analysis.task_types import (
 
 __all__ = [
     "ambiguous_definitions",
+    "blocked_findings",
     "both_ways",
     "completion_by",
     "conclude_blocked",
@@ -61,10 +63,12 @@ __all__ = [
     "counted",
     "crafting_by_plan",
     "crafting_groups",
+    "data_findings",
     "describe_runs",
     "describe_scale",
     "event_means",
     "failed_runs",
+    "findings",
     "flag_counts",
     "focus",
     "headline",

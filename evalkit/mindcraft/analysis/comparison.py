@@ -118,7 +118,7 @@ def cooking_trend(runs: pd.DataFrame) -> pd.DataFrame:
     return trends.assign(sentence=pd.Series(sentences, trends.index, dtype="str"))
 
 
-_TREND = {
+DIRECTIONS = {
     "falls": "success falls with every blocked agent",
     "falls overall": "success falls with the number of blocked agents, though not shown for each step",
     "falls, not steadily": "success falls with the number of blocked agents overall, but not steadily",
@@ -133,8 +133,8 @@ def _trend_sentence(row: Mapping[str, Any]) -> str:
     if pd.isna(row["p_value"]):
         return f"{model}: no trend can be tested ({row['warning'] or 'too few runs'})."
     result = f"p = {row['p_holm']:.2g}{family}, {row['n']} runs of {row['n_clusters']} tasks"
-    if row["direction"] in _TREND:
-        return f"{model}: {_TREND[row['direction']]} ({result})."
+    if row["direction"] in DIRECTIONS:
+        return f"{model}: {DIRECTIONS[row['direction']]} ({result})."
     return f"{model}: no trend is shown ({result}); that is no proof that there is none."
 
 

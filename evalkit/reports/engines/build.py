@@ -14,7 +14,13 @@ from evalkit.io.paths import redacted
 from evalkit.io.text import plain
 from evalkit.reports.engines.execution import execute
 from evalkit.reports.engines.journal import read_journal
-from evalkit.reports.engines.outputs import extract_evidence, extract_figures, extract_tables, redact_errors
+from evalkit.reports.engines.outputs import (
+    extract_evidence,
+    extract_figures,
+    extract_findings,
+    extract_tables,
+    redact_errors,
+)
 from evalkit.reports.evidence import keep_evidence
 from evalkit.reports.html.page import render, title_of
 from evalkit.reports.job import Failure, Job
@@ -69,6 +75,7 @@ def finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float) 
         made=made.isoformat(timespec="seconds"),
         seconds=round(seconds, 3),
         headline=headline,
+        findings=extract_findings(nb),
         tables=[{key: table[key] for key in ("name", "file", "rows")} for table in tables],
         figures=list(figures),
         page=page,

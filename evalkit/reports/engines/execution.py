@@ -7,6 +7,7 @@ from nbformat import NotebookNode
 from papermill.exceptions import PapermillExecutionError
 
 from evalkit.reports.engines.journal import NORMAL, read_journal
+from evalkit.reports.engines.outputs import FIGURE
 from evalkit.reports.job import Failure, Job
 
 
@@ -63,6 +64,6 @@ def _missing_figure(nb: NotebookNode) -> Failure | None:
     for index, cell in enumerate(nb.cells):
         if "figure" in cell.metadata.get("tags", []) and cell.cell_type == "code":
             kinds = [kind for output in cell.outputs for kind in output.get("data", {})]
-            if not any(kind.startswith("image/") for kind in kinds):
+            if not any(kind.startswith("image/") or kind == FIGURE for kind in kinds):
                 return Failure("a cell tagged figure shows no figure", index)
     return None

@@ -1,4 +1,4 @@
-"""What a notebook hands over in its outputs: a headline, tables, named figures."""
+"""What a notebook hands over in its outputs: findings, a headline, tables, named figures."""
 
 import base64
 import re
@@ -11,6 +11,7 @@ from evalkit.io.text import plain
 
 HEADLINE = "application/vnd.evalkit.headline+json"  # as evalkit.display.HEADLINE, which would import pandas
 TABLE = "application/vnd.evalkit.table+json"
+FINDINGS = "application/vnd.evalkit.findings+json"
 FIGURE = "application/vnd.evalkit.figure+json"
 EVIDENCE = "application/vnd.evalkit.evidence+json"
 
@@ -29,6 +30,14 @@ def extract_tables(nb: NotebookNode, name: str) -> tuple[dict | None, list[dict]
                 rows = f"{table['rows']:,} row{'' if table['rows'] == 1 else 's'}"
                 data["text/markdown"] = f"[{table['name']}.csv](<{file}>): {rows}"
     return headline, list(tables.values())
+
+
+def extract_findings(nb: NotebookNode) -> list[dict[str, str]]:
+    """Give the sentences that a notebook begins with, each with the heading of its section."""
+    given = (output.get("data", {}).get(FINDINGS) for cell in nb.cells for output in cell.get("outputs", []))
+    listed = next((found for found in given if isinstance(found, list)), [])
+    texts = (one for one in listed if isinstance(one, dict) and isinstance(one.get("text"), str))
+    return [{"text": plain(one["text"]), "section": plain(one.get("section", ""))} for one in texts]
 
 
 def extract_figures(nb: NotebookNode, name: str) -> dict[str, str | bytes]:

@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,12 +12,14 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader
 
 from evalkit._version import __version__
+from evalkit.io.sources import is_sample
+from evalkit.io.text import plain
+from evalkit.reports.html.policy import TEMPLATES, policy_of, script
+from evalkit.reports.html.svg import clean_svg
 from evalkit.reports.records import Record, read_records, write_file
 
-TEMPLATES = Path(__file__).parent / "templates"
-
-# No script and no request to any host, whatever a text from a log, or a library's HTML, tries
-POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'"
+SAMPLES, OTHERS = "Sample data", "Other reports"
+LARGEST_PICTURE = 60_000  # bytes of a figure that the index draws
 
 
 def write_index(output: Path, work: Path) -> tuple[Path, Path]:
@@ -36,15 +40,14 @@ def write_index(output: Path, work: Path) -> tuple[Path, Path]:
     index, manifest = output / "index.html", output / "manifest.json"
     environment = Environment(loader=FileSystemLoader([TEMPLATES, TEMPLATES / "evalkit"]), autoescape=True)
     environment.filters["link"] = quote
-    groups = [list(group) for _, group in itertools.groupby(records, key=lambda record: record["notebook"])]
-    groups.sort(key=lambda group: (group[0]["title"], group[0]["notebook"]))
     page = environment.get_template("reports.html.j2").render(
-        groups=[(group[0]["title"], group[0]["notebook"], [_row(record) for record in group]) for group in groups],
+        groups=_groups(records, output),
         failed=sum(record["status"] == "failed" for record in records),
         total=len(records),
         made=f"{now:%Y-%m-%d %H:%M} UTC",
         version=__version__,
-        policy=POLICY,
+        policy=policy_of(script("index.js")),
+        script=script("index.js"),
     )
     content = {"evalkit": __version__, "made": now.isoformat(timespec="seconds"), "reports": records}
     write_file(manifest, json.dumps(content, indent=1), work)
@@ -66,15 +69,57 @@ def change(record: Record) -> str:
     return f"{before}: {difference * 100:+.1f} points" if new.get("percent") else f"{before}: {difference:+.2f}"
 
 
-def _row(record: Record) -> dict[str, Any]:
+def _groups(records: list[Record], output: Path) -> list[dict[str, Any]]:
+    """Put reports together that are about one folder, those about samples last."""
+    pictures = itertools.count(1)
+    by_source: dict[str, list[Record]] = {}
+    for record in sorted(records, key=lambda record: (record["title"], record["name"])):
+        by_source.setdefault(SAMPLES if is_sample(record["source"]) else record["source"], []).append(record)
+    groups = []
+    for source, own in sorted(by_source.items(), key=lambda item: (item[0] == SAMPLES, item[0])):
+        rows = [_row(record, _differing(record, own), _picture(record, output, pictures)) for record in own]
+        folder = source.rstrip("/")
+        title = folder.rpartition("/")[2] or source or OTHERS
+        groups.append(
+            {"title": title, "source": source if title not in (source, SAMPLES, OTHERS) else "", "rows": rows}
+        )
+    return groups
+
+
+def _differing(record: Record, group: list[Record]) -> str:
+    """Name the parameters in which a report differs from others of its notebook in the group."""
+    others = [other["parameters"] for other in group if other["notebook"] == record["notebook"]]
+    own = record["parameters"].items()
+    found = [(name, value) for name, value in own if any(other.get(name) != value for other in others)]
+    return ", ".join(
+        f"{plain(name)} = {plain(json.dumps(value, ensure_ascii=False, default=str), 120)}" for name, value in found
+    )
+
+
+def _picture(record: Record, output: Path, numbers: Iterator[int]) -> str:
+    """Draw a report's first figure as an element of the page; nothing where there is none, or it is large."""
+    files = [output / record["notebook"] / file for file in record["figures"] if file.endswith(".svg")]
+    try:
+        drawn = files[0].read_text(encoding="utf-8") if files and files[0].stat().st_size <= LARGEST_PICTURE else ""
+    except (OSError, ValueError):
+        return ""
+    # its links are relative to the report's page, and a picture leads nowhere by itself
+    return re.sub(r"<(/?)a\b[^>]*>", r"<\1g>", clean_svg(drawn, f"picture-{next(numbers)}-"))
+
+
+def _row(record: Record, differing: str, picture: str) -> dict[str, Any]:
     headline = record["headline"] or {}
     params = Path(record["params_file"])
     folder = record["notebook"]
     return {
         **record,
+        "finding": record["findings"][0]["text"] if record["findings"] else "",
         "headline_text": headline.get("text", ""),
         "headline_label": headline.get("label", ""),
+        "has_estimate": headline.get("estimate") is not None,
         "n": _count(headline),
+        "differing": differing,
+        "picture": picture,
         "is_orphan": bool(record["params_file"]) and params.parent.is_dir() and not params.exists(),
         "change": change(record),
         "when": record["made"][:16].replace("T", " "),

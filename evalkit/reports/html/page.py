@@ -1,10 +1,11 @@
-"""Pages: an executed notebook as one HTML file that works offline and runs no script."""
+"""Pages: an executed notebook as one HTML file that works offline and runs no script but its own."""
 
 import html
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
+from urllib.parse import unquote
 
 from jinja2 import pass_context
 from nbconvert.exporters.html import HTMLExporter
@@ -14,10 +15,12 @@ from nbconvert.filters.widgetsdatatypefilter import WidgetsDataTypeFilter
 from nbformat import NotebookNode
 from traitlets.config import Config
 
-from evalkit.reports.html.index import POLICY, TEMPLATES
+from evalkit.reports.html.policy import TEMPLATES, policy_of, script
 from evalkit.reports.html.sanitise import clean, terminal
 from evalkit.reports.html.svg import caption, figure
 from evalkit.reports.job import Failure
+
+HIDDEN = "evalkit_hidden"  # as in evalkit.display.show, which would import pandas
 
 # The richest form first that needs no script
 _PRIORITY = ["image/svg+xml", "image/png", "image/jpeg", "text/html", "text/markdown", "text/latex", "text/plain"]
@@ -105,16 +108,64 @@ def render(
     page = {
         "key": key,
         "title": title_of(nb) or key,
-        "policy": POLICY,
+        "policy": policy_of(script("tables.js")),
+        "script": script("tables.js"),
         "facts": list(facts),
         "files": list(files),
         "failure": failure,
         "contents": [],
-        "anchors": {"failed", "show-code"},  # the page's own
+        "anchors": {"failed", "show-code", "evalkit-script"},  # the page's own
         "figures": [],
     }
-    text, _ = exporter(code).from_notebook_node(nb, {"metadata": {"path": path}, "evalkit": page})
-    return text
+    shown = without_hidden(nb)
+    shown = shown if failure else without_empty_sections(shown)
+    text, _ = exporter(code).from_notebook_node(shown, {"metadata": {"path": path}, "evalkit": page})
+    anchors = set(_HEADING_ID.findall(text))
+    return _SECTION_LINK.sub(lambda match: _section_link(match, anchors), text)
+
+
+_HEADING_ID = re.compile(r'<h[1-6] id="([^"]*)">')
+_SECTION_LINK = re.compile(r'<a class="evalkit-section" href="#([^"<>]*)">([^<>]*)</a>')
+
+
+def _section_link(match: re.Match, anchors: set[str]) -> str:
+    """Lead a finding to its section on this page; where the section was left out, nowhere."""
+    anchor = anchor_of(unquote(html.unescape(match[1])))
+    return f'<a class="evalkit-section" href="#{anchor}">{match[2]}</a>' if anchor in anchors else ""
+
+
+def without_empty_sections(nb: NotebookNode) -> NotebookNode:
+    """Leave out headings, with their prose, under which cells were executed and none showed anything."""
+    levels = [_level(cell) for cell in nb.cells]
+    left_out: set[int] = set()
+    for start, level in enumerate(levels):
+        end = next((i for i, other in enumerate(levels) if i > start and 0 < other <= level), len(levels))
+        codes = [cell for cell in nb.cells[start:end] if cell.cell_type == "code"]
+        if level > 1 and codes and not any(map(_is_shown, codes)):
+            left_out |= {i for i in range(start, end) if nb.cells[i].cell_type == "markdown"}
+    cells = [cell for i, cell in enumerate(nb.cells) if i not in left_out]
+    return NotebookNode({**nb, "cells": cells})
+
+
+def _level(cell: NotebookNode) -> int:
+    """Give the level of the heading that a cell begins with; 0 for none."""
+    match = re.match(r"(#{1,6}) ", cell.source) if cell.cell_type == "markdown" else None
+    return len(match[1]) if match else 0
+
+
+def _is_shown(cell: NotebookNode) -> bool:
+    return bool(cell.get("outputs"))
+
+
+def without_hidden(nb: NotebookNode) -> NotebookNode:
+    """Leave out what only other front ends are to show, such as captions that figures of a page have themselves."""
+    cells = [
+        NotebookNode({**cell, "outputs": [out for out in cell.outputs if not out.get("metadata", {}).get(HIDDEN)]})
+        if cell.get("outputs")
+        else cell
+        for cell in nb.cells
+    ]
+    return NotebookNode({**nb, "cells": cells})
 
 
 def drawn(output: NotebookNode, page: dict) -> str:
@@ -134,11 +185,16 @@ def title_of(nb: NotebookNode) -> str:
     return ""
 
 
+def anchor_of(heading: str) -> str:
+    """Make of a heading what it is linked by."""
+    return re.sub(r"[^\w-]+", "-", heading.lower()).strip("-") or "section"
+
+
 def _with_anchors(text: str, contents: list, anchors: set[str]) -> str:
     def anchored(match: re.Match) -> str:
         level, inner = int(match[1]), match[2]
         words = html.unescape(re.sub(r"<[^>]*>", "", inner))
-        base = anchor = re.sub(r"[^\w-]+", "-", words.lower()).strip("-") or "section"
+        base = anchor = anchor_of(words)
         number = 1
         while anchor in anchors:
             number += 1

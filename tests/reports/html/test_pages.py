@@ -1,4 +1,6 @@
+import base64
 import contextlib
+import hashlib
 import re
 from pathlib import Path
 
@@ -9,6 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from evalkit.reports import plan, run
+from evalkit.reports.html.policy import script
 from evalkit.reports.progress import SIZE_BUDGET
 from evalkit.reports.records import read_record, read_records
 from tests.browser import needs_browser, open_browser
@@ -284,7 +287,8 @@ def test_texts_from_logs_stay_texts(output, browser):
             visit.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
             visit.page.wait_for_timeout(50)
             assert visit.page.evaluate("window.ran") is None
-            assert visit.page.evaluate(ACTIVE) == []
+            (own,) = visit.page.evaluate(ACTIVE)
+            assert own.startswith('<script id="evalkit-script">')
             assert "<script>window.ran = 1</script>" in visit.page.inner_text("body")
             assert visit.page.url == path.as_uri()
 
@@ -297,6 +301,128 @@ def test_html_that_a_notebook_shows_runs_no_script_and_reaches_no_host(output, b
         assert visit.page.evaluate("window.ran") is None
         assert [request for request in visit.requests if not request.startswith("file:")] == []  # those are refused
         assert visit.page.url == path.as_uri()
+
+
+def test_a_page_holds_one_script_which_its_policy_knows_by_its_hash(output):
+    for path in _pages(output, without=["careless"]):
+        page = path.read_text()
+        (own,) = re.findall(r'<script id="evalkit-script">(.*?)</script>', page, re.DOTALL)
+        assert page.count("<script") == 1
+        digest = base64.b64encode(hashlib.sha256(own.encode()).digest()).decode()
+        (policy,) = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', page)
+        assert policy.replace("&#39;", "'").endswith(f"script-src 'sha256-{digest}'")
+        assert "unsafe" not in policy.replace("style-src 'unsafe-inline'", "").replace(
+            "style-src &#39;unsafe-inline&#39;", ""
+        )
+        assert own == script("index.js" if path.name == "index.html" else "tables.js")
+
+
+TABLE = """
+import pandas as pd
+
+from evalkit.display import show_figure, show_table, nothing_to_draw
+
+frame = pd.DataFrame({
+    "task_id": [f"task-{i}" for i in range(25)],
+    "overall_completion_status": ["SUCCESS", "TIMED_OUT"] * 12 + ["SUCCESS"],
+    "estimate": [(i * 7 % 25) / 100 for i in range(25)], "low": [0.0] * 25, "high": [0.5] * 25,
+    "run_id": [f"m-{i}" for i in range(25)], "text": ["a long text " * 40] * 25,
+})
+show_table(frame, "Runs")
+"""
+
+
+@pytest.fixture(scope="module")
+def table_page(tmp_path_factory):
+    """Return a page of a table of 25 rows, and of a section in which nothing is shown."""
+    folder = tmp_path_factory.mktemp("table")
+    cells = [new_markdown_cell("# Table"), new_markdown_cell("## Runs"), new_code_cell(TABLE)]
+    cells += [new_markdown_cell("## Empty\n\nWith prose."), new_code_cell("show_table(frame.head(0), 'None')")]
+    cells += [new_code_cell("import evalkit\nevalkit.show_findings([('A.', 'Runs'), ('B.', 'Empty')])")]
+    cells += [new_code_cell("show_figure(nothing_to_draw(), alt='none')", metadata={"tags": ["figure"]})]
+    cells.insert(1, cells.pop(-2))
+    nbformat.write(new_notebook(cells=cells), folder / "table.ipynb")
+    summary = run(plan([str(folder / "table.ipynb")]), output=folder / "out", say=lambda _: None)
+    assert summary.failed == []
+    return folder / "out/table/defaults.html"
+
+
+def test_a_section_in_which_nothing_is_shown_is_left_out_and_nothing_leads_to_it(table_page):
+    page = html5lib.parse(table_page.read_text(), namespaceHTMLElements=False)
+    assert [heading.text for heading in page.iter("h2")] == ["Runs"]
+    links = [link for link in page.iter("a") if link.get("class") == "evalkit-section"]
+    assert [link.get("href") for link in links] == ["#runs"]
+
+
+def test_every_sample_report_begins_with_findings_that_lead_to_its_sections(output):
+    reports = [path for path in _pages(output)[1:] if (ROOT / f"notebooks/{path.parent.name}.ipynb").is_file()]
+    assert reports
+    for path in reports:
+        page = html5lib.parse(path.read_text(), namespaceHTMLElements=False)
+        assert next(page.iter("h2")).text == "Findings"
+        (findings,) = (one for one in page.iter("ul") if one.get("class") == "evalkit-findings")
+        ids = {heading.get("id") for heading in page.iter() if heading.tag in ("h2", "h3")}
+        targets = [link.get("href")[1:] for link in findings.iter("a")]
+        assert (path, len(targets), set(targets) - ids) == (path, len(list(findings.iter("li"))), set())
+        assert 2 <= len(targets) <= 6
+        assert read_record(output, f"{path.parent.name}/{path.stem}")["findings"][0]["text"] in findings[0].text
+
+
+def test_rows_of_a_table_know_their_runs(table_page):
+    page = html5lib.parse(table_page.read_text(), namespaceHTMLElements=False)
+    assert [row.get("data-run") for row in page.iter("tr")][1:] == [f"m-{i}" for i in range(25)]
+
+
+@needs_browser
+def test_a_big_table_shows_ten_rows_and_is_sorted_searched_and_filtered_by_keyboard(table_page, browser):
+    rows = (
+        "[...document.querySelectorAll('tbody tr')].filter(row => row.checkVisibility()).map(r => r.cells[0].innerText)"
+    )
+    with Visit(browser, table_page) as visit:
+        page = visit.page
+        assert page.evaluate(rows) == []
+        page.locator(".evalkit-fold > summary").focus()
+        page.keyboard.press("Enter")
+        assert page.evaluate(rows) == [f"task-{i}" for i in range(10)]
+        page.get_by_role("button", name="success rate").focus()
+        page.keyboard.press("Enter")
+        assert page.evaluate(rows)[:4] == ["task-0", "task-18", "task-11", "task-4"]
+        page.keyboard.press("Space")
+        assert page.evaluate(rows)[:2] == ["task-7", "task-14"]
+        assert page.locator("th[aria-sort=descending]").count() == 1
+        page.get_by_role("button", name="Show all 25 rows").press("Enter")
+        assert len(page.evaluate(rows)) == 25
+        page.get_by_label("Search").fill("TASK-2 timed")
+        assert sorted(page.evaluate(rows)) == ["task-21", "task-23"]
+        page.get_by_label("Search").fill("")
+        page.get_by_label("how it ended").select_option("timed out")
+        assert len(page.evaluate(rows)) == 12
+        assert page.locator(".tools").inner_text().endswith("12 of 25 rows")
+        page.emulate_media(media="print")
+        assert len(page.evaluate(rows)) == 25
+        assert not page.locator(".tools").is_visible()
+        assert visit.complaints == []
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_an_unfolded_table_is_not_cut(output, browser, width):
+    cut = """[...document.querySelectorAll('.evalkit-table')]
+      .filter(box => box.scrollWidth > box.clientWidth + 1).map(box => box.getAttribute('aria-label'))"""
+    for path in _pages(output, without=["careless"])[1:]:
+        with Visit(browser, path, width=width) as visit:
+            visit.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+            visit.page.wait_for_timeout(100)
+            assert (path, visit.page.evaluate(cut)) == (path, [])
+
+
+@needs_browser
+def test_the_index_is_searched(output, browser):
+    with Visit(browser, output / "index.html") as visit:
+        visit.page.get_by_label("Search").fill("crafter easy")
+        shown = [report for report in visit.page.locator(".report").all() if report.is_visible()]
+        assert ["easy_worlds" in report.inner_text() for report in shown] == [True]
+        assert "1 of " in visit.page.locator(".tools").inner_text()
 
 
 def test_without_code_it_is_really_absent(tmp_path, monkeypatch):

@@ -1,0 +1,95 @@
+"""What a ranking shows in plain sentences, and what it leaves open."""
+
+import pandas as pd
+
+from evalkit.compare.ranks import MOST_NAMED, Leaderboard, headline
+from evalkit.kinds import Finding, counted_noun
+from evalkit.kinds.findings import files_text
+from evalkit.kinds.runs import UNKNOWN
+from evalkit.stats import format_interval
+
+RANKING, PAIRS = "Which model is best?", "Every pair on the tasks it shares"
+
+
+def findings(
+    board: Leaderboard, ledger: pd.DataFrame | None = None, *, ranking: str = RANKING, pairs: str = PAIRS
+) -> list[Finding]:
+    """Say which model is best as far as the data tell, what is open and what would decide it, and what to heed.
+
+    Parameters
+    ----------
+    board : Leaderboard
+    ledger : DataFrame, optional
+        With it, the last finding says how many files were used.
+    ranking, pairs : str
+        Headings of the sections that hold the ranking and the pairs.
+
+    Returns
+    -------
+    list of Finding
+        One to four. A model is called best where every other one is decided to be worse than some model.
+    """
+    found = [Finding(_first(board), ranking)]
+    if sentence := _pair(board):
+        found.append(Finding(sentence, pairs))
+    if board.notes and len(board.table) > 1:
+        found.append(Finding(" ".join(_sentence(note) for note in board.notes), ranking))
+    if ledger is not None:
+        found.append(Finding(_sentence(files_text(ledger)), "Data quality"))
+    return found
+
+
+def _first(board: Leaderboard) -> str:
+    first, is_share = headline(board), board.outcomes.kind != "mean"
+    if pd.isna(first.get("estimate", float("nan"))):
+        return f"{_sentence(first['label'])}{_rates(board)}"
+    value = format_interval(first["estimate"], first["low"], first["high"], percent=is_share)
+    unit = "" if is_share else f" {board.outcomes.unit}"
+    size = f"{counted_noun(int(first['n']), 'run')} of {counted_noun(int(first['n_clusters']), 'task')}"
+    label = str(first["label"])
+    if label.startswith("best: "):
+        model, _, what = label.removeprefix("best: ").partition(" (")
+        text = (
+            f"{model} is shown to be the best of {len(board.table)} models: {what.rstrip(')')} {value}{unit} ({size})."
+        )
+        picked = " The estimate is corrected for picking the best." if board.basis == "raw" else ""
+        return f"{text}{picked}"
+    return f"{_capital(label)}: {value}{unit} ({size})."
+
+
+def _rates(board: Leaderboard) -> str:
+    """List the estimates of the first models, where there are several."""
+    table = board.table[board.table["estimate"].notna() & (board.table["model_name"] != UNKNOWN)]
+    if len(table) < 2:
+        return ""
+    is_share = board.outcomes.kind != "mean"
+    shown = table.head(MOST_NAMED).to_dict("records")
+    rates = (
+        f"{row['model_name']} {format_interval(row['estimate'], row['low'], row['high'], percent=is_share)}"
+        for row in shown
+    )
+    name = board.outcomes.name if is_share else f"{board.outcomes.name} in {board.outcomes.unit}"
+    return f" {_capital(name)}: {', '.join(rates)}{' …' if len(table) > len(shown) else ''}."
+
+
+def _pair(board: Leaderboard) -> str:
+    """Say how many pairs are decided, and what would decide the nearest open one of the first model."""
+    pairs = board.pairs
+    if pairs.empty:
+        return "There is one model only, so nothing is compared." if len(board.table) == 1 else ""
+    decided = int(pairs["decided"].sum())
+    first = [name for name in board.table["model_name"] if name != UNKNOWN][:1]
+    near = pairs[pairs["model_a"].isin(first) | pairs["model_b"].isin(first)]
+    undecided = near[~near["decided"] & near["p_adjusted"].notna()]
+    taken = undecided if len(undecided) else near
+    nearest = taken.sort_values("p_adjusted", ascending=bool(len(undecided))).head(1)["sentence"].tolist()
+    count = f"{decided} of {counted_noun(len(pairs), 'pair')} {'is' if decided == 1 else 'are'} decided. "
+    return f"{count if len(pairs) > 1 else ''}{''.join(nearest)}".strip()
+
+
+def _sentence(text: str) -> str:
+    return f"{_capital(text.rstrip('.'))}."
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

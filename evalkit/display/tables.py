@@ -1,0 +1,156 @@
+"""Tables for people: frames as plain HTML that a report's page makes sortable and searchable."""
+
+import html
+import math
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evalkit.display.titles import NOTES, TECHNICAL, VALUES, WARNING, title_of
+from evalkit.io import plain
+from evalkit.io.paths import common_folder
+from evalkit.io.text import is_local_link
+from evalkit.kinds import counted_noun
+from evalkit.stats import format_interval
+
+LONG = 160  # characters of a cell from which on it is folded
+_NUMBER, _TEXT = ' class="number"', ' style="text-align:left"'  # Lab and VS Code push texts to the right
+_ROW = ("run_id", "href")  # columns that are no cells: what a row leads to
+
+
+def table_html(
+    table: pd.DataFrame, caption: str, *, digits: int, percent: bool, rows: int, estimate: str, counted: str
+) -> tuple[str, str]:
+    """Make HTML and plain text of a frame with rows; parameters as for `evalkit.display.show_table`."""
+    shown, notes = _readable(table.head(rows), digits, percent)
+    titles = {str(name): _title(str(name), estimate, counted) for name in shown}
+    kinds = [_NUMBER if _is_number(table, str(name)) else _TEXT for name in shown]
+    head = "".join(
+        f'<th scope="col"{k}>{_escape(titles[str(name)])}</th>' for name, k in zip(shown, kinds, strict=True)
+    )
+    leads = table.head(rows).reindex(columns=list(_ROW)).itertuples(index=False, name=None)
+    lines = zip(shown.itertuples(index=False, name=None), leads, strict=True)
+    body = "".join(_row(values, kinds, *lead) for values, lead in lines)
+    notes += [f"{len(table) - rows:,} more rows are not shown."] * (len(table) > rows)
+    below = f'<p class="quiet">{_escape(" ".join(notes))}</p>' if notes else ""
+    name = _escape(caption or "table")
+    size = f'<span class="quiet">{counted_noun(len(table), "row")}</span>'
+    page = (
+        f'<details class="evalkit-fold" open><summary{_TEXT}>{name} {size}</summary>'
+        f'<div class="evalkit-table" tabindex="0" role="region" aria-label="{name}"><table aria-label="{name}">'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{below}</details>"
+    )
+    text = shown.rename(columns=lambda name: plain(titles[name])).to_string(index=False)
+    return page, "\n".join([text, *map(plain, notes)])
+
+
+def _is_number(table: pd.DataFrame, name: str) -> bool:
+    return name.endswith(_INTERVAL) or (name in table and pd.api.types.is_numeric_dtype(table[name]))
+
+
+def _title(name: str, estimate: str, counted: str) -> str:
+    column = name.removesuffix(_INTERVAL)
+    return title_of(column, estimate, counted) + (" [95\u00a0%]" if name != column else "")
+
+
+_INTERVAL = " [95 %]"
+
+
+def _readable(table: pd.DataFrame, digits: int, percent: bool) -> tuple[pd.DataFrame, list[str]]:
+    """Make texts of a frame, and notes on all of it: intervals in one column, empty columns left out.
+
+    What all rows share of how estimates were made stands in the notes; else in the last column.
+    """
+    folder = _common_folder(table["source"]) if "source" in table else ""
+    out: dict[str, list[str]] = {}
+    bounds: set[str] = set()
+    twice = ["success_rate"] * ("estimate" in table)  # the estimate under the name that users of frames look for
+    for name in table.columns.drop([*TECHNICAL, *_ROW, *twice], errors="ignore"):
+        low, high = (str(name).replace("estimate", bound) for bound in ("low", "high"))
+        if "estimate" in str(name) and low in table and high in table:
+            triples = zip(table[name], table[low], table[high], strict=True)
+            out[f"{name}{_INTERVAL}"] = [format_interval(*triple, percent=percent) for triple in triples]
+            bounds |= {low, high}
+        else:
+            out[name] = _column(table[name], str(name), digits, folder)
+    shared, own = _technical(table)
+    out |= {NOTES: own} if any(own) else {}
+    kept = {
+        name: texts
+        for name, texts in out.items()
+        if name not in bounds and any(text not in ("", "–") for text in texts)
+    }
+    notes = [shared] * bool(shared) + [f"Sources lie in {folder}"] * bool(folder)
+    return pd.DataFrame(kept or out, index=table.index), notes
+
+
+def _column(values: pd.Series, name: str, digits: int, folder: str) -> list[str]:
+    if name == "source" and folder:
+        return [plain(path.removeprefix(folder).lstrip("/")) for path in values]
+    words = VALUES.get(name, {})
+    is_float = pd.api.types.is_float_dtype(values)
+    whole = is_float and (values.dropna() % 1 == 0).all()
+    show = _p_value if name.startswith("p_") and is_float else _cell
+    texts = (words.get(value) if words and isinstance(value, str) else None for value in values)
+    return [text or show(value, 0 if whole else digits) for text, value in zip(texts, values, strict=True)]
+
+
+def _technical(table: pd.DataFrame) -> tuple[str, list[str]]:
+    """Give how the estimates of a table were made, and the warning of each row where rows differ."""
+    shared, own = [], [""] * len(table)
+    for name in TECHNICAL:
+        texts = _column(table[name], name, 3, "") if name in table else []
+        known = [text for text in dict.fromkeys(texts) if text not in ("", "–")]
+        if name == WARNING and len(set(texts)) > 1:
+            own = ["" if text == "–" else text for text in texts]
+        elif known:
+            shared.append(f"{name.capitalize()}: {', '.join(known)}.")
+    return " ".join(shared), own
+
+
+def _common_folder(sources: pd.Series) -> str:
+    """Give the folder all sources lie in; empty where there is none."""
+    try:
+        return common_folder(os.path.dirname(path) for path in sources)
+    except TypeError:  # missing ones
+        return ""
+
+
+def _cell(value: Any, digits: int) -> str:
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    if isinstance(value, (list, tuple, set)):
+        return plain(", ".join(str(v) for v in value))
+    if isinstance(value, Mapping):
+        return plain(dict(value))
+    if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.{digits}f}"
+    return plain(value)
+
+
+def _p_value(value: Any, digits: int) -> str:
+    return "< 0.001" if value < 0.001 else _cell(value, 3)
+
+
+def _row(values: tuple, kinds: list[str], run_id: Any, href: Any) -> str:
+    cells = [f"<td{kind}>{_folded(value)}</td>" for value, kind in zip(values, kinds, strict=True)]
+    if isinstance(href, str) and is_local_link(href) and cells:
+        cells[0] = f'<td{kinds[0]}><a href="{_escape(href)}">{_escape(values[0])}</a></td>'
+    run = f' data-run="{_escape(run_id)}"' if isinstance(run_id, str) and run_id else ""
+    return f"<tr{run}>{''.join(cells)}</tr>"
+
+
+def _folded(text: str) -> str:
+    """Fold a long text under its beginning."""
+    if len(text) <= LONG:
+        return _escape(text)
+    return f"<details><summary>{_escape(text[: LONG // 2])}…</summary>{_escape(text)}</details>"
+
+
+def _escape(text: object) -> str:
+    return html.escape(plain(text))

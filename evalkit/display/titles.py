@@ -1,0 +1,141 @@
+"""What columns and values are called in tables for people: data only, names of frames to words."""
+
+# Titles by the name of a column; what is not here is its name with spaces for underscores
+TITLES = {
+    "adjusted_estimate": "adjusted for tasks",
+    "attempts_a": "attempts, a",
+    "attempts_b": "attempts, b",
+    "attempts_at_step": "attempts at this step",
+    "by_achievement": "points per achievement",
+    "by_hook": "points per hook",
+    "change": "what changed",
+    "characters_new": "characters, new storage",
+    "characters_old": "characters, old storage",
+    "command_count": "commands per run",
+    "completed_estimate": "mean score of runs above 0",
+    "completed_n": "runs above 0",
+    "completion_estimate": "completion rate",
+    "confirmed_estimate": "confirmed success",
+    "corrected_estimate": "corrected for picking",
+    "cost": "cost",
+    "coverage": "share of all tasks",
+    "cut": "results cut",
+    "differ": "episodes that differ",
+    "direction": "trend",
+    "dominated_by": "beaten by",
+    "equivalent": "shown to be equal",
+    "error_category": "class of error",
+    "final_system_message": "final message",
+    "from_executor": "after execution",
+    "from_step_evaluator": "after evaluation",
+    "front_share": "share on the front",
+    "function_name": "function",
+    "items_new": "items, new storage",
+    "items_old": "items, old storage",
+    "k": "runs per task (k)",
+    "mean_duration": "mean duration (s)",
+    "mean_score": "mean score (points)",
+    "mean_score_without_suspects": "mean score without suspects (points)",
+    "message_count": "messages per run",
+    "minimal_detectable": "smallest difference that would show",
+    "model_a": "model a",
+    "model_b": "model b",
+    "model_name": "model",
+    "n_blocked_agents": "blocked agents",
+    "n_clusters": "tasks",
+    "n_tasks": "tasks",
+    "n_without_score": "runs without a score",
+    "numbers_new": "numbers, new storage",
+    "numbers_old": "numbers, old storage",
+    "our_n": "runs, ours",
+    "our_rate": "rate, ours",
+    "our_successes": "successes, ours",
+    "overall_completion_status": "how it ended",
+    "overall_score": "score",
+    "p_adjusted": "p, corrected for all pairs",
+    "p_holm": "p, corrected for all models",
+    "p_value": "p",
+    "parsing_errors": "problems in the logs",
+    "probability_of_being_best": "chance of being best",
+    "reported_estimate": "reported success",
+    "result_type": "kind of result",
+    "scored_estimate": "success rate of scored runs",
+    "scored_n": "scored runs",
+    "source": "file or folder",
+    "std": "standard deviation",
+    "task_id": "task",
+    "task_type": "type of task",
+    "tasks_expected": "tasks expected",
+    "their_n": "runs, theirs",
+    "their_rate": "rate, theirs",
+    "their_successes": "successes, theirs",
+    "total_duration": "total duration (s)",
+    "total_significant": "significant terms",
+    "total_significant_a": "significant terms, a",
+    "total_significant_b": "significant terms, b",
+    "truncated": "result cut",
+    "truncated_a": "result cut, a",
+    "truncated_b": "result cut, b",
+}
+
+# What n and n_clusters count, by the word for a row of the frame that was estimated
+COUNTED = {
+    "runs": ("runs", "tasks"),
+    "episodes": ("episodes", "tasks"),
+    "steps": ("steps", "histories"),
+}
+
+# Values in words, by column: how runs ended, and flags
+STATUSES = {
+    "SUCCESS": "success",
+    "FAILED_SCORE_ZERO": "score of zero",
+    "FAILED_PARTIAL_SCORE": "partial score",
+    "TIMED_OUT": "timed out",
+    "NO_SCORE_LOGGED": "no score logged",
+    "LOG_FILE_ERROR": "unreadable log",
+}
+FLAGS = {
+    "ambiguous_definition": "several definitions of the task",
+    "conflicting": "final messages contradict each other",
+    "extra_agent_logs": "more logs than agents",
+    "facts_from_id": "task read from its id",
+    "inferred_timeout": "time-out inferred from the duration",
+    "layout_mismatch": "path unlike the layout",
+    "missing_agent_logs": "fewer logs than agents",
+    "near_final": "final wording among other text",
+    "quoted_only": "final wording quoted only",
+    "recovered_byte_order_mark": "byte order mark removed",
+    "recovered_lone_surrogate": "half a character replaced",
+    "recovered_nan_literal": "bare NaN read as null",
+    "repetitions_merged": "repetitions read as one run",
+    "restarted": "agent restarted",
+    "scale_assumed": "scale of scores assumed",
+    "score_implied": "score implied by the wording",
+    "score_not_a_number": "score is no number",
+    "score_out_of_range": "score out of range",
+    "stale_copy": "copy of another run's log",
+    "turns_skipped": "turns without text",
+    "unreadable_logs": "unreadable log",
+}
+TARGETS = {"new tasks": "new tasks like these", "these tasks": "these tasks, run again"}
+VALUES = {"overall_completion_status": STATUSES, "flag": FLAGS, "target": TARGETS}
+
+WARNING = "warning"
+TECHNICAL = ("method", "target", WARNING)  # how an estimate was made: below a table; warnings that differ, in its notes
+NOTES = "notes"
+
+
+def title_of(column: str, estimate: str = "estimate", counted: str = "runs") -> str:
+    """Give the title of a column.
+
+    Parameters
+    ----------
+    column : str
+    estimate : str
+        What the column `estimate` holds.
+    counted : str
+        What `n` counts: a key of `COUNTED`, or the noun itself.
+    """
+    n, clusters = COUNTED.get(counted, (counted, "tasks"))
+    own = {"estimate": estimate, "n": n, "n_clusters": clusters}
+    return own.get(column) or TITLES.get(column) or str(column).replace("_", " ")

@@ -1,0 +1,113 @@
+"""What the runs show in plain sentences: findings of the overview, the comparison and the report on blocked agents."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from evalkit.kinds import Finding, counted_noun, data_finding, endings_finding
+from evalkit.mindcraft.analysis.comparison import DIRECTIONS, conclude_blocked
+from evalkit.mindcraft.analysis.rates import counted, headline
+from evalkit.mindcraft.analysis.task_types import cooking
+from evalkit.mindcraft.format import CompletionStatus
+from evalkit.mindcraft.table import FLAGS
+from evalkit.stats import format_interval
+
+FEW_TASKS = 10  # below which an interval says little, and a sentence says so
+ENDINGS = {
+    CompletionStatus.SUCCESS: "a success status without a score of 1",
+    CompletionStatus.FAILED_SCORE_ZERO: "a score of zero",
+    CompletionStatus.FAILED_PARTIAL_SCORE: "a partial score",
+    CompletionStatus.TIMED_OUT: "timed out",
+    CompletionStatus.NO_SCORE_LOGGED: "no score logged",
+    CompletionStatus.LOG_FILE_ERROR: "an unreadable log",
+}
+
+
+def findings(sides: pd.DataFrame, pairs: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
+    """Say what one model reached, against what, how the rest ended, and what is doubtful.
+
+    Parameters
+    ----------
+    sides : DataFrame
+        As `focus` gives it.
+    pairs : DataFrame
+        The comparison of the two sides on the tasks they share, as `evalkit.compare.pairs` gives it.
+    ledger : DataFrame
+    """
+    model = str(sides["side"].cat.categories[0])
+    own = sides[sides["side"] == model]
+    sentence = "".join(pairs["sentence"]).replace("all others is better", "all others together are better")
+    against = sentence or f"There is no other model in these data to compare {model} with."
+    return [
+        Finding(_rate(own, f"the success rate of {model}"), "Success"),
+        Finding(against, "Success"),
+        *data_findings(own, ledger),
+    ]
+
+
+def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = "How runs ended") -> list[Finding]:
+    """Say how the runs without success ended, and what is doubtful in the data.
+
+    Parameters
+    ----------
+    runs, ledger : DataFrame
+    endings : str
+        The heading of the section about runs without success.
+    """
+    fresh = counted(runs)
+    failed = fresh[~fresh["overall_is_successful"]]["overall_completion_status"].value_counts()
+    words = {text: int(failed.get(str(status), 0)) for status, text in ENDINGS.items()}
+    ways = {text: n for text, n in words.items() if n}
+    return [endings_finding(ways, len(fresh), "run", endings), data_finding(runs, FLAGS, ledger, "run")]
+
+
+def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
+    """Say whether cooking success changes with the number of blocked agents, how sure that is, and what is doubtful.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Cooking runs.
+    trend : DataFrame
+        As `cooking_trend` gives it.
+    ledger : DataFrame
+    """
+    rate = _rate(cooking(runs), "cooking success of all models together")
+    found = [Finding(rate, "Success by number of blocked agents")]
+    if len(trend):
+        found.append(Finding(_trends(trend), "Is there a trend?"))
+        reach = conclude_blocked(runs, trend).split("\n")[len(trend) :]
+        open_models = trend.loc[~trend["direction"].isin(DIRECTIONS), "model_name"]
+        near = [line for line in reach if any(line.startswith(f"{model}: ") for model in open_models)]
+        found += [Finding(line, "What can and cannot be concluded") for line in near[:1]]
+    return [*found, *data_findings(runs, ledger, "Runs without a score")]
+
+
+def _rate(runs: pd.DataFrame, what: str) -> str:
+    row = headline(runs, what)
+    if pd.isna(row.get("estimate", float("nan"))):
+        return f"There is no rate: {row['label']}."
+    value = format_interval(row["estimate"], row["low"], row["high"])
+    n, tasks = counted_noun(int(row["n"]), "run"), counted_noun(int(row["n_clusters"]), "task")
+    unscored = int(row["n_without_score"])
+    without = f", {unscored} of them without a score and counted as {'a failure' if unscored == 1 else 'failures'}"
+    few = " So few tasks leave it open what the rate is on others." if row["n_clusters"] < FEW_TASKS else ""
+    return f"{what[:1].upper()}{what[1:]} is {value} ({n} of {tasks}{without * bool(unscored)}).{few}"
+
+
+def _trends(trend: pd.DataFrame) -> str:
+    """Say of which models success falls or rises with blocked agents; of few models each has a sentence."""
+    if len(trend) <= 2:
+        return " ".join(trend["sentence"])
+    shown = trend[trend["direction"].isin(DIRECTIONS)]
+    rest = trend[~trend["direction"].isin(DIRECTIONS)]["model_name"]
+    sentences = [*shown["sentence"]]
+    if len(rest):
+        proof = "which is no proof that there is none"
+        sentences.append(f"For {_listed(rest)} no trend with the number of blocked agents is shown, {proof}.")
+    return " ".join(sentences)
+
+
+def _listed(names: Sequence[str] | pd.Series) -> str:
+    *most, last = sorted(names)
+    return f"{', '.join(most)} and {last}" if most else str(last)

@@ -1,0 +1,99 @@
+
+// Tables that sort, filter and search; without it they are whole, and as long as they are
+(() => {
+  "use strict";
+  const FIRST = 10;
+  const collator = new Intl.Collator(undefined, { numeric: true });
+  const make = (tag, properties, ...children) => {
+    const element = Object.assign(document.createElement(tag), properties);
+    element.append(...children);
+    return element;
+  };
+  const textOf = cell => (cell ? cell.textContent.trim() : "");
+  const isMissing = text => text === "" || text === "–";
+  const numberOf = text => parseFloat(text.replace(/^<\s*/, "").replace("−", "-").replace(/(\d),(?=\d{3})/g, "$1"));
+
+  function enhance(box) {
+    const table = box.querySelector("table");
+    const body = table && table.tBodies[0];
+    if (!body || !table.tHead) return;
+    const heads = [...table.tHead.rows[0].cells];
+    const rows = [...body.rows];
+    const names = heads.map(textOf);
+    rows.forEach(row => [...row.cells].forEach((cell, i) => { cell.dataset.label = names[i] || ""; }));
+    const state = { all: false, query: "", picks: new Map() };
+    const fits = (row, i) => textOf(row.cells[i]);
+    let more = null, count = null;
+
+    const update = () => {
+      const words = state.query.toLowerCase().split(/\s+/).filter(Boolean);
+      const found = [...body.rows].filter(row => {
+        const text = row.textContent.toLowerCase();
+        return words.every(word => text.includes(word))
+          && [...state.picks].every(([i, value]) => !value || fits(row, i) === value);
+      });
+      const shown = new Set(state.all ? found : found.slice(0, FIRST));
+      rows.forEach(row => { row.hidden = !shown.has(row); });
+      if (more) {
+        more.hidden = found.length <= FIRST;
+        more.textContent = state.all ? `Show the first ${FIRST} rows only` : `Show all ${found.length} rows`;
+        more.setAttribute("aria-expanded", String(state.all));
+        count.textContent = `${shown.size} of ${rows.length} rows`;
+      }
+      fit();
+    };
+
+    const sort = i => {
+      const head = heads[i], down = head.getAttribute("aria-sort") === "ascending";
+      const texts = rows.map(row => fits(row, i)).filter(text => !isMissing(text));
+      const numeric = texts.length > 0 && texts.every(text => /^[<−-]?\s*[\d.]/.test(text) && !isNaN(numberOf(text)));
+      const order = (a, b) => {
+        const [x, y] = [fits(a, i), fits(b, i)];
+        if (isMissing(x) || isMissing(y)) return isMissing(x) - isMissing(y);
+        return (down ? -1 : 1) * (numeric ? numberOf(x) - numberOf(y) || collator.compare(x, y) : collator.compare(x, y));
+      };
+      heads.forEach(other => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      body.append(...rows.slice().sort(order));
+      update();
+    };
+
+    if (rows.length > 1) {
+      heads.forEach((head, i) => {
+        const button = make("button", { type: "button", title: "Sort by this column" }, ...head.childNodes);
+        button.addEventListener("click", () => sort(i));
+        head.replaceChildren(button);
+      });
+    }
+    if (rows.length > FIRST) {
+      const search = make("input", { type: "search", spellcheck: false });
+      search.addEventListener("input", () => { state.query = search.value; update(); });
+      const tools = make("div", { className: "tools" }, make("label", {}, "Search ", search));
+      names.map((name, i) => [i, [...new Set(rows.map(row => fits(row, i)))].sort(collator.compare)])
+        .filter(([i, values]) => !heads[i].matches(".number") && values.length > 1 && values.length <= 12
+          && values.every(value => value.length <= 60 && !/^[-−<]?\d/.test(value)))
+        .slice(0, 3)
+        .forEach(([i, values]) => {
+          const select = make("select", {}, make("option", { value: "" }, "all"),
+            ...values.map(value => make("option", { value }, value)));
+          select.addEventListener("change", () => { state.picks.set(i, select.value); update(); });
+          tools.append(make("label", {}, `${names[i]} `, select));
+        });
+      count = make("span", { className: "quiet" });
+      count.setAttribute("aria-live", "polite");
+      tools.append(count);
+      more = make("button", { type: "button", className: "more" });
+      more.addEventListener("click", () => { state.all = !state.all; update(); });
+      box.before(tools);
+      box.after(more);
+    }
+    function fit() {
+      box.classList.remove("cards");
+      if (table.scrollWidth > box.clientWidth + 1) box.classList.add("cards");
+    }
+    update();
+    let width = box.clientWidth;
+    new ResizeObserver(() => { if (box.clientWidth !== width) { width = box.clientWidth; fit(); } }).observe(box);
+  }
+  document.querySelectorAll(".evalkit-table").forEach(enhance);
+})();

@@ -1,0 +1,69 @@
+"""Findings of runs, from made-up folders of each shape."""
+
+import pytest
+
+from evalkit import compare, mindcraft
+from evalkit.mindcraft import analysis
+from tests.mindcraft.builders import write_all
+
+TASKS = [f"multiagent_crafting_{name}_full_plan__depth_0" for name in ("bed", "bookshelf", "candle", "shears", "wool")]
+
+
+def logs_of(tmp_path, scores):
+    """Scores as {model: {task: score or None}}."""
+    files = {f"{m}/{t}/Andy_0_0.json": value for m, own in scores.items() for t, value in own.items()}
+    return mindcraft.load(str(write_all(tmp_path / "runs", files)))
+
+
+def overview(logs, model=""):
+    sides = analysis.focus(logs.runs, model)
+    pairs = compare.pairs(sides.assign(model_name=sides["side"].astype("str")))
+    return [finding.text for finding in analysis.findings(sides, pairs, logs.ledger)]
+
+
+def test_one_model_on_few_tasks_is_said_to_be_alone_and_few(tmp_path):
+    logs = logs_of(tmp_path, {"alder": dict(zip(TASKS, (1.0, 1.0, 0.0, 0.0, None), strict=True))})
+    rate, against, endings, data = overview(logs)
+    assert rate.startswith("The success rate of alder is 40 % [12, 77] (5 runs of 5 tasks, 1 of them without a score")
+    assert rate.endswith("So few tasks leave it open what the rate is on others.")
+    assert against == "There is no other model in these data to compare alder with."
+    assert endings == "3 of 5 runs did not succeed: a score of zero (2), no score logged (1)."
+    assert data.startswith("5 of 5 runs carry a flag: facts from id (5)")
+    assert data.endswith("all 5 files were used.")
+
+
+def test_where_no_run_logged_a_score_there_is_no_rate(tmp_path):
+    logs = logs_of(tmp_path, {"alder": dict.fromkeys(TASKS)})
+    assert overview(logs)[0] == "There is no rate: the success rate of alder: no run logged a score."
+
+
+def test_a_difference_that_the_data_leave_open_is_said_to_be_open(tmp_path):
+    scores = {"alder": dict.fromkeys(TASKS, 1.0), "birch": {**dict.fromkeys(TASKS, 1.0), TASKS[0]: 0.0}}
+    against = overview(logs_of(tmp_path, scores), "alder")[1]
+    assert against.startswith("Not decided between alder and all others on new tasks like these: 100 % against 80 %")
+
+
+def test_a_decided_difference_says_which_side_is_better(tmp_path):
+    tasks = [f"multiagent_crafting_item{i}_full_plan__depth_0" for i in range(14)]
+    scores = {"alder": dict.fromkeys(tasks, 0.0), "birch": dict.fromkeys(tasks, 1.0)}
+    against = overview(logs_of(tmp_path, scores), "alder")[1]
+    assert against.startswith("all others together are better than alder on new tasks like these: 100 % against 0 %")
+
+
+@pytest.mark.parametrize(("models", "shown"), [(1, "alder: "), (3, "For alder, birch and cedar no trend")])
+def test_a_trend_that_is_not_shown_is_no_proof_of_none(tmp_path, models, shown):
+    names = [f"multiagent_cooking_1_bread_1_cake{end}" for end in ("", "_blocked_access_0", "_blocked_access_0_1")]
+    scores = {m: dict(zip(names, (1.0, 0.0, 1.0), strict=True)) for m in ("alder", "birch", "cedar")[:models]}
+    logs = logs_of(tmp_path, scores)
+    cooking = analysis.cooking(logs.runs)
+    found = analysis.blocked_findings(cooking, analysis.cooking_trend(cooking), logs.ledger)
+    assert found[0].text.startswith("Cooking success of all models together is 67 %")
+    assert found[1].text.startswith(shown)
+    assert 2 <= len(found) <= 5
+
+
+def test_without_cooking_runs_nothing_is_concluded(tmp_path):
+    logs = logs_of(tmp_path, {"alder": {TASKS[0]: 1.0}})
+    cooking = analysis.cooking(logs.runs)
+    found = analysis.blocked_findings(cooking, analysis.cooking_trend(cooking), logs.ledger)
+    assert found[0].text.startswith("There is no rate: cooking success of all models together: no runs of this kind")
