@@ -342,7 +342,8 @@ def test_a_model_without_a_score_is_missing_with_its_reason(unscored):
 def test_a_report_on_nothing_scored_claims_nothing(tmp_path, tmp_path_factory):
     put(tmp_path, "a.json", aborted=True)
     page, tables = report(tmp_path, tmp_path_factory.mktemp("report"))
-    assert "no best model: no run has an outcome" in page
+    assert ">best: " not in page
+    assert "shown to be best" not in page
     assert tables["scores"]["estimate"].isna().all()
     assert "Mean score: none (n = 0; no trace has a score)" in command(tmp_path)
 

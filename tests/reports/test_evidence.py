@@ -124,4 +124,4 @@ def test_outside_of_a_report_there_are_no_links(tmp_path, shown, monkeypatch):
     links.show_runs(logs, logs.runs[["task_id", "run_id"]], "t")
     (page,) = shown
     assert "<a" not in page["text/html"]
-    assert logs.runs["run_id"].iloc[0] not in page["text/html"]
+    assert f">{logs.runs['run_id'].iloc[0]}<" not in page["text/html"]
