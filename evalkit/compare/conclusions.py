@@ -40,7 +40,7 @@ def findings(
 
 
 def _first(board: Leaderboard) -> str:
-    first, is_share = headline(board), board.outcomes.kind != "mean"
+    first, is_share = headline(board), board.outcomes.is_share
     if pd.isna(first.get("estimate", float("nan"))):
         return f"{_sentence(first['label'])}{_rates(board)}"
     value = format_interval(first["estimate"], first["low"], first["high"], percent=is_share)
@@ -62,7 +62,7 @@ def _rates(board: Leaderboard) -> str:
     table = board.table[board.table["estimate"].notna() & (board.table["model_name"] != UNKNOWN)]
     if len(table) < 2:
         return ""
-    is_share = board.outcomes.kind != "mean"
+    is_share = board.outcomes.is_share
     shown = table.head(MOST_NAMED).to_dict("records")
     rates = (
         f"{row['model_name']} {format_interval(row['estimate'], row['low'], row['high'], percent=is_share)}"

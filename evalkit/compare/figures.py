@@ -26,7 +26,7 @@ def ranking(board: Leaderboard, ax: Axes | None = None) -> Axes:
 
 def describe_ranking(board: Leaderboard) -> str:
     """Put the picture of `ranking` into words, for alt text."""
-    percent = board.outcomes.kind != "mean"
+    percent = board.outcomes.is_share
     words = describe_estimates(_long(board), "model_name", *filter(None, [_hue(board)]), percent=percent)
     return f"{board.outcomes.name.capitalize()} per model. {words}"
 
@@ -69,7 +69,7 @@ _BOUNDS = {"estimate": "", "low": "_low", "high": "_high"}
 
 def _scale(board: Leaderboard) -> dict[str, Any]:
     found = board.outcomes
-    return {"percent": found.kind != "mean", "xlabel": " in ".join(filter(None, [found.name, found.unit]))}
+    return {"percent": found.is_share, "xlabel": " in ".join(filter(None, [found.name, found.unit]))}
 
 
 def __dir__() -> list[str]:

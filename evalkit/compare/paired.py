@@ -40,8 +40,9 @@ def pairs(
 
 def pairs_of(found: Outcomes, target: Target = "new tasks", margin: float | None = None) -> pd.DataFrame:
     """Do what `pairs` does; a model without any outcome is not compared, and the pair says why."""
-    is_share = found.kind != "mean"
-    table = compare_all(found.table, "model_name", "task", "value", percent=is_share, target=target, margin=margin)
+    table = compare_all(
+        found.table, "model_name", "task", "value", percent=found.is_share, target=target, margin=margin, sentences=True
+    )
     has_value = found.table.groupby("model_name")["value"].count() > 0
     for side in ("model_a", "model_b"):
         nothing = ~table[side].map(has_value).astype(bool)
@@ -129,7 +130,7 @@ def plan(runs: pd.DataFrame, difference: float | None = None, value: str = "") -
     found = outcomes(runs, value)
     if difference is None:
         means = found.table.groupby(["model_name", "task"])["value"].mean()
-        difference = 0.1 if found.kind != "mean" else float(means.std() / 4 or 1.0)
+        difference = 0.1 if found.is_share else float(means.std() / 4 or 1.0)
     return plan_pairs(found.table, "model_name", "task", "value", difference, each_pair=False)
 
 

@@ -7,10 +7,10 @@ import pandas as pd
 from evalkit.compare.paired import pairs_of
 from evalkit.kinds import Outcomes, outcomes
 from evalkit.kinds.runs import NO_OUTCOME, UNKNOWN
-from evalkit.stats import Estimate, estimate_by, like_with_like, pair_structure, rank_models
+from evalkit.stats import Estimate, like_with_like, pair_structure, rank_models
 
 MOST_NAMED = 4  # models that a headline names
-RAW = "raw"
+RAW, NONE = "raw", "none"
 _ADJUSTED = ["adjusted", "adjusted_low", "adjusted_high"]
 _COLUMNS = (
     "model_name", "n", "n_tasks", "coverage", "estimate", "low", "high", "adjusted", "adjusted_low", "adjusted_high",
@@ -44,6 +44,11 @@ class Leaderboard(NamedTuple):
     basis: str
     notes: list[str]
     outcomes: Outcomes
+
+    @property
+    def is_adjusted(self) -> bool:
+        """Whether `adjusted` differs from the raw estimate."""
+        return self.basis not in (RAW, NONE)
 
 
 def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = None) -> Leaderboard:
@@ -81,14 +86,12 @@ def _rated(rows: pd.DataFrame, compared: pd.DataFrame, kind: Any) -> tuple[pd.Da
     """Rank the models that have values; say on which basis, and why."""
     stratum = "task_type" if rows["task_type"].notna().all() and rows["task_type"].nunique() > 1 else None
     like = like_with_like(rows, "model_name", "task", "value", stratum, kind=kind)
-    raw = like.table[["model", "n", "n_tasks", "coverage", "estimate", "low", "high"]]
+    raw = like.table[["model", "n", "n_tasks", "coverage", "estimate", "low", "high", "method"]]
     adjusted = like.table[["headline", "headline_low", "headline_high"]].set_axis(_ADJUSTED, axis=1)
     ranks = rank_models(rows, "model_name", "task", "value", pairs=compared)
     ranks = ranks.drop(columns=["n_tasks", "estimate", "low", "high", "method"])
-    methods = estimate_by(rows, "model_name", "value", "task", kind)[["model_name", "method"]]
     table = pd.concat([raw, adjusted], axis=1).merge(ranks, on="model").rename(columns={"model": "model_name"})
-    table = table.merge(methods, on="model_name")
-    by = "estimate" if like.headline == "none" else "adjusted"
+    by = "estimate" if like.headline == NONE else "adjusted"
     table = table.sort_values([by, "model_name"], ascending=[False, True], ignore_index=True)
     return table, like.headline, like.reason * (len(table) > 1)
 
@@ -96,17 +99,18 @@ def _rated(rows: pd.DataFrame, compared: pd.DataFrame, kind: Any) -> tuple[pd.Da
 def rank_table(board: Leaderboard) -> pd.DataFrame:
     """Give the leaderboard as a page shows it: ranks as ranges, and adjusted estimates only where they differ."""
     table = board.table
-    places = zip(table["rank_low"], table["rank_high"], strict=True)
-    ranks = ["" if pd.isna(low) else f"{low} – {high}" if high > low else str(low) for low, high in places]
     shown = table[["model_name", "n", "n_tasks", "coverage"]]
-    shown = shown.assign(rank=ranks, probability_of_being_best=table["p_best"])
-    estimates = ["estimate", "adjusted"] if board.basis not in (RAW, "none") else ["estimate"]
-    for name in [*estimates, "corrected"]:
-        title = name if name == "estimate" else f"{name}_estimate"
-        for end in ("", "_low", "_high"):
-            source = end.lstrip("_") if name == "estimate" and end else f"{name}{end}"
-            shown[title if not end else title.replace("estimate", end.lstrip("_"))] = table[source]
+    shown = shown.assign(rank=ranks_text(table), probability_of_being_best=table["p_best"])
+    shown = shown.join(table[["estimate", "low", "high"]])
+    for name in [*["adjusted"] * board.is_adjusted, "corrected"]:
+        shown[[f"{name}_{end}" for end in ("estimate", "low", "high")]] = table[[name, f"{name}_low", f"{name}_high"]]
     return shown.assign(warning=table["warning"])
+
+
+def ranks_text(table: pd.DataFrame) -> list[str]:
+    """Write the ranks that the data leave open for each model: ``1``, ``2 – 4``; empty where there are none."""
+    places = zip(table["rank_low"], table["rank_high"], strict=True)
+    return ["" if pd.isna(low) else f"{low} – {high}" if high > low else str(low) for low, high in places]
 
 
 def headline(board: Leaderboard) -> dict[str, Any]:
@@ -160,9 +164,9 @@ def _losers(pairs: pd.DataFrame) -> pd.Series:
 
 def _standardised(board: Leaderboard, rated: pd.DataFrame) -> str:
     """Put beside each other what models would reach on one mix of task types, where that can be told."""
-    if board.basis in ("none", RAW) or len(rated) > MOST_NAMED:
+    if not board.is_adjusted or len(rated) > MOST_NAMED:
         return ""
-    scale, unit = (1, f" {board.outcomes.unit}") if board.outcomes.kind == "mean" else (100, " %")
+    scale, unit = (100, " %") if board.outcomes.is_share else (1, f" {board.outcomes.unit}")
     parts = [
         f"{name} {adjusted * scale:.0f}{unit}"
         for name, adjusted in zip(rated["model_name"], rated["adjusted"], strict=True)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit.compare.paired import against, notable
-from evalkit.compare.ranks import Leaderboard, headline, leaderboard
+from evalkit.compare.paired import against, in_words
+from evalkit.compare.ranks import Leaderboard, headline, leaderboard, ranks_text
 from evalkit.io import plain
 from evalkit.kinds.terminal import fit_table, interval, names_of, number
 
@@ -16,15 +16,10 @@ ESTIMATE = "95 % interval"
 def describe_comparison(runs: pd.DataFrame, value: str = "", margin: float | None = None) -> str:
     """Write models with their rates and ranks, the headline, and the pairs that say most."""
     board = leaderboard(runs, value, margin=margin)
-    first = headline(board)
-    lines = [_ranks(board), "", f"{first['label'][0].upper()}{first['label'][1:]}.", *map(plain, board.notes)]
-    lines += ["", *map(plain, notable_sentences(board.pairs))] if len(board.pairs) else []
+    first = plain(headline(board)["label"])
+    lines = [_ranks(board), "", f"{first[0].upper()}{first[1:]}.", *map(plain, board.notes)]
+    lines += ["", *map(plain, in_words(board.pairs).split("\n"))] if len(board.pairs) else []
     return "\n".join(lines)
-
-
-def notable_sentences(pairs: pd.DataFrame) -> list[str]:
-    """Give the sentences of the pairs that a page shows."""
-    return [sentence for sentence in pairs.loc[notable(pairs).index, "sentence"] if sentence]
 
 
 def describe_baseline(
@@ -52,26 +47,20 @@ def describe_baseline(
 
 
 def _ranks(board: Leaderboard) -> str:
-    table, kind = board.table, "mean" if board.outcomes.kind == "mean" else "proportion"
+    table, kind = board.table, "proportion" if board.outcomes.is_share else "mean"
     names = names_of(table["model_name"])
-    adjusted = board.basis not in ("raw", "none")
     rows = []
-    for row in table.to_dict("records"):
+    for row, rank in zip(table.to_dict("records"), ranks_text(table), strict=True):
         cells = {
             "model": names[row["model_name"]],
-            "rank": _rank(row),
+            "rank": rank or "–",
             "runs": str(row["n"]),
             "tasks": str(row["n_tasks"]),
         }
         cells |= {board.outcomes.name: number(row["estimate"], kind), ESTIMATE: interval(row, kind)}
-        cells |= {board.basis: number(row["adjusted"], kind)} if adjusted else {}
+        cells |= {board.basis: number(row["adjusted"], kind)} if board.is_adjusted else {}
         rows.append(cells)
     return fit_table(rows, width=None)
-
-
-def _rank(row: Mapping[Any, Any]) -> str:
-    low, high = row["rank_low"], row["rank_high"]
-    return "–" if pd.isna(low) else str(low) if low == high else f"{low} – {high}"
 
 
 def _against(row: Mapping[Any, Any], names: dict[Any, str], kind: str) -> dict[str, str]:

@@ -1,9 +1,8 @@
 """From numbers to the logs behind them: pages of runs, of two runs side by side, and links to these."""
 
-from importlib import import_module
-from typing import Any
+from evalkit._lazy import door
 
-_WHERE = {
+_NAMES = {
     "EVIDENCE": "links",
     "LIMIT": "links",
     "MODES": "references",
@@ -22,14 +21,4 @@ _WHERE = {
     "write_view": "site",
 }
 
-__all__ = list(_WHERE)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'evalkit.evidence' has no attribute {name!r}")
-    return getattr(import_module(f"evalkit.evidence.{_WHERE[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = door(__name__, _NAMES)

@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from evalkit.io.text import plain
-from evalkit.kinds.terminal import counted, fit_table
+from evalkit.kinds.findings import counted_noun
+from evalkit.kinds.terminal import fit_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +62,7 @@ def list_runs(logs: "Logs", which: Which) -> str:
         for run in found.to_dict("records")
     ]
     used = [name for name in _COLUMNS.values() if any(row[name] != "–" for row in rows)]
-    end = f"{counted(len(found), 'run')} of {len(logs.runs)}, {which}"
+    end = f"{counted_noun(len(found), 'run')} of {len(logs.runs)}, {which}"
     if not rows:
         return end
     table = fit_table([{name: row[name] for name in used} for row in rows], left=len(used), width=None)

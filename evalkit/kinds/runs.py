@@ -114,6 +114,11 @@ class Outcomes(NamedTuple):
     unit: str = ""
     left_out: int = 0
 
+    @property
+    def is_share(self) -> bool:
+        """Whether values lie between 0 and 1."""
+        return self.kind != "mean"
+
 
 def outcomes(runs: "pd.DataFrame", value: str = "", kind: LogKind | None = None) -> Outcomes:
     """Take the runs that count, and what each reached.
@@ -154,15 +159,13 @@ def outcomes(runs: "pd.DataFrame", value: str = "", kind: LogKind | None = None)
     if value == "is_successful" or (not value and runs["is_successful"].notna().any()):
         passed = rows["is_successful"].astype("Float64")
         known = passed.notna().groupby(table["model_name"]).transform("any").astype(bool)
-        return Outcomes(
-            table.assign(value=_floats(passed.fillna(0).where(known))), "proportion", "success rate", "", left_out
-        )
+        table = table.assign(value=_floats(passed.fillna(0).where(known)))
+        return Outcomes(table, "proportion", "success rate", left_out=left_out)
+    table = table.assign(value=_floats(rows["score"]))
     unit = next(column.unit for column in kind.tables[kind.runs] if column.name == "score")
-    is_share = unit.startswith("share")
-    score = Outcomes(
-        table.assign(value=_floats(rows["score"])), "score" if is_share else "mean", "mean score", "", left_out
-    )
-    return score if is_share else score._replace(unit=unit)
+    if unit.startswith("share"):
+        return Outcomes(table, "score", "mean score", left_out=left_out)
+    return Outcomes(table, "mean", "mean score", unit, left_out)
 
 
 def kind_of(runs: "pd.DataFrame") -> LogKind:

@@ -9,6 +9,7 @@ from evalkit.io.screen import so_far
 from evalkit.io.sources import resolve
 from evalkit.io.text import labels, plain
 from evalkit.io.write import check_path
+from evalkit.kinds.findings import counted_noun
 from evalkit.kinds.registry import LogKind
 
 if TYPE_CHECKING:
@@ -24,10 +25,10 @@ _SHORTEST = 12  # characters left of a name
 
 def summary(logs: "Logs", views: Mapping[str, Any]) -> str:
     """Write what a command prints of logs."""
-    return logs.kind.describe(logs, views) if logs.kind.describe else describe_runs(logs)
+    return logs.kind.describe(logs, views) if logs.kind.describe else _describe(logs)
 
 
-def describe_runs(logs: "Logs") -> str:
+def _describe(logs: "Logs") -> str:
     """Write success rates and mean scores by model, and how many files there were."""
     table = fit_table(overview_rows(logs.runs, logs.kind), width=None)
     return "\n".join([table, *file_lines(logs.ledger, len(logs.runs))])
@@ -67,7 +68,7 @@ def any_look_lines(runs: "pd.DataFrame", width: int | None, kind: LogKind | None
     from evalkit.stats import difference_sequence, mean_sequence
 
     found = outcomes(runs, kind=kind) if len(runs) else None
-    if found is None or found.kind == "mean":
+    if found is None or not found.is_share:
         return []
     table = found.table.assign(started=runs["started"]).dropna(subset="value")
     table = table.sort_values("started", kind="stable").drop_duplicates(["model_name", "task"])
@@ -99,7 +100,7 @@ def overview_rows(runs: "pd.DataFrame", kind: LogKind | None = None) -> list[dic
     for column in ("is_successful", "score"):
         if runs[column].notna().any():
             found = outcomes(runs, column, kind)
-            which = "mean" if found.kind == "mean" else "proportion"
+            which = "proportion" if found.is_share else "mean"
             for estimate in estimate_by(found.table, "model_name", "value", "task", found.kind).to_dict("records"):
                 text = f"{number(estimate['estimate'], which)}  {interval(estimate, which)}".removesuffix("  –")
                 rows[estimate["model_name"]][found.name] = text
@@ -124,7 +125,7 @@ def file_lines(ledger: "pd.DataFrame", runs: int, most: int = MOST_FAILED) -> li
     """Say how many runs and files there are, and which files failed (at most so many)."""
     counts = ledger["status"].value_counts()
     seen = ", ".join(f"{counts.get(status, 0)} {status}" for status in ("used", "skipped", "failed"))
-    lines = [f"\n{counted(runs, 'run')}; {counted(len(ledger), 'file')}: {seen}"]
+    lines = [f"\n{counted_noun(runs, 'run')}; {counted_noun(len(ledger), 'file')}: {seen}"]
     failed = ledger[ledger["status"] == "failed"]
     lines += [f"  failed: {plain(row.source)}: {plain(row.reason)}" for row in failed.head(most).itertuples()]
     return lines + [f"  … {len(failed) - most} more; the ledger holds them all"] * (len(failed) > most)
@@ -156,11 +157,6 @@ def names_of(values: Iterable[Any], width: int = 48) -> dict[Any, str]:
         texts[None] = "unknown (missing)"
     shown = labels(texts.values(), width)
     return {key: shown[text] for key, text in texts.items()}
-
-
-def counted(n: int, what: str) -> str:
-    """Write a number with what it counts: ``1 run``, ``2 runs``."""
-    return f"{n} {what}" + "s" * (n != 1)
 
 
 def glance(

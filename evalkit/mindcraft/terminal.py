@@ -11,7 +11,8 @@ from evalkit._names import check_columns
 from evalkit.io import SourceError, plain, short_paths, unescape_surrogates
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Look
-from evalkit.kinds.terminal import any_look_lines, counted, file_lines, fit_table, key_of, names_of
+from evalkit.kinds.findings import counted_noun
+from evalkit.kinds.terminal import any_look_lines, file_lines, fit_table, key_of, names_of
 from evalkit.mindcraft.format import UNKNOWN, CompletionStatus
 from evalkit.mindcraft.original_scripts import COMMIT
 
@@ -85,7 +86,7 @@ def progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
     table = fit_table(_progress_rows(runs, by, done), left=len(by), spare=_SPARE, width=look.width)
     n_done, expected = done["done"].sum(), done["expected"].sum(skipna=False)
     n_running = int(runs["_running"].sum())
-    total = f"\ntotal: {so_far(n_done, expected)} tasks done, {counted(n_running, 'run')} running"
+    total = f"\ntotal: {so_far(n_done, expected)} tasks done, {counted_noun(n_running, 'run')} running"
     complete = bool((done["done"] >= done["expected"]).all()) and not n_running
     return "\n".join([table, total, *any_look_lines(runs[~runs["_running"]], look.width), *_notes(runs)]), complete
 
@@ -216,10 +217,12 @@ def _notes(runs: "pd.DataFrame") -> list[str]:
     if unknown:
         name = "names" if unknown == 1 else "name"
         hint = "--layout tells what the folders mean, e.g. '{model_name}/{task_id}'"
-        lines.append(f"{counted(unknown, 'run')} {name} no model; {hint}")
+        lines.append(f"{counted_noun(unknown, 'run')} {name} no model; {hint}")
     if stale:
         holds = "holds a copy" if stale == 1 else "hold copies"
-        lines.append(f"{counted(stale, 'run')} {holds} of another run's log, and count{'s' * (stale == 1)} in no rate")
+        lines.append(
+            f"{counted_noun(stale, 'run')} {holds} of another run's log, and count{'s' * (stale == 1)} in no rate"
+        )
     if len(runs) and not has_score(runs).any():
         lines.append(NO_SCORE)
     if runs["flag_scale_assumed"].any():
@@ -249,7 +252,7 @@ def legacy_text(logs: Logs, limit: int = 60) -> str:
         lines += ["", f"{SCRIPTS[str(script)]}, {GIVEN[str(script)]}:"]
         if len(pooled):
             lines += ["", *_table([_legacy_cells(row, first) for row in pooled.to_dict("records")], len(first))]
-        lines += [f"… {counted(int(alike.sum()), 'task')} with the same score on both sides"] * bool(alike.any())
+        lines += [f"… {counted_noun(int(alike.sum()), 'task')} with the same score on both sides"] * bool(alike.any())
         if len(each):
             shown = each.head(limit).assign(folder=each["folder"].map(short_paths(each["folder"].unique())))
             rows = [_legacy_cells(row, ["folder"]) for row in shown.to_dict("records")]

@@ -8,7 +8,8 @@ from tabulate import tabulate
 from evalkit.io import SourceError, plain, summarise, write_frame
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Look
-from evalkit.kinds.terminal import counted, fit_table
+from evalkit.kinds.findings import counted_noun
+from evalkit.kinds.terminal import fit_table
 from evalkit.steps.evaluation.evaluate import evaluate_history, format_step_evaluation
 from evalkit.steps.evaluation.trajectory import find_loops
 from evalkit.steps.execution.workflow import simulate_routing
@@ -99,7 +100,7 @@ def _overview(logs: Logs) -> str:
     align = ("left", *["right"] * (len(_OVERVIEW) - 1))
     table = tabulate(cells, _OVERVIEW, tablefmt="simple", disable_numparse=True, colalign=align).splitlines()
     lines = [
-        f"{len(rows)} histories, {counted(together['records'], 'record')}, the lowest confirmed success first",
+        f"{len(rows)} histories, {counted_noun(together['records'], 'record')}, the lowest confirmed success first",
         "",
         *table[:-1],
         table[1],
@@ -128,7 +129,9 @@ def _summary(history: History, rows: Rows, logs: Logs) -> list[str]:
     from evalkit.steps import analysis
 
     counts = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in VERDICTS}
-    lines = [counted(len(rows), "record") + ": " + (", ".join(f"{n} {v}" for v, n in counts.items() if n) or "none")]
+    lines = [
+        counted_noun(len(rows), "record") + ": " + (", ".join(f"{n} {v}" for v, n in counts.items() if n) or "none")
+    ]
     rates = to_jsonable(analysis.success_rates(analysis.steps_of(logs.steps, [history]), []))
     if rates:
         by = {r["success"]: f"{_interval(r)} ({round(r['estimate'] * r['n'])} of {r['n']})" for r in rates}

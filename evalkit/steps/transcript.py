@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalkit.io import SourceError
 from evalkit.kinds import RunFiles, Transcript, Turn
-from evalkit.kinds.terminal import counted
+from evalkit.kinds.findings import counted_noun
 from evalkit.steps.evaluation.evaluate import evaluate_history
 from evalkit.steps.execution.workflow import simulate_routing
 from evalkit.steps.format import CRITICAL, SILENT, StepRecord, function_of, name
@@ -57,7 +57,7 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes], thread: str =
         for place, (record, evaluation) in enumerate(zip(history.records, evaluate_history(history), strict=True)):
             turns += _turns(place + 1, record, evaluation, decides=place == last)
     records = sum(len(history.records) for history in histories)
-    facts = [counted(records, "record"), counted(len(histories), "thread")]
+    facts = [counted_noun(records, "record"), counted_noun(len(histories), "thread")]
     return Transcript(path, facts + [parsed.reason] * bool(parsed.reason), turns)
 
 

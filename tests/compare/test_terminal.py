@@ -46,3 +46,18 @@ def test_a_folder_of_several_kinds_needs_its_kind_named(folder, tmp_path):
     result = CliRunner().invoke(main, ["compare", str(tmp_path)])
     assert (result.exit_code, "several kinds (crafter, mindcraft)" in result.output) == (2, True)
     assert CliRunner().invoke(main, ["compare", str(tmp_path), "--kind", "mindcraft"]).exit_code == 0
+
+
+def test_text_from_logs_never_reaches_the_terminal_as_a_control(tmp_path):
+    models = ("\x1b]0;owned\x07up", "down\x1b[2J")
+    files = {f"x/{model}/t{n}/Andy_0_0.json": float(model == models[0]) for model in models for n in range(12)}
+    result = CliRunner().invoke(main, ["compare", str(write_all(tmp_path, files))])
+    assert result.exit_code == 0, result.output
+    assert not set("\x1b\x07") & set(result.output)
+
+
+def test_the_pairs_of_many_models_are_told_by_those_that_are_decided(tmp_path):
+    files = {f"x/m{model:02}/t{n}/Andy_0_0.json": float(model == 0) for model in range(16) for n in range(20)}
+    text = CliRunner().invoke(main, ["compare", str(write_all(tmp_path, files))]).output
+    assert "15 of 120 pairs are decided." in text
+    assert text.count("m00 is better than") == 15

@@ -65,9 +65,9 @@ def like_with_like(
     Returns
     -------
     LikeWithLike
-        The table has model, n (runs), n_tasks, coverage, n_common; estimate, low, high (raw); adjusted, adjusted_low,
-        adjusted_high; standardised, standardised_low, standardised_high; headline, headline_low, headline_high (those
-        of the rule; NaN for "none"); warning.
+        The table has model, n (runs), n_tasks, coverage, n_common; estimate, low, high, method (raw);
+        adjusted, adjusted_low, adjusted_high; standardised, standardised_low, standardised_high; headline,
+        headline_low, headline_high (those of the rule; NaN for "none"); warning.
     """
     check_choice("kind", kind, ("proportion", "score", "mean"))
     cells = cells_of(frame, model, task, value)
@@ -75,7 +75,7 @@ def like_with_like(
     raw = estimate_by(known, model, value, task, kind, confidence).rename(columns={model: "model"})
     by_task = adjusted(cells, confidence)
     table = coverage_of(cells)[["model", "n_tasks", "coverage", "n_common"]]
-    table = table.merge(raw[["model", "n", "estimate", "low", "high", "warning"]], on="model", how="left")
+    table = table.merge(raw[["model", "n", "estimate", "low", "high", "method", "warning"]], on="model", how="left")
     table = _joined(table, by_task, "adjusted")
     if stratum is not None:
         by_stratum = standardise(known, model, stratum, value, task, kind=kind, confidence=confidence)
