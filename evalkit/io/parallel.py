@@ -28,7 +28,7 @@ Parse = Callable[[str, bytes | OSError], T]
 Run = Callable[[list[list[str]], "_Work"], Iterator[Any]]  # of chunks, in order
 
 SERIAL_BELOW = 5000  # files; two processes are 1.4 times as quick for so many, and gain little below 3,000
-CHUNK = 64  # files of one task, at most
+CHUNK = 256  # files of one task, at most
 TASKS = 16  # tasks per process, at least, so that none is idle for long at the end
 AHEAD = 3  # tasks that a process has been given and not finished
 CONNECT = 5.0  # seconds to wait for a cluster's scheduler, and for what its workers answer

@@ -57,6 +57,8 @@ def heatmap(
 ) -> Axes:
     """Draw a table of shaded cells, with the value and n in each; a cell without data stays empty.
 
+    Of more than 40 rows, those are drawn whose values differ most, and the label below says so.
+
     Parameters
     ----------
     table : DataFrame
@@ -85,7 +87,7 @@ def heatmap(
     """
     import seaborn as sns
 
-    rows, columns, cells = grid(table, row, column, rows, columns)
+    rows, columns, cells, note = grid(table, row, column, rows, columns, value)
     if not cells:
         return nothing_to_draw(ax=ax)
     shades = _by_kind(kinds) if kinds else _signed(cells, value, percent) if signed else _plain(cells, value, percent)
@@ -107,7 +109,7 @@ def heatmap(
         _cover(ax, columns.index(c), rows.index(r), tip, link_of(cell), framed=bool(frame and cell[frame]))
     _name_cells(ax, rows, columns)
     plain = column.replace("_", " ") + ("; cells: percent (n)" if percent and not kinds and not signed else "")
-    ax.set_xlabel(plain if xlabel is None else xlabel)
+    ax.set_xlabel("; ".join(filter(None, [plain if xlabel is None else xlabel, note])))
     ax.set_ylabel("")
     fit_labels(ax, figure_of(ax).get_figwidth() - 2.2 if own else 9, 9)
     legend_below(ax, handles, own=own)

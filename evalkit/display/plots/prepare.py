@@ -9,6 +9,7 @@ import pandas as pd
 from evalkit.display.words import describe_value, is_empty, key_of, name_of, number, reason_of, size_of
 
 Keys = Sequence[Hashable]
+MOST_ROWS = 40  # of a table that is drawn
 
 
 class Rows(NamedTuple):
@@ -130,10 +131,29 @@ def swarm(values: Sequence[float] | np.ndarray, width: float = 0.02) -> np.ndarr
     return offsets
 
 
+class Grid(NamedTuple):
+    """Cells of a table.
+
+    Attributes
+    ----------
+    rows, columns : list
+        Keys, only those of cells with data; where both hold the same, in the same order.
+    cells : dict
+        The table's row by (row, column).
+    note : str
+        Which rows these are, where not all are drawn.
+    """
+
+    rows: list
+    columns: list
+    cells: dict[tuple, dict]
+    note: str
+
+
 def grid(
-    table: pd.DataFrame, row: str, column: str, rows: Keys = (), columns: Keys = ()
-) -> tuple[list, list, dict[tuple, dict]]:
-    """Sort the rows of a table into cells.
+    table: pd.DataFrame, row: str, column: str, rows: Keys = (), columns: Keys = (), value: str = "estimate"
+) -> Grid:
+    """Sort the rows of a table into cells; of more than 40 rows, those are kept whose values differ most.
 
     Parameters
     ----------
@@ -141,18 +161,26 @@ def grid(
     row, column : str
         Columns of the rows and of the columns.
     rows, columns : sequence
-        What comes first, also where the table lacks it.
+        What comes first, also where the table lacks it. Where `rows` are given, all are kept.
+    value : str
 
     Returns
     -------
-    rows, columns : list
-        Keys in the order of the table, only those of cells with data; where both hold the same, in the same order.
-    cells : dict of (row, column) to the table's row
+    Grid
     """
     table = with_data(table)
     cells = {(key_of(record[row]), key_of(record[column])): record for record in table.to_dict("records")}
     down, across = keys(table[row], rows), keys(table[column], columns)
-    return down, down if set(down) == set(across) else across, cells
+    across = down if set(down) == set(across) else across
+    if rows or len(down) <= MOST_ROWS:
+        return Grid(down, across, cells, "")
+    places = table[row].map(key_of).map({key: i for i, key in enumerate(down)}, na_action=None)
+    values = pd.to_numeric(table[value], errors="coerce").groupby(places.to_numpy())
+    spread = (values.max() - values.min()).fillna(-1.0).to_numpy()
+    kept = {down[i] for i in np.argsort(-spread, kind="stable")[:MOST_ROWS]}
+    which = "those whose values differ most" if (spread > 0).any() else "the first"
+    cells = {key: cell for key, cell in cells.items() if key[0] in kept}
+    return Grid([key for key in down if key in kept], across, cells, f"{MOST_ROWS} of {len(down):,} rows: {which}")
 
 
 def mirrored(pairs: pd.DataFrame, first: str = "model_a", second: str = "model_b") -> pd.DataFrame:

@@ -50,7 +50,7 @@ def test_stacked_parts_follow_each_other_and_say_their_share():
 
 def test_rows_and_columns_of_the_same_names_have_the_same_order():
     pairs = pd.DataFrame({"a": ["x", "x", "y"], "b": ["y", "z", "z"], "estimate": [0.1, 0.2, 0.3]})
-    rows, columns, cells = grid(mirrored(pairs, "a", "b"), "a", "b")
+    rows, columns, cells, _ = grid(mirrored(pairs, "a", "b"), "a", "b")
     assert rows == columns == ["x", "y", "z"]
     assert len(cells) == 6
 
@@ -64,3 +64,21 @@ def test_a_mirrored_pair_has_its_bounds_swapped_and_the_best_model_stands_first(
     assert both["model_a"].tolist() == ["better", "worse"]
     assert both[["estimate", "low", "high"]].to_numpy().tolist() == [[0.4, 0.1, 0.5], [-0.4, -0.5, -0.1]]
     assert mirrored(pairs.iloc[:0]).empty
+
+
+def test_of_a_tall_grid_the_rows_are_kept_whose_values_differ_most():
+    spreads = {f"t{i:03}": (i * 37 % 100) / 100 for i in range(100)} | {None: 1.0, "nothing": None}
+    rows = [(task, model, value, 1) for task, gap in spreads.items() for model, value in (("a", 0.0), ("b", gap))]
+    made = grid(pd.DataFrame(rows, columns=["task", "model", "estimate", "n"]), "task", "model")
+    widest = sorted((task for task in spreads if task != "nothing"), key=lambda task: -spreads[task])[:40]
+    assert made.rows == [task for task in spreads if task in widest]
+    assert set(made.cells) == {(task, model) for task in widest for model in "ab"}
+    assert made.note == "40 of 102 rows: those whose values differ most"
+
+
+@pytest.mark.parametrize("value", ["works", 0.5])
+def test_of_a_tall_grid_of_equal_values_or_names_the_first_rows_are_kept(value):
+    table = pd.DataFrame([(f"t{i:03}", "a", value) for i in range(50)], columns=["task", "model", "estimate"])
+    made = grid(table, "task", "model")
+    assert (made.rows, made.note) == ([f"t{i:03}" for i in range(40)], "40 of 50 rows: the first")
+    assert len(grid(table, "task", "model", rows=["t000"]).rows) == 50
