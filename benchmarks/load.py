@@ -1,0 +1,168 @@
+"""Reports of very many runs, from a dataset: seconds, the largest page, and the most memory a process takes.
+
+    python -m benchmarks.load                                # 100,000 runs, 20,000 episodes, 50,000 steps
+    python -m benchmarks.load --share 0.01 --share 0.1 --share 1 --only mindcraft
+    python -m benchmarks.load --keep /tmp/data               # makes the data once
+
+Per kind: made-up small logs are collected into a dataset, from which all notebooks of the kind make a report. The
+store is empty before each batch. Memory is the highest resident set of any process of the batch.
+"""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from evalkit.crafter import ACHIEVEMENTS
+from evalkit.crafter.format import TIER_OF
+
+MODELS = 10
+RUN = """
+import resource, subprocess, sys
+done = subprocess.run([sys.executable, "-m", "evalkit", *sys.argv[1:]], capture_output=True, text=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)
+sys.exit(done.stdout + done.stderr if done.returncode else 0)
+"""  # a process of its own, since the system counts the memory of all that one process ever waited for
+TASKS = (
+    "multiagent_cooking_{}_bread",
+    "multiagent_crafting_{}_chest_full_plan__depth_0",
+    "materials_1_rooms_1_window_0_carpet_0_variant_{}",
+)
+
+
+def mindcraft_runs(n: int) -> Iterator[tuple[str, object]]:
+    """Make runs of two agents with logs of about 300 bytes; later models succeed more often."""
+    rng = random.Random(0)
+    for i in range(n):
+        model, number = divmod(i, max(n // MODELS, 1))
+        score = float(rng.random() < 0.3 + 0.04 * model)
+        folder = f"exp/model-{model:03}/{TASKS[number % len(TASKS)].format(number)}"
+        for agent in ("Andy_0", "Jill_1"):
+            turns = [
+                {"role": "user", "content": f"hi from {agent}, {model} {number}"},
+                {"role": "assistant", "content": '!collectBlocks("wheat", 1)'},
+                {"role": "system", "content": f"Task ended with score : {score}"},
+            ]
+            yield f"{folder}/{agent}_0.json", {"name": agent, "turns": turns}
+
+
+def crafter_episodes(n: int) -> Iterator[tuple[str, object]]:
+    """Make episodes of three turns, with up to three achievements and some invalid actions."""
+    rng = random.Random(0)
+    for i in range(n):
+        status, events = dict.fromkeys(ACHIEVEMENTS, False), []
+        for turn in range(3):
+            hooks, name = [], rng.choice(ACHIEVEMENTS[: 2 + i % MODELS])
+            if not status[name]:
+                status[name] = True
+                hooks.append({"hook_name": f"{TIER_OF[name]}_achievement", "data": {"achievements": [name]}})
+            if rng.random() < 0.2:
+                hooks.append({"hook_name": "invalid_action", "data": {"action": "do"}})
+            about = {"turn": turn, "action_names": ["noop", "do"]}
+            events.append({"actions": [0, 5], "metadata": about, "event_metadata": hooks})
+        state = {"public_state": {"achievements_status": status}}
+        events.append({"metadata": {"turn": 2}, "event_metadata": [], "system_state_after": state})
+        config = {"difficulty": ("easy", "hard")[i % 2], "model_name": f"model-{i % MODELS:03}", "seed": i // MODELS}
+        metadata = [{"metadata_type": "episode_config", "data": config}]
+        trace = {"session_id": f"crafter_episode_{i}", "session_metadata": metadata, "event_history": events}
+        yield f"{i // 1000:03}/session_{i:06}.json", trace
+
+
+def step_histories(n: int) -> Iterator[tuple[str, object]]:
+    """Make histories of ten steps, three of four successful, one of ten of these without a result."""
+    rng = random.Random(0)
+    for i in range(max(n // 10, 1)):
+        history = []
+        for index in range(10):
+            success, silent = rng.random() < 0.75, rng.random() < 0.1
+            terms = {"go": {"top_terms": ["T cell activation", f"term {index}"], "top_pvalues": [1e-5, 0.01]}}
+            step = {"function_name": "perform_enrichment_analyses", "parameters": {"cell_type": f"cell {index}"}}
+            record = {"step_index": index, "step": step, "success": success, "result_type": "structured"}
+            record |= {"result": {} if silent else terms} if success else {"error": f"no genes of cell {index}"}
+            history.append(record)
+        yield f"{i // 1000:03}/history_{i:05}.json", {"execution_history": history}
+
+
+class Load(NamedTuple):
+    """A kind's logs: how many at most, in what they are counted, and how they are made."""
+
+    most: int
+    unit: str
+    make: Callable[[int], Iterator[tuple[str, object]]]
+    notebooks: tuple[str, ...]
+    source: str
+
+
+LOADS = {
+    "mindcraft": Load(
+        100_000,
+        "Mindcraft runs",
+        mindcraft_runs,
+        ("model_overview", "model_comparison", "cooking_blocked_agents"),
+        "runs",
+    ),
+    "crafter": Load(20_000, "Crafter episodes", crafter_episodes, ("crafter_scores",), "traces"),
+    "steps": Load(50_000, "steps", step_histories, ("step_evaluation",), "history"),
+}
+
+
+def make(kind: str, n: int, folder: Path) -> Path:
+    """Write logs and collect them; return the dataset."""
+    if not folder.is_dir():
+        for name, content in LOADS[kind].make(n):
+            path = folder / "logs" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(content))
+        evalkit("collect", kind, str(folder / "logs"), "--output", str(folder / "dataset"))
+    return folder / "dataset"
+
+
+def evalkit(*arguments: str) -> float:
+    """Run a command; return the most memory that a process of it took, in MB."""
+    done = subprocess.run([sys.executable, "-c", RUN, *arguments], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(done.stderr)
+    return float(done.stdout)
+
+
+def report(kind: str, dataset: Path, work: Path) -> tuple[float, float, float]:
+    """Make the reports of a dataset; return seconds, the size of the largest page, and the peak memory, in MB."""
+    load, output = LOADS[kind], work / "reports"
+    os.environ["EVALKIT_CACHE"] = str(work / "store")
+    chosen = ["-p", "model", "model-003"] if kind == "mindcraft" else []
+    start = time.perf_counter()
+    peak = evalkit("report", *load.notebooks, "-p", load.source, str(dataset), *chosen, "--output", str(output))
+    seconds = time.perf_counter() - start
+    return seconds, max(page.stat().st_size for page in output.rglob("*.html")) / 1e6, peak
+
+
+@click.command()
+@click.option("--only", "kinds", multiple=True, type=click.Choice(list(LOADS)), default=tuple(LOADS))
+@click.option("--share", "shares", multiple=True, default=(1.0,), help="Of the largest size; several are compared.")
+@click.option("--keep", type=click.Path(path_type=Path), help="Folder in which logs are kept, and looked for.")
+def main(kinds: tuple[str, ...], shares: tuple[float, ...], keep: Path | None) -> None:
+    """Make reports of each kind and size, and print what they took."""
+    print(f"{'logs':24} {'seconds':>8} {'ms each':>8} {'× first':>8} {'page MB':>8} {'peak MB':>8}")
+    with tempfile.TemporaryDirectory() as made:
+        for kind in kinds:
+            first = None
+            for i, share in enumerate(shares):
+                n = int(LOADS[kind].most * share)
+                dataset = make(kind, n, (keep or Path(made)) / f"{kind}-{n}")
+                seconds, page, peak = report(kind, dataset, Path(made) / f"{kind}-{i}-work")
+                first = first or seconds / n
+                what = f"{n:,} {LOADS[kind].unit}"
+                each = seconds / n
+                print(f"{what:24} {seconds:8.1f} {1000 * each:8.3f} {each / first:8.2f} {page:8.2f} {peak:8.0f}")
+
+
+if __name__ == "__main__":
+    main()
