@@ -69,7 +69,7 @@ def differences(folders: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 def _in_construction(folders: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """Give what analyze_construction_tasks.py and we take as the scores of runs."""
-    roots = folders.loc[folders["task_type"] == "construction", "root"]
+    roots = folders.loc[folders["task_type"] == "construction", "root"].unique()
     own = runs[runs["root"].isin(roots)]
     theirs = own["construction"].astype("float64").mask(own["flat_layout"])
     counts = (own["task_type"] == "construction") & ~is_stale(own) & own["overall_score"].notna()

@@ -69,7 +69,7 @@ def task_folders(runs: pd.DataFrame, folders: pd.DataFrame) -> pd.DataFrame:
     table = table.fillna({"task_type": "", "flat_layout": False}).astype({"flat_layout": "bool"})
     root = _roots(table["path"], table["flat_layout"])
     table = table.assign(root=root, name=table["path"].map(os.path.basename).astype("str"))
-    table = table[root.isin(root[table["task_type"] != ""])].sort_values("path", ignore_index=True)
+    table = table[root.isin(root[table["task_type"] != ""].unique())].sort_values("path", ignore_index=True)
     models = table.groupby("root")["model_name"].agg(lambda names: ", ".join(sorted(names.dropna().unique())))
     stopped = table["root"].isin(stops_of(table))
     return table.assign(models=table["root"].map(models).astype("str"), stopped=stopped)

@@ -28,6 +28,11 @@ from evalkit.mindcraft.original_scripts import FolderReading
 COLUMNS = ["script", "folder", "model_name", "group", "unit", "their_n", "their_successes", "their_rate"]
 COLUMNS += ["our_n", "our_successes", "our_rate", "note"]
 _KEYS = ["script", "folder", "model_name", "rank", "group", "unit"]
+_SUMMED = [*_KEYS[1:], "value", "counts"]
+_OF_RUNS = ["source", "model_name", "task_id", "task_type", "repetition", "flat_layout", "overall_is_successful"]
+_OF_RUNS += ["overall_score", "overall_raw_score", "score_scale", "n_blocked_agents", "target_items", "hells_kitchen"]
+_OF_RUNS += ["plan_availability", "depth", "missing_items", "materials", "rooms", "flag_stale_copy"]
+_OF_RUNS += ["flag_score_implied", "flag_near_final", "flag_conflicting"]
 _BY_BOTH = 20_000  # rank of the groups of generate_item_blocked_data
 _LEVELS = re.compile(r"materials_(\d+)_rooms_(\d+)")
 
@@ -74,9 +79,10 @@ def legacy_summary(runs: pd.DataFrame, folders: pd.DataFrame) -> LegacySummary:
         Rates are as the scripts give them: 0 for a group without runs. Where a script ends with an exception, or finds
         no task folder (the flat layout), it says nothing: NaN, and `note`.
     """
-    folders = task_folders(runs, folders[folders["source"].isin(runs["source"]) | ~folders["has_runs"]])
+    own = folders["source"].isin(runs["source"])
+    folders = task_folders(runs, folders[own | ~folders["has_runs"]])
     columns = ["source", "path", "root", "name", "models", "stopped", *FolderReading._fields]
-    own = runs.merge(folders[columns], on="source", validate="many_to_one")
+    own = runs[_OF_RUNS].merge(folders[columns], on="source", validate="many_to_one")
     sides = {"evaluation": _evaluation(folders, own), "crafting": _crafting(folders, own, "crafting")}
     sides |= {"analyse_results": _crafting(folders, own, "analyse_results"), "cooking": _cooking(folders, own)}
     sides["construction"] = _construction(folders, own)
@@ -99,7 +105,7 @@ def _scored(runs: pd.DataFrame) -> pd.DataFrame:
 def _of_types(table: pd.DataFrame, *task_types: str) -> pd.DataFrame:
     """Give all rows of the folders that hold a task of these types, and once more those of these types together."""
     own = table["task_type"].isin(task_types)
-    each = table[table["root"].isin(table.loc[own, "root"])]
+    each = table[table["root"].isin(table.loc[own, "root"].unique())]
     return pd.concat([_by_folder(each), _together(table[own])], ignore_index=True)
 
 
@@ -115,12 +121,17 @@ def _together(table: pd.DataFrame) -> pd.DataFrame:
 
 def _grouped(table: pd.DataFrame, masks: Mapping[str, pd.Series]) -> pd.DataFrame:
     """Give each row once for each group it belongs to."""
-    return pd.concat([table[mask].assign(group=name, rank=rank) for rank, (name, mask) in enumerate(masks.items())])
+    return _joined(table[mask].assign(group=name, rank=rank) for rank, (name, mask) in enumerate(masks.items()))
+
+
+def _joined(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """Put rows together that are to be summed up."""
+    return pd.concat([part[part.columns.intersection(_SUMMED)] for part in parts])
 
 
 def _evaluation(folders: pd.DataFrame, runs: pd.DataFrame) -> Sides:
     """evaluation_script.py: `check_folder_results` of each folder, `aggregate_results` of all of a task type."""
-    beside = folders["flat_layout"] & folders["root"].isin(folders.loc[~folders["flat_layout"], "root"])
+    beside = folders["flat_layout"] & folders["root"].isin(folders.loc[~folders["flat_layout"], "root"].unique())
     read = folders["files"] > 0
     theirs = folders.assign(value=their_successes(folders, "evaluation").where(read, 0.0), counts=read, unit="rate")
     theirs = theirs[~beside]  # of a folder with folders in it, only those are looked at
@@ -133,7 +144,7 @@ def _evaluation(folders: pd.DataFrame, runs: pd.DataFrame) -> Sides:
 def _evaluation_groups(table: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
     rated = _together(table[table["task_type"].isin(("cooking", "techtree"))])
     built = _together(scored[scored["task_type"] == "construction"])
-    return pd.concat([
+    return _joined([
         rated.assign(group="cooking and crafting", rank=0, unit="rate"),
         built.assign(group="construction", rank=1, unit="score"),
         _by_folder(table).assign(group=ALL, rank=2),
@@ -175,7 +186,7 @@ def _cooking_groups(whole: pd.DataFrame, grouped: pd.DataFrame, by_both: pd.Data
         items.assign(group="item " + items["item"].astype("str"), rank=10_000),
         both.assign(group="item " + both["item"].astype("str") + ", " + of_both, rank=_BY_BOTH),
     ]
-    return pd.concat(parts).dropna(subset=["value"])
+    return _joined(parts).dropna(subset=["value"])
 
 
 def _construction(folders: pd.DataFrame, runs: pd.DataFrame) -> Sides:
@@ -211,7 +222,7 @@ def _score_groups(
         built.assign(group=material + ", " + room, rank=7, unit="score"),
         tasks.assign(group="task " + tasks["task"], rank=8, unit="score"),
     ]
-    return pd.concat(parts).assign(folder="")
+    return _joined(parts).assign(folder="")
 
 
 def _summed(script: str, theirs: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
