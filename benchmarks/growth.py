@@ -2,21 +2,32 @@
 
     python -m benchmarks.growth                             # 1,000, 10,000 and 100,000 runs
     python -m benchmarks.growth --runs 1000 --runs 3000
+    python -m benchmarks.growth --analyses                  # every analysis of runs, and of two runs each
+
+With `--analyses`, every public function that takes nothing but the frames of a kind is timed on small logs; what grows
+by more than 1.5 from the smallest size on, per run, is marked. Notebooks: `benchmarks.load`.
 
 Every reading is a process of its own, the sizes alternate, and the store of parsed tables is off. Time is that of
 `runs_df`, without imports. The logs are those of `make_mindcraft`, of 2 or 3 agents per run, kept short so that the
 disk holds them; `--dataset` loads the same from a dataset instead.
 """
 
+import importlib
+import inspect
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
+import evalkit
+from benchmarks import load
 from benchmarks.make_mindcraft import make_runs
 
 MODELS = 5
@@ -39,13 +50,64 @@ def read(folder: Path) -> tuple[float, int, float]:
     return float(seconds), int(runs), float(memory)
 
 
+def analyses(frames: dict[str, Any], modules: tuple[str, ...]) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Give the public functions that need nothing but these frames, ready to be called."""
+    for place in modules:
+        module = importlib.import_module(f"evalkit.{place}")
+        for name, function in [(name, getattr(module, name)) for name in dir(module)]:
+            if name.startswith("_") or not inspect.isfunction(function) or "evalkit" not in function.__module__:
+                continue
+            needed = [
+                parameter.name
+                for parameter in inspect.signature(function).parameters.values()
+                if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_POSITIONAL
+            ]
+            if needed and set(needed) <= frames.keys():
+                yield f"{place}.{name}", lambda f=function, needed=needed: f(*(frames[own] for own in needed))
+
+
+def grow(sizes: tuple[int, ...], kinds: tuple[str, ...], made: Path) -> None:
+    """Time each analysis at each size, and print milliseconds per 1,000 runs."""
+    print(f"{'milliseconds per 1,000 runs':45}" + "".join(f"{size:>10,}" for size in sizes))
+    for kind in kinds:
+        times: dict[str, list[float]] = {}
+        for size in sizes:
+            logs = evalkit.load(str(load.make(kind, size, made / f"{kind}-{size}")))
+            frames = {name: getattr(logs, name) for name in (*logs.kind.tables, "ledger")}
+            frames |= {"runs": logs.runs}
+            for name, call in analyses(frames, (f"{kind}.analysis", "compare")):
+                start = time.perf_counter()
+                try:
+                    call()
+                except ValueError:  # of runs that this is not made for
+                    continue
+                times.setdefault(name, []).append((time.perf_counter() - start) / size * 1e6)
+        for name, each in times.items():
+            mark = "  more than 1.5 ×" if each[-1] > 1.5 * each[0] else ""
+            print(f"{name if kind in name else f'{name}, {kind}':45}" + "".join(f"{ms:10.2f}" for ms in each) + mark)
+
+
 @click.command()
 @click.option("--runs", "sizes", multiple=True, type=click.IntRange(MODELS), default=(1000, 10_000, 100_000))
 @click.option("--rounds", default=5, show_default=True, type=click.IntRange(1))
 @click.option("--kilobytes", default=12, show_default=True, help="Length of the longest logs.")
 @click.option("--dataset", is_flag=True, help="Collect first, and load from the dataset.")
-def main(sizes: tuple[int, ...], rounds: int, kilobytes: int, dataset: bool) -> None:
+@click.option("--analyses", "by_analysis", is_flag=True, help="Time the analyses instead of reading.")
+@click.option("--only", "kinds", multiple=True, type=click.Choice(list(load.LOADS)), default=tuple(load.LOADS))
+@click.option("--keep", type=click.Path(path_type=Path), help="Folder in which logs of --analyses are kept.")
+def main(
+    sizes: tuple[int, ...],
+    rounds: int,
+    kilobytes: int,
+    dataset: bool,
+    by_analysis: bool,
+    kinds: tuple[str, ...],
+    keep: Path | None,
+) -> None:
     """Measure and print time per run and peak memory for each size."""
+    if by_analysis:
+        with tempfile.TemporaryDirectory() as made:
+            return grow(sizes, kinds, keep or Path(made))
     with tempfile.TemporaryDirectory() as made:
         folders = {}
         for size in sizes:
