@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 PACKAGES = ("", "compare", "mindcraft", "mindcraft.analysis", "mindcraft.figures", "crafter", "crafter.analysis")
 PACKAGES += ("crafter.benchmark", "crafter.figures", "steps", "stats", "kinds", "io", "evidence", "display", "reports")
+SAMPLES = ("mindcraft", "crafter", "steps")
 NEIGHBOURS = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
 KINDS_OF_VALUES = {"str": "text", "int": "whole number", "float": "number", "bool": "truth value"}
 
@@ -63,11 +64,16 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_post_build(config: Any) -> None:
-    """Make the reports of the gallery, beside the pages; without any where the environment says EVALKIT_GALLERY=off."""
+    """Make the gallery's reports and pages of runs; not where the environment says EVALKIT_GALLERY=off."""
     if os.environ.get("EVALKIT_GALLERY") == "off":
         return
+    import evalkit
+    from evalkit.evidence import write_view
     from evalkit.reports import plan, run
 
+    for kind in SAMPLES:
+        logs = evalkit.load(f"samples:{kind}")
+        write_view(logs, logs.runs, Path(config["site_dir"], "gallery-runs", kind))
     output = Path(config["site_dir"], "gallery-reports")
     summary = run(plan(params=ROOT / "params", notebooks=ROOT / "notebooks"), output=output, say=lambda line: None)
     if summary.failed:
@@ -75,7 +81,7 @@ def on_post_build(config: Any) -> None:
 
 
 def gallery() -> str:
-    """List the reports of the samples with their titles."""
+    """List the reports of the samples with their titles, and the pages of their runs."""
     from evalkit.reports import plan
 
     index = '<a href="gallery-reports/index.html">the index</a>'
@@ -86,7 +92,9 @@ def gallery() -> str:
         titles.setdefault(report.notebook.title, []).append(f"- {link}")
     for title, links in titles.items():
         lines += [f"## {title}", "", *links, ""]
-    return "\n".join(lines)
+    lines += ["## Runs, turn by turn", "", "What `evalkit view samples:KIND` writes:", ""]
+    lines += [f'- <a href="gallery-runs/{kind}/index.html">{kind}</a>' for kind in SAMPLES]
+    return "\n".join([*lines, ""])
 
 
 def columns() -> str:
