@@ -160,20 +160,22 @@ def _memory() -> float:
 
 
 def work(target: str, seed: int, until: float, findings: str) -> None:
-    """Check inputs until a time, or for `PER_PROCESS`, or until memory grows; ends with how many were checked."""
+    """Check inputs until a time, or for `PER_PROCESS`, or until memory grows; ends with how many were checked.
+
+    An input is written before it is read: the folder of a process that dies stays, and its last file is the cause.
+    """
     sys.stderr = sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - of what readers print nothing is kept
     rng, done, wrong, base = random.Random(seed), 0, Counter(), _memory()
-    with tempfile.TemporaryDirectory(prefix="evalkit-fuzz-") as folder:
+    with tempfile.TemporaryDirectory(prefix=f"{target}-{seed}-", dir=findings) as folder:
         for data in inputs(target, rng):
             path = f"{folder}/{done % PER_FOLDER}{SUFFIXES.get(target, '.json')}"
+            Path(path).write_bytes(data)
             fault = check(target, path, data)
             if not fault and _memory() > base + MEGABYTES:
                 fault, base = f"took {_memory() - base:.0f} MB", _memory()
-            if target in KINDS:
-                Path(path).write_bytes(data)
-                if not fault and done % PER_FOLDER == PER_FOLDER - 1:
-                    fault = check_folder(target, folder)
-                    data = b"".join(f.read_bytes() for f in sorted(Path(folder).iterdir())) if fault else data
+            if target in KINDS and not fault and done % PER_FOLDER == PER_FOLDER - 1:
+                fault = check_folder(target, folder)
+                data = b"".join(f.read_bytes() for f in sorted(Path(folder).iterdir())) if fault else data
             done += 1
             if fault:
                 wrong[fault.strip().splitlines()[-1]] += 1
