@@ -1,12 +1,14 @@
 """Reading files: the bytes of each are read once, the next ones are asked for before."""
 
 import errno
+import json
 import os
 import stat
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
+from typing import Any
 
 from evalkit.io.limits import NO_MEMORY, LimitError, check_size, limits
 from evalkit.io.paths import is_url
@@ -15,6 +17,7 @@ READ_AHEAD = 64  # files whose bytes are asked of the disk before they are read;
 
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # of a pipe nothing is waited for
 _OWN = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # what this process has open
+_NOT_REGULAR = "not a regular file"
 _ADVISES = hasattr(os, "posix_fadvise")
 
 
@@ -40,8 +43,26 @@ def read_file(path: str | os.PathLike, *, limited: bool = True) -> bytes:
             return own
     ((_, data),) = read_files([os.fspath(path)], limited=limited)
     if isinstance(data, OSError):
+        data.filename = data.filename or os.fspath(path)
         raise data
     return data
+
+
+def read_json(path: str | os.PathLike) -> Any:
+    """Read a JSON file.
+
+    Raises
+    ------
+    OSError
+        As `read_file`.
+    ValueError
+        For what is not JSON, and for lists and objects nested deeper than Python can read them.
+    """
+    data = read_file(path)
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
 
 
 def read_files(
@@ -73,6 +94,22 @@ def read_files(
             yield from _read_local(group, most, limits().bytes if limited else sys.maxsize)
 
 
+def check_regular(path: str) -> None:
+    """Refuse what others are to open, such as an archive, where it is a pipe, a socket or a device.
+
+    Raises
+    ------
+    OSError
+        Also where it is not there.
+    """
+    _check_regular(os.stat(path))
+
+
+def _check_regular(status: os.stat_result) -> None:
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+        raise OSError(errno.EINVAL, _NOT_REGULAR)
+
+
 def _read_local(paths: Iterable[str], most: int | None, limit: int) -> Iterator[tuple[str, bytes | OSError]]:
     coming = iter(paths)
     waiting = deque((path, _open(path)) for path in islice(coming, READ_AHEAD))
@@ -95,7 +132,7 @@ def _open(path: str) -> int | OSError:
     try:
         descriptor = os.open(path, _READ)
     except OSError as error:
-        return error
+        return OSError(errno.EINVAL, _NOT_REGULAR, path) if error.errno == errno.ENXIO else error  # a socket
     if _ADVISES:
         try:  # noqa: SIM105 - half the time of suppress, once per file
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_WILLNEED)
@@ -108,8 +145,7 @@ def _read(descriptor: int, most: int | None, limit: int) -> bytes | OSError:
     """Read and close a file; one of more bytes than the limit is not read."""
     try:
         status = os.fstat(descriptor)
-        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
-            return OSError(errno.EINVAL, "not a regular file")
+        _check_regular(status)
         if most is not None:
             return os.read(descriptor, most)
         if status.st_size > limit:

@@ -18,6 +18,7 @@ from typing import Any
 
 from evalkit.io.limits import check_size, limits
 from evalkit.io.paths import INSIDE, SECRET_NAME, FileState, is_url, place_of, protocol_of, redacted, storage_options
+from evalkit.io.read import check_regular
 
 AT_A_TIME = 16  # reads under way at once
 READ_AHEAD = 64  # files asked for before the first of them is used
@@ -46,6 +47,8 @@ class _Store:
             if place.endswith(INSIDE):
                 archive = place.removesuffix(INSIDE).partition("://")[2]
                 inner = {"target_options": options} if is_url(archive) else {}
+                if not inner:
+                    check_regular(archive)
                 self.fs = fsspec.filesystem(protocol_of(url), fo=archive, **inner)
                 self._prefix = place
             else:
