@@ -4,8 +4,10 @@ The functions of ``os.path`` that only split and join work for both. A file with
 ``zip://runs.zip!/task/log.json`` is what fsspec calls ``zip://task/log.json::runs.zip``.
 """
 
+import errno
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,6 +18,7 @@ StorageOptions = Mapping[str, Any] | None
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _MAGIC = re.compile(r"[*?[]")
 _options: ContextVar[StorageOptions] = ContextVar("storage_options", default=None)
+NOT_REGULAR = "not a regular file"
 INSIDE = "!/"  # between an archive and the path in it
 _CREDENTIALS_HINT = "credentials don't belong in a URL; give storage options or set the environment"
 
@@ -104,6 +107,18 @@ def refuse_credentials(text: str) -> None:
     """
     if redacted(text) != text:
         raise SourceError(f"{redacted(text)}: {_CREDENTIALS_HINT}")
+
+
+def check_regular(status: os.stat_result) -> None:
+    """Refuse pipes, sockets and devices: some never end, and opening others waits for whoever writes.
+
+    Raises
+    ------
+    OSError
+        Where the status is that of anything but a regular file or a folder.
+    """
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+        raise OSError(errno.EINVAL, NOT_REGULAR)
 
 
 def absolute(path: str) -> str:

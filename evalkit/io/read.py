@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import stat
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -11,13 +10,12 @@ from itertools import groupby, islice
 from typing import Any
 
 from evalkit.io.limits import NO_MEMORY, LimitError, check_size, limits
-from evalkit.io.paths import is_url
+from evalkit.io.paths import NOT_REGULAR, check_regular, is_url
 
 READ_AHEAD = 64  # files whose bytes are asked of the disk before they are read; cold folders take a third of the time
 
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # of a pipe nothing is waited for
 _OWN = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # what this process has open
-_NOT_REGULAR = "not a regular file"
 _ADVISES = hasattr(os, "posix_fadvise")
 
 
@@ -94,22 +92,6 @@ def read_files(
             yield from _read_local(group, most, limits().bytes if limited else sys.maxsize)
 
 
-def check_regular(path: str) -> None:
-    """Refuse what others are to open, such as an archive, where it is a pipe, a socket or a device.
-
-    Raises
-    ------
-    OSError
-        Also where it is not there.
-    """
-    _check_regular(os.stat(path))
-
-
-def _check_regular(status: os.stat_result) -> None:
-    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
-        raise OSError(errno.EINVAL, _NOT_REGULAR)
-
-
 def _read_local(paths: Iterable[str], most: int | None, limit: int) -> Iterator[tuple[str, bytes | OSError]]:
     coming = iter(paths)
     waiting = deque((path, _open(path)) for path in islice(coming, READ_AHEAD))
@@ -132,7 +114,7 @@ def _open(path: str) -> int | OSError:
     try:
         descriptor = os.open(path, _READ)
     except OSError as error:
-        return OSError(errno.EINVAL, _NOT_REGULAR, path) if error.errno == errno.ENXIO else error  # a socket
+        return OSError(errno.EINVAL, NOT_REGULAR, path) if error.errno == errno.ENXIO else error  # a socket
     if _ADVISES:
         try:  # noqa: SIM105 - half the time of suppress, once per file
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_WILLNEED)
@@ -145,7 +127,7 @@ def _read(descriptor: int, most: int | None, limit: int) -> bytes | OSError:
     """Read and close a file; one of more bytes than the limit is not read."""
     try:
         status = os.fstat(descriptor)
-        _check_regular(status)
+        check_regular(status)
         if most is not None:
             return os.read(descriptor, most)
         if status.st_size > limit:

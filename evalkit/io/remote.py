@@ -5,6 +5,7 @@ are shown in tables and reports. What an error says is cleared of them.
 """
 
 import errno
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,8 +18,17 @@ from itertools import islice
 from typing import Any
 
 from evalkit.io.limits import check_size, limits
-from evalkit.io.paths import INSIDE, SECRET_NAME, FileState, is_url, place_of, protocol_of, redacted, storage_options
-from evalkit.io.read import check_regular
+from evalkit.io.paths import (
+    INSIDE,
+    SECRET_NAME,
+    FileState,
+    check_regular,
+    is_url,
+    place_of,
+    protocol_of,
+    redacted,
+    storage_options,
+)
 
 AT_A_TIME = 16  # reads under way at once
 READ_AHEAD = 64  # files asked for before the first of them is used
@@ -48,7 +58,7 @@ class _Store:
                 archive = place.removesuffix(INSIDE).partition("://")[2]
                 inner = {"target_options": options} if is_url(archive) else {}
                 if not inner:
-                    check_regular(archive)
+                    check_regular(os.stat(archive))
                 self.fs = fsspec.filesystem(protocol_of(url), fo=archive, **inner)
                 self._prefix = place
             else:
