@@ -1,10 +1,12 @@
 """Mutations of files that know their structure: of JSON values, of the bytes they are written as, of databases."""
 
 import copy
+import io
 import json
 import math
 import random
 import sqlite3
+import zipfile
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -103,6 +105,16 @@ def mutated_bytes(data: bytes, rng: random.Random) -> bytes:
         if changed:
             changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
     return bytes(changed)
+
+
+def archive(files: Sequence[bytes], rng: random.Random) -> bytes:
+    """Make a zip archive of which some bytes, and some names, are not what they should be."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as own:
+        for i, data in enumerate(files):
+            odd = rng.choice(("/../../x.json", "/etc/x", "a//b", "a\\b.json", "é" * 9, "a.json", "b/", " ", "!/x"))
+            own.writestr(zipfile.ZipInfo(f"{i}{odd}" if rng.random() < 0.3 else f"{i}.json"), data)
+    return mutated_bytes(made.getvalue(), rng) if rng.random() < 0.8 else made.getvalue()
 
 
 def database(states: Sequence[Any], rng: random.Random) -> bytes:

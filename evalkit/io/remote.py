@@ -39,6 +39,8 @@ TIMEOUT = 60.0  # seconds for one read
 _TAGS = ("ETag", "etag", "md5Hash", "content_md5", "checksum", "CRC", "generation")
 _TIMES = ("LastModified", "mtime", "updated", "last_modified", "modified", "date_time", "created")
 _FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)  # trying again won't help
+_MOST_BYTES = 2**63 - 1
+_LATEST = 2.0**33  # epoch seconds, in the year 2242
 _KINDS = (*_FINAL, TimeoutError, ConnectionError)
 
 
@@ -52,13 +54,14 @@ class _Store:
         import fsspec
 
         place, options = place_of(url), storage_options()
-        self._secrets = list(_secrets(options))
+        self._secrets, self._attempts = list(_secrets(options)), ATTEMPTS
         try:
             if place.endswith(INSIDE):
                 archive = place.removesuffix(INSIDE).partition("://")[2]
                 inner = {"target_options": options} if is_url(archive) else {}
                 if not inner:
                     check_regular(os.stat(archive))
+                    self._attempts = 1  # what is damaged in a local file stays so
                 self.fs = fsspec.filesystem(protocol_of(url), fo=archive, **inner)
                 self._prefix = place
             else:
@@ -78,11 +81,11 @@ class _Store:
 
     def call(self, function: Callable, *args: Any, **options: Any) -> Any:
         """Call a function of the file system, again where it fails; raises nothing but OSError."""
-        for attempt in range(ATTEMPTS):
+        for attempt in range(self._attempts):
             try:
                 return function(*args, **options)
             except Exception as error:
-                if attempt == ATTEMPTS - 1 or isinstance(error, _FINAL):
+                if attempt == self._attempts - 1 or isinstance(error, _FINAL):
                     raise _plain_error(error, self._secrets) from None
                 time.sleep(PAUSE)
         raise AssertionError
@@ -248,18 +251,21 @@ def _folders_above(path: str) -> Iterator[str]:
 def _state(info: Mapping[str, Any]) -> FileState:
     tag = next((str(info[name]) for name in _TAGS if info.get(name)), "")
     times = (_seconds(info[name]) for name in _TIMES if info.get(name))
-    return FileState(int(info.get("size") or 0), int(next(times, 0.0) * 1e9), tag=tag)
+    size = min(max(int(info.get("size") or 0), 0), _MOST_BYTES)
+    return FileState(size, int(next(times, 0.0) * 1e9), tag=tag)
 
 
 def _seconds(value: Any) -> float:
-    if isinstance(value, tuple):  # of an archive: year to second
-        value = datetime(*value[:6])
-    if isinstance(value, str):
-        try:
+    """Read a time of a file; 0 for what is none, as archives may hold: the 0th month, or the year 10^9."""
+    try:
+        if isinstance(value, tuple):  # of an archive: year to second
+            value = datetime(*value[:6])
+        if isinstance(value, str):
             value = datetime.fromisoformat(value)
-        except ValueError:
-            return 0.0
-    return value.timestamp() if isinstance(value, datetime) else float(value)
+        seconds = value.timestamp() if isinstance(value, datetime) else float(value)
+    except (ValueError, TypeError, OverflowError, OSError):
+        return 0.0
+    return seconds if 0 <= seconds < _LATEST else 0.0
 
 
 def _plain_error(error: Exception, secrets: Iterable[str]) -> OSError:

@@ -354,3 +354,33 @@ def test_folders_are_made_where_a_file_system_has_them():
     for name in ("a/b/c.bin", "a/d/e.bin", "f.bin"):
         remote.write_remote(f"folders://host/{name}", b"x")
     assert sorted(Folders.store) == ["/host/a/b/c.bin", "/host/a/d/e.bin", "/host/f.bin"]
+
+
+@pytest.mark.parametrize(
+    "info",
+    [
+        {"date_time": (1980, 0, 0, 0, 0, 0)},  # as some tools write it
+        {"date_time": (2107, 15, 31, 31, 63, 62)},
+        {"mtime": float("inf")},
+        {"mtime": float("nan")},
+        {"mtime": 1e18},
+        {"mtime": -1e18},
+        {"LastModified": "yesterday"},
+        {"size": 2**64 - 1},
+        {"size": -1},
+    ],
+)
+def test_a_time_or_size_that_no_file_has_does_no_harm(info):
+    state = remote._state(info)
+    assert state.modified == 0
+    assert 0 <= state.size < 2**63
+
+
+def test_damaged_members_of_a_local_archive_are_read_once(tmp_path, monkeypatch):
+    path = tmp_path / "runs.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(zipfile.ZipInfo("a.json"), b"x" * 100)
+    path.write_bytes(path.read_bytes().replace(b"x" * 100, b"y" * 100))
+    monkeypatch.setattr(remote.time, "sleep", lambda seconds: pytest.fail("tried again"))
+    [(_, error)] = read_files([f"zip://{path}!/a.json"])
+    assert "CRC" in str(error)
