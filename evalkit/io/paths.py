@@ -20,7 +20,7 @@ _MAGIC = re.compile(r"[*?[]")
 _options: ContextVar[StorageOptions] = ContextVar("storage_options", default=None)
 NOT_REGULAR = "not a regular file"
 INSIDE = "!/"  # between an archive and the path in it
-_CREDENTIALS_HINT = "credentials don't belong in a URL; give storage options or set the environment"
+CREDENTIALS_HINT = "credentials don't belong in a URL; give storage options or set the environment"
 
 # Links of a chain of URLs, such as simplecache::s3://bucket/x: each ends where the next one begins
 _NAME = r"[A-Za-z][A-Za-z0-9+.-]{0,30}"
@@ -32,7 +32,13 @@ SECRET_NAME = re.compile(r"key|secret|token|pass|credential|cred|signature|sig|s
 
 
 class SourceError(ValueError):
-    """A source that can't be used at all: not there, not readable, or holding nothing of the kind asked for."""
+    """A source that can't be used at all: not there, not readable, or holding nothing of the kind asked for.
+
+    Credentials in URLs are left out of its message.
+    """
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(redacted(str(message)))
 
 
 class FileState(NamedTuple):
@@ -106,7 +112,7 @@ def refuse_credentials(text: str) -> None:
         Without them.
     """
     if redacted(text) != text:
-        raise SourceError(f"{redacted(text)}: {_CREDENTIALS_HINT}")
+        raise SourceError(f"{redacted(text)}: {CREDENTIALS_HINT}")
 
 
 def check_regular(status: os.stat_result) -> None:

@@ -10,7 +10,7 @@ from itertools import groupby, islice
 from typing import Any
 
 from evalkit.io.limits import NO_MEMORY, LimitError, check_size, limits
-from evalkit.io.paths import NOT_REGULAR, check_regular, is_url
+from evalkit.io.paths import NOT_REGULAR, check_regular, is_url, redacted
 
 READ_AHEAD = 64  # files whose bytes are asked of the disk before they are read; cold folders take a third of the time
 
@@ -41,7 +41,7 @@ def read_file(path: str | os.PathLike, *, limited: bool = True) -> bytes:
             return own
     ((_, data),) = read_files([os.fspath(path)], limited=limited)
     if isinstance(data, OSError):
-        data.filename = data.filename or os.fspath(path)
+        data.filename = redacted(data.filename or os.fspath(path))
         raise data
     return data
 

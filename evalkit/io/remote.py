@@ -19,6 +19,7 @@ from typing import Any
 
 from evalkit.io.limits import check_size, limits
 from evalkit.io.paths import (
+    CREDENTIALS_HINT,
     INSIDE,
     SECRET_NAME,
     FileState,
@@ -54,6 +55,8 @@ class _Store:
         import fsspec
 
         place, options = place_of(url), storage_options()
+        if redacted(url) != url:
+            raise OSError(errno.EINVAL, CREDENTIALS_HINT)
         self._secrets, self._attempts = list(_secrets(options)), ATTEMPTS
         try:
             if place.endswith(INSIDE):
