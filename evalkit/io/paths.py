@@ -11,12 +11,17 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import datetime
 from typing import Any, NamedTuple
 
 StorageOptions = Mapping[str, Any] | None
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _MAGIC = re.compile(r"[*?[]")
+_TAGS = ("ETag", "etag", "md5Hash", "content_md5", "checksum", "CRC", "generation")
+_TIMES = ("LastModified", "mtime", "updated", "last_modified", "modified", "date_time", "created")
+_MOST_BYTES = 2**63 - 1
+_LATEST = 2.0**33  # epoch seconds, in the year 2242
 _options: ContextVar[StorageOptions] = ContextVar("storage_options", default=None)
 NOT_REGULAR = "not a regular file"
 INSIDE = "!/"  # between an archive and the path in it
@@ -58,6 +63,27 @@ class FileState(NamedTuple):
     modified: int
     changed: int = 0
     tag: str = ""
+
+
+def state_from(info: Mapping[str, Any]) -> FileState:
+    """Read the state of a file from what its file system says of it, as fsspec gives it."""
+    tag = next((str(info[name]) for name in _TAGS if info.get(name)), "")
+    times = (_seconds(info[name]) for name in _TIMES if info.get(name))
+    size = min(max(int(info.get("size") or 0), 0), _MOST_BYTES)
+    return FileState(size, int(next(times, 0.0) * 1e9), tag=tag)
+
+
+def _seconds(value: Any) -> float:
+    """Read a time of a file; 0 for what is none, as archives may hold: the 0th month, or the year 10^9."""
+    try:
+        if isinstance(value, tuple):  # of an archive: year to second
+            value = datetime(*value[:6])
+        if isinstance(value, str):
+            value = datetime.fromisoformat(value)
+        seconds = value.timestamp() if isinstance(value, datetime) else float(value)
+    except (ValueError, TypeError, OverflowError, OSError):
+        return 0.0
+    return seconds if 0 <= seconds < _LATEST else 0.0
 
 
 def is_url(path: str | os.PathLike) -> bool:
