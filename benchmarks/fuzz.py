@@ -26,14 +26,17 @@ from typing import Any
 
 import click
 
-from benchmarks.mutate import database, mutated_bytes, mutated_value, written
+from benchmarks.mutate import archive, database, mutated_bytes, mutated_value, written
 from evalkit.crafter.benchmark.runs import load_runs
 from evalkit.crafter.kind import KIND as CRAFTER
-from evalkit.io import BrokenFileError, SourceError
+from evalkit.evidence.page import pair_page, run_page
+from evalkit.evidence.references import PairRef, RunRef
+from evalkit.io import BrokenFileError, SourceError, list_files, read_files
 from evalkit.kinds import LogKind, load
 from evalkit.mindcraft.format import parse_results
 from evalkit.mindcraft.kind import KIND as MINDCRAFT
 from evalkit.mindcraft.tasks.definitions import load_task_definitions
+from evalkit.reports.parameters import read_values
 from evalkit.steps.evaluation.evaluate import evaluate_history
 from evalkit.steps.execution.findings import extract_key_findings_from_execution
 from evalkit.steps.execution.workflow import simulate_routing
@@ -46,7 +49,8 @@ SECONDS, MEGABYTES = 5.0, 300
 PER_FOLDER = 200  # inputs that are also loaded together, as the files of a folder
 PER_PROCESS = 20_000
 SLICE = 20.0  # seconds of one reader, before it is the turn of the next one
-SUFFIXES = {"results": ".txt", "lines": ".jsonl", "checkpoints": ".sqlite"}
+SUFFIXES = {"results": ".txt", "lines": ".jsonl", "checkpoints": ".sqlite", "parameters": ".yaml", "archives": ".zip"}
+MADE_FROM = {"checkpoints": ("steps",), "archives": ("steps",), "pages": ("logs", "traces", "steps")}  # their inputs
 
 
 def _show(kind: LogKind, path: str, data: bytes) -> None:
@@ -79,9 +83,32 @@ def _results(path: str, data: bytes) -> None:
         parse_results(data)
 
 
+def _pages(path: str, data: bytes) -> None:
+    run = RunRef("a", "", [path], "", [("run", "a"), ("task", path)])
+    for kind in (MINDCRAFT, CRAFTER, STEPS):
+        with suppress(ValueError, KeyError, TypeError):  # as for `_show`
+            said = kind.transcript([path], lambda _: data)
+            break
+    else:
+        return
+    run_page(run, said)
+    half = said._replace(turns=said.turns[len(said.turns) // 2 :])
+    pair_page(PairRef(run, run), said, half)
+
+
+def _parameters(path: str, data: bytes) -> None:
+    with suppress(ValueError):
+        read_values(path)
+
+
+def _archives(path: str, data: bytes) -> None:
+    with suppress(SourceError):
+        for _ in read_files(list_files(f"zip://{path}!/")):
+            pass
+
+
 def _in_file(read: Callable[[str], object]) -> Callable[[str, bytes], None]:
     def run(path: str, data: bytes) -> None:
-        Path(path).write_bytes(data)
         with suppress(SourceError):
             read(path)
 
@@ -97,18 +124,22 @@ TARGETS: dict[str, Callable[[str, bytes], None]] = {
     "steps": _steps,
     "lines": _steps,
     "checkpoints": _steps,
+    "pages": _pages,
+    "parameters": _parameters,
+    "archives": _archives,
 }
 KINDS = {"logs": MINDCRAFT, "traces": CRAFTER, "steps": STEPS, "lines": STEPS, "checkpoints": STEPS}
 
 
 def corpus(target: str) -> list[Path]:
     """List the kept inputs of a reader."""
-    return sorted(path for path in (CORPUS / target).iterdir() if path.is_file())
+    folder = CORPUS / target
+    return sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
 
 
 def inputs(target: str, rng: random.Random) -> Iterator[bytes]:
     """Give mutated inputs of a reader, without end."""
-    kept = [path.read_bytes() for path in corpus("steps" if target == "checkpoints" else target)]
+    kept = [path.read_bytes() for name in MADE_FROM.get(target, (target,)) for path in corpus(name)]
     values = []
     for data in kept:
         with suppress(ValueError, RecursionError):
@@ -119,7 +150,7 @@ def inputs(target: str, rng: random.Random) -> Iterator[bytes]:
 
 
 def _mutated(target: str, kept: list[bytes], values: list[Any], rng: random.Random) -> bytes:
-    if target in ("results", "lines") or not values:
+    if target in ("results", "lines", "parameters") or not values:
         data = rng.choice(kept)
         for _ in range(rng.choice((1, 1, 3))):
             data = mutated_bytes(data, rng)
@@ -127,6 +158,8 @@ def _mutated(target: str, kept: list[bytes], values: list[Any], rng: random.Rand
     if target == "checkpoints":
         states = [mutated_value(rng.choice(values), values, rng) for _ in range(rng.choice((1, 2)))]
         return database([{"channel_values": {"execution_history": state}} for state in states], rng)
+    if target == "archives":
+        return archive([written(mutated_value(rng.choice(values), values, rng), rng) for _ in range(3)], rng)
     return written(mutated_value(rng.choice(values), values, rng), rng)
 
 
@@ -160,20 +193,22 @@ def _memory() -> float:
 
 
 def work(target: str, seed: int, until: float, findings: str) -> None:
-    """Check inputs until a time, or for `PER_PROCESS`, or until memory grows; ends with how many were checked."""
+    """Check inputs until a time, or for `PER_PROCESS`, or until memory grows; ends with how many were checked.
+
+    An input is written before it is read: the folder of a process that dies stays, and its last file is the cause.
+    """
     sys.stderr = sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - of what readers print nothing is kept
     rng, done, wrong, base = random.Random(seed), 0, Counter(), _memory()
-    with tempfile.TemporaryDirectory(prefix="evalkit-fuzz-") as folder:
+    with tempfile.TemporaryDirectory(prefix=f"{target}-{seed}-", dir=findings) as folder:
         for data in inputs(target, rng):
             path = f"{folder}/{done % PER_FOLDER}{SUFFIXES.get(target, '.json')}"
+            Path(path).write_bytes(data)
             fault = check(target, path, data)
             if not fault and _memory() > base + MEGABYTES:
                 fault, base = f"took {_memory() - base:.0f} MB", _memory()
-            if target in KINDS:
-                Path(path).write_bytes(data)
-                if not fault and done % PER_FOLDER == PER_FOLDER - 1:
-                    fault = check_folder(target, folder)
-                    data = b"".join(f.read_bytes() for f in sorted(Path(folder).iterdir())) if fault else data
+            if target in KINDS and not fault and done % PER_FOLDER == PER_FOLDER - 1:
+                fault = check_folder(target, folder)
+                data = b"".join(f.read_bytes() for f in sorted(Path(folder).iterdir())) if fault else data
             done += 1
             if fault:
                 wrong[fault.strip().splitlines()[-1]] += 1

@@ -1,10 +1,12 @@
 """Mutations of files that know their structure: of JSON values, of the bytes they are written as, of databases."""
 
 import copy
+import io
 import json
 import math
 import random
 import sqlite3
+import zipfile
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -77,7 +79,8 @@ def _mutate(parent: Any, key: Any, others: Sequence[Any], rng: random.Random) ->
 
 def written(value: Any, rng: random.Random) -> bytes:
     """Write a JSON value as a writer might, or one that goes wrong."""
-    text = json.dumps(value, ensure_ascii=rng.random() < 0.5, indent=rng.choice((None, None, 1)))
+    separators = rng.choice((None, None, (" ,\n", ":\n ")))  # an indent would take 20 times as long
+    text = json.dumps(value, ensure_ascii=rng.random() < 0.5, separators=separators)
     data = text.encode("utf-8", "surrogatepass")
     return mutated_bytes(data, rng) if rng.random() < 0.25 else data
 
@@ -102,6 +105,16 @@ def mutated_bytes(data: bytes, rng: random.Random) -> bytes:
         if changed:
             changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
     return bytes(changed)
+
+
+def archive(files: Sequence[bytes], rng: random.Random) -> bytes:
+    """Make a zip archive of which some bytes, and some names, are not what they should be."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as own:
+        for i, data in enumerate(files):
+            odd = rng.choice(("/../../x.json", "/etc/x", "a//b", "a\\b.json", "é" * 9, "a.json", "b/", " ", "!/x"))
+            own.writestr(zipfile.ZipInfo(f"{i}{odd}" if rng.random() < 0.3 else f"{i}.json"), data)
+    return mutated_bytes(made.getvalue(), rng) if rng.random() < 0.8 else made.getvalue()
 
 
 def database(states: Sequence[Any], rng: random.Random) -> bytes:

@@ -16,6 +16,19 @@ class Group(click.Group):
         """Give the names in the order in which the commands stand."""
         return list(self.commands)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take arguments of which none holds credentials: tables, pages and messages repeat most of them."""
+        from evalkit.io.paths import SourceError, refuse_credentials
+        from evalkit.io.text import plain
+
+        try:
+            for argument in args:
+                refuse_credentials(argument)
+        except SourceError as error:
+            click.echo(f"evalkit: {plain(error)}", err=True)
+            ctx.exit(2)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; errors that a user can mend become one line."""
         from evalkit.io.paths import SourceError

@@ -20,7 +20,7 @@ from evalkit.crafter.scoring import (
     score_verdicts,
 )
 from evalkit.crafter.table import EPISODES, FLAGS, order_flags
-from evalkit.io import BrokenFileError, Entry, Ledger, frame, plain, read_file, unescape_surrogates
+from evalkit.io import BrokenFileError, Entry, Ledger, frame, plain, read_file, refuse_credentials, unescape_surrogates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,6 +123,7 @@ def evaluate_trace(
         `total_score` None and `error` for a file that can't be read.
     """
     weights = check_rules(weights, counting)
+    refuse_credentials(os.fspath(path))
     try:
         trace, notes = read_trace(read_file(path))
     except OSError as error:

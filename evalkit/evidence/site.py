@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalkit.evidence.page import list_page, pair_page, places, run_page
 from evalkit.evidence.references import PairRef, RunList, RunRef, reference, state_of
-from evalkit.io import SourceError, storage, write_bytes
+from evalkit.io import SourceError, read_json, storage, write_bytes
 from evalkit.io.versions import code_version
 from evalkit.kinds import RunFiles, Transcript, Turn, kind_named, transcript_of
 
@@ -111,7 +111,7 @@ def _transcript(kind: str, paths: tuple[str, ...], part: str, version: str) -> T
 
 def _read_manifest(folder: Path) -> dict[str, str]:
     try:
-        value = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        value = read_json(folder / MANIFEST)
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}

@@ -34,6 +34,7 @@ _NAMES = {
     "plain": "text",
     "read_file": "read",
     "read_files": "read",
+    "read_json": "read",
     "redacted": "paths",
     "refuse_credentials": "paths",
     "resolve": "sources",

@@ -4,20 +4,28 @@ The functions of ``os.path`` that only split and join work for both. A file with
 ``zip://runs.zip!/task/log.json`` is what fsspec calls ``zip://task/log.json::runs.zip``.
 """
 
+import errno
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import datetime
 from typing import Any, NamedTuple
 
 StorageOptions = Mapping[str, Any] | None
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _MAGIC = re.compile(r"[*?[]")
+_TAGS = ("ETag", "etag", "md5Hash", "content_md5", "checksum", "CRC", "generation")
+_TIMES = ("LastModified", "mtime", "updated", "last_modified", "modified", "date_time", "created")
+_MOST_BYTES = 2**63 - 1
+_LATEST = 2.0**33  # epoch seconds, in the year 2242
 _options: ContextVar[StorageOptions] = ContextVar("storage_options", default=None)
+NOT_REGULAR = "not a regular file"
 INSIDE = "!/"  # between an archive and the path in it
-_CREDENTIALS_HINT = "credentials don't belong in a URL; give storage options or set the environment"
+CREDENTIALS_HINT = "credentials don't belong in a URL; give storage options or set the environment"
 
 # Links of a chain of URLs, such as simplecache::s3://bucket/x: each ends where the next one begins
 _NAME = r"[A-Za-z][A-Za-z0-9+.-]{0,30}"
@@ -29,7 +37,13 @@ SECRET_NAME = re.compile(r"key|secret|token|pass|credential|cred|signature|sig|s
 
 
 class SourceError(ValueError):
-    """A source that can't be used at all: not there, not readable, or holding nothing of the kind asked for."""
+    """A source that can't be used at all: not there, not readable, or holding nothing of the kind asked for.
+
+    Credentials in URLs are left out of its message.
+    """
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(redacted(str(message)))
 
 
 class FileState(NamedTuple):
@@ -49,6 +63,27 @@ class FileState(NamedTuple):
     modified: int
     changed: int = 0
     tag: str = ""
+
+
+def state_from(info: Mapping[str, Any]) -> FileState:
+    """Read the state of a file from what its file system says of it, as fsspec gives it."""
+    tag = next((str(info[name]) for name in _TAGS if info.get(name)), "")
+    times = (_seconds(info[name]) for name in _TIMES if info.get(name))
+    size = min(max(int(info.get("size") or 0), 0), _MOST_BYTES)
+    return FileState(size, int(next(times, 0.0) * 1e9), tag=tag)
+
+
+def _seconds(value: Any) -> float:
+    """Read a time of a file; 0 for what is none, as archives may hold: the 0th month, or the year 10^9."""
+    try:
+        if isinstance(value, tuple):  # of an archive: year to second
+            value = datetime(*value[:6])
+        if isinstance(value, str):
+            value = datetime.fromisoformat(value)
+        seconds = value.timestamp() if isinstance(value, datetime) else float(value)
+    except (ValueError, TypeError, OverflowError, OSError):
+        return 0.0
+    return seconds if 0 <= seconds < _LATEST else 0.0
 
 
 def is_url(path: str | os.PathLike) -> bool:
@@ -103,7 +138,19 @@ def refuse_credentials(text: str) -> None:
         Without them.
     """
     if redacted(text) != text:
-        raise SourceError(f"{redacted(text)}: {_CREDENTIALS_HINT}")
+        raise SourceError(f"{redacted(text)}: {CREDENTIALS_HINT}")
+
+
+def check_regular(status: os.stat_result) -> None:
+    """Refuse pipes, sockets and devices: some never end, and opening others waits for whoever writes.
+
+    Raises
+    ------
+    OSError
+        Where the status is that of anything but a regular file or a folder.
+    """
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+        raise OSError(errno.EINVAL, NOT_REGULAR)
 
 
 def absolute(path: str) -> str:

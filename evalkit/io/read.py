@@ -1,15 +1,16 @@
 """Reading files: the bytes of each are read once, the next ones are asked for before."""
 
 import errno
+import json
 import os
-import stat
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
+from typing import Any
 
 from evalkit.io.limits import NO_MEMORY, LimitError, check_size, limits
-from evalkit.io.paths import is_url
+from evalkit.io.paths import NOT_REGULAR, check_regular, is_url, redacted
 
 READ_AHEAD = 64  # files whose bytes are asked of the disk before they are read; cold folders take a third of the time
 
@@ -40,8 +41,26 @@ def read_file(path: str | os.PathLike, *, limited: bool = True) -> bytes:
             return own
     ((_, data),) = read_files([os.fspath(path)], limited=limited)
     if isinstance(data, OSError):
+        data.filename = redacted(data.filename or os.fspath(path))
         raise data
     return data
+
+
+def read_json(path: str | os.PathLike) -> Any:
+    """Read a JSON file.
+
+    Raises
+    ------
+    OSError
+        As `read_file`.
+    ValueError
+        For what is not JSON, and for lists and objects nested deeper than Python can read them.
+    """
+    data = read_file(path)
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
 
 
 def read_files(
@@ -95,7 +114,7 @@ def _open(path: str) -> int | OSError:
     try:
         descriptor = os.open(path, _READ)
     except OSError as error:
-        return error
+        return OSError(errno.EINVAL, NOT_REGULAR, path) if error.errno == errno.ENXIO else error  # a socket
     if _ADVISES:
         try:  # noqa: SIM105 - half the time of suppress, once per file
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_WILLNEED)
@@ -108,8 +127,7 @@ def _read(descriptor: int, most: int | None, limit: int) -> bytes | OSError:
     """Read and close a file; one of more bytes than the limit is not read."""
     try:
         status = os.fstat(descriptor)
-        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
-            return OSError(errno.EINVAL, "not a regular file")
+        check_regular(status)
         if most is not None:
             return os.read(descriptor, most)
         if status.st_size > limit:

@@ -5,19 +5,32 @@ are shown in tables and reports. What an error says is cleared of them.
 """
 
 import errno
+import os
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from copy import copy
-from datetime import datetime
 from functools import partial
 from itertools import islice
 from typing import Any
 
 from evalkit.io.limits import check_size, limits
-from evalkit.io.paths import INSIDE, SECRET_NAME, FileState, is_url, place_of, protocol_of, redacted, storage_options
+from evalkit.io.paths import (
+    CREDENTIALS_HINT,
+    INSIDE,
+    SECRET_NAME,
+    FileState,
+    check_regular,
+    is_url,
+    place_of,
+    protocol_of,
+    redacted,
+    state_from,
+    storage_options,
+)
 
 AT_A_TIME = 16  # reads under way at once
 READ_AHEAD = 64  # files asked for before the first of them is used
@@ -25,9 +38,8 @@ ATTEMPTS = 2  # beside those that many file systems make themselves
 PAUSE = 0.5  # seconds between them
 TIMEOUT = 60.0  # seconds for one read
 
-_TAGS = ("ETag", "etag", "md5Hash", "content_md5", "checksum", "CRC", "generation")
-_TIMES = ("LastModified", "mtime", "updated", "last_modified", "modified", "date_time", "created")
 _FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)  # trying again won't help
+_HTTP = ("http", "https")
 _KINDS = (*_FINAL, TimeoutError, ConnectionError)
 
 
@@ -41,11 +53,16 @@ class _Store:
         import fsspec
 
         place, options = place_of(url), storage_options()
-        self._secrets = list(_secrets(options))
+        if redacted(url) != url:
+            raise OSError(errno.EINVAL, CREDENTIALS_HINT)
+        self._secrets, self._attempts = list(_secrets(options)), ATTEMPTS
         try:
             if place.endswith(INSIDE):
                 archive = place.removesuffix(INSIDE).partition("://")[2]
                 inner = {"target_options": options} if is_url(archive) else {}
+                if not inner:
+                    check_regular(os.stat(archive))
+                    self._attempts = 1  # what is damaged in a local file stays so
                 self.fs = fsspec.filesystem(protocol_of(url), fo=archive, **inner)
                 self._prefix = place
             else:
@@ -54,7 +71,7 @@ class _Store:
                 self._prefix = f"{protocol_of(url)}://" + f"{host}/" * (not path.lstrip("/").startswith(host))
         except Exception as error:  # what a file system raises is its own affair
             raise _plain_error(error, self._secrets) from None
-        if not self._prefix.endswith(INSIDE) and protocol_of(url) in ("http", "https"):
+        if not self._prefix.endswith(INSIDE) and protocol_of(url) in _HTTP:
             self._prefix = ""  # its paths are URLs
 
     def path(self, url: str) -> str:
@@ -65,11 +82,11 @@ class _Store:
 
     def call(self, function: Callable, *args: Any, **options: Any) -> Any:
         """Call a function of the file system, again where it fails; raises nothing but OSError."""
-        for attempt in range(ATTEMPTS):
+        for attempt in range(self._attempts):
             try:
                 return function(*args, **options)
             except Exception as error:
-                if attempt == ATTEMPTS - 1 or isinstance(error, _FINAL):
+                if attempt == self._attempts - 1 or isinstance(error, _FINAL):
                     raise _plain_error(error, self._secrets) from None
                 time.sleep(PAUSE)
         raise AssertionError
@@ -80,6 +97,11 @@ class _Store:
             if self.fs.async_impl:
                 from fsspec.asyn import sync
 
+                if protocol_of(url) in _HTTP:
+                    end = most or (limits().bytes if limited else sys.maxsize)
+                    data = self.call(sync, self.fs.loop, _stream, self.fs, self.path(url), end, timeout=TIMEOUT)
+                    check_size(0 if most or not limited else len(data))
+                    return data[:end]
                 read = partial(self.call, sync, self.fs.loop, self.fs._cat_file, self.path(url), timeout=TIMEOUT)
             else:
                 read = partial(self.call, self.fs.cat_file, self.path(url))
@@ -136,9 +158,9 @@ def list_remote(url: str, *, recursive: bool = True) -> tuple[dict[str, FileStat
         if info.get("type") == "directory" or path.endswith("/"):
             folders.add(store.url(path))
         elif not below:
-            return {store.url(path): _state(info)}, []
+            return {store.url(path): state_from(info)}, []
         else:
-            files[store.url(path)] = _state(info)
+            files[store.url(path)] = state_from(info)
             folders.update(store.url(f"{root}/{folder}") for folder in _folders_above(below))
     if not files and not store.call(store.fs.isdir, root):
         raise FileNotFoundError(errno.ENOENT, "no such file or folder")
@@ -160,7 +182,7 @@ def state_remote(url: str) -> FileState | None:
     """Ask for a file's state; None where it is not there or can't be asked for."""
     try:
         store = _Store(url)
-        return _state(store.call(store.fs.info, store.path(url)))
+        return state_from(store.call(store.fs.info, store.path(url)))
     except OSError:
         return None
 
@@ -227,26 +249,22 @@ def _start(
     return url, pool.submit(read).result if store.fs.async_impl else read
 
 
+async def _stream(fs: Any, url: str, end: int) -> bytes:
+    """Read from a web server, which need not say how much there is, until it ends or more than `end` bytes came."""
+    session, parts = await fs.set_session(), []
+    async with session.get(fs.encode_url(url), **fs.kwargs) as response:
+        fs._raise_not_found_for_status(response, url)
+        async for part in response.content.iter_chunked(2**16):
+            parts.append(part)
+            end -= len(part)
+            if end < 0:
+                break
+    return b"".join(parts)
+
+
 def _folders_above(path: str) -> Iterator[str]:
     while path := path.rpartition("/")[0]:
         yield path
-
-
-def _state(info: Mapping[str, Any]) -> FileState:
-    tag = next((str(info[name]) for name in _TAGS if info.get(name)), "")
-    times = (_seconds(info[name]) for name in _TIMES if info.get(name))
-    return FileState(int(info.get("size") or 0), int(next(times, 0.0) * 1e9), tag=tag)
-
-
-def _seconds(value: Any) -> float:
-    if isinstance(value, tuple):  # of an archive: year to second
-        value = datetime(*value[:6])
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value)
-        except ValueError:
-            return 0.0
-    return value.timestamp() if isinstance(value, datetime) else float(value)
 
 
 def _plain_error(error: Exception, secrets: Iterable[str]) -> OSError:

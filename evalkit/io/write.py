@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from evalkit.io.paths import SourceError, is_url
+from evalkit.io.paths import SourceError, is_url, refuse_credentials
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,13 +45,14 @@ def _as_text(value: Any) -> Any:
 
 
 def check_path(path: str) -> None:
-    """Refuse a path that no file can have.
+    """Refuse a path that no file is to have.
 
     Raises
     ------
     SourceError
-        For one with a NUL character.
+        For one with a NUL character, and a URL that holds credentials.
     """
+    refuse_credentials(path)
     if "\0" in path:
         raise SourceError(f"{path}: a path can't hold a NUL character")
 

@@ -6,7 +6,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from evalkit.io.paths import SourceError, StorageOptions, absolute, has_magic, is_url, protocol_of, storage
+from evalkit.io.paths import (
+    SourceError,
+    StorageOptions,
+    absolute,
+    has_magic,
+    is_url,
+    protocol_of,
+    refuse_credentials,
+    storage,
+)
 from evalkit.io.records import RecordStore, StoreError, read_manifest
 from evalkit.io.sources import Listing, Source, identity_of, list_source
 from evalkit.io.versions import code_version
@@ -108,6 +117,7 @@ def _collect(
 def _anchored(name: str | os.PathLike) -> str:
     """Write a name so that it means the same in every working folder."""
     text = os.path.expanduser(os.fspath(name))
+    refuse_credentials(text)  # before it is made an absolute path, which hides them
     if protocol_of(text) in ("file", "local"):
         text = unquote(text.partition("://")[2])
     return absolute(text) if text and not text.startswith("samples:") else text

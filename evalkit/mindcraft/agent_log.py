@@ -5,7 +5,7 @@ import zlib
 from collections import Counter
 from typing import Any, TypedDict
 
-from evalkit.io import BrokenFileError, WrongShapeError, decode_json, read_file
+from evalkit.io import BrokenFileError, WrongShapeError, decode_json, read_file, refuse_credentials
 from evalkit.mindcraft import original_scripts as scripts
 from evalkit.mindcraft.final_messages import (
     as_fraction,
@@ -91,6 +91,7 @@ def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
             turns_skipped, recovered_… (what the JSON decoder had to mend).
     """
     source = os.fspath(file_path)
+    refuse_credentials(source)
     try:
         data: bytes | OSError = read_file(source)
     except OSError as error:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from evalkit.io.read import read_json
 from evalkit.reports.records import record_path, write_file
 
 RUNS = "runs"  # as evalkit.evidence.site.RUNS, which would import more
@@ -42,7 +43,7 @@ def write_evidence(output: Path) -> int:
     for path in kept:
         key = f"{path.parent.name}/{path.stem}"
         try:
-            given = json.loads(path.read_text(encoding="utf-8"))
+            given = read_json(path)
         except (OSError, ValueError):
             continue
         if not record_path(output, key).is_file() or not isinstance(given, list):

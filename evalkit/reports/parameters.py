@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from evalkit._names import nearest
-from evalkit.io import read_file, shorten
+from evalkit.io import read_file, read_json, shorten
 
 MOST_TEXT = 200_000  # characters of a params file; what is longer is none
 MOST_VALUES = 10_000  # in it, also where aliases repeat them
@@ -82,7 +82,7 @@ def read_notebook(path: str | os.PathLike) -> Notebook:
     """
     path = Path(path)
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = read_json(path)
         cells = [{**cell, "source": _text(cell["source"])} for cell in content["cells"]]
         metadata = dict(content.get("metadata", {}))
     except (ValueError, KeyError, TypeError, AttributeError) as error:

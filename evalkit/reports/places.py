@@ -9,6 +9,7 @@ from typing import NamedTuple
 import evalkit
 from evalkit._names import nearest
 from evalkit.io.paths import SourceError
+from evalkit.io.write import check_path
 
 PARAMS_FILES = (".yaml", ".yml")
 NOTEBOOK = ".ipynb"
@@ -93,6 +94,7 @@ def copy_notebooks(folder: str | os.PathLike, names: Iterable[str] = ()) -> list
     SourceError
         For an unknown name, and where a notebook of that name is there already: nothing is copied then.
     """
+    check_path(os.fspath(folder))
     place, target = Places([shipped("notebooks")], ()), Path(folder)
     sources = [place.notebook(name) for name in names] or list(place.all_notebooks().values())
     there = [str(target / source.name) for source in sources if (target / source.name).exists()]

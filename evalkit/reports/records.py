@@ -1,7 +1,6 @@
 """The output folder: a record beside each page, which says that the report is whole, and how files get there."""
 
 import contextlib
-import json
 import os
 import shutil
 import tempfile
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from evalkit.io.paths import SourceError, redacted
+from evalkit.io.read import read_json
 from evalkit.io.write import check_path, exclusive
 
 _WORK = ".work-"
@@ -62,7 +62,7 @@ def read_records(output: Path) -> list[Record]:
 def _read(path: Path) -> Record | None:
     record: Any
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = read_json(path)
     except (OSError, ValueError):
         return None
     record = {"findings": [], "source": "", **record} if isinstance(record, dict) else record

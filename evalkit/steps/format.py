@@ -187,7 +187,7 @@ def number(value: Any) -> float | None:
 def count(value: Any) -> int | None:
     """Read a whole number of at least 0, also from text; None where it is none."""
     if isinstance(value, int) and not isinstance(value, bool):
-        return value if 0 <= value < 2**63 else None
+        return value if 0 <= value < 2**53 else None
     read = number(value)
     return int(read) if read is not None and read.is_integer() and 0 <= read < 2**53 else None
 

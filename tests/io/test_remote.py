@@ -2,8 +2,11 @@
 
 import asyncio
 import json
+import threading
 import time
 import zipfile
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import fsspec
 import pandas as pd
@@ -12,8 +15,11 @@ from fsspec.asyn import AsyncFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
 
 from evalkit.io import SourceError, list_files, list_source, read_file, read_files, remote, storage
+from evalkit.io.limits import VARIABLE
+from evalkit.io.paths import state_from
 from evalkit.io.records import MANIFEST, read_manifest
-from evalkit.kinds import update
+from evalkit.kinds import kind_named, update
+from evalkit.kinds import load as load_kind
 from evalkit.mindcraft import agents_df, aggregate_results, collect, conversation, extract_task_outcome, load
 
 SECRET = "not-to-be-shown"
@@ -354,3 +360,88 @@ def test_folders_are_made_where_a_file_system_has_them():
     for name in ("a/b/c.bin", "a/d/e.bin", "f.bin"):
         remote.write_remote(f"folders://host/{name}", b"x")
     assert sorted(Folders.store) == ["/host/a/b/c.bin", "/host/a/d/e.bin", "/host/f.bin"]
+
+
+@pytest.mark.parametrize(
+    "info",
+    [
+        {"date_time": (1980, 0, 0, 0, 0, 0)},  # as some tools write it
+        {"date_time": (2107, 15, 31, 31, 63, 62)},
+        {"mtime": float("inf")},
+        {"mtime": float("nan")},
+        {"mtime": 1e18},
+        {"mtime": -1e18},
+        {"LastModified": "yesterday"},
+        {"size": 2**64 - 1},
+        {"size": -1},
+    ],
+)
+def test_a_time_or_size_that_no_file_has_does_no_harm(info):
+    state = state_from(info)
+    assert state.modified == 0
+    assert 0 <= state.size < 2**63
+
+
+def test_damaged_members_of_a_local_archive_are_read_once(tmp_path, monkeypatch):
+    path = tmp_path / "runs.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(zipfile.ZipInfo("a.json"), b"x" * 100)
+    path.write_bytes(path.read_bytes().replace(b"x" * 100, b"y" * 100))
+    monkeypatch.setattr(remote.time, "sleep", lambda seconds: pytest.fail("tried again"))
+    [(_, error)] = read_files([f"zip://{path}!/a.json"])
+    assert "CRC" in str(error)
+
+
+@contextmanager
+def _web_server(send):
+    """Serve what a function writes for each request, without ever saying how much that is."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self):
+            self.send_response(200)
+            self.end_headers()
+
+        def do_GET(self):
+            self.do_HEAD()
+            sent.append(0)
+            with suppress(OSError):  # the reader has left
+                for part in send():
+                    self.wfile.write(part)
+                    sent[-1] += len(part)
+
+        def log_message(self, *_):
+            pass
+
+    sent = []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/a.json", sent
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", ["mindcraft", "crafter", "steps"])
+def test_a_web_server_that_tells_no_size_is_read_up_to_the_limit(monkeypatch, kind):
+    pytest.importorskip("aiohttp")
+    monkeypatch.setenv(VARIABLE, "bytes=1M")
+    monkeypatch.setattr(remote, "PAUSE", 0.0)
+    most = 40 * 2**20
+    with _web_server(lambda: iter([b"[" + b" " * 2**16] * (most // 2**16))) as (url, sent):
+        with pytest.raises(OSError, match="more than the limit of 1048576"):
+            read_file(url)
+        [(_, head)] = read_files([url], 100)
+        assert head == b"[" + b" " * 99
+        with pytest.raises(SourceError, match=r"more than the limit of 1048576|no log|could be read"):
+            load_kind(kind_named(kind), url, {})
+        time.sleep(0.2)
+        assert max(sent) < most / 2  # what sockets hold beside
+
+
+def test_what_a_web_server_sends_without_a_size_is_read_whole():
+    pytest.importorskip("aiohttp")
+    with _web_server(lambda: iter([said(1)])) as (url, _):
+        assert read_file(url) == said(1)
+        assert [path for path, _ in read_files([url])] == [url]

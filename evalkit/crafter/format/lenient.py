@@ -17,10 +17,15 @@ def fit(value: Any, kind: Any) -> Any:
     None for a list that is none. Entries of lists of Structs that are no objects become empty Structs, so that lengths
     stay.
     """
+    fitted = _fit(value, _type(kind))
+    return None if fitted is _UNFIT else fitted
+
+
+@cache
+def _type(kind: Any) -> Any:
     from msgspec.inspect import type_info
 
-    fitted = _fit(value, type_info(kind))
-    return None if fitted is _UNFIT else fitted
+    return type_info(kind)
 
 
 def _fit(value: Any, kind: Any) -> Any:

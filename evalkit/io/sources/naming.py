@@ -105,11 +105,10 @@ def read_storage_options(path: str | os.PathLike) -> StorageOptions:
     SourceError
         Where it is not there, or holds no JSON object; what it holds is not repeated.
     """
-    import json
+    from evalkit.io.read import read_json
 
     try:
-        with open(path, "rb") as file:
-            options = json.load(file)
+        options = read_json(path)
     except OSError as error:
         raise SourceError(f"{path}: {error.strerror or error}") from None
     except ValueError:

@@ -11,6 +11,7 @@ from nbformat import NotebookNode
 
 from evalkit._version import __version__
 from evalkit.io.paths import redacted
+from evalkit.io.read import read_file
 from evalkit.io.text import plain
 from evalkit.reports.engines.execution import execute
 from evalkit.reports.engines.journal import read_journal
@@ -43,7 +44,7 @@ def build(job: Job) -> None:
 def build_failed(job: Job, error: str, seconds: float) -> None:
     """Put in place what is left of a report whose process was ended: the cells it finished, and the error."""
     nb, last = read_journal(job.journal)
-    nb = nb or nbformat.read(job.report.notebook.path, as_version=4)
+    nb = nb or nbformat.reads(read_file(job.report.notebook.path).decode(), as_version=4)
     finish(job, nb, Failure(error, last), seconds)
 
 

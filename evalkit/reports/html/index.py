@@ -12,6 +12,7 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader
 
 from evalkit._version import __version__
+from evalkit.io.read import read_file
 from evalkit.io.sources import is_sample
 from evalkit.io.text import plain
 from evalkit.reports.html.policy import TEMPLATES, policy_of, script
@@ -100,7 +101,7 @@ def _picture(record: Record, output: Path, numbers: Iterator[int]) -> str:
     """Draw a report's first figure as an element of the page; nothing where there is none, or it is large."""
     files = [output / record["notebook"] / file for file in record["figures"] if file.endswith(".svg")]
     try:
-        drawn = files[0].read_text(encoding="utf-8") if files and files[0].stat().st_size <= LARGEST_PICTURE else ""
+        drawn = read_file(files[0]).decode() if files and files[0].stat().st_size <= LARGEST_PICTURE else ""
     except (OSError, ValueError):
         return ""
     # its links are relative to the report's page, and a picture leads nowhere by itself

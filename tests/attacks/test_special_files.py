@@ -1,0 +1,172 @@
+"""Pipes, sockets and devices in any place where a file can be named or found: an answer soon, and never a wait."""
+
+import os
+import socket
+import warnings
+from functools import partial
+
+import pytest
+from click.testing import CliRunner
+
+import evalkit
+from evalkit import crafter, mindcraft, steps
+from evalkit.cli import main
+from evalkit.crafter import benchmark
+from evalkit.io import SourceError
+from evalkit.reports import plan, run
+from evalkit.reports.parameters import read_notebook
+
+pytestmark = [
+    pytest.mark.timeout(10),
+    pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here"),
+    pytest.mark.filterwarnings("ignore:unclosed"),
+]
+KINDS = {"mindcraft": "a.json", "crafter": "session_a.json", "steps": "a.json"}
+
+
+def _pipe(path):
+    os.mkfifo(path)
+
+
+def _socket(path):
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(os.path.relpath(path))
+
+
+def _link_to_pipe(path):
+    target = path.with_name(".target")
+    os.mkfifo(target)
+    path.symlink_to(target)
+
+
+def _link_to_device(path):
+    path.symlink_to("/dev/zero")
+
+
+SPECIAL = {make.__name__.strip("_"): make for make in (_pipe, _socket, _link_to_pipe, _link_to_device)}
+PLACES = {  # where a command finds a file by itself
+    **{f"{kind} log": (name, (kind, ".")) for kind, name in KINDS.items()},
+    "results file": ("runs/bread/results.txt", ("mindcraft", "runs")),
+    "lines": ("a.jsonl", ("steps", ".")),
+    "checkpoints": ("a.sqlite", ("steps", ".")),
+    "write-ahead log of checkpoints": ("a.sqlite-wal", ("steps", ".")),
+    "definition in a folder": ("defs/a.json", ("mindcraft", "samples:mindcraft/runs", "--tasks", "defs")),
+    "log of a report": ("logs/a.json", ("report", "logs")),
+    "log to detect": ("logs/a.json", ("detect", "logs")),
+    "log to compare": ("logs/a.json", ("compare", "logs")),
+    "log to view": ("logs/a.json", ("view", "logs", "-o", "out")),
+    "log to collect": ("logs/a.json", ("collect", "steps", "logs", "-o", "out")),
+    "dataset": ("data/evalkit-records.json", ("steps", "data")),
+    "dataset of a former version": ("data/evalkit-dataset.json", ("steps", "data")),
+    "dataset to collect into": ("data/evalkit-records.json", ("collect", "steps", "samples:steps", "-o", "data")),
+    "lock of a dataset": ("data/.evalkit.lock", ("collect", "steps", "samples:steps", "-o", "data")),
+    "params file": ("params/step_evaluation/a.yaml", ("report", "step_evaluation")),
+    "notebook": ("notebooks/step_evaluation.ipynb", ("report", "step_evaluation", "-p", "history", "samples:steps")),
+    "record of a report": ("reports/one/a.json", ("report", "--remove", "one/a")),
+    "pages of runs": ("out/runs/evalkit-runs.json", ("view", "samples:steps", "-o", "out")),
+    "index of pages": ("out/index.html", ("view", "samples:steps", "-o", "out")),
+}
+NAMED = {  # where it is itself named
+    **{f"{kind} log": (kind, "{}") for kind in KINDS},
+    **{f"{kind} logs to collect": ("collect", kind, "{}", "-o", "out") for kind in KINDS},
+    **{f"{kind} log to show": ("show", "{}", "--kind", kind) for kind in KINDS},
+    "log to show": ("show", "{}"),
+    "log to view": ("view", "{}", "-o", "out"),
+    "log to detect": ("detect", "{}"),
+    "log to compare": ("compare", "{}"),
+    "source of a report": ("report", "{}"),
+    "notebook of a report": ("report", "{}", "-p", "a", "b"),
+    "params file": ("report", "step_evaluation", "-f", "{}"),
+    "folder of params": ("report", "--params", "{}"),
+    "folder of notebooks": ("report", "step_evaluation", "--notebooks", "{}"),
+    "folder of reports": ("report", "step_evaluation", "-p", "history", "samples:steps", "-o", "{}"),
+    "folder of pages": ("view", "samples:steps", "-o", "{}"),
+    "folder to copy notebooks into": ("notebooks", "{}"),
+    "definitions": ("mindcraft", "samples:mindcraft/runs", "--tasks", "{}"),
+    "storage options": ("mindcraft", "memory://x", "--storage-options", "{}"),
+    "dataset to collect into": ("collect", "steps", "samples:steps", "-o", "{}"),
+    "zip archive": ("steps", "zip://{}!/"),
+    "tar archive": ("steps", "tar://{}!/"),
+    "cached URL": ("steps", "simplecache::file://{}"),
+    "file URL": ("steps", "file://{}"),
+    "local URL": ("detect", "local://{}"),
+}
+ANSWERED = {"log to detect", "local URL", *(f"{kind} logs to collect" for kind in KINDS)}  # by a count, or the ledger
+READERS = {
+    "load": evalkit.load,
+    "evaluate_trace": crafter.evaluate_trace,
+    "analyze_agent_log": mindcraft.analyze_agent_log,
+    "conversation": mindcraft.conversation,
+    "load_task_definitions": mindcraft.load_task_definitions,
+    "load_history": steps.load_history,
+    "load_runs": benchmark.load_runs,
+    "crafter_score": benchmark.crafter_score,
+    "progression": benchmark.progression,
+    "read_notebook": read_notebook,
+    **{f"{module.__name__}.load": module.load for module in (mindcraft, crafter, steps)},
+    "collect": partial(mindcraft.collect, output="out"),
+}
+SAYS = {
+    "evaluate_trace": lambda score: "not a regular file" in score["error"],
+    "analyze_agent_log": lambda outcome: outcome["completion_status"] == "LOG_FILE_ERROR",
+    "load_runs": lambda runs: "not a regular file" in runs.ledger.entries[0].reason,
+    "collect": lambda changes: changes.new == 1,  # its ledger says the rest
+}
+
+
+@pytest.fixture(params=SPECIAL)
+def special(request):
+    return SPECIAL[request.param]
+
+
+def _answer(arguments):
+    """Run a command; it must end by itself with a message or a table, and not by an exception."""
+    result = CliRunner().invoke(main, arguments)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert result.output.strip()
+    assert "Traceback" not in result.output
+    return result
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_one_that_is_found_is_not_waited_for(tmp_path, monkeypatch, special, place):
+    monkeypatch.chdir(tmp_path)
+    name, arguments = PLACES[place]
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if name.endswith("-wal"):
+        path.with_name("a.sqlite").write_bytes(b"SQLite format 3\0" + bytes(100))
+    special(path)
+    _answer(arguments)
+
+
+@pytest.mark.parametrize("place", NAMED)
+def test_one_that_is_named_is_refused(tmp_path, monkeypatch, special, place):
+    monkeypatch.chdir(tmp_path)
+    special(tmp_path / "special.json")
+    result = _answer([argument.format(tmp_path / "special.json") for argument in NAMED[place]])
+    assert result.exit_code == 2 or place in ANSWERED
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_nor_does_a_function_wait_for_it(tmp_path, monkeypatch, special, name):
+    monkeypatch.chdir(tmp_path)
+    special(tmp_path / "special.json")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            found = READERS[name](str(tmp_path / "special.json"))
+        except (SourceError, OSError, ValueError) as error:
+            says_so = "special.json" in str(error)
+        else:
+            says_so = SAYS[name](found)
+    assert says_so
+
+
+def test_a_report_beside_one_is_made(tmp_path, monkeypatch, special):
+    monkeypatch.chdir(tmp_path)
+    place = tmp_path / "reports" / "step_evaluation"
+    place.mkdir(parents=True)
+    special(place / "other.json")
+    reports = plan(["step_evaluation"], values={"history": "samples:steps"})
+    assert len(run(reports, say=lambda line: None).made) == 1
