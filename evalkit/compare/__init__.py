@@ -10,6 +10,7 @@ _NAMES = {
     "findings": "conclusions",
     "pairs": "paired",
     "discordant": "discordance",
+    "examples": "discordance",
     "notable": "paired",
     "in_words": "paired",
     "against": "paired",

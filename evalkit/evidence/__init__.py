@@ -5,6 +5,7 @@ from typing import Any
 
 _WHERE = {
     "EVIDENCE": "links",
+    "Evidence": "leads",
     "LIMIT": "links",
     "MODES": "references",
     "PairRef": "references",

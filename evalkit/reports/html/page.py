@@ -114,7 +114,7 @@ def render(
         "files": list(files),
         "failure": failure,
         "contents": [],
-        "anchors": {"failed", "show-code", "evalkit-script"},  # the page's own
+        "anchors": {"failed", "show-code", "evalkit-script", "all-runs", "all-pairs"},  # the page's own
         "figures": [],
     }
     shown = without_hidden(nb)

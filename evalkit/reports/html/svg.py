@@ -16,7 +16,7 @@ _ATTRIBUTES = set(
     """
     aria-label class clip-path d fill fill-opacity fill-rule font-family font-size font-style font-variant font-weight
     height href id opacity patternUnits role stroke stroke-dasharray stroke-dashoffset stroke-linecap stroke-linejoin
-    stroke-opacity stroke-width text-anchor transform viewBox width x y
+    stroke-opacity stroke-width tabindex text-anchor transform viewBox width x y
     """.split()  # noqa: SIM905 - a list of its own on every line would be longer than the rest
 )
 _REFERENCE = re.compile(r"url\(#([\w.-]+)\)")
@@ -107,5 +107,7 @@ def _clean_value(tag: str, name: str, value: str, prefix: str) -> str | None:
         return f"#{prefix}{value[1:]}" if tag == "use" else value
     if name == "id":
         return prefix + value
+    if name == "tabindex":
+        return value if value == "-1" else None
     value = _REFERENCE.sub(rf"url(#{prefix}\1)", value)
     return None if "url(" in _REFERENCE.sub("", value) else value

@@ -445,24 +445,79 @@ def test_the_button_shows_where_the_keyboard_is_and_only_then(output, browser):
         assert visit.page.evaluate(outline) == "solid"
 
 
+REPORTS = [
+    "model_overview",
+    "model_comparison",
+    "cooking_blocked_agents",
+    "crafter_scores",
+    "step_evaluation",
+    "leaderboard",
+]
+DECIDED = "(document.activeElement.dataset.events || '').includes('decision')"
+
+
+def _tab_to(page, selector, most=400):
+    """Press Tab until an element has the focus."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            return
+    pytest.fail(f"{selector} is out of the keyboard's reach")
+
+
 @needs_browser
-@pytest.mark.parametrize(
-    "notebook",
-    ["model_overview", "model_comparison", "cooking_blocked_agents", "crafter_scores", "step_evaluation"],
-)
-def test_a_reader_reaches_a_run_and_its_deciding_turn_from_each_sample_report(output, browser, notebook):
+@pytest.mark.parametrize("notebook", REPORTS)
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+def test_a_reader_gets_from_the_first_finding_to_the_turn_that_decided_a_run_by_keyboard(
+    output, browser, notebook, scheme, width
+):
     for path in sorted((output / notebook).glob("*.html")):
-        with Visit(browser, path) as visit:
-            visit.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
-            link = visit.page.locator('a[href^="../runs/"]').first
-            link.focus()
+        with Visit(browser, path, scheme=scheme, width=width) as visit:
+            _tab_to(visit.page, ".evalkit-findings li:first-child .evalkit-runs a")
             with visit.page.expect_navigation():
                 visit.page.keyboard.press("Enter")
             assert visit.page.url.startswith((output / "runs").as_uri())
-            visit.page.keyboard.press("d")
-            assert "decision" in visit.page.evaluate("document.activeElement.dataset.events")
+            assert visit.page.evaluate(DECIDED)
             others = [request for request in visit.requests if not request.startswith((output / "runs").as_uri())]
             assert (path, visit.complaints, others) == (path, [], [])
+
+
+@needs_browser
+@pytest.mark.parametrize("notebook", ["model_overview", "cooking_blocked_agents", "step_evaluation"])
+def test_a_reader_gets_from_the_headline_to_the_turn_that_decided_a_run_by_clicks(output, browser, notebook):
+    for path in sorted((output / notebook).glob("*.html")):
+        with Visit(browser, path) as visit:
+            visit.page.locator(".evalkit-headline a").click()
+            if not visit.page.locator("#all-runs tbody a").first.is_visible():
+                visit.page.locator("#all-runs > summary").click()
+            visit.page.locator("#all-runs tbody a:visible").first.click()
+            visit.page.wait_for_url(f"{(output / 'runs').as_uri()}/*")
+            visit.page.locator("[data-jump=decision]").click()
+            assert visit.page.evaluate(DECIDED)
+            assert visit.complaints == []
+
+
+@needs_browser
+@pytest.mark.parametrize("notebook", REPORTS)
+def test_figures_lead_to_runs_and_their_links_show_the_rows_they_count(output, browser, notebook):
+    for path in sorted((output / notebook).glob("*.html"))[:1]:
+        with Visit(browser, path) as visit:
+            page = visit.page
+            assert page.locator(".drawing a").count() >= 5
+            kinds = "['../runs/', '#all-runs?', '#all-pairs?', '#all-runs'].some(kind => link.getAttribute('href').startsWith(kind))"
+            assert page.eval_on_selector_all(".drawing a", f"links => links.every(link => {kinds})")
+            hrefs = "links => [...new Set(links.map(link => link.getAttribute('href')))]"
+            for href in page.eval_on_selector_all("main a[href*='?']", hrefs):
+                page.evaluate("href => { location.hash = href; }", href)
+                said = page.locator(f"{href.partition('?')[0]} .chosen")
+                said.wait_for()
+                n = int(said.inner_text().split()[0])
+                assert (href, 0 < n) == (href, True)
+                assert page.evaluate("document.activeElement.closest('tr') !== null")
+            if page.locator(".chosen").count():
+                page.locator(".chosen button:visible").first.click()
+                assert not page.locator(".chosen:visible").count() or len(page.locator(".chosen").all()) > 1
+            assert visit.complaints == []
 
 
 def test_every_link_to_a_run_leads_to_a_page(output):
