@@ -131,12 +131,15 @@
 
   const follow = () => {
     const [anchor, query] = location.hash.slice(1).split("?");
-    const box = anchor && document.getElementById(anchor)?.querySelector(".evalkit-table");
-    if (query && tables.has(box)) tables.get(box)(new URLSearchParams(query));
+    const fold = anchor && document.getElementById(anchor);
+    const box = fold && fold.querySelector(".evalkit-table");
+    if (!tables.has(box)) return;
+    fold.open = true;
+    if (query) tables.get(box)(new URLSearchParams(query));
   };
   addEventListener("hashchange", follow);
   document.addEventListener("click", event => {  // of an address that stands already
-    const link = event.target.closest("a[href*='?']");
+    const link = event.target.closest("a[href^='#']");
     if (link && link.getAttribute("href") === location.hash) follow();
   });
   follow();
