@@ -7,6 +7,7 @@ _NAMES = {
     "leaderboard": "ranks",
     "headline": "ranks",
     "rank_table": "ranks",
+    "standings": "listing",
     "findings": "conclusions",
     "pairs": "paired",
     "discordant": "discordance",

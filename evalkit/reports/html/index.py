@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader
 from evalkit._version import __version__
 from evalkit.io.sources import is_sample
 from evalkit.io.text import plain
+from evalkit.reports.html.leaderboards import PAGE, write_leaderboards
 from evalkit.reports.html.policy import TEMPLATES, policy_of, script
 from evalkit.reports.html.svg import clean_svg
 from evalkit.reports.records import Record, read_records, write_file
@@ -23,7 +24,7 @@ LARGEST_PICTURE = 60_000  # bytes of a figure that the index draws
 
 
 def write_index(output: Path, work: Path) -> tuple[Path, Path]:
-    """Write ``index.html`` and ``manifest.json`` from the records of an output folder.
+    """Write ``index.html``, ``manifest.json`` and ``leaderboard.html`` from the records of an output folder.
 
     Parameters
     ----------
@@ -42,6 +43,7 @@ def write_index(output: Path, work: Path) -> tuple[Path, Path]:
     environment.filters["link"] = quote
     page = environment.get_template("reports.html.j2").render(
         groups=_groups(records, output),
+        leaderboard=PAGE if write_leaderboards(records, output, work, environment) else "",
         failed=sum(record["status"] == "failed" for record in records),
         total=len(records),
         made=f"{now:%Y-%m-%d %H:%M} UTC",

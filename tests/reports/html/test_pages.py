@@ -117,6 +117,11 @@ def _pages(output, *notebooks, without=()):
     return [output / "index.html", *found]
 
 
+def _all_pages(output):
+    """Return all pages but the careless one's, that of all models among them."""
+    return [output / "leaderboard.html", *_pages(output, without=["careless"])]
+
+
 def test_every_sample_report_is_made(output):
     records = {record["key"]: record for record in read_records(output)}
     assert [key for key, record in records.items() if record["error"] and not key.startswith("failed/")] == []
@@ -135,7 +140,7 @@ def test_forked_and_normal_runs_of_every_notebook_show_the_same(output, tmp_path
 
 
 def test_pages_are_valid_html(output):
-    for path in _pages(output, without=["careless"]):
+    for path in _all_pages(output):
         html5lib.HTMLParser(strict=True).parse(path.read_text())
         ids = re.findall(r'\sid="([^"]*)"', path.read_text())
         assert len(ids) == len(set(ids)), path
@@ -161,7 +166,7 @@ def test_figures_have_alt_text_and_sections_are_listed(output):
 
 @needs_browser
 def test_pages_ask_for_nothing_complain_of_nothing_and_stay_within_the_width(output, browser):
-    for path in _pages(output, without=["careless"]):
+    for path in _all_pages(output):
         with Visit(browser, path) as visit:
             visit.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
             for width in (1280, 390):
@@ -180,7 +185,7 @@ def test_pages_have_no_serious_accessibility_fault(output, browser, scheme, note
     options = {"resultTypes": ["violations"], "rules": {"color-contrast": {"enabled": contrast}}}
     first = {path.parent: path for path in reversed(_pages(output, *notebooks, without=["careless"]))}
     found = []
-    for path in first.values():
+    for path in [output / "leaderboard.html", *first.values()]:
         with Visit(browser, path, scheme=scheme) as visit:
             if path.parent != output:
                 visit.page.get_by_text("Show code").click()
@@ -273,7 +278,7 @@ def test_print_shows_the_report_alone(output, browser):
 
 @needs_browser
 def test_print_fits_the_paper(output, browser):
-    for path in _pages(output, without=["careless"]):
+    for path in _all_pages(output):
         with Visit(browser, path, width=703) as visit:  # A4 less margins of 12 mm
             visit.page.emulate_media(media="print")
             assert (path, visit.page.evaluate(RUNS_OFF)) == (path, [])
@@ -304,7 +309,7 @@ def test_html_that_a_notebook_shows_runs_no_script_and_reaches_no_host(output, b
 
 
 def test_a_page_holds_one_script_which_its_policy_knows_by_its_hash(output):
-    for path in _pages(output, without=["careless"]):
+    for path in _all_pages(output):
         page = path.read_text()
         (own,) = re.findall(r'<script id="evalkit-script">(.*?)</script>', page, re.DOTALL)
         assert page.count("<script") == 1
