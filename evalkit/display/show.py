@@ -2,6 +2,7 @@
 
 import base64
 import html
+import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from evalkit.stats.text import format_interval, number
 HEADLINE = "application/vnd.evalkit.headline+json"  # what the index of reports shows beside a link
 TABLE = "application/vnd.evalkit.table+json"  # what becomes a CSV file beside the page
 FINDINGS = "application/vnd.evalkit.findings+json"  # sentences with their sections; the index shows the first
+REPORT = "EVALKIT_EVIDENCE"  # set in reports, as evalkit.evidence.VARIABLE
 FIGURE = "application/vnd.evalkit.figure+json"  # name and PDF of a figure that is saved beside the page
 HIDDEN = "evalkit_hidden"  # metadata of outputs that a report's page leaves out
 SAFE = "evalkit_safe"  # metadata of HTML and SVG that hold no markup but this package's
@@ -55,7 +57,7 @@ def show_figure(figure: Figure | Axes, alt: str, caption: str = "", name: str = 
     if has_nothing_to_draw(whole):
         display({FIGURE: {}, "text/plain": ""}, raw=True, metadata={HIDDEN: True})
         return
-    drawing = draw(whole, plain(alt), pdf=bool(name))
+    drawing = draw(whole, plain(alt), pdf=bool(name), narrow=bool(os.environ.get(REPORT)))
     size = {"width": round(whole.get_figwidth() * 100), "height": round(whole.get_figheight() * 100)}
     about = {"alt": plain(alt), "caption": plain(caption), **size}
     data: dict[str, Any] = {"image/png": drawing.png, "text/plain": f"Figure: {plain(alt)}"}
@@ -65,6 +67,8 @@ def show_figure(figure: Figure | Axes, alt: str, caption: str = "", name: str = 
         metadata["image/svg+xml"] = {**about, SAFE: True}
     if name:
         data[FIGURE] = {"name": name, "pdf": base64.b64encode(drawing.pdf).decode("ascii")}
+    if drawing.narrow:
+        data[FIGURE] = {**data.get(FIGURE, {}), "narrow": drawing.narrow}
     display(data, raw=True, metadata=metadata)
     if caption:  # front ends show none of their own; a report's page has it below the figure
         page = f'<p class="evalkit-caption" style="text-align:left">{_escape(caption)}</p>'

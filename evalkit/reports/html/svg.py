@@ -27,7 +27,7 @@ _HREFS: dict[str, Callable[[str], Any]] = {
 }
 
 
-def figure(svg: str, about: Mapping[str, Any], number: int) -> str:
+def figure(svg: str, about: Mapping[str, Any], number: int, narrow: str = "") -> str:
     """Make a page's element of a figure's SVG.
 
     Parameters
@@ -37,6 +37,8 @@ def figure(svg: str, about: Mapping[str, Any], number: int) -> str:
         What the notebook said of it: alt, caption, width and files.
     number : int
         Of the figure in the page, which makes its ids the only ones of their kind.
+    narrow : str
+        SVG of the same figure for narrow windows.
 
     Returns
     -------
@@ -48,7 +50,10 @@ def figure(svg: str, about: Mapping[str, Any], number: int) -> str:
         return ""
     width = about.get("width")
     style = f' style="--width:{width}px"' if isinstance(width, int) else ""
-    box = f'<div class="drawing" tabindex="0" role="group" aria-label="figure"{style}>{drawn}</div>'
+    other = clean_svg(narrow, f"narrow-{number}-") if narrow else ""
+    fits = " wide" if other else ""
+    box = f'<div class="drawing{fits}" tabindex="0" role="group" aria-label="figure"{style}>{drawn}</div>'
+    box += f'<div class="drawing narrow">{other}</div>' if other else ""
     return f"<figure>\n{box}{caption(about)}\n</figure>"
 
 

@@ -217,16 +217,36 @@ def test_figures_are_large_enough_to_be_read_on_a_telephone(output, browser):
     for path in _pages(output, without=["careless"])[1:]:
         with Visit(browser, path, width=390) as visit:
             scales = visit.page.eval_on_selector_all(
-                ".drawing svg", "all => all.map(svg => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width)"
+                ".drawing svg",
+                "all => all.filter(svg => svg.checkVisibility())"
+                ".map(svg => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width)",
             )
             assert all(scale * 8 >= 8 for scale in scales), path  # the smallest words are of 8 units
+
+
+SCROLLS = """[...document.querySelectorAll('.drawing')].filter(box => box.checkVisibility()
+  && box.scrollWidth > box.clientWidth + 1).map(box => box.querySelector('svg').getAttribute('aria-label'))"""
+
+
+@needs_browser
+def test_on_a_telephone_only_lines_of_events_scroll(output, browser):
+    for name in ("model_overview", "model_comparison", "cooking_blocked_agents", "crafter_scores", "step_evaluation"):
+        for path in sorted((output / name).glob("*.html")):
+            with Visit(browser, path, width=390) as visit:
+                assert visit.page.locator(".drawing.narrow:visible").count() >= 1
+                labels = visit.page.evaluate(SCROLLS)
+                assert [text for text in labels if not text.startswith(("Trajectories.", "Timeline of"))] == []
+                visit.page.set_viewport_size({"width": 1280, "height": 900})
+                assert visit.page.locator(".drawing.narrow:visible").count() == 0
+                visit.page.emulate_media(media="print")
+                assert visit.page.locator(".drawing.narrow:visible").count() == 0
 
 
 @needs_browser
 def test_a_figures_links_are_reached_by_keyboard_and_say_where_they_lead(output, browser):
     (path,) = list(output.glob("hostile/*.html"))[:1]
     with Visit(browser, path) as visit:
-        links = visit.page.locator(".drawing a")
+        links = visit.page.locator(".drawing:not(.narrow) a")
         assert links.count() == len(HOSTILE) // 2
         links.first.focus()
         assert visit.page.evaluate("document.activeElement.getAttribute('href')") == "#texts"
