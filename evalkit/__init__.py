@@ -8,6 +8,7 @@ from evalkit._lazy import door
 
 _NAMES = {
     "__version__": "evalkit._version",
+    "Evidence": "evalkit.evidence",
     "load": "evalkit.kinds.logs:load_source",
     "own_sources": "evalkit.io",
     "show_details": "evalkit.display",

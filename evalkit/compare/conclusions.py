@@ -2,8 +2,9 @@
 
 import pandas as pd
 
+from evalkit.compare.discordance import discordant_of, examples
 from evalkit.compare.ranks import MOST_NAMED, Leaderboard, headline
-from evalkit.kinds import Finding, counted_noun
+from evalkit.kinds import Example, Finding, counted_noun, examples_of
 from evalkit.kinds.findings import files_text
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.stats import format_interval
@@ -29,9 +30,10 @@ def findings(
     list of Finding
         One to four. A model is called best where every other one is decided to be worse than some model.
     """
-    found = [Finding(_first(board), ranking)]
-    if sentence := _pair(board):
-        found.append(Finding(sentence, pairs))
+    nearest = _nearest(board)
+    found = [Finding(_first(board), ranking, _extremes(board))]
+    if sentence := _pair(board, nearest):
+        found.append(Finding(sentence, pairs, _opposite(board, nearest)))
     if board.notes and len(board.table) > 1:
         found.append(Finding(" ".join(_sentence(note) for note in board.notes), ranking))
     if ledger is not None:
@@ -72,19 +74,47 @@ def _rates(board: Leaderboard) -> str:
     return f" {_capital(name)}: {', '.join(rates)}{' …' if len(table) > len(shown) else ''}."
 
 
-def _pair(board: Leaderboard) -> str:
+def _pair(board: Leaderboard, nearest: pd.DataFrame) -> str:
     """Say how many pairs are decided, and what would decide the nearest open one of the first model."""
     pairs = board.pairs
     if pairs.empty:
         return "There is one model only, so nothing is compared." if len(board.table) == 1 else ""
     decided = int(pairs["decided"].sum())
+    count = f"{decided} of {counted_noun(len(pairs), 'pair')} {'is' if decided == 1 else 'are'} decided. "
+    return f"{count if len(pairs) > 1 else ''}{''.join(nearest['sentence'])}".strip()
+
+
+def _nearest(board: Leaderboard) -> pd.DataFrame:
+    """Take the pair of the first model that is nearest to a decision: an open one, where there is any."""
+    pairs = board.pairs
     first = [name for name in board.table["model_name"] if name != UNKNOWN][:1]
     near = pairs[pairs["model_a"].isin(first) | pairs["model_b"].isin(first)]
     undecided = near[~near["decided"] & near["p_adjusted"].notna()]
     taken = undecided if len(undecided) else near
-    nearest = taken.sort_values("p_adjusted", ascending=bool(len(undecided))).head(1)["sentence"].tolist()
-    count = f"{decided} of {counted_noun(len(pairs), 'pair')} {'is' if decided == 1 else 'are'} decided. "
-    return f"{count if len(pairs) > 1 else ''}{''.join(nearest)}".strip()
+    return taken.sort_values("p_adjusted", ascending=bool(len(undecided))).head(1)
+
+
+def _extremes(board: Leaderboard) -> tuple[Example, ...]:
+    """Give the highest and the lowest of the first model's runs."""
+    first = board.table["model_name"].iloc[0] if len(board.table) else ""
+    own = board.outcomes.table
+    own = own[own["model_name"].eq(first) & own["value"].notna()]
+    values = own["value"]
+    if values.nunique() < 2:
+        return examples_of(own, {f"a run of {first}": values.notna()})
+    unit = f" {board.outcomes.unit}".rstrip() if board.outcomes.kind == "mean" else ""
+    ends = {
+        end: f"{first}, {name}: {end:.3g}{unit}" for end, name in ((values.max(), "highest"), (values.min(), "lowest"))
+    }
+    return examples_of(own, {text: values.eq(end) for end, text in ends.items()})
+
+
+def _opposite(board: Leaderboard, nearest: pd.DataFrame) -> tuple[Example, ...]:
+    """Give tasks that the two models of a pair decided oppositely."""
+    if nearest.empty:
+        return ()
+    pair = nearest.iloc[0]
+    return examples(discordant_of(board.outcomes, pair["model_a"], pair["model_b"]))
 
 
 def _sentence(text: str) -> str:

@@ -4,7 +4,8 @@ from itertools import combinations
 
 import pandas as pd
 
-from evalkit.kinds import outcomes
+from evalkit.kinds import Example, Outcomes, outcomes
+from evalkit.kinds.findings import MOST_EXAMPLES
 
 COLUMNS = ["task", "model_a", "model_b", "repetition", "value_a", "value_b", "run_id_a", "run_id_b"]
 
@@ -31,7 +32,12 @@ def discordant(runs: pd.DataFrame, model_a: str = "", model_b: str = "", value: 
         task, model_a, model_b, repetition (of `model_a`), value_a, value_b, run_id_a, run_id_b; a row per pair of
         runs, by models and task.
     """
-    table = outcomes(runs, value).table.dropna(subset="value")
+    return discordant_of(outcomes(runs, value), model_a, model_b)
+
+
+def discordant_of(found: Outcomes, model_a: str = "", model_b: str = "") -> pd.DataFrame:
+    """Find the tasks that models decided oppositely; see `discordant`."""
+    table = found.table.dropna(subset="value")
     table = table.sort_values(["model_name", "task", "repetition"], kind="stable")
     table = table.assign(place=table.groupby(["model_name", "task"]).cumcount())
     named = {name for name in (model_a, model_b) if name}
@@ -40,6 +46,19 @@ def discordant(runs: pd.DataFrame, model_a: str = "", model_b: str = "", value: 
     pairs = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=COLUMNS)
     gap = (pairs["value_a"] - pairs["value_b"]).abs()
     return pairs[(gap > 0) & (gap > gap.max() / 2)].reset_index(drop=True)
+
+
+def examples(pairs: pd.DataFrame) -> tuple[Example, ...]:
+    """Take the first pairs of runs, of different tasks where there are any, for a finding; `pairs` as `discordant`."""
+    rows = pairs.drop_duplicates(["task"]).head(MOST_EXAMPLES).to_dict("records")
+    return tuple(
+        Example(
+            f"{row['task']}: {row['model_a']} {row['value_a']:.3g}, {row['model_b']} {row['value_b']:.3g}",
+            row["run_id_a"],
+            row["run_id_b"],
+        )
+        for row in rows
+    )
 
 
 def _paired(table: pd.DataFrame, a: str, b: str) -> pd.DataFrame:

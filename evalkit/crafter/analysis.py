@@ -13,7 +13,7 @@ from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.scoring import BANDS, DIGITS, Counting
 from evalkit.crafter.table import FLAGS, order_difficulties
 from evalkit.io import short_paths
-from evalkit.kinds import Finding, counted_noun, data_finding
+from evalkit.kinds import Finding, counted_noun, data_finding, examples_of
 from evalkit.stats import estimate_by
 from evalkit.stats.intervals import NO_VALUES
 
@@ -246,14 +246,14 @@ def findings(episodes: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
     """Say where the points come from and go to, and what is doubtful in the data; `evalkit.compare` ranks models."""
     found = []
     signs = sign_shares(episodes, []).set_index("sign")["episodes"]
-    scored = int(episodes["score"].notna().sum())
-    if scored:
+    if scored := int(episodes["score"].notna().sum()):
         points = breakdown(episodes, []).set_index("hook")["points"]
         earned, lost = points.drop("invalid action").sum(), -points["invalid action"]
         text = f"Of {counted_noun(scored, 'episode')} with a score, {signs['positive']} scored above zero, "
         text += f"{signs['negative']} below and {signs['zero']} exactly zero."
         text += f" Achievements earned {number(earned)} points in all, invalid actions cost {number(lost)}."
-        found.append(Finding(text, "What the points come from"))
+        ends = {f"{number(end)} points": episodes["score"].eq(end) for end in episodes["score"].agg(["max", "min"])}
+        found.append(Finding(text, "What the points come from", examples_of(episodes, ends)))
     return [*found, data_finding(episodes, FLAGS, ledger, "episode")]
 
 

@@ -148,7 +148,8 @@ def trajectories(episodes: pd.DataFrame, rows: int = 40, ax: Axes | None = None)
     same = names.groupby(names).cumcount()
     names = names.where(same == 0, names + " (" + (same + 1).astype("str") + ")")
     symbols = chosen["trajectory"].fillna("").str.replace(NO_SCORED_EVENTS, "", regex=False).map(list)
-    events = pd.DataFrame({"episode": names, "symbol": symbols}).explode("symbol", ignore_index=True)
+    hrefs = chosen.get("href", "")
+    events = pd.DataFrame({"episode": names, "symbol": symbols, "href": hrefs}).explode("symbol", ignore_index=True)
     events["event"] = events.groupby("episode", sort=False).cumcount() + 1
     return plots.timeline(events, "episode", "event", "symbol", SYMBOLS, xlabel="events with a scored hook", ax=ax)
 

@@ -126,6 +126,8 @@ def _marked(element: ElementTree.Element, marks: Sequence[Mark]) -> ElementTree.
     if mark.href:
         element.set("href", mark.href)
         element.set("aria-label", mark.tip or mark.href)
+        if not mark.is_first:
+            element.set("tabindex", "-1")
     if mark.tip:
         title = ElementTree.Element("title")
         title.text = mark.tip

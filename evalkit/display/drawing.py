@@ -15,7 +15,8 @@ from matplotlib.image import AxesImage
 from matplotlib.text import Text
 from PIL import Image
 
-from evalkit.display.style import THEME
+from evalkit.display.narrow import narrow as lay_out_narrow
+from evalkit.display.style import THEME, is_themed
 from evalkit.display.svg import Canvas, draw_svg
 from evalkit.io import plain
 
@@ -29,9 +30,10 @@ class Drawing(NamedTuple):
     svg: str
     png: bytes
     pdf: bytes
+    narrow: str = ""  # SVG for narrow windows; empty where there is none, and outside of reports
 
 
-def draw(figure: Figure, alt: str, *, pdf: bool = False) -> Drawing:
+def draw(figure: Figure, alt: str, *, pdf: bool = False, narrow: bool = False) -> Drawing:
     """Lay a figure out once, and draw it in all forms; texts are plain, and never formulas.
 
     Parameters
@@ -42,31 +44,47 @@ def draw(figure: Figure, alt: str, *, pdf: bool = False) -> Drawing:
         Plain text.
     pdf : bool
         Also as PDF, with its fonts in it; of the same bytes every time.
+    narrow : bool
+        Also for narrow windows; the figure keeps this layout.
     """
     for text in figure.findobj(Text):  # also what was written outside the theme, such as legends and notes
         text.set_parse_math(False)
         text.set_text(plain(text.get_text(), keep_lines=True))
     with laid_out(figure):
         svg = draw_svg(figure, alt)
-        return Drawing(svg if len(svg) <= LARGEST else "", _png(figure), _pdf(figure) if pdf else b"")
+        drawing = Drawing(svg if len(svg) <= LARGEST else "", _png(figure), _pdf(figure) if pdf else b"")
+    if not narrow or not drawing.svg or not is_themed(figure):
+        return drawing
+    with prepared(figure):
+        return drawing._replace(narrow=draw_svg(figure, alt)) if lay_out_narrow(figure) else drawing
 
 
 @contextmanager
 def laid_out(figure: Figure) -> Iterator[None]:
     """Lay a figure out, at 72 dpi and on a canvas that can draw, and hold it so; afterwards it has its own again."""
-    canvas, dpi, engine = figure.canvas, figure.get_dpi(), figure.get_layout_engine()
+    engine = figure.get_layout_engine()
+    with prepared(figure):
+        try:
+            if engine is not None:
+                engine.execute(figure)
+                figure.set_layout_engine("none")
+            yield
+        finally:
+            if engine is not None:
+                figure.set_layout_engine(engine)
+
+
+@contextmanager
+def prepared(figure: Figure) -> Iterator[None]:
+    """Have a figure at 72 dpi and on a canvas that can draw; afterwards it has its own again."""
+    canvas, dpi = figure.canvas, figure.get_dpi()
     try:
         with mpl.rc_context(THEME), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph .* missing from font")  # readers' fonts may have it
             figure.set_dpi(72)
             Canvas(figure)
-            if engine is not None:
-                engine.execute(figure)
-                figure.set_layout_engine("none")
             yield
     finally:
-        if engine is not None:
-            figure.set_layout_engine(engine)
         figure.set_canvas(canvas)
         figure.set_dpi(dpi)
 

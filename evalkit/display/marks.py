@@ -14,7 +14,7 @@ from evalkit.io import plain
 from evalkit.io.text import is_local_link
 
 TOKEN = re.compile(r"evalkit-mark:(\d+)")  # an address that stands for a mark's place in a list
-MOST = 2000  # marks of one figure; of more, only those with a link stay
+MOST = 2000  # marks of one figure; of more, only the first that leads to each place stays
 
 
 class Mark(NamedTuple):
@@ -22,6 +22,7 @@ class Mark(NamedTuple):
 
     tip: str
     href: str = ""
+    is_first: bool = True  # of those that lead there: the others are no stops of the keyboard
 
 
 _marks: WeakKeyDictionary[Artist, list[Mark]] = WeakKeyDictionary()
@@ -49,15 +50,18 @@ def marked(figure: Figure) -> Iterator[list[Mark]]:
     artists = [artist for artist in figure.findobj() if artist in _marks]
     crowded = sum(len(_marks[artist]) for artist in artists) > MOST
     marks: list[Mark] = []
+    seen: set[str] = set()
     urls_of = [artist.get_urls() if isinstance(artist, Collection) else artist.get_url() for artist in artists]
     before: list[tuple[Artist, Any]] = list(zip(artists, urls_of, strict=True))
     try:
         for artist in artists:
             urls = []
             for mark in _marks[artist]:
-                shown = mark.href or (mark.tip and not crowded)
+                is_first = bool(mark.href) and mark.href not in seen
+                seen.add(mark.href)
+                shown = is_first or (not crowded and (mark.href or mark.tip))
                 urls.append(f"evalkit-mark:{len(marks)}" if shown else None)
-                marks += [mark] * bool(shown)
+                marks += [mark._replace(is_first=is_first)] * bool(shown)
             if isinstance(artist, Collection):
                 artist.set_urls(urls)
             else:

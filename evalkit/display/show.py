@@ -2,9 +2,10 @@
 
 import base64
 import html
+import os
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import pandas as pd
@@ -15,11 +16,13 @@ from matplotlib.figure import Figure
 from evalkit.display.style import figure_of, has_nothing_to_draw
 from evalkit.display.tables import table_html
 from evalkit.io import for_spreadsheets, plain
+from evalkit.io.text import is_local_link, shorten
 from evalkit.stats.text import format_interval, number
 
 HEADLINE = "application/vnd.evalkit.headline+json"  # what the index of reports shows beside a link
 TABLE = "application/vnd.evalkit.table+json"  # what becomes a CSV file beside the page
 FINDINGS = "application/vnd.evalkit.findings+json"  # sentences with their sections; the index shows the first
+REPORT = "EVALKIT_EVIDENCE"  # set in reports, as evalkit.evidence.VARIABLE
 FIGURE = "application/vnd.evalkit.figure+json"  # name and PDF of a figure that is saved beside the page
 HIDDEN = "evalkit_hidden"  # metadata of outputs that a report's page leaves out
 SAFE = "evalkit_safe"  # metadata of HTML and SVG that hold no markup but this package's
@@ -54,7 +57,7 @@ def show_figure(figure: Figure | Axes, alt: str, caption: str = "", name: str = 
     if has_nothing_to_draw(whole):
         display({FIGURE: {}, "text/plain": ""}, raw=True, metadata={HIDDEN: True})
         return
-    drawing = draw(whole, plain(alt), pdf=bool(name))
+    drawing = draw(whole, plain(alt), pdf=bool(name), narrow=bool(os.environ.get(REPORT)))
     size = {"width": round(whole.get_figwidth() * 100), "height": round(whole.get_figheight() * 100)}
     about = {"alt": plain(alt), "caption": plain(caption), **size}
     data: dict[str, Any] = {"image/png": drawing.png, "text/plain": f"Figure: {plain(alt)}"}
@@ -64,6 +67,8 @@ def show_figure(figure: Figure | Axes, alt: str, caption: str = "", name: str = 
         metadata["image/svg+xml"] = {**about, SAFE: True}
     if name:
         data[FIGURE] = {"name": name, "pdf": base64.b64encode(drawing.pdf).decode("ascii")}
+    if drawing.narrow:
+        data[FIGURE] = {**data.get(FIGURE, {}), "narrow": drawing.narrow}
     display(data, raw=True, metadata=metadata)
     if caption:  # front ends show none of their own; a report's page has it below the figure
         page = f'<p class="evalkit-caption" style="text-align:left">{_escape(caption)}</p>'
@@ -80,6 +85,7 @@ def show_table(
     rows: int = 200,
     estimate: str = "",
     counted: str = "runs",
+    anchor: str = "",
 ) -> None:
     """Show a frame as a table for people; nothing where it has no rows.
 
@@ -101,29 +107,52 @@ def show_table(
         What the column `estimate` holds; by default a success rate, or a mean where `percent` is False.
     counted : str
         What the column `n` counts: runs, episodes, steps.
+    anchor : str
+        What the table is linked by, of letters, digits and ``-``; ``#ANCHOR?COLUMN=VALUE`` shows the rows that have
+        this value.
     """
     if table.empty:
         return
     estimate = estimate or ("success rate" if percent else "mean")
     page, text = table_html(
-        table, caption, digits=digits, percent=percent, rows=rows, estimate=estimate, counted=counted
+        table, caption, digits=digits, percent=percent, rows=rows, estimate=estimate, counted=counted, anchor=anchor
     )
     _show_html(page, text)
 
 
-def show_findings(findings: Iterable[tuple[str, str] | str]) -> None:
-    """Show what was found, in sentences that lead to their sections, and hand it over to the index.
+def show_findings(findings: Iterable[tuple[Any, ...] | str]) -> None:
+    """Show what was found, in sentences that lead to their sections and runs, and hand it over to the index.
 
     Parameters
     ----------
     findings : iterable of Finding, or of (text, section)
-        `section` is the heading of a section; a text alone leads nowhere.
+        `section` is the heading of a section; a text alone leads nowhere. `evalkit.Evidence.cite` makes links of the
+        examples of a finding; without it they are left out.
     """
-    pairs = [(finding, "") if isinstance(finding, str) else tuple(finding) for finding in findings]
-    found = [{"text": plain(text), "section": plain(section)} for text, section in pairs]
-    items = "".join(f"<li>{_escape(one['text'])}{_section_link(one['section'])}</li>" for one in found)
+    parts = [(finding,) if isinstance(finding, str) else tuple(finding) for finding in findings]
+    rows = [(part[0], part[1] if len(part) > 1 else "", part[2] if len(part) > 2 else ()) for part in parts]
+    found = [{"text": plain(text), "section": plain(section)} for text, section, _ in rows]
+    links = [_run_links(examples) for *_, examples in rows]
+    items = "".join(
+        f"<li>{_escape(one['text'])}{_section_link(one['section'])}{runs}</li>"
+        for one, runs in zip(found, links, strict=True)
+    )
     page = f'<ul class="evalkit-findings" style="text-align:left">{items}</ul>'
     _show_html(page, "\n".join(f"- {one['text']}" for one in found), {FINDINGS: found})
+
+
+class RunLink(NamedTuple):
+    """A link to the page of a run: what it is called, and where it leads."""
+
+    label: str
+    href: str
+
+
+def _run_links(examples: Iterable[Any]) -> str:
+    """Link to the runs that a sentence counts, where there are pages of them."""
+    links = [one for one in examples if isinstance(one, RunLink) and is_local_link(one.href)]
+    listed = ", ".join(f'<a href="{_escape(one.href)}">{_escape(shorten(plain(one.label), 90))}</a>' for one in links)
+    return f' <span class="evalkit-runs">For example: {listed}</span>' if listed else ""
 
 
 def _section_link(section: str) -> str:
@@ -224,7 +253,7 @@ def _check_name(name: str) -> None:
         raise ValueError(f"{name!r} can't be a file's name: up to 80 letters, digits, _ and - only")
 
 
-def headline(estimate: Any, label: str = "", *, percent: bool = True) -> None:
+def headline(estimate: Any, label: str = "", *, percent: bool = True, href: str = "") -> None:
     """Hand the report's main figure over to the index, and show it.
 
     Parameters
@@ -234,6 +263,8 @@ def headline(estimate: Any, label: str = "", *, percent: bool = True) -> None:
         What the figure is, such as ``success rate``.
     percent : bool
         Show it as a percentage.
+    href : str
+        Where the figure leads within the report, such as to its runs (`evalkit.Evidence.where`).
     """
     values = estimate._asdict() if hasattr(estimate, "_asdict") else dict(estimate)
     numbers = {key: number(values.get(key)) for key in ("estimate", "low", "high", "n")}
@@ -241,7 +272,8 @@ def headline(estimate: Any, label: str = "", *, percent: bool = True) -> None:
     data = {"label": plain(label), **numbers, "method": values.get("method"), "percent": percent, "text": text}
     n = "" if numbers["n"] is None else f"n = {numbers['n']:,.0f}"
     known = numbers["estimate"] is not None  # else the label says why there is no figure
-    body = f"<strong>{_escape(text)}</strong> <span>{_escape(label)}</span> <span>{n}</span>"
+    shown = f'<a href="{_escape(href)}">{_escape(text)}</a>' if is_local_link(href) else _escape(text)
+    body = f"<strong>{shown}</strong> <span>{_escape(label)}</span> <span>{n}</span>"
     page = f'<p class="evalkit-headline">{body if known else f"<strong>{_escape(label)}</strong>"}</p>'
     said = f"{plain(label)}: {text}, {n}" if known else plain(label)
     _show_html(page, said, {HEADLINE: data}, hidden=not known)  # findings say it in full

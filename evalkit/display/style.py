@@ -254,10 +254,11 @@ def figure_of(ax: Axes) -> Figure:
 
 def legend_height(handles: Sequence[Artist], width: float) -> float:
     """Say how many inches a legend below a figure of this width takes."""
-    return 0.1 + 0.21 * -(-len(handles) // _legend_columns(handles, width)) if handles else 0.0
+    return 0.1 + 0.21 * -(-len(handles) // legend_columns(handles, width)) if handles else 0.0
 
 
-def _legend_columns(handles: Sequence[Artist], width: float) -> int:
+def legend_columns(handles: Sequence[Artist], width: float) -> int:
+    """Say how many entries of a legend stand side by side in so many inches."""
     longest = max(len(str(handle.get_label())) for handle in handles)
     return max(1, min(len(handles), int(width / (0.55 + 0.078 * longest))))
 
@@ -268,8 +269,8 @@ def legend_below(ax: Axes, handles: Sequence[Artist], *, own: bool) -> None:
         return
     width = figure_of(ax).get_figwidth()
     if own:
-        ax.figure.legend(handles=handles, loc="outside lower center", ncols=_legend_columns(handles, width))
+        ax.figure.legend(handles=handles, loc="outside lower center", ncols=legend_columns(handles, width))
     else:
         below = ax.transAxes + ScaledTranslation(0, -0.55, ax.figure.dpi_scale_trans)
         place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": below}
-        ax.legend(handles=handles, ncols=_legend_columns(handles, 0.8 * width), **place)
+        ax.legend(handles=handles, ncols=legend_columns(handles, 0.8 * width), **place)

@@ -22,14 +22,23 @@ _ROW = ("run_id", "href")  # columns that are no cells: what a row leads to
 
 
 def table_html(
-    table: pd.DataFrame, caption: str, *, digits: int, percent: bool, rows: int, estimate: str, counted: str
+    table: pd.DataFrame,
+    caption: str,
+    *,
+    digits: int,
+    percent: bool,
+    rows: int,
+    estimate: str,
+    counted: str,
+    anchor: str = "",
 ) -> tuple[str, str]:
     """Make HTML and plain text of a frame with rows; parameters as for `evalkit.display.show_table`."""
     shown, notes = _readable(table.head(rows), digits, percent)
     titles = {str(name): _title(str(name), estimate, counted) for name in shown}
     kinds = [_NUMBER if _is_number(table, str(name)) else _TEXT for name in shown]
     head = "".join(
-        f'<th scope="col"{k}>{_escape(titles[str(name)])}</th>' for name, k in zip(shown, kinds, strict=True)
+        f'<th scope="col"{k} data-column="{_escape(name)}">{_escape(titles[str(name)])}</th>'
+        for name, k in zip(shown, kinds, strict=True)
     )
     leads = table.head(rows).reindex(columns=list(_ROW)).itertuples(index=False, name=None)
     lines = zip(shown.itertuples(index=False, name=None), leads, strict=True)
@@ -37,14 +46,20 @@ def table_html(
     notes += [f"{len(table) - rows:,} more rows are not shown."] * (len(table) > rows)
     below = f'<p class="quiet">{_escape(" ".join(notes))}</p>' if notes else ""
     name = _escape(caption or "table")
+    own = f' id="{_escape(anchor)}"' if anchor else ""
     size = f'<span class="quiet">{counted_noun(len(table), "row")}</span>'
     page = (
-        f'<details class="evalkit-fold" open><summary{_TEXT}>{name} {size}</summary>'
+        f'<details class="evalkit-fold"{own} open><summary{_TEXT}>{name} {size}</summary>'
         f'<div class="evalkit-table" tabindex="0" role="region" aria-label="{name}"><table aria-label="{name}">'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{below}</details>"
     )
     text = shown.rename(columns=lambda name: plain(titles[name])).to_string(index=False)
     return page, "\n".join([text, *map(plain, notes)])
+
+
+def cell_texts(values: pd.Series, name: str, digits: int = 3) -> list[str]:
+    """Give the texts that a table shows in the cells of a column."""
+    return _column(values, name, digits, "")
 
 
 def _is_number(table: pd.DataFrame, name: str) -> bool:

@@ -30,6 +30,7 @@ TITLES = {
     "from_step_evaluator": "after evaluation",
     "front_share": "share on the front",
     "function_name": "function",
+    "is_successful": "success",
     "items_new": "items, new storage",
     "items_old": "items, old storage",
     "k": "runs per task (k)",
@@ -118,7 +119,7 @@ FLAGS = {
     "unreadable_logs": "unreadable log",
 }
 TARGETS = {"new tasks": "new tasks like these", "these tasks": "these tasks, run again"}
-VALUES = {"overall_completion_status": STATUSES, "flag": FLAGS, "target": TARGETS}
+VALUES = {"overall_completion_status": STATUSES, "status": STATUSES, "flag": FLAGS, "target": TARGETS}
 
 WARNING = "warning"
 TECHNICAL = ("method", "target", WARNING)  # how an estimate was made: below a table; warnings that differ, in its notes

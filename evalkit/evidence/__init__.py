@@ -4,6 +4,7 @@ from evalkit._lazy import door
 
 _NAMES = {
     "EVIDENCE": "links",
+    "Evidence": "leads",
     "LIMIT": "links",
     "MODES": "references",
     "PairRef": "references",

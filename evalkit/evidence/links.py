@@ -22,6 +22,7 @@ EVIDENCE = "application/vnd.evalkit.evidence+json"  # what pages of runs are mad
 VARIABLE = "EVALKIT_EVIDENCE"  # which runs the report that is being made gets pages of; empty outside of one
 LIMIT = 200  # runs that one report leads to
 MOST_PAIRS = 100  # that one table leads to
+PAIRS = "all-pairs"  # the anchor of the table of pairs
 TO_PAGES = "../runs/"  # from a report's page
 
 _linked: dict[str, None] = {}  # runs that this report leads to so far; a report has a process of its own
@@ -41,15 +42,15 @@ def show_runs(logs: "Logs", table: pd.DataFrame, caption: str = "", **options: A
     **options
         As for `evalkit.show_table`.
     """
-    mode, shown = _mode(), table.drop(columns="turn", errors="ignore")
-    if not mode or table.empty:
+    chosen, shown = mode(), table.drop(columns="turn", errors="ignore")
+    if not chosen or table.empty:
         show_table(shown, caption, **options)
         return
-    ids = [run_id for run_id in table["run_id"].dropna().unique() if _take(run_id)]
-    _hand_over(logs, ids, [], caption)
-    if mode == "all" and id(logs) not in _listed:
+    ids = [run_id for run_id in table["run_id"].dropna().unique() if take(run_id)]
+    hand_over(logs, ids, [], caption)
+    if chosen == "all" and id(logs) not in _listed:
         _listed.add(id(logs))
-        _hand_over(logs, list(logs.runs["run_id"]), [], f"all runs of {logs.source}")
+        hand_over(logs, list(logs.runs["run_id"]), [], f"all runs of {logs.source}")
     key, known = _key(caption, [page_name(one) for one in ids]), set(ids)
     turns = table["turn"] if "turn" in table else [None] * len(table)
     rows = zip(table["run_id"], turns, strict=True)
@@ -70,12 +71,13 @@ def show_pairs(logs: "Logs", table: pd.DataFrame, caption: str = "", **options: 
         With the columns `run_id_a` and `run_id_b`, as `evalkit.compare.discordant` gives them; they are not shown.
     """
     shown = table.drop(columns=["run_id_a", "run_id_b"])
-    if not _mode() or table.empty:
+    options = {"anchor": PAIRS, **options}
+    if not mode() or table.empty:
         show_table(shown, caption, **options)
         return
     rows = list(zip(table["run_id_a"], table["run_id_b"], strict=True))
-    pairs = [pair for pair in rows[:MOST_PAIRS] if _take(*pair)]
-    _hand_over(logs, list(dict.fromkeys(run_id for pair in pairs for run_id in pair)), pairs, caption)
+    pairs = [pair for pair in rows[:MOST_PAIRS] if take(*pair)]
+    hand_over(logs, list(dict.fromkeys(run_id for pair in pairs for run_id in pair)), pairs, caption)
     names, known = {pair: page_name("--".join(pair)) for pair in rows}, set(pairs)
     key = _key(caption, [names[pair] for pair in pairs])
     hrefs = [f"{TO_PAGES}{names[pair]}#list={key}" if pair in known else None for pair in rows]
@@ -83,12 +85,13 @@ def show_pairs(logs: "Logs", table: pd.DataFrame, caption: str = "", **options: 
     _say_limit(None in hrefs)
 
 
-def _mode() -> str:
-    mode = os.environ.get(VARIABLE, "")
-    return mode if mode in ("linked", "all") else ""
+def mode() -> str:
+    """Say which runs the report that is being made gets pages of; empty outside of one, and where it gets none."""
+    chosen = os.environ.get(VARIABLE, "")
+    return chosen if chosen in ("linked", "all") else ""
 
 
-def _take(*run_ids: str) -> bool:
+def take(*run_ids: str) -> bool:
     """Count runs among those that the report leads to, as long as there is room for all of them."""
     if len(_linked.keys() | set(run_ids)) > LIMIT:
         return False
@@ -101,12 +104,14 @@ def _say_limit(is_reached: bool) -> None:
         show_text(f"Rows without a link: a report leads to {LIMIT} runs at most, a table to {MOST_PAIRS} pairs.")
 
 
-def _hand_over(logs: "Logs", ids: Sequence[str], pairs: Sequence[tuple[str, str]], title: str) -> None:
-    """Hand over what the pages of runs and pairs are made from, and the table as a list of them."""
+def hand_over(logs: "Logs", ids: Sequence[str], pairs: Sequence[tuple[str, str]], title: str) -> None:
+    """Hand over what the pages of runs and pairs are made from, and the table of this title as a list of them."""
     wanted = logs.runs[logs.runs["run_id"].isin(set(ids))]
     runs = {run["run_id"]: reference(logs, run) for run in wanted.to_dict("records")}
     found = [pair for pair in pairs if all(run_id in runs for run_id in pair)]
-    if pairs:
+    if not title:
+        members = []
+    elif pairs:
         members = [page_name("--".join(pair)) for pair in found]
     else:
         members = [runs[run_id].page for run_id in ids if run_id in runs]
@@ -154,7 +159,8 @@ def read_handed_over(given: Sequence[Any], page: str) -> tuple[dict[str, RunRef]
         known = {run.page for run in found} | {pair.page for pair in own_pairs}
         members = [member for member in _list(data.get("members")) if isinstance(member, str) and member in known]
         pairs += own_pairs
-        lists.append(RunList(str(data.get("title") or "a table"), page, members, str(data.get("key"))))
+        if members:
+            lists.append(RunList(str(data.get("title") or "a table"), page, members, str(data.get("key"))))
     return runs, pairs, lists
 
 

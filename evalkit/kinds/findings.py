@@ -7,13 +7,51 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_FLAGS = 3  # that a sentence names
+MOST_EXAMPLES = 3  # runs that a sentence leads to
+
+
+class Example(NamedTuple):
+    """A run that a finding counts.
+
+    Attributes
+    ----------
+    label : str
+        What the run is an example of, such as ``timed out``.
+    run_id : str
+    other : str
+        The run beside it; empty where there is none.
+    turn : int, optional
+        The turn that shows it, from 1; by default the one that decided the run.
+    """
+
+    label: str
+    run_id: str
+    other: str = ""
+    turn: int | None = None
 
 
 class Finding(NamedTuple):
-    """A sentence, and the heading of the section that holds what it rests on."""
+    """A sentence, the heading of the section that holds what it rests on, and up to three of the runs it counts."""
 
     text: str
     section: str
+    examples: tuple[Example, ...] = ()
+
+
+def examples_of(runs: "pd.DataFrame", labels: Mapping[str, "pd.Series"]) -> tuple[Example, ...]:
+    """Take the first run of each label, of up to three labels.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        With run_id.
+    labels : mapping of str to boolean Series
+        Which runs each label is about; one that is about none is left out.
+    """
+    if "run_id" not in runs:
+        return ()
+    first = ((label, runs.loc[own, "run_id"].head(1)) for label, own in labels.items())
+    return tuple(Example(label, ids.iloc[0]) for label, ids in first if len(ids))[:MOST_EXAMPLES]
 
 
 def counted_noun(n: int, noun: str) -> str:
@@ -22,7 +60,9 @@ def counted_noun(n: int, noun: str) -> str:
     return f"{n:,} {noun if n == 1 else plural}"
 
 
-def endings_finding(endings: Mapping[str, int], n: int, noun: str, section: str) -> Finding:
+def endings_finding(
+    endings: Mapping[str, int], n: int, noun: str, section: str, examples: tuple[Example, ...] = ()
+) -> Finding:
     """Say how the runs without success ended, the most frequent way first.
 
     Parameters
@@ -33,13 +73,15 @@ def endings_finding(endings: Mapping[str, int], n: int, noun: str, section: str)
         All runs that count.
     noun : str
     section : str
+    examples : tuple of Example
+        Runs that ended so.
     """
     failed = sum(endings.values())
     if not failed:
         return Finding(f"None of {counted_noun(n, noun)} failed.", section)
     ways = sorted(endings.items(), key=lambda item: (-item[1], item[0]))
     listed = ", ".join(f"{name} ({count:,})" for name, count in ways if count)
-    return Finding(f"{failed:,} of {counted_noun(n, noun)} did not succeed: {listed}.", section)
+    return Finding(f"{failed:,} of {counted_noun(n, noun)} did not succeed: {listed}.", section, examples)
 
 
 def data_finding(
@@ -66,7 +108,8 @@ def data_finding(
         listed = ", ".join(f"{name.replace('_', ' ')} ({n:,})" for n, name in named[:MOST_FLAGS])
         more = f" and {counted_noun(len(named) - MOST_FLAGS, 'other flag')}" if len(named) > MOST_FLAGS else ""
         said = f"{flagged:,} of {counted_noun(len(runs), noun)} {_carry(flagged)} a flag: {listed}{more}"
-    return Finding(f"{said}; {files_text(ledger)}.", section)
+    examples = examples_of(runs, {name.replace("_", " "): runs[f"flag_{name}"] for _, name in named})
+    return Finding(f"{said}; {files_text(ledger)}.", section, examples)
 
 
 def files_text(ledger: "pd.DataFrame") -> str:

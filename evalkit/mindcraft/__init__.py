@@ -21,7 +21,6 @@ _NAMES = {
     "load_task_definitions": "tasks.definitions",
     "models": "kind",
     "runs_df": "kind",
-    "show_conversations": "transcript",
 }
 _MODULES = ("analysis", "figures")
 

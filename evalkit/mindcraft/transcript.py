@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evalkit.io import BrokenFileError, SourceError, decode_json, frame_of, is_url, plain, read_files
+from evalkit.io import BrokenFileError, SourceError, decode_json, frame_of, read_files
 from evalkit.kinds import RunFiles, Transcript, Turn, read_transcript
 from evalkit.mindcraft.agent_log import AgentOutcome, read_log
 from evalkit.mindcraft.final_messages import read_final
@@ -112,44 +112,6 @@ def conversation(path: str | os.PathLike, last: int | None = None, width: int | 
     return read_transcript(transcript, path).text(last, width)
 
 
-def show_conversations(runs: "pd.DataFrame", agents: "pd.DataFrame", last: int = 15, limit: int = 60) -> None:
-    """Show the end of every run's conversations in a notebook, each run folded under its title.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        The runs to show, as `failed_runs` gives them.
-    agents : DataFrame
-        All agent logs, as `agents_df` gives them.
-    last : int
-        Turns of each agent.
-    limit : int
-        At most so many runs; a line says how many were left out.
-    """
-    from evalkit.display import show_details, show_text
-
-    keys = ["source", "task_id", "repetition"]
-    folders = agents.assign(file=agents["source"], source=agents["source"].map(os.path.dirname))
-    logs = folders.groupby(keys)["file"].apply(list).to_dict()
-    shown = [(run, logs.get(tuple(run[key] for key in keys), [])) for run in runs.head(limit).to_dict("records")]
-    named = [file for _, files in shown for file in files]
-    if named and not any(is_url(file) or os.path.exists(file) for file in named):
-        show_text(
-            f"The logs are not where they were read ({plain(named[0])} and all others): there is nothing to show."
-        )
-        return
-    texts = [
-        (
-            f"{run['task_id']}, repetition {run['repetition']}: {run['overall_completion_status']}",
-            "\n".join(_or_reason(file, last) for file in files) or "No agent log in this folder.",
-        )
-        for run, files in shown
-    ]
-    show_details(f"The last {last} turns of each agent", texts)
-    if len(runs) > limit:
-        show_text(f"{len(runs) - limit} more runs are not shown.")
-
-
 def messages_frame(agents: "pd.DataFrame") -> "pd.DataFrame":
     """Read all messages of logs: a row per turn, with the columns of `LAZY_TABLES`."""
     rows = [
@@ -243,10 +205,3 @@ def _marks(role: str, content: str) -> tuple[str, ...]:
         return ("nearly a final message",)
     match = EVENT.search(content)
     return (match.lastgroup or "",) if match else ()
-
-
-def _or_reason(path: str, last: int) -> str:
-    try:
-        return conversation(path, last)
-    except SourceError as error:
-        return f"{error}\n"

@@ -7,9 +7,7 @@ from typing import Any
 import pandas as pd
 
 from evalkit.io import SourceError, escape_surrogates, frame
-from evalkit.kinds import Finding, counted_noun
-from evalkit.kinds.findings import files_text
-from evalkit.stats import Estimate, estimate_by, format_interval, proportion_interval
+from evalkit.stats import Estimate, estimate_by, proportion_interval
 from evalkit.steps.format import (
     CRITICAL,
     DEFAULTS,
@@ -179,47 +177,18 @@ def failure_kinds(steps: pd.DataFrame) -> pd.DataFrame:
     return frame(sorted(rows, key=lambda row: -row["steps"]), FAILURE_KINDS)
 
 
-def findings(steps: pd.DataFrame, histories: Sequence[History], ledger: pd.DataFrame) -> list[Finding]:
-    """Say how many steps worked, how many only said so, what failed, and what the records no longer hold."""
-    rates = success_rates(steps, []).set_index("success")
-    of = f"in {counted_noun(len(histories), 'history')}"
-    found = [Finding(f"No step {of} can be judged, so there is no success rate.", "Success")]
-    if CONFIRMED in rates.index:
-        shares = {which: format_interval(*rates.loc[which, ["estimate", "low", "high"]]) for which in rates.index}
-        text = f"{shares[CONFIRMED]} of {counted_noun(int(rates['n'][CONFIRMED]), 'step')} {of} succeeded"
-        silent = int(steps["verdict"].eq(SILENT).sum())
-        text += f"; {shares[REPORTED]} report success, {counted_noun(silent, 'silent failure')} among them."
-        found = [Finding(text, "Success")]
-    if len(histories) > 1 and len(rates):
-        lowest = overview(steps, histories).iloc[0]
-        value = format_interval(*lowest[["confirmed_estimate", "confirmed_low", "confirmed_high"]])
-        found.append(
-            Finding(f"The lowest share has {lowest['history']}: {value} of {lowest['n']:.0f} steps.", "Success")
-        )
-    kinds = failure_kinds(steps)
-    if len(kinds):
-        first = "; ".join(f"{row.kind} ({row.steps})" for row in kinds.head(2).itertuples())
-        text = f"{counted_noun(int(kinds['steps'].sum()), 'step')} failed or failed silently"
-        text += f", in {counted_noun(len(kinds), 'way')}; the most frequent: {first}."
-        found.append(Finding(text, "Failures"))
-    kept = _reporting_success(steps)
-    if cut := int(kept["truncated"].sum()):
-        text = f"The results of {cut} of {counted_noun(len(kept), 'step')} that report success were cut when stored"
-        found.append(Finding(f"{text}: what stood behind the cut is unknown.", "What was cut"))
-    return [*found[:4], Finding(f"{_capital(files_text(ledger))}.", "Data quality")]
-
-
 def truncation(steps: pd.DataFrame, by: Sequence[str] = ("history", "result_type")) -> pd.DataFrame:
     """Estimate the share of successful steps whose stored result is cut, in groups as `success_rates` makes them."""
     steps = with_labels(steps)
-    kept = _reporting_success(steps)
+    kept = reporting_success(steps)
     several = "history" not in by and kept["history"].nunique() > 1
     kept = kept.assign(value=kept["truncated"].astype("float64"))
     shares = estimate_by(kept, list(by), "value", clusters="history" if several else None, weights="runs")
     return shares if several else shares.drop(columns="n_clusters")
 
 
-def _reporting_success(steps: pd.DataFrame) -> pd.DataFrame:
+def reporting_success(steps: pd.DataFrame) -> pd.DataFrame:
+    """Take the steps that report success, whether their results bear it out or not."""
     return steps[steps["verdict"].isin(("success", SILENT)).to_numpy()]
 
 
@@ -294,7 +263,3 @@ def _texts_in(value: Any) -> int:
 def _kind(message: str) -> str:
     text = re.sub(r"'[^']*'|\"[^\"]*\"", "'…'", message)
     return re.sub(r"\d+(?:\.\d+)?", "#", text)
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -69,9 +69,10 @@ def coverage(histories: Sequence[History], options: Options | None = None) -> pd
     """
     rows = []
     for history in histories:
-        verdicts: dict[tuple[str, str], list[str]] = {}
+        verdicts: dict[tuple[str, str], list[tuple[str, int | None]]] = {}
         types: dict[str, None] = {}
-        for record, evaluation in zip(history.records, evaluate_history(history, options), strict=True):
+        evaluations = evaluate_history(history, options)
+        for position, (record, evaluation) in enumerate(zip(history.records, evaluations, strict=True)):
             function = function_of(record)
             if function == "process_cells" and record["success"] is True:
                 types |= dict.fromkeys(read_annotation(record).types)
@@ -79,13 +80,14 @@ def coverage(histories: Sequence[History], options: Options | None = None) -> pd
                 continue
             for cell_type in cell_types_of(record):
                 types[cell_type] = None
-                verdicts.setdefault((cell_type, function), []).append(evaluation["verdict"])
+                verdicts.setdefault((cell_type, function), []).append((evaluation["verdict"], position))
         analyses = dict.fromkeys(function for _, function in verdicts)
         every = ((cell_type, analysis) for cell_type in types for analysis in analyses)
         for pair in every if len(types) * len(analyses) <= MOST_PAIRS else verdicts:
-            best = min(verdicts.get(pair, [NOT_RUN]), key=STATUSES.index)
+            found = verdicts.get(pair, [])
+            best, first = min(found or [(NOT_RUN, None)], key=lambda own: STATUSES.index(own[0]))
             row = {"history": history.label, "cell_type": pair[0], "analysis": pair[1], "status": best}
-            rows.append(row | {"steps": len(verdicts.get(pair, []))})
+            rows.append(row | {"steps": len(found), "position": first})
     return frame(rows, COVERAGE)
 
 

@@ -8,11 +8,24 @@ import pandas as pd
 
 from evalkit.display import show_details, show_sandboxed, show_table, show_text
 from evalkit.io import frame
-from evalkit.steps.analysis import each_record
+from evalkit.kinds import Example, Finding, counted_noun
+from evalkit.kinds.findings import MOST_EXAMPLES, files_text
+from evalkit.stats import format_interval
+from evalkit.steps.analysis import (
+    CONFIRMED,
+    NOT_JUDGED,
+    REPORTED,
+    each_record,
+    failure_kinds,
+    overview,
+    reporting_success,
+    success_rates,
+    with_labels,
+)
 from evalkit.steps.contents import paired_success
 from evalkit.steps.evaluation.evaluate import evaluate_history, format_step_evaluation
 from evalkit.steps.execution.findings import extract_key_findings_from_execution
-from evalkit.steps.format import Options, truncated
+from evalkit.steps.format import CRITICAL, SILENT, Options, truncated
 from evalkit.steps.history.records import History, unique_labels
 from evalkit.steps.history.results import content, read_plots
 from evalkit.steps.table import PLOTS
@@ -96,13 +109,84 @@ def short_steps(steps: pd.DataFrame) -> pd.DataFrame:
     return numbered(steps[first].assign(remark=remark).join(steps[last]))
 
 
+def findings(
+    steps: pd.DataFrame, histories: Sequence[History], ledger: pd.DataFrame, runs: pd.DataFrame | None = None
+) -> list[Finding]:
+    """Say how many steps worked, how many only said so, what failed, and what the records no longer hold.
+
+    Parameters
+    ----------
+    steps : DataFrame
+    histories : sequence of History
+    ledger : DataFrame
+    runs : DataFrame, optional
+        One row per history: with it, findings name examples.
+    """
+    rates = success_rates(steps, []).set_index("success")
+    of = f"in {counted_noun(len(histories), 'history')}"
+    found = [Finding(f"No step {of} can be judged, so there is no success rate.", "Success")]
+    if CONFIRMED in rates.index:
+        shares = {which: format_interval(*rates.loc[which, ["estimate", "low", "high"]]) for which in rates.index}
+        text = f"{shares[CONFIRMED]} of {counted_noun(int(rates['n'][CONFIRMED]), 'step')} {of} succeeded"
+        silent = int(steps["verdict"].eq(SILENT).sum())
+        text += f"; {shares[REPORTED]} report success, {counted_noun(silent, 'silent failure')} among them."
+        marked = steps["verdict"].eq(SILENT) if silent else steps["verdict"].ne("success")
+        found = [Finding(text, "Success", _examples(steps[marked & ~steps["verdict"].isin(NOT_JUDGED)], runs))]
+    if len(histories) > 1 and len(rates):
+        lowest = overview(steps, histories).iloc[0]
+        value = format_interval(*lowest[["confirmed_estimate", "confirmed_low", "confirmed_high"]])
+        found.append(
+            Finding(
+                f"The lowest share has {lowest['history']}: {value} of {lowest['n']:.0f} steps.",
+                "Success",
+                _history(lowest["history"], runs),
+            )
+        )
+    kinds = failure_kinds(steps)
+    if len(kinds):
+        first = "; ".join(f"{row.kind} ({row.steps})" for row in kinds.head(2).itertuples())
+        text = f"{counted_noun(int(kinds['steps'].sum()), 'step')} failed or failed silently"
+        text += f", in {counted_noun(len(kinds), 'way')}; the most frequent: {first}."
+        failed = steps[steps["verdict"].isin(("failure", CRITICAL)).to_numpy()]
+        found.append(Finding(text, "Failures", _examples(failed, runs)))
+    kept = reporting_success(steps)
+    if cut := int(kept["truncated"].sum()):
+        text = f"The results of {cut} of {counted_noun(len(kept), 'step')} that report success were cut when stored"
+        found.append(
+            Finding(
+                f"{text}: what stood behind the cut is unknown.",
+                "What was cut",
+                _examples(kept[kept["truncated"]], runs),
+            )
+        )
+    return [*found[:4], Finding(f"{_capital(files_text(ledger))}.", "Data quality")]
+
+
+def _history(label: str, runs: pd.DataFrame | None) -> tuple[Example, ...]:
+    if runs is None:
+        return ()
+    return tuple(Example(label, run_id) for run_id in runs.loc[runs["history"].eq(label), "run_id"])
+
+
+def _examples(steps: pd.DataFrame, runs: pd.DataFrame | None) -> tuple[Example, ...]:
+    """Take the first step of each function."""
+    if runs is None:
+        return ()
+    first = with_labels(steps).drop_duplicates("function_name").head(MOST_EXAMPLES)
+    rows = with_runs(first, runs).to_dict("records")
+    return tuple(
+        Example(f"record {row['position'] + 1}, {row['function_name']}", row["run_id"], turn=row["turn"])
+        for row in rows
+    )
+
+
 def with_runs(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """Add the run of each row's history and, of a row about a record, the turn in which its result stands.
 
     Parameters
     ----------
     table : DataFrame
-        With history and, counted from 1, record.
+        With history and perhaps position (from 0) or record (from 1).
     runs : DataFrame
         One row per history.
 
@@ -113,10 +197,15 @@ def with_runs(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """
     of_history = runs.set_index("history")
     out = table.assign(run_id=table["history"].map(of_history["run_id"]))
-    if "record" not in table:
+    if not {"record", "position"} & set(table):
         return out
+    record = table["record"] if "record" in table else table["position"] + 1
     has_thread = table["history"].map(of_history["thread"].fillna("") != "").astype(int)
-    return out.assign(turn=2 * table["record"] + has_thread).drop(columns="history")
+    return out.assign(turn=2 * record + has_thread, run_id=out["run_id"].where(record.notna())).drop(columns="history")
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def open_checks(checks: pd.DataFrame) -> pd.DataFrame:

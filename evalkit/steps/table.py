@@ -124,6 +124,7 @@ COVERAGE = (
     Column("analysis", "str", "function"),
     _STATUS,
     Column("steps", "int", "steps of this analysis on this cell type, attempts counted"),
+    Column("position", "int?", "place of the first step that ended so, from 0"),
 )
 LOOPS = (
     _HISTORY,

@@ -97,7 +97,8 @@ def test_texts_stand_on_the_left_in_every_front_end_and_numbers_on_the_right(sho
     display.show_table(pd.DataFrame({"name": ["a"], "n": [1]}))
     page = table_page(shown)
     assert re.findall(r"<t[hd](?: [^>]*)?>", page) == [
-        '<th scope="col" style="text-align:left">', '<th scope="col" class="number">',
+        '<th scope="col" style="text-align:left" data-column="name">',
+        '<th scope="col" class="number" data-column="n">',
         '<td style="text-align:left">', '<td class="number">',
     ]  # fmt: skip
 

@@ -115,7 +115,7 @@ def _recorder(name: str, lines: list[str]) -> Callable[..., None]:
     return record
 
 
-def _headline(estimate: Any, label: str = "", *, percent: bool = True) -> Iterator[str]:
+def _headline(estimate: Any, label: str = "", **_: Any) -> Iterator[str]:
     values = estimate._asdict() if hasattr(estimate, "_asdict") else dict(estimate)
     keys = ("estimate", "low", "high", "n", "n_clusters", "method", "warning")
     yield f"{label}: " + ", ".join(f"{key} {_text(values[key])}" for key in keys if key in values)
@@ -181,7 +181,7 @@ def _without_paths(text: str) -> str:
 _RECORDERS: dict[str, Callable[..., Any]] = {
     "headline": _headline,
     "show_details": lambda title, text: [title, *str(text).splitlines()],
-    "show_findings": lambda findings: [f"{text} [{section}]" for text, section in findings],
+    "show_findings": lambda findings: [f"{text} [{section}]" for text, section, *_ in findings],
     "show_text": lambda text: str(text).splitlines(),
     "show_figure": _figure,
     **dict.fromkeys(("show_runs", "show_pairs"), lambda logs, table, caption="", **_: _table(table, caption)),

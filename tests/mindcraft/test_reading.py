@@ -2,14 +2,12 @@
 
 import os
 import re
-import shutil
 
 import pytest
 
-from evalkit.display import show
 from evalkit.io import SourceError
-from evalkit.mindcraft import analysis, conversation, load, show_conversations
-from tests.mindcraft.builders import SCORE, log, turn, write, write_all
+from evalkit.mindcraft import conversation
+from tests.mindcraft.builders import SCORE, log, turn, write
 
 
 def lines(tmp_path, content, **options) -> list[str]:
@@ -109,52 +107,3 @@ def test_a_pipe_can_be_shown(tmp_path):
         assert conversation(f"/dev/fd/{reader}").endswith("« user: hello\n")
     finally:
         os.close(reader)
-
-
-@pytest.fixture
-def shown(monkeypatch):
-    outputs = []
-    monkeypatch.setattr(show, "display", lambda data, raw, metadata=None: outputs.append(data["text/plain"]))
-    return outputs
-
-
-def test_every_failed_run_shows_its_own_logs(tmp_path, shown):
-    files = {f"exp_{i}/cook/Andy_0_0.json": log(f"{SCORE}0", who=f"experiment {i}") for i in (1, 2)}
-    files |= {"exp_1/cook/Andy_0_1.json": log(f"{SCORE}0", who="repetition 1"), "exp_2/bad/Andy_0_0.json": b"{"}
-    logs = load(write_all(tmp_path, files))
-    show_conversations(analysis.failed_runs(logs.runs), logs.agents)
-    (whole,) = shown
-    assert whole.startswith("The last 15 turns of each agent\n")
-    texts = re.split(r"\n(?=\w+, repetition )", whole)[1:]
-    assert [text.splitlines()[0] for text in texts] == [
-        "bad, repetition 0: LOG_FILE_ERROR",
-        "cook, repetition 0: FAILED_SCORE_ZERO",
-        "cook, repetition 0: FAILED_SCORE_ZERO",
-        "cook, repetition 1: FAILED_SCORE_ZERO",
-    ]
-    assert "JSONDecodeError" in texts[0]
-    whose = ["experiment 1", "experiment 2", "repetition 1"]
-    assert [[who for who in whose if who in text] for text in texts[1:]] == [[who] for who in whose]
-
-
-def test_limits_and_emptiness_are_said(tmp_path, shown):
-    logs = load(write_all(tmp_path, {f"exp_1/t{i}/Andy_0_0.json": 0 for i in range(3)}))
-    show_conversations(logs.runs, logs.agents, limit=1)
-    show_conversations(logs.runs.iloc[:0], logs.agents)
-    assert shown[1:] == ["2 more runs are not shown."]  # of no runs nothing is shown
-
-
-def test_a_run_without_logs_says_so(tmp_path, shown):
-    (tmp_path / "exp_1/multiagent_cooking_1_bread").mkdir(parents=True)
-    logs = load(write_all(tmp_path, {"exp_1/cook/Andy_0_0.json": 1}))
-    show_conversations(analysis.failed_runs(logs.runs), logs.agents)
-    said = "multiagent_cooking_1_bread, repetition 0: NO_SCORE_LOGGED\nNo agent log in this folder."
-    assert shown == [f"The last 15 turns of each agent\n{said}"]
-
-
-def test_logs_that_are_gone_are_named_once(tmp_path, shown):
-    logs = load(write_all(tmp_path, {f"exp_1/t{i}/Andy_0_0.json": 0 for i in range(3)}))
-    shutil.rmtree(tmp_path / "exp_1")
-    show_conversations(logs.runs, logs.agents)
-    (text,) = shown
-    assert text.startswith("The logs are not where they were read")

@@ -6,12 +6,12 @@ from evalkit.steps import History, load, normalise_history, steps_df
 from evalkit.steps.analysis import (
     confirmed_success,
     failure_kinds,
-    findings,
     overview,
     storage_comparison,
     success_rates,
     truncation,
 )
+from evalkit.steps.show import findings
 
 
 def test_a_source_that_is_not_there():

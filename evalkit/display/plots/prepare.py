@@ -95,9 +95,10 @@ def place(
     return Rows(frame.astype({"key": "object", "series": "object"}), names, series)
 
 
-def link_of(row: Mapping[Hashable, Any]) -> str:
-    """Give the link of a row; empty where it has none."""
+def link_of(row: Mapping[Hashable, Any], part: str = "") -> str:
+    """Give the link of a row, or of one of its parts where each has its own; empty where it has none."""
     href = row.get("href")
+    href = href.get(part) if isinstance(href, Mapping) else href
     return href if isinstance(href, str) else ""
 
 
@@ -229,7 +230,7 @@ def stacked(table: pd.DataFrame, category: str, parts: Mapping[str, str], *, sha
         name = name_of(row[category])
         for part, n, width, left in zip(parts, numbers, widths, np.cumsum(widths) - widths, strict=True):
             tip = f"{name}: {n:,.0f} {parts[part]} of {total:,.0f} ({n / total * 100:.0f} %)"
-            out.append((i, name, part, n, total, left, width, tip, link_of(row)))
+            out.append((i, name, part, n, total, left, width, tip, link_of(row, part)))
     frame = pd.DataFrame(out, columns=["row", "name", "part", "n", "total", "left", "width", "tip", "href"])
     return frame[frame["n"] > 0].reset_index(drop=True)
 

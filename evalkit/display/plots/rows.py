@@ -186,7 +186,8 @@ def shares(
     Parameters
     ----------
     table : DataFrame
-        One row per bar, with `category` and a column of counts per part; where it is known, href. Bars without any
+        One row per bar, with `category` and a column of counts per part; where it is known, href, of the bar or as a
+        mapping of its parts. Bars without any
         counts are not drawn.
     category : str
     parts : mapping of column to Look, or sequence of columns

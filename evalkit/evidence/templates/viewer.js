@@ -83,6 +83,7 @@
   input.addEventListener("input", search);
   document.querySelectorAll("[data-jump]").forEach(button =>
     button.addEventListener("click", () => jump(button.dataset.jump, 1)));
+  if (/(^#|&)at=decision$/.test(location.hash)) jump("decision", 1);
   window.addEventListener("hashchange", () => {
     const place = turns.findIndex(turn => "#" + turn.id === location.hash);
     if (place >= 0) at = place;

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from evalkit.kinds import Finding, counted_noun, data_finding, endings_finding
+from evalkit.kinds import Example, Finding, counted_noun, data_finding, endings_finding, examples_of
 from evalkit.mindcraft.analysis.comparison import DIRECTIONS, conclude_blocked
 from evalkit.mindcraft.analysis.rates import counted, headline
 from evalkit.mindcraft.analysis.task_types import cooking
@@ -23,7 +23,9 @@ ENDINGS = {
 }
 
 
-def findings(sides: pd.DataFrame, pairs: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
+def findings(
+    sides: pd.DataFrame, pairs: pd.DataFrame, ledger: pd.DataFrame, opposite: Sequence[Example] = ()
+) -> list[Finding]:
     """Say what one model reached, against what, how the rest ended, and what is doubtful.
 
     Parameters
@@ -33,14 +35,16 @@ def findings(sides: pd.DataFrame, pairs: pd.DataFrame, ledger: pd.DataFrame) -> 
     pairs : DataFrame
         The comparison of the two sides on the tasks they share, as `evalkit.compare.pairs` gives it.
     ledger : DataFrame
+    opposite : sequence of Example
+        Tasks that the two sides decided oppositely, as `evalkit.compare.examples` gives them.
     """
     model = str(sides["side"].cat.categories[0])
     own = sides[sides["side"] == model]
     sentence = "".join(pairs["sentence"]).replace("all others is better", "all others together are better")
     against = sentence or f"There is no other model in these data to compare {model} with."
     return [
-        Finding(_rate(own, f"the success rate of {model}"), "Success"),
-        Finding(against, "Success"),
+        Finding(_rate(own, f"the success rate of {model}"), "Success", _either(own)),
+        Finding(against, "Success", tuple(opposite)),
         *data_findings(own, ledger),
     ]
 
@@ -58,7 +62,30 @@ def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = "How 
     failed = fresh[~fresh["overall_is_successful"]]["overall_completion_status"].value_counts()
     words = {text: int(failed.get(str(status), 0)) for status, text in ENDINGS.items()}
     ways = {text: n for text, n in words.items() if n}
-    return [endings_finding(ways, len(fresh), "run", endings), data_finding(runs, FLAGS, ledger, "run")]
+    ended = {
+        ENDINGS[CompletionStatus(str(status))]: fresh["overall_completion_status"].eq(status) for status in failed.index
+    }
+    examples = examples_of(fresh[~fresh["overall_is_successful"]], ended)
+    return [endings_finding(ways, len(fresh), "run", endings, examples), data_finding(runs, FLAGS, ledger, "run")]
+
+
+def _blocked(runs: pd.DataFrame) -> tuple[Example, ...]:
+    """Give a success without blocked agents and a failure with the most of them, and the other way round."""
+    fresh = counted(cooking(runs))
+    number, succeeded = fresh["n_blocked_agents"], fresh["overall_is_successful"].astype(bool)
+    few, many = number.eq(number.min()).fillna(False), number.eq(number.max()).fillna(False)
+    if number.nunique() < 2:
+        return ()
+    names = [f"{number.min()} blocked", f"{number.max()} blocked"]
+    groups = {f"a success with {names[0]}": few & succeeded, f"a failure with {names[1]}": many & ~succeeded}
+    return examples_of(fresh, {**groups, f"a success with {names[1]}": many & succeeded})
+
+
+def _either(runs: pd.DataFrame) -> tuple[Example, ...]:
+    """Give a success and a failure."""
+    fresh = counted(runs)
+    succeeded = fresh["overall_is_successful"].astype(bool)
+    return examples_of(fresh, {"a success": succeeded, "a failure": ~succeeded})
 
 
 def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
@@ -73,9 +100,9 @@ def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFra
     ledger : DataFrame
     """
     rate = _rate(cooking(runs), "cooking success of all models together")
-    found = [Finding(rate, "Success by number of blocked agents")]
+    found = [Finding(rate, "Success by number of blocked agents", _either(cooking(runs)))]
     if len(trend):
-        found.append(Finding(_trends(trend), "Is there a trend?"))
+        found.append(Finding(_trends(trend), "Is there a trend?", _blocked(runs)))
         reach = conclude_blocked(runs, trend).split("\n")[len(trend) :]
         open_models = trend.loc[~trend["direction"].isin(DIRECTIONS), "model_name"]
         near = [line for line in reach if any(line.startswith(f"{model}: ") for model in open_models)]

@@ -46,6 +46,9 @@ def extract_figures(nb: NotebookNode, name: str) -> dict[str, str | bytes]:
     for cell in nb.cells:
         for output in cell.get("outputs", []):
             data = output.get("data", {})
+            about = output.get("metadata", {}).get("image/svg+xml")
+            if isinstance(about, dict) and isinstance(data.get(FIGURE), dict) and "narrow" in data[FIGURE]:
+                about["narrow"] = data[FIGURE].pop("narrow")  # until the page is made
             if not _is_figure(data.get(FIGURE)):
                 continue
             figure = data.pop(FIGURE)

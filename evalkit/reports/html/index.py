@@ -15,6 +15,7 @@ from evalkit._version import __version__
 from evalkit.io.read import read_file
 from evalkit.io.sources import is_sample
 from evalkit.io.text import plain
+from evalkit.reports.html.leaderboards import PAGE, write_leaderboards
 from evalkit.reports.html.policy import TEMPLATES, policy_of, script
 from evalkit.reports.html.svg import clean_svg
 from evalkit.reports.records import Record, read_records, write_file
@@ -24,7 +25,7 @@ LARGEST_PICTURE = 60_000  # bytes of a figure that the index draws
 
 
 def write_index(output: Path, work: Path) -> tuple[Path, Path]:
-    """Write ``index.html`` and ``manifest.json`` from the records of an output folder.
+    """Write ``index.html``, ``manifest.json`` and ``leaderboard.html`` from the records of an output folder.
 
     Parameters
     ----------
@@ -43,6 +44,7 @@ def write_index(output: Path, work: Path) -> tuple[Path, Path]:
     environment.filters["link"] = quote
     page = environment.get_template("reports.html.j2").render(
         groups=_groups(records, output),
+        leaderboard=PAGE if write_leaderboards(records, output, work, environment) else "",
         failed=sum(record["status"] == "failed" for record in records),
         total=len(records),
         made=f"{now:%Y-%m-%d %H:%M} UTC",

@@ -114,7 +114,7 @@ def render(
         "files": list(files),
         "failure": failure,
         "contents": [],
-        "anchors": {"failed", "show-code", "evalkit-script"},  # the page's own
+        "anchors": {"failed", "show-code", "evalkit-script", "all-runs", "all-pairs"},  # the page's own
         "figures": [],
     }
     shown = without_hidden(nb)
@@ -174,7 +174,8 @@ def drawn(output: NotebookNode, page: dict) -> str:
     if not about.get("evalkit_safe"):
         return ""
     page["figures"].append(about)
-    return figure(output.data["image/svg+xml"], about, len(page["figures"]))
+    narrow = about.pop("narrow", "")  # it belongs to the page alone
+    return figure(output.data["image/svg+xml"], about, len(page["figures"]), narrow if isinstance(narrow, str) else "")
 
 
 def title_of(nb: NotebookNode) -> str:

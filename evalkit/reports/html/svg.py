@@ -16,7 +16,7 @@ _ATTRIBUTES = set(
     """
     aria-label class clip-path d fill fill-opacity fill-rule font-family font-size font-style font-variant font-weight
     height href id opacity patternUnits role stroke stroke-dasharray stroke-dashoffset stroke-linecap stroke-linejoin
-    stroke-opacity stroke-width text-anchor transform viewBox width x y
+    stroke-opacity stroke-width tabindex text-anchor transform viewBox width x y
     """.split()  # noqa: SIM905 - a list of its own on every line would be longer than the rest
 )
 _REFERENCE = re.compile(r"url\(#([\w.-]+)\)")
@@ -27,7 +27,7 @@ _HREFS: dict[str, Callable[[str], Any]] = {
 }
 
 
-def figure(svg: str, about: Mapping[str, Any], number: int) -> str:
+def figure(svg: str, about: Mapping[str, Any], number: int, narrow: str = "") -> str:
     """Make a page's element of a figure's SVG.
 
     Parameters
@@ -37,6 +37,8 @@ def figure(svg: str, about: Mapping[str, Any], number: int) -> str:
         What the notebook said of it: alt, caption, width and files.
     number : int
         Of the figure in the page, which makes its ids the only ones of their kind.
+    narrow : str
+        SVG of the same figure for narrow windows.
 
     Returns
     -------
@@ -48,7 +50,10 @@ def figure(svg: str, about: Mapping[str, Any], number: int) -> str:
         return ""
     width = about.get("width")
     style = f' style="--width:{width}px"' if isinstance(width, int) else ""
-    box = f'<div class="drawing" tabindex="0" role="group" aria-label="figure"{style}>{drawn}</div>'
+    other = clean_svg(narrow, f"narrow-{number}-") if narrow else ""
+    fits = " wide" if other else ""
+    box = f'<div class="drawing{fits}" tabindex="0" role="group" aria-label="figure"{style}>{drawn}</div>'
+    box += f'<div class="drawing narrow">{other}</div>' if other else ""
     return f"<figure>\n{box}{caption(about)}\n</figure>"
 
 
@@ -107,5 +112,7 @@ def _clean_value(tag: str, name: str, value: str, prefix: str) -> str | None:
         return f"#{prefix}{value[1:]}" if tag == "use" else value
     if name == "id":
         return prefix + value
+    if name == "tabindex":
+        return value if value == "-1" else None
     value = _REFERENCE.sub(rf"url(#{prefix}\1)", value)
     return None if "url(" in _REFERENCE.sub("", value) else value

@@ -117,6 +117,11 @@ def _pages(output, *notebooks, without=()):
     return [output / "index.html", *found]
 
 
+def _all_pages(output):
+    """Return all pages but the careless one's, that of all models among them."""
+    return [output / "leaderboard.html", *_pages(output, without=["careless"])]
+
+
 def test_every_sample_report_is_made(output):
     records = {record["key"]: record for record in read_records(output)}
     assert [key for key, record in records.items() if record["error"] and not key.startswith("failed/")] == []
@@ -135,7 +140,7 @@ def test_forked_and_normal_runs_of_every_notebook_show_the_same(output, tmp_path
 
 
 def test_pages_are_valid_html(output):
-    for path in _pages(output, without=["careless"]):
+    for path in _all_pages(output):
         html5lib.HTMLParser(strict=True).parse(path.read_text())
         ids = re.findall(r'\sid="([^"]*)"', path.read_text())
         assert len(ids) == len(set(ids)), path
@@ -161,7 +166,7 @@ def test_figures_have_alt_text_and_sections_are_listed(output):
 
 @needs_browser
 def test_pages_ask_for_nothing_complain_of_nothing_and_stay_within_the_width(output, browser):
-    for path in _pages(output, without=["careless"]):
+    for path in _all_pages(output):
         with Visit(browser, path) as visit:
             visit.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
             for width in (1280, 390):
@@ -180,7 +185,7 @@ def test_pages_have_no_serious_accessibility_fault(output, browser, scheme, note
     options = {"resultTypes": ["violations"], "rules": {"color-contrast": {"enabled": contrast}}}
     first = {path.parent: path for path in reversed(_pages(output, *notebooks, without=["careless"]))}
     found = []
-    for path in first.values():
+    for path in [output / "leaderboard.html", *first.values()]:
         with Visit(browser, path, scheme=scheme) as visit:
             if path.parent != output:
                 visit.page.get_by_text("Show code").click()
@@ -212,16 +217,36 @@ def test_figures_are_large_enough_to_be_read_on_a_telephone(output, browser):
     for path in _pages(output, without=["careless"])[1:]:
         with Visit(browser, path, width=390) as visit:
             scales = visit.page.eval_on_selector_all(
-                ".drawing svg", "all => all.map(svg => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width)"
+                ".drawing svg",
+                "all => all.filter(svg => svg.checkVisibility())"
+                ".map(svg => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width)",
             )
             assert all(scale * 8 >= 8 for scale in scales), path  # the smallest words are of 8 units
+
+
+SCROLLS = """[...document.querySelectorAll('.drawing')].filter(box => box.checkVisibility()
+  && box.scrollWidth > box.clientWidth + 1).map(box => box.querySelector('svg').getAttribute('aria-label'))"""
+
+
+@needs_browser
+def test_on_a_telephone_only_lines_of_events_scroll(output, browser):
+    for name in ("model_overview", "model_comparison", "cooking_blocked_agents", "crafter_scores", "step_evaluation"):
+        for path in sorted((output / name).glob("*.html")):
+            with Visit(browser, path, width=390) as visit:
+                assert visit.page.locator(".drawing.narrow:visible").count() >= 1
+                labels = visit.page.evaluate(SCROLLS)
+                assert [text for text in labels if not text.startswith(("Trajectories.", "Timeline of"))] == []
+                visit.page.set_viewport_size({"width": 1280, "height": 900})
+                assert visit.page.locator(".drawing.narrow:visible").count() == 0
+                visit.page.emulate_media(media="print")
+                assert visit.page.locator(".drawing.narrow:visible").count() == 0
 
 
 @needs_browser
 def test_a_figures_links_are_reached_by_keyboard_and_say_where_they_lead(output, browser):
     (path,) = list(output.glob("hostile/*.html"))[:1]
     with Visit(browser, path) as visit:
-        links = visit.page.locator(".drawing a")
+        links = visit.page.locator(".drawing:not(.narrow) a")
         assert links.count() == len(HOSTILE) // 2
         links.first.focus()
         assert visit.page.evaluate("document.activeElement.getAttribute('href')") == "#texts"
@@ -273,7 +298,7 @@ def test_print_shows_the_report_alone(output, browser):
 
 @needs_browser
 def test_print_fits_the_paper(output, browser):
-    for path in _pages(output, without=["careless"]):
+    for path in _all_pages(output):
         with Visit(browser, path, width=703) as visit:  # A4 less margins of 12 mm
             visit.page.emulate_media(media="print")
             assert (path, visit.page.evaluate(RUNS_OFF)) == (path, [])
@@ -304,7 +329,7 @@ def test_html_that_a_notebook_shows_runs_no_script_and_reaches_no_host(output, b
 
 
 def test_a_page_holds_one_script_which_its_policy_knows_by_its_hash(output):
-    for path in _pages(output, without=["careless"]):
+    for path in _all_pages(output):
         page = path.read_text()
         (own,) = re.findall(r'<script id="evalkit-script">(.*?)</script>', page, re.DOTALL)
         assert page.count("<script") == 1
@@ -362,7 +387,8 @@ def test_every_sample_report_begins_with_findings_that_lead_to_its_sections(outp
         assert next(page.iter("h2")).text == "Findings"
         (findings,) = (one for one in page.iter("ul") if one.get("class") == "evalkit-findings")
         ids = {heading.get("id") for heading in page.iter() if heading.tag in ("h2", "h3")}
-        targets = [link.get("href")[1:] for link in findings.iter("a")]
+        sections = (link for link in findings.iter("a") if link.get("class") == "evalkit-section")
+        targets = [link.get("href")[1:] for link in sections]
         assert (path, len(targets), set(targets) - ids) == (path, len(list(findings.iter("li"))), set())
         assert 2 <= len(targets) <= 6
         assert read_record(output, f"{path.parent.name}/{path.stem}")["findings"][0]["text"] in findings[0].text
@@ -445,24 +471,77 @@ def test_the_button_shows_where_the_keyboard_is_and_only_then(output, browser):
         assert visit.page.evaluate(outline) == "solid"
 
 
+REPORTS = [
+    "model_overview",
+    "model_comparison",
+    "cooking_blocked_agents",
+    "crafter_scores",
+    "step_evaluation",
+    "leaderboard",
+]
+LED_TO = "['decision', 'error'].some(event => document.querySelector(location.hash).dataset.events.includes(event))"
+DECIDED = "(document.activeElement.dataset.events || '').includes('decision')"
+
+
+def _tab_to(page, selector, most=400):
+    """Press Tab until an element has the focus."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            return
+    pytest.fail(f"{selector} is out of the keyboard's reach")
+
+
 @needs_browser
-@pytest.mark.parametrize(
-    "notebook",
-    ["model_overview", "model_comparison", "cooking_blocked_agents", "crafter_scores", "step_evaluation"],
-)
-def test_a_reader_reaches_a_run_and_its_deciding_turn_from_each_sample_report(output, browser, notebook):
+@pytest.mark.parametrize("notebook", REPORTS)
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+def test_a_reader_gets_from_the_first_finding_to_the_turn_that_decided_a_run_by_keyboard(
+    output, browser, notebook, scheme, width
+):
     for path in sorted((output / notebook).glob("*.html")):
-        with Visit(browser, path) as visit:
-            visit.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
-            link = visit.page.locator('a[href^="../runs/"]').first
-            link.focus()
+        with Visit(browser, path, scheme=scheme, width=width) as visit:
+            _tab_to(visit.page, ".evalkit-findings li:first-child .evalkit-runs a")
             with visit.page.expect_navigation():
                 visit.page.keyboard.press("Enter")
             assert visit.page.url.startswith((output / "runs").as_uri())
-            visit.page.keyboard.press("d")
-            assert "decision" in visit.page.evaluate("document.activeElement.dataset.events")
+            assert visit.page.evaluate(LED_TO)
             others = [request for request in visit.requests if not request.startswith((output / "runs").as_uri())]
             assert (path, visit.complaints, others) == (path, [], [])
+
+
+@needs_browser
+@pytest.mark.parametrize("notebook", ["model_overview", "cooking_blocked_agents", "step_evaluation"])
+def test_a_reader_gets_from_the_headline_to_the_turn_that_decided_a_run_by_clicks(output, browser, notebook):
+    for path in sorted((output / notebook).glob("*.html")):
+        with Visit(browser, path) as visit:
+            visit.page.locator(".evalkit-headline a").click()
+            visit.page.locator("#all-runs tbody a:visible").first.click()
+            visit.page.wait_for_url(f"{(output / 'runs').as_uri()}/*")
+            visit.page.locator("[data-jump=decision]").click()
+            assert visit.page.evaluate(DECIDED)
+            assert visit.complaints == []
+
+
+@needs_browser
+@pytest.mark.parametrize("notebook", REPORTS)
+def test_figures_lead_to_runs_and_their_links_show_the_rows_they_count(output, browser, notebook):
+    for path in sorted((output / notebook).glob("*.html"))[:1]:
+        with Visit(browser, path) as visit:
+            page = visit.page
+            assert page.locator(".drawing a").count() >= 5
+            targets = page.eval_on_selector_all(".drawing a", "all => all.map(link => link.getAttribute('href'))")
+            assert [t for t in targets if not t.startswith(("../runs/", "#all-runs?", "#all-pairs?"))] == []
+            hrefs = "links => [...new Set(links.map(link => link.getAttribute('href')))]"
+            for href in page.eval_on_selector_all("main a[href*='?']", hrefs):
+                page.evaluate("href => { location.hash = href; }", href)
+                said = page.locator(f"{href.partition('?')[0]} .chosen")
+                said.wait_for()
+                assert not said.inner_text().startswith("0 "), href
+                assert page.evaluate("document.activeElement.closest('tr') !== null")
+            for clear in page.locator(".chosen button").all():
+                clear.click()
+            assert not page.locator(".chosen:visible").count()
+            assert visit.complaints == []
 
 
 def test_every_link_to_a_run_leads_to_a_page(output):

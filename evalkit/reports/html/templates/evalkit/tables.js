@@ -13,24 +13,32 @@
   const isMissing = text => text === "" || text === "–";
   const numberOf = text => parseFloat(text.replace(/^<\s*/, "").replace("−", "-").replace(/(\d),(?=\d{3})/g, "$1"));
 
+  const tables = new Map();  // what shows the rows with given values, by table
+
   function enhance(box) {
     const table = box.querySelector("table");
     const body = table && table.tBodies[0];
     if (!body || !table.tHead) return;
     const heads = [...table.tHead.rows[0].cells];
     const rows = [...body.rows];
-    const names = heads.map(textOf);
+    const names = heads.map(textOf), columns = heads.map(head => head.dataset.column);
     rows.forEach(row => [...row.cells].forEach((cell, i) => { cell.dataset.label = names[i] || ""; }));
-    const state = { all: false, query: "", picks: new Map() };
+    const state = { all: false, query: "", picks: new Map(), wanted: [] };
     const fits = (row, i) => textOf(row.cells[i]);
-    let more = null, count = null;
+    const has = (row, [i, value]) => {  // the whole text, the text behind its folded beginning, or an item of a list
+      const text = fits(row, i);
+      return text === value || text.split(", ").includes(value)
+        || (row.cells[i].querySelector("details") && text.endsWith(value));
+    };
+    let more = null, count = null, chosen = null;
 
     const update = () => {
       const words = state.query.toLowerCase().split(/\s+/).filter(Boolean);
       const found = [...body.rows].filter(row => {
         const text = row.textContent.toLowerCase();
         return words.every(word => text.includes(word))
-          && [...state.picks].every(([i, value]) => !value || fits(row, i) === value);
+          && [...state.picks].every(([i, value]) => !value || fits(row, i) === value)
+          && state.wanted.every(pair => has(row, pair));
       });
       const shown = new Set(state.all ? found : found.slice(0, FIRST));
       rows.forEach(row => { row.hidden = !shown.has(row); });
@@ -39,6 +47,11 @@
         more.textContent = state.all ? `Show the first ${FIRST} rows only` : `Show all ${found.length} rows`;
         more.setAttribute("aria-expanded", String(state.all));
         count.textContent = `${shown.size} of ${rows.length} rows`;
+      }
+      if (chosen) {
+        chosen.hidden = !state.wanted.length;
+        const said = state.wanted.map(([i, value]) => `${names[i]}: ${value}`).join("; ");
+        chosen.firstChild.textContent = `${found.length} of ${rows.length} rows have ${said} `;
       }
       fit();
     };
@@ -57,6 +70,25 @@
       body.append(...rows.slice().sort(order));
       update();
     };
+
+    const show = query => {  // the rows with the values that an address names
+      const wanted = [...query].map(([name, value]) => [columns.indexOf(name), value.trim()]);
+      if (!wanted.length || wanted.some(([i]) => i < 0)) return;
+      if (!chosen) {
+        const clear = make("button", { type: "button", textContent: "Show all" });
+        clear.addEventListener("click", () => { state.wanted = []; update(); box.focus(); });
+        chosen = make("p", { className: "chosen" }, "", clear);
+        chosen.setAttribute("aria-live", "polite");
+        box.before(chosen);
+      }
+      state.wanted = wanted;
+      for (let part = box; part; part = part.parentElement) if (part.tagName === "DETAILS") part.open = true;
+      update();
+      const first = [...body.rows].find(row => !row.hidden);
+      (chosen || box).scrollIntoView({ block: "center" });
+      ((first && first.querySelector("a")) || box).focus({ preventScroll: true });
+    };
+    tables.set(box, show);
 
     if (rows.length > 1) {
       heads.forEach((head, i) => {
@@ -96,4 +128,19 @@
     new ResizeObserver(() => { if (box.clientWidth !== width) { width = box.clientWidth; fit(); } }).observe(box);
   }
   document.querySelectorAll(".evalkit-table").forEach(enhance);
+
+  const follow = () => {
+    const [anchor, query] = location.hash.slice(1).split("?");
+    const fold = anchor && document.getElementById(anchor);
+    const box = fold && fold.querySelector(".evalkit-table");
+    if (!tables.has(box)) return;
+    fold.open = true;
+    if (query) tables.get(box)(new URLSearchParams(query));
+  };
+  addEventListener("hashchange", follow);
+  document.addEventListener("click", event => {  // of an address that stands already
+    const link = event.target.closest("a[href^='#']");
+    if (link && link.getAttribute("href") === location.hash) follow();
+  });
+  follow();
 })();

@@ -1,0 +1,51 @@
+"""What a report found for each model, in a table by which reports are listed side by side."""
+
+import hashlib
+from collections.abc import Iterable
+
+import pandas as pd
+
+from evalkit.compare.ranks import Leaderboard, rank_table
+from evalkit.kinds.runs import UNKNOWN, kind_of
+from evalkit.stats import format_interval
+
+COLUMNS = ["kind", "outcome", "model_name", "n", "n_tasks", "estimate", "low", "high", "text", "rank", "task_set"]
+
+
+def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
+    """List what each model reached, for the page that lists the models of all reports.
+
+    Parameters
+    ----------
+    board : Leaderboard
+    runs : DataFrame
+        The runs it is made of.
+
+    Returns
+    -------
+    DataFrame
+        kind, outcome (what the estimates are, with their unit), model_name, n (runs), n_tasks, estimate, low, high,
+        text (these three in words), rank (the range that the data leave open, among the report's models), task_set (the
+        same for models that ran the same tasks, in every report). Models without a name or an estimate are left out.
+    """
+    named = board.table["model_name"].ne(UNKNOWN) & board.table["estimate"].notna()
+    table = board.table[named]
+    if table.empty:
+        return pd.DataFrame(columns=COLUMNS)
+    is_share = board.outcomes.kind != "mean"
+    bounds = zip(table["estimate"], table["low"], table["high"], strict=True)
+    tasks = board.outcomes.table.dropna(subset="value").groupby("model_name")["task"].agg(_digest)
+    ranks = rank_table(board).loc[named, "rank"]
+    outcome = " in ".join(filter(None, [board.outcomes.name, board.outcomes.unit]))
+    return table.assign(
+        kind=kind_of(runs).name,
+        outcome=outcome,
+        text=[format_interval(*own, percent=is_share) for own in bounds],
+        rank=ranks + f" of {len(table)}" if len(table) > 1 else "",
+        task_set=table["model_name"].map(tasks),
+    )[COLUMNS].reset_index(drop=True)
+
+
+def _digest(tasks: Iterable[object]) -> str:
+    """Make a short text of a set of tasks that no other set has."""
+    return hashlib.blake2b("\0".join(sorted(map(str, set(tasks)))).encode(errors="replace"), digest_size=6).hexdigest()

@@ -1,0 +1,171 @@
+"""From findings and figures to runs: to the page of a single run, and to the rows of several in the table of runs."""
+
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+
+import pandas as pd
+
+from evalkit.display import show_text
+from evalkit.display.show import RunLink
+from evalkit.display.tables import cell_texts
+from evalkit.evidence.links import LIMIT, PAIRS, TO_PAGES, hand_over, mode, show_runs, take
+from evalkit.evidence.references import page_name
+from evalkit.kinds import Example, Finding
+from evalkit.kinds.runs import UNKNOWN, is_uncounted
+
+if TYPE_CHECKING:
+    from evalkit.kinds import Logs
+
+RUNS = "all-runs"  # the anchor of the table of runs
+MOST_GROUPS = 400  # groups of a figure that lead to runs; where there are more, none does
+MOST_POINTS = 60  # runs that the points of one figure lead to
+_COLUMNS = ("task_id", "model_name", "task_type", "repetition", "status", "score", "is_successful")
+
+
+class Evidence:
+    """The runs that a report rests on: a table of them, and links to it from findings and figures.
+
+    Outside of a report, and in one without pages of runs, there are no links.
+
+    Parameters
+    ----------
+    logs : Logs
+        That the runs are from.
+    runs : DataFrame
+        Rows of the first table of `logs`; those that count in no rate are left out.
+    *columns : str
+        Further columns of the table of runs, by which figures group them. Of a column of lists each item counts.
+    """
+
+    def __init__(self, logs: "Logs", runs: pd.DataFrame, *columns: str) -> None:
+        self._logs = logs
+        self._runs = runs[~is_uncounted(runs, logs.kind)].reset_index(drop=True)
+        nameless = self._runs["model_name"].fillna(UNKNOWN).eq(UNKNOWN).all()
+        names = dict.fromkeys([*_COLUMNS[:2], *columns, *_COLUMNS[2:]])
+        self._columns = [name for name in names if name != "model_name" or not nameless]
+        self._shown = _evenly(self._runs, LIMIT)
+        self._groups: dict[tuple[str, ...], dict[tuple[str, ...], list[int]]] = {}
+
+    def cite(self, findings: Iterable[Finding]) -> list[tuple[str, str, list[RunLink]]]:
+        """Make links of the examples of findings, for `evalkit.show_findings`."""
+        return [
+            (text, section, [link for one in runs for link in self._cited(one)]) for text, section, runs in findings
+        ]
+
+    def link(self, table: pd.DataFrame, *by: str, parts: str = "") -> pd.DataFrame:
+        """Add the column href to a table that is to be drawn: where its rows lead.
+
+        Parameters
+        ----------
+        table : DataFrame
+            Without `by` a row per run or part of a run, with run_id and perhaps turn: each of the first 60 runs has a
+            link to its page. Else a row per group of runs.
+        *by : str
+            Columns of the groups, which the table of runs has too. A group of one run leads to the page of that,
+            another to its rows in the table of runs.
+        parts : str
+            Column of the runs whose values are further columns of `table`, each of which leads to runs of its own.
+        """
+        if not mode():
+            return table
+        if not by:
+            return table.assign(href=pd.Series(self._pages(table), table.index, dtype="object"))
+        keys = list(zip(*(cell_texts(table[name], name) for name in by), strict=True))
+        if len(set(keys)) > MOST_GROUPS:
+            return table
+        hrefs: list[Any] = [self._href(by, key) for key in keys]
+        if parts:
+            names = [name for name in table if name in set(self._runs[parts])]
+            texts = dict(zip(names, cell_texts(pd.Series(names, dtype="object"), parts), strict=True))
+            hrefs = [{name: self._href((*by, parts), (*key, texts[name])) for name in names} for key in keys]
+        return table.assign(href=pd.Series(hrefs, table.index, dtype="object"))
+
+    def link_pairs(self, table: pd.DataFrame, opposite: pd.DataFrame) -> pd.DataFrame:
+        """Add href to a table of pairs of models, `model_a` and `model_b`: the tasks that the two decided oppositely.
+
+        Parameters
+        ----------
+        table : DataFrame
+        opposite : DataFrame
+            As `evalkit.compare.discordant` gives it, and `evalkit.show_pairs` shows it.
+        """
+        if not mode():
+            return table
+        there = set(zip(opposite["model_a"], opposite["model_b"], strict=True))
+        hrefs = []
+        for a, b in zip(table["model_a"], table["model_b"], strict=True):
+            pair = (a, b) if (a, b) in there else (b, a)
+            texts = (cell_texts(pd.Series([name], dtype="object"), "model_a")[0] for name in pair)
+            query = urlencode(dict(zip(("model_a", "model_b"), texts, strict=True)), quote_via=quote)
+            hrefs.append(f"#{PAIRS}?{query}" if pair in there else "")
+        return table.assign(href=pd.Series(hrefs, table.index, dtype="object"))
+
+    def where(self, **values: object) -> str:
+        """Give the link to the runs with these values, for `evalkit.headline`; without values, to all runs."""
+        if not mode() or self._runs.empty:
+            return ""
+        texts = (cell_texts(pd.Series([value], dtype="object"), name)[0] for name, value in values.items())
+        return self._href(tuple(values), tuple(texts)) if values else f"#{RUNS}"
+
+    def show(self, caption: str = "Runs") -> None:
+        """Show the table of runs; of more than 200, a choice that is even over models and ways of ending."""
+        show_runs(self._logs, self._runs.loc[self._shown, [*self._columns, "run_id"]], caption, anchor=RUNS)
+        if len(self._shown) < len(self._runs):
+            chosen = "chosen evenly from each model and way of ending"
+            show_text(f"{len(self._shown):,} of {len(self._runs):,} runs, {chosen}.")
+
+    def _cited(self, example: Example) -> list[RunLink]:
+        label, *ids, turn = example.label, example.run_id, example.other, example.turn
+        ids = [one for one in ids if one]
+        if not mode() or not take(*ids):
+            return []
+        hand_over(self._logs, ids, [(ids[0], ids[1])] if len(ids) > 1 else [], "")
+        end = "at=decision" if turn is None else f"t{turn}"
+        return [RunLink(label, f"{TO_PAGES}{page_name('--'.join(ids))}#{end}")]
+
+    def _pages(self, table: pd.DataFrame) -> list[str]:
+        """Link to the pages of the first runs of a table."""
+        ids = table["run_id"].dropna().unique()[:MOST_POINTS]
+        linked = {run_id for run_id in ids if take(run_id)}
+        hand_over(self._logs, list(linked), [], "")
+        turns = table["turn"] if "turn" in table else [None] * len(table)
+        ends = ["at=decision" if pd.isna(turn) else f"t{int(turn)}" for turn in turns]
+        pairs = zip(table["run_id"], ends, strict=True)
+        return [f"{TO_PAGES}{page_name(run_id)}#{end}" if run_id in linked else "" for run_id, end in pairs]
+
+    def _href(self, by: tuple[str, ...], key: tuple[str, ...]) -> str:
+        """Link to the one run, or to the rows of the runs, whose texts are these."""
+        places = self._grouped(by).get(key, [])
+        if len(places) == 1 and take(run_id := self._runs["run_id"].iloc[places[0]]):
+            hand_over(self._logs, [run_id], [], "")
+            return f"{TO_PAGES}{page_name(run_id)}#at=decision"
+        if set(places).isdisjoint(self._shown):
+            return ""
+        return f"#{RUNS}?{urlencode(dict(zip(by, key, strict=True)), quote_via=quote)}"
+
+    def _grouped(self, by: tuple[str, ...]) -> dict[tuple[str, ...], list[int]]:
+        """Give the places of runs by their texts in these columns."""
+        if by not in self._groups:
+            found: dict[tuple[str, ...], list[int]] = {}
+            for place, texts in enumerate(zip(*(_items(self._runs[name], name) for name in by), strict=True)):
+                for key in product(*texts):
+                    found.setdefault(key, []).append(place)
+            self._groups[by] = found
+        return self._groups[by]
+
+
+def _items(values: pd.Series, name: str) -> list[Sequence[str]]:
+    """Give the texts of each cell of a column: one, or those of its items."""
+    texts = cell_texts(values, name)
+    lists = (
+        isinstance(value, (list, tuple)) and cell_texts(pd.Series(value, dtype="object"), name) for value in values
+    )
+    return [own or [text] for own, text in zip(lists, texts, strict=True)]
+
+
+def _evenly(runs: pd.DataFrame, most: int) -> list[int]:
+    """Choose the places of runs: as many of each model and way of ending as there is room for."""
+    turn = runs.groupby(["model_name", "status"], dropna=False).cumcount()
+    return sorted(turn.sort_values(kind="stable").index[:most])

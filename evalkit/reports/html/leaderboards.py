@@ -1,0 +1,86 @@
+"""The page that lists what all reports of an output folder found for each model, kind by kind; it ranks nothing."""
+
+import csv
+import itertools
+import string
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment
+
+from evalkit._version import __version__
+from evalkit.io.text import plain
+from evalkit.reports.html.policy import policy_of, script
+from evalkit.reports.records import Record, write_file
+
+PAGE = "leaderboard.html"
+TABLE = "standings"  # the published table that reports are read from
+_NEEDED = ("kind", "outcome", "model_name", "n", "n_tasks", "text", "task_set")
+_MOST = 500  # rows of one report
+_FORMULA_STARTS = tuple("=+-@\t\r\n")  # before which published tables have an apostrophe
+
+
+def write_leaderboards(records: list[Record], output: Path, work: Path, environment: Environment) -> bool:
+    """Write ``leaderboard.html``, or remove it where no report has published standings.
+
+    Parameters
+    ----------
+    records : list of Record
+    output, work, environment
+        As in `evalkit.reports.html.index`.
+
+    Returns
+    -------
+    bool
+        Whether there is such a page.
+    """
+    rows = [row for record in records for row in _rows(record, output)]
+    if not rows:
+        (output / PAGE).unlink(missing_ok=True)
+        return False
+    own = script("tables.js")
+    values = {"sections": _sections(rows), "version": __version__, "policy": policy_of(own), "script": own}
+    write_file(output / PAGE, environment.get_template("leaderboard.html.j2").render(**values), work)
+    return True
+
+
+def _rows(record: Record, output: Path) -> list[dict[str, Any]]:
+    """Read the standings of a report; none where there are none that can be read."""
+    name = next((table["file"] for table in record["tables"] if table["name"] == TABLE), "")
+    if record["status"] != "made" or not name or Path(name).name != name:
+        return []
+    try:
+        with (output / record["notebook"] / name).open(encoding="utf-8", newline="") as file:
+            read = list(itertools.islice(csv.DictReader(file), _MOST))
+    except (OSError, ValueError, csv.Error):
+        return []
+    whole = [row for row in read if all(isinstance(row.get(column), str) for column in _NEEDED)]
+    about = {"page": record["page"], "report": f"{record['title']}: {record['name']}", "source": record["source"]}
+    return [about | {column: _text(value) for column, value in row.items() if isinstance(value, str)} for row in whole]
+
+
+def _text(value: str) -> str:
+    return plain(value[1:] if value.startswith("'") and value[1:].startswith(_FORMULA_STARTS) else value)
+
+
+def _sections(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Put rows together that are of one kind of logs and one sort of outcome, by model and report."""
+    sections = []
+    keyed = sorted(rows, key=lambda row: (row["kind"], row["outcome"], row["model_name"], row["report"]))
+    for (kind, outcome), group in itertools.groupby(keyed, key=lambda row: (row["kind"], row["outcome"])):
+        own = list(group)
+        sets = dict.fromkeys(row["task_set"] for row in own)
+        letters = dict(zip(sets, _letters(), strict=False))
+        sources: dict[str, dict[str, None]] = {}
+        for row in own:
+            row["letter"] = letters[row["task_set"]]
+            sources.setdefault(row["source"], {})[row["report"]] = None
+        listed = [(plain(source) or "unknown", list(reports)) for source, reports in sources.items()]
+        sections.append({"kind": kind, "outcome": outcome, "rows": own, "sets": len(sets), "sources": listed})
+    return sections
+
+
+def _letters() -> Any:
+    """Give A to Z, then AA, AB and so on."""
+    lengths = itertools.count(1)
+    return ("".join(own) for n in lengths for own in itertools.product(string.ascii_uppercase, repeat=n))

@@ -1,0 +1,151 @@
+"""From findings and figures to runs: where each leads, how many there may be, and that hostile names stay texts."""
+
+from urllib.parse import parse_qs
+
+import pandas as pd
+import pytest
+
+from evalkit import Evidence, compare, show_findings
+from evalkit.display import new_axes, plots, show_figure
+from evalkit.evidence import leads, links
+from evalkit.io.text import is_local_link
+from evalkit.kinds import Example, Finding
+from evalkit.mindcraft import analysis, load
+from tests.evidence.logs import BAD
+from tests.mindcraft.builders import write_all
+
+RUNS = {
+    "alder/multiagent_cooking_1_bread_1_cake/Andy_0_0.json": 1,
+    "alder/multiagent_crafting_bed_full_plan__depth_0/Andy_0_0.json": 0,
+    "birch/multiagent_cooking_1_bread_1_cake/Andy_0_0.json": 0,
+    "birch/multiagent_cooking_1_bread_1_cookie/Andy_0_0.json": None,
+}
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """Be within a report; gives what is shown."""
+    out = []
+    monkeypatch.setenv(links.VARIABLE, "linked")
+    monkeypatch.setattr(links, "_linked", {})
+    for module in ("evalkit.evidence.links", "evalkit.display.show"):
+        monkeypatch.setattr(f"{module}.display", lambda data, **_: out.append(data))
+    return out
+
+
+@pytest.fixture
+def logs(tmp_path):
+    return load(write_all(tmp_path, RUNS))
+
+
+def handed_over(shown):
+    return {run[0] for data in shown for run in data.get(links.EVIDENCE, {}).get("runs", ())}
+
+
+def run_of(logs, model, n=0):
+    return logs.runs.loc[logs.runs["model_name"] == model, "run_id"].iloc[n]
+
+
+def test_a_group_of_one_run_leads_to_its_page_and_another_to_its_rows_in_the_table(logs, shown):
+    rates = analysis.success_by(logs.runs, ["model_name", "task_type"])
+    linked = Evidence(logs, logs.runs).link(rates, "model_name", "task_type")
+    hrefs = dict(zip(zip(linked["model_name"], linked["task_type"], strict=True), linked["href"], strict=True))
+    assert hrefs["birch", "cooking"] == "#all-runs?model_name=birch&task_type=cooking"
+    single = logs.runs.set_index(["model_name", "task_type"]).loc[("alder", "cooking"), "run_id"]
+    assert hrefs["alder", "cooking"] == f"../runs/{single}.html#at=decision"
+    assert single in handed_over(shown)
+
+
+def test_parts_of_a_bar_lead_to_their_own_runs_and_what_nobody_ran_leads_nowhere(logs, shown):
+    counts = analysis.status_counts(logs.runs)
+    (alder, birch) = Evidence(logs, logs.runs).link(counts, "model_name", parts="status")["href"]
+    assert alder["SUCCESS"].startswith("../runs/m-")
+    assert birch["SUCCESS"] == ""
+    figure = plots.shares(counts.assign(href=[alder, birch]), "model_name", ["SUCCESS", "FAILED_SCORE_ZERO"])
+    show_figure(figure, "x")
+    assert shown[-1]["image/svg+xml"].count("<a href") == 3
+
+
+def test_lists_are_taken_apart(logs, shown):
+    table = pd.DataFrame({"target_items": ["bread", "cake", "nothing"]})
+    evidence = Evidence(logs, logs.runs, "target_items")
+    bread, cake, nothing = evidence.link(table, "target_items")["href"]
+    assert (bread, cake, nothing) == ("#all-runs?target_items=bread", "#all-runs?target_items=cake", "")
+
+
+def test_findings_lead_to_runs_to_turns_and_to_two_runs_side_by_side(logs, shown):
+    a, b = run_of(logs, "alder"), run_of(logs, "birch")
+    examples = Example("one", a), Example("a turn", b, turn=7), Example("both", a, b)
+    show_findings(Evidence(logs, logs.runs).cite([Finding("Text.", "Section", examples)]))
+    page = shown[-1]["text/html"]
+    for label, href in (
+        ("one", f"{a}.html#at=decision"),
+        ("a turn", f"{b}.html#t7"),
+        ("both", f"{a}--{b}.html#at=dec"),
+    ):
+        assert f'<a href="../runs/{href}' in page
+        assert f">{label}</a>" in page
+    assert [pair for data in shown for pair in data.get(links.EVIDENCE, {}).get("pairs", ())] == [(a, b)]
+
+
+def test_outside_of_a_report_nothing_leads_anywhere(logs, shown, monkeypatch):
+    monkeypatch.delenv(links.VARIABLE)
+    evidence = Evidence(logs, logs.runs)
+    assert "href" not in evidence.link(analysis.success_by(logs.runs), "model_name")
+    assert evidence.where(model_name="birch") == evidence.where() == ""
+    show_findings(evidence.cite([Finding("Text.", "", (Example("one", run_of(logs, "alder")),))]))
+    assert "<a" not in shown[-1]["text/html"]
+    assert len(shown) == 1
+
+
+def test_hostile_names_stay_texts_in_addresses(logs, shown):
+    bad = f"{BAD}&model_name=birch#x javascript:y \\ ü"
+    runs = pd.concat([logs.runs, logs.runs]).assign(model_name=bad)
+    evidence = Evidence(logs, runs)
+    (href,) = evidence.link(pd.DataFrame({"model_name": [bad]}), "model_name")["href"]
+    assert is_local_link(href)
+    assert not set("<>\"' ") & set(href)
+    assert list(parse_qs(href.partition("?")[2])) == ["model_name"]
+    ax = plots.estimates(pd.DataFrame({"model_name": [bad], "estimate": [0.5], "n": [1], "href": [href]}), "model_name")
+    show_figure(ax, "x")
+    assert "<script" not in shown[-1]["image/svg+xml"]
+    show_findings([("Text.", "", evidence.cite([Finding("", "", (Example(bad, run_of(logs, "alder")),))])[0][2])])
+    assert "<script" not in shown[-1]["text/html"]
+
+
+def test_of_many_runs_a_choice_is_shown_that_is_even_over_models_and_endings(logs, shown, monkeypatch):
+    many = pd.concat([logs.runs.iloc[[0]]] * 300 + [logs.runs.iloc[[2]]] * 3, ignore_index=True)
+    many = many.assign(run_id=[f"m-{i}" for i in range(len(many))])
+    Evidence(logs, many).show()
+    table = next(data for data in shown if "all-runs" in data.get("text/html", ""))
+    assert table["text/html"].count("<tr data-run") == links.LIMIT
+    assert table["text/html"].count(">birch<") == 3
+    assert "200 of 303 runs, chosen evenly" in shown[-1]["text/plain"]
+
+
+@pytest.mark.parametrize(("n", "linked"), [(leads.MOST_POINTS, leads.MOST_POINTS), (100, leads.MOST_POINTS)])
+def test_the_points_of_a_figure_lead_to_so_many_runs_at_most(logs, shown, n, linked):
+    points = pd.DataFrame({"run_id": [f"m-{i}" for i in range(n)]})
+    assert (Evidence(logs, logs.runs).link(points)["href"] != "").sum() == linked
+
+
+def test_groups_without_number_have_no_links(logs, shown):
+    groups = pd.DataFrame({"task_id": [str(i) for i in range(leads.MOST_GROUPS + 1)]})
+    assert "href" not in Evidence(logs, logs.runs).link(groups, "task_id")
+
+
+def test_pairs_of_models_lead_to_the_tasks_they_decided_oppositely(logs, shown):
+    opposite = compare.discordant(logs.runs)
+    pairs = pd.DataFrame({"model_a": ["birch", "birch"], "model_b": ["alder", "cedar"]})
+    hrefs = Evidence(logs, logs.runs).link_pairs(pairs, opposite)["href"].tolist()
+    assert hrefs == ["#all-pairs?model_a=alder&model_b=birch", ""]
+
+
+def test_marks_that_lead_to_one_place_are_one_stop_of_the_keyboard(shown):
+    ax = new_axes()
+    from evalkit.display import attach
+
+    attach(ax.scatter(range(4), range(4)), "abcd", ["#x", "#x", "#y", "#x"])
+    show_figure(ax, "x")
+    svg = shown[-1]["image/svg+xml"]
+    assert (svg.count("<a href"), svg.count('tabindex="-1"')) == (4, 2)
