@@ -13,10 +13,10 @@ from evalkit.io.text import plain
 from evalkit.reports.batch import Summary, run
 from evalkit.reports.engines.signals import stopped_once
 from evalkit.reports.parameters import parse_values, read_notebook, read_values
-from evalkit.reports.places import Places, copy_notebooks
-from evalkit.reports.plan import PlanError, plan
+from evalkit.reports.planning.places import Places, copy_notebooks
+from evalkit.reports.planning.plan import PlanError, plan
+from evalkit.reports.planning.targets import ANY_KIND
 from evalkit.reports.records import find_records, read_records, remove_report, work_folder
-from evalkit.reports.targets import ANY_KIND
 
 
 def report(

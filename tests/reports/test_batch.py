@@ -16,7 +16,7 @@ import pytest
 from evalkit.io.text import plain
 from evalkit.reports import cli, plan, run
 from evalkit.reports.engines.process import Attempt
-from evalkit.reports.plan import PlanError
+from evalkit.reports.planning.plan import PlanError
 from evalkit.reports.records import read_record
 
 DATA = Path(__file__).parent / "data"
