@@ -7,6 +7,7 @@ from urllib.parse import quote, urlencode
 
 import pandas as pd
 
+from evalkit._names import check_columns
 from evalkit.display import show_text
 from evalkit.display.show import RunLink
 from evalkit.display.tables import cell_texts
@@ -37,9 +38,15 @@ class Evidence:
         Rows of the first table of `logs`; those that count in no rate are left out.
     *columns : str
         Further columns of the table of runs, by which figures group them. Of a column of lists each item counts.
+
+    Raises
+    ------
+    ValueError
+        For a column that the runs don't have.
     """
 
     def __init__(self, logs: "Logs", runs: pd.DataFrame, *columns: str) -> None:
+        check_columns(runs, *_COLUMNS, "run_id", "flags", *columns)
         self._logs = logs
         self._runs = runs[~is_uncounted(runs, logs.kind)].reset_index(drop=True)
         nameless = self._runs["model_name"].fillna(UNKNOWN).eq(UNKNOWN).all()
@@ -67,7 +74,14 @@ class Evidence:
             another to its rows in the table of runs.
         parts : str
             Column of the runs whose values are further columns of `table`, each of which leads to runs of its own.
+
+        Raises
+        ------
+        ValueError
+            For a column that the table or the runs don't have.
         """
+        check_columns(table, *(by or ("run_id",)))
+        check_columns(self._columns, *by, parts or None)
         if not mode():
             return table
         if not by:
@@ -91,6 +105,8 @@ class Evidence:
         opposite : DataFrame
             As `evalkit.compare.discordant` gives it, and `evalkit.show_pairs` shows it.
         """
+        check_columns(table, "model_a", "model_b")
+        check_columns(opposite, "model_a", "model_b")
         if not mode():
             return table
         there = set(zip(opposite["model_a"], opposite["model_b"], strict=True))
@@ -104,6 +120,7 @@ class Evidence:
 
     def where(self, **values: object) -> str:
         """Give the link to the runs with these values, for `evalkit.headline`; without values, to all runs."""
+        check_columns(self._columns, *values)
         if not mode() or self._runs.empty:
             return ""
         texts = (cell_texts(pd.Series([value], dtype="object"), name)[0] for name, value in values.items())
