@@ -14,7 +14,7 @@ from evalkit.display.tables import cell_texts
 from evalkit.evidence.links import LIMIT, PAIRS, TO_PAGES, hand_over, mode, show_runs, take
 from evalkit.evidence.references import page_name
 from evalkit.kinds import Example, Finding
-from evalkit.kinds.runs import UNKNOWN, is_uncounted
+from evalkit.kinds.runs import is_uncounted
 
 if TYPE_CHECKING:
     from evalkit.kinds import Logs
@@ -49,9 +49,7 @@ class Evidence:
         check_columns(runs, *_COLUMNS, "run_id", "flags", *columns)
         self._logs = logs
         self._runs = runs[~is_uncounted(runs, logs.kind)].reset_index(drop=True)
-        nameless = self._runs["model_name"].fillna(UNKNOWN).eq(UNKNOWN).all()
-        names = dict.fromkeys([*_COLUMNS[:2], *columns, *_COLUMNS[2:]])
-        self._columns = [name for name in names if name != "model_name" or not nameless]
+        self._columns = list(dict.fromkeys([*_COLUMNS[:2], *columns, *_COLUMNS[2:]]))
         self._shown = _evenly(self._runs, LIMIT)
         self._groups: dict[tuple[str, ...], dict[tuple[str, ...], list[int]]] = {}
 

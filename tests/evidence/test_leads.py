@@ -166,3 +166,14 @@ def test_marks_that_lead_to_one_place_are_one_stop_of_the_keyboard(shown):
 def test_a_column_that_is_not_there_is_named_with_the_nearest(logs, shown, call, message):
     with pytest.raises(ValueError, match=message):
         call(logs)
+
+
+def test_of_no_runs_nothing_is_shown_and_nothing_leads_anywhere(logs, shown):
+    evidence = Evidence(logs, logs.runs.head(0), "difficulty")
+    evidence.show()
+    assert shown == []
+    table = pd.DataFrame({"model_name": ["alder"]})
+    assert evidence.link(table, "model_name")["href"].tolist() == [""]
+    assert evidence.link(table.head(0), "model_name").empty
+    assert evidence.link(logs.runs.head(0)).empty
+    assert evidence.where() == evidence.where(model_name="alder") == ""
