@@ -51,6 +51,7 @@ class Evidence:
         self._runs = runs[~is_uncounted(runs, logs.kind)].reset_index(drop=True)
         self._columns = list(dict.fromkeys([*_COLUMNS[:2], *columns, *_COLUMNS[2:]]))
         self._shown = _evenly(self._runs, LIMIT)
+        self._items: dict[str, list[Sequence[str]]] = {}
         self._groups: dict[tuple[str, ...], dict[tuple[str, ...], list[int]]] = {}
 
     def cite(self, findings: Iterable[Finding]) -> list[tuple[str, str, list[RunLink]]]:
@@ -163,8 +164,9 @@ class Evidence:
     def _grouped(self, by: tuple[str, ...]) -> dict[tuple[str, ...], list[int]]:
         """Give the places of runs by their texts in these columns."""
         if by not in self._groups:
+            self._items |= {name: _items(self._runs[name], name) for name in by if name not in self._items}
             found: dict[tuple[str, ...], list[int]] = {}
-            for place, texts in enumerate(zip(*(_items(self._runs[name], name) for name in by), strict=True)):
+            for place, texts in enumerate(zip(*(self._items[name] for name in by), strict=True)):
                 for key in product(*texts):
                     found.setdefault(key, []).append(place)
             self._groups[by] = found
