@@ -1,7 +1,6 @@
 """What a report found for each model, in a table by which reports are listed side by side."""
 
 import hashlib
-from collections.abc import Iterable
 
 import pandas as pd
 
@@ -26,7 +25,8 @@ def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         kind, outcome (what the estimates are, with their unit), model_name, n (runs), n_tasks, estimate, low, high,
         text (these three in words), rank (the range that the data leave open, among the report's models), task_set (the
-        same for models that ran the same tasks, in every report). Models without a name or an estimate are left out.
+        same for models that ran the same tasks, in every report; empty where tasks are not known). Models without a
+        name or an estimate are left out.
     """
     named = board.table["model_name"].ne(UNKNOWN) & board.table["estimate"].notna()
     table = board.table[named]
@@ -34,7 +34,9 @@ def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame(columns=COLUMNS)
     is_share = board.outcomes.kind != "mean"
     bounds = zip(table["estimate"], table["low"], table["high"], strict=True)
-    tasks = board.outcomes.table.dropna(subset="value").groupby("model_name")["task"].agg(_digest)
+    counted = board.outcomes.table.dropna(subset="value")
+    known = counted["task"].where(counted["task"] != counted["run_id"])  # a run without a task is one of its own
+    tasks = known.groupby(counted["model_name"]).agg(_digest)
     ranks = rank_table(board).loc[named, "rank"]
     outcome = " in ".join(filter(None, [board.outcomes.name, board.outcomes.unit]))
     return table.assign(
@@ -46,6 +48,8 @@ def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
     )[COLUMNS].reset_index(drop=True)
 
 
-def _digest(tasks: Iterable[object]) -> str:
-    """Make a short text of a set of tasks that no other set has."""
+def _digest(tasks: pd.Series) -> str:
+    """Make a short text of a set of tasks that no other set has; empty where the task of a run is not known."""
+    if tasks.isna().any():
+        return ""
     return hashlib.blake2b("\0".join(sorted(map(str, set(tasks)))).encode(errors="replace"), digest_size=6).hexdigest()

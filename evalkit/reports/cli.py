@@ -9,6 +9,7 @@ from typing import Any
 import click
 from tabulate import tabulate
 
+from evalkit._names import nearest
 from evalkit.io.text import plain
 from evalkit.reports.batch import Summary, run
 from evalkit.reports.engines.signals import stopped_once
@@ -78,8 +79,9 @@ def remove(names: Iterable[str], output: str) -> int:
     for name, records in found.items():
         if len(records) != 1:
             keys = [record["key"] for record in records or read_records(folder)]
-            cause = "several reports have this name" if records else "no such report"
-            click.echo(f"evalkit: {plain(name)}: {cause}; there are: {plain(', '.join(keys) or 'none')}", err=True)
+            cause = f"several reports have this name: {', '.join(keys)}" if records else "no such report"
+            hint = "" if records else f"; {nearest(name, keys)}"
+            click.echo(f"evalkit: {plain(name)}: {plain(cause + hint)}", err=True)
     if any(len(records) != 1 for records in found.values()):
         return 2
     for (record,) in found.values():

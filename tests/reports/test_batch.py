@@ -657,7 +657,7 @@ def test_reports_are_removed_by_name_with_all_their_files(project, batch, capsys
     project("one", HEADLINE, parameters="share: int = 50", params={"a.yaml": "share: 40", "b.yaml": "share: 50"})
     output = batch().index.parent
     assert cli.remove(["c"], str(output)) == 2
-    assert "no such report; there are: one/a, one/b" in capsys.readouterr().err
+    assert "c: no such report; there are 'one/a', 'one/b'" in capsys.readouterr().err
     assert cli.remove(["one/a"], str(output)) == 0
     assert sorted(path.name for path in (output / "one").iterdir()) == ["b.html", "b.ipynb", "b.json"]
     assert 'href="one/a.html"' not in (output / "index.html").read_text()
