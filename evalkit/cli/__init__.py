@@ -182,6 +182,7 @@ def _collect_command(kind: LogKind) -> click.Command:
     @_reading
     def run(sources: tuple[str, ...], output: str, reading: dict[str, Any], **options: Any) -> None:
         from evalkit.io.screen import progress_bar
+        from evalkit.io.text import plain
         from evalkit.kinds.collection import collect
 
         if output.lower().startswith("memory://"):
@@ -193,7 +194,7 @@ def _collect_command(kind: LogKind) -> click.Command:
         except KeyboardInterrupt:
             message = "stopped; what was written so far is kept, and the same command goes on from there"
             raise KeyboardInterrupt(message) from None
-        print(f"{output}: {done.summary()}")
+        print(f"{plain(output)}: {done.summary()}")
 
     parameters: list[click.Parameter] = [click.Argument(["sources"], nargs=-1, required=True, metavar="SOURCE...")]
     where = click.Option(["-o", "--output"], required=True, metavar="DATASET", help="Folder or URL of the dataset.")
@@ -251,10 +252,12 @@ def view(sources: tuple[str, ...], output: str, which: Any, kind: str | None, te
     from pathlib import Path
 
     from evalkit.evidence import write_view
+    from evalkit.io.text import plain
     from evalkit.kinds.listing import choose
 
     logs = _load_any(_one_or_many(sources), kind, texts)
-    print(write_view(logs, choose(logs.runs, which), Path(output), "" if which == "all" else which))
+    page = write_view(logs, choose(logs.runs, which), Path(output), "" if which == "all" else which)
+    print(plain(page))
 
 
 def _load_any(source: str | list[str], kind: str | None, texts: Sequence[tuple[str, str]]) -> Any:
