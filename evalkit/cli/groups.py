@@ -47,6 +47,9 @@ class Group(click.Group):
         except SourceError as error:
             click.echo(f"evalkit: {plain(error)}", err=True)
             ctx.exit(2)
+        except click.UsageError as error:  # of a command; it may repeat arguments, such as names of files
+            error.message = plain(error.message)
+            raise
         except KeyboardInterrupt as stopped:
             if sys.stderr.isatty():
                 click.echo(err=True)  # ends the line in which the terminal shows ^C

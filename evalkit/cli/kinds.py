@@ -137,6 +137,7 @@ def collect_command(kind: LogKind) -> click.Command:
     @_reading
     def run(sources: tuple[str, ...], output: str, reading: dict[str, Any], **options: Any) -> None:
         from evalkit.io.screen import progress_bar
+        from evalkit.io.text import plain
         from evalkit.kinds.collection import collect
 
         if output.lower().startswith("memory://"):
@@ -148,7 +149,7 @@ def collect_command(kind: LogKind) -> click.Command:
         except KeyboardInterrupt:
             message = "stopped; what was written so far is kept, and the same command goes on from there"
             raise KeyboardInterrupt(message) from None
-        print(f"{output}: {done.summary()}")
+        print(f"{plain(output)}: {done.summary()}")
 
     parameters: list[click.Parameter] = [click.Argument(["sources"], nargs=-1, required=True, metavar="SOURCE...")]
     where = click.Option(["-o", "--output"], required=True, metavar="DATASET", help="Folder or URL of the dataset.")

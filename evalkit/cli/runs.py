@@ -46,10 +46,12 @@ def view(sources: tuple[str, ...], output: str, which: Any, kind: str | None, te
     from pathlib import Path
 
     from evalkit.evidence import write_view
+    from evalkit.io.text import plain
     from evalkit.kinds.listing import choose
 
     logs = _load_any(one_or_many(sources), kind, texts)
-    print(write_view(logs, choose(logs.runs, which), Path(output), "" if which == "all" else which))
+    page = write_view(logs, choose(logs.runs, which), Path(output), "" if which == "all" else which)
+    print(plain(page))
 
 
 def _load_any(source: str | list[str], kind: str | None, texts: Sequence[tuple[str, str]]) -> Any:

@@ -109,8 +109,8 @@ def listed() -> str:
 def copied(folder: str, names: Sequence[str]) -> str:
     """Copy notebooks into a folder, and say what was copied and how they are run."""
     paths = copy_notebooks(folder, names)
-    hint = "" if Path(folder) == Path("notebooks") else f" --notebooks {folder}"
-    return "\n".join([*map(str, paths), f"To make reports with them: evalkit report FOLDER{hint}"])
+    hint = "" if Path(folder) == Path("notebooks") else f" --notebooks {plain(folder)}"
+    return "\n".join([*map(plain, paths), f"To make reports with them: evalkit report FOLDER{hint}"])
 
 
 def _values(files: Iterable[str], yamls: Iterable[str]) -> dict[str, Any]:
