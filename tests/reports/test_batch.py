@@ -173,7 +173,7 @@ def test_a_crash_in_a_forked_process_is_tried_again_in_a_kernel(project, batch):
 
 
 def test_where_forking_is_not_safe_reports_are_made_by_spawned_processes(project, batch, monkeypatch):
-    for module in ("engines.preload", "engines.process", "batch", "expansion"):
+    for module in ("engines.preload", "engines.process", "batch", "planning.expansion"):
         monkeypatch.setattr(f"evalkit.reports.{module}.start_method", lambda: "spawn")
     project("one", "print(1)")
     assert batch(["one"]).made == ["one/defaults"]
