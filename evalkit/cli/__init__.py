@@ -8,6 +8,7 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -15,6 +16,7 @@ import click
 from evalkit._version import __version__
 from evalkit.cli.completion import complete_kinds, complete_notebooks, complete_parameters, complete_targets, script
 from evalkit.cli.groups import Kinds, click_option, refuse, split
+from evalkit.io.text import plain
 from evalkit.kinds.registry import LogKind, Option, kind_named
 
 LISTS = ("failed", "flagged", "all")  # as evalkit.kinds.listing.CHOICES, which would import more
@@ -182,7 +184,6 @@ def _collect_command(kind: LogKind) -> click.Command:
     @_reading
     def run(sources: tuple[str, ...], output: str, reading: dict[str, Any], **options: Any) -> None:
         from evalkit.io.screen import progress_bar
-        from evalkit.io.text import plain
         from evalkit.kinds.collection import collect
 
         if output.lower().startswith("memory://"):
@@ -249,15 +250,11 @@ def show(source: str, run: str | None, kind: str | None, last: int | None) -> No
 @_OPTION
 def view(sources: tuple[str, ...], output: str, which: Any, kind: str | None, texts: tuple) -> None:
     """Write a page for each run of SOURCE, and one that lists them; print where that lies."""
-    from pathlib import Path
-
     from evalkit.evidence import write_view
-    from evalkit.io.text import plain
     from evalkit.kinds.listing import choose
 
     logs = _load_any(_one_or_many(sources), kind, texts)
-    page = write_view(logs, choose(logs.runs, which), Path(output), "" if which == "all" else which)
-    print(plain(page))
+    print(plain(write_view(logs, choose(logs.runs, which), Path(output), "" if which == "all" else which)))
 
 
 def _load_any(source: str | list[str], kind: str | None, texts: Sequence[tuple[str, str]]) -> Any:
