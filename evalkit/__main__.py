@@ -14,7 +14,7 @@ def run() -> None:
 
 def _interrupt(number: int, frame: object) -> None:
     """Raise KeyboardInterrupt, and let no second one come in between while the first is seen to."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, lambda number, frame: None)  # not SIG_IGN: one that came just before would be an error
     raise KeyboardInterrupt
 
 

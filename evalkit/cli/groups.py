@@ -48,8 +48,7 @@ class Group(click.Group):
             click.echo(f"evalkit: {plain(error)}", err=True)
             ctx.exit(2)
         except click.UsageError as error:  # of a command; it may repeat arguments, such as names of files
-            error.message = plain(error.message)  # type: ignore[misc]  # subclasses add to it what was wrong
-            raise
+            raise click.UsageError(plain(error.format_message()), error.ctx) from None
         except KeyboardInterrupt as stopped:
             if sys.stderr.isatty():
                 click.echo(err=True)  # ends the line in which the terminal shows ^C

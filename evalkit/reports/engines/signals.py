@@ -11,8 +11,12 @@ _SIGNALS = {signal.SIGINT, signal.SIGTERM}
 
 def _stop(*_: Any) -> None:
     for number in _SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
+        signal.signal(number, _nothing)
     raise KeyboardInterrupt
+
+
+def _nothing(*_: Any) -> None:
+    """Ignore a signal; SIG_IGN makes Python complain of one that came just before."""
 
 
 @contextmanager
