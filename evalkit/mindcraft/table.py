@@ -1,10 +1,10 @@
-"""Tables of task runs: every column's name, type and unit stands here once."""
+"""Tables of task runs: the name, type and unit of every column."""
 
 from evalkit.io import Column
 from evalkit.kinds import run_columns
 from evalkit.mindcraft.format import EVENTS
 
-# what one log can carry; its run carries it too
+# flags of a single log, which its run carries too
 LOG_FLAGS = {
     "conflicting": "final messages contradict each other, in one log or between agents",
     "near_final": "a final wording stands among other text in a system message, which decides nothing",
