@@ -16,7 +16,7 @@ RUN_COLUMNS = (
     Column("run_id", "str", "stable name of the run, made of its kind, source and repetition"),
     Column("kind", "str", "kind of the logs"),
     Column("source", "str", "path of the run's file or folder"),
-    Column("model_name", "str", "the model that ran; unknown where nothing tells"),
+    Column("model_name", "str", "the model that ran, or unknown"),
     Column("model_source", "str", "where the model's name comes from"),
     Column("experiment", "str", "what the run is a part of"),
     Column("task_id", "str", "what was to be done"),
