@@ -24,7 +24,11 @@ from evalkit.crafter import hooks as crafter_hooks  # noqa: F401  (imports what 
 from evalkit.crafter.benchmark.runs import Distinct, check_run
 from evalkit.crafter.format import ACHIEVEMENTS
 from evalkit.crafter.kind import KIND as CRAFTER
+from evalkit.evidence.alignment import align
+from evalkit.evidence.page import pair_page, run_page
+from evalkit.evidence.references import PairRef, RunRef
 from evalkit.io import labels, plain, redacted, short_paths
+from evalkit.kinds import LogKind, Transcript, Turn
 from evalkit.kinds.detection import HEAD, recognise
 from evalkit.mindcraft.format import parse_results
 from evalkit.mindcraft.kind import KIND as MINDCRAFT
@@ -120,7 +124,46 @@ def _each(records: list[dict]) -> None:
     simulate_routing(records)
 
 
+def _transcript(kind: LogKind, data: bytes) -> Transcript:
+    return kind.transcript(["a/Andy_0.json"], lambda _: data)
+
+
+def _page(text: str, turns: int = 1) -> str:
+    run = RunRef("a", "", ["a"], "", [("task", text[:1000])])
+    return run_page(run, Transcript("a", [text], [Turn("a", "system", text, (text[:50],), ())] * turns))
+
+
+def _pair(turns: list[Turn]) -> str:
+    run = RunRef("a", "", ["a"], "", [])
+    return pair_page(PairRef(run, run), Transcript("a", [], turns), Transcript("b", [], turns[1:]))
+
+
+def _talk(n: int) -> bytes:
+    return json.dumps({"turns": [{"role": "assistant", "content": '!give("a", 1) so'}] * n}).encode()
+
+
 CASES = {
+    "transcript of mindcraft turns": Case(_talk, lambda data: _transcript(MINDCRAFT, data).text()),
+    "transcript of one long turn": Case(
+        lambda n: json.dumps({"turns": [{"role": "assistant", "content": "!a(" * n}]}).encode(),
+        lambda data: _transcript(MINDCRAFT, data).text(),
+    ),
+    "transcript of crafter events": Case(
+        lambda n: json.dumps({"session_id": "x", "event_history": [_turn([1], [])["event_history"][0]] * n}).encode(),
+        lambda data: _transcript(CRAFTER, data).text(),
+    ),
+    "transcript of steps": Case(
+        lambda n: json.dumps([_STEP] * n).encode(), lambda data: _transcript(STEPS, data).text(), 200
+    ),
+    **{
+        f"page of a text {text!r:.20}": Case(lambda n, text=text: text * n, _page, 5000)
+        for text in ("<", "a\n", "http://x ", "!a(", "\x1b[", " ", "\r", "&amp;")
+    },
+    "page of turns": Case(lambda n: n, lambda n: _page("a", n), 100),
+    "page of two runs": Case(lambda n: [Turn("a", "system", f"say {i}", (), ()) for i in range(n)], _pair, 100),
+    "alignment of equal turns": Case(
+        lambda n: Transcript("", [], [Turn("a", "system", "a b " * 20, (), ())] * n), lambda a: align(a, a), 2000
+    ),
     **{
         f"mindcraft {role} {text!r:.30}": _mindcraft(role, text)
         for role, text in (

@@ -314,3 +314,22 @@ def test_an_output_folder_of_reports_that_cannot_be_made_is_one_line(tmp_path):
     file = write(tmp_path / "file", "")
     for output, cause in [(file, "a file, not a folder"), (file / "below", "Not a directory")]:
         assert run("report", notebook, "-o", output) == (2, "", f"evalkit: {output}: {cause}\n")
+
+
+def test_a_second_interrupt_does_not_come_in_between_while_the_first_is_seen_to():
+    code = """
+import os, signal, evalkit.cli
+from evalkit.__main__ import run
+
+def main(**_):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        os.kill(os.getpid(), signal.SIGINT)
+        print("ended")
+
+evalkit.cli.main = main
+run()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ended\n", "")

@@ -23,7 +23,7 @@ def complete_kinds(ctx: click.Context, parameter: click.Parameter, incomplete: s
 
 def complete_notebooks(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete the name of a notebook."""
-    from evalkit.reports.places import Places
+    from evalkit.reports.planning.places import Places
 
     return _starting(Places.of(ctx.params.get("notebooks")).all_notebooks(), incomplete)
 
@@ -38,7 +38,7 @@ def complete_targets(ctx: click.Context, parameter: click.Parameter, incomplete:
 def complete_parameters(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete the name of a parameter, of the notebooks that were named or of all."""
     from evalkit.reports.parameters import read_notebook
-    from evalkit.reports.places import Places
+    from evalkit.reports.planning.places import Places
 
     notebooks = Places.of(ctx.params.get("notebooks")).all_notebooks()
     named = [name for name in ctx.params.get("targets") or () if name in notebooks] or notebooks

@@ -8,6 +8,9 @@ import click
 
 from evalkit.kinds.registry import BUILT_IN, LogKind, Option, kind_named, kind_names
 
+LISTS = ("failed", "flagged", "all")  # as evalkit.kinds.listing.CHOICES, which would import more
+KIND_HELP = "The kind of logs.  [default: told by their content]"
+
 
 class Group(click.Group):
     """A group whose commands answer a source that can't be used with one line and exit code 2, and Ctrl-C with 130."""
@@ -44,6 +47,9 @@ class Group(click.Group):
         except SourceError as error:
             click.echo(f"evalkit: {plain(error)}", err=True)
             ctx.exit(2)
+        except click.UsageError as error:  # of a command; it may repeat arguments, such as names of files
+            error.message = plain(error.message)  # type: ignore[misc]  # subclasses add to it what was wrong
+            raise
         except KeyboardInterrupt as stopped:
             if sys.stderr.isatty():
                 click.echo(err=True)  # ends the line in which the terminal shows ^C
@@ -117,3 +123,13 @@ def refuse(where: str, **given: object) -> None:
     """Refuse options that were given and would do nothing."""
     for name in (name for name, value in given.items() if value is not None and value is not False and value != ()):
         raise click.UsageError(f"--{name.replace('_', '-')} does nothing {where}")
+
+
+def print_paged(text: str) -> None:
+    """Print a long text, a page at a time in a terminal."""
+    click.echo_via_pager(text) if sys.stdout.isatty() else print(text, end="")
+
+
+def one_or_many(sources: tuple[str, ...]) -> str | list[str]:
+    """Return the one source that is named, or a list of several."""
+    return sources[0] if len(sources) == 1 else list(sources)

@@ -1,7 +1,6 @@
 """The results of each model in a report, as a table that the list of all reports is built from."""
 
 import hashlib
-from collections.abc import Iterable
 
 import pandas as pd
 
@@ -26,8 +25,8 @@ def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         kind, outcome (what the estimates are, with their unit), model_name, n (runs), n_tasks, estimate, low, high,
         text (these three, formatted), rank (the range that the data leave open, among the report's models), task_set
-        (the same for models that ran the same tasks, in every report). Models without a name or an estimate are left
-        out.
+        (the same for models that ran the same tasks, in every report; empty if tasks are not known). Models without a
+        name or an estimate are left out.
     """
     named = board.table["model_name"].ne(UNKNOWN) & board.table["estimate"].notna()
     table = board.table[named]
@@ -35,7 +34,9 @@ def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame(columns=COLUMNS)
     is_share = board.outcomes.kind != "mean"
     bounds = zip(table["estimate"], table["low"], table["high"], strict=True)
-    tasks = board.outcomes.table.dropna(subset="value").groupby("model_name")["task"].agg(_digest)
+    counted = board.outcomes.table.dropna(subset="value")
+    known = counted["task"].where(counted["task"] != counted["run_id"])  # a run without a task is one of its own
+    tasks = known.groupby(counted["model_name"]).agg(_digest)
     ranks = rank_table(board).loc[named, "rank"]
     outcome = " in ".join(filter(None, [board.outcomes.name, board.outcomes.unit]))
     return table.assign(
@@ -47,6 +48,8 @@ def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
     )[COLUMNS].reset_index(drop=True)
 
 
-def _digest(tasks: Iterable[object]) -> str:
-    """Return a short digest that identifies a set of tasks."""
+def _digest(tasks: pd.Series) -> str:
+    """Return a short digest that identifies a set of tasks; empty if the task of a run is not known."""
+    if tasks.isna().any():
+        return ""
     return hashlib.blake2b("\0".join(sorted(map(str, set(tasks)))).encode(errors="replace"), digest_size=6).hexdigest()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from evalkit.io import SourceError
+from evalkit.io import SourceError, plain
 from evalkit.kinds import Outcomes, outcomes
 from evalkit.kinds.runs import NO_OUTCOME
 from evalkit.stats import compare_all, compare_to_baseline, cost_front
@@ -69,10 +69,10 @@ def notable(pairs: pd.DataFrame, most: int = MOST_PAIRS) -> pd.DataFrame:
 def in_words(pairs: pd.DataFrame) -> str:
     """Describe pairs in sentences, one per line; of over 10 models, the decided ones with the smallest p values."""
     if len(pairs) <= MOST_PAIRS:
-        return "\n".join(pairs["sentence"]) or "There is one model."
+        return "\n".join(map(plain, pairs["sentence"])) or "There is one model."
     decided = pairs[pairs["decided"]].nsmallest(MOST_PAIRS, "p_adjusted")
     head = f"{int(pairs['decided'].sum())} of {len(pairs):,} pairs are decided"
-    return "\n".join([f"{head}.", *decided["sentence"]])
+    return "\n".join([f"{head}.", *map(plain, decided["sentence"])])
 
 
 def against(

@@ -18,7 +18,7 @@ def describe_comparison(runs: pd.DataFrame, value: str = "", margin: float | Non
     board = leaderboard(runs, value, margin=margin)
     first = plain(headline(board)["label"])
     lines = [_ranks(board), "", f"{first[0].upper()}{first[1:]}.", *map(plain, board.notes)]
-    lines += ["", *map(plain, in_words(board.pairs).split("\n"))] if len(board.pairs) else []
+    lines += ["", in_words(board.pairs)] if len(board.pairs) else []
     return "\n".join(lines)
 
 

@@ -22,6 +22,7 @@ from evalkit.io import plain
 
 DPI = 144  # of PNG
 LARGEST = 1_000_000  # characters of an SVG; a figure of more is a PNG
+LARGEST_TWICE = 200_000  # of one that is drawn a second time, for narrow windows
 
 
 class Drawing(NamedTuple):
@@ -53,7 +54,7 @@ def draw(figure: Figure, alt: str, *, pdf: bool = False, narrow: bool = False) -
     with laid_out(figure):
         svg = draw_svg(figure, alt)
         drawing = Drawing(svg if len(svg) <= LARGEST else "", _png(figure), _pdf(figure) if pdf else b"")
-    if not narrow or not drawing.svg or not is_themed(figure):
+    if not narrow or not 0 < len(drawing.svg) <= LARGEST_TWICE or not is_themed(figure):
         return drawing
     with prepared(figure):
         return drawing._replace(narrow=draw_svg(figure, alt)) if lay_out_narrow(figure) else drawing

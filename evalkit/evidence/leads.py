@@ -7,13 +7,14 @@ from urllib.parse import quote, urlencode
 
 import pandas as pd
 
+from evalkit._names import check_columns
 from evalkit.display import show_text
 from evalkit.display.show import RunLink
 from evalkit.display.tables import cell_texts
 from evalkit.evidence.links import LIMIT, PAIRS, TO_PAGES, hand_over, mode, show_runs, take
 from evalkit.evidence.references import page_name
 from evalkit.kinds import Example, Finding
-from evalkit.kinds.runs import UNKNOWN, is_uncounted
+from evalkit.kinds.runs import is_uncounted
 
 if TYPE_CHECKING:
     from evalkit.kinds import Logs
@@ -37,15 +38,20 @@ class Evidence:
         Rows of the first table of `logs`; those that count in no rate are left out.
     *columns : str
         Further columns of the table of runs, by which figures group them. Of a column of lists each item counts.
+
+    Raises
+    ------
+    ValueError
+        For a column that the runs don't have.
     """
 
     def __init__(self, logs: "Logs", runs: pd.DataFrame, *columns: str) -> None:
+        check_columns(runs, *_COLUMNS, "run_id", "flags", *columns)
         self._logs = logs
         self._runs = runs[~is_uncounted(runs, logs.kind)].reset_index(drop=True)
-        nameless = self._runs["model_name"].fillna(UNKNOWN).eq(UNKNOWN).all()
-        names = dict.fromkeys([*_COLUMNS[:2], *columns, *_COLUMNS[2:]])
-        self._columns = [name for name in names if name != "model_name" or not nameless]
+        self._columns = list(dict.fromkeys([*_COLUMNS[:2], *columns, *_COLUMNS[2:]]))
         self._shown = _evenly(self._runs, LIMIT)
+        self._items: dict[str, list[Sequence[str]]] = {}
         self._groups: dict[tuple[str, ...], dict[tuple[str, ...], list[int]]] = {}
 
     def cite(self, findings: Iterable[Finding]) -> list[tuple[str, str, list[RunLink]]]:
@@ -67,7 +73,14 @@ class Evidence:
             another to its rows in the table of runs.
         parts : str
             Column of the runs whose values are further columns of `table`, each of which leads to runs of its own.
+
+        Raises
+        ------
+        ValueError
+            For a column that the table or the runs don't have.
         """
+        check_columns(table, *(by or ("run_id",)))
+        check_columns(self._columns, *by, parts or None)
         if not mode():
             return table
         if not by:
@@ -91,6 +104,8 @@ class Evidence:
         opposite : DataFrame
             As `evalkit.compare.discordant` gives it, and `evalkit.show_pairs` shows it.
         """
+        check_columns(table, "model_a", "model_b")
+        check_columns(opposite, "model_a", "model_b")
         if not mode():
             return table
         there = set(zip(opposite["model_a"], opposite["model_b"], strict=True))
@@ -104,6 +119,7 @@ class Evidence:
 
     def where(self, **values: object) -> str:
         """Give the link to the runs with these values, for `evalkit.headline`; without values, to all runs."""
+        check_columns(self._columns, *values)
         if not mode() or self._runs.empty:
             return ""
         texts = (cell_texts(pd.Series([value], dtype="object"), name)[0] for name, value in values.items())
@@ -148,8 +164,9 @@ class Evidence:
     def _grouped(self, by: tuple[str, ...]) -> dict[tuple[str, ...], list[int]]:
         """Give the places of runs by their texts in these columns."""
         if by not in self._groups:
+            self._items |= {name: _items(self._runs[name], name) for name in by if name not in self._items}
             found: dict[tuple[str, ...], list[int]] = {}
-            for place, texts in enumerate(zip(*(_items(self._runs[name], name) for name in by), strict=True)):
+            for place, texts in enumerate(zip(*(self._items[name] for name in by), strict=True)):
                 for key in product(*texts):
                     found.setdefault(key, []).append(place)
             self._groups[by] = found

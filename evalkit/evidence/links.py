@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from IPython.display import display
 
+from evalkit._names import check_columns
 from evalkit.display import show_table, show_text
 from evalkit.evidence.references import PairRef, RunList, RunRef, as_data, page_name, reference
 
@@ -42,6 +43,7 @@ def show_runs(logs: "Logs", table: pd.DataFrame, caption: str = "", **options: A
     **options
         As for `evalkit.show_table`.
     """
+    check_columns(table, "run_id")
     chosen, shown = mode(), table.drop(columns="turn", errors="ignore")
     if not chosen or table.empty:
         show_table(shown, caption, **options)
@@ -70,6 +72,7 @@ def show_pairs(logs: "Logs", table: pd.DataFrame, caption: str = "", **options: 
     table : DataFrame
         With the columns `run_id_a` and `run_id_b`, as `evalkit.compare.discordant` gives them; they are not shown.
     """
+    check_columns(table, "run_id_a", "run_id_b")
     shown = table.drop(columns=["run_id_a", "run_id_b"])
     options = {"anchor": PAIRS, **options}
     if not mode() or table.empty:

@@ -206,10 +206,10 @@ def _replace(path: str, write: Callable[[str], object], *, durable: bool) -> Non
             write(temporary)
             os.chmod(temporary, 0o666 & ~_umask())
             if durable:
-                _flush(temporary)
+                flush(temporary)
             os.replace(temporary, path)
             if durable:
-                _flush(folder)
+                flush(folder)
         finally:
             if os.path.exists(temporary):
                 os.unlink(temporary)
@@ -217,7 +217,7 @@ def _replace(path: str, write: Callable[[str], object], *, durable: bool) -> Non
         raise SourceError(f"{path}: {error.strerror or error}") from error
 
 
-def _flush(path: str) -> None:
+def flush(path: str | os.PathLike) -> None:
     """Flush the contents of a file, or the names in a folder, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:

@@ -2,7 +2,7 @@
 
 from evalkit.reports.batch import Summary, run
 from evalkit.reports.job import Report
-from evalkit.reports.plan import PlanError, plan
+from evalkit.reports.planning.plan import PlanError, plan
 
 __all__ = ["PlanError", "Report", "Summary", "plan", "run"]
 

@@ -21,8 +21,8 @@ from evalkit.reports.engines.process import Attempt
 from evalkit.reports.engines.signals import held_signals, stopped_once
 from evalkit.reports.engines.worker import describe
 from evalkit.reports.evidence import is_missing, write_evidence
-from evalkit.reports.expansion import marked
 from evalkit.reports.job import Job, Report
+from evalkit.reports.planning.expansion import marked
 from evalkit.reports.progress import Progress
 from evalkit.reports.records import Record, read_record, record_path, work_folder, write_file
 from evalkit.reports.startup import start_method
@@ -64,7 +64,7 @@ def run(
     Parameters
     ----------
     reports : iterable of Report
-        As `evalkit.reports.plan` returns them.
+        As `evalkit.reports.planning.plan` returns them.
     output : path
         Folder for ``NOTEBOOK/REPORT.html`` with its executed notebook and tables, ``index.html``, ``manifest.json``.
     jobs : int, optional

@@ -9,14 +9,15 @@ from typing import Any
 import click
 from tabulate import tabulate
 
+from evalkit._names import nearest
 from evalkit.io.text import plain
 from evalkit.reports.batch import Summary, run
 from evalkit.reports.engines.signals import stopped_once
 from evalkit.reports.parameters import parse_values, read_notebook, read_values
-from evalkit.reports.places import Places, copy_notebooks
-from evalkit.reports.plan import PlanError, plan
+from evalkit.reports.planning.places import Places, copy_notebooks
+from evalkit.reports.planning.plan import PlanError, plan
+from evalkit.reports.planning.targets import ANY_KIND
 from evalkit.reports.records import find_records, read_records, remove_report, work_folder
-from evalkit.reports.targets import ANY_KIND
 
 
 def report(
@@ -78,8 +79,9 @@ def remove(names: Iterable[str], output: str) -> int:
     for name, records in found.items():
         if len(records) != 1:
             keys = [record["key"] for record in records or read_records(folder)]
-            cause = "several reports have this name" if records else "no such report"
-            click.echo(f"evalkit: {plain(name)}: {cause}; there are: {plain(', '.join(keys) or 'none')}", err=True)
+            cause = f"several reports have this name: {', '.join(keys)}" if records else "no such report"
+            hint = "" if records else f"; {nearest(name, keys)}"
+            click.echo(f"evalkit: {plain(name)}: {plain(cause + hint)}", err=True)
     if any(len(records) != 1 for records in found.values()):
         return 2
     for (record,) in found.values():
@@ -107,8 +109,8 @@ def listed() -> str:
 def copied(folder: str, names: Sequence[str]) -> str:
     """Copy notebooks into a folder, and say what was copied and how they are run."""
     paths = copy_notebooks(folder, names)
-    hint = "" if Path(folder) == Path("notebooks") else f" --notebooks {folder}"
-    return "\n".join([*map(str, paths), f"To make reports with them: evalkit report FOLDER{hint}"])
+    hint = "" if Path(folder) == Path("notebooks") else f" --notebooks {plain(folder)}"
+    return "\n".join([*map(plain, paths), f"To make reports with them: evalkit report FOLDER{hint}"])
 
 
 def _values(files: Iterable[str], yamls: Iterable[str]) -> dict[str, Any]:

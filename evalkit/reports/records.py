@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 
 from evalkit.io.paths import SourceError, redacted
 from evalkit.io.read import read_json
-from evalkit.io.write import check_path, exclusive
+from evalkit.io.write import check_path, exclusive, flush
 
 _WORK = ".work-"
 
@@ -118,6 +118,7 @@ def write_file(path: Path, content: str | bytes, work: Path) -> None:
     temporary = work / f"{os.getpid()}-{path.name}"
     try:
         temporary.write_bytes(data)
+        flush(temporary)  # the user is told that it is made
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.replace(path)
     except OSError as error:

@@ -46,6 +46,18 @@ def test_of_many_pairs_the_open_one_of_the_first_model_that_is_nearest_to_a_deci
     assert second.startswith("2 of 3 pairs are decided. Not decided between alder and birch")
 
 
+def test_findings_lead_to_the_extremes_of_the_first_model_and_to_pairs_that_were_decided_oppositely():
+    runs = reached("alder", [True, False, True]) + reached("birch", [True, True, False])
+    first, second, *_ = said(runs)
+    table = runs_of(runs).set_index("run_id")
+    assert [table.loc[one.run_id, "score"] for one in first.examples] == [1.0, 0.0]
+    for one in second.examples:
+        a, b = table.loc[one.run_id], table.loc[one.other]
+        assert (a["task_id"], a["score"] + b["score"]) == (b["task_id"], 1.0)
+    assert len(second.examples) == 2
+    assert [len(one.examples) for one in said([("alder", "a", None)])] == [0, 0]
+
+
 def test_where_nothing_was_scored_no_rate_is_said():
     first, *_ = said([("alder", "a", None), ("birch", "a", None)])
     assert first.text == "No best model: no run has an outcome."

@@ -149,3 +149,31 @@ def test_marks_that_lead_to_one_place_are_one_stop_of_the_keyboard(shown):
     show_figure(ax, "x")
     svg = shown[-1]["image/svg+xml"]
     assert (svg.count("<a href"), svg.count('tabindex="-1"')) == (4, 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda logs: Evidence(logs, logs.runs, "dificulty"), "no column 'dificulty'; did you mean 'difficulty'"),
+        (lambda logs: Evidence(logs, logs.runs).link(pd.DataFrame({"x": [1]}), "task_id"), "no column 'task_id'"),
+        (lambda logs: Evidence(logs, logs.runs).link(pd.DataFrame({"depth": [1]}), "depth"), "no column 'depth'"),
+        (lambda logs: Evidence(logs, logs.runs).link(pd.DataFrame({"x": [1]})), "no column 'run_id'"),
+        (lambda logs: Evidence(logs, logs.runs).where(model="alder"), "did you mean 'model_name'"),
+        (lambda logs: links.show_pairs(logs, pd.DataFrame({"run_id": ["a"]})), "no column 'run_id_a'"),
+        (lambda logs: links.show_runs(logs, pd.DataFrame({"task_id": ["a"]})), "no column 'run_id'"),
+    ],
+)
+def test_a_column_that_is_not_there_is_named_with_the_nearest(logs, shown, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(logs)
+
+
+def test_of_no_runs_nothing_is_shown_and_nothing_leads_anywhere(logs, shown):
+    evidence = Evidence(logs, logs.runs.head(0), "difficulty")
+    evidence.show()
+    assert shown == []
+    table = pd.DataFrame({"model_name": ["alder"]})
+    assert evidence.link(table, "model_name")["href"].tolist() == [""]
+    assert evidence.link(table.head(0), "model_name").empty
+    assert evidence.link(logs.runs.head(0)).empty
+    assert evidence.where() == evidence.where(model_name="alder") == ""

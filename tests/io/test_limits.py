@@ -155,7 +155,7 @@ def greedy(path, data):
 )
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_one_file_that_takes_too_much_fails_alone(tmp_path, content, failure, jobs, monkeypatch):
-    monkeypatch.setenv(VARIABLE, "seconds=1")
+    monkeypatch.setenv(VARIABLE, "seconds=1" if content == b"time" else "seconds=30")
     paths = [str(tmp_path / name) for name in ("a", "b", "c")]
     for path, data in zip(paths, (b"good", content, b"good"), strict=True):
         with open(path, "wb") as file:

@@ -32,6 +32,24 @@ def test_one_model_on_few_tasks_is_said_to_be_alone_and_few(tmp_path):
     assert data.endswith("all 5 files were used.")
 
 
+def test_findings_lead_to_runs_that_they_count(tmp_path):
+    scores = {"alder": dict(zip(TASKS, (1.0, 1.0, 0.0, 0.0, None), strict=True)), "birch": dict.fromkeys(TASKS, 1.0)}
+    logs = logs_of(tmp_path, scores)
+    sides = analysis.focus(logs.runs, "alder")
+    by_side = sides.assign(model_name=sides["side"].astype("str"))
+    opposite = compare.examples(compare.discordant(by_side, "alder"))
+    found = analysis.findings(sides, compare.pairs(by_side), logs.ledger, opposite)
+    runs = logs.runs.set_index("run_id")
+    rate, against, endings, data = (finding.examples for finding in found)
+    assert [runs.loc[one.run_id, "score"] for one in rate] == [1.0, 0.0]
+    assert {runs.loc[one.run_id, "model_name"] for one in rate} == {"alder"}
+    assert {(runs.loc[one.run_id, "task_id"] == runs.loc[one.other, "task_id"]) for one in against} == {True}
+    assert {runs.loc[one.other, "model_name"] for one in against} == {"birch"}
+    ways = {one.label: runs.loc[one.run_id, "status"] for one in endings}
+    assert ways == {"a score of zero": "FAILED_SCORE_ZERO", "no score logged": "NO_SCORE_LOGGED"}
+    assert all(one.label.replace(" ", "_") in runs.loc[one.run_id, "flags"] for one in data)
+
+
 def test_where_no_run_logged_a_score_there_is_no_rate(tmp_path):
     logs = logs_of(tmp_path, {"alder": dict.fromkeys(TASKS)})
     assert overview(logs)[0] == "There is no rate: the success rate of alder: no run logged a score."

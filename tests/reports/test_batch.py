@@ -16,7 +16,7 @@ import pytest
 from evalkit.io.text import plain
 from evalkit.reports import cli, plan, run
 from evalkit.reports.engines.process import Attempt
-from evalkit.reports.plan import PlanError
+from evalkit.reports.planning.plan import PlanError
 from evalkit.reports.records import read_record
 
 DATA = Path(__file__).parent / "data"
@@ -173,7 +173,7 @@ def test_a_crash_in_a_forked_process_is_tried_again_in_a_kernel(project, batch):
 
 
 def test_where_forking_is_not_safe_reports_are_made_by_spawned_processes(project, batch, monkeypatch):
-    for module in ("engines.preload", "engines.process", "batch", "expansion"):
+    for module in ("engines.preload", "engines.process", "batch", "planning.expansion"):
         monkeypatch.setattr(f"evalkit.reports.{module}.start_method", lambda: "spawn")
     project("one", "print(1)")
     assert batch(["one"]).made == ["one/defaults"]
@@ -657,7 +657,7 @@ def test_reports_are_removed_by_name_with_all_their_files(project, batch, capsys
     project("one", HEADLINE, parameters="share: int = 50", params={"a.yaml": "share: 40", "b.yaml": "share: 50"})
     output = batch().index.parent
     assert cli.remove(["c"], str(output)) == 2
-    assert "no such report; there are: one/a, one/b" in capsys.readouterr().err
+    assert "c: no such report; there are 'one/a', 'one/b'" in capsys.readouterr().err
     assert cli.remove(["one/a"], str(output)) == 0
     assert sorted(path.name for path in (output / "one").iterdir()) == ["b.html", "b.ipynb", "b.json"]
     assert 'href="one/a.html"' not in (output / "index.html").read_text()

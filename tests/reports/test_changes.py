@@ -3,7 +3,7 @@ import os
 import pytest
 
 from evalkit.reports.changes import REMOTE, cached_fingerprint, input_fingerprint, stamp, why
-from evalkit.reports.plan import plan
+from evalkit.reports.planning.plan import plan
 
 
 @pytest.fixture

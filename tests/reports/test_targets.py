@@ -8,8 +8,8 @@ import pytest
 from evalkit.io import SourceError, resolve
 from evalkit.kinds import collect, kind_named, kind_names
 from evalkit.reports import PlanError, plan
-from evalkit.reports.places import Places, copy_notebooks, shipped
-from evalkit.reports.targets import ANY_KIND, of_source
+from evalkit.reports.planning.places import Places, copy_notebooks, shipped
+from evalkit.reports.planning.targets import ANY_KIND, of_source
 
 TRACE = resolve("samples:crafter/session_crafter_episode_1_scripted-miner.json")
 HISTORY = resolve("samples:steps/typed.json")

@@ -11,7 +11,7 @@ from evalkit.steps.analysis import (
     success_rates,
     truncation,
 )
-from evalkit.steps.show import findings
+from evalkit.steps.show import findings, with_runs
 
 
 def test_a_source_that_is_not_there():
@@ -76,6 +76,18 @@ def test_findings_say_what_worked_what_only_said_so_and_what_failed(folder):
     assert "1 silent failure among them" in first.text
     assert "the most frequent: ValueError (3)" in failures.text
     assert files.text == "The one file was used."
+
+
+def test_findings_lead_to_the_steps_they_count(folder):
+    logs = load(folder)
+    found = findings(logs.steps, logs.histories, logs.ledger, logs.runs)
+    steps = with_runs(logs.steps, logs.runs)
+    silent = steps[steps["verdict"].eq("silent failure")]
+    first = found[0].examples[0]
+    assert (first.run_id, first.turn) == tuple(silent.iloc[0][["run_id", "turn"]])
+    assert found[1].examples[0].run_id in set(logs.runs["run_id"])
+    assert all(one.examples for one in found[:3])
+    assert not found[-1].examples
 
 
 def test_of_several_histories_the_lowest_is_named(folder):

@@ -79,8 +79,7 @@ def legacy_summary(runs: pd.DataFrame, folders: pd.DataFrame) -> LegacySummary:
         Rates are as the scripts give them: 0 for a group without runs. Where a script ends with an exception, or finds
         no task folder (the flat layout), it reports nothing: NaN, and `note`.
     """
-    is_loaded = folders["source"].isin(runs["source"])
-    folders = task_folders(runs, folders[is_loaded | ~folders["has_runs"]])
+    folders = task_folders(runs, folders[folders["source"].isin(runs["source"]) | ~folders["has_runs"]])
     columns = ["source", "path", "root", "name", "models", "stopped", *FolderReading._fields]
     placed = runs[_OF_RUNS].merge(folders[columns], on="source", validate="many_to_one")
     sides = {"evaluation": _evaluation(folders, placed), "crafting": _crafting(folders, placed, "crafting")}

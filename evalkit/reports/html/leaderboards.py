@@ -69,14 +69,23 @@ def _sections(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     keyed = sorted(rows, key=lambda row: (row["kind"], row["outcome"], row["model_name"], row["report"]))
     for (kind, outcome), group in itertools.groupby(keyed, key=lambda row: (row["kind"], row["outcome"])):
         own = list(group)
-        sets = dict.fromkeys(row["task_set"] for row in own)
+        sets = dict.fromkeys(row["task_set"] for row in own if row["task_set"])
         letters = dict(zip(sets, _letters(), strict=False))
         sources: dict[str, dict[str, None]] = {}
         for row in own:
-            row["letter"] = letters[row["task_set"]]
+            row["letter"] = letters.get(row["task_set"], "–")
             sources.setdefault(row["source"], {})[row["report"]] = None
         listed = [(plain(source) or "unknown", list(reports)) for source, reports in sources.items()]
-        sections.append({"kind": kind, "outcome": outcome, "rows": own, "sets": len(sets), "sources": listed})
+        sections.append(
+            {
+                "kind": kind,
+                "outcome": outcome,
+                "rows": own,
+                "sets": len(sets),
+                "unknown": any(not row["task_set"] for row in own),
+                "sources": listed,
+            }
+        )
     return sections
 
 

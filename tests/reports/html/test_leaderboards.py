@@ -67,6 +67,13 @@ def test_of_one_set_of_tasks_no_warning_is_given(page):
     assert "different sources" not in text
 
 
+def test_where_logs_do_not_name_their_tasks_nothing_is_said_to_be_comparable(page):
+    text = page({"one": ("/x", [("alder", None, True)]), "two": ("/x", [("birch", None, True)])})
+    assert [row[2] for row in cells(text)] == ["–", "–"]
+    assert "they can't be compared with any" in text
+    assert "same tasks." not in text
+
+
 def test_kinds_and_outcomes_stand_apart(page):
     text = page({"one": ("/x", [("alder", "t", 3.0), ("alder", "u", -2.5)])}, "crafter")
     assert "<h2>crafter: mean score in points</h2>" in text

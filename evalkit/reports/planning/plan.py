@@ -7,7 +7,6 @@ from typing import Any
 
 from evalkit.io.paths import SourceError, redacted
 from evalkit.io.sources import is_sample, paths_of
-from evalkit.reports.expansion import ALL, Draft, distinct, expand, hooks_of, named
 from evalkit.reports.job import Report, refuse_secrets
 from evalkit.reports.parameters import (
     REQUIRED,
@@ -19,8 +18,9 @@ from evalkit.reports.parameters import (
     read_notebook,
     read_values,
 )
-from evalkit.reports.places import Places
-from evalkit.reports.targets import Target, find_targets
+from evalkit.reports.planning.expansion import ALL, Draft, distinct, expand, hooks_of, named
+from evalkit.reports.planning.places import Places
+from evalkit.reports.planning.targets import Target, find_targets
 
 _SINGLE = ("str", "int", "float", "bool")  # types of one value: a list of such is a sweep
 

@@ -22,8 +22,8 @@ from evalkit.io.text import warnings_as_lines
 from evalkit.reports.filenames import file_name, mark
 from evalkit.reports.job import Report
 from evalkit.reports.parameters import Notebook
+from evalkit.reports.planning.targets import Target
 from evalkit.reports.startup import end_with_parent, start_method
-from evalkit.reports.targets import Target
 
 ALL = "all"
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from evalkit.io.paths import SourceError, has_magic, is_url
 from evalkit.io.sources import resolve
 from evalkit.reports.parameters import Notebook, read_notebook
-from evalkit.reports.places import NOTEBOOK, PARAMS_FILES, Places
+from evalkit.reports.planning.places import NOTEBOOK, PARAMS_FILES, Places
 
 ANY_KIND = "*"  # the kind of a notebook that takes logs of every kind that has none of its own
 _SAMPLES = "samples:"

@@ -1,0 +1,112 @@
+"""The commands that read logs of any kind: show, view, detect, compare."""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from evalkit.cli.completion import complete_kinds
+from evalkit.cli.groups import KIND_HELP, LISTS, one_or_many, print_paged, refuse
+from evalkit.kinds.registry import kind_named
+
+_KIND = click.option("--kind", metavar="NAME", help=KIND_HELP, shell_complete=complete_kinds)
+_OPTION = click.option("--option", "texts", nargs=2, multiple=True, metavar="NAME VALUE", help="An option of the kind.")
+
+
+@click.command(short_help="What a run did, turn by turn.")
+@click.argument("source")
+@click.option("--run", metavar="RUN", help="The run's id, as --list prints it.  [default: the only one]")
+@_KIND
+@click.option("--last", type=click.IntRange(1), metavar="N", help="Only the last N turns.")
+def show(source: str, run: str | None, kind: str | None, last: int | None) -> None:
+    """Print a run turn by turn: SOURCE is one log, or a folder, dataset or URL with --run."""
+    from evalkit.io.sources import resolve
+    from evalkit.kinds.transcript import show_run, show_source
+
+    if not run and not os.path.isdir(resolve(source)):
+        print_paged(show_source(source, kind, last))
+        return
+    from evalkit.io.paths import storage
+
+    logs = _load_any(source, kind, ())
+    with storage(logs.storage_options):
+        print_paged(show_run(logs, run or "", last))
+
+
+@click.command(short_help="Pages of runs, turn by turn, with a list of them.")
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option("--output", "-o", default="evalkit-view", show_default=True, metavar="DIR", help="Folder of the pages.")
+@click.option("--list", "which", type=click.Choice(LISTS), default="all", show_default=True, help="Which runs.")
+@_KIND
+@_OPTION
+def view(sources: tuple[str, ...], output: str, which: Any, kind: str | None, texts: tuple) -> None:
+    """Write a page for each run of SOURCE, and one that lists them; print where that lies."""
+    from pathlib import Path
+
+    from evalkit.evidence import write_view
+    from evalkit.io.text import plain
+    from evalkit.kinds.listing import choose
+
+    logs = _load_any(one_or_many(sources), kind, texts)
+    page = write_view(logs, choose(logs.runs, which), Path(output), "" if which == "all" else which)
+    print(plain(page))
+
+
+def _load_any(source: str | list[str], kind: str | None, texts: Sequence[tuple[str, str]]) -> Any:
+    from evalkit.kinds.detection import kind_of_source
+    from evalkit.kinds.logs import load_source
+    from evalkit.kinds.registry import read_options
+
+    found = kind_named(kind) if kind else kind_of_source(source)
+    return load_source(source, found.name, **read_options(found, texts))
+
+
+@click.command(short_help="Which kinds of logs a source holds.")
+@click.argument("source")
+def detect(source: str) -> None:
+    """Say which kinds of logs SOURCE holds, told by the first bytes of its files, and which command reads them."""
+    from evalkit.kinds.detection import describe_source
+
+    print(describe_source(source))
+
+
+@click.command(short_help="Which model is better, or whether one is worse than a baseline.")
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@_KIND
+@_OPTION
+@click.option("--value", type=click.Choice(["is_successful", "score"]), help="What to compare.  [default: success]")
+@click.option("--baseline", metavar="MODEL", help="Compare every model with this one; exit code 1 on a regression.")
+@click.option(
+    "--margin",
+    type=click.FloatRange(0, min_open=True),
+    metavar="NUMBER",
+    help="The largest loss that is no regression.",
+)
+@click.option("--strict", is_flag=True, help="With --baseline: exit code 1 also where nothing is decided.")
+def compare(
+    sources: tuple[str, ...],
+    kind: str | None,
+    texts: tuple[tuple[str, str], ...],
+    value: str | None,
+    baseline: str | None,
+    margin: float | None,
+    strict: bool,
+) -> None:
+    """Compare the models of SOURCE on the tasks that they share.
+
+    Each task has the same weight. With --baseline, a model is a regression where its loss is shown and may be as large
+    as the margin (default: 0.05); it is not worse where its loss is shown to be smaller.
+    """
+    from evalkit.compare.terminal import describe_baseline, describe_comparison
+
+    if not baseline:
+        refuse("without --baseline", strict=strict)
+    runs = _load_any(one_or_many(sources), kind, texts).runs
+    if not baseline:
+        print(describe_comparison(runs, value or "", margin))
+        return
+    text, passed = describe_baseline(runs, baseline, value or "", margin=margin or 0.05, strict=strict)
+    print(text)
+    sys.exit(0 if passed else 1)
