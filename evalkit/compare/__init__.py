@@ -1,4 +1,4 @@
-"""Which model is better, on runs of any kind: ranks, pairs, a baseline, reliability, plans and cost."""
+"""Compare models on runs of any kind: ranks, pairs, a baseline, reliability, plans and cost."""
 
 from evalkit._lazy import door
 

@@ -1,4 +1,4 @@
-"""What a ranking shows in plain sentences, and what it leaves open."""
+"""Describe in sentences what a ranking shows, and what it leaves open."""
 
 import pandas as pd
 
@@ -15,30 +15,30 @@ RANKING, PAIRS = "Which model is best?", "Every pair on the tasks it shares"
 def findings(
     board: Leaderboard, ledger: pd.DataFrame | None = None, *, ranking: str = RANKING, pairs: str = PAIRS
 ) -> list[Finding]:
-    """Say which model is best as far as the data tell, what is open and what would decide it, and what to heed.
+    """Describe which model is best as far as the data show, what is open, what would decide it, and caveats.
 
     Parameters
     ----------
     board : Leaderboard
     ledger : DataFrame, optional
-        With it, the last finding says how many files were used.
+        If given, the last finding says how many files were used.
     ranking, pairs : str
         Headings of the sections that hold the ranking and the pairs.
 
     Returns
     -------
     list of Finding
-        One to four. A model is called best where every other one is decided to be worse than some model.
+        One to four. A model is called best if every other one is decided to be worse than some model.
     """
     nearest = _nearest(board)
-    found = [Finding(_first(board), ranking, _extremes(board))]
+    results = [Finding(_first(board), ranking, _extremes(board))]
     if sentence := _pair(board, nearest):
-        found.append(Finding(sentence, pairs, _opposite(board, nearest)))
+        results.append(Finding(sentence, pairs, _opposite(board, nearest)))
     if board.notes and len(board.table) > 1:
-        found.append(Finding(" ".join(_sentence(note) for note in board.notes), ranking))
+        results.append(Finding(" ".join(_sentence(note) for note in board.notes), ranking))
     if ledger is not None:
-        found.append(Finding(_sentence(files_text(ledger)), "Data quality"))
-    return found
+        results.append(Finding(_sentence(files_text(ledger)), "Data quality"))
+    return results
 
 
 def _first(board: Leaderboard) -> str:
@@ -60,7 +60,7 @@ def _first(board: Leaderboard) -> str:
 
 
 def _rates(board: Leaderboard) -> str:
-    """List the estimates of the first models, where there are several."""
+    """List the estimates of the first models, if there are several."""
     table = board.table[board.table["estimate"].notna() & (board.table["model_name"] != UNKNOWN)]
     if len(table) < 2:
         return ""
@@ -75,7 +75,7 @@ def _rates(board: Leaderboard) -> str:
 
 
 def _pair(board: Leaderboard, nearest: pd.DataFrame) -> str:
-    """Say how many pairs are decided, and what would decide the nearest open one of the first model."""
+    """Describe how many pairs are decided, and what would decide the nearest open one of the first model."""
     pairs = board.pairs
     if pairs.empty:
         return "There is one model only, so nothing is compared." if len(board.table) == 1 else ""
@@ -85,7 +85,7 @@ def _pair(board: Leaderboard, nearest: pd.DataFrame) -> str:
 
 
 def _nearest(board: Leaderboard) -> pd.DataFrame:
-    """Take the pair of the first model that is nearest to a decision: an open one, where there is any."""
+    """Return the pair of the first model that is nearest to a decision: an open one, if there is any."""
     pairs = board.pairs
     first = [name for name in board.table["model_name"] if name != UNKNOWN][:1]
     near = pairs[pairs["model_a"].isin(first) | pairs["model_b"].isin(first)]
@@ -95,22 +95,22 @@ def _nearest(board: Leaderboard) -> pd.DataFrame:
 
 
 def _extremes(board: Leaderboard) -> tuple[Example, ...]:
-    """Give the highest and the lowest of the first model's runs."""
+    """Return the highest and the lowest of the first model's runs."""
     first = board.table["model_name"].iloc[0] if len(board.table) else ""
-    own = board.outcomes.table
-    own = own[own["model_name"].eq(first) & own["value"].notna()]
-    values = own["value"]
+    rows = board.outcomes.table
+    rows = rows[rows["model_name"].eq(first) & rows["value"].notna()]
+    values = rows["value"]
     if values.nunique() < 2:
-        return examples_of(own, {f"a run of {first}": values.notna()})
+        return examples_of(rows, {f"a run of {first}": values.notna()})
     unit = f" {board.outcomes.unit}".rstrip() if board.outcomes.kind == "mean" else ""
     ends = {
         end: f"{first}, {name}: {end:.3g}{unit}" for end, name in ((values.max(), "highest"), (values.min(), "lowest"))
     }
-    return examples_of(own, {text: values.eq(end) for end, text in ends.items()})
+    return examples_of(rows, {text: values.eq(end) for end, text in ends.items()})
 
 
 def _opposite(board: Leaderboard, nearest: pd.DataFrame) -> tuple[Example, ...]:
-    """Give tasks that the two models of a pair decided oppositely."""
+    """Return tasks with opposite outcomes for the two models of a pair."""
     if nearest.empty:
         return ()
     pair = nearest.iloc[0]

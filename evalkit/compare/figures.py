@@ -1,4 +1,4 @@
-"""Pictures of comparisons: frames of `evalkit.compare` in, axes out."""
+"""Figures of comparisons: frames of `evalkit.compare` in, axes out."""
 
 from typing import Any
 
@@ -20,29 +20,29 @@ MOST_DRAWN = 30  # models in a matrix of pairs
 
 
 def ranking(board: Leaderboard, ax: Axes | None = None) -> Axes:
-    """Draw each model's estimate with its interval, the adjusted one beside the raw where they differ."""
+    """Draw each model's estimate with its interval, and the adjusted one beside the raw if they differ."""
     return plots.estimates(_long(board), "model_name", _hue(board), **_scale(board), ax=ax)
 
 
 def describe_ranking(board: Leaderboard) -> str:
-    """Put the picture of `ranking` into words, for alt text."""
+    """Describe `ranking` in words, for alt text."""
     percent = board.outcomes.is_share
     words = describe_estimates(_long(board), "model_name", *filter(None, [_hue(board)]), percent=percent)
     return f"{board.outcomes.name.capitalize()} per model. {words}"
 
 
 def differences(pairs: pd.DataFrame, *, percent: bool = True, ax: Axes | None = None) -> Axes:
-    """Draw the matrix of paired differences: row minus column, decided pairs framed; of many models, the first 30."""
+    """Draw the matrix of paired differences: row minus column, decided pairs framed; at most the first 30 models."""
     models = list(dict.fromkeys([*pairs["model_a"], *pairs["model_b"]]))[:MOST_DRAWN]
     shown = pairs[pairs["model_a"].isin(models) & pairs["model_b"].isin(models)]
     unit = "percentage points" if percent else "the unit of the score"
     xlabel = f"row minus column, in {unit}; framed and bold: decided"
-    look: dict[str, Any] = {"signed": True, "frame": "decided", "percent": percent, "xlabel": xlabel}
-    return plots.heatmap(plots.mirrored(shown), "model_a", "model_b", **look, ax=ax)
+    style: dict[str, Any] = {"signed": True, "frame": "decided", "percent": percent, "xlabel": xlabel}
+    return plots.heatmap(plots.mirrored(shown), "model_a", "model_b", **style, ax=ax)
 
 
 def describe_differences(pairs: pd.DataFrame) -> str:
-    """Put paired differences into words, for alt text."""
+    """Describe paired differences in words, for alt text."""
     if pairs.empty:
         return "There is no pair of models to compare."
     decided = int(pairs["decided"].sum())
@@ -55,7 +55,7 @@ def _hue(board: Leaderboard) -> str | None:
 
 
 def _long(board: Leaderboard) -> pd.DataFrame:
-    """Give one row per model, or two where adjusted estimates stand beside raw ones."""
+    """Return one row per model, or two if adjusted estimates are drawn beside raw ones."""
     table = board.table
     if _hue(board) is None:
         return table
@@ -68,8 +68,8 @@ _BOUNDS = {"estimate": "", "low": "_low", "high": "_high"}
 
 
 def _scale(board: Leaderboard) -> dict[str, Any]:
-    found = board.outcomes
-    return {"percent": found.is_share, "xlabel": " in ".join(filter(None, [found.name, found.unit]))}
+    values = board.outcomes
+    return {"percent": values.is_share, "xlabel": " in ".join(filter(None, [values.name, values.unit]))}
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""What a report found for each model, in a table by which reports are listed side by side."""
+"""The results of each model in a report, as a table that the list of all reports is built from."""
 
 import hashlib
 
@@ -12,20 +12,20 @@ COLUMNS = ["kind", "outcome", "model_name", "n", "n_tasks", "estimate", "low", "
 
 
 def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
-    """List what each model reached, for the page that lists the models of all reports.
+    """List the results of each model, for the page that lists the models of all reports.
 
     Parameters
     ----------
     board : Leaderboard
     runs : DataFrame
-        The runs it is made of.
+        The runs it was computed from.
 
     Returns
     -------
     DataFrame
         kind, outcome (what the estimates are, with their unit), model_name, n (runs), n_tasks, estimate, low, high,
-        text (these three in words), rank (the range that the data leave open, among the report's models), task_set (the
-        same for models that ran the same tasks, in every report; empty where tasks are not known). Models without a
+        text (these three, formatted), rank (the range that the data leave open, among the report's models), task_set
+        (the same for models that ran the same tasks, in every report; empty if tasks are not known). Models without a
         name or an estimate are left out.
     """
     named = board.table["model_name"].ne(UNKNOWN) & board.table["estimate"].notna()
@@ -42,14 +42,14 @@ def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
     return table.assign(
         kind=kind_of(runs).name,
         outcome=outcome,
-        text=[format_interval(*own, percent=is_share) for own in bounds],
+        text=[format_interval(*interval, percent=is_share) for interval in bounds],
         rank=ranks + f" of {len(table)}" if len(table) > 1 else "",
         task_set=table["model_name"].map(tasks),
     )[COLUMNS].reset_index(drop=True)
 
 
 def _digest(tasks: pd.Series) -> str:
-    """Make a short text of a set of tasks that no other set has; empty where the task of a run is not known."""
+    """Return a short digest that identifies a set of tasks; empty if the task of a run is not known."""
     if tasks.isna().any():
         return ""
     return hashlib.blake2b("\0".join(sorted(map(str, set(tasks)))).encode(errors="replace"), digest_size=6).hexdigest()

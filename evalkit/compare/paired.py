@@ -1,4 +1,4 @@
-"""Pairs of models and a baseline; how reliable models are, what they cost, and what more runs would show."""
+"""Compare pairs of models, and models with a baseline; estimate reliability and cost, and plan further runs."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from evalkit.stats import plan as plan_pairs
 from evalkit.stats import reliability as reliability_of
 from evalkit.stats.intervals import Target
 
-MOST_PAIRS = 45  # that a page shows: those of 10 models
+MOST_PAIRS = 45  # shown on a page: those of 10 models
 COSTS = ("cost", "tokens", "duration")
 
 
@@ -26,9 +26,9 @@ def pairs(
     runs, value
         As for `leaderboard`.
     target : {"new tasks", "these tasks"}
-        Whether it speaks of new tasks like these, or of these very tasks run again.
+        Whether the difference is that on new tasks like these, or on these very tasks run again.
     margin : float, optional
-        Pairs whose difference is shown to lie within ± margin are called equivalent.
+        Pairs whose difference is shown to lie within ± margin are equivalent.
 
     Returns
     -------
@@ -38,12 +38,12 @@ def pairs(
     return pairs_of(outcomes(runs, value), target, margin)
 
 
-def pairs_of(found: Outcomes, target: Target = "new tasks", margin: float | None = None) -> pd.DataFrame:
-    """Do what `pairs` does; a model without any outcome is not compared, and the pair says why."""
+def pairs_of(data: Outcomes, target: Target = "new tasks", margin: float | None = None) -> pd.DataFrame:
+    """Return the table of `pairs` for outcomes; a model without any is not compared, and the pair says why."""
     table = compare_all(
-        found.table, "model_name", "task", "value", percent=found.is_share, target=target, margin=margin, sentences=True
+        data.table, "model_name", "task", "value", percent=data.is_share, target=target, margin=margin, sentences=True
     )
-    has_value = found.table.groupby("model_name")["value"].count() > 0
+    has_value = data.table.groupby("model_name")["value"].count() > 0
     for side in ("model_a", "model_b"):
         nothing = ~table[side].map(has_value).astype(bool)
         table.loc[nothing, "warning"] = NO_OUTCOME
@@ -52,22 +52,22 @@ def pairs_of(found: Outcomes, target: Target = "new tasks", margin: float | None
 
 
 def notable(pairs: pd.DataFrame, most: int = MOST_PAIRS) -> pd.DataFrame:
-    """Take what a page shows of pairs: all of up to 10 models, else those with the least p values.
+    """Select the pairs that a page shows: all of up to 10 models, else those with the smallest p values.
 
     Returns
     -------
     DataFrame
-        model_a, model_b, n_tasks, estimate (a minus b), low, high, p_adjusted, decided, equivalent (where a margin was
+        model_a, model_b, n_tasks, estimate (a minus b), low, high, p_adjusted, decided, equivalent (if a margin was
         given), minimal_detectable.
     """
-    kept = pairs.nsmallest(most, "p_adjusted") if len(pairs) > most else pairs
+    shown = pairs.nsmallest(most, "p_adjusted") if len(pairs) > most else pairs
     columns = ["model_a", "model_b", "n_tasks", "estimate", "low", "high", "p_adjusted", "decided"]
-    columns += ["equivalent"] if kept["p_equivalent"].notna().any() else []
-    return kept[[*columns, "minimal_detectable"]]
+    columns += ["equivalent"] if shown["p_equivalent"].notna().any() else []
+    return shown[[*columns, "minimal_detectable"]]
 
 
 def in_words(pairs: pd.DataFrame) -> str:
-    """Put pairs into sentences, one a line; of more than 10 models, the decided ones with the least p values."""
+    """Describe pairs in sentences, one per line; of over 10 models, the decided ones with the smallest p values."""
     if len(pairs) <= MOST_PAIRS:
         return "\n".join(map(plain, pairs["sentence"])) or "There is one model."
     decided = pairs[pairs["decided"]].nsmallest(MOST_PAIRS, "p_adjusted")
@@ -83,19 +83,19 @@ def against(
     Returns
     -------
     DataFrame
-        As `evalkit.stats.compare_to_baseline`; without rows where no baseline is named.
+        As `evalkit.stats.compare_to_baseline`; without rows if no baseline is given.
 
     Raises
     ------
     SourceError
-        Where the baseline has no runs.
+        If the baseline has no runs.
     """
-    found = outcomes(runs, value)
-    there = sorted(found.table["model_name"].unique())
+    scored = outcomes(runs, value)
+    there = sorted(scored.table["model_name"].unique())
     if baseline and baseline not in there:
         raise SourceError(f"no runs of the baseline {baseline!r}; there are runs of {', '.join(map(repr, there))}")
     table = compare_to_baseline(
-        found.table, "model_name", "task", "value", baseline or there[0], margin=margin, target=target
+        scored.table, "model_name", "task", "value", baseline or there[0], margin=margin, target=target
     )
     return table if baseline else table.iloc[:0]
 
@@ -106,10 +106,10 @@ def reliability(runs: pd.DataFrame, ks: Sequence[int] | None = None) -> pd.DataF
     Returns
     -------
     DataFrame
-        As `evalkit.stats.reliability`, by model_name. No rows where runs have no success or failure.
+        As `evalkit.stats.reliability`, by model_name. No rows if runs have no success or failure.
     """
-    found = outcomes(runs, "is_successful")
-    return reliability_of(found.table, "model_name", "task", "value", ks=ks, order="repetition")
+    scored = outcomes(runs, "is_successful")
+    return reliability_of(scored.table, "model_name", "task", "value", ks=ks, order="repetition")
 
 
 def plan(runs: pd.DataFrame, difference: float | None = None, value: str = "") -> pd.DataFrame:
@@ -127,22 +127,22 @@ def plan(runs: pd.DataFrame, difference: float | None = None, value: str = "") -
     DataFrame
         As `evalkit.stats.plan`.
     """
-    found = outcomes(runs, value)
+    scored = outcomes(runs, value)
     if difference is None:
-        means = found.table.groupby(["model_name", "task"])["value"].mean()
-        difference = 0.1 if found.is_share else float(means.std() / 4 or 1.0)
-    return plan_pairs(found.table, "model_name", "task", "value", difference, each_pair=False)
+        means = scored.table.groupby(["model_name", "task"])["value"].mean()
+        difference = 0.1 if scored.is_share else float(means.std() / 4 or 1.0)
+    return plan_pairs(scored.table, "model_name", "task", "value", difference, each_pair=False)
 
 
 def cost(runs: pd.DataFrame, value: str = "") -> tuple[pd.DataFrame, str]:
-    """Put what models reached beside what it cost: US dollars, else tokens, else seconds, whichever runs carry.
+    """Compare the results of models with their cost: US dollars, else tokens, else seconds, whichever runs have.
 
     Returns
     -------
     DataFrame
-        As `evalkit.stats.cost_front`; no rows where runs carry none of these.
+        As `evalkit.stats.cost_front`; no rows if runs have none of these.
     str
-        Which it is: cost, tokens or duration; empty where runs carry none.
+        Which of them: cost, tokens or duration; empty if runs have none.
     """
     table = outcomes(runs, value).table
     name = next((name for name in COSTS if table.loc[table["value"].notna(), name].notna().any()), "")

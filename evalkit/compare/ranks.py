@@ -1,4 +1,4 @@
-"""Models in order, as far as the data tell one: rates like with like, ranks with their range, and a headline."""
+"""Rank models as far as the data allow: comparable rates, ranks with their range, and a headline."""
 
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ _COLUMNS = (
 
 
 class Leaderboard(NamedTuple):
-    """Models in order, as far as the data tell one.
+    """Models in order, as far as the data show one.
 
     Attributes
     ----------
@@ -29,13 +29,13 @@ class Leaderboard(NamedTuple):
         the tasks that any model ran), estimate with low and high (over its own tasks), adjusted with low and high (for
         the tasks that models ran, see `basis`), rank_low to rank_high (ranks that the data leave open), p_best,
         ties_with_first, corrected with low and high (the estimate after picking among all models), method, target,
-        warning. Equal models stand in the order of their names, which means nothing.
+        warning. Equal models are in the order of their names, which means nothing.
     pairs : DataFrame
-        Every pair, as `evalkit.stats.compare_all` gives it.
+        Every pair, as `evalkit.stats.compare_all` returns it.
     basis : str
         What `adjusted` is: raw (all models ran the same tasks), adjusted for tasks, standardised, or none.
     notes : list of str
-        What a reader must know: how the models' tasks differ, cycles, disjoint sets, and runs left out.
+        Caveats: how the models' tasks differ, cycles, disjoint sets, and runs left out.
     outcomes : Outcomes
     """
 
@@ -52,7 +52,7 @@ class Leaderboard(NamedTuple):
 
 
 def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = None) -> Leaderboard:
-    """Rank models, like with like.
+    """Rank models on comparable estimates.
 
     Parameters
     ----------
@@ -61,29 +61,29 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
     value : {"", "is_successful", "score"}
         As for `evalkit.kinds.outcomes`.
     margin : float, optional
-        Pairs whose difference is shown to lie within ± margin are called equivalent.
+        Pairs whose difference is shown to lie within ± margin are equivalent.
 
     Returns
     -------
     Leaderboard
     """
-    found = outcomes(runs, value)
-    has_value = found.table.groupby("model_name")["value"].transform("count") > 0
-    rows = found.table[has_value]
-    compared = pairs_of(found._replace(table=rows), margin=margin)
-    table, basis, reason = _rated(rows, compared, found.kind)
-    unrated = found.table[~has_value].groupby("model_name").size().rename("n").reset_index()
+    scored = outcomes(runs, value)
+    has_value = scored.table.groupby("model_name")["value"].transform("count") > 0
+    rows = scored.table[has_value]
+    compared = pairs_of(scored._replace(table=rows), margin=margin)
+    table, basis, reason = _rated(rows, compared, scored.kind)
+    unrated = scored.table[~has_value].groupby("model_name").size().rename("n").reset_index()
     table = pd.concat([table, unrated.assign(n_tasks=0, warning=NO_OUTCOME)], ignore_index=True)[list(_COLUMNS)]
     table = table.astype({"rank_low": "Int64", "rank_high": "Int64", "ties_with_first": "boolean"})
     notes = [reason, pair_structure(compared).warning]
-    if found.left_out:
-        are = "run is" if found.left_out == 1 else "runs are"
-        notes.append(f"{found.left_out} {are} flagged as a copy of another's log, and in no rate.")
-    return Leaderboard(table, compared, basis, [note for note in notes if note], found)
+    if scored.left_out:
+        are = "run is" if scored.left_out == 1 else "runs are"
+        notes.append(f"{scored.left_out} {are} flagged as a copy of another's log, and in no rate.")
+    return Leaderboard(table, compared, basis, [note for note in notes if note], scored)
 
 
 def _rated(rows: pd.DataFrame, compared: pd.DataFrame, kind: Any) -> tuple[pd.DataFrame, str, str]:
-    """Rank the models that have values; say on which basis, and why."""
+    """Rank the models that have values; return the table, its basis, and the reason."""
     stratum = "task_type" if rows["task_type"].notna().all() and rows["task_type"].nunique() > 1 else None
     like = like_with_like(rows, "model_name", "task", "value", stratum, kind=kind)
     raw = like.table[["model", "n", "n_tasks", "coverage", "estimate", "low", "high", "method"]]
@@ -97,7 +97,7 @@ def _rated(rows: pd.DataFrame, compared: pd.DataFrame, kind: Any) -> tuple[pd.Da
 
 
 def rank_table(board: Leaderboard) -> pd.DataFrame:
-    """Give the leaderboard as a page shows it: ranks as ranges, and adjusted estimates only where they differ."""
+    """Return the leaderboard as a page shows it: ranks as ranges, and adjusted estimates only if they differ."""
     table = board.table
     shown = table[["model_name", "n", "n_tasks", "coverage"]]
     shown = shown.assign(rank=ranks_text(table), probability_of_being_best=table["p_best"])
@@ -108,21 +108,21 @@ def rank_table(board: Leaderboard) -> pd.DataFrame:
 
 
 def ranks_text(table: pd.DataFrame) -> list[str]:
-    """Write the ranks that the data leave open for each model: ``1``, ``2 – 4``; empty where there are none."""
+    """Format the ranks that the data leave open for each model: ``1``, ``2 – 4``; empty if there are none."""
     places = zip(table["rank_low"], table["rank_high"], strict=True)
     return ["" if pd.isna(low) else f"{low} – {high}" if high > low else str(low) for low, high in places]
 
 
 def headline(board: Leaderboard) -> dict[str, Any]:
-    """Say which model is best, or that the data leave it open.
+    """Describe which model is best, or that the data leave it open.
 
-    No model is named that the data leave in a tie, none without a name, and none where models share no tasks. The
-    estimate of a model that is shown to be best is corrected for having been picked.
+    No model is named if the best ones tie, have no name, or share no tasks. The estimate of a model that is shown to be
+    best is corrected for selection.
 
     Returns
     -------
     dict
-        `label`, and where one model is shown to be best, or there is one only, the fields of an estimate.
+        `label` and, if one model is shown to be best, or there is only one, the fields of an estimate.
     """
     table, name = board.table, board.outcomes.name
     rated = table[table["estimate"].notna() & (table["model_name"] != UNKNOWN)]
@@ -157,21 +157,21 @@ def headline(board: Leaderboard) -> dict[str, Any]:
 
 
 def _losers(pairs: pd.DataFrame) -> pd.Series:
-    """Name the models that another one is decided to be better than."""
+    """Return the models that another one is decided to be better than."""
     decided = pairs[pairs["decided"]]
     return decided["model_b"].where(decided["estimate"] > 0, decided["model_a"])
 
 
 def _standardised(board: Leaderboard, rated: pd.DataFrame) -> str:
-    """Put beside each other what models would reach on one mix of task types, where that can be told."""
+    """Describe the adjusted estimates of models, if they have any."""
     if not board.is_adjusted or len(rated) > MOST_NAMED:
         return ""
     scale, unit = (100, " %") if board.outcomes.is_share else (1, f" {board.outcomes.unit}")
-    parts = [
+    rates = [
         f"{name} {adjusted * scale:.0f}{unit}"
         for name, adjusted in zip(rated["model_name"], rated["adjusted"], strict=True)
     ]
-    return f"; {board.basis}: {', '.join(parts)}"
+    return f"; {board.basis}: {', '.join(rates)}"
 
 
 def _named(models: pd.Series) -> str:

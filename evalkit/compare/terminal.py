@@ -1,4 +1,4 @@
-"""What ``evalkit compare`` prints, and whether a build fails on it."""
+"""Terminal output of ``evalkit compare``, and whether a build fails on it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ ESTIMATE = "95 % interval"
 
 
 def describe_comparison(runs: pd.DataFrame, value: str = "", margin: float | None = None) -> str:
-    """Write models with their rates and ranks, the headline, and the pairs that say most."""
+    """Format models with their rates and ranks, the headline, and the most notable pairs."""
     board = leaderboard(runs, value, margin=margin)
     first = plain(headline(board)["label"])
     lines = [_ranks(board), "", f"{first[0].upper()}{first[1:]}.", *map(plain, board.notes)]
@@ -25,13 +25,13 @@ def describe_comparison(runs: pd.DataFrame, value: str = "", margin: float | Non
 def describe_baseline(
     runs: pd.DataFrame, baseline: str, value: str = "", *, margin: float = 0.05, strict: bool = False
 ) -> tuple[str, bool]:
-    """Write each model's verdict against a baseline, and tell whether a build may pass.
+    """Format each model's verdict against a baseline; also return whether a build may pass.
 
     Returns
     -------
     str
     bool
-        False where a model is a regression; with `strict` also where one is not shown to be no worse.
+        False if a model is a regression or, with `strict`, is not shown to be no worse.
     """
     table = against(runs, baseline, value, margin=margin)
     means = pd.concat([table["mean"], table["mean_baseline"]]).dropna()

@@ -1,6 +1,6 @@
 """Crafter: session traces, scores, trajectories and the benchmark score.
 
-The names in ``__all__`` are imported when they are first used: scoring in a terminal needs no pandas.
+The names in ``__all__`` are imported on first use: scoring in a terminal needs no pandas.
 """
 
 from evalkit._lazy import door

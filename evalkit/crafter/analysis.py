@@ -1,6 +1,6 @@
-"""Estimates of scores from the frame of episodes, which the terminal, the notebook and the page all show.
+"""Estimate scores from the frame of episodes; the terminal, the notebook and the page all show these estimates.
 
-Frames go in, and frames with estimate, low, high and n come out. Aborted traces have no score and are left out.
+Functions take frames and return frames with estimate, low, high and n. Aborted traces have no score and are left out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -73,13 +73,13 @@ def mean_scores(episodes: pd.DataFrame, by: str | Sequence[str] = "model_name") 
 
 
 def with_aborted_at_zero(episodes: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
-    """Estimate the mean score per group as it were with the aborted traces at 0.
+    """Estimate the mean score per group with a score of 0 for aborted traces.
 
     Returns
     -------
     DataFrame
-        `by`, aborted (episodes), n (all episodes), n_clusters, estimate, low, high, method, warning; a row for each
-        group with aborted traces.
+        `by`, aborted (episodes), n (all episodes), n_clusters, estimate, low, high, method, warning; one row per group
+        with aborted traces.
     """
     rows = with_worlds(episodes)
     table = estimates(rows.assign(score=rows["score"].mask(rows["flag_aborted"], 0.0)), by, "score")
@@ -100,8 +100,8 @@ def sign_shares(episodes: pd.DataFrame, by: str | Sequence[str] = "model_name") 
     rows = with_worlds(episodes)
     points = rows["score"].round(DIGITS)
     signs = {"positive": points > 0, "zero": points == 0, "negative": points < 0}
-    parts = [rows.assign(sign=sign, is_so=so.astype("boolean").mask(points.isna())) for sign, so in signs.items()]
-    long = pd.concat(parts) if len(rows) else parts[0]
+    tables = [rows.assign(sign=sign, is_so=so.astype("boolean").mask(points.isna())) for sign, so in signs.items()]
+    long = pd.concat(tables) if len(rows) else tables[0]
     long["sign"] = pd.Categorical(long["sign"], categories=list(signs), ordered=True)
     table = estimates(long, [*by, "sign"], "is_so", "proportion")
     counts = _groups(long, [*by, "sign"])["is_so"].sum(min_count=1).astype("Int64")
@@ -112,14 +112,14 @@ def sign_shares(episodes: pd.DataFrame, by: str | Sequence[str] = "model_name") 
 def breakdown(
     episodes: pd.DataFrame, by: str | Sequence[str] = "model_name", weights: Mapping[str, float] = WEIGHTS
 ) -> pd.DataFrame:
-    """Estimate the mean count per episode of each kind of hook, and add up counts and points.
+    """Estimate the mean count per episode of each kind of hook, and sum counts and points.
 
     Parameters
     ----------
     episodes : DataFrame
     by : str or list of str
     weights : mapping
-        Those the episodes were scored with.
+        The weights that the episodes were scored with.
 
     Returns
     -------
@@ -140,12 +140,12 @@ def breakdown(
 
 
 def counting_totals(episodes: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
-    """Add up the scores by either way of counting.
+    """Sum the scores by each way of counting.
 
     Returns
     -------
     DataFrame
-        `by`, n (episodes with a score), differ (episodes of which the two scores differ), by_achievement and by_hook
+        `by`, n (episodes with a score), differ (episodes whose two scores differ), by_achievement and by_hook
         (points; missing where no trace has a score).
     """
     rows = with_worlds(episodes)
@@ -158,19 +158,19 @@ def counting_totals(episodes: pd.DataFrame, by: str | Sequence[str] = "model_nam
 
 
 def suspect_share(episodes: pd.DataFrame, weights: Mapping[str, float] = WEIGHTS) -> pd.DataFrame:
-    """Count per model the invalid actions that were judged over turns of several actions.
+    """Count the invalid actions per model that were judged over turns of several actions.
 
     Parameters
     ----------
     episodes : DataFrame
     weights : mapping
-        Those the episodes were scored with.
+        The weights that the episodes were scored with.
 
     Returns
     -------
     DataFrame
         model_name, episodes (with a score), invalid_actions, suspect, share, mean_score, mean_score_without_suspects
-        (the score as it is without any of the suspect verdicts, a bound from above), warning. Missing where no trace
+        (the score without any of the suspect verdicts, an upper bound), warning. Missing where no trace
         has a score.
     """
     points = episodes["suspect_invalid_actions"].astype("float64") * weights["invalid_action"]
@@ -196,9 +196,9 @@ def band_counts(episodes: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
 
 
 def best_and_worst(episodes: pd.DataFrame, n: int = 3) -> pd.DataFrame:
-    """Return the n best and the n worst episodes by score, from high to low; none twice.
+    """Return the n best and the n worst episodes by score, in descending order, each once.
 
-    `source` is the shortest end of the path that tells the traces apart.
+    `source` is the shortest end of the path that distinguishes the traces.
     """
     ranked = episodes.dropna(subset="score").sort_values(["score", "source"], ascending=[False, True])
     chosen = pd.concat([ranked.head(n), ranked.iloc[n:].tail(n)])
@@ -207,31 +207,31 @@ def best_and_worst(episodes: pd.DataFrame, n: int = 3) -> pd.DataFrame:
 
 
 def flag_counts(episodes: pd.DataFrame) -> pd.DataFrame:
-    """Count the episodes with each flag; flags that none has are left out."""
+    """Count the episodes with each flag; flags that no episode has are left out."""
     rows = [(name.replace("_", " "), int(episodes[f"flag_{name}"].sum()), text) for name, text in FLAGS.items()]
     return pd.DataFrame([row for row in rows if row[1]], columns=["flag", "episodes", "meaning"])
 
 
 def unused_files(ledger: pd.DataFrame) -> pd.DataFrame:
-    """Return the files that were not used, and why."""
+    """Return the files that were not used, with the reasons."""
     return ledger[ledger["status"] != "used"].reset_index(drop=True)
 
 
 def describe_episodes(episodes: pd.DataFrame, traces: str) -> str:
-    """Say in a sentence what the data are, and what was left out."""
+    """Describe in a sentence what the data are, and what was left out."""
     if episodes.empty:
         return f"{traces}: no session traces."
-    parts = [f"{len(episodes)} episodes of {episodes['model_name'].nunique()} models from {traces}"]
+    clauses = [f"{len(episodes)} episodes of {episodes['model_name'].nunique()} models from {traces}"]
     for row in with_aborted_at_zero(episodes, []).to_dict("records"):
         at_zero = f"mean score with {row['aborted']} at 0: {interval_text(row)}"
-        parts.append(f"{row['aborted']} of them aborted and left out of all means ({at_zero})")
+        clauses.append(f"{row['aborted']} of them aborted and left out of all means ({at_zero})")
     turns = episodes["turns"].dropna()
-    parts += [f"{turns.min()} to {turns.max()} turns each"] if len(turns) else []
-    return "; ".join(parts) + "."
+    clauses += [f"{turns.min()} to {turns.max()} turns each"] if len(turns) else []
+    return "; ".join(clauses) + "."
 
 
 def describe_counting(episodes: pd.DataFrame, counting: Counting = "achievement") -> str:
-    """Say what the scores add up to, and where they differ, what they would counted the other way."""
+    """Describe the sum of the scores and, where it differs, that by the other way of counting."""
     if not episodes["score"].notna().any():
         return f"no points: {NO_SCORE}"
     (row,) = counting_totals(episodes, []).to_dict("records")
@@ -243,8 +243,8 @@ def describe_counting(episodes: pd.DataFrame, counting: Counting = "achievement"
 
 
 def findings(episodes: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
-    """Say where the points come from and go to, and what is doubtful in the data; `evalkit.compare` ranks models."""
-    found = []
+    """Describe how points were earned and lost, and what is doubtful in the data; `evalkit.compare` ranks models."""
+    results = []
     signs = sign_shares(episodes, []).set_index("sign")["episodes"]
     if scored := int(episodes["score"].notna().sum()):
         points = breakdown(episodes, []).set_index("hook")["points"]
@@ -253,12 +253,12 @@ def findings(episodes: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
         text += f"{signs['negative']} below and {signs['zero']} exactly zero."
         text += f" Achievements earned {number(earned)} points in all, invalid actions cost {number(lost)}."
         ends = {f"{number(end)} points": episodes["score"].eq(end) for end in episodes["score"].agg(["max", "min"])}
-        found.append(Finding(text, "What the points come from", examples_of(episodes, ends)))
-    return [*found, data_finding(episodes, FLAGS, ledger, "episode")]
+        results.append(Finding(text, "What the points come from", examples_of(episodes, ends)))
+    return [*results, data_finding(episodes, FLAGS, ledger, "episode")]
 
 
 def with_worlds(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the column `world`: the task where it is known, else the trace itself; put difficulties in their order."""
+    """Add the column `world`: the task if it is known, else the trace itself; order the difficulties."""
     order = pd.CategoricalDtype(order_difficulties(rows["difficulty"]), ordered=True)
     return rows.assign(world=rows["task_id"].fillna(rows["source"]), difficulty=rows["difficulty"].astype(order))
 
@@ -272,7 +272,7 @@ def estimates(
     none: str = NO_SCORE,
     missing: str = ABORTED,
 ) -> pd.DataFrame:
-    """Estimate per group, worlds being the clusters; `warning` says `none` without values, and how many are `missing`.
+    """Estimate per group, with worlds as clusters; `warning` says `none` without values, and how many are `missing`.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ def estimates(
     by, value, kind
         As for `evalkit.stats.estimate_by`.
     none, missing : str
-        Why there is no value at all, and what the episodes without one are.
+        The reason if there is no value at all, and a description of the episodes without one.
     """
     table = estimate_by(rows, by, value, clusters="world", kind=kind)
     warning = table["warning"].str.replace(NO_VALUES, none, regex=False)
@@ -290,23 +290,23 @@ def estimates(
 
 
 def number(value: float) -> str:
-    """Write points with two decimals, and never as -0.00; a missing value as ``–``."""
+    """Format points with two decimals, never as -0.00, and a missing value as ``–``."""
     return "–" if pd.isna(value) else f"{round(value, 2) + 0.0:.2f}"
 
 
 def interval_text(row: Mapping[Any, Any]) -> str:
-    """Write an estimate with its interval, as far as there is one."""
+    """Format an estimate, with its interval if there is one."""
     return " ".join(cell for cell in interval_cells(row, "none") if cell != "–")
 
 
 def interval_cells(row: Mapping[Any, Any], missing: str = "–") -> tuple[str, str]:
-    """Write an estimate and its interval; ``–`` for what there is not."""
+    """Format an estimate and its interval as cells; ``–`` where missing."""
     bounds = "–" if pd.isna(row["low"]) else f"[{number(row['low'])}, {number(row['high'])}]"
     return missing if pd.isna(row["estimate"]) else number(row["estimate"]), bounds
 
 
 def _groups(rows: pd.DataFrame, by: str | Sequence[str]) -> "pd.api.typing.DataFrameGroupBy":
-    """Group rows as `estimate_by` does, so that what is computed of the groups stands in its order."""
+    """Group rows as `estimate_by` does, so that values computed per group are in the same order."""
     keys: Any = by if len(by) else lambda _: 0
     return rows.groupby(keys, sort=True, dropna=False, observed=True)
 

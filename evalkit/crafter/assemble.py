@@ -1,4 +1,4 @@
-"""From records of traces to frames: what hooks say, weighed; the user's options are applied here."""
+"""Assemble records of traces into frames: verdicts of hooks times weights; the user's options are applied here."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PLACE = {name: place for place, name in enumerate(ACHIEVEMENTS)}
-_NOT_TOLD = ("experiment", "task_type", "repetition", "is_successful", "cost")  # of the common columns of runs
+_NOT_TOLD = ("experiment", "task_type", "repetition", "is_successful", "cost")  # the common columns of runs
 _IDS = ("source", "model_name", "task_id", "difficulty")
 
 
 @paused_gc()
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
-    """Make the frames of episodes, events and achievements; those of turns and actions when they are asked for.
+    """Build the frames of episodes, events and achievements, and those of turns and actions on first access.
 
     Parameters
     ----------
@@ -58,23 +58,23 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
 
 
 def _chosen(records: Records, models: Sequence[str], difficulty: str) -> "tuple[pa.Table, pa.Table, list[Entry]]":
-    """Leave out the traces that were not asked for; the ledger names them."""
+    """Select the traces asked for; the ledger names the others."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     episodes, events = records.tables["episodes"], records.tables["events"]
-    kept = np.ones(len(episodes), bool)
+    selected = np.ones(len(episodes), bool)
     for column, chosen in {"model_name": list(models), "difficulty": [difficulty] if difficulty else []}.items():
         if chosen:
             _check_choice(column.removesuffix("_name"), chosen, episodes[column].unique().to_pylist())
-            kept &= pc.is_in(episodes[column], pa.array(chosen, pa.large_string())).to_numpy()
-    if kept.all():
+            selected &= pc.is_in(episodes[column], pa.array(chosen, pa.large_string())).to_numpy()
+    if selected.all():
         return episodes, events, []
-    left_out = episodes.filter(pa.array(~kept))
+    left_out = episodes.filter(pa.array(~selected))
     rows = zip(*(left_out[name].to_pylist() for name in ("source", "model_name", "difficulty")), strict=True)
     notes = [Entry(path, "skipped", f"not asked for: {model}, {level}") for path, model, level in rows]
     events = events.filter(pc.invert(pc.is_in(events["source"], left_out["source"].combine_chunks())))
-    return episodes.filter(pa.array(kept)), events, notes
+    return episodes.filter(pa.array(selected)), events, notes
 
 
 def _check_choice(what: str, chosen: Sequence[str], seen: Sequence[str]) -> None:
@@ -83,7 +83,7 @@ def _check_choice(what: str, chosen: Sequence[str], seen: Sequence[str]) -> None
 
 
 class _Worth:
-    """What the hooks of events are worth: arrays over events.
+    """The scores of events' hooks, as arrays over events.
 
     Attributes
     ----------
@@ -91,31 +91,31 @@ class _Worth:
     scores : dict of Counting to array of float
         0 for an event without a scored hook.
     symbols : array of str
-        By the counting that was asked for; empty for an event without a scored hook.
+        By the counting asked for; empty for an event without a scored hook.
     scored : array of bool
         Events with a scored hook.
     """
 
     def __init__(self, hooks: "pa.ChunkedArray", weights: Mapping[str, float], counting: Counting) -> None:
         encoded = hooks.combine_chunks().dictionary_encode()
-        codes = encoded.indices.fill_null(-1).to_numpy()  # -1: the last one, which is no hook
+        codes = encoded.indices.fill_null(-1).to_numpy()  # -1 is the last one, no hook
         kinds = [tuple(map(_read_hook, text.split(" "))) for text in encoded.dictionary.to_pylist()] + [()]
         self.weights, self.counting, self.scored = weights, counting, codes >= 0
         self.counts, self.scores = {}, {}
         for way in COUNTINGS:
-            counts = [count_hooks(own, way) for own in kinds]
-            self.counts[way] = np.array([[own.get(name, 0) for name in WEIGHTS] for own in counts])[codes]
-            self.scores[way] = np.array([score_event(own, weights, way).score for own in kinds])[codes]
-        self.symbols = np.array([score_event(own, weights, counting).symbol for own in kinds], dtype="U1")[codes]
+            counts = [count_hooks(event, way) for event in kinds]
+            self.counts[way] = np.array([[event.get(name, 0) for name in WEIGHTS] for event in counts])[codes]
+            self.scores[way] = np.array([score_event(event, weights, way).score for event in kinds])[codes]
+        self.symbols = np.array([score_event(event, weights, counting).symbol for event in kinds], dtype="U1")[codes]
 
     def totals(self, of: np.ndarray, n: int, way: Counting) -> tuple[np.ndarray, np.ndarray]:
-        """Give counts and score of each episode: Σ count × weight, or per hook the running sum over its events."""
+        """Return counts and score of each episode: Σ count × weight or, by hook, the running sum over its events."""
         counts = np.column_stack([_sums(of, column, n) for column in self.counts[way].T])
-        if way == "hook":  # one after the other, as the original adds
+        if way == "hook":  # in order, as the original sums
             return counts, np.bincount(of, self.scores[way], n)
         rows = list(map(tuple, counts.tolist()))
-        score = {own: score_counts(dict(zip(WEIGHTS, own, strict=True)), self.weights).score for own in set(rows)}
-        return counts, np.array([score[own] for own in rows], dtype=float)
+        score = {row: score_counts(dict(zip(WEIGHTS, row, strict=True)), self.weights).score for row in set(rows)}
+        return counts, np.array([score[row] for row in rows], dtype=float)
 
 
 def _read_hook(text: str) -> tuple[str, int]:
@@ -128,7 +128,7 @@ def _sums(of: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
 
 
 def _unlocks(episodes: "pa.Table", events: "pa.Table", of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Give of each episode and achievement whether it was named, and the turn of the first unlock (NaN: unknown)."""
+    """Return, per episode and achievement, whether it was named, and the turn of the first unlock (NaN: unknown)."""
     import pyarrow.compute as pc
 
     named = np.zeros((len(episodes), len(ACHIEVEMENTS)), bool)
@@ -153,7 +153,7 @@ def _episodes(
     unlocks: tuple[np.ndarray, np.ndarray],
 ) -> "pd.DataFrame":
     n = len(episodes)
-    there = episodes["events"].to_numpy() > 0  # the others were aborted: nothing that follows from events is known
+    there = episodes["events"].to_numpy() > 0  # the others were aborted: nothing derived from events is known
     totals = {way: worth.totals(of, n, way) for way in COUNTINGS}
     counts, points = totals[worth.counting]
     points = np.where(there, points, np.nan).tolist()
@@ -185,7 +185,7 @@ def _episodes(
 
 
 def _flags(episodes: "pa.Table", counting: Counting) -> list[list[str]]:
-    """Give the flags of each episode: those of its own, and those that other files or the user's options raise."""
+    """Return the flags of each episode: its own, and those that other files or the user's options raise."""
     flags, sessions = episodes["flags"].to_pylist(), episodes["session_id"].to_pylist()
     files = Counter(sessions)
     for i, (session, foreign) in enumerate(zip(sessions, episodes["foreign"].to_pylist(), strict=True)):
@@ -198,8 +198,8 @@ def _flags(episodes: "pa.Table", counting: Counting) -> list[list[str]]:
 
 def _flag_columns(flags: list[list[str]]) -> dict[str, np.ndarray]:
     columns = {f"flag_{flag}": np.zeros(len(flags), bool) for flag in FLAGS}
-    for i, own in enumerate(flags):
-        for flag in own:
+    for i, raised in enumerate(flags):
+        for flag in raised:
             if flag in FLAGS:
                 columns[f"flag_{flag}"][i] = True
     return columns
@@ -234,13 +234,13 @@ def _events(episodes: "pa.Table", events: "pa.Table", of: np.ndarray, worth: _Wo
 
 
 def _joined(lists: "pa.ChunkedArray", separator: str) -> list[str | None]:
-    """Join lists of texts, of which some may be missing; None where nothing is left."""
+    """Join lists of texts, some of which may be missing; None where nothing is left."""
     import pyarrow.compute as pc
 
     out: list[str | None] = [None] * len(lists)
     there = pc.is_valid(lists)
-    for i, own in zip(np.flatnonzero(there.to_numpy()).tolist(), lists.filter(there).to_pylist(), strict=True):
-        out[i] = separator.join([text for text in own if text is not None]) or None
+    for i, texts in zip(np.flatnonzero(there.to_numpy()).tolist(), lists.filter(there).to_pylist(), strict=True):
+        out[i] = separator.join([text for text in texts if text is not None]) or None
     return out
 
 

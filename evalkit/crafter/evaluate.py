@@ -1,4 +1,4 @@
-"""What events and single files are worth, as results, and results as text; no pandas is needed here."""
+"""Score events and single files, and format the results as text; needs no pandas."""
 
 import math
 import os
@@ -35,7 +35,7 @@ Group = Literal["model_name", "difficulty"]
 
 
 class TraceScore(TypedDict, total=False):
-    """Result of one trace; `total_score` is None and `error` is there where the file can't be read."""
+    """Result of one trace; `total_score` is None and `error` is set if the file can't be read."""
 
     total_score: float | None
     counts: dict[str, int]
@@ -61,7 +61,7 @@ def _score_of(result: TraceScore) -> float:
 
 
 class TraceScores(list[TraceScore]):
-    """Results of a folder, sorted by score from high to low; `ledger` names every file that was seen."""
+    """Results of a folder in descending order of score; `ledger` names every file that was seen."""
 
     def __init__(self, results: Iterable[TraceScore], ledger: Ledger) -> None:
         super().__init__(sorted(results, key=lambda result: -_score_of(result)))
@@ -80,9 +80,9 @@ def evaluate_event(
     Parameters
     ----------
     event : mapping
-        An event as it stands in ``event_history``.
+        An event of ``event_history``.
     weights : mapping
-        Points per hook; names left out keep those of `WEIGHTS`.
+        Points per hook; missing names have those of `WEIGHTS`.
     counting : {"achievement", "hook"}
         Count every achievement a hook names (a hook without names counts once), or every hook once, as the original
         trace_eval does: with its running sum, and the sign of the last scored hook as the symbol.
@@ -90,12 +90,12 @@ def evaluate_event(
     Returns
     -------
     EventScore
-        (score, symbol). The symbol is empty where the event has no scored hook; by hook also where the score is 0.
+        (score, symbol). The symbol is empty if the event has no scored hook, and by hook also if the score is 0.
 
     Raises
     ------
     ValueError
-        For a weight or a counting that is not known.
+        For an unknown weight or counting.
     """
     weights = check_rules(weights, counting)
     read = event if isinstance(event, Event) else fit(event, Event)
@@ -105,7 +105,7 @@ def evaluate_event(
 def evaluate_trace(
     path: str | os.PathLike, weights: Mapping[str, float] = WEIGHTS, counting: Counting = "achievement"
 ) -> TraceScore:
-    """Score one session trace. Never raises for what stands in the file.
+    """Score one session trace. Never raises for the contents of the file.
 
     Parameters
     ----------
@@ -116,9 +116,9 @@ def evaluate_trace(
     Returns
     -------
     TraceScore
-        total_score (Σ count × weight; 0.0 for an aborted trace), counts (those that are not zero), trajectory (a symbol
+        total_score (Σ count × weight; 0.0 for an aborted trace), counts (the nonzero ones), trajectory (a symbol
         per event with a scored hook, or ``(no scored events)``), num_events (all of them), trace_file (the file's
-        name); beside these source (its path), session_id, task_id, model_name, difficulty, score_by_achievement and
+        name); also source (its path), session_id, task_id, model_name, difficulty, score_by_achievement and
         score_by_hook (the score by either counting), suspect_invalid_actions, flags, weights and counting. With
         `total_score` None and `error` for a file that can't be read.
     """
@@ -136,13 +136,13 @@ def evaluate_trace(
 def evaluate_file(
     path: str, data: bytes | OSError, weights: dict[str, float], counting: Counting
 ) -> tuple[Entry, TraceScore | None]:
-    """Score what one file says: its entry for the ledger, and its result where it is a trace."""
+    """Score one file; return its ledger entry and, if it is a trace, its result."""
     entry, read = open_trace(path, data)
     return entry, None if read is None else _result(path, *read, weights, counting)
 
 
 def results_of(episodes: "pd.DataFrame", rules: Mapping[str, Any]) -> list[TraceScore]:
-    """Make results of the frame of episodes, which were scored by these rules; sorted by score, from high to low."""
+    """Convert the frame of episodes scored by these rules to results, in descending order of score."""
     counts = {name: f"{name}s" for name in WEIGHTS}
     aborted: dict[str, Any] = dict.fromkeys([*_SCORES, "suspect_invalid_actions", *counts.values()], 0)
     ranked = episodes.fillna(aborted | {"trajectory": NO_SCORED_EVENTS}).sort_values(
@@ -174,7 +174,7 @@ def results_of(episodes: "pd.DataFrame", rules: Mapping[str, Any]) -> list[Trace
 
 
 def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None  # a missing one is NaN in a frame
+    return value if isinstance(value, str) else None  # a missing value is NaN in a frame
 
 
 def _result(
@@ -221,18 +221,18 @@ def _broken(path: str | os.PathLike, error: str, weights: dict[str, float]) -> T
 
 
 def print_trace_evaluation(result: TraceScore) -> None:
-    """Print one trace: score, events, breakdown, trajectory, and notes where something needs a second look.
+    """Print one trace: score, events, breakdown, trajectory, and notes about anything doubtful.
 
     Parameters
     ----------
     result : TraceScore
-        As `evaluate_trace` returns it; of its keys the first five are needed.
+        As `evaluate_trace` returns it; only its first five keys are required.
     """
     print(trace_text(result))
 
 
 def trace_text(result: TraceScore) -> str:
-    """Write what `print_trace_evaluation` prints."""
+    """Return the text that `print_trace_evaluation` prints."""
     lines = [f"📊 Trace: {plain(result['trace_file'])}"]
     if result["total_score"] is None:
         return "\n".join([*lines, f"   Error: {plain(result['error'])}"])
@@ -259,17 +259,17 @@ def _other_counting(result: TraceScore) -> list[str]:
 
 
 def episodes_of_results(results: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
-    """Make the frame of episodes of what `evaluate_all_traces` returns, for the analyses that `load` is for.
+    """Convert results of `evaluate_all_traces` to the frame of episodes, for the same analyses as `load`.
 
     Parameters
     ----------
     results : iterable of TraceScore
-        Those of files that can't be read (`total_score` None) are left out. The first five keys are enough.
+        Results of unreadable files (`total_score` None) are left out. The first five keys are enough.
 
     Returns
     -------
     DataFrame
-        With the columns of `EPISODES`; missing values where a result does not say.
+        With the columns of `EPISODES`; missing values where a result lacks the key.
     """
     rows, names = [], Counter[str]()
     for result in results:

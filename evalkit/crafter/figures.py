@@ -1,4 +1,4 @@
-"""Pictures of session traces: frames of `analysis` in, axes out; the shapes are those of `evalkit.display.plots`."""
+"""Figures of session traces, drawn with `evalkit.display.plots`: frames of `analysis` in, axes out."""
 
 from functools import partial
 from typing import Any
@@ -36,14 +36,14 @@ describe_estimates = partial(describe, percent=False)
 
 
 def scores(episodes: pd.DataFrame, means: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw every episode's score, and the mean with its interval per model.
+    """Draw every episode's score, and each model's mean with its interval.
 
     Parameters
     ----------
     episodes : DataFrame
         With model_name and score.
     means : DataFrame
-        As `analysis.mean_scores` gives it; one row of the figure per row, in its order.
+        As `analysis.mean_scores` returns it; one row of the figure per row, in its order.
     ax : Axes, optional
     """
     return plots.strips(episodes, "model_name", "score", means=means, ax=ax)
@@ -59,38 +59,38 @@ def estimates(
 def against_references(
     table: pd.DataFrame, references: pd.DataFrame, *, xlabel: str, small: bool = False, ax: Axes | None = None
 ) -> Axes:
-    """Draw estimates per model above published results, which are grey, with a line up through the models.
+    """Draw estimates per model above published results, which are grey, with a line extending up through the models.
 
     Parameters
     ----------
     table : DataFrame
         With model_name, estimate, low, high, n, warning; from 0 to 100.
     references : DataFrame
-        As `benchmark.reference_scores` gives it: name, mean, spread.
+        As `benchmark.reference_scores` returns it: name, mean, spread.
     xlabel : str
     small : bool
-        Spread small values: a scale that is logarithmic above 1.
+        Whether to spread small values, with a scale that is logarithmic above 1.
     ax : Axes, optional
     """
-    look: dict[str, Any] = {
+    style: dict[str, Any] = {
         "percent": False,
         "references": references,
         "scale": "symlog" if small else "linear",
         "xlabel": xlabel,
     }
-    ax = plots.estimates(table, "model_name", "model_name", ax=ax, **look)
+    ax = plots.estimates(table, "model_name", "model_name", ax=ax, **style)
     if len(table):
         ax.set_xlim(0, 100)
     return ax
 
 
 def breakdown(table: pd.DataFrame) -> Axes:
-    """Draw the mean counts per episode, a panel per kind of hook with a scale of its own.
+    """Draw the mean counts per episode, one panel with its own scale per kind of hook.
 
     Parameters
     ----------
     table : DataFrame
-        As `analysis.breakdown` gives it.
+        As `analysis.breakdown` returns it.
 
     Returns
     -------
@@ -99,8 +99,8 @@ def breakdown(table: pd.DataFrame) -> Axes:
     """
     names = list(dict.fromkeys(table["model_name"]))
 
-    def draw(own: pd.DataFrame, ax: Axes) -> None:
-        plots.estimates(own, "model_name", "model_name", percent=False, order=names, hues=names, ax=ax)
+    def draw(panel: pd.DataFrame, ax: Axes) -> None:
+        plots.estimates(panel, "model_name", "model_name", percent=False, order=names, hues=names, ax=ax)
 
     height = 0.9 + 0.3 * len(names)
     return plots.facets(table, "hook", draw, sharex=False, height=height, xlabel="mean count per episode")[0]
@@ -121,25 +121,25 @@ def achievements(rates: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 
 def unlocks(curve: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw how many achievements are unlocked by the end of each turn, with intervals; `curve` as `unlock_curve`."""
-    look: dict[str, Any] = {
+    """Draw how many achievements are unlocked by the end of each turn, with intervals; `curve` of `unlock_curve`."""
+    style: dict[str, Any] = {
         "percent": False,
         "steps": True,
         "xlabel": "turn, from 0",
         "ylabel": "different achievements, mean",
     }
-    return plots.curves(curve, "turn", "model_name", ax=ax, **look)
+    return plots.curves(curve, "turn", "model_name", ax=ax, **style)
 
 
 def trajectories(episodes: pd.DataFrame, rows: int = 40, ax: Axes | None = None) -> Axes:
-    """Draw trajectories, a row per episode, a mark per event with a scored hook.
+    """Draw trajectories: one row per episode, one mark per event with a scored hook.
 
     Parameters
     ----------
     episodes : DataFrame
-        With model_name, score, source and trajectory. Drawn are those with a score, by model, then from high to low.
+        With model_name, score, source and trajectory. Those with a score are drawn, by model, then in descending order.
     rows : int
-        At most so many; of more, as many of each model as there is room for, evenly from its best to its worst.
+        The most rows; of more episodes, equally many of each model, evenly spaced from its best to its worst.
     ax : Axes, optional
     """
     chosen = choose_episodes(episodes, rows)
@@ -155,39 +155,39 @@ def trajectories(episodes: pd.DataFrame, rows: int = 40, ax: Axes | None = None)
 
 
 def choose_episodes(episodes: pd.DataFrame, rows: int) -> pd.DataFrame:
-    """Choose the episodes that `trajectories` draws."""
+    """Return the episodes that `trajectories` draws."""
     ranked = episodes.dropna(subset="score").sort_values(["model_name", "score"], ascending=[True, False])
     if len(ranked) <= rows:
         return ranked
     room = max(1, rows // ranked["model_name"].nunique())
-    parts = [
+    chosen = [
         g.iloc[np.unique(np.linspace(0, len(g) - 1, room).round().astype(int))] for _, g in ranked.groupby("model_name")
     ]
-    return pd.concat(parts).head(rows)
+    return pd.concat(chosen).head(rows)
 
 
 def describe_achievements(rates: pd.DataFrame) -> str:
-    """Put the success rates into words: per model, what is unlocked at all."""
-    parts = []
+    """Describe the success rates in words: which achievements each model unlocks at all."""
+    clauses = []
     for name, rows in rates.groupby("model_name", sort=False):
-        found = rows[rows["estimate"] > 0].sort_values("estimate", ascending=False)
+        unlocked = rows[rows["estimate"] > 0].sort_values("estimate", ascending=False)
         each = ", ".join(
             f"{achievement} {100 * rate:.0f} %"
-            for achievement, rate in zip(found["achievement"], found["estimate"], strict=True)
+            for achievement, rate in zip(unlocked["achievement"], unlocked["estimate"], strict=True)
         )
-        parts.append(f"{name}: {each or ('none' if rows['n'].any() else rows['warning'].iloc[0])}")
-    return "; ".join(parts) + "." if parts else "Nothing to show."
+        clauses.append(f"{name}: {each or ('none' if rows['n'].any() else rows['warning'].iloc[0])}")
+    return "; ".join(clauses) + "." if clauses else "Nothing to show."
 
 
 def describe_trajectories(episodes: pd.DataFrame, rows: int = 40) -> str:
-    """Put the trajectories into words: per model, how many events gain and lose points."""
-    parts = []
+    """Describe the trajectories in words: how many events gain and lose points, per model."""
+    clauses = []
     for name, group in choose_episodes(episodes, rows).groupby("model_name"):
         text = "".join(group["trajectory"].str.replace(NO_SCORED_EVENTS, "", regex=False))
-        parts.append(
+        clauses.append(
             f"{name}, {len(group)} episodes: {text.count('+')} events gain points, {text.count('-')} lose points"
         )
-    return "; ".join(parts) + "." if parts else "Nothing to show."
+    return "; ".join(clauses) + "." if clauses else "Nothing to show."
 
 
 def __dir__() -> list[str]:

@@ -1,8 +1,8 @@
-"""Hooks that produce the metadata of events: what was unlocked, and which actions had no effect.
+"""Hooks that produce the metadata of events: unlocked achievements, and actions without effect.
 
-A hook looks at one step of the game, (state before, action, state after), and answers with an entry for
-``event_metadata`` or with None. States are observations as they stand in traces; of these ``inventory``,
-``achievements_status`` and ``player_position`` are looked at, and what a state does not have gives no verdict.
+A hook takes one step of the game, (state before, action, state after), and returns an entry for ``event_metadata`` or
+None. States are observations as in traces; hooks read their ``inventory``, ``achievements_status`` and
+``player_position``, and give no verdict where these are missing.
 
 Attach them to an agent of your own in one of two ways::
 
@@ -10,11 +10,11 @@ Attach them to an agent of your own in one of two ways::
 
     entries = hooks.judge(before, "move_up", after)          # one action, its states known
 
-    event["event_metadata"] = hooks.annotate(event)          # an event as it stands in event_history
+    event["event_metadata"] = hooks.annotate(event)          # an event of event_history
     event["event_metadata"] = hooks.annotate(event, steps)   # with the states of every action of the turn
 
 A turn of several actions without `steps` is judged by its first action against the change of the whole turn. Such a
-verdict can be false, so it carries ``"suspect": true``, and is counted apart.
+verdict can be false, so it carries ``"suspect": true``, and is counted separately.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ Entry = dict[str, Any]
 MOVES = {"move_left": (-1, 0), "move_right": (1, 0), "move_up": (0, -1), "move_down": (0, 1)}
 
 _FULL_ENERGY = 9
-_NOT_COLLECTED = ("health", "energy")  # they rise by themselves
+_NOT_COLLECTED = ("health", "energy")  # these rise by themselves
 _PLACED = {"place_stone": "stone", "place_table": "wood", "place_furnace": "stone", "place_plant": "sapling"}
 _CODES = {"easy": "E", "medium": "M", "hard": "H"}
 _PRIORITIES = {"easy": 3, "medium": 4, "hard": 5}
@@ -44,17 +44,17 @@ class Step(NamedTuple):
 
 
 class HookFunction(Protocol):
-    """Anything that looks at a step and answers with an entry for ``event_metadata``, or with None."""
+    """Anything that takes a step and returns an entry for ``event_metadata``, or None."""
 
     name: str
-    on: str  # the events whose states it looks at: "environment" (a turn's outcome) or "runtime" (its actions)
+    on: str  # the events whose states it reads: "environment" (a turn's outcome) or "runtime" (its actions)
 
     def __call__(self, before: State, action: str | int | None, after: State) -> Entry | None:
         """Judge one step."""
 
 
 class AchievementHook:
-    """Tells which achievements of one difficulty are unlocked after a step and were not before.
+    """Finds the achievements of one difficulty that are unlocked after a step and were not before.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class AchievementHook:
         self.name = f"{tier}_achievement"
 
     def __call__(self, before: State, action: str | int | None, after: State) -> Entry | None:
-        """Return an entry whose ``data.achievements`` names what was unlocked, or None."""
+        """Return an entry whose ``data.achievements`` names the unlocked achievements, or None."""
         was, now = before.get("achievements_status"), after.get("achievements_status")
         if not isinstance(was, Mapping) or not isinstance(now, Mapping):
             return None
@@ -83,13 +83,13 @@ class AchievementHook:
 
 
 class InvalidActionHook:
-    """Tells whether an action had none of the effects it is meant to have.
+    """Finds actions that had none of their intended effects.
 
     A move must change the position by one step in its direction; a blocked move that only turns the player is
-    invalid, as in the traces this hook's name comes from. ``do`` must raise something in the inventory (health and
-    energy rise by themselves and don't count) or unlock something; ``place_*`` must use up its material or unlock
-    something; ``make_*`` must make the item. ``sleep`` is invalid at full energy, where the game ignores it. ``noop``
-    is always valid, an unknown action never.
+    invalid, as in the original traces. ``do`` must raise something in the inventory (health and energy rise by
+    themselves and don't count) or unlock something; ``place_*`` must use up its material or unlock something;
+    ``make_*`` must make the item. ``sleep`` is invalid at full energy, where the game ignores it. ``noop`` is always
+    valid, an unknown action never.
     """
 
     name = "invalid_action"
@@ -119,9 +119,9 @@ def judge(before: State, action: str | int | None, after: State, hooks: Sequence
     before, after : mapping
         Observations.
     action : str, int or None
-        Name or index of the action; None where it is not known, then only achievements are judged.
+        Name or index of the action; if None (unknown), only achievements are judged.
     hooks : sequence
-        Those of this module by default; a hook of your own is any callable with a `name` and `on`.
+        By default those of this module; your own hook is any callable with a `name` and `on`.
 
     Returns
     -------
@@ -139,9 +139,9 @@ def annotate(
     Parameters
     ----------
     event : mapping
-        An event as it stands in ``event_history``; its keys tell its type.
+        An event of ``event_history``; its keys show its type.
     steps : iterable of Step, optional
-        Every action of the turn with its states. Each action is then judged by itself; an entry of an invalid action
+        Every action of the turn with its states. Each action is then judged by itself; the entry of an invalid action
         has ``data.action_index``, and no entry is suspect.
     hooks : sequence
         As for `judge`.
@@ -211,10 +211,10 @@ def _unlocked_any(before: State, after: State) -> bool:
 
 
 def _inventory(state: State) -> dict[str, float] | None:
-    found = state.get("inventory")
-    if not isinstance(found, Mapping) or not found:
+    inventory = state.get("inventory")
+    if not isinstance(inventory, Mapping) or not inventory:
         return None
-    return {name: n for name, n in found.items() if isinstance(n, int | float)}
+    return {name: n for name, n in inventory.items() if isinstance(n, int | float)}
 
 
 def _is_point(value: Any) -> bool:

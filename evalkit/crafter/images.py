@@ -1,4 +1,4 @@
-"""What the player saw: the raw pictures that some traces hold, which nothing but a viewer needs."""
+"""Read what the player saw: the raw images that some traces hold, which only a viewer needs."""
 
 import base64
 import binascii
@@ -11,38 +11,38 @@ from evalkit.kinds import Image
 
 _KEY = "observation_image_base64"
 _SHAPE = "observation_image_shape"
-_LARGEST = 1024  # pixels of a side
+_LARGEST = 1024  # pixels per side
 
 
 def images_of(data: bytes) -> dict[int, Image]:
-    """Read the picture that the game showed after each event.
+    """Read the image that the game showed after each event.
 
     Parameters
     ----------
     data : bytes
-        A session trace that can be read.
+        A readable session trace.
 
     Returns
     -------
     dict of int to Image
-        By position in ``event_history``; events without a picture, or with a broken one, are left out.
+        By position in ``event_history``; events without an image, or with a broken one, are left out.
     """
     if IMAGE not in data:
         return {}
     trace, _ = decode_json(data, ANYTHING)
     events = trace.get("event_history") if isinstance(trace, dict) else None
-    found = {}
+    images = {}
     for place, event in enumerate(events if isinstance(events, list) else ()):
         state = event.get("system_state_after") if isinstance(event, Mapping) else None
         for name in ("public_state", "observation") if isinstance(state, Mapping) else ():
             if image := _read((state or {}).get(name)):
-                found[place] = image
+                images[place] = image
                 break
-    return found
+    return images
 
 
 def _read(observation: Any) -> Image | None:
-    """Decode the picture of an observation; None where it is missing or its size is not that of its shape."""
+    """Decode the image of an observation; None if it is missing or its size does not match its shape."""
     if not isinstance(observation, Mapping):
         return None
     text, shape = observation.get(_KEY), observation.get(_SHAPE)

@@ -1,4 +1,4 @@
-"""Crafter traces as a kind of log, and the short ways to their frames."""
+"""Crafter traces as a kind of log, and shortcuts to their frames."""
 
 import os
 import re
@@ -93,7 +93,7 @@ KIND = LogKind(
         Option("verbose", bool, False, "Also write what each trace's points come from.", short="v", followed=False),
         Option("by_difficulty", bool, False, "Also break the scores down by difficulty."),
     ),
-    parallel_from=500,  # with images two processes are 1.3 times as quick for so many
+    parallel_from=500,  # with images two processes are 1.3 times as fast for this many
     describe=_describe,
     glance=_glance,
     progress=_progress,
@@ -120,9 +120,9 @@ def evaluate_all_traces(
     jobs: int | None = None,
     storage_options: StorageOptions = None,
 ) -> TraceScores:
-    """Score the traces of a folder, also those of folders below.
+    """Score the traces of a folder, including those in folders below.
 
-    Memory does not grow with the number of traces, beside their results of about 1 kB each.
+    Memory grows with the number of traces only by their results, of about 1 kB each.
 
     Parameters
     ----------
@@ -132,13 +132,13 @@ def evaluate_all_traces(
     Returns
     -------
     TraceScores
-        A list sorted by total_score, from high to low; files that can't be read, and files that are no traces, are in
-        its `ledger` only. Empty where no file is a trace: `load` and the command raise there.
+        A list in descending order of total_score; unreadable files, and files that are not traces, are only in its
+        `ledger`. Empty if no file is a trace: `load` and the command raise then.
 
     Raises
     ------
     evalkit.io.SourceError
-        Where `trace_dir` is not there or can't be listed.
+        If `trace_dir` does not exist or can't be listed.
     """
     from evalkit.io.records import read_manifest
 
@@ -153,9 +153,9 @@ def evaluate_all_traces(
             ledger.entries += entries_of(records)
             return TraceScores(results_of(_assemble(records, rules).frames["episodes"], rules), ledger)
         files = list_source(sources, pattern, recursive=recursive).files
-        found = list(parse_files(files, partial(evaluate_file, **rules), jobs, KIND.parallel_from))
-    ledger.entries += [entry for entry, _ in found]
-    return TraceScores([result for _, result in found if result is not None], ledger)
+        outcomes = list(parse_files(files, partial(evaluate_file, **rules), jobs, KIND.parallel_from))
+    ledger.entries += [entry for entry, _ in outcomes]
+    return TraceScores([result for _, result in outcomes if result is not None], ledger)
 
 
 def load(
@@ -170,7 +170,7 @@ def load(
     jobs: int | None = None,
     storage_options: StorageOptions = None,
 ) -> "Logs":
-    """Read the session traces of a folder, also those of folders below.
+    """Read the session traces of a folder, including those in folders below.
 
     Parameters
     ----------
@@ -180,17 +180,17 @@ def load(
     pattern : str
         Glob for file names.
     models : sequence of str
-        Only these models; none means all.
+        Only these models; by default all.
     difficulty : str
         Only this difficulty; ``""`` means all.
     weights, counting
         As for `evaluate_event`.
     recursive : bool
-        False: only the folder's own files, as the original trace_eval reads it.
+        If False, read only the folder's own files, as the original trace_eval does.
     jobs : int, optional
         Processes to read with; see `evalkit.io.parse_files`.
     storage_options : mapping, optional
-        For the file systems behind URLs, as fsspec takes them.
+        Options for the file systems behind URLs, passed to fsspec.
 
     Returns
     -------
@@ -203,8 +203,8 @@ def load(
     Raises
     ------
     evalkit.io.SourceError
-        Where `path` is not there, none of its files is a session trace, or no trace is of the models or the difficulty
-        asked for.
+        If `path` does not exist, none of its files is a session trace, or no trace is of the models or difficulty asked
+        for.
     """
     from evalkit.kinds.logs import load as load_kind
 
@@ -225,9 +225,9 @@ def collect(
     storage_options: StorageOptions = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> "Changes":
-    """Collect session traces into a dataset, which `load` takes in place of their folder, or bring it up to date.
+    """Collect session traces into a dataset, which `load` accepts in place of their folder, or update it.
 
-    What hooks say is kept, not what it is worth: `load` weighs and counts a dataset as it is told.
+    The verdicts of hooks are stored, not their scores: weights and counting are options of `load` for a dataset, too.
 
     Parameters
     ----------

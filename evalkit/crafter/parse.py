@@ -1,4 +1,4 @@
-"""What one file says: its session, the verdicts of its hooks, and the rows that are kept of both."""
+"""Parse one file: its session, the verdicts of its hooks, and the records of both."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -36,36 +36,36 @@ _TIME = msgspec.json.Decoder(datetime | float | None)
 _EPOCH, _EPOCH_UTC, _MILLISECOND = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 _EPISODE = re.compile(r"(?:^|_)episode_\d+_")
 _ID_TAIL = re.compile(r"_?(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{8}_\d{6}|\d{9,})$", re.IGNORECASE)
-_LATEST = 4e9  # epoch seconds; what is beyond is no time of a trace
+_LATEST = 4e9  # epoch seconds; later times can't be those of a trace
 
 
 class Session(NamedTuple):
-    """What a trace says of its whole session; ``None`` where it says nothing."""
+    """What a trace says about its whole session; ``None`` where it says nothing."""
 
     session_id: str | None
     model_name: str
-    model_source: str | None  # where the name stands
+    model_source: str | None  # where the name was found
     task_id: str | None
     difficulty: str
     agent_type: str | None
-    claimed: frozenset[str] | None  # achievements that episode_results says were unlocked
+    claimed: frozenset[str] | None  # achievements unlocked according to episode_results
     n_claimed: int | None
-    error: str | None  # message of an error entry, perhaps empty; None where there is no such entry
+    error: str | None  # message of an error entry, perhaps empty; None without such an entry
 
 
 class Judged(NamedTuple):
-    """What the hooks of a trace say, event by event; nothing here depends on weights or on the way of counting."""
+    """The verdicts of a trace's hooks, event by event, which don't depend on weights or the way of counting."""
 
     session: Session
     events: list[Event]
     verdicts: list[Verdict]
-    unlocked: frozenset[str] | None  # None where the trace can't tell
+    unlocked: frozenset[str] | None  # None where the trace does not show it
     flags: list[str]
     foreign: bool  # some hooks are unknown to the original trace_eval
 
     @property
     def status(self) -> str | None:
-        """How the episode ended: aborted (no events), error, or finished (its results are there)."""
+        """How the episode ended: aborted (no events), error, or finished (it has results)."""
         if not self.events:
             return "aborted"
         if self.session.error is not None:
@@ -74,7 +74,7 @@ class Judged(NamedTuple):
 
 
 def parse_file(path: str, data: bytes | OSError) -> Parsed:
-    """Say what one file says: a row of `table.RECORDS` for its episode, and one for each event."""
+    """Parse one file into a row of `table.RECORDS` for its episode, and one for each event."""
     entry, read = open_trace(path, data)
     if read is None:
         return Parsed(entry.status, entry.reason)
@@ -88,8 +88,8 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
         if turn is not None:
             turns.add(turn)
         if kind == "language_model":
-            own = tokens_of(event)
-            tokens, total = add_tokens(tokens, own), own[2]
+            call_tokens = tokens_of(event)
+            tokens, total = add_tokens(tokens, call_tokens), call_tokens[2]
         columns = _NOTHING if verdict is NOTHING else _verdict_columns(event, verdict)
         rows.append((position, turn, kind, names, *columns, total))
     episode = (
@@ -114,14 +114,14 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
 
 
 def _verdict_columns(event: Event, verdict: Verdict) -> tuple:
-    """Give hooks, suspects, achievements and reasons; the reasons stand in the places of the actions they speak of."""
-    own: list[list[str]] = [[] for _ in (event.actions if isinstance(event.actions, list) else ())]
+    """Return hooks, suspects, achievements and reasons, the reasons at the positions of their actions."""
+    by_action: list[list[str]] = [[] for _ in (event.actions if isinstance(event.actions, list) else ())]
     for _, index, reason, _ in read_invalid(event, verdict) if verdict.invalid else ():
         if index is None:
-            own.append([reason])
+            by_action.append([reason])
         else:
-            own[index].append(reason)
-    reasons = ["; ".join(said) if said else None for said in own]
+            by_action[index].append(reason)
+    reasons = ["; ".join(texts) if texts else None for texts in by_action]
     return (
         " ".join([f"{name}:{n}" for name, n in verdict.hooks]) or None,
         verdict.suspect,
@@ -131,7 +131,7 @@ def _verdict_columns(event: Event, verdict: Verdict) -> tuple:
 
 
 def open_trace(path: str, data: bytes | OSError) -> tuple[Entry, tuple[Trace, list[str]] | None]:
-    """Decode a trace: the file's entry for the ledger and, where there is anything to score, the trace and notes."""
+    """Decode a trace; return its ledger entry and, if there is anything to score, the trace and notes."""
     if isinstance(data, OSError):
         return Entry(path, "failed", f"{type(data).__name__}: {data.strerror or data}"), None
     try:
@@ -146,32 +146,32 @@ def open_trace(path: str, data: bytes | OSError) -> tuple[Entry, tuple[Trace, li
 def judge_trace(trace: Trace) -> Judged:
     """Read all hooks of a decoded trace.
 
-    Where no event has a hook, achievements come from the changes of ``achievements_status`` between states, and the
-    flag ``derived`` says so.
+    If no event has a hook, achievements are derived from the changes of ``achievements_status`` between states, and the
+    flag ``derived`` is set.
     """
     session, events = describe(trace), events_of(trace)
     derived = not any(event.event_metadata or event.hooks_triggered for event in events)
     verdicts = derive(events) if derived else [read_hooks(event) for event in events]
-    said = [verdict for verdict in verdicts if verdict is not NOTHING]
-    named = frozenset([name for verdict in said for name in verdict.achievements])
+    scored = [verdict for verdict in verdicts if verdict is not NOTHING]
+    named = frozenset([name for verdict in scored for name in verdict.achievements])
     flags = {
         "aborted": not events,
         "error_entry": session.error is not None,
         "derived": derived and bool(named),
-        "unnamed_achievements": any(verdict.unnamed for verdict in said),
-        "unknown_achievements": any(verdict.unknown for verdict in said),
+        "unnamed_achievements": any(verdict.unnamed for verdict in scored),
+        "unknown_achievements": any(verdict.unknown for verdict in scored),
         "no_environment_events": bool(events) and not named and all(kind_of(e) != "environment" for e in events),
-        "suspect_invalid_actions": any(verdict.suspect for verdict in said),
+        "suspect_invalid_actions": any(verdict.suspect for verdict in scored),
         "verdicts_disagree": any(map(_disagrees, events, verdicts)),
     }
     can_tell = not any(flags[flag] for flag in ("aborted", "unnamed_achievements", "no_environment_events"))
     flags["results_mismatch"] = can_tell and _mismatch(session, named)
     raised = [flag for flag, is_so in flags.items() if is_so]
-    return Judged(session, events, verdicts, named if can_tell else None, raised, any(v.foreign for v in said))
+    return Judged(session, events, verdicts, named if can_tell else None, raised, any(v.foreign for v in scored))
 
 
 def _disagrees(event: Event, verdict: Verdict) -> bool:
-    """Tell whether the event's own ``metadata.invalid_action`` says other than the hook."""
+    """Return whether the event's own ``metadata.invalid_action`` contradicts the hook."""
     metadata = event.metadata
     if metadata is None or metadata.invalid_action is None:
         return False
@@ -179,13 +179,13 @@ def _disagrees(event: Event, verdict: Verdict) -> bool:
 
 
 def _mismatch(session: Session, unlocked: frozenset[str]) -> bool:
-    """Tell whether episode_results names other achievements than the events, or another number of them."""
+    """Return whether episode_results names achievements that differ from the events', in name or number."""
     named = session.claimed is not None and session.claimed != unlocked
     return named or (session.n_claimed is not None and session.n_claimed != len(unlocked))
 
 
 def describe(trace: Trace) -> Session:
-    """Collect what a trace says of its whole session, from wherever it is."""
+    """Collect what a trace says about its whole session, wherever it says so."""
     entries, config, events = trace.session_metadata or [], _config(trace), events_of(trace)
     session_id = trace.session_id if isinstance(trace.session_id, str) else None
     results = _first([m.achievements for m in config if m.achievements is not None])
@@ -209,16 +209,16 @@ def describe(trace: Trace) -> Session:
 
 
 def _config(trace: Trace) -> list[Metadata]:
-    """Give what stands in the session's metadata, in whichever place."""
+    """Return the session's metadata from all its possible places."""
     entries = [entry.data for entry in trace.session_metadata or () if entry.data]
     return [*entries, trace.metadata] if trace.metadata else entries
 
 
 def span_of(trace: Trace) -> tuple[int | None, float | None]:
-    """Tell when a session began (epoch milliseconds), and for how long it wrote (seconds).
+    """Return when a session began (epoch milliseconds), and how long it lasted (seconds).
 
-    It begins when it was created, else with the first time that stands in it, and ends with the last one. Times
-    without a zone are taken as UTC.
+    It begins when it was created, else at the first time in it, and ends at the last one. Times without a time zone are
+    taken as UTC.
     """
     entries, events = trace.session_metadata or [], events_of(trace)
     stamps = [trace.created_at, *[entry.timestamp for entry in (*entries[:1], *entries[-1:])]]
@@ -230,7 +230,7 @@ def span_of(trace: Trace) -> tuple[int | None, float | None]:
 
 
 def _time(raw: Any) -> int | None:
-    """Read a time, written as text or in epoch seconds; None for anything else."""
+    """Parse a time, given as text or in epoch seconds; None for anything else."""
     try:
         time = _TIME.decode(raw) if isinstance(raw, msgspec.Raw) else None
     except msgspec.ValidationError:
@@ -243,9 +243,9 @@ def _time(raw: Any) -> int | None:
 def seed_of(trace: Trace) -> str | None:
     """Find the seed of the game in the session's configuration or its task instance."""
     config = _config(trace)
-    found = [m.seed for m in config]
-    found += [m.task_instance.metadata.seed for m in config if m.task_instance and m.task_instance.metadata]
-    seed = _first([seed for seed in found if type(seed) in (int, str)])
+    seeds = [m.seed for m in config]
+    seeds += [m.task_instance.metadata.seed for m in config if m.task_instance and m.task_instance.metadata]
+    seed = _first([seed for seed in seeds if type(seed) in (int, str)])
     return None if seed is None else str(seed)
 
 
@@ -260,7 +260,7 @@ def tokens_of(event: Event) -> Tokens:
 
 
 def add_tokens(a: Tokens, b: Tokens) -> Tokens:
-    """Add up tokens; None where neither tells."""
+    """Add tokens; None where both are missing."""
     return tuple([y if x is None else x if y is None else x + y for x, y in zip(a, b, strict=True)])
 
 
@@ -285,7 +285,7 @@ def _difficulties(config: list[Metadata], events: list[Event]) -> Iterator[str |
 
 
 def _model_in_id(session_id: str | None) -> str | None:
-    """Find the model in an id such as ``episode_0_gpt-4.1-nano_1753815116234099_<uuid>``; longer texts are none."""
+    """Find the model in an id such as ``episode_0_gpt-4.1-nano_1753815116234099_<uuid>``; longer texts are not ids."""
     known = for_patterns(session_id or "")
     if known != (session_id or "") or not (start := _EPISODE.search(known)):
         return None
@@ -296,8 +296,8 @@ def _model_in_id(session_id: str | None) -> str | None:
 
 
 def _first(values: Iterable[Any]) -> Any:
-    """Return the first value that is there: not None and not empty; 0 counts."""
-    for value in values:  # twice as quick as next() over a generator
+    """Return the first value that is neither None nor empty; 0 counts."""
+    for value in values:  # twice as fast as next() over a generator
         if value is not None and value != "":
             return value
     return None

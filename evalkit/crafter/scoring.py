@@ -1,4 +1,4 @@
-"""What hooks say of events, as verdicts, and what verdicts are worth: integer counts times weights."""
+"""Read the verdicts of hooks on events, and score them: integer counts times weights."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ BANDS = (  # name, lowest score, what it means; the first that fits
 
 NO_SCORED_EVENTS = "(no scored events)"
 
-DIGITS = 10  # decimals kept of a sum: 3 × 0.1 − 0.3 is 0, and −0.0 is 0
+DIGITS = 10  # decimals of a sum: 3 × 0.1 − 0.3 is 0, and −0.0 is 0
 _BY_NAME = "new_achievement"
 
 
@@ -31,19 +31,19 @@ class EventScore(NamedTuple):
 
 
 class Invalid(NamedTuple):
-    """A verdict of invalid action: which one of its turn, and why; suspect where it was judged over the whole turn."""
+    """A verdict of invalid action: its position in the turn, and why; suspect if it was judged over the whole turn."""
 
     action: str | None
-    index: int | None  # type: ignore[assignment]  # among the event's actions; where only its name is given, the first of that name
+    index: int | None  # type: ignore[assignment]  # among the event's actions; if only its name is given, the first of that name
     reason: str
     suspect: bool
 
 
 class Verdict(NamedTuple):
-    """What the hooks of one event say.
+    """The verdicts of one event's hooks.
 
     `hooks` are the scored ones in their order: the name as in `WEIGHTS`, and the number of achievements it names (1
-    for a hook without names). `foreign` tells that some are unknown to the original trace_eval.
+    for a hook without names). `foreign` is whether some are unknown to the original trace_eval.
     """
 
     hooks: Hooks = ()
@@ -60,7 +60,7 @@ _NO_DATA = HookData()
 
 
 class Scored(NamedTuple):
-    """What a trace's verdicts are worth; `score` is that of `by_counting` which was asked for."""
+    """The scores of a trace's verdicts; `score` is the one of `by_counting` asked for."""
 
     counts: dict[str, int]
     score: float
@@ -70,10 +70,10 @@ class Scored(NamedTuple):
 
 def score_verdicts(verdicts: list[Verdict], weights: Mapping[str, float], counting: Counting) -> Scored:
     """Score the verdicts of a trace."""
-    said = [verdict for verdict in verdicts if verdict is not NOTHING]
-    totals: dict[Counting, float] = {way: _total(said, weights, way) for way in COUNTINGS}
-    trajectory = "".join([score_event(v.hooks, weights, counting).symbol for v in said]) or NO_SCORED_EVENTS
-    return Scored(_sum_counts(said, counting), totals[counting], totals, trajectory)
+    scored = [verdict for verdict in verdicts if verdict is not NOTHING]
+    totals: dict[Counting, float] = {way: _total(scored, weights, way) for way in COUNTINGS}
+    trajectory = "".join([score_event(v.hooks, weights, counting).symbol for v in scored]) or NO_SCORED_EVENTS
+    return Scored(_sum_counts(scored, counting), totals[counting], totals, trajectory)
 
 
 def _sum_counts(verdicts: Iterable[Verdict], counting: Counting) -> dict[str, int]:
@@ -85,11 +85,11 @@ def _sum_counts(verdicts: Iterable[Verdict], counting: Counting) -> dict[str, in
 
 
 def _total(verdicts: Iterable[Verdict], weights: Mapping[str, float], counting: Counting) -> float:
-    """Return Σ count × weight; per hook the running sum over events, as the original trace_eval has it."""
+    """Return Σ count × weight or, by hook, the running sum over events, as in the original trace_eval."""
     if counting == "achievement":
         return score_counts(_sum_counts(verdicts, counting), weights).score
     total = 0.0
-    for verdict in verdicts:  # no sum(): newer Pythons round it otherwise
+    for verdict in verdicts:  # no sum(): newer Pythons round it differently
         total += score_event(verdict.hooks, weights, counting).score
     return total
 
@@ -105,8 +105,8 @@ def band(score: float) -> str | None:
 def read_hooks(event: Event) -> Verdict:
     """Read the scored hooks of an event.
 
-    ``new_achievement`` says no difficulty: each name it has counts by its own, and not at all where hooks with a
-    difficulty stand on the same event. ``hooks_triggered`` is read where ``event_metadata`` is missing.
+    ``new_achievement`` has no difficulty: each of its names counts by its own, and not at all if the event has hooks
+    with a difficulty. ``hooks_triggered`` is read where ``event_metadata`` is missing.
     """
     if not event.event_metadata and not event.hooks_triggered:
         return NOTHING
@@ -136,34 +136,34 @@ def read_hooks(event: Event) -> Verdict:
 
 
 def _is_suspect(data: HookData, event: Event) -> bool:
-    """Tell whether a verdict compares one action with what a whole turn of several actions did."""
+    """Return whether a verdict compares one action with the effect of a whole turn of several actions."""
     if data.suspect is not None:
         return data.suspect
     return isinstance(event.actions, list) and len(event.actions) > 1
 
 
 def read_invalid(event: Event, verdict: Verdict) -> list[Invalid]:
-    """Read the verdicts of invalid action of an event: which of its actions each of them speaks of."""
-    names, found = action_names(event.actions) or [], []
+    """Read the verdicts of invalid action of an event, each with the action it is about."""
+    names, verdicts = action_names(event.actions) or [], []
     first = {name: i for i, name in reversed(list(enumerate(names)))}
     for data in verdict.invalid:
         index = data.action_index
         if type(index) is not int or not 0 <= index < len(names):
             index = first.get(data.action, 0 if names else None)
-        found.append(Invalid(data.action, index, data.reason or "", _is_suspect(data, event)))
-    return found
+        verdicts.append(Invalid(data.action, index, data.reason or "", _is_suspect(data, event)))
+    return verdicts
 
 
 def hooks_of_names(names: Iterable[str]) -> list[tuple[str, int]]:
-    """Make the hooks that achievements would have had: one per difficulty, with the number of its names."""
+    """Return the hooks that achievements would have had: one per difficulty, with the number of its names."""
     return list(Counter(f"{TIER_OF[name]}_achievement" for name in names if name in TIER_OF).items())
 
 
 def derive(events: list[Event]) -> list[Verdict]:
     """Find achievements in the states of events without hooks.
 
-    An achievement counts once, at the first event whose state has it and no state before had. The first state of a
-    trace is the start: what it has is not counted.
+    An achievement counts once, at the first event whose state has it when no state before did. The first state of a
+    trace is the start: its achievements are not counted.
     """
     seen: set[str] | None = None
     verdicts = []
@@ -195,10 +195,10 @@ def count_hooks(hooks: Hooks, counting: Counting) -> dict[str, int]:
 
 
 def score_event(hooks: Hooks, weights: Mapping[str, float], counting: Counting) -> EventScore:
-    """Score one event, and give its symbol.
+    """Score one event; return its score and symbol.
 
-    Per achievement the symbol is the sign of the score. Per hook both are those of the original trace_eval: a running
-    sum, and the sign of the last hook that weighs anything; no symbol where the sum is 0.
+    By achievement, the symbol is the sign of the score. By hook, both are those of the original trace_eval: a running
+    sum, and the sign of the last hook with a nonzero weight; no symbol if the sum is 0.
     """
     if counting == "achievement":
         return score_counts(count_hooks(hooks, counting), weights)
@@ -219,7 +219,7 @@ def score_counts(counts: Mapping[str, int], weights: Mapping[str, float]) -> Eve
 
 
 def check_rules(weights: Mapping[str, float], counting: Counting) -> dict[str, float]:
-    """Complete the weights by those of `WEIGHTS`; ValueError for a name or a counting that is not known."""
+    """Complete the weights with those of `WEIGHTS`; raise ValueError for an unknown name or counting."""
     if unknown := [name for name in weights if name not in WEIGHTS]:
         raise ValueError(f"no hook is called {unknown[0]!r}; weights have the names {', '.join(WEIGHTS)}")
     if counting not in COUNTINGS:

@@ -1,4 +1,4 @@
-"""Columns of session traces, as data: what is recorded of a file, and the frames that are made of records."""
+"""Columns of session traces, as data: the records of a file, and the frames built from records."""
 
 from collections.abc import Iterable
 
@@ -135,12 +135,12 @@ LAZY_TABLES = {"turns": TURNS, "actions": ACTION_ROWS}
 
 
 def order_difficulties(found: Iterable[str]) -> list[str]:
-    """Put difficulties in their natural order: easy, medium, hard, others by name, unknown; none twice."""
+    """Return distinct difficulties in their natural order: easy, medium, hard, others by name, unknown."""
     order = {name: place for place, name in enumerate(TIERS)} | {UNKNOWN: len(TIERS) + 1}
     return sorted(set(found), key=lambda name: (order.get(name, len(TIERS)), name))
 
 
 def order_flags(raised: Iterable[str]) -> list[str]:
-    """Put flags in the order of `FLAGS`; what the decoder recovered comes last."""
+    """Sort flags in the order of `FLAGS`; those of the decoder come last."""
     raised = dict.fromkeys(raised)
     return [flag for flag in FLAGS if flag in raised] + [flag for flag in raised if flag not in FLAGS]

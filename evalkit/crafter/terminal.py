@@ -1,4 +1,4 @@
-"""Summaries of traces as text for a terminal, made of the same estimates as the notebook's tables."""
+"""Terminal summaries of traces, from the same estimates as the notebook's tables."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,35 +34,35 @@ from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Look
 
 _HOOKS = {column: column.split("_")[0] for column in analysis.HOOKS}  # easy, medium, hard, invalid
-TOP = 3  # episodes that are named with what their points are made of
+TOP = 3  # episodes listed with the sources of their points
 _NAME, _FILE, _STRIP = 40, 120, 40  # characters of a model, of a file's path, and of a trajectory
-_MOST_NAMED = 5  # files left out for one reason, that are all named
+_MOST_NAMED = 5  # files left out for one reason, up to which all are named
 
 
 def describe(logs: Logs, views: Mapping[str, Any]) -> str:
-    """Write the answer of logs: of one file its trace, else the summary; `verbose` writes every trace before it."""
+    """Format logs: the trace of a single file, else the summary, with `verbose` after every trace."""
     episodes, rules = logs.episodes, logs.rules
     if _is_one_file(logs):
         return f"{trace_text(*results_of(episodes, rules))}\n"
     by: list[Any] = ["model_name"] * (episodes["model_name"].nunique() > 1) + ["difficulty"] * bool(
         views.get("by_difficulty")
     )
-    parts: list[str] = []
+    sections: list[str] = []
     if views.get("verbose"):
-        parts += map(trace_text, results_of(episodes, rules))
-    parts.append(summary_text(episodes, by, rules["weights"], rules["counting"]))
+        sections += map(trace_text, results_of(episodes, rules))
+    sections.append(summary_text(episodes, by, rules["weights"], rules["counting"]))
     entries = [Entry(*row) for row in logs.ledger.itertuples(index=False)]
-    return "\n\n".join([*parts, ledger_text(entries)])
+    return "\n\n".join([*sections, ledger_text(entries)])
 
 
 def _is_one_file(logs: Logs) -> bool:
-    with suppress(SourceError):  # of several sources, whose names stand in one text
+    with suppress(SourceError):  # several sources, whose names are joined in one text
         return logs.ledger["source"].tolist() == [resolve(logs.source)]
     return False
 
 
 def progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
-    """Write how many traces there are of each model, and their mean score; a trace is whole once it can be read."""
+    """Format how many traces there are of each model, and their mean score; a trace is complete once it can be read."""
     episodes = look.logs.episodes
     lines = breakdown_lines(episodes, "model_name", lambda n: so_far(n, look.expected))
     if options.get("by_difficulty"):
@@ -91,26 +91,26 @@ def summary_text(
     weights: Mapping[str, float] | None = None,
     counting: Counting = "achievement",
 ) -> str:
-    """Write the answer, its breakdowns, the best three and the ranking; parameters as for `summary_lines`."""
-    parts = [summary_lines(episodes, weights, counting)]
-    parts += [breakdown_lines(episodes, group) for group in by]
-    parts += [top_lines(episodes), ranking_lines(episodes)]
-    return "\n\n".join("\n".join(part) for part in parts if part)
+    """Format the summary, its breakdowns, the best three and the ranking; parameters as for `summary_lines`."""
+    sections = [summary_lines(episodes, weights, counting)]
+    sections += [breakdown_lines(episodes, group) for group in by]
+    sections += [top_lines(episodes), ranking_lines(episodes)]
+    return "\n\n".join("\n".join(lines) for lines in sections if lines)
 
 
 def summary_lines(
     episodes: pd.DataFrame, weights: Mapping[str, float] | None = None, counting: Counting = "achievement"
 ) -> list[str]:
-    """Write the answer: mean score with interval, spread, shares, points, bands, and what was left out.
+    """Format the summary: mean score with interval, spread, shares, points, bands, and what was left out.
 
     Parameters
     ----------
     episodes : DataFrame
-        As `load` gives it.
+        As `load` returns it.
     weights : mapping, optional
-        Those the episodes were scored with; None where they differ, then no points are given per kind of hook.
+        The weights that the episodes were scored with; if None, as they differ, no points per kind of hook are shown.
     counting : {"achievement", "hook"}
-        That by which they were scored.
+        The counting that they were scored by.
     """
     (row,) = analysis.mean_scores(episodes, []).to_dict("records")
     models = episodes["model_name"].unique()
@@ -122,7 +122,7 @@ def summary_lines(
     lines.append(f"   Mean score: {interval_text(row)} ({f'95 % interval, {n}' if known else f'{n}; {doubts}'})")
     lines += [f"   Note: {doubts}"] * (known and bool(doubts))
     zero = analysis.with_aborted_at_zero(episodes, []).to_dict("records")
-    lines += [f"   Aborted: {aborted_text(own)}" for own in zero]
+    lines += [f"   Aborted: {aborted_text(group)}" for group in zero]
     if row["n"]:
         lines.append(f"   Range: {number(row['minimum'])} to {number(row['maximum'])}")
         lines.append(f"   Median: {number(row['median'])}")
@@ -138,7 +138,7 @@ def summary_lines(
 
 
 def aborted_text(row: Mapping[Any, Any]) -> str:
-    """Say how many traces were aborted, and what the mean would be with them; `row` of `with_aborted_at_zero`."""
+    """Describe how many traces were aborted, and the mean with them; `row` of `with_aborted_at_zero`."""
     return f"{row['aborted']} of {row['n']}, left out; mean score with {row['aborted']} at 0: {interval_text(row)}"
 
 
@@ -152,14 +152,14 @@ def _point_lines(episodes: pd.DataFrame, weights: Mapping[str, float] | None, co
 
 
 def breakdown_lines(episodes: pd.DataFrame, by: Group, seen: Callable[[int], str] | None = None) -> list[str]:
-    """Write one line per group: n, mean score with its interval, mean counts per trace.
+    """Format one line per group: n, mean score with its interval, mean counts per trace.
 
     Parameters
     ----------
     episodes : DataFrame
     by : {"model_name", "difficulty"}
     seen : function of int, optional
-        Writes how many traces of a group are there, in a column of its own.
+        Formats how many traces a group has so far, in a column of its own.
     """
     table = analysis.mean_scores(episodes, by)
     names = labels(table[by].astype("str"), _NAME)
@@ -182,7 +182,7 @@ def breakdown_lines(episodes: pd.DataFrame, by: Group, seen: Callable[[int], str
 
 
 def _table(rows: list[list[str]], heads: list[str]) -> list[str]:
-    """Put cells below their heads: the first and the last column to the left, the others to the right."""
+    """Align cells below their headers: the first and the last column left, the others right."""
     rows = [heads, *(row + [""] * (len(heads) - len(row)) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     cells = [[row[0].ljust(widths[0]), *map(str.rjust, row[1:-1], widths[1:]), row[-1]] for row in rows]
@@ -190,7 +190,7 @@ def _table(rows: list[list[str]], heads: list[str]) -> list[str]:
 
 
 def top_lines(episodes: pd.DataFrame) -> list[str]:
-    """Write the episodes with the most points, and what these are made of."""
+    """Format the episodes with the most points, and the sources of these."""
     names = file_names(episodes)
     rows = []
     for place, row in enumerate(ranked(episodes).head(TOP).to_dict("records"), start=1):
@@ -201,7 +201,7 @@ def top_lines(episodes: pd.DataFrame) -> list[str]:
 
 
 def ranking_lines(episodes: pd.DataFrame) -> list[str]:
-    """Write all episodes from the highest score to the lowest; aborted ones, which have none, last."""
+    """Format all episodes in descending order of score; aborted ones, which have none, come last."""
     names, rows = file_names(episodes), []
     scored, aborted = ranked(episodes), episodes[episodes["score"].isna()]
     for rank, row in enumerate(scored.to_dict("records"), start=1):
@@ -215,19 +215,19 @@ def ranking_lines(episodes: pd.DataFrame) -> list[str]:
 
 
 def ranked(episodes: pd.DataFrame) -> pd.DataFrame:
-    """Sort the episodes that have a score, from high to low; equal ones as they stand."""
+    """Sort the episodes with a score in descending order; equal ones keep their order."""
     return episodes.dropna(subset="score").sort_values("score", ascending=False, kind="stable")
 
 
 def file_names(episodes: pd.DataFrame) -> dict[str, str]:
-    """Name each source by the shortest path that tells it apart, fit to be printed."""
+    """Return the shortest distinct path of each source, safe to print."""
     short = short_paths(episodes["source"])
     shown = labels(short.values(), _FILE)
     return {source: shown[name] for source, name in short.items()}
 
 
 def share_text(row: Mapping[Any, Any]) -> str:
-    """Write a share of episodes with its n and its interval in percent."""
+    """Format a share of episodes with its n and its interval in percent."""
     bounds = "" if pd.isna(row["low"]) else f" [{100 * row['low']:.0f}, {100 * row['high']:.0f}]"
     share = f"{100 * row['estimate']:.0f}"
     weights = "" if f"{100 * row['episodes'] / row['n']:.0f}" == share else " with equal weight for each task"
@@ -235,16 +235,16 @@ def share_text(row: Mapping[Any, Any]) -> str:
 
 
 def print_evaluation_summary(results: Sequence[TraceScore], by: Sequence[Group] = ()) -> None:
-    """Print a folder: mean score, spread and points, then the best three, the ranking, and files that were not used.
+    """Print a folder: mean score, spread and points, then the best three, the ranking, and unused files.
 
-    Aborted traces are left out of all means, and the mean with them at 0 is given beside.
+    Aborted traces are left out of all means; the mean with them at 0 is shown, too.
 
     Parameters
     ----------
     results : sequence of TraceScore
-        As `evaluate_all_traces` returns it; what its ledger could not use is named at the end.
+        As `evaluate_all_traces` returns it; the files of its ledger that were not used come at the end.
     by : sequence of {"model_name", "difficulty"}
-        Break the scores down too.
+        Also break down the scores by these.
     """
     scored = [result for result in results if result["total_score"] is not None]
     if not scored:
@@ -264,7 +264,7 @@ def _print_scored(scored: Sequence[TraceScore], by: Sequence[Group]) -> None:
 
 
 def _same(results: Iterable[TraceScore], key: str, default: Any) -> Any:
-    """Give what all results say alike; None where they differ."""
+    """Return the value that all results share; None if they differ."""
     first, *others = [result.get(key, default) for result in results]
     return first if all(other == first for other in others) else None
 
@@ -272,20 +272,20 @@ def _same(results: Iterable[TraceScore], key: str, default: Any) -> Any:
 def print_breakdown(results: Iterable[TraceScore], by: Group) -> None:
     """Print one line per model or per difficulty: n, mean score with its interval, mean counts per trace.
 
-    Aborted traces are left out; where there are any, a second line counts them as 0.
+    Aborted traces are left out; if there are any, a second line counts them as 0.
     """
     print("\n".join(breakdown_lines(episodes_of_results(results), by)))
 
 
 def ledger_text(entries: Sequence[Entry]) -> str:
-    """Write how many files were used, skipped and failed, and why; of many for one reason an example."""
+    """Format how many files were used, skipped and failed, and why; if many share a reason, only an example."""
     lines = [f"📁 {summarise(entry.status for entry in entries)}"]
     unused: dict[tuple[str, str], list[str]] = {}
     for entry in entries:
         if entry.status != "used":
             unused.setdefault((entry.status, entry.reason), []).append(entry.source)
     for (status, reason), sources in unused.items():
-        many = f"{len(sources)} files, such as " if len(sources) > _MOST_NAMED else ""
-        shown = sources[: 1 if many else None]
-        lines += [f"   {status}: {many}{plain(source)}: {plain(reason)}" for source in shown]
+        prefix = f"{len(sources)} files, such as " if len(sources) > _MOST_NAMED else ""
+        shown = sources[: 1 if prefix else None]
+        lines += [f"   {status}: {prefix}{plain(source)}: {plain(reason)}" for source in shown]
     return "\n".join(lines)

@@ -1,7 +1,7 @@
-"""Episodes turn by turn: as text for people, and as the frames of turns and actions.
+"""Episodes turn by turn: transcripts, and the frames of turns and actions.
 
 An event that names no turn belongs to that of the next one that does, since a model's call comes before the actions
-that it chose; behind the last one, to the last.
+that it chose; after the last one, to the last.
 """
 
 import os
@@ -37,12 +37,12 @@ VITALS = ("health", "food", "drink", "energy")
 
 
 def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript:
-    """Make the transcript of a trace: per turn its actions and why, what was invalid, what was unlocked, and the state.
+    """Return the transcript of a trace: per turn its actions and why, invalid ones, unlocked achievements and state.
 
     Raises
     ------
     evalkit.io.SourceError
-        For a file that is no session trace, or a broken one.
+        For a file that is not a session trace, or a broken one.
     """
     (path,) = paths
     data = read(path)
@@ -56,12 +56,12 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
     groups = groupby(steps, lambda step: f"event {step[0]}" if step[1][0] is None else f"turn {step[1][0]}")
     images, turns, points = images_of(data), [], []
     for name, group in groups:
-        own = list(group)
-        turn = _turn(name, [(event, verdict) for _, (_, event, verdict) in own])
-        seen = [images[place] for place, _ in own if place in images][-1:]
+        members = list(group)
+        turn = _turn(name, [(event, verdict) for _, (_, event, verdict) in members])
+        seen = [images[place] for place, _ in members if place in images][-1:]
         turns.append(turn._replace(images=tuple(seen)))
-        points.append(score_verdicts([verdict for _, (_, _, verdict) in own], WEIGHTS, "achievement").score)
-    if points:  # the turn that made most of the score, for better or, where nothing was unlocked, for worse
+        points.append(score_verdicts([verdict for _, (_, _, verdict) in members], WEIGHTS, "achievement").score)
+    if points:  # the turn that raised the score most or, if nothing was unlocked, lowered it most
         place = points.index(max(points) if max(points) > 0 else min(points))
         turns[place] = turns[place]._replace(events=(*turns[place].events, "decision"))
     if judged.session.error is not None:
@@ -84,7 +84,7 @@ def _facts(judged: Judged, notes: Sequence[str]) -> list[str]:
 
 
 def _fill(turns: list[int | None]) -> list[int | None]:
-    """Give events without a turn that of the next one, else of the last one."""
+    """Fill missing turns of events with that of the next one, else of the last one."""
     for there, order in ((1, reversed(range(len(turns) - 1))), (-1, range(1, len(turns)))):
         for i in order:
             turns[i] = turns[i + there] if turns[i] is None else turns[i]
@@ -92,10 +92,10 @@ def _fill(turns: list[int | None]) -> list[int | None]:
 
 
 def _turn(name: str, steps: list[tuple[Event, Verdict]]) -> Turn:
-    actions = [str(own) for event, _ in steps for own in action_names(event.actions) or ()]
+    actions = [str(action) for event, _ in steps for action in action_names(event.actions) or ()]
     reasonings = [peek(event.metadata.action_reasoning, str) for event, _ in steps if event.metadata]
-    invalid = [own for event, verdict in steps for own in read_invalid(event, verdict)]
-    unlocked = [f"{own} ({TIER_OF.get(own, 'unknown')})" for _, verdict in steps for own in verdict.achievements]
+    invalid = [one for event, verdict in steps for one in read_invalid(event, verdict)]
+    unlocked = [f"{name} ({TIER_OF.get(name, 'unknown')})" for _, verdict in steps for name in verdict.achievements]
     lines = [", ".join(actions) or "no action", *filter(None, reasonings)]
     for one in invalid:
         doubt = " (judged over the whole turn)" if one.suspect else ""
@@ -106,18 +106,18 @@ def _turn(name: str, steps: list[tuple[Event, Verdict]]) -> Turn:
     marks = ["unlocked"] * bool(unlocked)
     marks += ["invalid"] * any(not one.suspect for one in invalid) + ["suspect"] * any(one.suspect for one in invalid)
     happened = ["command"] * bool(actions) + ["error"] * bool(invalid) + ["achievement"] * bool(unlocked)
-    same = ", ".join([*actions, *unlocked])  # what was thought, and what that cost, differs always
+    same = ", ".join([*actions, *unlocked])  # reasoning and tokens always differ
     return Turn(name, "action", "\n".join(lines), tuple(marks), tuple(happened), _time(events), same)
 
 
 def _time(events: list[Event]) -> str:
-    """Give the time of the first event that has one, as the trace writes it."""
+    """Return the time of the first event that has one, as the trace writes it."""
     times = (peek(peek(event.time_record, TimeRecord).event_time, str) for event in events if event.time_record)
     return next((time[:40] for time in times if time), "")
 
 
 def _state(events: list[Event]) -> str:
-    """Write the vitals after a turn, and what else the player has, as far as an observation tells."""
+    """Format the vitals after a turn, and the inventory, as far as an observation shows them."""
     for event in reversed(events):
         for raw in (event.system_state_after, event.system_state_before):
             state = peek(raw, State)
@@ -141,17 +141,17 @@ def _tokens(events: list[Event]) -> str:
 
 
 def turns(events: "pd.DataFrame", records: "pa.Table") -> "pd.DataFrame":
-    """Make the frame of turns, see `table.TURNS`; traces whose events name no turn have none.
+    """Build the frame of turns, see `table.TURNS`; traces whose events name no turn have none.
 
     Parameters
     ----------
     events : DataFrame
-        As `load` gives it.
+        As `load` returns it.
     records : pyarrow.Table
-        Those it was made of.
+        The records it was built from.
     """
     names = records["action_names"].to_pylist()
-    texts = [None if own is None else " ".join(map(str, own)) for own in names]
+    texts = [None if row is None else " ".join(map(str, row)) for row in names]
     named: dict[str, Any] = {"action_names": texts}
     rows = events.assign(turn=_turns_of(events), **named, events=1).dropna(subset="turn")
     groups = rows.groupby(["source", "turn"], sort=False)
@@ -162,15 +162,15 @@ def turns(events: "pd.DataFrame", records: "pa.Table") -> "pd.DataFrame":
     made |= {name: groups[name].sum(min_count=1) for name in sums}
     made["score"] = made["score"].round(DIGITS) + 0.0
     for name, separator in {"action_names": " ", "achievements": " ", "reason": "; "}.items():
-        own = rows.dropna(subset=name).groupby(["source", "turn"], sort=False)[name].agg(separator.join)
-        made[name] = own.reindex(made["score"].index)
+        joined = rows.dropna(subset=name).groupby(["source", "turn"], sort=False)[name].agg(separator.join)
+        made[name] = joined.reindex(made["score"].index)
     index = made["score"].index
     made |= {name: index.get_level_values(name).to_series() for name in ("source", "turn")}
     return frame_of(made, TURNS)
 
 
 def actions(events: "pd.DataFrame", records: "pa.Table") -> "pd.DataFrame":
-    """Make the frame of actions, see `table.ACTION_ROWS`; parameters as for `turns`."""
+    """Build the frame of actions, see `table.ACTION_ROWS`; parameters as for `turns`."""
     import numpy as np
     import pyarrow.compute as pc
 
@@ -198,6 +198,6 @@ def actions(events: "pd.DataFrame", records: "pa.Table") -> "pd.DataFrame":
 
 
 def _turns_of(events: "pd.DataFrame") -> "pd.Series":
-    """Give events without a turn that of the next one of their trace, else of the last one."""
+    """Fill missing turns of events with that of the next one of their trace, else of the last one."""
     filled = events.groupby("source", sort=False)["turn"].bfill()
     return filled.groupby(events["source"], sort=False).ffill()

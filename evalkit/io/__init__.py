@@ -1,4 +1,4 @@
-"""Where logs live: listing and reading files, decoding JSON, the ledger of files, tables from columns."""
+"""Input and output: listing and reading files, decoding JSON, the ledger of files, tables from columns."""
 
 from evalkit._lazy import door
 

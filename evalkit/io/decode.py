@@ -1,4 +1,4 @@
-"""JSON decoding: strict and quick first, a lenient second try for what real writers emit."""
+"""Decode JSON: strictly and fast first, then leniently for what real writers emit."""
 
 import codecs
 import json
@@ -13,17 +13,17 @@ SURROGATE = "lone_surrogate"
 
 
 class BrokenFileError(ValueError):
-    """A file whose bytes are not what they should be; the text is ``ErrorName: cause`` with a name users know."""
+    """A file with invalid contents; the text is ``ErrorName: cause`` with a name users know."""
 
 
 class WrongShapeError(BrokenFileError):
-    """Well-formed JSON of another shape than the decoder's."""
+    """Well-formed JSON with a shape other than the decoder's."""
 
 
 def decode_json(data: bytes, decoder: msgspec.json.Decoder) -> tuple[Any, list[str]]:
     """Decode one JSON file.
 
-    The whole file is checked to be UTF-8 and well-formed, also the parts the decoder skips. A byte order mark, bare
+    The whole file is checked to be UTF-8 and well-formed, even the parts the decoder skips. A byte order mark, bare
     ``NaN`` / ``Infinity`` (they become null) and lone surrogates (they become ``\ufffd``) are recovered and named.
 
     Parameters
@@ -42,7 +42,7 @@ def decode_json(data: bytes, decoder: msgspec.json.Decoder) -> tuple[Any, list[s
     BrokenFileError
         ``JSONDecodeError: …`` (empty, truncated, malformed), ``UnicodeDecodeError: …`` or ``RecursionError: …``.
     WrongShapeError
-        ``TypeError: …``, as soon as the shape is known to be wrong: what follows is not checked any more.
+        ``TypeError: …``, as soon as the shape is known to be wrong: the rest is not checked.
     """
     recovered = []
     if data.startswith(codecs.BOM_UTF8):
@@ -67,7 +67,7 @@ def decode_json(data: bytes, decoder: msgspec.json.Decoder) -> tuple[Any, list[s
 def _decode_leniently(
     data: bytes, decoder: Any, recovered: list[str], strict_error: Exception
 ) -> tuple[Any, list[str]]:
-    """Read what `json` accepts and msgspec refuses, as its clean equivalent."""
+    """Decode what `json` accepts and msgspec rejects, as its clean equivalent."""
     not_finite: list[str] = []
 
     def finite(text: str) -> float | None:

@@ -1,4 +1,4 @@
-"""Tables from rows: typed columns that are written down once, as data; Arrow tables for records, frames for users."""
+"""Build tables from typed columns, declared once as data: Arrow tables for records, frames for users."""
 
 import gc
 import re
@@ -35,13 +35,15 @@ _PANDAS = {
     "bool?": "boolean",
     "time": "datetime64[ms, UTC]",
 }
-_ESCAPED = re.compile(r"\\u(d[89a-f][0-9a-f]{2}|005c)")  # half a character, or the backslash of what looks like one
+_ESCAPED = re.compile(
+    r"\\u(d[89a-f][0-9a-f]{2}|005c)"
+)  # a lone surrogate, or the backslash of what looks like an escape
 _LOOKS_ESCAPED = re.compile(r"\\(?=ud|u005c)")
-_QUICK = {"str": "large_string", "float": "double"}  # what Arrow builds from a list several times as quickly
+_QUICK = {"str": "large_string", "float": "double"}  # types that Arrow builds from a list several times as fast
 
 
 def arrow_schema(columns: Sequence[Column]) -> "pa.Schema":
-    """Give the Arrow schema of columns."""
+    """Return the Arrow schema of columns."""
     import pyarrow as pa
 
     types = {
@@ -59,9 +61,9 @@ def arrow_schema(columns: Sequence[Column]) -> "pa.Schema":
 
 
 def arrow_table(rows: Sequence[tuple], schema: "pa.Schema") -> "pa.Table":
-    r"""Build an Arrow table from rows whose values stand in the order of a schema.
+    r"""Build an Arrow table from rows whose values are in the order of a schema.
 
-    Lone surrogates, as in file names that are not UTF-8, are written out as ``\udcff``.
+    Lone surrogates, as in file names that are not UTF-8, are escaped as ``\udcff``.
     """
     import pyarrow as pa
 
@@ -93,18 +95,18 @@ def _written_out(text: str) -> str:
 
 
 def frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column]) -> "pd.DataFrame":
-    r"""Build a frame column by column, with the same dtypes also when there are no rows.
+    r"""Build a frame column by column, with the same dtypes even without rows.
 
     Parameters
     ----------
     rows : iterable of mappings
-        Keys that are no column are left out; a missing key is a missing value.
+        Keys without a column are left out; a missing key is a missing value.
     columns : sequence of Column
 
     Returns
     -------
     pandas.DataFrame
-        With the columns in the order given. Lone surrogates, which no text column can hold, are written out as
+        With the columns in the order given. Lone surrogates, which no text column can hold, are escaped as
         ``\udcff``.
     """
     rows = list(rows)
@@ -112,12 +114,12 @@ def frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column]) -> "pd.D
 
 
 def frame_of(values: Mapping[str, Iterable], columns: Sequence[Column]) -> "pd.DataFrame":
-    """Build a frame from its columns' values, where there are so many rows that a dictionary for each would cost.
+    """Build a frame from its columns' values, which is faster than a dictionary for each of many rows.
 
     Parameters
     ----------
     values : mapping of column name to iterable, array or Arrow array
-        All of one length, one for each column; the values as in the rows of `frame`. Iterables are taken one column
+        All of one length, one for each column; the values as in the rows of `frame`. Iterables are consumed one column
         after the other, so that they need the memory of one column only.
     columns : sequence of Column
 
@@ -141,7 +143,7 @@ def _series(values: Any, dtype: str) -> "pd.Series":
     if isinstance(values, np.ndarray) and dtype in _PANDAS:
         return pd.Series(values, dtype=_PANDAS[dtype], copy=False)
     if isinstance(values, pd.Series):
-        return values.reset_index(drop=True).astype(_PANDAS.get(dtype, "object"))  # type: ignore[call-overload]  # the stubs know literals only
+        return values.reset_index(drop=True).astype(_PANDAS.get(dtype, "object"))  # type: ignore[call-overload]  # the stubs accept literals only
     values = list(values)
     if dtype in ("object", "list", "counts"):
         return _objects(values)
@@ -165,7 +167,7 @@ def _from_arrow(values: Any, dtype: str) -> "pd.Series":
     if dtype in ("object", "list"):
         return _objects(values.to_pylist())
     if dtype == "counts":
-        return _objects([None if own is None else dict(own) for own in values.to_pylist()])
+        return _objects([None if item is None else dict(item) for item in values.to_pylist()])
     if dtype == "bool":
         values = values.fill_null(False)
     if dtype == "int?":
@@ -176,7 +178,7 @@ def _from_arrow(values: Any, dtype: str) -> "pd.Series":
 
 
 def _integers(values: Any) -> "pd.Series":
-    """Make nullable whole numbers of an Arrow array, several times as quickly as pandas does."""
+    """Convert an Arrow array to nullable whole numbers, several times as fast as pandas does."""
     import pandas as pd
 
     filled, missing = _numpy(values.fill_null(0)), _numpy(values.is_null())
@@ -186,8 +188,8 @@ def _integers(values: Any) -> "pd.Series":
 def _numpy(values: Any) -> Any:
     import numpy as np
 
-    found = values.to_numpy() if hasattr(values, "chunks") else values.to_numpy(zero_copy_only=False)
-    return np.array(found)  # a copy that may be written to
+    array = values.to_numpy() if hasattr(values, "chunks") else values.to_numpy(zero_copy_only=False)
+    return np.array(array)  # a writable copy
 
 
 def _objects(values: list) -> "pd.Series":
@@ -199,9 +201,9 @@ def _objects(values: list) -> "pd.Series":
 
 
 def escape_surrogates(name: str) -> str:
-    r"""Write out the bytes of a file's name that are not UTF-8, as in ``\udcff``.
+    r"""Escape the bytes of a file's name that are not UTF-8, as in ``\udcff``.
 
-    The backslash of a name in which that stands already becomes ``\u005c``, so that no two names become one.
+    The backslash of a name that already contains such an escape becomes ``\u005c``, so that names stay distinct.
     """
     if name.isascii() and "\\u" not in name:
         return name
@@ -209,7 +211,7 @@ def escape_surrogates(name: str) -> str:
 
 
 def unescaped(texts: "pa.ChunkedArray") -> list[str]:
-    """Give back the names of files of a column; see `unescape_surrogates`."""
+    """Unescape a column of file names; see `unescape_surrogates`."""
     import pyarrow.compute as pc
 
     names = texts.to_pylist()
@@ -217,13 +219,13 @@ def unescaped(texts: "pa.ChunkedArray") -> list[str]:
 
 
 def unescape_surrogates(text: str) -> str:
-    """Give back the name of a file that `escape_surrogates` has written out."""
+    """Return the name of a file that `escape_surrogates` has escaped."""
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text) if "\\u" in text else text
 
 
 @contextmanager
 def paused_gc() -> Iterator[None]:
-    """Pause the search for circular garbage: over rows that all stay it takes a quarter of the time and finds none."""
+    """Pause the garbage collector: with many live rows it takes a quarter of the time and frees nothing."""
     was_on = gc.isenabled()
     gc.disable()
     try:

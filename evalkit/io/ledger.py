@@ -30,29 +30,29 @@ class Entry(NamedTuple):
 
 
 class Ledger:
-    """A list of entries, one per file; nothing that was seen is lost in silence."""
+    """A list of entries, one per file, so that no file is lost silently."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
 
     def add(self, source: str | os.PathLike, status: Status, reason: str = "") -> None:
-        """Note a file with the status a reader found."""
+        """Add a file with its status."""
         self.entries.append(Entry(os.fspath(source), status, reason))
 
     def used(self, source: str | os.PathLike, reason: str = "") -> None:
-        """Note a file that was read and counts."""
+        """Add a file that was read and used."""
         self.entries.append(Entry(os.fspath(source), "used", reason))
 
     def skipped(self, source: str | os.PathLike, reason: str) -> None:
-        """Note a file that is not a log of this kind."""
+        """Add a file that is not a log of this kind."""
         self.entries.append(Entry(os.fspath(source), "skipped", reason))
 
     def failed(self, source: str | os.PathLike, reason: str) -> None:
-        """Note a log that could not be read."""
+        """Add a log that could not be read."""
         self.entries.append(Entry(os.fspath(source), "failed", reason))
 
     def include(self, other: "Ledger") -> None:
-        """Take another ledger's files too; a file in both keeps the entry that says most: used, failed, skipped."""
+        """Add another ledger's files; a file in both keeps the more important entry: used, failed, skipped."""
         if not other.entries:
             return
         best: dict[str, Entry] = {}
@@ -73,13 +73,13 @@ class Ledger:
 
 
 def ledger_frame(entries: Iterable[Entry]) -> "pd.DataFrame":
-    """Make the frame of a ledger."""
+    """Build the frame of a ledger."""
     rows = list(entries)
     return frame_of({name: [row[i] for row in rows] for i, name in enumerate(Entry._fields)}, LEDGER)
 
 
 def summarise(statuses: Iterable[str]) -> str:
-    """Say in one line how many files were used, skipped and failed."""
+    """Describe in one line how many files were used, skipped and failed."""
     counts = Counter(statuses)
     noun = "file" if counts.total() == 1 else "files"
     return f"{counts.total()} {noun}: " + ", ".join(f"{counts[s]} {s}" for s in ("used", "skipped", "failed"))

@@ -1,8 +1,8 @@
-"""Limits on what one file may cost: a file beyond one of them is `failed` in the ledger, and the rest goes on.
+"""Limits on the resources of one file: a file that exceeds one is `failed` in the ledger, and the rest is read.
 
 Sources are untrusted: a small file can ask for much memory or time. The limits are far above real logs; the environment
-variable ``EVALKIT_LIMITS`` changes them, as in ``EVALKIT_LIMITS="bytes=2G,seconds=300"``, also for the processes that
-are started from here.
+variable ``EVALKIT_LIMITS`` changes them, as in ``EVALKIT_LIMITS="bytes=2G,seconds=300"``, and applies to child
+processes too.
 """
 
 import errno
@@ -21,31 +21,31 @@ VARIABLE = "EVALKIT_LIMITS"
 _UNITS = {"": 1, "k": 2**10, "M": 2**20, "G": 2**30}
 _SETTING = re.compile(r"\s*(?P<name>[a-z_]+)\s*=\s*(?P<number>[0-9]{1,15})(?P<unit>[kMG]?)\s*")
 NO_MEMORY = "the memory does not suffice for this file"
-_AGAIN = 1.0  # seconds after which work that went on is interrupted once more
+_AGAIN = 1.0  # seconds after which work that continues is interrupted again
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What is read at most; every limit is a positive whole number.
+    """Limits on reading; every one is a positive whole number.
 
     Attributes
     ----------
     bytes : int
-        Bytes of a file; of a member of an archive, its bytes after decompression. Also of all that is taken from one
+        Bytes of a file; of a member of an archive, its bytes after decompression. Also of everything read from one
         database.
     ratio : int
-        How many times larger than in its archive a member may be; one of less than a megabyte may always be.
+        How many times larger than in its archive a member may be; one of less than a megabyte always may.
     depth : int
-        Lists and objects within each other, in definitions, parameters and records.
+        Nested lists and objects, in definitions, parameters and records.
     text : int
-        Characters of an id or a name that patterns look at, from its beginning; the rest does not count.
+        Characters of an id or a name, from its beginning, that patterns are matched with.
     rows : int
         Threads of one SQLite checkpoint file.
     values : int
         Lists, objects, texts and numbers of one checkpoint.
     seconds : int
-        Seconds to parse one file. Where there is no such signal (Windows, threads other than the main one), only
-        databases keep to it.
+        Seconds to parse one file. Without the signal (on Windows, in threads other than the main one), it applies to
+        databases only.
     """
 
     bytes: int = 256 * 2**20
@@ -58,45 +58,45 @@ class Limits:
 
 
 class LimitError(OSError):
-    """A file that is beyond a limit, or one that the memory does not suffice for."""
+    """A file that exceeds a limit, or the memory."""
 
 
 def limits() -> Limits:
-    """Return the limits that hold here.
+    """Return the current limits.
 
     Raises
     ------
     SourceError
-        Where ``EVALKIT_LIMITS`` can't be read.
+        If ``EVALKIT_LIMITS`` can't be parsed.
     """
     return parse_limits(os.environ.get(VARIABLE, ""))
 
 
 @lru_cache(8)
 def parse_limits(text: str) -> Limits:
-    """Read limits from text such as ``bytes=2G,seconds=300``; those that are not named stay as they are.
+    """Parse limits from text such as ``bytes=2G,seconds=300``; the others keep their defaults.
 
     Raises
     ------
     SourceError
-        For an unknown name or a value that is no positive whole number (k, M and G stand for powers of 1024).
+        For an unknown name or a value that is not a positive whole number (k, M and G stand for powers of 1024).
     """
     names, given = [field.name for field in fields(Limits)], {}
-    for part in filter(str.strip, text.split(",")):
-        match = _SETTING.fullmatch(part)
+    for item in filter(str.strip, text.split(",")):
+        match = _SETTING.fullmatch(item)
         if match is None or match["name"] not in names or not int(match["number"]):
-            raise SourceError(f"{VARIABLE}: {part.strip()!r} is no limit; write NAME=NUMBER, with {', '.join(names)}")
+            raise SourceError(f"{VARIABLE}: {item.strip()!r} is no limit; write NAME=NUMBER, with {', '.join(names)}")
         given[match["name"]] = int(match["number"]) * _UNITS[match["unit"]]
     return replace(Limits(), **given)
 
 
 def for_patterns(text: str) -> str:
-    """Give the beginning of an id or a name, as much of it as patterns may look at."""
+    """Return the beginning of an id or a name, limited to the length that patterns may be matched with."""
     return text[: limits().text]
 
 
 def check_size(size: int, packed: int | None = None) -> None:
-    """Refuse a file by its size, and a member of an archive by how far it was compressed.
+    """Raise LimitError for a file by its size, or for a member of an archive by its compression ratio.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def check_size(size: int, packed: int | None = None) -> None:
 
 
 def is_deeper(value: Any, depth: int) -> bool:
-    """Tell whether lists and dictionaries lie deeper within each other than so many levels."""
+    """Return whether lists and dictionaries are nested deeper than a number of levels."""
     level = [value]
     for _ in range(depth):
         inner = [one for one in level if isinstance(one, (dict, list))]
@@ -128,13 +128,13 @@ def is_deeper(value: Any, depth: int) -> bool:
 
 
 class OverdueError(BaseException):
-    """Raised where one file takes too long; `Deadline` and its callers turn it into the failure of that file."""
+    """Raised if one file takes too long; `Deadline` and its callers turn it into the failure of that file."""
 
 
 class Deadline:
-    """Interrupts, within a ``with`` block, what takes longer than `Limits.seconds` from `start` to `stop`.
+    """Interrupts, within a ``with`` block, work that takes longer than `Limits.seconds` from `start` to `stop`.
 
-    It does nothing where the signal can't be had: in other threads, on Windows, and where somebody else uses it.
+    It does nothing where the signal is not available: in other threads, on Windows, and where other code uses it.
     """
 
     def __init__(self) -> None:
@@ -159,13 +159,13 @@ class Deadline:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
     def start(self) -> None:
-        """Begin with a file: its time runs from here."""
+        """Start the time of a file."""
         if self._installed:
             signal.setitimer(signal.ITIMER_REAL, self.seconds, _AGAIN)
         self._running = True
 
     def stop(self) -> None:
-        """Be done with a file: an alarm that comes from here on does nothing."""
+        """Stop the time of a file: later alarms do nothing."""
         self._running = False
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
@@ -174,7 +174,7 @@ class Deadline:
 
 
 def failure_of(error: BaseException, deadline: Deadline) -> LimitError:
-    """Give the error of a file that memory, stack or time did not suffice for, as its ledger is to say it."""
+    """Return the error of a file that ran out of memory, stack or time, as written to the ledger."""
     if isinstance(error, MemoryError):
         return LimitError(errno.ENOMEM, NO_MEMORY)
     if isinstance(error, RecursionError):

@@ -1,8 +1,8 @@
-"""Reading and parsing many files: in this process, in several, or on a Dask cluster.
+"""Read and parse many files: in this process, in several, or on a Dask cluster.
 
 JSON decoders hold the interpreter's lock, so threads don't help, and processes pay only from some thousand files on.
-They are forked where that is safe, since starting new ones takes longer than most folders.
-Within ``joblib.parallel_config``, the backend that it names does the same work.
+They are forked where that is safe, since starting new ones takes longer than reading most folders.
+Within ``joblib.parallel_config``, its backend does the same work.
 """
 
 import os
@@ -27,13 +27,13 @@ R = TypeVar("R")
 Parse = Callable[[str, bytes | OSError], T]
 Run = Callable[[list[list[str]], "_Work"], Iterator[Any]]  # of chunks, in order
 
-SERIAL_BELOW = 5000  # files; two processes are 1.4 times as quick for so many, and gain little below 3,000
+SERIAL_BELOW = 5000  # files; two processes are 1.4 times as fast for this many, and gain little below 3,000
 CHUNK = 256  # files of one task, at most
 TASKS = 16  # tasks per process, at least, so that none is idle for long at the end
-AHEAD = 3  # tasks that a process has been given and not finished
-CONNECT = 5.0  # seconds to wait for a cluster's scheduler, and for what its workers answer
-LOOK = 1.0  # seconds after which a process looks whether its parent is still there
-PATIENCE = 300.0  # seconds to wait for a result, after which the process is taken for dead
+AHEAD = 3  # tasks given to a process and not finished
+CONNECT = 5.0  # seconds to wait for a cluster's scheduler, and for the answers of its workers
+LOOK = 1.0  # seconds after which a process checks whether its parent is alive
+PATIENCE = 300.0  # seconds to wait for a result, after which the process is considered dead
 
 
 def parse_files(
@@ -45,15 +45,15 @@ def parse_files(
     ----------
     paths : iterable of str
     parse : function of (path, bytes or OSError)
-        Must not raise for what a file holds. Where it needs more memory or stack than there is, or more time than
+        Must not raise for the contents of a file. If it needs more memory or stack than there is, or more time than
         `evalkit.io.limits` allows, it is called again with that as the file's error. For several processes it must be
         one of a module (or a partial of one), and its results must be picklable.
     jobs : int, optional
-        Processes, this one among them; -1 for as many as there are cores. None: what ``joblib.parallel_config`` says
-        around this, else as many as there are cores, where these can be forked safely. On a `cluster`, all of its
-        workers read, whatever is said here.
+        Processes, including this one; -1 for as many as there are cores. None: as in ``joblib.parallel_config`` around
+        this, else as many as there are cores, if they can be forked safely. On a `cluster`, all of its workers read,
+        whatever is given here.
     serial_below : int, optional
-        Fewer files than this are read in this process; `SERIAL_BELOW`, where nothing is said.
+        Fewer files than this are read in this process; by default `SERIAL_BELOW`.
 
     Yields
     ------
@@ -62,7 +62,7 @@ def parse_files(
     Warns
     -----
     UserWarning
-        Where processes or the cluster break down; the files whose results are missing are then read in this process.
+        If processes or the cluster break down; the files whose results are missing are then read in this process.
     """
     for results in parse_chunks(paths, parse, list, jobs, serial_below):
         yield from results
@@ -75,9 +75,9 @@ def parse_chunks(
     jobs: int | None = None,
     serial_below: int | None = None,
 ) -> Iterator[R]:
-    """Read and parse files, as `parse_files` does, and pack the results of some at a time where they were parsed.
+    """Read and parse files, as `parse_files` does, and pack the results chunk by chunk in the process that parsed them.
 
-    What is packed, such as a table, is sent from one process to another more quickly than its parts are.
+    Packed results, such as a table, are sent between processes faster than single ones.
 
     Parameters
     ----------
@@ -91,8 +91,8 @@ def parse_chunks(
     What `pack` returns
     """
     paths, work = list(paths), _Work(parse, pack)
-    few = len(paths) < (SERIAL_BELOW if serial_below is None else serial_below)
-    workers, run = (1, None) if few else _processes(jobs, any(map(is_url, paths)))
+    is_serial = len(paths) < (SERIAL_BELOW if serial_below is None else serial_below)
+    workers, run = (1, None) if is_serial else _processes(jobs, any(map(is_url, paths)))
     if run is None:
         yield work.do(paths)
         return
@@ -102,7 +102,7 @@ def parse_chunks(
     while done < len(chunks):
         try:
             result = next(packed)
-        except Exception as error:  # of the processes, since parse raises nothing; if it does, it will do so here too
+        except Exception as error:  # of the processes, since parse raises nothing; if it does, it will do so here, too
             warnings.warn(f"other processes failed ({type(error).__name__}); reading on in this one", stacklevel=2)
             yield work.do(paths[done * size :])
             return
@@ -111,7 +111,7 @@ def parse_chunks(
 
 
 class _Work(NamedTuple):
-    """What is done with some files: parse each, and pack the results."""
+    """The work on a chunk of files: parse each, and pack the results."""
 
     parse: Callable
     pack: Callable
@@ -121,7 +121,7 @@ class _Work(NamedTuple):
             return self.pack(self._results(paths, deadline))
 
     def _results(self, paths: list[str], deadline: Deadline) -> Iterator[Any]:
-        """Parse files; one that memory or time do not suffice for is parsed as one that can't be read."""
+        """Parse files; one that runs out of memory or time is parsed as one that can't be read."""
         for path, data in read_files(paths):
             try:
                 deadline.start()
@@ -136,18 +136,18 @@ class _Work(NamedTuple):
 
 @contextmanager
 def cluster(scheduler: str | None) -> Iterator[None]:
-    """Read with the processes of a Dask cluster within a ``with`` block; None changes nothing.
+    """Read with the workers of a Dask cluster within a ``with`` block; None changes nothing.
 
     Parameters
     ----------
     scheduler : str or None
         Address of the cluster's scheduler, such as ``tcp://10.0.0.1:8786``. Its workers must have evalkit installed,
-        and see the files under the same paths.
+        and have the files at the same paths.
 
     Raises
     ------
     SourceError
-        Where Dask is not installed, or no scheduler answers.
+        If Dask is not installed, or no scheduler answers.
     """
     if scheduler is None:
         yield
@@ -165,7 +165,7 @@ def cluster(scheduler: str | None) -> Iterator[None]:
 
 
 def _check_scheduler(address: str) -> None:
-    """Refuse an address where no scheduler answers soon; a client would wait ten times as long for some of them."""
+    """Raise SourceError if no scheduler answers soon; a client would wait ten times as long for some addresses."""
     import asyncio
     from concurrent.futures import ThreadPoolExecutor
 
@@ -175,82 +175,82 @@ def _check_scheduler(address: str) -> None:
         async with rpc(address, timeout=CONNECT) as there:
             return await there.identity()
 
-    with ThreadPoolExecutor(1) as apart:  # in a notebook this thread has a loop of its own
+    with ThreadPoolExecutor(1) as executor:  # in a notebook this thread already has an event loop
         try:
-            found = apart.submit(lambda: asyncio.run(asyncio.wait_for(ask(), CONNECT))).result()
-        except Exception as error:  # of many kinds: the address decides which library fails
+            identity = executor.submit(lambda: asyncio.run(asyncio.wait_for(ask(), CONNECT))).result()
+        except Exception as error:  # of many types: the address decides which library fails
             raise SourceError(f"{address}: no Dask scheduler answers ({type(error).__name__})") from None
-    if found["type"] != "Scheduler":
-        raise SourceError(f"{address}: no Dask scheduler, but a {found['type']}")
+    if identity["type"] != "Scheduler":
+        raise SourceError(f"{address}: no Dask scheduler, but a {identity['type']}")
 
 
 def _check_workers(client: Any, scheduler: str) -> None:
-    """Refuse a cluster without workers, and one whose workers don't run this code."""
+    """Raise SourceError for a cluster without workers, or with workers that run other code."""
     try:
-        found = client.run(
+        versions = client.run(
             lambda: getattr(__import__("evalkit"), "__version__", ""), on_error="return", callback_timeout=CONNECT
         )
     except (OSError, TimeoutError) as error:
         raise SourceError(f"{scheduler}: the cluster's workers don't answer ({type(error).__name__})") from None
-    if not found:
+    if not versions:
         raise SourceError(f"{scheduler}: the cluster has no workers")
-    for worker, version in found.items():
+    for worker, version in versions.items():
         if version != __version__:
             raise SourceError(f"{scheduler}: worker {worker} has no evalkit {__version__} ({version})")
 
 
 def _do(paths: list[str], work: _Work, options: Mapping[str, Any]) -> Any:
-    """Do the work on some files in another process, or beside other processes."""
+    """Do the work on a chunk of files in another process, or beside other processes."""
     with storage(options), paused_gc():
         return work.do(paths)
 
 
 def _in_forks(workers: int, chunks: list[list[str]], work: _Work) -> Iterator[Any]:
-    """Parse in forked processes from the first chunk on, and in this one from the last one on, until they meet.
+    """Parse in forked processes from the first chunk on, and in this one from the last one back, until they meet.
 
-    So this process is not idle, and what it has parsed itself need not be sent to it.
+    So this process is not idle, and the results it has parsed itself need not be sent to it.
     """
-    import multiprocessing  # here, as it would slow the start of commands that read in one process
+    import multiprocessing  # imported here, as it would slow the start of commands that read in one process
     from concurrent.futures import ProcessPoolExecutor
 
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(workers - 1, multiprocessing.get_context("fork"), _follow, (os.getpid(),))
-    todo, begun, own = deque(chunks), deque[Any](), deque[Any]()
+    todo, begun, parsed_here = deque(chunks), deque[Any](), deque[Any]()
     try:
         while todo or begun:
             for _ in range(AHEAD * (workers - 1) - sum(not future.done() for future in begun)):
                 if todo:
                     begun.append(pool.submit(_do, todo.popleft(), work, storage_options()))
             if todo and not begun[0].done():
-                own.appendleft(_do(todo.pop(), work, storage_options()))
+                parsed_here.appendleft(_do(todo.pop(), work, storage_options()))
             else:
                 yield begun.popleft().result(PATIENCE)
-        yield from own
+        yield from parsed_here
     except TimeoutError:
         for process in set(multiprocessing.active_children()) - others:
-            process.kill()  # else the interpreter would wait for it at its end
+            process.kill()  # else the interpreter would wait for it at exit
         raise
     finally:
         pool.shutdown(wait=False)
 
 
 def _follow(parent: int) -> None:
-    """Make this process one that ends when its parent does."""
+    """Make this process end when its parent does."""
     import signal
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted too, and ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted, too, and ends this one
     threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
 
 
 def _end_after(parent: int) -> None:
-    """End this process soon after its parent was killed; waiting for work, it would not be told."""
+    """End this process soon after its parent was killed, which it would not notice while waiting for work."""
     while os.getppid() == parent:
         time.sleep(LOOK)
     os._exit(1)
 
 
 def _on_cluster(client: Any, chunks: list[list[str]], work: _Work) -> Iterator[Any]:
-    """Parse on a Dask cluster, which gives the work of a worker that dies to another one."""
+    """Parse on a Dask cluster, which reassigns the work of a worker that dies."""
     pool = client.get_executor(pure=False)
     try:
         waiting = deque(pool.submit(_do, chunk, work, storage_options()) for chunk in chunks)
@@ -273,7 +273,7 @@ def _cores() -> int:
 
 
 def _processes(jobs: int | None, remote: bool) -> tuple[int, Run | None]:
-    """Say how many processes are to read, and how; None for this one alone."""
+    """Return how many processes are to read, and the function that runs them, None for this process alone."""
     configured = None
     if "joblib" in sys.modules:  # else nothing was configured
         from joblib.parallel import BACKENDS, DEFAULT_BACKEND, get_active_backend
@@ -282,7 +282,7 @@ def _processes(jobs: int | None, remote: bool) -> tuple[int, Run | None]:
         client: Any = getattr(backend, "client", None)
         if hasattr(client, "get_executor"):
             return max(1, sum(client.ncores().values())), partial(_on_cluster, client)
-        if not isinstance(backend, BACKENDS[DEFAULT_BACKEND]):  # what the user has chosen
+        if not isinstance(backend, BACKENDS[DEFAULT_BACKEND]):  # the user's choice
             workers = jobs or configured or backend.default_n_jobs
             return backend.effective_n_jobs(workers), partial(_by_joblib, workers)
     workers = jobs or configured or -1
@@ -292,10 +292,10 @@ def _processes(jobs: int | None, remote: bool) -> tuple[int, Run | None]:
         return 1, None
     import multiprocessing
 
-    if multiprocessing.current_process().daemon:  # has no children of its own
+    if multiprocessing.current_process().daemon:  # has no children
         return 1, None
     if sys.platform == "linux" and threading.current_thread() is threading.main_thread() and not remote:
         return workers, partial(_in_forks, workers)
-    if not (jobs or configured):  # nobody asked for what takes long to start
+    if not (jobs or configured):  # a backend that starts slowly was not asked for
         return 1, None
     return workers, partial(_by_joblib, workers, timeout=PATIENCE)

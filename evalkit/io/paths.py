@@ -24,20 +24,20 @@ _MOST_BYTES = 2**63 - 1
 _LATEST = 2.0**33  # epoch seconds, in the year 2242
 _options: ContextVar[StorageOptions] = ContextVar("storage_options", default=None)
 NOT_REGULAR = "not a regular file"
-INSIDE = "!/"  # between an archive and the path in it
+INSIDE = "!/"  # between an archive and the path within it
 CREDENTIALS_HINT = "credentials don't belong in a URL; give storage options or set the environment"
 
 # Links of a chain of URLs, such as simplecache::s3://bucket/x: each ends where the next one begins
 _NAME = r"[A-Za-z][A-Za-z0-9+.-]{0,30}"
 _LINK = re.compile(rf"({_NAME})://((?:(?!::{_NAME}(?:://|::))\S)*)")
-_NO_HOST = ("zip", "tar", "file", "local")  # protocols of what lies in a file, where nobody logs in
-_USER = re.compile(r"\A(?:[^/@:]*:.*@|[^/]*@)")  # what stands before a host: a password may hold slashes
+_NO_HOST = ("zip", "tar", "file", "local")  # protocols of files within files, which have no login
+_USER = re.compile(r"\A(?:[^/@:]*:.*@|[^/]*@)")  # the text before a host: a password may hold slashes
 _QUERY = re.compile(r"[?#;].*")
 SECRET_NAME = re.compile(r"key|secret|token|pass|credential|cred|signature|sig|sas|auth", re.IGNORECASE)
 
 
 class SourceError(ValueError):
-    """A source that can't be used at all: not there, not readable, or holding nothing of the kind asked for.
+    """A source that can't be used at all: missing, unreadable, or without anything of the kind asked for.
 
     Credentials in URLs are left out of its message.
     """
@@ -47,7 +47,7 @@ class SourceError(ValueError):
 
 
 class FileState(NamedTuple):
-    """What tells one state of a file from another.
+    """The state of a file, which changes with its content.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class FileState(NamedTuple):
     modified, changed : int
         Times of the last change of its content and of its inode, in epoch nanoseconds; 0 where unknown.
     tag : str
-        What else tells: an ETag, or the state of a file that belongs to it.
+        Other marks of its state: an ETag, or the state of a file that belongs to it.
     """
 
     size: int
@@ -66,7 +66,7 @@ class FileState(NamedTuple):
 
 
 def state_from(info: Mapping[str, Any]) -> FileState:
-    """Read the state of a file from what its file system says of it, as fsspec gives it."""
+    """Read the state of a file from its entry in fsspec's listing."""
     tag = next((str(info[name]) for name in _TAGS if info.get(name)), "")
     times = (_seconds(info[name]) for name in _TIMES if info.get(name))
     size = min(max(int(info.get("size") or 0), 0), _MOST_BYTES)
@@ -74,9 +74,9 @@ def state_from(info: Mapping[str, Any]) -> FileState:
 
 
 def _seconds(value: Any) -> float:
-    """Read a time of a file; 0 for what is none, as archives may hold: the 0th month, or the year 10^9."""
+    """Read a time of a file; 0 for an invalid one, such as archives may hold: the 0th month, or the year 10^9."""
     try:
-        if isinstance(value, tuple):  # of an archive: year to second
+        if isinstance(value, tuple):  # in an archive: year to second
             value = datetime(*value[:6])
         if isinstance(value, str):
             value = datetime.fromisoformat(value)
@@ -87,27 +87,27 @@ def _seconds(value: Any) -> float:
 
 
 def is_url(path: str | os.PathLike) -> bool:
-    """Tell whether a path is a URL, such as ``s3://bucket/runs``."""
+    """Return whether a path is a URL, such as ``s3://bucket/runs``."""
     return isinstance(path, str) and "://" in path and _URL.match(path) is not None
 
 
 def protocol_of(url: str) -> str:
-    """Give a URL's protocol, such as ``s3``; empty for a local path."""
+    """Return a URL's protocol, such as ``s3``; empty for a local path."""
     match = _URL.match(url)
     return match[1].lower() if match else ""
 
 
 def place_of(url: str) -> str:
-    """Give the part of a URL that names the file system: protocol and host or bucket, or the archive."""
+    """Return the part of a URL that names the file system: protocol and host or bucket, or the archive."""
     archive, inside, _ = url.rpartition(INSIDE)
     return archive + inside if inside else "/".join(url.split("/", 3)[:3])
 
 
 def redacted(text: str) -> str:
-    """Put ``…`` in the place of credentials in any URL of a text.
+    """Replace credentials in any URL of a text with ``…``.
 
-    What stands before an ``@`` counts as such, a query with a name like ``token`` or ``key`` too, and every query of
-    http, as signed addresses have it. Use it before a URL that is not known to be free of them is shown or stored.
+    Text before an ``@`` counts as credentials, as does a query with a name like ``token`` or ``key``, and every query
+    of http, as in signed addresses. Use it before showing or storing a URL that may contain credentials.
     """
     return _LINK.sub(_redact_link, text) if "://" in text else text
 
@@ -125,63 +125,63 @@ def _redact_link(match: re.Match) -> str:
 def _may_be_secret(protocol: str, query: str) -> bool:
     if protocol.lower() in ("http", "https") and "?" in query:
         return True
-    names = (part.partition("=") for part in re.split(r"[?#;&]", query))
+    names = (pair.partition("=") for pair in re.split(r"[?#;&]", query))
     return any(value and SECRET_NAME.search(name) for name, _, value in names)
 
 
 def refuse_credentials(text: str) -> None:
-    """Refuse a URL that holds credentials, which every table and page would show.
+    """Raise SourceError for a URL that holds credentials, which every table and page would show.
 
     Raises
     ------
     SourceError
-        Without them.
+        Its message does not repeat them.
     """
     if redacted(text) != text:
         raise SourceError(f"{redacted(text)}: {CREDENTIALS_HINT}")
 
 
 def check_regular(status: os.stat_result) -> None:
-    """Refuse pipes, sockets and devices: some never end, and opening others waits for whoever writes.
+    """Raise OSError for pipes, sockets and devices: some never end, and opening others waits for a writer.
 
     Raises
     ------
     OSError
-        Where the status is that of anything but a regular file or a folder.
+        If the status is that of anything but a regular file or a folder.
     """
     if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
         raise OSError(errno.EINVAL, NOT_REGULAR)
 
 
 def absolute(path: str) -> str:
-    """Give a path that does not depend on the working folder; a URL stays as it is."""
+    """Return a path that does not depend on the working directory; a URL stays as it is."""
     return path if is_url(path) else os.path.abspath(path)
 
 
 def has_magic(path: str) -> bool:
-    """Tell whether a path holds any of ``*``, ``?`` and ``[``, as globs do."""
+    """Return whether a path holds any of ``*``, ``?`` and ``[``, as globs do."""
     return _MAGIC.search(path) is not None
 
 
 def common_folder(folders: Iterable[str]) -> str:
-    """Give the folder that all folders lie in or are; empty where there is none."""
+    """Return the folder that is or holds all folders; empty if there is none."""
     split = [folder.split("/") for folder in folders]
     shared = []
-    for parts in zip(*split, strict=False):
-        if len(set(parts)) > 1:
+    for names in zip(*split, strict=False):
+        if len(set(names)) > 1:
             break
-        shared.append(parts[0])
+        shared.append(names[0])
     return "/".join(shared)
 
 
 @contextmanager
 def storage(options: StorageOptions) -> Iterator[None]:
-    """Open URLs with these options of their file system within a ``with`` block.
+    """Open URLs with these file system options within a ``with`` block.
 
     Parameters
     ----------
     options : mapping or None
-        As fsspec takes them; they replace those of a block around this one. None keeps these.
+        Passed to fsspec; they replace those of an enclosing block. None keeps these.
     """
     token = _options.set(storage_options() if options is None else dict(options))
     try:
@@ -191,5 +191,5 @@ def storage(options: StorageOptions) -> Iterator[None]:
 
 
 def storage_options() -> Mapping[str, Any]:
-    """Give the options that URLs are opened with here."""
+    """Return the current options for opening URLs."""
     return _options.get() or {}

@@ -1,4 +1,4 @@
-"""Reading files: the bytes of each are read once, the next ones are asked for before."""
+"""Read files: the bytes of each are read once, and the next ones are requested ahead."""
 
 import errno
 import json
@@ -12,10 +12,10 @@ from typing import Any
 from evalkit.io.limits import NO_MEMORY, LimitError, check_size, limits
 from evalkit.io.paths import NOT_REGULAR, check_regular, is_url, redacted
 
-READ_AHEAD = 64  # files whose bytes are asked of the disk before they are read; cold folders take a third of the time
+READ_AHEAD = 64  # files requested from the disk ahead of reading; cold folders take a third of the time
 
-_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # of a pipe nothing is waited for
-_OWN = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # what this process has open
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # does not wait for a pipe
+_OWN = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # the open files of this process
 _ADVISES = hasattr(os, "posix_fadvise")
 
 
@@ -26,19 +26,19 @@ def read_file(path: str | os.PathLike, *, limited: bool = True) -> bytes:
     ----------
     path : str or path
     limited : bool
-        Refuse a file beyond `evalkit.io.limits`.
+        Whether to reject a file that exceeds `evalkit.io.limits`.
 
     Raises
     ------
     OSError
-        As ``open`` does, and for a pipe or device. A pipe that the caller holds open, such as that of a shell's
+        As ``open``, and for a pipe or device. A pipe that the caller holds open, such as that of a shell's
         ``<(command)``, is read to its end.
     """
     if os.fspath(path).startswith(_OWN):
         with open(path, "rb") as file:
-            own = file.read(limits().bytes + 1)
-            check_size(len(own))
-            return own
+            piped = file.read(limits().bytes + 1)
+            check_size(len(piped))
+            return piped
     ((_, data),) = read_files([os.fspath(path)], limited=limited)
     if isinstance(data, OSError):
         data.filename = redacted(data.filename or os.fspath(path))
@@ -54,7 +54,7 @@ def read_json(path: str | os.PathLike) -> Any:
     OSError
         As `read_file`.
     ValueError
-        For what is not JSON, and for lists and objects nested deeper than Python can read them.
+        For invalid JSON, and for lists and objects nested deeper than Python can read.
     """
     data = read_file(path)
     try:
@@ -66,22 +66,22 @@ def read_json(path: str | os.PathLike) -> Any:
 def read_files(
     paths: Iterable[str], most: int | None = None, *, limited: bool = True
 ) -> Iterator[tuple[str, bytes | OSError]]:
-    """Read many files, in order; the next `READ_AHEAD` are asked for beforehand, and those behind a URL side by side.
+    """Read many files, in order; the next `READ_AHEAD` are requested ahead, and those behind a URL concurrently.
 
     Parameters
     ----------
     paths : iterable of str
     most : int, optional
-        Bytes from the beginning of each; None for all.
+        The number of bytes to read from the beginning of each; None for all.
     limited : bool
-        Refuse files beyond `evalkit.io.limits`.
+        Whether to reject files that exceed `evalkit.io.limits`.
 
     Yields
     ------
     path : str
     data : bytes, or the OSError met
-        A pipe or device in a folder is not waited for; it counts as an error, and so does a file beyond a limit. What
-        fails behind a URL is tried again first.
+        A pipe or device in a folder is an error, without waiting for it, as is a file that exceeds a limit. Failed
+        reads of URLs are retried first.
     """
     for remote, group in groupby(paths, is_url):
         if remote:
@@ -99,7 +99,7 @@ def _read_local(paths: Iterable[str], most: int | None, limit: int) -> Iterator[
         while waiting:
             path, descriptor = waiting.popleft()
             if isinstance(descriptor, OSError) and descriptor.errno in (errno.EMFILE, errno.ENFILE):
-                descriptor = _open(path)  # too many were open; by now some are closed
+                descriptor = _open(path)  # too many were open; some are closed now
             if (ahead := next(coming, None)) is not None:
                 waiting.append((ahead, _open(ahead)))
             yield path, descriptor if isinstance(descriptor, OSError) else _read(descriptor, most, limit)
@@ -118,13 +118,13 @@ def _open(path: str) -> int | OSError:
     if _ADVISES:
         try:  # noqa: SIM105 - half the time of suppress, once per file
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_WILLNEED)
-        except OSError:  # a pipe, for one; reading it will say so
+        except OSError:  # a pipe, for example; reading it will report that
             pass
     return descriptor
 
 
 def _read(descriptor: int, most: int | None, limit: int) -> bytes | OSError:
-    """Read and close a file; one of more bytes than the limit is not read."""
+    """Read and close a file; a file larger than the limit is not read."""
     try:
         status = os.fstat(descriptor)
         check_regular(status)
@@ -133,14 +133,14 @@ def _read(descriptor: int, most: int | None, limit: int) -> bytes | OSError:
         if status.st_size > limit:
             check_size(status.st_size)
         data = os.read(descriptor, status.st_size + 1)
-        if len(data) == status.st_size:  # one byte more was asked for: this is the end
+        if len(data) == status.st_size:  # one more byte was requested: this is the end
             return data
-        parts, size = [data], len(data)
-        while part := os.read(descriptor, 1 << 20):  # it grows, or it does not tell its size, as in /proc
-            parts.append(part)
-            if (size := size + len(part)) > limit:
+        chunks, size = [data], len(data)
+        while chunk := os.read(descriptor, 1 << 20):  # it grows, or has no size, as in /proc
+            chunks.append(chunk)
+            if (size := size + len(chunk)) > limit:
                 check_size(size)
-        return b"".join(parts)
+        return b"".join(chunks)
     except MemoryError:
         return LimitError(errno.ENOMEM, NO_MEMORY)
     except OSError as error:

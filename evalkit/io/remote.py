@@ -1,7 +1,7 @@
-"""Files behind a URL, by fsspec: listed once, read side by side, tried again where that fails.
+"""Files behind a URL, by fsspec: listed once, read concurrently, retried on failure.
 
 Credentials come from the environment, from fsspec's configuration or from storage options, never from the URL: paths
-are shown in tables and reports. What an error says is cleared of them.
+are shown in tables and reports. Credentials are removed from error messages.
 """
 
 import errno
@@ -32,13 +32,13 @@ from evalkit.io.paths import (
     storage_options,
 )
 
-AT_A_TIME = 16  # reads under way at once
-READ_AHEAD = 64  # files asked for before the first of them is used
-ATTEMPTS = 2  # beside those that many file systems make themselves
+AT_A_TIME = 16  # concurrent reads
+READ_AHEAD = 64  # files requested before the first of them is used
+ATTEMPTS = 2  # besides those that many file systems make themselves
 PAUSE = 0.5  # seconds between them
-TIMEOUT = 60.0  # seconds for one read
+TIMEOUT = 60.0  # seconds per read
 
-_FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)  # trying again won't help
+_FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)  # retrying won't help
 _HTTP = ("http", "https")
 _KINDS = (*_FINAL, TimeoutError, ConnectionError)
 
@@ -46,7 +46,7 @@ _KINDS = (*_FINAL, TimeoutError, ConnectionError)
 class _Store:
     """The file system of one place (a bucket, a host, an archive), with URLs turned into its paths and back.
 
-    Raises OSError where it can't be opened.
+    Raises OSError if it can't be opened.
     """
 
     def __init__(self, url: str) -> None:
@@ -62,14 +62,14 @@ class _Store:
                 inner = {"target_options": options} if is_url(archive) else {}
                 if not inner:
                     check_regular(os.stat(archive))
-                    self._attempts = 1  # what is damaged in a local file stays so
+                    self._attempts = 1  # damage in a local file is permanent
                 self.fs = fsspec.filesystem(protocol_of(url), fo=archive, **inner)
                 self._prefix = place
             else:
                 self.fs, path = fsspec.core.url_to_fs(url, **options)
                 host = place.partition("://")[2]
                 self._prefix = f"{protocol_of(url)}://" + f"{host}/" * (not path.lstrip("/").startswith(host))
-        except Exception as error:  # what a file system raises is its own affair
+        except Exception as error:  # file systems raise errors of any type
             raise _plain_error(error, self._secrets) from None
         if not self._prefix.endswith(INSIDE) and protocol_of(url) in _HTTP:
             self._prefix = ""  # its paths are URLs
@@ -81,7 +81,7 @@ class _Store:
         return self._prefix + path.strip("/")
 
     def call(self, function: Callable, *args: Any, **options: Any) -> Any:
-        """Call a function of the file system, again where it fails; raises nothing but OSError."""
+        """Call a function of the file system, with retries; raises nothing but OSError."""
         for attempt in range(self._attempts):
             try:
                 return function(*args, **options)
@@ -92,7 +92,7 @@ class _Store:
         raise AssertionError
 
     def read(self, url: str, most: int | None = None, *, limited: bool = True) -> bytes | OSError:
-        part = {} if most is None else {"start": 0, "end": most}
+        byte_range = {} if most is None else {"start": 0, "end": most}
         try:
             if self.fs.async_impl:
                 from fsspec.asyn import sync
@@ -106,13 +106,13 @@ class _Store:
             else:
                 read = partial(self.call, self.fs.cat_file, self.path(url))
             if most is not None or not limited:
-                return read(**part)
+                return read(**byte_range)
             return self._read_limited(url, read)
         except OSError as error:
             return error
 
     def _read_limited(self, url: str, read: Callable[..., bytes]) -> bytes:
-        """Read a file within limits; its size is looked at before where that costs no request."""
+        """Read a file within limits; its size is checked first if that costs no request."""
         info: Mapping[str, Any] = {}
         if self._prefix.endswith(INSIDE):
             info = self.call(self.fs.info, self.path(url))
@@ -120,40 +120,40 @@ class _Store:
             with suppress(FileNotFoundError):
                 info = next(iter(self.fs._ls_from_cache(self.path(url)) or ()), {})
         check_size(int(info.get("size") or 0), info.get("compress_size"))
-        data = read() if self.fs.async_impl else read(end=limits().bytes + 1)  # of an empty object S3 gives no part
+        data = read() if self.fs.async_impl else read(end=limits().bytes + 1)  # S3 returns no range of an empty object
         check_size(len(data))
         return data
 
 
 def list_remote(url: str, *, recursive: bool = True) -> tuple[dict[str, FileState], list[str]]:
-    """List what lies under a URL; hidden files and folders are left out.
+    """List the files and folders under a URL, without hidden ones.
 
     Parameters
     ----------
     url : str
     recursive : bool
-        Also the folders below.
+        Whether to list the folders below, too.
 
     Returns
     -------
     files : dict of str to FileState
-        One entry, `url` itself, where it is a file.
+        One entry, `url` itself, if it is a file.
     folders : list of str
-        Those that hold files, and empty ones where the file system knows such; none where `url` is a file.
+        Those that hold files, and empty ones if the file system has such; none if `url` is a file.
 
     Raises
     ------
     OSError
-        Where nothing is there, or it can't be listed.
+        If it does not exist or can't be listed.
     """
     store = _Store(url)
     root = store.path(url).rstrip("/")
     store.fs.invalidate_cache()
-    found = store.call(store.fs.find, root, detail=True, withdirs=True, maxdepth=None if recursive else 1)
+    infos = store.call(store.fs.find, root, detail=True, withdirs=True, maxdepth=None if recursive else 1)
     files, folders = {}, {store.url(root)}
-    for path, info in found.items():
+    for path, info in infos.items():
         below = path.strip("/")[len(root.strip("/")) :].strip("/")
-        if any(part.startswith(".") for part in below.split("/")):
+        if any(name.startswith(".") for name in below.split("/")):
             continue
         if info.get("type") == "directory" or path.endswith("/"):
             folders.add(store.url(path))
@@ -168,18 +168,18 @@ def list_remote(url: str, *, recursive: bool = True) -> tuple[dict[str, FileStat
 
 
 def glob_remote(url: str) -> list[str]:
-    """Give the files and folders that match a URL with ``*``, ``?`` or ``[``, sorted, hidden ones left out.
+    """Return the files and folders that match a URL with ``*``, ``?`` or ``[``, sorted, hidden ones left out.
 
     Raises as `list_remote`.
     """
     store = _Store(url)
     store.fs.invalidate_cache()
-    found = (path.strip("/") for path in store.call(store.fs.glob, store.path(url)))
-    return sorted(store.url(path) for path in found if "/." not in f"/{path}")
+    matches = (path.strip("/") for path in store.call(store.fs.glob, store.path(url)))
+    return sorted(store.url(path) for path in matches if "/." not in f"/{path}")
 
 
 def state_remote(url: str) -> FileState | None:
-    """Ask for a file's state; None where it is not there or can't be asked for."""
+    """Return a file's state; None if it does not exist or its state can't be read."""
     try:
         store = _Store(url)
         return state_from(store.call(store.fs.info, store.path(url)))
@@ -190,9 +190,9 @@ def state_remote(url: str) -> FileState | None:
 def read_remote(
     urls: Iterable[str], most: int | None = None, *, limited: bool = True
 ) -> Iterator[tuple[str, bytes | OSError]]:
-    """Read files, or so many bytes of each, in order, several at a time, as `read_files` does.
+    """Read files, or the first bytes of each, in order and concurrently, as `read_files` does.
 
-    What fails is tried again, and then its error is given.
+    Failed reads are retried, and then their error is returned.
     """
     stores: dict[str, _Store] = {}
     coming = iter(urls)
@@ -209,17 +209,17 @@ def read_remote(
 
 
 def write_remote(url: str, data: bytes) -> None:
-    """Write a file behind a URL; folders above are made, but no bucket.
+    """Write a file behind a URL; parent folders are created, but no bucket.
 
     Raises
     ------
     OSError
-        Where it can't be written.
+        If it can't be written.
     """
     store = _Store(url)
     try:
         store.call(store.fs.pipe_file, store.path(url), data)
-    except FileNotFoundError:  # a file system with real folders, or a bucket that is not there
+    except FileNotFoundError:  # a file system with real folders, or a missing bucket
         place = f"{place_of(url)}/"
         for below in reversed(list(_folders_above(url.removeprefix(place)))):
             if not store.call(store.fs.exists, folder := store.path(place + below)):
@@ -228,7 +228,7 @@ def write_remote(url: str, data: bytes) -> None:
 
 
 def remove_remote(url: str) -> None:
-    """Remove a file behind a URL; one that is not there any more, or may not be removed, stays as it is."""
+    """Remove a file behind a URL; missing files, and those that may not be removed, are ignored."""
     with suppress(OSError):
         store = _Store(url)
         store.call(store.fs.rm_file, store.path(url))
@@ -237,7 +237,7 @@ def remove_remote(url: str) -> None:
 def _start(
     url: str, most: int | None, stores: dict[str, _Store], pool: ThreadPoolExecutor, limited: bool
 ) -> tuple[str, Callable[[], bytes | OSError]]:
-    """Begin to read a file; in a file system that is not made for it, nothing is done before its turn."""
+    """Start reading a file; in a file system without concurrency, nothing is done before its turn."""
     place = place_of(url)
     if place not in stores:
         try:
@@ -250,7 +250,7 @@ def _start(
 
 
 async def _stream(fs: Any, url: str, end: int) -> bytes:
-    """Read from a web server, which need not say how much there is, until it ends or more than `end` bytes came."""
+    """Read from a web server, which need not send a length, until it ends or more than `end` bytes arrive."""
     session, parts = await fs.set_session(), []
     async with session.get(fs.encode_url(url), **fs.kwargs) as response:
         fs._raise_not_found_for_status(response, url)
@@ -268,7 +268,7 @@ def _folders_above(path: str) -> Iterator[str]:
 
 
 def _plain_error(error: Exception, secrets: Iterable[str]) -> OSError:
-    """Turn what a file system raises into a plain OSError, without credentials."""
+    """Convert an error of a file system to a plain OSError, without credentials."""
     kind = next((kind for kind in _KINDS if isinstance(error, kind)), OSError)
     text = getattr(error, "strerror", None) or str(error) or "no reason was given"
     if not isinstance(error, OSError):

@@ -1,4 +1,4 @@
-"""What a command shows while it works: a bar, or a text that is redrawn in place; plain lines where that can't be."""
+"""Live output of a command: a progress bar, or a text that is redrawn in place, or plain lines if it can't be."""
 
 import os
 import select
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class View(NamedTuple):
-    """What is shown: the text, a few words on how it came about, and whether there is nothing more to wait for."""
+    """A view: the text, a short status, and whether there is nothing more to wait for."""
 
     text: str
     status: str = ""
@@ -29,10 +29,10 @@ def show_live(
     clock: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Show what a function returns, again and again, until Ctrl-C.
+    """Show the view that a function returns, repeatedly, until Ctrl-C.
 
-    In a terminal the text is redrawn in place, as far as it fits on the screen, and left as a whole at the end. In a
-    file or a dumb terminal it is written whenever it has changed.
+    In a terminal the text is redrawn in place, as far as it fits on the screen, and left complete at the end. In a file
+    or a dumb terminal it is written whenever it has changed.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ def show_live(
         Called with the width to keep to, in characters (None: any); returns a View.
     out : text file
     interval : float
-        Seconds between two looks.
+        Seconds between two views.
     until_done : bool
-        End as well once a view is done.
+        Whether to end once a view is done.
     clock, sleep : functions
         As those of `time`.
     """
@@ -65,7 +65,7 @@ def show_live(
 
 
 def _redraw(out: TextIO) -> Callable[[str, str], None]:
-    """Give a function that draws a head and a text in place; empty ones leave the last text there as a whole."""
+    """Return a function that draws a head and a text in place; empty ones leave the last text complete."""
     from rich.console import Console
     from rich.live import Live
     from rich.text import Text
@@ -93,14 +93,14 @@ def _write_plain(console: "Console", text: str) -> None:
 
 
 def _append(out: TextIO) -> Callable[[str, str], None]:
-    """Give a function that writes a head and a text where the text is another one than before."""
+    """Return a function that writes a head and a text if the text differs from the last one."""
     last = [""]
 
     def show(head: str, text: str) -> None:
         if head and text != last[0]:
             last[0] = text
             out.write(f"{head}\n\n{text}\n\n")
-        elif _reader_has_left(out):  # nothing is written now that would tell
+        elif _reader_has_left(out):  # nothing can be written that would report it
             raise BrokenPipeError
         out.flush()
 
@@ -112,7 +112,7 @@ def _reader_has_left(out: TextIO) -> bool:
         return False
     try:
         descriptor = out.fileno()
-    except (OSError, ValueError):  # no real file
+    except (OSError, ValueError):  # not a real file
         return False
     poll = select.poll()
     poll.register(descriptor, 0)
@@ -120,13 +120,13 @@ def _reader_has_left(out: TextIO) -> bool:
 
 
 def so_far(done: float, expected: float | None) -> str:
-    """Write ``12 of 50``; an expected number that is not known (None or NaN) is a question mark."""
+    """Format progress as ``12 of 50``; an unknown expected number (None or NaN) is a question mark."""
     return f"{int(done)} of {'?' if expected is None or expected != expected else int(expected)}"
 
 
 @contextmanager
 def progress_bar(unit: str = "files") -> Iterator[Callable[[int, int], None]]:
-    """Give a function of (done, total) that moves a bar on stderr; where that is no terminal nothing is written."""
+    """Return a function of (done, total) that updates a bar on stderr; without a terminal it writes nothing."""
     from tqdm import tqdm
 
     with tqdm(unit=f" {unit}", disable=None, leave=False) as bar:

@@ -1,4 +1,4 @@
-"""Text from logs is untrusted: before it is printed or drawn it becomes plain text; and names for people."""
+"""Make untrusted text from logs safe to print and draw, and format names for people."""
 
 import re
 import sys
@@ -12,7 +12,7 @@ from typing import Any
 # controls, format characters (direction overrides), surrogates, private, unassigned
 _DROPPED = {"Cc", "Cf", "Cs", "Co", "Cn"}
 _JOINERS = {"\u200d", "\ufe0f"}  # keep composed emoji whole
-_SHOW_WARNING = warnings.showwarning  # as Python has it
+_SHOW_WARNING = warnings.showwarning  # as in Python
 
 
 def plain(text: object, width: int | None = None, *, keep_lines: bool = False) -> str:
@@ -24,9 +24,9 @@ def plain(text: object, width: int | None = None, *, keep_lines: bool = False) -
     Parameters
     ----------
     text : object
-        Anything; ``str()`` is taken.
+        Anything; converted by ``str()``.
     width : int, optional
-        Longest result in characters; a longer text ends in ``…``.
+        Most characters of the result; a longer text is cut and ends in ``…``.
     keep_lines : bool
         Keep line breaks and tabs.
 
@@ -55,7 +55,7 @@ def _clean(character: str, keep_lines: bool) -> str:
 
 
 def short_paths(paths: Iterable[str]) -> dict[str, str]:
-    """Name each file by the shortest end of its path that no other file shares.
+    """Return the shortest end of each file's path that no other file shares.
 
     Parameters
     ----------
@@ -65,12 +65,12 @@ def short_paths(paths: Iterable[str]) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        By path, in the order given; no two names are equal. A file whose name is its own is named by that alone.
+        By path, in the order given; no two names are equal. A file with a unique name is named by that alone.
     """
-    parts = {path: path.split("/") for path in paths}
-    names, length, left = dict.fromkeys(parts, ""), 1, set(parts)
+    components = {path: path.split("/") for path in paths}
+    names, length, left = dict.fromkeys(components, ""), 1, set(components)
     while left:
-        ends = {path: "/".join(parts[path][-length:]) for path in left}
+        ends = {path: "/".join(components[path][-length:]) for path in left}
         shared = Counter(ends.values())
         unique = {path: end for path, end in ends.items() if end == path or (end and shared[end] == 1)}
         names |= unique
@@ -80,26 +80,26 @@ def short_paths(paths: Iterable[str]) -> dict[str, str]:
 
 
 def labels(names: Iterable[str], width: int = 32) -> dict[str, str]:
-    """Make names from logs fit to be printed or drawn, so that different names never look the same.
+    """Make names from logs safe to print or draw, so that different names never look the same.
 
     Parameters
     ----------
     names : iterable of str
     width : int
-        Characters; a longer name is cut in its middle, less so where the cut would make it look like another one.
+        Characters; a longer name is cut in its middle, less so if the cut would make it look like another one.
 
     Returns
     -------
     dict of str to str
         By name: plain text of one line. Names whose difference can't be shown are numbered.
     """
-    whole = {name: plain(name) for name in names}
-    cut = {name: shorten(text, width) for name, text in whole.items()}
+    texts = {name: plain(name) for name in names}
+    cut = {name: shorten(text, width) for name, text in texts.items()}
     shared = Counter(cut.values())
     unique = UniqueNames("{} ({})", (text for text in cut.values() if shared[text] == 1))
     for name, text in cut.items():
         if shared[text] > 1:
-            cut[name] = unique(shorten(whole[name], 4 * width))
+            cut[name] = unique(shorten(texts[name], 4 * width))
     return cut
 
 
@@ -110,22 +110,22 @@ def shorten(text: str, width: int) -> str:
 
 
 class UniqueNames:
-    """Gives names that differ: one that is taken is numbered, from 2 on, in time that does not grow with their number.
+    """Returns unique names: a name that is taken is numbered, from 2 on, in constant time.
 
     Parameters
     ----------
     form : str
-        Of a numbered name: has places for the name and the number.
+        Format of a numbered name, with places for the name and the number.
     taken : iterable of str
-        Names that are given already.
+        Names that are already taken.
     """
 
     def __init__(self, form: str, taken: Iterable[str] = ()) -> None:
         self._form, self._taken = form, set(taken)
-        self._numbers: dict[str, int] = {}  # of each name that came again, the last number given
+        self._numbers: dict[str, int] = {}  # the last number given to each repeated name
 
     def __call__(self, name: str) -> str:
-        """Give the name, or the next one like it that is free."""
+        """Return the name, or the next free one like it."""
         given, n = name, self._numbers.get(name, 1)
         while given in self._taken:
             n += 1
@@ -152,12 +152,12 @@ def warnings_as_lines() -> Iterator[None]:
 
 
 def warnings_as_usual() -> None:
-    """Write warnings as Python does, also within `warnings_as_lines`: for a process that was forked there."""
+    """Write warnings as Python does, even within `warnings_as_lines`: for a process that was forked there."""
     warnings.showwarning = _SHOW_WARNING
 
 
 def is_local_link(address: object) -> bool:
-    """Tell whether a link stays beside its page: relative or an anchor, without scheme, host, space or backslash."""
+    """Return whether a link stays beside its page: relative or an anchor, without scheme, host, space or backslash."""
     return (
         isinstance(address, str)
         and bool(address)

@@ -1,4 +1,4 @@
-"""What results depend on beside the data: the versions of packages, and evalkit's own code."""
+"""What results depend on besides the data: the versions of packages, and evalkit's own code."""
 
 import hashlib
 import platform
@@ -22,13 +22,13 @@ def package_versions() -> dict[str, str]:
 
 
 def code_version(*modules: str) -> str:
-    """Return evalkit's version and a hash of code; a change in a checkout counts too.
+    """Return evalkit's version and a hash of code, which covers changes in a checkout, too.
 
     Parameters
     ----------
     *modules : str
-        Names of modules: their packages' code counts, with `evalkit.io`; none means all of evalkit. Of code that was
-        typed in, as into a notebook, nothing tells whether it has changed: each call gives another hash.
+        Names of modules: their packages' code is hashed, with `evalkit.io`; without any, all of evalkit. Changes of
+        code typed in, as into a notebook, can't be detected: each call returns another hash.
     """
     if any(_file_of(module) is None for module in modules):
         return f"{__version__}+{uuid.uuid4().hex[:16]}"
@@ -46,14 +46,14 @@ def _version_of_code(modules: tuple[str, ...]) -> str:
 
 
 def _code_of(module: str) -> Path:
-    """Give the folder of a module's package, or the file of one that has none."""
+    """Return the folder of a module's package, or the file of one that has none."""
     path = _file_of(module)
     assert path is not None
     return path.parent if (path.parent / "__init__.py").exists() else path
 
 
 def _file_of(module: str) -> Path | None:
-    """Give the file of a module; None for code that was typed in."""
+    """Return the file of a module; None for code that was typed in."""
     name = getattr(sys.modules[module], "__file__", None)
     return Path(name) if name and Path(name).exists() else None
 

@@ -1,4 +1,4 @@
-"""Writing files: nobody ever sees half a file, and one process at a time writes into a folder."""
+"""Write files: readers never see half a file, and one process at a time writes into a folder."""
 
 import contextlib
 import os
@@ -10,9 +10,9 @@ from evalkit.io.paths import SourceError, is_url, refuse_credentials
 if TYPE_CHECKING:
     import pandas as pd
 
-LOCK = ".evalkit.lock"  # the file that is locked while a process writes into a folder
+LOCK = ".evalkit.lock"  # the file locked while a process writes into a folder
 _FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
-_TEMPORARY = ".evalkit-"  # what the name of a file begins with until it is whole
+_TEMPORARY = ".evalkit-"  # the prefix of a file's name until it is complete
 _WRITERS: dict[str, Callable[["pd.DataFrame", str], object]] = {
     ".csv": lambda table, path: for_spreadsheets(table).to_csv(path, index=False),
     ".json": lambda table, path: table.to_json(path, orient="records", indent=1, force_ascii=False),
@@ -21,10 +21,10 @@ _WRITERS: dict[str, Callable[["pd.DataFrame", str], object]] = {
 
 
 def for_spreadsheets(table: "pd.DataFrame") -> "pd.DataFrame":
-    """Give a frame whose texts, written as CSV, no spreadsheet takes for formulas.
+    """Return a frame whose texts no spreadsheet takes for formulas when written as CSV.
 
     Names in logs may begin with ``=``, ``+``, ``-``, ``@``, a tab or a line break: such texts get an apostrophe in
-    front, in column names too. Numbers stay as they are, also where they stand in texts.
+    front, as do column names. Numbers stay as they are, even in texts.
     """
     import pandas as pd
 
@@ -45,7 +45,7 @@ def _as_text(value: Any) -> Any:
 
 
 def check_path(path: str) -> None:
-    """Refuse a path that no file is to have.
+    """Raise SourceError for an invalid path.
 
     Raises
     ------
@@ -58,12 +58,12 @@ def check_path(path: str) -> None:
 
 
 def check_output(path: str) -> None:
-    """Refuse an output file before any work is done for it.
+    """Raise SourceError for an output file that can't be written, before any work is done for it.
 
     Raises
     ------
     SourceError
-        For another suffix than .csv, .json or .parquet, a folder that is not there, or a path that can't be one.
+        For a suffix other than .csv, .json or .parquet, a missing folder, or an invalid path.
     """
     check_path(path)
     suffix = os.path.splitext(path)[1].lower()
@@ -86,7 +86,7 @@ def write_frame(table: "pd.DataFrame", path: str) -> None:
     Raises
     ------
     SourceError
-        As `check_output`, and where the file can't be written.
+        As `check_output`, and if the file can't be written.
     """
     check_output(path)
     suffix = os.path.splitext(path)[1].lower()
@@ -99,20 +99,20 @@ def write_text(text: str, path: str | os.PathLike) -> None:
     Raises
     ------
     SourceError
-        Where the file can't be written.
+        If the file can't be written.
     """
     write_bytes(text.encode(), os.fspath(path), durable=True)
 
 
 def write_bytes(data: bytes, path: str, *, durable: bool = False) -> None:
-    """Write a file, local or behind a URL; folders above are made.
+    """Write a file, local or behind a URL; parent folders are created.
 
-    A local file is written under another name and then renamed. With `durable` it outlives a power failure.
+    A local file is written under another name and then renamed. With `durable` it survives a power failure.
 
     Raises
     ------
     SourceError
-        Where it can't be written.
+        If it can't be written.
     """
     check_path(path)
     if is_url(path):
@@ -124,7 +124,7 @@ def write_bytes(data: bytes, path: str, *, durable: bool = False) -> None:
             raise SourceError(f"{path}: {error.strerror or error}") from None
 
     def write(temporary: str) -> None:
-        with open(temporary, "r+b") as file:  # it is there and empty; truncating makes ext4 flush it when it is closed
+        with open(temporary, "r+b") as file:  # it exists and is empty; truncating makes ext4 flush it on closing
             file.write(data)
 
     try:
@@ -135,12 +135,12 @@ def write_bytes(data: bytes, path: str, *, durable: bool = False) -> None:
 
 
 def is_temporary(name: str) -> bool:
-    """Tell whether a file was being written, and is not whole where nobody writes it any more."""
+    """Return whether a file is being written, or is incomplete if no process writes it any more."""
     return name.startswith(_TEMPORARY)
 
 
 def remove_files(paths: Iterable[str]) -> None:
-    """Remove files, local or behind a URL; one that is not there any more, or may not be removed, stays as it is."""
+    """Remove files, local or behind a URL; missing files, and those that may not be removed, are ignored."""
     for path in paths:
         if is_url(path):
             from evalkit.io.remote import remove_remote
@@ -153,7 +153,7 @@ def remove_files(paths: Iterable[str]) -> None:
 
 @contextlib.contextmanager
 def exclusive(folder: str, wait: float = 0.0) -> Iterator[bool]:
-    """Let one process at a time write into a local folder, which is made; behind a URL nothing keeps others out.
+    """Let one process at a time write into a local folder, which is created; URLs are not locked.
 
     Parameters
     ----------
@@ -164,12 +164,12 @@ def exclusive(folder: str, wait: float = 0.0) -> Iterator[bool]:
     Yields
     ------
     bool
-        False where another process is at work.
+        False if another process is at work.
 
     Raises
     ------
     SourceError
-        Where the folder can't be made.
+        If the folder can't be created.
     """
     check_path(folder)
     if is_url(folder):
@@ -194,7 +194,7 @@ def exclusive(folder: str, wait: float = 0.0) -> Iterator[bool]:
 
 
 def _replace(path: str, write: Callable[[str], object], *, durable: bool) -> None:
-    """Let `write` fill a file beside `path`, and put it in its place when it is whole."""
+    """Let `write` fill a file beside `path`, and move it to `path` when it is complete."""
     import tempfile  # slow to import, and many commands write nothing
 
     try:
@@ -218,7 +218,7 @@ def _replace(path: str, write: Callable[[str], object], *, durable: bool) -> Non
 
 
 def flush(path: str | os.PathLike) -> None:
-    """Have what was written to a file, or the names in a folder, stand on the disk."""
+    """Flush the contents of a file, or the names in a folder, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

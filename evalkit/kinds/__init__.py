@@ -1,4 +1,4 @@
-"""Kinds of logs: the registry, what a source holds, and what is done alike with logs of every kind."""
+"""Kinds of logs: the registry, detection, and operations common to all kinds."""
 
 from evalkit._lazy import door
 

@@ -1,4 +1,4 @@
-"""Collecting: what the files of a source say, kept in a dataset that is brought up to date, not made again."""
+"""Collect the logs of a source into a dataset that is updated incrementally."""
 
 import os
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from evalkit.io.write import check_path, exclusive
 from evalkit.kinds.registry import LogKind
 from evalkit.kinds.update import Changes, Progress, known_in, list_again, update
 
-ARCHIVES = ("zip", "tar")  # protocols of what can only be read
+ARCHIVES = ("zip", "tar")  # protocols that are read-only
 
 
 def collect(
@@ -38,17 +38,17 @@ def collect(
     storage_options: StorageOptions = None,
     progress: Progress = None,
 ) -> Changes:
-    """Collect logs into a dataset, which `load` takes in place of their folder, or bring it up to date.
+    """Collect logs into a dataset, which `load` accepts in place of their folder, or update it.
 
     Parameters
     ----------
     kind : LogKind
     source : str, path, or several of them
-        As for `load`. A dataset keeps its sources: more may be named later on, none left out.
+        As for `load`. A dataset keeps its sources: more may be added later, but none left out.
     output : str or path
         The dataset's folder, or a URL.
     options : mapping, optional
-        Of `kind`: kept as the defaults for whoever loads the dataset.
+        Of `kind`: stored as the defaults for loading the dataset.
     pattern, recursive, jobs, storage_options
         As for `load`; the dataset keeps to its pattern and depth.
     progress : function of (files read, files to read), optional
@@ -62,8 +62,8 @@ def collect(
     Raises
     ------
     SourceError
-        Where the source is not there or holds nothing any more, `output` holds other things or lies in the source, it
-        was collected from other sources or with another pattern, or another process is at work on it.
+        If the source does not exist or is empty now, `output` holds other files or lies in the source, it was
+        collected from other sources or with another pattern, or another process is updating it.
     """
     names = [source] if isinstance(source, (str, os.PathLike)) else list(source)
     named = [_anchored(name) for name in names if os.fspath(name)]
@@ -80,7 +80,7 @@ def collect(
             "recursive": recursive,
         }
         store = RecordStore(path, kind.records, durable=True)
-        if not store.open():  # else its folder is made where it can't be
+        if not store.open():  # else a folder would be created where it can't be
             _check_listing(path, named, list_source(named, about["pattern"], recursive=recursive))
             _check_free(path)
         with exclusive(path) as alone:
@@ -97,7 +97,7 @@ def _collect(
     jobs: int | None,
     progress: Progress,
 ) -> Changes:
-    is_new = not store.open()  # again: another process may have made it just now
+    is_new = not store.open()  # again: another process may have just created it
     if not is_new:
         _check_same(store, about)
     known = known_in(store)
@@ -107,17 +107,17 @@ def _collect(
         raise SourceError(f"{store.path}: none of its files is there any more; remove it, if that is meant")
     about |= {"root": absolute(listing.root), "options": {**store.about.get("options", {}), **options}}
     if is_new:
-        store.commit(complete=False, **about)  # first: a folder with parts and no manifest is somebody else's
-    elif store.about.get("code") != about["code"]:  # files may be read otherwise now
+        store.commit(complete=False, **about)  # first: a folder with parts but no manifest belongs to something else
+    elif store.about.get("code") != about["code"]:  # files may be parsed differently now
         store.clear()
         known = known_in(store)
     return update(store, kind, listing, known=known, jobs=jobs, progress=progress, about=about)
 
 
 def _anchored(name: str | os.PathLike) -> str:
-    """Write a name so that it means the same in every working folder."""
+    """Make a name independent of the working directory."""
     text = os.path.expanduser(os.fspath(name))
-    refuse_credentials(text)  # before it is made an absolute path, which hides them
+    refuse_credentials(text)  # before it becomes an absolute path, which hides them
     if protocol_of(text) in ("file", "local"):
         text = unquote(text.partition("://")[2])
     return absolute(text) if text and not text.startswith("samples:") else text
@@ -132,7 +132,7 @@ def _check_name(path: str) -> None:
 
 
 def _check_listing(path: str, named: list[str], listing: Listing) -> None:
-    """Refuse a dataset in its own source, and one as a source."""
+    """Raise SourceError for a dataset in its own source, and for one as a source."""
     if _lies_in(path, listing.folders):
         raise SourceError(f"{path}: a dataset can't lie in its own source")
     if datasets := [name for name in named if read_manifest(name)]:
@@ -140,7 +140,7 @@ def _check_listing(path: str, named: list[str], listing: Listing) -> None:
 
 
 def _lies_in(path: str, folders: Mapping[str, Any]) -> bool:
-    """Tell whether a path is one of the folders or below one, also by way of a link."""
+    """Return whether a path is one of the folders or below one, even through a link."""
     if is_url(path):
         return any(f"{path}/".startswith(f"{folder.rstrip('/')}/") for folder in folders)
     place = Path(path).resolve()
@@ -149,11 +149,11 @@ def _lies_in(path: str, folders: Mapping[str, Any]) -> bool:
 
 
 def _check_free(path: str) -> None:
-    """Refuse a folder that holds other things, and a file."""
+    """Raise SourceError for a folder that holds other files, and for a file."""
     try:
         files = list_source(path).files
     except SourceError:
-        return  # it is not there yet
+        return  # it does not exist yet
     if files == [path]:
         raise SourceError(f"{path}: is a file, not a folder")
     if files:
@@ -161,7 +161,7 @@ def _check_free(path: str) -> None:
 
 
 def _check_same(store: RecordStore, about: Mapping[str, Any]) -> None:
-    """Refuse to go on as another kind, with another pattern, or without a former source: its rows would vanish."""
+    """Raise SourceError for another kind or pattern, or without a former source, whose rows would vanish."""
     known = store.about
     if known.get("kind") != about["kind"]:
         raise StoreError(f"{store.path}: a dataset of {known.get('kind')} logs, not of {about['kind']} logs")

@@ -1,4 +1,4 @@
-"""Which kinds of logs a source holds, told by the first bytes of its files."""
+"""Detect which kinds of logs a source holds by the first bytes of its files."""
 
 import os
 import re
@@ -15,12 +15,12 @@ from evalkit.io.records import read_manifest
 from evalkit.io.sources import Source, list_source
 from evalkit.kinds.registry import LogKind, kind_named, kind_names
 
-HEAD = 65_536  # bytes of a file that are looked at
-MOST = 200  # files that are looked at
+HEAD = 65_536  # bytes of a file that are examined
+MOST = 200  # files that are examined
 MOST_CAUSES = 3  # that are named
 
-_BROAD = ("mindcraft",)  # kinds that are asked last: what tells their logs, messages with roles, others hold too
-# logs that no kind reads (yet), so that an error can name them
+_BROAD = ("mindcraft",)  # kinds that are tried last: others also hold the mark of their logs, messages with roles
+# logs that no kind reads (yet), for error messages
 _FOREIGN = {
     "inspect_ai log": re.compile(
         rb'\APK.{0,200}?(?:_journal/|header\.json)|\A\s*\{\s*"version".{0,80}"status".{0,80}"eval"', re.DOTALL
@@ -29,20 +29,20 @@ _FOREIGN = {
 
 
 class Look(NamedTuple):
-    """What a file looks like: the kind that reads it (empty: none does), and what it is called."""
+    """The detected type of a file: the kind that reads it (empty if none does), and its title."""
 
     kind: str
     title: str
 
 
 def recognise(head: bytes, kinds: Iterable[LogKind] | None = None) -> Look | None:
-    """Tell the kind of a log by its first bytes; None for any other file.
+    """Return the kind of a log by its first bytes; None for any other file.
 
     Parameters
     ----------
     head : bytes
     kinds : iterable of LogKind, optional
-        In which order they are asked; `kinds_to_ask` where none are given.
+        The kinds to try, in this order; by default `kinds_to_ask`.
     """
     for title, pattern in _FOREIGN.items():
         if pattern.search(head):
@@ -54,7 +54,7 @@ def recognise(head: bytes, kinds: Iterable[LogKind] | None = None) -> Look | Non
 
 
 def kinds_to_ask() -> list[LogKind]:
-    """Give all kinds, the most particular first; one that can't be imported is left out, with a warning."""
+    """Return all kinds, the most specific first; one that can't be imported is left out, with a warning."""
     kinds = []
     for name in sorted(kind_names(), key=lambda name: name in _BROAD):
         try:
@@ -65,7 +65,7 @@ def kinds_to_ask() -> list[LogKind]:
 
 
 def detect(source: Source) -> dict[Look, int]:
-    """Count what the files of a source look like, the most frequent first; of many files, `MOST` evenly spread.
+    """Count the detected types of a source's files, the most frequent first; of many files, `MOST` evenly spread.
 
     Raises
     ------
@@ -76,12 +76,12 @@ def detect(source: Source) -> dict[Look, int]:
 
 
 def kind_of_source(source: Source) -> LogKind:
-    """Give the kind that reads a source: that of a dataset, else the one kind that its files look like.
+    """Return the kind that reads a source: that of a dataset, else the one kind that its files look like.
 
     Raises
     ------
     SourceError
-        As `list_source`, and where files look like logs of several kinds, or of none.
+        As `list_source`, and if files look like logs of several kinds, or of none.
     """
     kinds = kinds_of_source(source)
     if len(kinds) > 1:
@@ -91,12 +91,12 @@ def kind_of_source(source: Source) -> LogKind:
 
 
 def kinds_of_source(source: Source) -> list[LogKind]:
-    """Give the kinds that read a source, sorted by name: that of a dataset, else those that its files look like.
+    """Return the kinds that read a source, sorted by name: that of a dataset, else those that its files look like.
 
     Raises
     ------
     SourceError
-        As `list_source`, and where no file looks like a log.
+        As `list_source`, and if no file looks like a log.
     """
     named = [source] if isinstance(source, str | os.PathLike) else list(source)
     if manifest := next(filter(None, map(read_manifest, named)), None):
@@ -114,7 +114,7 @@ def kinds_of_source(source: Source) -> list[LogKind]:
 
 
 def describe_source(source: Source) -> str:
-    """Say what the files of a source look like, and which command reads them."""
+    """Describe what the files of a source look like, and which command reads them."""
     listing = list_source(source)
     looks = _looks(listing.files)
     of = f", of which {MOST} were looked at" * (len(listing.files) > MOST)
@@ -130,25 +130,25 @@ def describe_source(source: Source) -> str:
 def nothing_used(
     source: Source, entries: Sequence[Entry], wanted: str, pattern: str = "*", *, recursive: bool = True
 ) -> SourceError:
-    """Make the error of a source of which no file could be used.
+    """Return the error for a source without usable files.
 
     Parameters
     ----------
     source : str, path, or several of them
-        What the user named.
+        As given by the user.
     entries : sequence of Entry
-        The ledger of the files that were looked at.
+        The ledger of the files that were read.
     wanted : str
-        Title of what was looked for, such as ``Mindcraft agent log``.
+        Title of the logs wanted, such as ``Mindcraft agent log``.
     pattern, recursive
-        How they were chosen.
+        How the files were chosen.
 
     Returns
     -------
     SourceError
         It says how many files there are, what they look like by their content, which command reads those, and the
-        causes where all files are broken or there is only one. Where no file matches the
-        pattern, it speaks of the others.
+        causes if all files are broken or there is only one. If no file matches the
+        pattern, it describes the others.
     """
     named = _name_of(source)
     files = [unescape_surrogates(entry.source) for entry in entries]
@@ -173,13 +173,13 @@ def nothing_used(
 
 
 def _name_of(source: Source) -> str:
-    return os.fspath(source) if isinstance(source, str | os.PathLike) else ", ".join(os.fspath(own) for own in source)
+    return os.fspath(source) if isinstance(source, str | os.PathLike) else ", ".join(os.fspath(name) for name in source)
 
 
 def _looks(files: Sequence[str]) -> dict[Look, int]:
     kinds = kinds_to_ask()
     step = max(1, len(files) / MOST)
-    chosen = [files[int(i * step)] for i in range(min(MOST, len(files)))]  # from every folder, if it has many files
+    chosen = [files[int(i * step)] for i in range(min(MOST, len(files)))]  # from every folder, if there are many files
     heads = (data for _, data in read_files(chosen, HEAD) if not isinstance(data, OSError))
     return dict(Counter(look for head in heads if (look := recognise(head, kinds))).most_common())
 

@@ -1,11 +1,11 @@
-"""Following a source that is still written to: each look lists it, and reads only the files that changed.
+"""Follow a source that is still being written: each look lists it, and reads only the files that changed.
 
-Files are written in place, so any look may meet one that is only half there. A file that can't be parsed and changed
-less than `SETTLE` seconds ago counts as being written: what it said before stands, and the next look reads it again.
-Only one that is still broken after that time is a failed file.
+Files are written in place, so any look may meet a partial one. A file that can't be parsed and changed less than
+`SETTLE` seconds ago counts as being written: its former contents are kept, and the next look reads it again. Only a
+file that is still broken after that time has failed.
 
-How long a file has been left alone is counted from the look that saw it change, so that the clock of a file server
-does not matter; for files that are there already at the first look, from their own time.
+How long a file has been unchanged is counted from the look that saw it change, so that the clock of a file server does
+not matter; for files present at the first look, from their own time.
 """
 
 import os
@@ -30,20 +30,20 @@ MOST_FAILED = 3  # lines on files that could not be read
 
 
 class Look(NamedTuple):
-    """What a look at a source met.
+    """The result of a look at a source.
 
     Attributes
     ----------
     logs : Logs or None
-        None where no file could be used yet.
+        None if no file could be used yet.
     quiet : function of path
-        Gives the seconds for which a file, or a folder, has been left alone.
+        Returns the seconds for which a file, or a folder, has been unchanged.
     writing : frozenset of str
         Files that count as being written.
     expected : int or None
-        How many runs each model is to do, as the user stated it.
+        How many runs each model is to do, if the user stated it.
     idle : float or None
-        Seconds after which a run that has not changed counts as finished, as the user stated it.
+        Seconds after which an unchanged run counts as finished, if the user stated it.
     width : int or None
         Characters of a line; None: any.
     """
@@ -57,13 +57,13 @@ class Look(NamedTuple):
 
 
 class Following:
-    """A source that is looked at again and again; what was parsed of it stays until it changes.
+    """A source that is read repeatedly; parsed files are kept until they change.
 
     Parameters
     ----------
     kind : LogKind
     source : str, path, or several of them
-        As for `load`. One that is not there yet is waited for.
+        As for `load`. It may not exist yet: then it is waited for.
     options : mapping
         Those of the kind, and of its `progress`.
     expected, idle
@@ -71,19 +71,19 @@ class Following:
     pattern, recursive, jobs, storage_options
         As for `load`.
     clock : function
-        Gives the time in epoch seconds.
+        Returns the time in epoch seconds.
 
     Raises
     ------
     SourceError
-        For options that can't be, and where a source is a dataset: nothing in it is a log.
+        For invalid options, and if a source is a dataset, which holds no logs.
 
     Attributes
     ----------
     logs : Logs or None
         Of the last look.
     changes : Changes
-        What the last look met.
+        The numbers of files of the last look.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class Following:
         self.changes = Changes(0, 0, 0, 0)
 
     def look(self, width: int | None = None) -> View:
-        """Look at the source once; what is shown keeps to a width, as far as it can.
+        """Look at the source once; the view keeps to a width as far as possible.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class Following:
         Returns
         -------
         View
-            Its `status` says what was read; it is `done` once all that is expected is there, and nothing is running.
+            Its `status` says what was read; it is `done` once all expected runs are present and none is running.
         """
         self._now = self._clock()
         with storage(self._storage):
@@ -142,7 +142,7 @@ class Following:
         return View("\n".join(lines), status, done and not self._notes)
 
     def _update(self) -> None:
-        """Bring the records up to date, and make the frames of what can be used."""
+        """Update the records, and build the frames of usable files."""
         try:
             listing, waiting = self._list()
         except SourceError as error:
@@ -156,13 +156,13 @@ class Following:
         self._since = {path: since for path, since in self._since.items() if path in states or path in listing.folders}
         if any(self.changes[:3]) or listing.folders.keys() != self._listing.folders.keys():
             records = records_of(self._store, self._kind, listing)
-            begun = len(next(iter(records.tables.values()))) > 0  # also logs that are being written
+            begun = len(next(iter(records.tables.values()))) > 0  # including logs that are being written
             self.logs = assemble(self._kind, records, self._options, listing.root, self._storage) if begun else None
         self._listing, self._notes = listing, [f"waiting for {plain(reason)}" for reason in waiting]
         self._looks += 1
 
     def _list(self) -> tuple[Listing, list[str]]:
-        """List the sources; one that was there before must be there, others are waited for."""
+        """List the sources; those seen before must exist, others are waited for."""
         pattern, recursive = self._pattern, self._recursive
         try:
             listing = list_source(self._sources, pattern, recursive=recursive)
@@ -182,7 +182,7 @@ class Following:
             return list_source(here, pattern, recursive=recursive) if here else self._listing, waiting
 
     def _note(self, path: str, state: FileState) -> None:
-        """Note the state of a file or folder, and since when it is in it."""
+        """Note the state of a file or folder, and since when it has it."""
         if (known := self._since.get(path)) and known[0] == state:
             return
         modified = state.modified / 1e9
@@ -198,7 +198,7 @@ class Following:
         return self._now - self._since[path][1]
 
     def _file_lines(self) -> list[str]:
-        """Say how many files there are, and which failed."""
+        """Describe how many files there are, and which failed."""
         table = self._store.table("files")
         columns = (table[name].to_pylist() for name in ("source", "status", "reason", "context"))
         held = set(map(escape_surrogates, self.changes.held))

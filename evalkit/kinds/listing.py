@@ -1,4 +1,4 @@
-"""Runs of any kind by their common columns: which failed, and a table of them with their ids."""
+"""List runs of any kind by their common columns: which failed, and a table of them with their ids."""
 
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -27,14 +27,14 @@ _WIDTH = 48  # characters of a cell
 
 
 def choose(runs: "pd.DataFrame", which: Which) -> "pd.DataFrame":
-    """Take runs by how they ended.
+    """Select runs by how they ended.
 
     Parameters
     ----------
     runs : DataFrame
         The first table of any kind.
     which : {"failed", "flagged", "all"}
-        failed: runs without success; where no run says whether it succeeded, those without a score or with a status
+        failed: runs without success or, if no run says whether it succeeded, those without a score or with a status
         that names an error. flagged: runs with a flag.
 
     Returns
@@ -52,17 +52,17 @@ def choose(runs: "pd.DataFrame", which: Which) -> "pd.DataFrame":
 
 
 def list_runs(logs: "Logs", which: Which) -> str:
-    """Write runs with their ids, as `evalkit show SOURCE --run` takes them."""
-    found = choose(logs.runs, which)
+    """Format runs with their ids, as `evalkit show SOURCE --run` accepts them."""
+    chosen = choose(logs.runs, which)
     rows = [
         {
             name: plain(in_words(run.get(column)) or "–", None if name == "run" else _WIDTH)
             for column, name in _COLUMNS.items()
         }
-        for run in found.to_dict("records")
+        for run in chosen.to_dict("records")
     ]
     used = [name for name in _COLUMNS.values() if any(row[name] != "–" for row in rows)]
-    end = f"{counted_noun(len(found), 'run')} of {len(logs.runs)}, {which}"
+    end = f"{counted_noun(len(chosen), 'run')} of {len(logs.runs)}, {which}"
     if not rows:
         return end
     table = fit_table([{name: row[name] for name in used} for row in rows], left=len(used), width=None)
@@ -70,7 +70,7 @@ def list_runs(logs: "Logs", which: Which) -> str:
 
 
 def in_words(value: Any) -> str:
-    """Write a cell of a frame; empty where it is missing."""
+    """Format a cell of a frame; empty if it is missing."""
     if isinstance(value, (list, tuple)) or hasattr(value, "tolist"):
         items = value if isinstance(value, (list, tuple)) else value.tolist()
         if isinstance(items, (list, tuple)):

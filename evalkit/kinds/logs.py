@@ -1,4 +1,4 @@
-"""From a source to frames, for every kind of logs: a folder, a dataset, a growing folder and a bucket alike."""
+"""Load a source into frames, for every kind of logs, from a folder, a dataset, a growing folder or a bucket."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,17 +26,17 @@ from evalkit.kinds.stores import cached_records, dataset_records, open_dataset, 
 class Logs:
     """What `load` returns: frames by name, the first with one row per run, and the ledger of files.
 
-    Some kinds have further frames, which are made when they are first asked for: `dir` lists them too.
+    Some kinds have further frames, which are built on first access; `dir` lists them, too.
 
     Attributes
     ----------
     kind : LogKind
     source : str
-        What was loaded, as it was named.
+        The source, as given.
     ledger : DataFrame
-        A row per file that was seen: source, status, reason.
+        One row per file that was seen: source, status, reason.
     storage_options : mapping, optional
-        By which files behind URLs were read.
+        Options with which files behind URLs were read.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Logs:
         return list(dict.fromkeys(["kind", "ledger", "runs", "source", *self._frames, *self._more, *self._lazy]))
 
     def __iter__(self) -> "Iterator[pd.DataFrame]":
-        """Give the frames in order, then the ledger: ``episodes, events, achievements, ledger = load(…)``."""
+        """Return the frames in order, then the ledger: ``episodes, events, achievements, ledger = load(…)``."""
         return iter([*self._frames.values(), self.ledger])
 
     def __repr__(self) -> str:
@@ -80,7 +80,7 @@ class Logs:
         return f"<{self.kind.name} logs from {self.source}: {counts}; {len(self.ledger)} files: {files}>"
 
     def _repr_html_(self) -> str:
-        """Say in a small table what was loaded, for notebooks: each frame by name, and the files."""
+        """Return a small table of what was loaded, for notebooks: each frame by name, and the files."""
         statuses = self.ledger["status"].value_counts()
         files = ", ".join(f"{statuses.get(status, 0):,} {status}" for status in ("used", "skipped", "failed"))
         frames = {name: f"{len(table):,} rows, {table.shape[1]} columns" for name, table in self._frames.items()}
@@ -109,9 +109,9 @@ def load_source(
     ----------
     source : str, path, or several of them
     kind : str
-        Such as ``mindcraft``; where none is named, it is told by the content of the files.
+        Such as ``mindcraft``; by default detected from the content of the files.
     pattern, recursive, jobs, storage_options
-        As for the kinds' own functions.
+        As for the functions of each kind.
     **options
         Of the kind, such as ``tasks`` of Mindcraft.
 
@@ -122,14 +122,14 @@ def load_source(
     Raises
     ------
     SourceError
-        Where a source is missing, holds no logs, or logs of several kinds, and for options that the kind has not.
+        If a source is missing, holds no logs, or logs of several kinds, and for options that the kind does not have.
     """
-    found = kind_named(kind) if kind else kind_of_source(source)
-    known = [option.name for option in found.options]
+    chosen = kind_named(kind) if kind else kind_of_source(source)
+    known = [option.name for option in chosen.options]
     if unknown := [name for name in options if name not in known]:
-        raise SourceError(f"{found.name} logs have no option {unknown[0]!r}; {nearest(unknown[0], known)}")
+        raise SourceError(f"{chosen.name} logs have no option {unknown[0]!r}; {nearest(unknown[0], known)}")
     return load(
-        found, source, options, pattern=pattern, recursive=recursive, jobs=jobs, storage_options=storage_options
+        chosen, source, options, pattern=pattern, recursive=recursive, jobs=jobs, storage_options=storage_options
     )
 
 
@@ -143,7 +143,7 @@ def load(
     jobs: int | None = None,
     storage_options: StorageOptions = None,
 ) -> Logs:
-    """Read the logs of a source, or take from the store what has not changed.
+    """Load the logs of a source; unchanged files are taken from the store.
 
     Parameters
     ----------
@@ -153,13 +153,13 @@ def load(
     options : mapping
         Of `kind`.
     pattern : str
-        Glob for file names; that of the kind, where none is given.
+        Glob for file names; by default that of the kind.
     recursive : bool
-        Also the folders below.
+        Whether to read the folders below, too.
     jobs : int, optional
         As for `evalkit.io.parse_files`.
     storage_options : mapping, optional
-        For the file systems behind URLs, as fsspec takes them.
+        Options for the file systems behind URLs, passed to fsspec.
 
     Returns
     -------
@@ -168,7 +168,7 @@ def load(
     Raises
     ------
     SourceError
-        Where the source is not there, or no file in it could be used.
+        If the source does not exist, or no file in it could be used.
     """
     with storage(storage_options):
         options = kind.prepare(options)
@@ -191,12 +191,12 @@ def read_records(
     jobs: int | None = None,
     storage_options: StorageOptions = None,
 ) -> Records:
-    """Give what the files of a source say, or a dataset in their place; parameters as for `load`.
+    """Return the records of a source, or of a dataset in its place; parameters as for `load`.
 
     Raises
     ------
     SourceError
-        Where the source is not there; where none of its files can be used, there are no rows.
+        If the source does not exist. If none of its files can be used, there are no rows.
     """
     named = _names(source)
     with storage(storage_options):
@@ -209,13 +209,13 @@ def read_records(
 def fresh_records(
     kind: LogKind, source: Source, *, pattern: str = "", recursive: bool = True, jobs: int | None = None
 ) -> Records:
-    """Read what the files of a source say, and keep nothing of it."""
+    """Read the records of a source without storing them."""
     list_known = partial(list_again, source=_names(source), pattern=pattern or kind.pattern, recursive=recursive)
     return updated_records(RecordStore("", kind.records), kind, list_known, jobs, {})
 
 
 def is_usable(records: Records) -> bool:
-    """Tell whether any file that is used has a row in the first table of records: others only tell of logs."""
+    """Return whether any used file has a row in the first table of records; other files only describe logs."""
     import pyarrow.compute as pc
 
     used = records.files["source"].filter(pc.equal(records.files["status"], "used"))
@@ -224,13 +224,13 @@ def is_usable(records: Records) -> bool:
 
 
 def no_records(kind: LogKind) -> Records:
-    """Give the records of no file at all."""
+    """Return empty records."""
     store = RecordStore("", kind.records)
     return Records({name: store.table(name) for name in kind.records}, store.table("files"), Listing("", [], {}, {}))
 
 
 def entries_of(records: Records) -> list[Entry]:
-    """Give the ledger of records: the files of the source, as they were parsed."""
+    """Return the ledger of records: the files of the source, as they were parsed."""
     columns = (records.files[name].to_pylist() for name in (*Entry._fields, "context"))
     return [Entry(*row[:-1]) for row in zip(*columns, strict=True) if not row[-1]]
 
@@ -242,7 +242,7 @@ def assemble(
     source: str,
     storage_options: StorageOptions = None,
 ) -> Logs:
-    """Make the frames of records, and the ledger; a dataset's own options are the defaults."""
+    """Build the frames of records, and the ledger; the options of a dataset are the defaults."""
     defaults = {option.name: option.default for option in kind.options}
     given = {name: value for name, value in options.items() if (value or None) != (defaults.get(name) or None)}
     options = {**defaults, **records.options, **given}
@@ -251,12 +251,12 @@ def assemble(
 
 
 def _ledger(records: Records, notes: Sequence[Entry]) -> "pd.DataFrame":
-    """Make the ledger of records; notes take the place of what their files say of themselves."""
+    """Build the ledger of records; notes replace the entries of their files."""
     import pyarrow.compute as pc
 
     if not notes:
-        own = records.files.filter(pc.invert(records.files["context"]))
-        return frame_of({name: own[name] for name in Entry._fields}, LEDGER)
+        files = records.files.filter(pc.invert(records.files["context"]))
+        return frame_of({name: files[name] for name in Entry._fields}, LEDGER)
     entries = {entry.source: entry for entry in (*entries_of(records), *notes)}
     return ledger_frame(entries.values())
 
@@ -277,7 +277,7 @@ def _current_records(kind: LogKind, named: list[str], pattern: str, *, recursive
 
 
 def assemble_as_recorded(kind: LogKind, records: Records) -> Assembled:
-    """Make frames of the tables of records that have their names."""
+    """Build frames from the tables of records of the same names."""
     from evalkit.kinds.runs import as_frame
 
     return Assembled({name: as_frame(kind, name, records.tables[name]) for name in kind.tables})

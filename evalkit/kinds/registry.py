@@ -1,4 +1,4 @@
-"""Kinds of logs: what one has to tell about its files, and the registry that finds it by name.
+"""Kinds of logs: the definition of a kind, and the registry that finds it by name.
 
 A kind is one `LogKind`: data and pure functions. Everything else (loading, collecting, following, showing, comparing,
 reports, commands) is written once for all of them. A package adds a kind by an entry point of the group
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 GROUP = "evalkit.kinds"
 _BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
-BUILT_IN = {  # where each stands, and its line in ``evalkit --help``, which imports none of them
+BUILT_IN = {  # where each is defined, and its line in ``evalkit --help``, which imports none of them
     "mindcraft": ("evalkit.mindcraft.kind", "Success rates of Mindcraft task runs."),
     "crafter": ("evalkit.crafter.kind", "Scores of Crafter session traces."),
     "steps": ("evalkit.steps.kind", "Verdicts on the steps of a plan-and-execute analysis agent."),
@@ -37,12 +37,12 @@ BUILT_IN = {  # where each stands, and its line in ``evalkit --help``, which imp
 
 
 def no_companions(path: str) -> Sequence[str]:
-    """Name no companions: files of most kinds stand alone."""
+    """Return no companions, as files of most kinds have none."""
     return ()
 
 
 class Parsed(NamedTuple):
-    """What one file says.
+    """The parsed contents of one file.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Parsed(NamedTuple):
     reason : str
         Why it was skipped or failed; for a used file, what was recovered.
     rows : mapping of str to sequence of tuple
-        The rows of tables of records, their values in the order of the columns (without `source`).
+        The rows of tables of records, with values in the order of the columns (without `source`).
     """
 
     status: Status
@@ -60,18 +60,18 @@ class Parsed(NamedTuple):
 
 
 class Records(NamedTuple):
-    """What all files of a source say.
+    """The parsed contents of all files of a source.
 
     Attributes
     ----------
     tables : dict of str to pyarrow.Table
         As `LogKind.records` names them, each with the column `source`, in the order of the files.
     files : pyarrow.Table
-        A row per file; see `evalkit.io.records.FILES`.
+        One row per file; see `evalkit.io.records.FILES`.
     listing : Listing
-        Where they lie; `states` tells size and time of each.
+        Where the files are; `states` has size and time of each.
     options : mapping
-        Of the kind, as they were stated when a dataset was collected.
+        Of the kind, as given when a dataset was collected.
     """
 
     tables: "dict[str, pa.Table]"
@@ -81,19 +81,19 @@ class Records(NamedTuple):
 
 
 class Assembled(NamedTuple):
-    """The frames that records make.
+    """The frames assembled from records.
 
     Attributes
     ----------
     frames : dict of str to DataFrame
         As `LogKind.tables` names them.
     notes : sequence of Entry
-        Where the ledger is to say something else than the files' own status and reason.
+        Ledger entries that replace the files' own status and reason.
     more : dict
-        What else `Logs` has as attributes.
+        Further attributes of `Logs`.
     lazy : mapping of str to function
-        Frames that are made when they are first asked for, by name; as `LogKind.lazy_tables` names them. A function may
-        read the logs again: it is called with the storage options of `load`.
+        Functions that build frames on first access, by name, as in `LogKind.lazy_tables`. A function may read the logs
+        again: it is called with the storage options of `load`.
     """
 
     frames: "dict[str, pd.DataFrame]"
@@ -103,13 +103,13 @@ class Assembled(NamedTuple):
 
 
 class RunFiles(NamedTuple):
-    """The files that a run's transcript is made of.
+    """The files of a run's transcript.
 
     Attributes
     ----------
     paths : sequence of str
     part : str
-        Which of several runs in one file, such as the thread of a checkpoint; empty where the file holds one.
+        Which of several runs in one file, such as the thread of a checkpoint; empty if the file holds one.
     """
 
     paths: Sequence[str]
@@ -117,7 +117,7 @@ class RunFiles(NamedTuple):
 
 
 def own_file(logs: "Logs", run: Mapping[str, Any]) -> RunFiles:
-    """Name the file of a run that has one of its own: its `source`."""
+    """Return the file of a run that has its own: its `source`."""
     return RunFiles([run["source"]])
 
 
@@ -129,72 +129,72 @@ class Option(NamedTuple):
     default: Any
     help: str
     metavar: str = ""
-    many: bool = False  # several values: the default is ()
+    many: bool = False  # several values; the default is ()
     short: str = ""  # a letter for the command line
-    followed: bool = True  # of a view: it has a meaning with --follow too
+    followed: bool = True  # of a view: whether it also applies with --follow
 
 
 @dataclass(frozen=True, kw_only=True)
 class LogKind:
-    """One kind of logs: what it is called, what its files say, and how that is shown.
+    """One kind of logs: its names, how its files are parsed, and how they are shown.
 
-    What follows `parallel_from` has a default that does for every kind; see `evalkit.kinds.terminal`. Functions that
-    need pandas import it themselves, so that commands start quickly.
+    The attributes after `parallel_from` have defaults that suit every kind; see `evalkit.kinds.terminal`. Functions
+    that need pandas import it themselves, so that commands start quickly.
 
     Attributes
     ----------
     name : str
         As in ``evalkit NAME``; letters and digits.
     title : str
-        What one file is called, such as ``Crafter session trace``.
+        The name of one file, such as ``Crafter session trace``.
     records : mapping of str to sequence of Column
-        What is kept of a file, by table; `source` is added. The first table has a row for every log, so a source in
-        which no used file has one holds no log.
+        The stored columns of a file, by table; `source` is added. The first table has a row for every log, so a source
+        in which no used file has one holds no log.
     tables : mapping of str to sequence of Column
-        The frames that `assemble` makes; the first has one row per run, with the columns of `RUN_COLUMNS`.
+        The frames that `assemble` builds; the first has one row per run, with the columns of `RUN_COLUMNS`.
     parse : function of (path, bytes or OSError)
-        Says what one file says; never raises for what a file holds, and depends on nothing else.
+        Parses one file; never raises for its contents, and depends on nothing else.
     recognises : function of bytes
-        Says what a file is called, by its first bytes, if it is of this kind: `title`, or another of its files.
+        Returns the name of a file of this kind, by its first bytes: `title`, or that of another of its files.
     summary, help : str
-        One line for ``evalkit --help``, and what ``evalkit NAME --help`` says.
+        One line for ``evalkit --help``, and the text of ``evalkit NAME --help``.
     accepts : function of path
-        Says why a file is not worth reading, by its name; an empty text where it is.
+        Returns why a file need not be read, by its name; empty if it must be.
     assemble : function of (Records, options)
-        Makes the frames; by default rows of records become rows of the frame of the same name.
+        Builds the frames; by default rows of records become rows of the frame of the same name.
     lazy_tables : mapping of str to sequence of Column
-        The frames that `assemble` leaves to be made when they are first asked for.
+        The frames that are built on first access.
     options, views : sequence of Option
-        What `assemble` may be told, and what the text in a terminal may be told.
+        Options of `assemble`, and of the text in a terminal.
     prepare : function of options
-        Checks options, and loads what they name, before any log is read.
+        Checks options, and loads the files they name, before any log is read.
     context_files : function of paths
-        Names files above the source that tell something of it; those that are not there are left out.
+        Returns files above the source that describe it; missing ones are left out.
     companions : function of path
-        Names files whose change is a change of this one, such as a database's write-ahead log.
+        Returns files whose change is a change of this one, such as a database's write-ahead log.
     pattern : str
         Glob for the names of files.
     uncounted : sequence of str
         Flags of runs that count in no rate, such as those of a copy of another run.
     task_of : function of runs
-        Gives what tells the task of each run, so that repetitions are known; by default `task_id`.
+        Returns the identity of each run's task, so that repetitions are known; by default `task_id`.
     chunk, parallel_from : int
-        Files that are read before their rows are stored, and from how many on several processes read.
+        How many files are read before their rows are stored, and from how many on several processes read.
     describe : function of (Logs, views)
-        Writes the answer as text for a terminal.
+        Formats the logs as text for a terminal.
     glance : function of (path, options, views)
-        Writes the answer of one local file, quicker than `describe` could; empty where it can't.
+        Formats one local file, faster than `describe` could; empty if it can't.
     progress : function of (Look, options and views)
-        Writes how far a growing source is, and tells whether all that is expected is done.
+        Formats the progress of a growing source; also returns whether all expected runs are done.
     tells_expected : bool
-        `progress` knows how many runs are expected also where the user does not say so.
+        Whether `progress` knows how many runs are expected even if the user does not say so.
     transcript : function of (paths, read, part)
-        Makes the transcript of a run from its files; `read` gives the bytes of one. A `part` is given only where
+        Builds the transcript of a run from its files; `read` returns the bytes of one. A `part` is given only if
         `run_files` names one. A ValueError, KeyError, TypeError or IndexError counts as a broken file.
     run_files : function of (Logs, run)
-        Names the files of a run, which is a row of the first table; by default its `source`.
+        Returns the files of a run, which is a row of the first table; by default its `source`.
     write, suffixes, output_help
-        Writes ``--output``: a function of (Logs, views, path), the endings it takes, and its line of help.
+        Writes ``--output``: a function of (Logs, views, path), the suffixes it accepts, and its line of help.
     """
 
     name: str
@@ -240,12 +240,12 @@ def kind_names() -> list[str]:
 
 
 def kind_named(name: str) -> LogKind:
-    """Give a kind by its name.
+    """Return a kind by its name.
 
     Raises
     ------
     SourceError
-        Where there is none of that name, or its package can't be imported.
+        If there is none of that name, or its package can't be imported.
     """
     if name in BUILT_IN:
         return import_module(BUILT_IN[name][0]).KIND
@@ -254,7 +254,7 @@ def kind_named(name: str) -> LogKind:
         raise SourceError(f"no kind of logs is called {name!r}; {nearest(name, kind_names())}")
     try:
         kind = points[name].load()
-    except Exception as error:  # of a package that is not ours
+    except Exception as error:  # of another package
         raise SourceError(f"kind {name}: {points[name].value}: {type(error).__name__}: {error}") from error
     if not isinstance(kind, LogKind):
         raise SourceError(f"kind {name}: {points[name].value} is a {type(kind).__name__}, not a LogKind")
@@ -264,13 +264,13 @@ def kind_named(name: str) -> LogKind:
 
 
 def read_options(kind: LogKind, texts: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """Read options of a kind that are given as text.
+    """Parse options of a kind that are given as text.
 
     Parameters
     ----------
     kind : LogKind
     texts : sequence of (name, value)
-        An option that takes several values may stand there several times.
+        An option that takes several values may occur several times.
 
     Raises
     ------
@@ -292,13 +292,13 @@ def read_options(kind: LogKind, texts: Sequence[tuple[str, str]]) -> dict[str, A
 
 
 def _entry_points() -> dict[str, Any]:
-    """Give the entry points of other packages by name."""
+    """Return the entry points of other packages by name."""
     return _entry_points_in(tuple(sys.path))
 
 
 @cache
 def _entry_points_in(folders: tuple[str, ...]) -> dict[str, Any]:
-    """Look for entry points; where no package has any, nothing is imported to tell so."""
+    """Find entry points; if no package has any, nothing is imported."""
     if not any(map(_declares_kinds, folders)):
         return {}
     from importlib.metadata import entry_points
@@ -307,7 +307,7 @@ def _entry_points_in(folders: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _declares_kinds(folder: str) -> bool:
-    """Tell whether a distribution in a folder has entry points of the group: 5 ms instead of 35 for `entry_points`."""
+    """Return whether a distribution in a folder has entry points of the group; 5 ms against 35 for `entry_points`."""
     try:
         with os.scandir(folder or ".") as entries:
             places = [entry.path for entry in entries if entry.name.endswith((".dist-info", ".egg-info"))]

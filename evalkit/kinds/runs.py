@@ -1,4 +1,4 @@
-"""The columns that the first table of every kind has, and what its runs reached, so that any can be compared."""
+"""The common columns of every kind's first table, and the outcomes of its runs, so that any runs can be compared."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -16,7 +16,7 @@ RUN_COLUMNS = (
     Column("run_id", "str", "stable name of the run, made of its kind, source and repetition"),
     Column("kind", "str", "kind of the logs"),
     Column("source", "str", "path of the run's file or folder"),
-    Column("model_name", "str", "the model that ran; unknown where nothing tells"),
+    Column("model_name", "str", "the model that ran, or unknown"),
     Column("model_source", "str", "where the model's name comes from"),
     Column("experiment", "str", "what the run is a part of"),
     Column("task_id", "str", "what was to be done"),
@@ -43,27 +43,27 @@ _NAMES = frozenset(column.name for column in RUN_COLUMNS)
 
 
 def run_columns(*own: Column, score: str = "") -> tuple[Column, ...]:
-    """Give the columns of a first table: the common ones, the score's unit named, then a kind's own."""
+    """Return the columns of a first table: the common ones, the score's unit named, then a kind's own."""
     common = (column._replace(unit=score) if column.name == "score" else column for column in RUN_COLUMNS)
     return (*common, *own)
 
 
 def run_ids(kind: str, *keys: Iterable[object]) -> list[str]:
-    """Make stable names of runs.
+    """Return stable ids of runs.
 
     Parameters
     ----------
     kind : str
-        Its first letter begins every name.
+        Every id begins with its first letter.
     *keys : iterable
-        What tells one run from another, such as the absolute paths and repetitions; of one length.
+        What identifies a run, such as its absolute path and repetition; all of the same length.
 
     Returns
     -------
     list of str
         As in ``m-3f9a51c07e21``.
     """
-    import hashlib  # here, as it would slow the start of commands that need no frames
+    import hashlib  # imported here, as it would slow the start of commands that need no frames
 
     digests = (
         hashlib.blake2b("\0".join(map(str, key)).encode(errors="surrogatepass"), digest_size=6)
@@ -73,7 +73,7 @@ def run_ids(kind: str, *keys: Iterable[object]) -> list[str]:
 
 
 def as_frame(kind: LogKind, name: str, records: "pa.Table") -> "pd.DataFrame":
-    """Make a frame of a table of records; common columns of runs that a kind does not record are filled in."""
+    """Build a frame from a table of records; common columns of runs that a kind does not record are filled in."""
     columns: Sequence[Column] = kind.tables[name]
     n = len(records)
     values = {column: records[column] for column in records.column_names}
@@ -91,19 +91,19 @@ def as_frame(kind: LogKind, name: str, records: "pa.Table") -> "pd.DataFrame":
 
 
 class Outcomes(NamedTuple):
-    """Runs that count, with one value each.
+    """The counted runs, with one value each.
 
     Attributes
     ----------
     table : DataFrame
-        A row per run: model_name, task (what repeats; a run without a task is one of its own), task_type, repetition,
-        value (NaN where it has none), run_id, duration, cost, tokens.
+        One row per run: model_name, task (what repeats; a run without a task is its own), task_type, repetition,
+        value (NaN if it has none), run_id, duration, cost, tokens.
     kind : {"proportion", "score", "mean"}
-        What the values are, as `evalkit.stats.estimate_by` names it.
+        The kind of the values, as for `evalkit.stats.estimate_by`.
     name : str
-        What an estimate of them is called, such as ``success rate``.
+        The name of an estimate of them, such as ``success rate``.
     unit : str
-        Of the values, where it is not a share.
+        Of the values, if they are not shares.
     left_out : int
         Runs whose flags say that they count in no rate.
     """
@@ -121,19 +121,19 @@ class Outcomes(NamedTuple):
 
 
 def outcomes(runs: "pd.DataFrame", value: str = "", kind: LogKind | None = None) -> Outcomes:
-    """Take the runs that count, and what each reached.
+    """Select the runs that count, with the outcome of each.
 
-    A run without an outcome is a failure where another run of its model has one; where none has, none of them has a
-    value. For scores, runs without one have no value.
+    A run without an outcome is a failure if another run of its model has one; if none has, none of them has a value.
+    For scores, runs without one have no value.
 
     Parameters
     ----------
     runs : DataFrame
         The first table of any kind, with the columns `evalkit.kinds.RUN_COLUMNS`.
     value : {"", "is_successful", "score"}
-        What to compare. By default success where any run says whether it was one, else scores.
+        What to compare; by default success if any run says whether it succeeded, else scores.
     kind : LogKind, optional
-        Of the runs; by default the one that they name.
+        Of the runs; by default the one they name.
 
     Returns
     -------
@@ -169,12 +169,12 @@ def outcomes(runs: "pd.DataFrame", value: str = "", kind: LogKind | None = None)
 
 
 def kind_of(runs: "pd.DataFrame") -> LogKind:
-    """Give the kind of a frame of runs.
+    """Return the kind of a frame of runs.
 
     Raises
     ------
     SourceError
-        Where there are several.
+        If there are several.
     """
     names = sorted(runs["kind"].dropna().unique())
     if len(names) != 1:
@@ -184,7 +184,7 @@ def kind_of(runs: "pd.DataFrame") -> LogKind:
 
 
 def is_uncounted(runs: "pd.DataFrame", kind: LogKind) -> "pd.Series":
-    """Tell of each run whether a flag says that it counts in no rate."""
+    """Return for each run whether a flag excludes it from rates."""
     import pandas as pd
 
     uncounted = set(kind.uncounted)
@@ -196,12 +196,12 @@ def _floats(values: "pd.Series") -> "pd.Series":
 
 
 def select(runs: "pd.DataFrame", models: Sequence[str] = ()) -> "pd.DataFrame":
-    """Take the runs of some models; of all, where none is named.
+    """Select the runs of some models, or of all if none is named.
 
     Raises
     ------
     SourceError
-        Where there are no runs at all, or none of a model that is named.
+        If there are no runs at all, or none of a named model.
     """
     there = sorted(runs["model_name"].dropna().unique())
     if not len(runs):
@@ -213,7 +213,7 @@ def select(runs: "pd.DataFrame", models: Sequence[str] = ()) -> "pd.DataFrame":
 
 
 def describe_runs(runs: "pd.DataFrame", source: str) -> str:
-    """Say in a sentence what runs these are, and whether they are samples."""
+    """Describe in a sentence what runs these are, and whether they are samples."""
     models, tasks, kinds = (runs[name].dropna().unique() for name in ("model_name", "task_id", "kind"))
     named = ", ".join(models[:MOST_NAMED]) + f" and {len(models) - MOST_NAMED} more" * (len(models) > MOST_NAMED)
     of = f" of {named}" * bool(len(models)) + f" on {len(tasks)} tasks" * bool(len(tasks))

@@ -1,4 +1,4 @@
-"""Where records are kept: stores in the user's cache, brought up to date before they are used, and datasets."""
+"""Manage stores of records: those in the user's cache, which are updated before use, and datasets."""
 
 import contextlib
 import hashlib
@@ -19,10 +19,10 @@ from evalkit.io.write import exclusive
 from evalkit.kinds.registry import LogKind, Records
 from evalkit.kinds.update import Known, known_in, records_of, update
 
-WAIT = 60.0  # seconds to wait for another process that brings the same store up to date
+WAIT = 60.0  # seconds to wait for another process that is updating the same store
 KEPT_DAYS = 30
 KEPT_BYTES = 2_000_000_000
-_ENTRY = "records-"  # what the folder of a store in the cache is called, before its digest
+_ENTRY = "records-"  # the folder of a store in the cache, before its digest
 _ENTRY_NAME = re.compile(rf"{_ENTRY}[0-9a-f]{{32}}")
 
 
@@ -34,17 +34,17 @@ def cached_records(
     *,
     jobs: int | None = None,
 ) -> Records:
-    """Give the records of files as they are now, from their store in the cache as far as nothing has changed.
+    """Return the current records of files, from their store in the cache where nothing has changed.
 
     Parameters
     ----------
     kind : LogKind
     asked : sequence
-        What the store is found by: plain JSON.
+        The key of the store: plain JSON.
     list_known : function of Known
         Lists the files.
     about : mapping
-        What must be as it was for rows of the store to count.
+        What must be unchanged for rows of the store to be valid.
     jobs : int, optional
         As for `evalkit.io.parse_files`.
     """
@@ -66,7 +66,7 @@ def updated_records(
     jobs: int | None,
     about: Mapping[str, Any],
 ) -> Records:
-    """Bring a store up to date, and give its records; a damaged one, or one of other code, is filled anew."""
+    """Update a store, and return its records; a damaged one, or one of other code, is rebuilt."""
 
     def bring_up_to_date() -> Records:
         known = known_in(store)
@@ -76,7 +76,7 @@ def updated_records(
 
     try:
         if store.open() and any(store.about.get(name) != value for name, value in about.items()):
-            store.clear()  # other code may read the same files otherwise
+            store.clear()  # other code may parse the same files differently
         return bring_up_to_date()
     except StoreError:  # damaged
         store.clear()
@@ -84,17 +84,17 @@ def updated_records(
 
 
 def open_dataset(kind: LogKind, named: list[str]) -> RecordStore | None:
-    """Open a dataset that is named in place of its logs; None where none is named.
+    """Open a dataset that is named in place of its logs; None if none is named.
 
     Raises
     ------
     SourceError
         For a dataset beside other sources, of another kind, or one that can't be read.
     """
-    found = {name: manifest for name in named if (manifest := read_manifest(name))}
-    if not found:
+    datasets = {name: manifest for name in named if (manifest := read_manifest(name))}
+    if not datasets:
         return None
-    ((name, manifest), *_) = found.items()
+    ((name, manifest), *_) = datasets.items()
     if len(named) > 1:
         raise SourceError(f"{name}: a dataset can't be loaded together with other sources")
     if manifest.about.get("kind") != kind.name:
@@ -112,7 +112,7 @@ def open_dataset(kind: LogKind, named: list[str]) -> RecordStore | None:
 
 
 def dataset_records(store: RecordStore, kind: LogKind, pattern: str, *, recursive: bool) -> Records:
-    """Give the records of a dataset in the place of those of its source."""
+    """Return the records of a dataset in place of those of its source."""
     root, known = store.about["root"], known_in(store)
     files = [path for path in sorted(known.files) if not pattern or fits(path, pattern)]
     if not recursive:
@@ -122,24 +122,24 @@ def dataset_records(store: RecordStore, kind: LogKind, pattern: str, *, recursiv
 
 
 def cache_path() -> Path | None:
-    """Return the folder of what is kept between calls, or None where nothing is to be kept."""
-    own = os.environ.get("EVALKIT_CACHE", "")
-    if own.lower() == "off":
+    """Return the folder of the cache, or None if it is off."""
+    stated = os.environ.get("EVALKIT_CACHE", "")
+    if stated.lower() == "off":
         return None
-    return Path(own or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "evalkit").expanduser()
+    return Path(stated or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "evalkit").expanduser()
 
 
 def tidy_cache() -> None:
-    """Remove stores that were not used for long, and the oldest ones where there is too much; nothing else."""
+    """Remove stores unused for long, and the oldest ones if they take too much space; nothing else."""
     root, now, total = cache_path(), time.time(), 0
-    stores, found = list[tuple[float, int, Path]](), list[Path]()
-    with contextlib.suppress(OSError):  # a folder that may not be searched
-        found = list(root.glob(f"{_ENTRY}*")) if root else []
-    for path in found:
-        with contextlib.suppress(OSError):  # another process may remove it just now
+    stores, paths = list[tuple[float, int, Path]](), list[Path]()
+    with contextlib.suppress(OSError):  # a folder that may not be listed
+        paths = list(root.glob(f"{_ENTRY}*")) if root else []
+    for path in paths:
+        with contextlib.suppress(OSError):  # another process may be removing it
             if _ENTRY_NAME.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
                 manifest = path / MANIFEST
-                status = (manifest if manifest.is_file() else path).stat()  # none where it was stopped early
+                status = (manifest if manifest.is_file() else path).stat()  # none if it was interrupted early
                 size = sum(file.lstat().st_size for file in path.rglob("*") if file.is_file())
                 stores.append((max(status.st_atime, status.st_mtime), size, path))
     for used, size, path in sorted(stores, reverse=True):

@@ -1,4 +1,4 @@
-"""What the command line prints of logs of any kind, where the kind itself says nothing better."""
+"""Terminal output for logs of any kind, the default where the kind has no output of its own."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from evalkit.kinds.follow import Look
     from evalkit.kinds.logs import Logs
 
-MOST_LOOKED_AT = 4  # models whose rates are named; of more, only how many pairs differ
+MOST_LOOKED_AT = 4  # models whose rates are listed; for more, only how many pairs differ
 MOST_FAILED = 10  # lines on files that could not be read
 _SHORTEST = 12  # characters left of a name
 
 
 def summary(logs: "Logs", views: Mapping[str, Any]) -> str:
-    """Write what a command prints of logs."""
+    """Format logs as a command prints them."""
     return logs.kind.describe(logs, views) if logs.kind.describe else _describe(logs)
 
 
 def _describe(logs: "Logs") -> str:
-    """Write success rates and mean scores by model, and how many files there were."""
+    """Format success rates and mean scores by model, and how many files there were."""
     table = fit_table(overview_rows(logs.runs, logs.kind), width=None)
     return "\n".join([table, *file_lines(logs.ledger, len(logs.runs))])
 
 
 def progress(look: "Look", options: Mapping[str, Any]) -> tuple[str, bool]:
-    """Write how far a growing source is, and tell whether all that is expected is done."""
+    """Format the progress of a growing source; also return whether all expected runs are done."""
     if look.logs is None:
         raise ValueError("nothing can be said of a source in which no run has begun")
     kind = look.logs.kind
@@ -43,7 +43,7 @@ def progress(look: "Look", options: Mapping[str, Any]) -> tuple[str, bool]:
 
 
 def _progress_of_runs(look: "Look", logs: "Logs") -> tuple[str, bool]:
-    """Write the overview with the number of runs against those expected; a run is done once it can be read."""
+    """Format the overview with the numbers of runs and those expected; a run is done once it can be read."""
     rows = overview_rows(logs.runs, logs.kind)
     counts = [int(row.pop("n")) for row in rows]
     shown = [
@@ -55,11 +55,11 @@ def _progress_of_runs(look: "Look", logs: "Logs") -> tuple[str, bool]:
 
 
 def any_look_lines(runs: "pd.DataFrame", width: int | None, kind: LogKind | None = None) -> list[str]:
-    """Say what holds however often one looks: rates with their confidence sequences, and which models differ.
+    """Describe what is valid however often one looks: rates with confidence sequences, and which models differ.
 
-    Intervals of a fixed number of runs miss the truth more often where one looks again and again, and stops when it
-    suits. Runs count in the order in which they began, each task once; differences are corrected for the number of
-    pairs (Bonferroni). Empty where values are no shares.
+    Intervals of a fixed number of runs miss the truth more often if one looks repeatedly, and stops at will. Runs count
+    in the order in which they began, each task once; differences are corrected for the number of pairs (Bonferroni).
+    Empty if values are not shares.
     """
     from itertools import combinations
     from textwrap import wrap
@@ -67,12 +67,12 @@ def any_look_lines(runs: "pd.DataFrame", width: int | None, kind: LogKind | None
     from evalkit.kinds.runs import outcomes
     from evalkit.stats import difference_sequence, mean_sequence
 
-    found = outcomes(runs, kind=kind) if len(runs) else None
-    if found is None or not found.is_share:
+    rated = outcomes(runs, kind=kind) if len(runs) else None
+    if rated is None or not rated.is_share:
         return []
-    table = found.table.assign(started=runs["started"]).dropna(subset="value")
+    table = rated.table.assign(started=runs["started"]).dropna(subset="value")
     table = table.sort_values("started", kind="stable").drop_duplicates(["model_name", "task"])
-    values = {model: own.set_index("task")["value"] for model, own in table.groupby("model_name")}
+    values = {model: group.set_index("task")["value"] for model, group in table.groupby("model_name")}
     names, ahead = names_of(values), []
     pairs = list(combinations(values, 2))
     for a, b in pairs:
@@ -83,13 +83,13 @@ def any_look_lines(runs: "pd.DataFrame", width: int | None, kind: LogKind | None
             ahead.append(f"{names[first]} is ahead of {names[second]}")
     if len(values) > MOST_LOOKED_AT:
         return [f"{len(ahead)} of {len(pairs)} pairs of models differ, however often one looks"]
-    rates = [f"{names[name]} {interval(mean_sequence(own).iloc[-1], 'proportion')}" for name, own in values.items()]
-    text = f"{found.name} in %, valid however often one looks: {'; '.join(rates + ahead)}"
+    rates = [f"{names[name]} {interval(mean_sequence(group).iloc[-1], 'proportion')}" for name, group in values.items()]
+    text = f"{rated.name} in %, valid however often one looks: {'; '.join(rates + ahead)}"
     return wrap(text, width or len(text)) if rates else []
 
 
 def overview_rows(runs: "pd.DataFrame", kind: LogKind | None = None) -> list[dict[str, str]]:
-    """Give success rates and mean scores by model, as cells under their headers."""
+    """Return success rates and mean scores by model, as cells under their headers."""
     from evalkit.kinds.runs import UNKNOWN, outcomes
     from evalkit.stats import estimate_by
 
@@ -99,22 +99,22 @@ def overview_rows(runs: "pd.DataFrame", kind: LogKind | None = None) -> list[dic
     rows = {model: {"model": names[str(model)], "n": str(n)} for model, n in sizes.items()}
     for column in ("is_successful", "score"):
         if runs[column].notna().any():
-            found = outcomes(runs, column, kind)
-            which = "proportion" if found.is_share else "mean"
-            for estimate in estimate_by(found.table, "model_name", "value", "task", found.kind).to_dict("records"):
+            rated = outcomes(runs, column, kind)
+            which = "proportion" if rated.is_share else "mean"
+            for estimate in estimate_by(rated.table, "model_name", "value", "task", rated.kind).to_dict("records"):
                 text = f"{number(estimate['estimate'], which)}  {interval(estimate, which)}".removesuffix("  –")
-                rows[estimate["model_name"]][found.name] = text
+                rows[estimate["model_name"]][rated.name] = text
     headers = list(dict.fromkeys(name for row in rows.values() for name in row))
     return [{name: row.get(name, "–") for name in headers} for row in rows.values()]
 
 
 def number(value: float, kind: str) -> str:
-    """Write a share in percent, another number with two decimals; ``–`` for a missing one."""
+    """Format a share in percent, another number with two decimals; ``–`` for a missing one."""
     return "–" if value != value else f"{value * 100:.1f} %" if kind == "proportion" else f"{value:.2f}"
 
 
 def interval(row: Mapping[Any, Any], kind: str) -> str:
-    """Write the interval of an estimate; ``–`` where there is none."""
+    """Format the interval of an estimate; ``–`` if there is none."""
     if row["low"] != row["low"]:
         return "–"
     scale, digits = (100, 0) if kind == "proportion" else (1, 2)
@@ -122,7 +122,7 @@ def interval(row: Mapping[Any, Any], kind: str) -> str:
 
 
 def file_lines(ledger: "pd.DataFrame", runs: int, most: int = MOST_FAILED) -> list[str]:
-    """Say how many runs and files there are, and which files failed (at most so many)."""
+    """Describe how many runs and files there are, and which files failed (at most `most`)."""
     counts = ledger["status"].value_counts()
     seen = ", ".join(f"{counts.get(status, 0)} {status}" for status in ("used", "skipped", "failed"))
     lines = [f"\n{counted_noun(runs, 'run')}; {counted_noun(len(ledger), 'file')}: {seen}"]
@@ -132,14 +132,14 @@ def file_lines(ledger: "pd.DataFrame", runs: int, most: int = MOST_FAILED) -> li
 
 
 def key_of(value: Any) -> Any:
-    """Give what a group is told apart by: the value itself, None for any that is missing."""
+    """Return the key of a group: the value itself, None for any missing one."""
     import pandas as pd
 
     return None if pd.api.types.is_scalar(value) and pd.isna(value) else value
 
 
 def names_of(values: Iterable[Any], width: int = 48) -> dict[Any, str]:
-    """Name groups for a terminal: each value has one name, and no two values share one.
+    """Return distinct names of groups for a terminal.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def names_of(values: Iterable[Any], width: int = 48) -> dict[Any, str]:
     Returns
     -------
     dict
-        By `key_of` the value, in their order: plain text of one line.
+        By `key_of` of the value, in their order: plain text of one line.
     """
     texts = {key: "unknown" if key is None else str(key) for key in map(key_of, values)}
     if None in texts and list(texts.values()).count(texts[None]) > 1:
@@ -166,7 +166,7 @@ def glance(
     views: Mapping[str, Any],
     reading: Mapping[str, Any],
 ) -> str:
-    """Write the answer of a single local file, where the kind has a quick way to it; else an empty text."""
+    """Format a single local file, if the kind has a fast way; else return an empty text."""
     if kind.glance is None or len(sources) != 1 or "://" in sources[0] or has_magic(sources[0]):
         return ""
     path = resolve(sources[0])
@@ -174,12 +174,12 @@ def glance(
 
 
 def check_output(kind: LogKind, path: str) -> None:
-    """Refuse an output file before any work is done for it.
+    """Raise SourceError for an output file that can't be written, before any work is done for it.
 
     Raises
     ------
     SourceError
-        For an ending that the kind does not write, a folder that is not there, or a path that can't be one.
+        For a suffix that the kind does not write, a missing folder, or an invalid path.
     """
     check_path(path)
     if not path.lower().endswith(kind.suffixes):
@@ -200,19 +200,19 @@ def write_output(logs: "Logs", views: Mapping[str, Any], path: str) -> None:
 
 
 def fit_table(rows: Sequence[dict[str, str]], *, left: int = 1, spare: Sequence[str] = (), width: int | None) -> str:
-    """Write a table that keeps to a width, as far as it can.
+    """Format a table that keeps to a width as far as possible.
 
-    Where it is too wide, headers get a second line, columns of `spare` that hold nothing but zeros are left out, then
-    the first of `spare` at all, then names are cut.
+    If it is too wide, headers get a second line, columns of `spare` that hold only zeros are left out, then the first
+    of `spare`, then names are cut.
 
     Parameters
     ----------
     rows : sequence of dict
         The same keys, the headers, in every row.
     left : int
-        How many columns hold names, and stand to the left.
+        The number of columns with names, which are aligned left.
     spare : sequence of str
-        Headers of counts, the one that is missed least first.
+        Headers of counts, the least important first.
     width : int or None
         In characters; None: any.
     """
@@ -236,7 +236,7 @@ def fit_table(rows: Sequence[dict[str, str]], *, left: int = 1, spare: Sequence[
 
 
 def _write(table: list[dict[str, str]], left: int, *, broken: bool) -> str:
-    """Write rows below their headers; as plain rows, since tabulate makes columns wider than their headers."""
+    """Format rows below their headers; as plain rows, since tabulate makes columns wider than their headers."""
     from tabulate import tabulate
 
     names = list(table[0])

@@ -1,4 +1,4 @@
-"""What happened in a run, turn by turn: the same form for every kind of log."""
+"""Transcripts: what happened in a run, turn by turn, in the same form for every kind of log."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from evalkit.kinds.logs import Logs
 
 SIGNS = {"system": "·", "assistant": "»", "user": "«", "action": "»", "result": "·"}
-EVENTS = ("command", "error", "achievement", "decision")  # what one jumps to
+EVENTS = ("command", "error", "achievement", "decision")  # what a viewer can jump to
 
 
 class Image(NamedTuple):
-    """A picture of raw RGB pixels, row by row: ``3 * width * height`` bytes."""
+    """An image of raw RGB pixels, row by row: ``3 * width * height`` bytes."""
 
     width: int
     height: int
@@ -27,7 +27,7 @@ class Image(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """One thing that happened.
+    """One event of a run.
 
     Attributes
     ----------
@@ -38,13 +38,13 @@ class Turn(NamedTuple):
     text : str
         What it says.
     marks : tuple of str
-        What flags and findings speak of, such as ``final message``.
+        Marks that flags and findings refer to, such as ``final message``.
     events : tuple of str
         Which of `EVENTS` it is.
     when : str
-        Its time, where the log has one.
+        Its time, if the log has one.
     same : str
-        What must be equal in another run of the task for the turn to count as the same; `text` where it is empty.
+        Text that must be equal in another run of the task for the turn to count as the same; by default `text`.
     images : tuple of Image
         What was seen.
     """
@@ -66,7 +66,7 @@ class Transcript(NamedTuple):
     ----------
     title : str
     facts : sequence of str
-        What is known of the whole run, each a few words.
+        Facts about the whole run, of a few words each.
     turns : sequence of Turn
     """
 
@@ -75,12 +75,12 @@ class Transcript(NamedTuple):
     turns: Sequence[Turn]
 
     def text(self, last: int | None = None, width: int | None = None) -> str:
-        """Write the transcript as plain text; only a turn's first line begins at the margin.
+        """Format the transcript as plain text; only a turn's first line begins at the margin.
 
         Parameters
         ----------
         last : int, optional
-            Only so many turns, from the end.
+            Show only this many turns, from the end.
         width : int, optional
             Characters kept of each turn; None for all.
         """
@@ -98,18 +98,18 @@ class Transcript(NamedTuple):
 def read_transcript(
     make: Callable[[Sequence[str], Callable[[str], bytes]], Transcript], *paths: str | os.PathLike
 ) -> Transcript:
-    """Read the files of a run, and make its transcript as the kind does.
+    """Read the files of a run, and build its transcript.
 
     Raises
     ------
     SourceError
-        Where a file is missing, a folder, or can't be read.
+        If a file is missing, a folder, or can't be read.
     """
     return make([resolve(path) for path in paths], read_log)
 
 
 def read_log(path: str) -> bytes:
-    """Read one file that was named; every failure is a `SourceError`."""
+    """Read one named file; every failure is a `SourceError`."""
     try:
         return read_file(path)
     except IsADirectoryError as error:
@@ -119,35 +119,35 @@ def read_log(path: str) -> bytes:
 
 
 def show_source(source: str, kind: str | None = None, last: int | None = None) -> str:
-    """Write one log as text, turn by turn.
+    """Format one log as text, turn by turn.
 
     Parameters
     ----------
     source : str
         A file.
     kind : str, optional
-        Told by its content, where none is given.
+        By default detected from its content.
     last : int, optional
-        Only so many turns, from the end.
+        Show only this many turns, from the end.
 
     Raises
     ------
     SourceError
-        Where the file is missing, broken, a folder, or of no kind that can be shown.
+        If the file is missing, broken, a folder, or of no kind that can be shown.
     """
     path = resolve(source)
     data = read_log(path)
-    found = kind_named(kind) if kind else _kind_of(path, data)
-    return transcript_of(found, RunFiles([path]), lambda _: data).text(last)
+    chosen = kind_named(kind) if kind else _kind_of(path, data)
+    return transcript_of(chosen, RunFiles([path]), lambda _: data).text(last)
 
 
 def transcript_of(kind: LogKind, files: RunFiles, read: Callable[[str], bytes] = read_log) -> Transcript:
-    """Make the transcript of a run from its files.
+    """Build the transcript of a run from its files.
 
     Raises
     ------
     SourceError
-        Where a file is missing or broken, or logs of this kind can't be shown.
+        If a file is missing or broken, or logs of this kind can't be shown.
     """
     where = files.paths[0] if files.paths else "the run"
     if kind.transcript is None:
@@ -161,41 +161,41 @@ def transcript_of(kind: LogKind, files: RunFiles, read: Callable[[str], bytes] =
 
 
 def show_run(logs: "Logs", run_id: str = "", last: int | None = None) -> str:
-    """Write one run of loaded logs as text, turn by turn.
+    """Format one run of loaded logs as text, turn by turn.
 
     Parameters
     ----------
     logs : Logs
     run_id : str
-        May be left out where there is one run only.
+        May be left out if there is only one run.
     last : int, optional
-        Only so many turns, from the end.
+        Show only this many turns, from the end.
 
     Raises
     ------
     SourceError
-        Where there is no such run, or several and none was named, or a file of it can't be read.
+        If there is no such run, or several and none was named, or one of its files can't be read.
     """
     run = find_run(logs, run_id)
     return transcript_of(logs.kind, logs.kind.run_files(logs, run)).text(last)
 
 
 def find_run(logs: "Logs", run_id: str = "") -> Mapping[str, Any]:
-    """Give the row of a run by its id, or the only one there is.
+    """Return the row of a run by its id, or the only one there is.
 
     Raises
     ------
     SourceError
-        Where there is none, or several and none was named.
+        If there is none, or several and none was named.
     """
     runs = logs.runs
-    found = runs[runs["run_id"] == run_id] if run_id else runs
-    if len(found) == 1 or (run_id and len(found)):
-        return {str(name): value for name, value in found.iloc[0].items()}
+    matches = runs[runs["run_id"] == run_id] if run_id else runs
+    if len(matches) == 1 or (run_id and len(matches)):
+        return {str(name): value for name, value in matches.iloc[0].items()}
     listed = f"`evalkit {logs.kind.name} {logs.source} --list all` lists them"
     if run_id:
         raise SourceError(f"{logs.source}: no run {run_id!r}; {listed}")
-    raise SourceError(f"{logs.source}: {len(found)} runs; name one with --run, {listed}")
+    raise SourceError(f"{logs.source}: {len(matches)} runs; name one with --run, {listed}")
 
 
 def _kind_of(path: str, data: bytes) -> LogKind:

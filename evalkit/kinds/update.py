@@ -1,4 +1,4 @@
-"""Bringing a store of records up to date with its source: only new and changed files are read and parsed."""
+"""Update a store of records from its source: only new and changed files are read and parsed."""
 
 import os
 import time
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 COMMIT_EVERY = 5.0  # seconds
 _MISFITS = (AttributeError, NotImplementedError, OverflowError, TypeError, ValueError)  # of values and their columns
-_Result = tuple[str, bool, Parsed]  # a file, whether it could be read, and what it says
+_Result = tuple[str, bool, Parsed]  # a file, whether it could be read, and its contents
 Progress = Callable[[int, int], object] | None  # of files read, files to read
 
 
 class Changes(NamedTuple):
-    """What an update met, in numbers of files; `new` and `changed` ones were read. `held` files are being written."""
+    """Numbers of files of an update; `new` and `changed` ones were read. `held` files are being written."""
 
     new: int
     changed: int
@@ -48,12 +48,12 @@ class Changes(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What a store knows of a source.
+    """What a store knows about a source.
 
     Attributes
     ----------
     files : dict of str to tuple
-        The states of files that need not be read again as long as they have them; of others an empty tuple.
+        The states of files that need not be read again while they have them; for others an empty tuple.
     folders : dict of str to FolderState
     context : dict of str to FileState
         The same for files above the source.
@@ -65,7 +65,7 @@ class Known(NamedTuple):
 
 
 def known_in(store: RecordStore) -> Known:
-    """Give what a store knows of its source."""
+    """Return what a store knows about its source."""
     files, folders = store.table("files"), store.folders()
     paths, settled, above = unescaped(files["source"]), files["settled"].to_numpy(), files["context"].to_numpy()
     numbers = [files[name].to_numpy().tolist() for name in ("size", "modified", "changed")]
@@ -77,7 +77,7 @@ def known_in(store: RecordStore) -> Known:
 
 
 def list_again(known: Known, source: Source, pattern: str, *, recursive: bool) -> Listing:
-    """List a source; local folders that have not changed since the store's last update are not looked into again."""
+    """List a source; local folders unchanged since the store's last update are not listed again."""
     return list_source(source, pattern, recursive=recursive, known=KnownFolders(known.folders, known.files))
 
 
@@ -94,21 +94,21 @@ def update(
     about: Mapping[str, object] | None = None,
     is_young: Callable[[str], bool] = lambda path: False,
 ) -> Changes:
-    """Read the files that are new or have changed, and drop the rows of those that have vanished.
+    """Read new and changed files, and drop the rows of those that have vanished.
 
-    What was read is committed every few seconds: whoever stops in between goes on from there the next time. In between,
-    every file stands in the store as it was or as it is.
+    Rows are committed every few seconds: an interrupted update continues from there the next time. At any point, the
+    store has the former or the current contents of every file.
 
     Parameters
     ----------
     store : RecordStore
     kind : LogKind
     listing : Listing
-        Of the source, with the pattern and depth that the store was made with.
+        Of the source, with the pattern and depth of the store.
     known : Known, optional
-        What the store knows, where that has been asked for.
+        What the store knows, if already read.
     states : mapping of str to FileState, optional
-        As `states_of` gives them, where they have been asked for.
+        As `states_of` returns them, if already read.
     jobs : int, optional
         As for `parse_files`.
     progress : function of (files read, files to read), optional
@@ -116,8 +116,8 @@ def update(
     about : mapping, optional
         What is stored, for the manifest.
     is_young : function of path
-        Tells whether a file changed so lately that, where it can't be parsed, it counts as being written: what it said
-        before stands, and it is read again the next time.
+        Returns whether a file changed so recently that, if it can't be parsed, it counts as being written: its former
+        contents are kept, and it is read again the next time.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def update(
         read = _read(kind, chunk, jobs)
         young = {path for path, (_, status, _) in read.files.items() if status == "failed" and is_young(path)}
         held |= young
-        left_out = young & files.keys()  # what they said before stands
+        left_out = young & files.keys()  # their former contents are kept
         rows = _rows(read, {**states, **context}, context.keys(), young, left_out)
         store.replace({escape_surrogates(path) for path in read.files if path in files and path not in left_out}, rows)
         if at + len(chunk) < len(to_read) and time.monotonic() - committed > COMMIT_EVERY:
@@ -158,14 +158,14 @@ def update(
 
 
 def states_of(listing: Listing, kind: LogKind) -> dict[str, FileState]:
-    """Give the state of each file of a listing."""
+    """Return the state of each file of a listing."""
     if listing.states or kind.companions is not no_companions:
         return {path: listing.states.get(path) or current_state(path, kind) for path in listing.files}
     return {path: state_of(path) or MISSING for path in listing.files}
 
 
 def records_of(store: RecordStore, kind: LogKind, listing: Listing) -> Records:
-    """Give the records of a store, in the order of the listing's files, those of context files behind them."""
+    """Return the records of a store, in the order of the listing's files, followed by those of context files."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -180,7 +180,7 @@ def records_of(store: RecordStore, kind: LogKind, listing: Listing) -> Records:
 
     def in_order(rows: "pa.Table") -> "pa.Table":
         places = pc.index_in(rows["source"], order)
-        if places.null_count:  # of a dataset not all may be asked for
+        if places.null_count:  # not all of a dataset may be requested
             rows, places = rows.filter(pc.is_valid(places)), places.drop_null()
         numbers = places.to_numpy()
         return rows if (np.diff(numbers) >= 0).all() else rows.take(np.argsort(numbers, kind="stable"))
@@ -189,7 +189,7 @@ def records_of(store: RecordStore, kind: LogKind, listing: Listing) -> Records:
 
 
 def current_state(path: str, kind: LogKind) -> FileState:
-    """Give the state of a file, and of those whose change is its own."""
+    """Return the state of a file, including that of its companions."""
     state, companions = state_of(path) or MISSING, kind.companions(path)
     if not companions:
         return state
@@ -199,12 +199,12 @@ def current_state(path: str, kind: LogKind) -> FileState:
 
 
 def _below(paths: set[str], folders: Sequence[str]) -> set[str]:
-    """Give those that lie in a folder that stands among the files, since it can't be listed just now."""
+    """Return the files in a folder that is among the files, since it can't be listed now."""
     return {path for path in paths if path.startswith(tuple(folders))}
 
 
 class _Read(NamedTuple):
-    """What some files say: for each whether it could be read, its status and reason; the rows of records; and when."""
+    """Parsed files: whether each could be read, its status and reason; the rows of records; and the time."""
 
     files: dict[str, tuple[bool, str, str]]
     tables: "dict[str, pa.Table]"
@@ -212,17 +212,17 @@ class _Read(NamedTuple):
 
 
 def _read(kind: LogKind, paths: Sequence[str], jobs: int | None) -> _Read:
-    """Read and parse files; those that are not worth it are skipped."""
+    """Read and parse files; those that need not be read are skipped."""
     import pyarrow as pa
 
     begun = time.time_ns()
     files = {path: (True, "skipped", reason) for path in paths if (reason := kind.accepts(path))}
-    files = {path: found for path, found in files.items() if not os.path.isdir(path)}
+    files = {path: chunks for path, chunks in files.items() if not os.path.isdir(path)}
     wanted, pack = [path for path in paths if path not in files], partial(_pack, kind.records)
-    found = list(parse_chunks(wanted, partial(_parse_file, kind.parse), pack, jobs, kind.parallel_from))
-    for one in found:
+    chunks = list(parse_chunks(wanted, partial(_parse_file, kind.parse), pack, jobs, kind.parallel_from))
+    for one in chunks:
         files |= one.files
-    tables = {name: pa.concat_tables([one.tables[name] for one in found]) for name in kind.records} if found else {}
+    tables = {name: pa.concat_tables([one.tables[name] for one in chunks]) for name in kind.records} if chunks else {}
     return _Read({path: files[path] for path in paths}, tables, begun)
 
 
@@ -233,7 +233,7 @@ def _parse_file(parse: Callable[[str, bytes | OSError], Parsed], path: str, data
 
 
 def _pack(records: Mapping[str, Sequence[Column]], results: Iterator[_Result]) -> _Read:
-    """Make tables of what files say; one that says what no column can hold has failed."""
+    """Build tables of parsed files; a file with values that no column can hold has failed."""
     parsed = list(results)
     try:
         tables = _tables(records, parsed)
@@ -244,7 +244,7 @@ def _pack(records: Mapping[str, Sequence[Column]], results: Iterator[_Result]) -
 
 
 def _fitting(records: Mapping[str, Sequence[Column]], one: _Result) -> _Result:
-    """Give what a file says if its columns can hold it, else why they can't."""
+    """Return the contents of a file if its columns can hold them, else why they can't."""
     path, was_read, _ = one
     try:
         _tables(records, [one])
@@ -257,15 +257,15 @@ def _tables(records: Mapping[str, Sequence[Column]], parsed: Sequence[_Result]) 
     rows: dict[str, list[tuple]] = {name: [] for name in records}
     for path, _, result in parsed:
         name = escape_surrogates(path)
-        for table, own in result.rows.items():
-            rows[table] += [(name, *row) for row in own]
-    return {name: arrow_table(own, arrow_schema((SOURCE, *records[name]))) for name, own in rows.items()}
+        for table, added in result.rows.items():
+            rows[table] += [(name, *row) for row in added]
+    return {name: arrow_table(values, arrow_schema((SOURCE, *records[name]))) for name, values in rows.items()}
 
 
 def _rows(
     read: _Read, states: Mapping[str, FileState], context: Set[str], young: Set[str], left_out: Set[str]
 ) -> "dict[str, pa.Table]":
-    """Give the rows to be stored, with one for each file; what was left alone long enough before is settled."""
+    """Return the rows to be stored, with one for each file; a file unchanged for long enough before is settled."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,4 +1,4 @@
-"""One agent's log: what its turns say, as a dictionary; bad input never raises."""
+"""Read one agent's log as a dictionary; bad input never raises."""
 
 import os
 import zlib
@@ -37,7 +37,7 @@ _SALVAGED = "salvaged"  # not every turn had the right shape
 
 
 class AgentOutcome(TypedDict):
-    """What one agent's log says; see `analyze_agent_log`."""
+    """The outcome of one agent's log; see `analyze_agent_log`."""
 
     raw_score: float | None
     completion_status: str
@@ -61,7 +61,7 @@ class AgentOutcome(TypedDict):
 def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
     """Read one agent's log.
 
-    Only turns of the role ``system`` decide, and only where the whole message is one of the known final wordings. The
+    Only turns of the role ``system`` decide, and only if the whole message is one of the known final wordings. The
     first message with a score gives `raw_score`; a time-out message anywhere overrides the status.
 
     Parameters
@@ -72,23 +72,23 @@ def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
     -------
     AgentOutcome
         raw_score : float or None
-            As logged; 1.0 with the flag ``score_implied`` for the old success wordings; None where no score stands.
+            As logged; 1.0 with the flag ``score_implied`` for the old success wordings; None where there is no score.
         completion_status : str
-            A `CompletionStatus`. One log does not know its task type: a score above 1 is read as a percentage.
+            A `CompletionStatus`. A single log does not name its task type: a score above 1 is read as a percentage.
         final_system_message : str or None
             The message that decided the status.
         near_final_message : str or None
-            The first system message in which a final wording stands among other text; it decides nothing.
+            The first system message that holds a final wording among other text; it decides nothing.
         agent_log_processed, parsing_errors, timed_out
             Whether the file could be read, what was wrong (``ErrorName: cause``), whether a time-out was logged.
         agent_name, repetition
-            From the file's name, its last number being the repetition (a folder may tell better).
+            From the file's name, whose last number is taken as the repetition (a folder may show otherwise).
         message_count, command_count, events
-            Turns with text, commands (``!name``) in the agent's own turns, lines that tell of trouble. Logs keep only
+            Turns with text, commands (``!name``) in the agent's own turns, lines that report trouble. Logs keep only
             the last messages, so all are lower bounds.
         flags : list of str
             score_implied, score_not_a_number, score_out_of_range, conflicting, near_final, quoted_only, restarted,
-            turns_skipped, recovered_… (what the JSON decoder had to mend).
+            turns_skipped, recovered_… (what the JSON decoder had to repair).
     """
     source = os.fspath(file_path)
     refuse_credentials(source)
@@ -102,7 +102,7 @@ def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
 
 
 def read_log(source: str, data: bytes | OSError) -> AgentOutcome:
-    """Read a file that is taken for an agent's log, whatever it is called."""
+    """Read a file as an agent's log, whatever its name."""
     if isinstance(data, OSError):
         return failed_log(source, describe(data))
     try:
@@ -112,20 +112,20 @@ def read_log(source: str, data: bytes | OSError) -> AgentOutcome:
 
 
 def decode_log(data: bytes) -> tuple[Any, list[str]]:
-    """Decode a log or, where it has another shape, whatever it is."""
+    """Decode a log, or any other JSON value."""
     try:
         value, recovered = decode_json(data, LOG)
     except WrongShapeError:
         return decode_json(data, ANYTHING)
     if isinstance(value, list):
-        if value and not any(turn.role or turn.content for turn in value):  # lists of other objects fit too
+        if value and not any(turn.role or turn.content for turn in value):  # lists of other objects match too
             return decode_json(data, ANYTHING)
         return AgentLog(turns=value), recovered
     return value, recovered
 
 
 def failed_log(source: str, error: str) -> AgentOutcome:
-    """Make the outcome of a log that could not be read."""
+    """Return the outcome of a log that could not be read."""
     name, repetition = name_and_number(source)
     return {
         "raw_score": None,
@@ -149,7 +149,7 @@ def failed_log(source: str, error: str) -> AgentOutcome:
 
 
 def _salvage(value: Any) -> AgentLog:
-    """Take what can be used of a log in which not every turn has the right shape."""
+    """Return the usable turns of a log in which not every turn has the right shape."""
     fields = value if isinstance(value, dict) else {"turns": value}
     turns = fields.get("turns")
     if not isinstance(turns, list) or (turns is value and not any(isinstance(turn, dict) for turn in turns)):
@@ -158,29 +158,29 @@ def _salvage(value: Any) -> AgentLog:
     return AgentLog(turns=good, taskStart=fields.get("taskStart"))
 
 
-def read_turns(source: str, value: Any, mended: list[str], data: bytes) -> tuple[AgentOutcome, scripts.Reading]:
-    """Read the turns of a decoded log, and what the original scripts find in them.
+def read_turns(source: str, value: Any, repaired: list[str], data: bytes) -> tuple[AgentOutcome, scripts.Reading]:
+    """Read the turns of a decoded log, and what the original scripts read in them.
 
     Raises
     ------
     WrongShapeError
-        Where it has no list of turns.
+        If it has no list of turns.
     """
-    log, mended = (value, mended) if isinstance(value, AgentLog) else (_salvage(value), [*mended, _SALVAGED])
-    system, own, others = _by_role(log.turns)
+    log, repaired = (value, repaired) if isinstance(value, AgentLog) else (_salvage(value), [*repaired, _SALVAGED])
+    system, agent_texts, others = _by_role(log.turns)
     finals = [final for text in system if text[:1] not in NEVER_FIRST and (final := read_final(text))]
     joined = "\n".join(system)
     near = nearly_final(system, joined)
     events = _count_events(joined)
-    quoted = not finals and quotes_final("\n".join([*own, *others]))
-    messages = len(system) + len(own) + len(others)
+    quoted = not finals and quotes_final("\n".join([*agent_texts, *others]))
+    messages = len(system) + len(agent_texts) + len(others)
     name, repetition = name_and_number(source)
     skipped = len(log.turns) - messages
     start = positive_number(log.taskStart)
     score, timed_out, flags = judge(finals)
     marks = {"near_final": near, "quoted_only": quoted, "restarted": "restarts" in events, "turns_skipped": skipped}
     flags += [flag for flag, holds in marks.items() if holds]
-    flags += [f"recovered_{what}" for what in mended if what != _SALVAGED]
+    flags += [f"recovered_{what}" for what in repaired if what != _SALVAGED]
     outcome: AgentOutcome = {
         "raw_score": score,
         "completion_status": status_of(score, as_fraction(score), timed_out),
@@ -192,15 +192,15 @@ def read_turns(source: str, value: Any, mended: list[str], data: bytes) -> tuple
         "agent_name": name,
         "repetition": repetition or 0,
         "message_count": messages,
-        "command_count": len(COMMAND.findall("\n".join([text for text in own if "!" in text]))),
+        "command_count": len(COMMAND.findall("\n".join([text for text in agent_texts if "!" in text]))),
         "skipped_turns": skipped,
         "events": events,
         "flags": flags,
         "task_start": start,
-        "digest": _fingerprint(data, start) if own or others else "",
+        "digest": _fingerprint(data, start) if agent_texts or others else "",
         "source": source,
     }
-    if mended:
+    if repaired:
         return outcome, scripts.read_bytes(data)
     if not (finals or near):
         return outcome, scripts.NOTHING
@@ -208,27 +208,27 @@ def read_turns(source: str, value: Any, mended: list[str], data: bytes) -> tuple
 
 
 def _by_role(turns: list[Turn]) -> tuple[list[str], list[str], list[str]]:
-    """Split the texts of turns by who speaks: the game, the agent, and others."""
+    """Split the texts of turns by speaker: the game, the agent, and others."""
     system: list[str] = []
-    own: list[str] = []
+    agent: list[str] = []
     others: list[str] = []
     for turn in turns:
         content = turn.content
         if isinstance(content, str):
             role = turn.role
-            (system if role == "system" else own if role == "assistant" else others).append(content)
-    return system, own, others
+            (system if role == "system" else agent if role == "assistant" else others).append(content)
+    return system, agent, others
 
 
 def _fingerprint(data: bytes, start: float | None) -> str:
-    """Tell copies of a log by length and checksum; beside a start in milliseconds its two ends will do."""
+    """Identify copies of a log by length and checksum; with a start in milliseconds, that of both ends suffices."""
     if start is None:
         return f"{len(data):x}-{zlib.crc32(data):08x}"
     return f"{len(data):x}-{zlib.crc32(data[-ENDS:], zlib.crc32(data[:ENDS])):08x}-{start:.0f}"
 
 
 def _count_events(text: str) -> dict[str, int]:
-    """Count the lines that tell of trouble; turns may be joined by line breaks, for none reaches beyond its line."""
+    """Count the lines that report trouble; turns may be joined by line breaks, since no pattern spans lines."""
     if not may_hold_event(text):
         return {}
     return dict(Counter(match.lastgroup or "" for match in EVENT.finditer(text)))

@@ -1,4 +1,4 @@
-"""Pictures of task runs: frames of `analysis` in, axes out; the shapes are those of `evalkit.display.plots`."""
+"""Figures of task runs, drawn with `evalkit.display.plots`: frames of `analysis` in, axes out."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ __all__ = [
     "statuses",
 ]
 
-# from best to worst; the last two are faults of the record, not of the model
+# from best to worst; the last two are defects of the logs, not of the model
 STATUS_LOOKS = {
     str(status): Look(colour, hatch=hatch, text=text)
     for status, colour, hatch, text in (
@@ -53,14 +53,14 @@ def estimates(
     table, category, hue, highlight, xlabel, ax
         As for `evalkit.display.plots.estimates`.
     references : DataFrame, optional
-        Published means, as `analysis.published` gives them.
+        Published means, as `analysis.published` returns them.
     """
     published = None if references is None else references.rename(columns={"model_name": "name"})
     return plots.estimates(table, category, hue, highlight=highlight, xlabel=xlabel, references=published, ax=ax)
 
 
 def statuses(table: pd.DataFrame, category: str = "model_name", ax: Axes | None = None) -> Axes:
-    """Draw the shares of completion statuses as one stacked bar per category; `table` as `status_counts` gives it."""
+    """Draw the shares of completion statuses as one stacked bar per category; `table` as `status_counts` returns it."""
     return plots.shares(table, category, STATUS_LOOKS, ax=ax)
 
 
@@ -68,22 +68,24 @@ def scores(runs: pd.DataFrame, highlight: str | None = None, ax: Axes | None = N
     """Draw every construction score as a point, and the mean per model; stale copies are left out."""
     building = counted(runs[runs["task_type"] == "construction"])
     means = score_by(building)
-    look: dict[str, Any] = {"highlight": highlight, "xlabel": "construction score", "percent": True}
-    return plots.strips(building, "model_name", "overall_score", means=means, ax=ax, **look)
+    style: dict[str, Any] = {"highlight": highlight, "xlabel": "construction score", "percent": True}
+    return plots.strips(building, "model_name", "overall_score", means=means, ax=ax, **style)
 
 
 def by_blocked(table: pd.DataFrame) -> Figure:
-    """Draw success against the number of blocked agents, a panel per model, the other models pale behind it.
+    """Draw success against the number of blocked agents, one panel per model, with the other models pale behind it.
 
     Parameters
     ----------
     table : DataFrame
-        As `cooking_by_blocked` gives it; rows with an unknown number are left out.
+        As `cooking_by_blocked` returns it; rows with an unknown number are left out.
     """
     known = table[table["n_blocked_agents"].notna()].astype({"n_blocked_agents": float})
 
-    def draw(own: pd.DataFrame, ax: Axes) -> None:
-        plots.curves(known, "n_blocked_agents", "model_name", highlight=own["model_name"].iloc[0], legend=False, ax=ax)
+    def draw(shown: pd.DataFrame, ax: Axes) -> None:
+        plots.curves(
+            known, "n_blocked_agents", "model_name", highlight=shown["model_name"].iloc[0], legend=False, ax=ax
+        )
 
     panels = plots.facets(known, "model_name", draw, xlabel=_BLOCKED, ylabel="success rate, 95 % interval")
     return panels[0].figure
@@ -95,12 +97,12 @@ def heatmap(table: pd.DataFrame, row: str, column: str, ax: Axes | None = None) 
 
 
 def item_by_blocked(table: pd.DataFrame) -> Figure:
-    """Draw item × number of blocked agents for each model; `table` as `cooking_item_by_blocked` gives it."""
+    """Draw item × number of blocked agents for each model; `table` as `cooking_item_by_blocked` returns it."""
     known = table[table["n_blocked_agents"].notna()]
     items, numbers = sorted(known["item"].unique()), sorted(known["n_blocked_agents"].unique())
 
-    def draw(own: pd.DataFrame, ax: Axes) -> None:
-        plots.heatmap(own, "item", "n_blocked_agents", rows=items, columns=numbers, ax=ax)
+    def draw(shown: pd.DataFrame, ax: Axes) -> None:
+        plots.heatmap(shown, "item", "n_blocked_agents", rows=items, columns=numbers, ax=ax)
 
     height = 0.6 + 0.26 * max(len(items), 2)
     label = f"{_BLOCKED}; cells: success rate in percent (n)"
@@ -108,7 +110,7 @@ def item_by_blocked(table: pd.DataFrame) -> Figure:
 
 
 def describe_statuses(table: pd.DataFrame, category: str = "model_name") -> str:
-    """Put counts of statuses into words, for alt text."""
+    """Describe counts of statuses in words, for alt text."""
     return describe_shares(table, category, STATUS_LOOKS)
 
 

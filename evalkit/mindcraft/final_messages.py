@@ -1,4 +1,4 @@
-"""Final messages of a log: which texts are one, and what they say together."""
+"""Recognise the final messages of a log, and combine what they say."""
 
 import math
 from functools import lru_cache
@@ -27,12 +27,12 @@ class Final(NamedTuple):
 
 
 def read_final(content: str) -> Final | None:
-    """Read a system message as a final one; None where its whole text is none of the wordings."""
+    """Parse a system message as a final one; None unless its whole text is one of the wordings."""
     text = content.strip()
     return _final_of(text) if text.startswith(FINAL_STARTS) else None
 
 
-@lru_cache(maxsize=64)  # the same few end all logs
+@lru_cache(maxsize=64)  # all logs end with the same few messages
 def _final_of(text: str) -> Final | None:
     match = FINAL.fullmatch(text)
     if match is None:
@@ -46,14 +46,14 @@ def _final_of(text: str) -> Final | None:
 
 
 def quotes_final(text: str) -> bool:
-    """Tell whether a final wording stands anywhere in a text; no wording holds a line break, which may join turns."""
+    """Return whether a text holds a final wording; no wording holds a line break, so turns may be joined by them."""
     return holds_any(text, FINAL_STARTS) and FINAL.search(text) is not None
 
 
 def nearly_final(texts: list[str], joined: str) -> str | None:
-    """Give the first system message in which a final wording stands among other text; None for none.
+    """Return the first system message that holds a final wording among other text; None if there is none.
 
-    `joined` holds the texts in lines of their own: most logs are ruled out by it.
+    `joined` holds the texts, joined by line breaks: it rules out most logs quickly.
     """
     if not holds_any(joined, FINAL_STARTS):
         return None
@@ -62,7 +62,7 @@ def nearly_final(texts: list[str], joined: str) -> str | None:
 
 
 def judge(finals: list[Final]) -> tuple[float | None, bool, list[str]]:
-    """Give the score, whether the log timed out, and the flags: the first message with a score decides."""
+    """Return the score, whether the log timed out, and the flags; the first message with a score decides."""
     if not finals:
         return None, False, []
     scored = [final for final in finals if final.score is not None or final.not_a_number]
@@ -76,7 +76,7 @@ def judge(finals: list[Final]) -> tuple[float | None, bool, list[str]]:
 
 
 def deciding_text(finals: list[Final]) -> str | None:
-    """Give the message that decided the status: a time-out before a score; without these, the first one."""
+    """Return the message that decided the status: a time-out before a score, else the first one."""
     if not finals:
         return None
     first_timeout = next((final.text for final in finals if final.timed_out), None)
@@ -85,14 +85,14 @@ def deciding_text(finals: list[Final]) -> str | None:
 
 
 def as_fraction(score: float | None) -> float | None:
-    """Read a score of unknown scale: above 1 it is a percentage; None out of 0..100."""
+    """Convert a score of unknown scale: above 1 it is a percentage; None outside 0..100."""
     if score is None or not 0 <= score <= 100:
         return None
     return score / 100 if score > 1 else score
 
 
 def status_of(raw: float | None, fraction: float | None, timed_out: bool) -> CompletionStatus:
-    """Name the status of a score; `fraction` is None where the raw score is out of range."""
+    """Return the status of a score; `fraction` is None where the raw score is out of range."""
     if timed_out:
         return CompletionStatus.TIMED_OUT
     if raw is None:

@@ -1,4 +1,4 @@
-"""What is on disk: agent logs of all eras, the wordings of their final message, and the other files beside them."""
+"""The format on disk: agent logs of all versions, the wordings of their final message, and other files."""
 
 import ast
 import math
@@ -16,7 +16,7 @@ Scale = Literal["auto", "percent", "fraction"]
 Missing = Literal["keep", "skip", "raise"]
 SCALES: tuple[Scale, ...] = ("auto", "percent", "fraction")  # what construction scores are logged in
 MISSING: tuple[Missing, ...] = ("keep", "skip", "raise")  # what becomes of runs without a definition
-UNKNOWN = "unknown"  # the name of a model that nothing tells
+UNKNOWN = "unknown"  # the name of an unknown model
 DEFAULT_TIMEOUT = 300.0  # seconds, where a definition names none
 
 
@@ -32,7 +32,7 @@ class CompletionStatus(StrEnum):
 
 
 def check_choice(name: str, value: str, known: Sequence[str]) -> None:
-    """Refuse a value of an option that is none."""
+    """Raise SourceError for an unknown value of an option."""
     if value not in known:
         raise ValueError(f"{name} {value!r}: one of {', '.join(known)}")
 
@@ -45,7 +45,7 @@ class Turn(msgspec.Struct, gc=False):
 
 
 class AgentLog(msgspec.Struct, gc=False):
-    """A copy of an agent's memory, of any era; `turns` is a window on its last messages."""
+    """A copy of an agent's memory, of any version; `turns` is a window of its last messages."""
 
     turns: list[Turn]
     taskStart: Any = None  # epoch milliseconds
@@ -56,7 +56,7 @@ ANYTHING = msgspec.json.Decoder()
 
 
 class Wording(NamedTuple):
-    """A final message: its whole text, whether it means a time-out, and the score it implies where it names none."""
+    """A final message: its whole text, whether it means a time-out, and the score it implies if it names none."""
 
     text: str
     timed_out: bool = False
@@ -79,7 +79,7 @@ NEARLY_FINAL = re.compile(rf"{FINAL.pattern}|Task ended (?:with|in) score")  # w
 NEVER_FIRST = frozenset(map(chr, range(ord("!"), 127))) - {start[0] for start in FINAL_STARTS}  # blanks are stripped
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)  # as JavaScript writes them
 
-# lines of a system turn that tell of trouble, and what is counted of them
+# lines of a system turn that report trouble, and the event that each counts as
 EVENTS = {
     "restarts": r"Agent process restarted\.",
     "disconnects": r"Bot (?:disconnected|kicked)!",
@@ -89,22 +89,22 @@ EVENTS = {
     "unknown_commands": r"Command !\S+ does not exist\.",
 }
 EVENT = re.compile("|".join(f"^(?P<{name}>{text})" for name, text in EVENTS.items()), re.MULTILINE)
-# what stands in those without an exclamation mark, from its rarest character on
+# text of those without an exclamation mark, from its rarest character on
 EVENT_PARTS = ("Agent process restarted.", "/bots are present in the world.", "xecution timed out after", "You died at")
 COMMAND = re.compile(r"!(?<![\w!]!)[A-Za-z]")  # not within a word
 
 
-def holds_any(text: str, parts: Iterable[str]) -> bool:
-    """Tell whether a text holds any of the parts, each of which begins with a character that is rare in texts.
+def holds_any(text: str, phrases: Iterable[str]) -> bool:
+    """Return whether a text holds any of the phrases, each of which begins with a character that is rare in texts.
 
-    A single character is found thirty times as quickly as a phrase, so its places are gone through one by one.
+    A single character is found thirty times as fast as a phrase, so its occurrences are checked one by one.
     """
     last = len(text) - 1
-    for part in parts:
-        first, second = part[0], part[1]
+    for phrase in phrases:
+        first, second = phrase[0], phrase[1]
         at = text.find(first, 0, last)
         while at >= 0:
-            if text[at + 1] == second and text.startswith(part, at):
+            if text[at + 1] == second and text.startswith(phrase, at):
                 return True
             at = text.find(first, at + 1, last)
     return False
@@ -115,7 +115,7 @@ def may_hold_event(text: str) -> bool:
     return holds_any(text, EVENT_PARTS) or ("!" in text and ("Bot " in text or "Command !" in text))
 
 
-# the keys that tell the other JSON files of an experiment from agent logs
+# the keys that distinguish the other JSON files of an experiment from agent logs
 TASK_KEYS = frozenset((
     "goal", "type", "task_type", "agent_count", "timeout", "conversation", "initial_inventory", "target",
     "number_of_target", "blueprint", "difficulty", "difficulty_metrics", "blocked_actions", "blocked_access_to_recipe",
@@ -129,7 +129,7 @@ NOT_LOGS_BY_NAME = frozenset(("last_profile.json", "profile.json", "hells_kitche
 
 
 def other_kind(value: Any) -> str | None:
-    """Tell what a decoded JSON file is that is no agent log.
+    """Return the kind of a decoded JSON file that is not an agent log.
 
     Returns
     -------
@@ -154,17 +154,17 @@ def other_kind(value: Any) -> str | None:
 
 
 def is_turn(value: dict) -> bool:
-    """Tell whether an object is a turn, perhaps damaged."""
+    """Return whether an object is a turn, perhaps damaged."""
     return not {"role", "content"}.isdisjoint(value)
 
 
 def has_task_keys(value: Any) -> bool:
-    """Tell whether a JSON object has any key of a definition."""
+    """Return whether a JSON object has any key of a definition."""
     return isinstance(value, dict) and not TASK_KEYS.isdisjoint(value)
 
 
 def is_task_definition(value: Any) -> bool:
-    """Tell whether a JSON object is one definition by itself: it has a goal and one more key of a definition."""
+    """Return whether a JSON object is a single definition: it has a goal and one more key of a definition."""
     return isinstance(value, dict) and "goal" in value and len(TASK_KEYS & value.keys()) >= 2
 
 
@@ -180,7 +180,7 @@ def model_of(value: Any) -> str | None:
 
 
 def positive_number(value: Any) -> float | None:
-    """Read a finite number above 0, also from a string of one; None for anything else."""
+    """Convert a number, or a string of one, to a finite float above 0; None for anything else."""
     try:
         number = float(value) if not isinstance(value, bool) else 0.0
     except (TypeError, ValueError, OverflowError):
@@ -189,16 +189,16 @@ def positive_number(value: Any) -> float | None:
 
 
 def as_int(value: Any) -> int | None:
-    """Read a whole number, also from a string of one; None for one too large to be exact in a frame."""
+    """Convert a whole number, or a string of one, to int; None if it is too large to be exact in a frame."""
     try:
-        whole = not isinstance(value, bool) and abs(float(value)) < MAX_INT and float(value) == int(value)
+        is_whole = not isinstance(value, bool) and abs(float(value)) < MAX_INT and float(value) == int(value)
     except (TypeError, ValueError, OverflowError):
         return None
-    return int(value) if whole else None
+    return int(value) if is_whole else None
 
 
 class Results(NamedTuple):
-    """What ``results.txt`` or ``results.json`` of an experiment says of it."""
+    """The contents of an experiment's ``results.txt`` or ``results.json``."""
 
     model_name: str | None
     task_path: str | None
@@ -206,12 +206,12 @@ class Results(NamedTuple):
 
 
 def parse_results(data: bytes) -> Results:
-    """Read an experiment's ``results.txt``: the repr of a Python dictionary (literals only, ``nan`` allowed).
+    """Parse an experiment's ``results.txt``: the repr of a Python dictionary (literals only, ``nan`` allowed).
 
     Raises
     ------
     BrokenFileError
-        Where it is none.
+        If it is not one.
     """
     if len(data) > MAX_RESULTS:
         raise BrokenFileError(f"ValueError: {len(data)} bytes are too many for a results file")
@@ -224,7 +224,7 @@ def parse_results(data: bytes) -> Results:
 
 
 def results_of(value: Any) -> Results:
-    """Take what is used of a decoded results file."""
+    """Return the used fields of a decoded results file."""
     if not isinstance(value, dict):
         raise BrokenFileError("TypeError: no dictionary in it")
     path = value.get("task_path")
@@ -242,14 +242,14 @@ def name_and_number(source: str) -> tuple[str, int | None]:
 
 
 def stem_of(source: str) -> str:
-    """Give a log's file name without its ending."""
+    """Return a log's file name without its extension."""
     name = source[source.rfind("/") + 1 :]
     return name[:-5] if name[-5:].lower() == ".json" else name
 
 
 @lru_cache(maxsize=4096)
 def split_stem(stem: str) -> tuple[str, int | None]:
-    """Split a log's file name without its ending; the same few stand in every run's folder."""
+    """Split a log's file name without its extension; every run's folder has the same few."""
     name, _, number = stem.rpartition("_")
     if name and number.isascii() and number.isdigit() and len(number) < 10:
         return name, int(number)
@@ -257,5 +257,5 @@ def split_stem(stem: str) -> tuple[str, int | None]:
 
 
 def describe(error: Exception) -> str:
-    """Write an exception as ``ErrorName: cause``, without the path (it stands beside)."""
+    """Format an exception as ``ErrorName: cause``, without the path, which is shown beside it."""
     return f"{type(error).__name__}: {getattr(error, 'strerror', None) or error}"

@@ -1,4 +1,4 @@
-"""Mindcraft task runs as a kind of log, and the short ways to their frames."""
+"""Mindcraft task runs as a kind of log, and shortcuts to their frames."""
 
 import os
 import re
@@ -159,31 +159,31 @@ def load(
         A folder at any level (experiments, one experiment, one task), or one log; also a glob or a URL: see
         `evalkit.io.list_source`. A dataset of `collect` stands for the folder that it was collected from.
     tasks : path, paths, mapping of task id to definition, or TaskDefinitions
-        Task definition files; none: what can be is read from the ids.
+        Task definition files; without any, facts are read from the ids as far as possible.
     layout : str, optional
-        What the folders' names mean, where they are not found out: a pattern of the run folder's path, such as
+        What the folders' names mean, where that is not detected: a pattern of the run folder's path, such as
         ``{model_name}/{task_id}``. A dataset knows the one that it was collected with.
     scale : {"auto", "percent", "fraction"}
-        What construction scores are logged in; ``auto`` decides once for all that is loaded: percent as soon as one
-        score exceeds 1, else fractions, which the flag ``scale_assumed`` and `analysis.describe_scale` say.
+        The unit of logged construction scores; ``auto`` decides once for all loaded runs: percent as soon as one score
+        exceeds 1, else fractions, as the flag ``scale_assumed`` and `analysis.describe_scale` show.
     missing : {"keep", "skip", "raise"}
-        What becomes of runs without a definition.
+        How runs without a definition are treated.
     original_mtimes : bool
-        The files' times are those of the experiment (not of a copy): gives durations, and time-outs inferred from
-        them.
+        Whether the files' times are those of the experiment (not of a copy); gives durations, and time-outs inferred
+        from them.
     recursive : bool
-        Also the folders below.
+        Whether to read the folders below, too.
     jobs : int, optional
         Processes to read with; see `evalkit.io.parse_files`.
     storage_options : mapping, optional
-        For the file systems behind URLs, as fsspec takes them.
+        Options for the file systems behind URLs, passed to fsspec.
 
     Returns
     -------
     Logs
         runs : one row per run, a repetition being a run of its own; `table.RUNS`
         agents : one row per agent log; `table.AGENTS`
-        messages, commands : read again from the logs when they are first asked for; `table.LAZY_TABLES`
+        messages, commands : read again from the logs on first access; `table.LAZY_TABLES`
         folders : what the original scripts read in every folder; see `legacy_summary`
         definitions : TaskDefinitions, with the ids that are ambiguous
         ledger : every file seen, the definitions' too
@@ -191,7 +191,7 @@ def load(
     Raises
     ------
     SourceError
-        Where a path is not there, no file of it can be used as an agent log, a file or folder of `tasks` holds no
+        If a path does not exist, none of its files can be used as an agent log, a file or folder of `tasks` holds no
         definition, or a definition is missing and `missing` is ``raise``.
     """
     options = {
@@ -213,9 +213,9 @@ def collect(
     storage_options: StorageOptions = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> "Changes":
-    """Collect task runs into a dataset, which `load` takes in place of the folder, or bring it up to date.
+    """Collect task runs into a dataset, which `load` accepts in place of the folder, or update it.
 
-    What logs say is kept; runs are put together when the dataset is loaded, so definitions, scale and all other
+    The contents of logs are stored; runs are assembled when the dataset is loaded, so definitions, scale and all other
     options can be chosen then.
 
     Parameters
@@ -235,7 +235,7 @@ def collect(
     Raises
     ------
     SourceError
-        As `evalkit.kinds.collect`, and for a layout that is none.
+        As `evalkit.kinds.collect`, and for an invalid layout.
     """
     options = {"layout": layout} if layout else {}
     _prepare(options)
@@ -284,7 +284,7 @@ def aggregate_results(
     Raises
     ------
     SourceError
-        As `load`, but for folders without any log: each is a run.
+        As `load`, except for folders without any log: each is a run.
     """
     from evalkit.mindcraft.runs.assemble import assemble
 
@@ -296,6 +296,6 @@ def aggregate_results(
             if not is_url(folder) and not os.path.isdir(folder):
                 raise SourceError(f"{folder}: no folder")
         options = _prepare(options)
-        found = list(folders.values())
-        records = fresh_records(KIND, found, recursive=False, jobs=jobs) if found else no_records(KIND)
+        paths = list(folders.values())
+        records = fresh_records(KIND, paths, recursive=False, jobs=jobs) if paths else no_records(KIND)
         return assemble(records, options, all_folders=True).frames["runs"]

@@ -1,8 +1,8 @@
-"""What the original MineCollab scripts read in a log: their rules for text, first and last turns, and odd shapes.
+"""Read logs as the original MineCollab scripts do: their rules for text, first and last turns, and odd shapes.
 
 The scripts are those of kolbytn/mindcraft, ``tasks/`` at commit `COMMIT`; they are described here, not copied. Each
-reads every ``*.json`` of a task's folder, looks at turns of the role ``system``, and takes a wording wherever it stands
-in a turn. An exception within a file means something else in each of them.
+reads every ``*.json`` of a task's folder, looks at turns of the role ``system``, and accepts a wording anywhere in a
+turn. An exception within a file has a different effect in each of them.
 """
 
 import json
@@ -18,13 +18,13 @@ _SUCCESS = ("Task successful ended with code : 2", "Task ended with score : 1", 
 
 
 class Reading(NamedTuple):
-    """What the scripts find in one JSON file.
+    """What the scripts read in one JSON file.
 
     Attributes
     ----------
     evaluation : float or None
-        evaluation_script.py: the score of the first turn with one; what follows the wording decides as 1 or 0 by its
-        first digit.
+        evaluation_script.py: the score of the first turn with one; the first digit after the wording decides between 1
+        and 0.
     crafting, analyse : bool
         analyze_crafting_tasks.py (from the first turn on), analyse_results.py (from the last one back): a success.
     cooking : str
@@ -32,7 +32,7 @@ class Reading(NamedTuple):
     stops : str
         Name of the exception by which the file ends analyze_cooking_tasks.py, or empty.
     construction : float or None
-        analyze_construction_tasks.py: the number behind the last colon of the last turn with a score.
+        analyze_construction_tasks.py: the number after the last colon of the last turn with a score.
     """
 
     evaluation: float | None = None
@@ -47,7 +47,7 @@ NOTHING = Reading()
 
 
 class FolderReading(NamedTuple):
-    """What the scripts make of one task folder; None where a script leaves the folder out.
+    """What the scripts read in one task folder; None where a script leaves the folder out.
 
     Attributes
     ----------
@@ -62,8 +62,8 @@ class FolderReading(NamedTuple):
     stops : str
         Name of the exception that ends analyze_cooking_tasks.py, or empty.
     construction : float or None
-        The score of the first file that has one; the scripts take files as the file system lists them, here they are
-        taken by name.
+        The score of the first file that has one; the scripts read files in the order of the file system, here they are
+        sorted by name.
     """
 
     files: int = 0
@@ -76,18 +76,18 @@ class FolderReading(NamedTuple):
 
 
 def read_log(log: AgentLog, messages: Iterable[str], data: bytes, *, whole: bool) -> Reading:
-    """Read a log by its system messages that are final ones, or nearly: in no others any script finds anything.
+    """Read a log by its final, or nearly final, system messages: no script reads anything in others.
 
-    `whole` says that every turn has a text.
+    `whole` is whether every turn has a text.
     """
     if data.lstrip()[:1] == b"[":  # the scripts read objects only
         return NOTHING
     if not whole or None in [turn.role for turn in log.turns]:
-        return read_bytes(data)  # to them it is not the same whether a key is missing, or null
+        return read_bytes(data)  # to them a missing key differs from null
     return read_messages(tuple(messages))
 
 
-@lru_cache(maxsize=256)  # the same few messages end most logs
+@lru_cache(maxsize=256)  # most logs end with the same few messages
 def read_messages(texts: tuple[str, ...]) -> Reading:
     """Read the system messages of a log in which every turn has a role and a text."""
     return _read({"turns": [{"role": "system", "content": text} for text in texts]})
@@ -106,13 +106,13 @@ def read_bytes(data: bytes | OSError) -> Reading:
 
 
 def read_folder(readings: Iterable[Reading]) -> FolderReading:
-    """Put together what the files of a folder say, in the order of their names."""
+    """Combine the readings of a folder's files, in the order of their names."""
     files = list(readings)
     score, construction = 0.0, None
     cooking, stops = "", ""
     for file in files:
         if file.evaluation is not None:
-            score = max(file.evaluation, score)  # in this order, which decides where one is not a number
+            score = max(file.evaluation, score)  # in this order, which matters if one is not a number
         if construction is None:
             construction = file.construction
         if cooking != "success":  # once a success is found, no other file is opened
@@ -130,13 +130,13 @@ def read_folder(readings: Iterable[Reading]) -> FolderReading:
 
 @lru_cache(maxsize=4096)
 def to_text(reading: Reading) -> str:
-    """Write a reading as one small text; the empty text for `NOTHING`."""
+    """Serialise a reading as a short text, which is empty for `NOTHING`."""
     return "" if reading == NOTHING else json.dumps(reading)
 
 
 @lru_cache(maxsize=4096)
 def file_from_text(text: str) -> Reading:
-    """Take back what `to_text` wrote of a file."""
+    """Parse what `to_text` wrote."""
     return Reading(*json.loads(text)) if text else NOTHING
 
 
@@ -185,16 +185,16 @@ def _analyse(value: Any) -> bool:
 
 
 def _cooking(value: Any) -> tuple[str, str]:
-    found = ""
+    outcome = ""
     try:
         for text in _messages(value["turns"]) if "turns" in value else ():
             if _SCORE in text:
-                found = "success" if f"{_SCORE}1" in text else "failure"
-            if found == "success":
+                outcome = "success" if f"{_SCORE}1" in text else "failure"
+            if outcome == "success":
                 break
     except Exception as error:
-        return found, type(error).__name__
-    return found, ""
+        return outcome, type(error).__name__
+    return outcome, ""
 
 
 def _construction(value: Mapping[str, Any]) -> float | None:

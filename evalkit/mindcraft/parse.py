@@ -1,4 +1,4 @@
-"""One file in, what it says out: an agent's log, or another file of an experiment; bad input never raises."""
+"""Parse one file, an agent's log or another file of an experiment, into records; bad input never raises."""
 
 import os
 from typing import Any
@@ -29,13 +29,13 @@ _NO_RESULTS = Results(None, None, None)
 
 
 def parse(path: str, data: bytes | OSError) -> Parsed:
-    """Tell by its name and shape what a file is, and say what it says; rows as in `table.RECORDS`."""
+    """Detect what a file is by its name and shape, and parse it; rows as in `table.RECORDS`."""
     read = _read(path, data)
     return read if isinstance(read, Parsed) else _parsed_log(*read)
 
 
 def outcome_of(path: str, data: bytes | OSError) -> AgentOutcome | None:
-    """Tell by its name and shape whether a file is an agent's log, and read it; None for any other file."""
+    """Read a file as an agent's log if its name and shape show one; None for any other file."""
     read = _read(path, data)
     return None if isinstance(read, Parsed) else read[0]
 
@@ -65,7 +65,7 @@ def _read(path: str, data: bytes | OSError) -> Parsed | tuple[AgentOutcome, scri
 
 
 def _parsed_log(outcome: AgentOutcome, reading: scripts.Reading) -> Parsed:
-    """Make the record of a log."""
+    """Return the record of a log."""
     events = outcome["events"]
     row = (
         outcome["raw_score"],
@@ -102,7 +102,7 @@ def _parse_results(data: bytes | OSError) -> Parsed:
 
 
 def _parse_named(data: bytes | OSError) -> Parsed:
-    """Read a file that is no log by its name."""
+    """Parse a file whose name shows that it is not a log."""
     if isinstance(data, OSError):
         return Parsed("failed", describe(data))
     try:
@@ -113,7 +113,7 @@ def _parse_named(data: bytes | OSError) -> Parsed:
 
 
 def _parsed_other(what: str, value: Any, data: bytes) -> Parsed:
-    """Take what a decoded file that is no log tells of the model."""
+    """Return what a decoded file other than a log says about the model."""
     results = results_of(value) if what == "results" else _NO_RESULTS
     model = model_of(value) if what == "agent profile" else None
     without_turns = isinstance(value, dict) and "turns" not in value
@@ -124,12 +124,12 @@ def _parsed_other(what: str, value: Any, data: bytes) -> Parsed:
 def _other_rows(
     reading: scripts.Reading, results: Results = _NO_RESULTS, model: str | None = None
 ) -> dict[str, list[tuple]]:
-    """Make the record of a file that is no log; none where it tells nothing."""
+    """Return the record of a file other than a log; none if it holds nothing of use."""
     row = (*results, model, scripts.to_text(reading))
     return {"other_files": [row]} if any(row) else {}
 
 
 def _other_log(data: bytes) -> str:
-    """Give the title of the other kind of log that a file holds by its first bytes; empty for none."""
-    found = recognise(data[:HEAD])
-    return found.title if found and found.kind != "mindcraft" else ""
+    """Return the title of the other kind of log that a file's first bytes show; empty for none."""
+    recognised = recognise(data[:HEAD])
+    return recognised.title if recognised and recognised.kind != "mindcraft" else ""

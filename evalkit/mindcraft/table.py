@@ -1,10 +1,10 @@
-"""Tables of task runs: every column's name, type and unit stands here once."""
+"""Tables of task runs: the name, type and unit of every column."""
 
 from evalkit.io import Column
 from evalkit.kinds import run_columns
 from evalkit.mindcraft.format import EVENTS
 
-# what one log can carry; its run carries it too
+# flags of a single log, which its run carries too
 LOG_FLAGS = {
     "conflicting": "final messages contradict each other, in one log or between agents",
     "near_final": "a final wording stands among other text in a system message, which decides nothing",
@@ -74,8 +74,8 @@ RECORDS = {
     ),
 }
 RUNS = run_columns(
-    Column("experiment_folder", "str", "path of the experiment's folder, which tells those of one name apart"),
-    Column("flat_layout", "bool", "the logs of several tasks lie in one folder, told apart by the files' names"),
+    Column("experiment_folder", "str", "path of the experiment's folder, which distinguishes experiments of one name"),
+    Column("flat_layout", "bool", "the logs of several tasks are in one folder, distinguished by the files' names"),
     Column("experiment_total", "int?", "tasks of the experiment, as its results file says", "tasks"),
     Column("suite", "str", "name of the task file, where the path says it"),
     Column("agent_count", "int?", "agents of the task; those that logged, where no definition says", "agents"),
@@ -88,7 +88,7 @@ RUNS = run_columns(
     Column("score_scale", "str", "percent or fraction (construction), binary, unknown"),
     _MESSAGE,
     Column("parsing_errors", "str", "what was wrong with logs that could not be read"),
-    Column("repetition_rule", "str", "how repetitions were told from agents"),
+    Column("repetition_rule", "str", "how repetitions were distinguished from agents"),
     Column("has_definition", "bool", "a task definition was at hand"),
     Column("definition_file", "str", "where the definition stands"),
     Column("facts_source", "str", "definition, or id where none was at hand"),
@@ -135,14 +135,14 @@ LAZY_TABLES = {
         *_IDS,
         _TURN,
         Column("role", "str", "system, assistant (the agent), user (all others)"),
-        Column("content", "str", "what was said; missing where the turn holds no text"),
+        Column("content", "str", "the message; missing where the turn holds no text"),
         Column("mark", "str", "final message, nearly a final message, or the event that the turn tells of"),
     ),
     "commands": (
         *_IDS,
         _TURN,
         Column("command", "str", "name of the command, with its exclamation mark"),
-        Column("arguments", "str", "what stands in the brackets behind it"),
+        Column("arguments", "str", "the text in the brackets after it"),
     ),
     "folders": (
         Column("source", "str", "path of a folder of runs, or of one beside them without any run"),

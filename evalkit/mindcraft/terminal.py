@@ -1,4 +1,4 @@
-"""What the command line prints of task runs."""
+"""Terminal output for task runs."""
 
 import json
 import math
@@ -19,7 +19,7 @@ from evalkit.mindcraft.original_scripts import COMMIT
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_NAME = 120  # characters of a name while following; a terminal may leave fewer
+MOST_NAME = 120  # characters of a name while following; a narrow terminal shows fewer
 _SPARE = ("success", "broken", "partial", "no score", "timed out", "zero", "running")
 SCRIPTS = {
     "evaluation": "evaluation_script.py",
@@ -28,7 +28,7 @@ SCRIPTS = {
     "cooking": "analyze_cooking_tasks.py",
     "construction": "analyze_construction_tasks.py",
 }
-GIVEN = {  # what a script is given for its first table
+GIVEN = {  # what each script is given for its first table
     "evaluation": "given all task folders of these types",
     "crafting": "given all crafting folders",
     "analyse_results": "given all crafting folders",
@@ -46,18 +46,18 @@ SHORT = {
 
 
 def describe(logs: Logs, views: Mapping[str, Any]) -> str:
-    """Write the success rates and statuses of groups of runs as a table, the ledger's summary, and what else is asked.
+    """Format the success rates and statuses of groups of runs, the ledger's summary and any other views.
 
     Parameters
     ----------
     logs : Logs
     views : mapping
-        by (columns of the runs to group by; model_name where none is given), cooking, legacy.
+        by (columns of the runs to group by; model_name by default), cooking, legacy.
 
     Raises
     ------
     SourceError
-        Where there is no such column.
+        If there is no such column.
     """
     from evalkit.mindcraft.analysis import overview
 
@@ -67,14 +67,14 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> str:
     names = _group_names(table, by)
     rows = [_overview_cells(row, names) for row in table.to_dict("records")]
     lines = _table(rows, len(by)) if rows else ["no runs"]
-    parts = ["\n".join([*lines, *file_lines(logs.ledger, len(runs)), *_notes(runs)])]
-    parts += [cooking_text(logs.runs)] * bool(views.get("cooking"))
-    parts += [legacy_text(logs)] * bool(views.get("legacy"))
-    return "\n\n".join(parts)
+    sections = ["\n".join([*lines, *file_lines(logs.ledger, len(runs)), *_notes(runs)])]
+    sections += [cooking_text(logs.runs)] * bool(views.get("cooking"))
+    sections += [legacy_text(logs)] * bool(views.get("legacy"))
+    return "\n\n".join(sections)
 
 
 def progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
-    """Write how far each model is, and the rates of what is finished.
+    """Format the progress of each model, and the rates of its finished runs.
 
     A run is finished once one of its logs holds a final message, or once none has changed for as long as the task may
     take. Until then it is running, and counts in no rate.
@@ -92,15 +92,15 @@ def progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
 
 
 def _running(look: Look) -> "list[bool]":
-    """Tell which runs are still written."""
+    """Return which runs are still being written."""
     logs = look.logs
     paths = logs.agents.groupby("run_id")["source"].apply(list).to_dict()
     ended = logs.agents.groupby("run_id")["final_system_message"].any()
     running = []
     for run in logs.runs[["run_id", "source", "timeout"]].itertuples(index=False):
         idle = run.timeout if look.idle is None else look.idle
-        own = map(unescape_surrogates, paths.get(run.run_id, [run.source]))
-        is_quiet = all(path not in look.writing and look.quiet(path) >= idle for path in own)
+        run_paths = map(unescape_surrogates, paths.get(run.run_id, [run.source]))
+        is_quiet = all(path not in look.writing and look.quiet(path) >= idle for path in run_paths)
         running.append(not is_quiet and not ended.get(run.run_id, False))
     return running
 
@@ -125,7 +125,7 @@ def _tasks_done(runs: "pd.DataFrame", expected: int | None, n_definitions: int) 
 
 
 def _progress_rows(runs: "pd.DataFrame", by: list[str], done: "pd.DataFrame") -> list[dict[str, str]]:
-    """Write the table: rates of the finished runs, and how many are running."""
+    """Return the rows of the table: rates of the finished runs, and how many are running."""
     from evalkit.mindcraft.analysis import overview
 
     running = runs.groupby(by, dropna=False)["_running"].sum().rename("running").reset_index()
@@ -144,14 +144,14 @@ def _progress_rows(runs: "pd.DataFrame", by: list[str], done: "pd.DataFrame") ->
         head = {column: cells[column] for column in by}
         if by_model:
             head["tasks"] = so_far(*done.loc[row["model_name"], ["done", "expected"]])
-            if one_each:  # a run of each task: its number need not stand twice
+            if one_each:  # one run per task: no need to show the number twice
                 del cells["n"]
         rows.append({**head, "running": str(row["running"]), **cells})
     return rows
 
 
 def cooking_text(runs: "pd.DataFrame") -> str:
-    """Write cooking success by model and number of blocked agents, with overall rows, and the same for each item."""
+    """Format cooking success by model and number of blocked agents, with overall rows, and the same for each item."""
     from evalkit.mindcraft.analysis import cooking_item_table, cooking_table
 
     table = cooking_table(runs)
@@ -160,8 +160,8 @@ def cooking_text(runs: "pd.DataFrame") -> str:
     by = ["model_name", "n_blocked_agents"]
     lines = ["Cooking by number of agents without access to the recipe, Hell's Kitchen left out:", ""]
     lines += _table(_rate_rows(table, by), len(by))
-    for item, own in cooking_item_table(runs).sort_values(["item", *by]).groupby("item"):
-        lines += ["", f"{plain(item)}:", "", *_table(_rate_rows(own, by), len(by))]
+    for item, rows in cooking_item_table(runs).sort_values(["item", *by]).groupby("item"):
+        lines += ["", f"{plain(item)}:", "", *_table(_rate_rows(rows, by), len(by))]
     return "\n".join(lines)
 
 
@@ -171,30 +171,30 @@ def _rate_rows(table: "pd.DataFrame", by: Sequence[str]) -> list[dict[str, str]]
 
 
 def _table(rows: list[dict[str, str]], left: int) -> list[str]:
-    """Write rows below their headers, the first columns to the left, the others to the right."""
+    """Format rows below their headers, the first columns aligned left, the others right."""
     align = ["left"] * left + ["right"] * (len(rows[0]) - left)
     return tabulate(rows, "keys", tablefmt="simple", colalign=align, disable_numparse=True).split("\n")
 
 
 def _with_groups(runs: "pd.DataFrame", by: Sequence[str]) -> "pd.DataFrame":
-    """Make the columns to group by fit for it: lists become texts.
+    """Return runs with columns that can be grouped by: lists become texts.
 
     Raises
     ------
     SourceError
-        Where there is no such column.
+        If there is no such column.
     """
     _check_columns(runs, by)
     return runs.assign(**{c: runs[c].map(_joined) for c in by if runs[c].dtype == object})
 
 
 def _group_names(table: "pd.DataFrame", by: Sequence[str], width: int = 48) -> dict[str, dict]:
-    """Name the groups of each column for a terminal: names are cut to a width, and never alike."""
+    """Return the terminal names of each column's groups, cut to a width and still distinct."""
     return {column: names_of(table[column], width) for column in by}
 
 
 def _overview_cells(row: dict, names: dict[str, dict]) -> dict[str, str]:
-    """Write a row of `analysis.overview` as cells under their headers; `names` as `group_names` gives them."""
+    """Format a row of `analysis.overview` as cells by header; `names` as returned by `group_names`."""
     statuses = {short: str(row[str(status)]) for status, short in SHORT.items()}
     return {**_keys(row, names), **_rate_cells(row), **statuses}
 
@@ -209,7 +209,7 @@ def _rate_cells(row: dict) -> dict[str, str]:
 
 
 def _notes(runs: "pd.DataFrame") -> list[str]:
-    """Say which runs name no model, what is left out of the rates, and what was assumed for them."""
+    """Describe which runs name no model, what is left out of the rates, and what was assumed for them."""
     from evalkit.mindcraft.analysis import describe_scale
     from evalkit.mindcraft.analysis.rates import NO_SCORE, has_score, is_stale
 
@@ -231,21 +231,22 @@ def _notes(runs: "pd.DataFrame") -> list[str]:
 
 
 def legacy_text(logs: Logs, limit: int = 60) -> str:
-    """Write what the original scripts say of the same folders, beside ours, and a line for each difference.
+    """Format what the original scripts report for the same folders beside our figures, and a line for each difference.
 
     Parameters
     ----------
     logs : Logs
     limit : int
-        At most so many folders, and differences of one cause and script; a line says how many more there are.
+        The most folders, and differences of one cause and script, to show; a line says how many more there are.
     """
     from evalkit.mindcraft.legacy.folders import ALL
     from evalkit.mindcraft.legacy.summary import legacy_summary
 
     totals, differences = legacy_summary(logs.runs, logs.folders)
     lines = [f"What the original scripts (kolbytn/mindcraft, tasks/ at commit {COMMIT}) say, and ours:"]
-    for script, own in totals.groupby("script", sort=False):
-        pooled, each = own[own["folder"] == ""], own[(own["folder"] != "") & (own["group"] == ALL)]
+    for script, of_script in totals.groupby("script", sort=False):
+        is_pooled = of_script["folder"] == ""
+        pooled, each = of_script[is_pooled], of_script[~is_pooled & (of_script["group"] == ALL)]
         alike = pooled["group"].str.startswith("task ") & (pooled["their_rate"] - pooled["our_rate"]).abs().lt(0.005)
         pooled = pooled[~alike]
         first = ["model_name", "group"] if script == "construction" else ["group"]
@@ -258,13 +259,11 @@ def legacy_text(logs: Logs, limit: int = 60) -> str:
             rows = [_legacy_cells(row, ["folder"]) for row in shown.to_dict("records")]
             lines += ["", "  given each folder, with all that lies in it:", "", *_table(rows, 1)]
             lines += [f"… {len(each) - limit} more"] * (len(each) > limit)
-    for (name, cause), found in differences.groupby(["script", "cause"], sort=False):
-        lines.append(f"\n{name}: {cause}: {len(found)}")
-        lines += [
-            f"  {plain(d.source)}: {plain(d.theirs)}, ours {plain(d.ours)}" for d in found.head(limit).itertuples()
-        ]
-        if len(found) > limit:
-            lines.append(f"  … {len(found) - limit} more")
+    for (name, cause), differing in differences.groupby(["script", "cause"], sort=False):
+        lines.append(f"\n{name}: {cause}: {len(differing)}")
+        shown = differing.head(limit)
+        lines += [f"  {plain(d.source)}: {plain(d.theirs)}, ours {plain(d.ours)}" for d in shown.itertuples()]
+        lines += [f"  … {len(differing) - limit} more"] * (len(differing) > limit)
     return "\n".join(lines)
 
 
@@ -284,7 +283,7 @@ def _percent(rate: float) -> str:
 
 
 def _check_columns(table: "pd.DataFrame", columns: Sequence[str]) -> None:
-    """Refuse columns a frame does not have, with the nearest name."""
+    """Raise SourceError for columns that a frame lacks, with the nearest name."""
     try:
         check_columns(table, *columns)
     except ValueError as error:
@@ -296,5 +295,5 @@ def _joined(value: object) -> object:
 
 
 def _quoted(item: object) -> str:
-    """Quote an item that would look like two."""
+    """Quote an item that would look like two items."""
     return json.dumps(item) if isinstance(item, str) and ("," in item or '"' in item) else str(item)

@@ -1,15 +1,14 @@
-"""The logs of a run's agents as one timeline.
+"""Merge the logs of a run's agents into one timeline.
 
-Turns carry no time. A message that an agent heard stands behind the turn of the other agent that said it. Where nothing
-ties two agents together, their logs are laid side by side from their first turns; system messages that end a log come
-last.
+Turns have no timestamps. A message that an agent received comes after the turn of the agent that sent it. Where nothing
+links two agents, their logs are interleaved from their first turns; system messages that end a log come last.
 """
 
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-HEARD = "(FROM OTHER BOT)"  # what stands between the name and the words of another agent
+HEARD = "(FROM OTHER BOT)"  # the text between the name and the message of another agent
 _HEARD = re.compile(rf"(?P<name>[^\s:]+): {re.escape(HEARD)}(?P<text>.*)", re.DOTALL)
 
 
@@ -21,7 +20,7 @@ class AgentTurns(NamedTuple):
 
 
 def sender_of(role: str, content: str) -> str:
-    """Name the agent whose message a turn passes on; empty where it is none."""
+    """Return the agent whose message a turn relays; empty if it relays none."""
     heard = _HEARD.match(content) if role == "user" else None
     return heard["name"] if heard else ""
 
@@ -32,43 +31,43 @@ def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
     Returns
     -------
     list of (agent, turn)
-        Places in `agents` and in the turns of each; every turn once, those of one agent in their order.
+        Positions in `agents` and in the turns of each; every turn once, those of one agent in their order.
     """
-    said = {(to, turn): place for to in range(len(agents)) for turn, place in _heard_by(agents, to).items()}
+    sources = {(to, turn): place for to in range(len(agents)) for turn, place in _heard_by(agents, to).items()}
     done, order = [0] * len(agents), []
     for _ in range(sum(len(agent.turns) for agent in agents)):
-        left = [own for own, agent in enumerate(agents) if done[own] < len(agent.turns)]
-        ready = [own for own in left if _is_said(said.get((own, done[own])), done)]
-        # turns that wait for each other come from texts that were said twice: then none waits
-        first = min(ready or left, key=lambda own: (_place(agents[own].turns, done[own]), own))
+        left = [i for i, agent in enumerate(agents) if done[i] < len(agent.turns)]
+        ready = [i for i in left if _is_sent(sources.get((i, done[i])), done)]
+        # turns that wait for each other come from texts sent twice: then none waits
+        first = min(ready or left, key=lambda i: (_place(agents[i].turns, done[i]), i))
         order.append((first, done[first]))
         done[first] += 1
     return order
 
 
 def _place(turns: Sequence[tuple[str, str]], turn: int) -> tuple[bool, int]:
-    """Say where in its log a turn stands; a system message that ends it comes behind all that others did."""
+    """Return the sort key of a turn within its log; a system message that ends the log comes after everything else."""
     return turn + 1 == len(turns) and turns[turn][0] == "system", turn
 
 
-def _is_said(place: tuple[int, int] | None, done: Sequence[int]) -> bool:
+def _is_sent(place: tuple[int, int] | None, done: Sequence[int]) -> bool:
     return place is None or done[place[0]] > place[1]
 
 
 def _heard_by(agents: Sequence[AgentTurns], to: int) -> dict[int, tuple[int, int]]:
-    """Find for the messages that an agent heard the turns that said them; each turn says a message once."""
-    names = {agent.name: own for own, agent in enumerate(agents) if own != to}
+    """Find the turns that sent the messages an agent received; each turn sends a message once."""
+    names = {agent.name: speaker for speaker, agent in enumerate(agents) if speaker != to}
     reached = dict.fromkeys(names.values(), -1)
-    found = {}
+    sent_by = {}
     for turn, (role, content) in enumerate(agents[to].turns):
         heard = _HEARD.match(content) if role == "user" else None
-        own = names.get(heard["name"]) if heard else None
+        speaker = names.get(heard["name"]) if heard else None
         text = heard["text"].strip() if heard else ""
-        if own is None or not text:
+        if speaker is None or not text:
             continue
-        spoken = agents[own].turns
-        later = range(reached[own] + 1, len(spoken))
+        spoken = agents[speaker].turns
+        later = range(reached[speaker] + 1, len(spoken))
         place = next((at for at in later if spoken[at][0] == "assistant" and text in spoken[at][1]), None)
         if place is not None:
-            found[turn], reached[own] = (own, place), place
-    return found
+            sent_by[turn], reached[speaker] = (speaker, place), place
+    return sent_by

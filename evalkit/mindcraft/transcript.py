@@ -1,4 +1,4 @@
-"""What was said in a run: transcripts of agents' logs, and frames of all messages and commands."""
+"""Transcripts of agents' logs, and frames of all messages and commands."""
 
 import os
 import re
@@ -22,7 +22,7 @@ _COMMAND = re.compile(r"(?<![\w!])(![A-Za-z]\w*)(?:\(([^()\n]*)\))?")
 
 
 def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript:
-    """Make the transcript of one log, or of all logs of a run on one timeline; see `evalkit.mindcraft.timeline`.
+    """Return the transcript of one log, or of all logs of a run on one timeline; see `evalkit.mindcraft.timeline`.
 
     The final message that decided the run is marked: one of a time-out, else that of the highest score. Without any,
     the last turn is marked. A log of several that can't be read is a turn that says why.
@@ -30,15 +30,15 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
     Raises
     ------
     SourceError
-        Where the only file is broken, or holds no list of turns.
+        If the only file is broken, or holds no list of turns.
     """
     if not paths:
         return Transcript("no agent log", ["no agent log in this folder"], [])
     if len(paths) == 1:
         data = read(paths[0])
-        own, outcome = _turns(paths[0], data), read_log(paths[0], data)
-        said = [_turn("", role, content) for role, content in own]
-        return Transcript(paths[0], _facts(outcome, len(own)), _with_decision(said, outcome["final_system_message"]))
+        log, outcome = _turns(paths[0], data), read_log(paths[0], data)
+        shown = [_turn("", role, content) for role, content in log]
+        return Transcript(paths[0], _facts(outcome, len(log)), _with_decision(shown, outcome["final_system_message"]))
     agents, outcomes, broken = [], [], []
     for path in paths:
         name, _ = name_and_number(path)
@@ -49,34 +49,34 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
             broken.append(Turn(name, "system", f"log can't be read: {error}", ("unreadable log",), ("error",)))
         else:
             outcomes.append(read_log(path, data))
-    turns = [_turn(agents[own].name, *agents[own].turns[place]) for own, place in merge(agents)]
+    turns = [_turn(agents[i].name, *agents[i].turns[place]) for i, place in merge(agents)]
     facts = [f"agents: {', '.join(agent.name for agent in agents) or 'none that can be read'}"]
     facts += [f"{one['agent_name']}: {', '.join(_facts(one, one['message_count']))}" for one in outcomes]
     return Transcript(os.path.dirname(paths[0]), facts, _with_decision([*broken, *turns], _deciding(outcomes)))
 
 
 def run_files(logs: "Logs", run: Mapping[str, Any]) -> RunFiles:
-    """Name the logs of a run's agents."""
+    """Return the paths of the logs of a run's agents."""
     return RunFiles(logs.agents.loc[logs.agents["run_id"] == run["run_id"], "source"].tolist())
 
 
 def _deciding(outcomes: Sequence[AgentOutcome]) -> str | None:
-    """Give the final message that decides a run: a time-out, else the highest score, else any."""
-    found = [outcome for outcome in outcomes if outcome["final_system_message"]]
-    ranked = [(one["timed_out"], one["raw_score"] is not None, one["raw_score"] or 0.0) for one in found]
-    return found[ranked.index(max(ranked))]["final_system_message"] if found else None
+    """Return the final message that decides a run: a time-out, else that of the highest score, else any."""
+    decided = [outcome for outcome in outcomes if outcome["final_system_message"]]
+    ranked = [(one["timed_out"], one["raw_score"] is not None, one["raw_score"] or 0.0) for one in decided]
+    return decided[ranked.index(max(ranked))]["final_system_message"] if decided else None
 
 
 def _turn(agent: str, role: str, content: str) -> Turn:
-    """Make a turn; `agent` is empty where a log is shown by itself."""
+    """Return a turn; `agent` is empty if a log is shown by itself."""
     called = role == "assistant" and [f"{match[1]}({match[2] or ''})" for match in _COMMAND.finditer(content)]
     marks = _marks(role, content)
     is_trouble = bool(marks) and not marks[0].endswith("final message")
     sender = sender_of(role, content)
     actor = f"{sender} → {agent}" if agent and sender else agent
     events = ("command",) * bool(called) + ("error",) * is_trouble
-    said = content.partition(HEARD)[2] if sender else ""
-    return Turn(actor, role, content, marks, events, same=" ".join(called or ()) or said)
+    message = content.partition(HEARD)[2] if sender else ""
+    return Turn(actor, role, content, marks, events, same=" ".join(called or ()) or message)
 
 
 def _with_decision(turns: list[Turn], text: str | None) -> list[Turn]:
@@ -89,31 +89,31 @@ def _with_decision(turns: list[Turn], text: str | None) -> list[Turn]:
 
 
 def conversation(path: str | os.PathLike, last: int | None = None, width: int | None = 2000) -> str:
-    """Write a log as plain text: outcome, flags, then its turns, the final message marked.
+    """Format a log as plain text: outcome, flags, then its turns, with the final message marked.
 
     Parameters
     ----------
     path : str or path
     last : int, optional
-        Only so many turns, from the end.
+        Show only this many turns, from the end.
     width : int, optional
         Characters kept of each turn; None for all.
 
     Returns
     -------
     str
-        Free of control characters; only a turn's first line begins at the margin, so that no turn can pass for two.
+        Free of control characters; only a turn's first line begins at the margin, so that no turn can look like two.
 
     Raises
     ------
     SourceError
-        Where the file is missing, broken, a folder, or holds no list of turns.
+        If the file is missing, broken, a folder, or holds no list of turns.
     """
     return read_transcript(transcript, path).text(last, width)
 
 
 def messages_frame(agents: "pd.DataFrame") -> "pd.DataFrame":
-    """Read all messages of logs: a row per turn, with the columns of `LAZY_TABLES`."""
+    """Read all messages of logs: one row per turn, with the columns of `LAZY_TABLES`."""
     rows = [
         (log, turn, role, content, ", ".join(_marks(role, content or "")))
         for log, turns in _all_turns(agents)
@@ -123,7 +123,7 @@ def messages_frame(agents: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def commands_frame(agents: "pd.DataFrame") -> "pd.DataFrame":
-    """Read all commands in the agents' own turns: a row per command, with the columns of `LAZY_TABLES`."""
+    """Read all commands in the agents' own turns: one row per command, with the columns of `LAZY_TABLES`."""
     rows = [
         (log, turn, match[1], match[2])
         for log, turns in _all_turns(agents)
@@ -135,17 +135,17 @@ def commands_frame(agents: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def _frame(name: str, agents: "pd.DataFrame", rows: list[tuple]) -> "pd.DataFrame":
-    """Make a frame of rows that begin with the place of their log."""
+    """Build a frame of rows that begin with the position of their log."""
     columns = LAZY_TABLES[name]
     ids = [column.name for column in columns if column.name in agents]
     of_log, *values = zip(*rows, strict=True) if rows else ((),) * (len(columns) - len(ids) + 1)
-    own = [column.name for column in columns if column.name not in ids]
+    value_columns = [column.name for column in columns if column.name not in ids]
     taken: dict[str, Any] = {column: agents[column].take(of_log) for column in ids}
-    return frame_of(taken | dict(zip(own, values, strict=True)), columns)
+    return frame_of(taken | dict(zip(value_columns, values, strict=True)), columns)
 
 
 def _all_turns(agents: "pd.DataFrame") -> Iterator[tuple[int, list[tuple[str, str | None]]]]:
-    """Read logs again, and give the place of each with its turns; those that can't be read have none."""
+    """Read logs again, and yield the position and turns of each; those that can't be read have none."""
     for log, (_, data) in enumerate(read_files(agents["source"].tolist())):
         if isinstance(data, OSError):
             continue
@@ -174,7 +174,7 @@ def _role_and_content(turn: object) -> tuple[str, str | None]:
 
 
 def _turns(path: str, data: bytes) -> list[tuple[str, str]]:
-    """Read the turns of a log as (role, content); content that is no text is shown as JSON-like text."""
+    """Read the turns of a log as (role, content); content other than text is shown as JSON-like text."""
     try:
         turns = _decode(data)
     except BrokenFileError as error:

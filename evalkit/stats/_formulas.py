@@ -42,17 +42,17 @@ def clopper_pearson(successes: Numbers, n: int, confidence: float) -> tuple[np.n
 
 
 def skewness(values: np.ndarray) -> np.ndarray:
-    """Return the skewness of the values; 0 where they don't differ."""
+    """Return the skewness of the values; 0 where they are all equal."""
     centred = values - values.mean(-1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = (centred**3).mean(-1) / (centred**2).mean(-1) ** 1.5
-    return np.where(np.isfinite(found), found, 0.0)
+        ratio = (centred**3).mean(-1) / (centred**2).mean(-1) ** 1.5
+    return np.where(np.isfinite(ratio), ratio, 0.0)
 
 
 def variance_of_mean(means: np.ndarray) -> np.ndarray:
     """Return the variance of the mean of C >= 2 independent values, such as the means of clusters of any sizes.
 
-    It is unbiased also where their variances differ, as they do for clusters of different sizes.
+    It is also unbiased where their variances differ, as they do for clusters of different sizes.
     """
     return means.var(-1, ddof=1) / means.shape[-1]
 

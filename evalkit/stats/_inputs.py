@@ -1,4 +1,4 @@
-"""What users hand in, made into clean arrays."""
+"""Convert users' input to clean arrays."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ import pandas as pd
 
 
 class Clusters(NamedTuple):
-    """What is known of each cluster: its size, mean, and variance (NaN for a single value)."""
+    """The statistics of each cluster: its size, mean, and variance (NaN for a single value)."""
 
     sizes: np.ndarray
     means: np.ndarray
@@ -23,7 +23,7 @@ def check_confidence(confidence: float) -> None:
 
 def numbers(values: Iterable[Any]) -> np.ndarray:
     """Return floats, in two dimensions for rows of numbers; what is missing is NaN."""
-    given: Any = values  # what pandas and NumPy take, which their types name otherwise
+    given: Any = values  # pandas and NumPy accept more than their type stubs name
     if np.ndim(given) == 2:
         return pd.DataFrame(given).to_numpy(dtype="float64", na_value=np.nan)
     series = given if isinstance(given, pd.Series) else pd.Series(given if np.ndim(given) else list(given))
@@ -41,23 +41,23 @@ def labels(clusters: Iterable[Any], n: int) -> np.ndarray:
 def coded(labels: pd.Series) -> tuple[np.ndarray, list]:
     """Return codes 0, 1, ... of labels in the order of their texts, and the labels in this order.
 
-    Random functions give the same figures then, whatever the order of the rows.
+    Random functions then give the same figures whatever the order of the rows.
     """
-    codes, found = pd.factorize(labels, use_na_sentinel=False)
-    order = np.array(sorted(range(len(found)), key=lambda i: str(found[i])), dtype=int)
-    return np.argsort(order)[codes], [found[i] for i in order]
+    codes, labels_seen = pd.factorize(labels, use_na_sentinel=False)
+    order = np.array(sorted(range(len(labels_seen)), key=lambda i: str(labels_seen[i])), dtype=int)
+    return np.argsort(order)[codes], [labels_seen[i] for i in order]
 
 
 def clean(values: Iterable[Any], clusters: Iterable[Any] | None) -> tuple[np.ndarray, np.ndarray, str]:
     """Return the finite values, the codes of their clusters and what was left out.
 
-    Without clusters each value has a code of its own.
+    Without clusters, each value has its own code.
     """
     values = numbers(values)
-    kept = np.isfinite(values)
+    finite = np.isfinite(values)
     codes = np.arange(len(values)) if clusters is None else labels(clusters, len(values))
-    codes = np.unique(codes[kept], return_inverse=True)[1]
-    return values[kept], codes, left_out(len(values) - int(kept.sum()), "value")
+    codes = np.unique(codes[finite], return_inverse=True)[1]
+    return values[finite], codes, left_out(len(values) - int(finite.sum()), "value")
 
 
 def by_cluster(values: np.ndarray, codes: np.ndarray) -> Clusters:
@@ -76,10 +76,10 @@ def check_choice(name: str, value: str, choices: Iterable[str]) -> None:
 
 
 def left_out(count: int, noun: str) -> str:
-    """Say how many were left out, or nothing."""
+    """Describe how many were left out; empty for none."""
     return f"{count} {noun}{'s' if count > 1 else ''} left out as missing" if count else ""
 
 
-def join(*parts: str) -> str:
-    """Join those sentences that say something."""
-    return "; ".join(part for part in parts if part)
+def join(*sentences: str) -> str:
+    """Join the sentences that are not empty."""
+    return "; ".join(sentence for sentence in sentences if sentence)

@@ -1,4 +1,4 @@
-"""Which intervals may cover less often than they promise, by the size and shape of their data.
+"""Warn of intervals that may cover less often than their confidence, given the size and shape of their data.
 
 `docs/coverage.md` has the figures behind the bounds; the rules take whole arrays (leading axes are samples), since the
 study there applies them to many samples at once.
@@ -47,26 +47,26 @@ def skewed(means: np.ndarray) -> np.ndarray:
 
 
 def of_wilson(successes: int, n: int) -> str:
-    """Return what is doubtful about Wilson's interval."""
+    """Return the warnings about Wilson's interval."""
     return FEW_VALUES_WARNING if n < FEW_VALUES else RARE_WARNING if rare(successes, n) else ""
 
 
 def of_rate(means: np.ndarray, effective: float) -> str:
-    """Return what is doubtful about the rate of clusters, given their effective number where runs weigh."""
+    """Return the warnings about the rate of clusters, given their effective number where runs are weighted equally."""
     if len(means) < FEW_CLUSTERS:
         return FEW_CLUSTERS_WARNING
     return _dominated(means, effective) or (UNMIXED_WARNING if unmixed(means) else "")
 
 
 def of_scores(means: np.ndarray, effective: float) -> str:
-    """Return what is doubtful about the mean of bounded scores, given the effective number of clusters."""
+    """Return the warnings about the mean of bounded scores, given the effective number of clusters."""
     if len(means) < FEW_SCORES:
         return FEW_SCORES_WARNING
     return _dominated(means, effective) or (SKEWED_WARNING if skewed(means) else "")
 
 
 def of_mean(means: np.ndarray, effective: float = np.inf) -> str:
-    """Return what is doubtful about a mean by t, given the effective number of clusters."""
+    """Return the warnings about a mean by t, given the effective number of clusters."""
     if len(means) < FEW_CLUSTERS:
         return FEW_CLUSTERS_WARNING
     return _dominated(means, effective) or (SKEWED_WARNING if skewed(means) else "")
@@ -77,7 +77,7 @@ def _dominated(means: np.ndarray, effective: float) -> str:
 
 
 def within_tasks(sizes: np.ndarray) -> str:
-    """Return what is doubtful about an estimate for repetitions of the same tasks."""
+    """Return the warnings about an estimate for repetitions of the same tasks."""
     repeated = int((sizes > 1).sum())
     if repeated == len(sizes):
         return ""

@@ -48,7 +48,7 @@ def estimate_by(
     ----------
     frame : DataFrame
     by : str or list of str
-        Columns of the groups; a missing key is a group of its own. An empty list gives one row for all rows.
+        Columns of the groups; a missing key is a group of its own. An empty list gives a single row for all rows.
     value : str
         Column of 0/1 values (proportion) or numbers; missing values are left out and counted in `warning`.
     clusters : str, optional
@@ -63,8 +63,8 @@ def estimate_by(
     -------
     DataFrame
         The columns of `by`, then n, n_clusters, estimate, low, high, method, target, warning. Rows are sorted by the
-        keys (categories in their order), however the rows of `frame` are ordered. No rows in, none out, with the same
-        types.
+        keys (categories in their order), however the rows of `frame` are ordered. A frame without rows gives a table
+        without rows, with the same types.
 
     Raises
     ------
@@ -91,16 +91,16 @@ def estimate_by(
 def _rows(
     number: np.ndarray, values: np.ndarray, labels: np.ndarray | None, interval: Callable[..., Estimate]
 ) -> list[Estimate]:
-    """Estimate each group; of those with the same values, as thousands of groups of a run or two are, only one."""
+    """Estimate each group; groups with the same values, as thousands of groups of a run or two are, only once."""
     order = np.argsort(number, kind="stable")
     ends = np.flatnonzero(np.diff(number[order], append=-1)) + 1
-    found: dict[tuple[bytes, bytes], Estimate] = {}
+    estimates: dict[tuple[bytes, bytes], Estimate] = {}
     rows = []
     for start, end in pairwise([0, *ends.tolist()]):
-        own = order[start:end]
-        codes = None if labels is None else np.unique(labels[own], return_inverse=True)[1]  # within the group
-        key = values[own].tobytes(), b"" if codes is None else codes.tobytes()
-        if key not in found:
-            found[key] = interval(values[own], codes)
-        rows.append(found[key])
+        members = order[start:end]
+        codes = None if labels is None else np.unique(labels[members], return_inverse=True)[1]  # within the group
+        key = values[members].tobytes(), b"" if codes is None else codes.tobytes()
+        if key not in estimates:
+            estimates[key] = interval(values[members], codes)
+        rows.append(estimates[key])
     return rows

@@ -1,6 +1,6 @@
 """Intervals for one proportion or one mean, plain or robust to clusters such as the runs of a task.
 
-What the data can't tell is NaN, and `Estimate.warning` says why. Missing values are left out and counted there.
+What the data can't show is NaN, and `Estimate.warning` says why. Missing values are left out and counted there.
 """
 
 import math
@@ -42,7 +42,7 @@ class Estimate(NamedTuple):
     method : str
         How the interval was computed.
     target : str
-        What it speaks of: "new tasks" like these, "these tasks" run again, or "new values" like these where the
+        What is estimated: "new tasks" like these, "these tasks" run again, or "new values" like these where the
         values are independent.
     warning : str
         What is wrong or doubtful about the interval; empty where nothing is.
@@ -79,7 +79,7 @@ def proportion_interval(
     Raises
     ------
     ValueError
-        For counts that can't be, an unknown method or an impossible confidence.
+        For impossible counts, an unknown method or an impossible confidence.
 
     See Also
     --------
@@ -109,7 +109,7 @@ def rate_interval(
     target: Target = "new tasks",
     weights: Weights = "tasks",
 ) -> Estimate:
-    """Estimate a proportion from 0/1 values, where clusters such as tasks may hold several of them.
+    """Estimate a proportion from 0/1 values, which may repeat within clusters such as tasks.
 
     Without clusters this is Wilson's interval. With clusters it is Wilson's interval on the effective n, the number of
     independent trials with the same variance (docs/statistics.md). With one value per cluster both are the same.
@@ -124,7 +124,7 @@ def rate_interval(
         Between 0 and 1, both excluded.
     target : {"new tasks", "these tasks"}
         Whether the interval holds the rate on new clusters like these, or on these very clusters if each were run
-        anew. The second needs clusters with several values, and is narrower.
+        again. The second needs clusters with several values, and is narrower.
     weights : {"tasks", "runs"}
         Whether each cluster has the same weight (the mean of the rates of clusters), or each value has.
 
@@ -136,7 +136,8 @@ def rate_interval(
     Raises
     ------
     ValueError
-        For values other than 0 and 1, for as many labels as values missing, or for a target or weights that can't be.
+        For values other than 0 and 1, a number of labels that differs from that of values, or an unknown target or
+        weights.
     """
     known, codes, lost = _checked(values, clusters, confidence, target, weights)
     if not np.isin(known, (0.0, 1.0)).all():
@@ -157,10 +158,10 @@ def mean_interval(
     target: Target = "new tasks",
     weights: Weights = "tasks",
 ) -> Estimate:
-    """Estimate a mean, where clusters such as tasks may hold several values.
+    """Estimate a mean of values, which may repeat within clusters such as tasks.
 
     Values without bounds: Student's t over values, or over the means of clusters, from 5 on with Hall's correction for
-    skewness. Values with bounds: Wilson's interval on the effective n, as for rates, which has bounds also where all
+    skewness. Values with bounds: Wilson's interval on the effective n, as for rates, which has bounds even where all
     values are equal (docs/statistics.md).
 
     Parameters
@@ -172,7 +173,7 @@ def mean_interval(
     confidence : float
         Between 0 and 1, both excluded.
     bounds : (float, float), optional
-        Least and largest value there can be, such as (0, 1) for scores that are shares.
+        The least and the largest possible value, such as (0, 1) for scores that are shares.
     target, weights
         As for `rate_interval`.
 
@@ -184,7 +185,8 @@ def mean_interval(
     Raises
     ------
     ValueError
-        For as many labels as values missing, values beyond the bounds, or a target or weights that can't be.
+        For a number of labels that differs from that of values, values beyond the bounds, or an unknown target or
+        weights.
     """
     known, codes, lost = _checked(values, clusters, confidence, target, weights)
     design = _Design(bounds is not None, clusters is not None, target, weights, confidence)
@@ -195,9 +197,9 @@ def mean_interval(
         raise ValueError(f"bounds are the least and the largest value, not {bounds}")
     if ((known < least) | (known > most)).any():
         raise ValueError(f"values beyond the bounds {bounds}")
-    found = _estimate((known - least) / (most - least), codes, lost, design)
-    estimate, low, high = (least + (most - least) * number for number in found[:3])
-    return found._replace(estimate=estimate, low=low, high=high)
+    scaled = _estimate((known - least) / (most - least), codes, lost, design)
+    estimate, low, high = (least + (most - least) * number for number in scaled[:3])
+    return scaled._replace(estimate=estimate, low=low, high=high)
 
 
 def _checked(values: Any, clusters: Any, confidence: float, target: str, weights: str) -> tuple:
@@ -212,7 +214,7 @@ def _checked(values: Any, clusters: Any, confidence: float, target: str, weights
 
 
 class _Design(NamedTuple):
-    """What is asked of the values of clusters."""
+    """The design of an estimate: bounds, clusters, target, weights and confidence."""
 
     bounded: bool
     clustered: bool

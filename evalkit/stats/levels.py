@@ -16,7 +16,7 @@ FEW = "a level with a single cluster has no interval"
 
 
 class Rows(NamedTuple):
-    """Counts by row, without those that are missing or have no trials; one row per level, or per level and cluster."""
+    """Counts, one row per level or per level and cluster, without missing ones and those without trials."""
 
     successes: np.ndarray
     n: np.ndarray
@@ -56,8 +56,8 @@ def trend_steps(
 
     Clusters have the same weight. Where at least half of the clusters of two levels have both, these are compared by
     their differences (`paired_difference`); else the levels are taken as independent, and the interval is put together
-    from theirs (square-and-add, Newcombe 1998, of Wilson's on the effective n). Intervals are of single steps: that all
-    steps fall may be said where all intervals lie below 0, without a correction (Berger 1982).
+    from theirs (square-and-add, Newcombe 1998, of Wilson's on the effective n). Intervals are of single steps: where
+    all of them lie below 0, one may say without a correction that all steps fall (Berger 1982).
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def trend_steps(
 
 
 def counted(successes: Any, n: Any, scores: Any, clusters: Any) -> tuple[Rows, str]:
-    """Return clean rows, one per level or per level and cluster, and what was left out."""
+    """Return clean rows, one per level or per level and cluster, and a sentence about those left out."""
     successes, n, scores = numbers(successes), numbers(n), numbers(scores)
     if not len(successes) == len(n) == len(scores):
         raise ValueError(f"{len(successes)} successes, {len(n)} n and {len(scores)} scores: need as many of each")
@@ -90,11 +90,11 @@ def counted(successes: Any, n: Any, scores: Any, clusters: Any) -> tuple[Rows, s
     x, of = successes[known], n[known]
     if ((x < 0) | (x > of) | (x % 1 > 0) | (of % 1 > 0)).any():
         raise ValueError("successes and n are whole numbers with 0 <= successes <= n")
-    kept = known & (n > 0)
-    cells, place = np.unique(np.column_stack([codes, scores])[kept], axis=0, return_inverse=True)
-    sums = [np.bincount(place.ravel(), column[kept], minlength=len(cells)) for column in (successes, n)]
-    own = None if clusters is None else cells[:, 0].astype(int)
-    return Rows(sums[0], sums[1], cells[:, 1], own), left_out(int((~known).sum()), "row")
+    used = known & (n > 0)
+    cells, place = np.unique(np.column_stack([codes, scores])[used], axis=0, return_inverse=True)
+    sums = [np.bincount(place.ravel(), column[used], minlength=len(cells)) for column in (successes, n)]
+    row_codes = None if clusters is None else cells[:, 0].astype(int)
+    return Rows(sums[0], sums[1], cells[:, 1], row_codes), left_out(int((~known).sum()), "row")
 
 
 def steps_of(rows: Rows, confidence: float) -> list[Step]:
@@ -113,10 +113,10 @@ def _step(rows: Rows, level: float, following: float, confidence: float) -> Step
     counts = int(first.sum()), int(second.sum())
     both, one, other = np.intersect1d(rows.codes[first], rows.codes[second], return_indices=True)
     if len(both) > 1 and len(both) >= max(counts) / 2:
-        found = compare_units(rows.rates[second][other] - rows.rates[first][one], True, False, confidence)
+        compared = compare_units(rows.rates[second][other] - rows.rates[first][one], True, False, confidence)
         rates = rows.rates[first][one].mean(), rows.rates[second][other].mean()
-        step = rates[1] - rates[0], found.low, found.high
-        return Step(level, following, *rates, *step, len(both), len(both), "paired t", found.warning)
+        step = rates[1] - rates[0], compared.low, compared.high
+        return Step(level, following, *rates, *step, len(both), len(both), "paired t", compared.warning)
     if min(counts) < 2:
         return Step(level, following, *rates, rates[1] - rates[0], math.nan, math.nan, *counts, "square-and-add", FEW)
     bounds = [formulas.bounded(rows.rates[side], rows.n[side], confidence, True) for side in (first, second)]

@@ -1,4 +1,4 @@
-"""How reliable models are over repetitions: pass@k, pass^k and agreement on one set of tasks."""
+"""Estimate how reliable models are over repetitions: pass@k, pass^k and agreement on one set of tasks."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -23,14 +23,14 @@ _DTYPES = {"measure": "str", "k": "int64", "n": "int64", "n_clusters": "int64", 
 
 
 class RepeatsTest(NamedTuple):
-    """A test whether how often a task was run depends on how its runs ended.
+    """A test of whether the number of runs of a task depends on their outcomes.
 
     Attributes
     ----------
     p_value : float
-        Two-sided; NaN where nothing can tell.
+        Two-sided; NaN where the data can't show it.
     flagged : bool
-        Whether it is at most 0.01: a flag that stands wrongly on one model of 100.
+        Whether the p value is at most 0.01, which flags one model of 100 wrongly.
     n_tasks : int
         Tasks used.
     method : str
@@ -69,7 +69,7 @@ def reliability(
     ks : sequence of int, optional
         By default 1, 2, ... up to the number of runs that at least half of the tasks of each group have, at most 10.
     order : str, optional
-        Column that orders the runs of a task, such as the repetition: it tells best whether tasks were retried until
+        Column that orders the runs of a task, such as the repetition: it shows best whether tasks were retried until
         they succeeded; see `repeats_test`.
     confidence : float
 
@@ -84,7 +84,7 @@ def reliability(
     Raises
     ------
     ValueError
-        For an unknown column, outcomes other than 0 and 1, or ks that are no whole numbers from 1.
+        For an unknown column, outcomes other than 0 and 1, or ks that are not whole numbers from 1.
     """
     check_confidence(confidence)
     check_columns(frame, by, task, value, order)
@@ -97,8 +97,8 @@ def reliability(
     if any(k < 1 or int(k) != k for k in ks):
         raise ValueError(f"ks are whole numbers from 1, not {list(ks)}")
     tables = []
-    for name, part in rows.groupby(by, observed=True):
-        tables.append(_of_group(part, task, ks, order, confidence).assign(**{by: name}))
+    for name, group_rows in rows.groupby(by, observed=True):
+        tables.append(_of_group(group_rows, task, ks, order, confidence).assign(**{by: name}))
     if not tables:
         return pd.DataFrame(columns=[by, *_COLUMNS])
     return pd.concat(tables, ignore_index=True)[[by, *_COLUMNS]].astype(_DTYPES)
@@ -187,25 +187,25 @@ def _default_ks(rows: pd.DataFrame, by: str, task: str) -> list[int]:
 
 def _of_group(rows: pd.DataFrame, task: str, ks: Sequence[int], order: str | None, confidence: float) -> pd.DataFrame:
     counts = rows.groupby(task, observed=True)["_value"].agg(["size", "sum"])
-    kept = counts[counts["size"] >= max(ks)]
-    runs = rows[rows[task].isin(kept.index)]
-    n, c = kept["size"].to_numpy(), kept["sum"].to_numpy()
+    used = counts[counts["size"] >= max(ks)]
+    runs = rows[rows[task].isin(used.index)]
+    n, c = used["size"].to_numpy(), used["sum"].to_numpy()
     tested = repeats_test(rows["_value"], rows[task], None if order is None else rows[order])
     depends = f"the number of runs depends on their outcome ({tested.method}, p = {tested.p_value:.2g}): biased"
-    few = len(counts) - len(kept)
-    notes = f"{few} tasks with fewer than {max(ks)} runs left out" * (few > 0), depends * tested.flagged
-    found = []
+    n_left_out = len(counts) - len(used)
+    notes = f"{n_left_out} tasks with fewer than {max(ks)} runs left out" * (n_left_out > 0), depends * tested.flagged
+    measures = []
     for k in ks:
         for measure, formula in (("pass@", pass_at_k), ("pass^", pass_hat_k)):
             if k == 1:
                 estimate = rate_interval(runs["_value"], runs[task], confidence)
             else:
-                estimate = _over_tasks(np.asarray(formula(n, c, k)), kept.index, confidence)
-            found.append((f"{measure}{k}", k, len(runs), *_fields(estimate, notes)))
+                estimate = _over_tasks(np.asarray(formula(n, c, k)), used.index, confidence)
+            measures.append((f"{measure}{k}", k, len(runs), *_fields(estimate, notes)))
     agreement = (c * (c - 1) + (n - c) * (n - c - 1)) / np.where(n > 1, n * (n - 1), np.nan)
-    estimate = _over_tasks(agreement, kept.index, confidence)
-    found.append(("agreement", 2, int(n[n > 1].sum()), *_fields(estimate, notes)))
-    return pd.DataFrame(found, columns=_COLUMNS)
+    estimate = _over_tasks(agreement, used.index, confidence)
+    measures.append(("agreement", 2, int(n[n > 1].sum()), *_fields(estimate, notes)))
+    return pd.DataFrame(measures, columns=_COLUMNS)
 
 
 def _over_tasks(values: np.ndarray, tasks: pd.Index, confidence: float) -> Estimate:

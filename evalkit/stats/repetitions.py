@@ -1,4 +1,4 @@
-"""What several attempts at one task achieve: pass@k and pass^k of single tasks."""
+"""Estimate pass@k and pass^k of single tasks from several attempts."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -13,7 +13,7 @@ def pass_at_k(n: Iterable[Any] | int, c: Iterable[Any] | int, k: int) -> np.ndar
     """Estimate the probability that at least one of k attempts succeeds, without bias (Chen et al. 2021, equation 1).
 
     1 − C(n − c, k) / C(n, k): the share of the subsets of k attempts that hold a success. For the mean over tasks with
-    its interval, give the result to `mean_interval`.
+    its interval, pass the result to `mean_interval`.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def pass_at_k(n: Iterable[Any] | int, c: Iterable[Any] | int, k: int) -> np.ndar
     Raises
     ------
     ValueError
-        For k < 1, or counts that can't be.
+        For k < 1, or impossible counts.
     """
     return _of_attempts(n, c, k, lambda attempts, passed: 1 - _share_of_subsets(attempts - passed, attempts, k))
 

@@ -27,7 +27,7 @@ def bootstrap_interval(
 ) -> Estimate:
     """Estimate any statistic with a bias-corrected and accelerated bootstrap (BCa, Efron 1987).
 
-    Resampled are the values, or with `clusters` whole clusters; computed by `scipy.stats.bootstrap`.
+    It resamples the values, or with `clusters` whole clusters, and is computed by `scipy.stats.bootstrap`.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def bootstrap_interval(
     Raises
     ------
     ValueError
-        For an impossible confidence, or where there are not as many labels as observations.
+        For an impossible confidence, or a number of labels that differs from that of observations.
     """
     sample = _Sample.of(values, clusters, confidence)
     estimate = sample.describe(statistic, "bootstrap BCa")
@@ -74,8 +74,8 @@ def jackknife_interval(
     """Estimate a smooth statistic by leaving out one value, or one cluster, at a time (Tukey 1958).
 
     The interval is Student's t of the pseudo-values, with C − 1 degrees of freedom: around the statistic corrected for
-    its bias, so that it need not be centred on the estimate. Where a function of means on a scale on which it is about
-    linear is at hand, such as a logarithm, give that and transform the result.
+    its bias, so that it need not be centred on the estimate. If there is a scale, such as a logarithm, on which the
+    statistic is about linear in means, pass it on that scale and transform the result.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def jackknife_interval(
     Raises
     ------
     ValueError
-        For an impossible confidence, or where there are not as many labels as observations.
+        For an impossible confidence, or a number of labels that differs from that of observations.
     """
     sample = _Sample.of(values, clusters, confidence)
     estimate, count = sample.describe(statistic, "jackknife t"), len(sample.members)
@@ -115,15 +115,15 @@ class _Sample(NamedTuple):
     def of(cls, values: Iterable[Any], clusters: Iterable[Any] | None, confidence: float) -> "_Sample":
         check_confidence(confidence)
         values = numbers(values)
-        kept = np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
+        finite = np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
         codes = np.arange(len(values)) if clusters is None else labels(clusters, len(values))
-        codes = np.unique(codes[kept], return_inverse=True)[1]
+        codes = np.unique(codes[finite], return_inverse=True)[1]
         members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
-        lost = left_out(int((~kept).sum()), "value")
-        return cls(values[kept], members if kept.any() else [], clusters is not None, lost)
+        lost = left_out(int((~finite).sum()), "value")
+        return cls(values[finite], members if finite.any() else [], clusters is not None, lost)
 
     def describe(self, statistic: Callable[[np.ndarray], float], method: str) -> Estimate:
-        """Return the estimate without bounds, and why it has none so far."""
+        """Return the estimate without bounds, and the reason why it has none yet."""
         n, count = len(self.values), len(self.members)
         estimate = float(statistic(self.values)) if n else math.nan
         reason = NO_VALUES if n == 0 else ONE_VALUE if n == 1 else ONE_CLUSTER if count == 1 else ""
@@ -142,10 +142,10 @@ class _Sample(NamedTuple):
         return compute
 
 
-def _finished(estimate: Estimate, low: float, high: float, doubt: str, few: int) -> Estimate:
+def _finished(estimate: Estimate, low: float, high: float, doubt: str, fewest: int) -> Estimate:
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         return estimate._replace(warning=join(DEGENERATE, estimate.warning))
-    warning = join(doubt if estimate.n_clusters < few else "", estimate.warning)
+    warning = join(doubt if estimate.n_clusters < fewest else "", estimate.warning)
     return estimate._replace(low=float(low), high=float(high), warning=warning)
 
 

@@ -1,7 +1,7 @@
-"""Estimates that may be looked at while results come in: confidence sequences, valid at every look.
+"""Confidence sequences: estimates that stay valid however often one looks while results come in.
 
-A fixed-n interval misses the truth in 5 % of experiments if it is looked at once, at a size chosen before. Looked at
-after each result, it misses it at some look in far more. A confidence sequence misses it at any look in at most 5 %.
+A fixed-n interval misses the truth in 5 % of experiments if one looks once, at a size chosen beforehand. If one looks
+after each result, it misses at some look in far more. A confidence sequence misses at any look in at most 5 %.
 """
 
 import math
@@ -35,13 +35,13 @@ def mean_sequence(
     Parameters
     ----------
     values : array-like of float
-        In the order they came in, which must not depend on them: where quick runs fail, those that end first are no
-        fair sample. Missing values are left out.
+        In the order they came in, which must not depend on them: if quick runs tend to fail, those that end first are
+        not a fair sample. Missing values are left out.
     clusters : array-like, optional
         One label per value, such as the task; only the first value of each is used, since further ones are no new
         evidence of the mean over tasks.
     bounds : (float, float)
-        Least and largest value there can be.
+        The least and the largest possible value.
     confidence : float
 
     Returns
@@ -53,7 +53,7 @@ def mean_sequence(
     Raises
     ------
     ValueError
-        For values beyond the bounds, or bounds or a confidence that can't be.
+        For values beyond the bounds, or impossible bounds or confidence.
     """
     check_confidence(confidence)
     least, most = bounds
@@ -94,7 +94,7 @@ def difference_sequence(
     -------
     DataFrame
         The columns of `mean_sequence`, of a − b, and `decided`: whether the interval has left 0, at this look or
-        before. From then on a difference may be called, however often one looks.
+        before. From then on a difference may be declared, however often one looks.
 
     Raises
     ------

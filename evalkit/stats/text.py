@@ -1,4 +1,4 @@
-"""Estimates with their intervals as text."""
+"""Format estimates with their intervals as text."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pandas as pd
 
 
 def number(value: Any) -> float | None:
-    """Make a Python number of a value; None where it is missing."""
+    """Convert a value to a Python number; None where it is missing."""
     if value is None or pd.isna(value):
         return None
     return int(value) if float(value).is_integer() and not isinstance(value, float) else float(value)

@@ -1,4 +1,4 @@
-"""Does success rise or fall along an ordered factor, such as the number of blocked agents?"""
+"""Test whether success rises or falls along an ordered factor, such as the number of blocked agents."""
 
 import math
 import warnings
@@ -41,9 +41,9 @@ class Trend(NamedTuple):
         Trials, and their clusters (`n` where they are taken as independent).
     method : str
     direction : str
-        What may be said: "falls" or "rises" where the test finds a trend and the interval of every step lies on that
+        What the data show: "falls" or "rises" where the test finds a trend and the interval of every step lies on that
         side of 0; "falls overall" where no step rises, but some step alone is not shown; "falls, not steadily" where a
-        step rises; "no" where no trend is found; empty where there is no test. So for "rises".
+        step rises; "no" where no trend is found; empty where there is no test. Likewise for "rises".
     warning : str
     """
 
@@ -73,7 +73,7 @@ def trend_test(
     The p value is that of a permutation test of Σ (score − mean) × rate: with independent trials the exact conditional
     test of Cochran (1954) and Armitage (1955). Trials, or whole clusters, are assigned anew to the levels; where at
     least half of the clusters span levels, the levels of each cluster are. Each cluster has the same weight. Random
-    assignments and the one seen are used: with 9,999 no p value is below 0.0001. The odds ratio is that of a
+    assignments and the one observed are used: with 9,999 no p value is below 0.0001. The odds ratio is that of a
     logistic fit, its variance that between clusters (docs/statistics.md).
 
     Parameters
@@ -99,7 +99,7 @@ def trend_test(
     Raises
     ------
     ValueError
-        For lengths that differ, counts that can't be, or an impossible confidence.
+        For lengths that differ, impossible counts, or an impossible confidence.
 
     See Also
     --------
@@ -117,9 +117,9 @@ def trend_test(
     p_value, least = _permutation(rows, n_permutations, np.random.default_rng(0) if rng is None else rng)
     odds, low, high, separated = _odds_ratio(rows, freedom, confidence)
     low, high = _agreeing(low, high, odds, p_value, 1 - confidence)
-    few = NEVER_SMALL.format(least) if least > 1 - confidence else ""
+    note = NEVER_SMALL.format(least) if least > 1 - confidence else ""
     direction = _direction(rows, odds, p_value, confidence)
-    return Trend(odds, low, high, p_value, total, count, method, direction, join(separated, few, _uneven(rows), lost))
+    return Trend(odds, low, high, p_value, total, count, method, direction, join(separated, note, _uneven(rows), lost))
 
 
 def trend_by(
@@ -165,11 +165,11 @@ def trend_by(
     rows = rows.replace([math.inf, -math.inf], math.nan)
     if not rows["value"].dropna().isin((0.0, 1.0)).all():
         raise ValueError("a trend of success needs 0/1 outcomes")
-    found = []
-    for name, part in rows.groupby(frame[by].reset_index(drop=True), observed=True):
-        own = None if labels is None else labels[part.index]
-        found.append((name, *trend_test(part["value"], np.ones(len(part)), part["level"], own, confidence, rng=rng)))
-    table = pd.DataFrame(found, columns=[by, *Trend._fields])
+    trends = []
+    for name, runs in rows.groupby(frame[by].reset_index(drop=True), observed=True):
+        ids = None if labels is None else labels[runs.index]
+        trends.append((name, *trend_test(runs["value"], np.ones(len(runs)), runs["level"], ids, confidence, rng=rng)))
+    table = pd.DataFrame(trends, columns=[by, *Trend._fields])
     table.insert(list(table).index("p_value") + 1, "p_holm", holm(table["p_value"]))
     lost = (table["p_holm"] > 1 - confidence) & (table["direction"] != "")
     return table.assign(direction=table["direction"].mask(lost, "no"))
@@ -181,7 +181,7 @@ def _spanning(rows: Rows) -> bool:
 
 
 def _codes(rows: Rows) -> np.ndarray:
-    """Return the clusters of rows as 0, 1, …; of rows without clusters each is one of its own."""
+    """Return the clusters of rows as 0, 1, …; without clusters each row is its own."""
     return np.unique(np.arange(len(rows.n)) if rows.codes is None else rows.codes, return_inverse=True)[1]
 
 
@@ -204,7 +204,7 @@ def _hopeless(rows: Rows, freedom: int) -> str:
 
 
 def _permutation(rows: Rows, n_permutations: int, rng: np.random.Generator) -> tuple[float, float]:
-    """Return the p value, and the least that these rates and levels could have had."""
+    """Return the p value, and the least possible one with these rates and levels."""
     if rows.codes is None:
         centred = rows.scores - rows.scores @ rows.n / rows.n.sum()
         seen = centred @ rows.successes
@@ -219,7 +219,7 @@ def _permutation(rows: Rows, n_permutations: int, rng: np.random.Generator) -> t
 
 
 def _permuted_sums(rows: Rows, n_permutations: int, rng: np.random.Generator) -> tuple[np.ndarray, float]:
-    """Return Σ (score − mean) × rate for random assignments, and for the one seen."""
+    """Return Σ (score − mean) × rate for random assignments, and for the one observed."""
     codes = _codes(rows)
     if _spanning(rows):
         groups, scores, rates = codes, rows.scores, rows.rates
@@ -238,7 +238,7 @@ def _permuted_sums(rows: Rows, n_permutations: int, rng: np.random.Generator) ->
 
 
 def _uneven(rows: Rows) -> str:
-    """Say where the test assigns clusters of unlike sizes to levels that differ in them."""
+    """Return a warning where the test assigns clusters of different sizes to levels that differ in them."""
     levels = np.unique(rows.scores, return_inverse=True)[1]
     runs = np.bincount(levels, rows.n) / np.bincount(levels)
     within = rows.codes is None or _spanning(rows)
@@ -256,7 +256,7 @@ def _odds_ratio(rows: Rows, freedom: int, confidence: float) -> tuple[float, flo
     weights = rows.n if rows.codes is None else 1 / np.bincount(rows.codes)[rows.codes]
     design = np.column_stack([np.ones(len(rows.n)), rows.scores - rows.scores.mean()])
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore", PerfectSeparationWarning)  # also said of rates that lie on the curve exactly
+        warnings.simplefilter("ignore", PerfectSeparationWarning)  # also raised where rates lie on the curve exactly
         fit = GLM(rows.rates, design, family=Binomial(), var_weights=weights).fit()
     slope = fit.params[1]
     half = formulas.normal(confidence) * fit.bse[1]
@@ -269,7 +269,7 @@ def _odds_ratio(rows: Rows, freedom: int, confidence: float) -> tuple[float, flo
 def _error_between(rows: Rows, design: np.ndarray, weights: np.ndarray, fit: Any, freedom: int) -> float:
     """Return the standard error of the slope from the scores of clusters around the rates of their levels.
 
-    At least that of independent runs of the tasks, so that few clusters that happen to agree don't seem sure.
+    At least that of independent runs of the tasks, so that a few clusters that happen to agree don't seem certain.
     """
     levels = np.unique(rows.scores, return_inverse=True)[1]
     rates = (np.bincount(levels, weights * rows.rates) / np.bincount(levels, weights))[levels]

@@ -1,4 +1,4 @@
-"""Frames of steps in, frames of estimates and counts out; and what the old storage would have lost."""
+"""Estimate and count steps, from frames to frames, and measure what the old storage would have lost."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,24 +24,24 @@ from evalkit.steps.history.records import History, normalise_record, unique_labe
 from evalkit.steps.history.results import content, read_annotation
 from evalkit.steps.table import FAILURE_KINDS, OVERVIEW, STORAGE
 
-NOT_JUDGED = ("skipped", "unknown")  # verdicts that count in no rate
-REPORTED, CONFIRMED = "reported", "confirmed"  # the record says success; and the result does not contradict it
+NOT_JUDGED = ("skipped", "unknown")  # verdicts that no rate counts
+REPORTED, CONFIRMED = "reported", "confirmed"  # by the record; and not contradicted by the result
 
 
 def success_rates(steps: pd.DataFrame, by: str | Sequence[str] = "history") -> pd.DataFrame:
     """Estimate the share of steps that succeeded: as reported, and without silent failures.
 
-    Skipped steps, and those whose record does not say, are left out; every attempt counts. Where steps of several
-    histories are put together, intervals are robust to histories; within one history steps are taken as independent,
-    which makes its interval too narrow where one failure causes the next. Histories are told apart by source and
-    thread, never by their labels alone.
+    Skipped steps, and those whose record does not say, are left out; every attempt counts. Where groups span several
+    histories, intervals are robust to histories; within one history steps are taken as independent, which makes its
+    interval too narrow if one failure causes the next. Histories are distinguished by source and thread, never by their
+    labels alone.
 
     Parameters
     ----------
     steps : DataFrame
         As `steps_df` returns it.
     by : str or list of str
-        Columns of the groups, ``history`` among those to choose from; an empty list puts all steps together.
+        Columns of the groups, of the frame or ``history``; an empty list pools all steps.
 
     Returns
     -------
@@ -70,10 +70,10 @@ def confirmed_success(steps: pd.DataFrame) -> Estimate:
 
 
 def overview(steps: pd.DataFrame, histories: Sequence[History] = (), options: Options = DEFAULTS) -> pd.DataFrame:
-    """Summarise each history in a row, the one with the lowest confirmed success first, of equal ones the longer.
+    """Summarise each history in a row: the lowest confirmed success first, and the longer of equal ones.
 
-    The columns are those of `OVERVIEW`: rates with intervals as `success_rates` gives them, missing where no step can
-    be judged; then counts. One of `histories` without records has no row in `steps`, but one here.
+    The columns are those of `OVERVIEW`: rates with intervals as `success_rates` returns them, missing if no step can be
+    judged; then counts. Members of `histories` without records have no rows in `steps`, but one here.
     """
     steps = with_labels(steps)
     table = _summarise(steps, success_rates(steps), _labels(steps, histories), options)
@@ -82,7 +82,7 @@ def overview(steps: pd.DataFrame, histories: Sequence[History] = (), options: Op
 
 
 def total(steps: pd.DataFrame, histories: Sequence[History] = (), options: Options = DEFAULTS) -> pd.DataFrame:
-    """Summarise several histories together in one row with the columns of `overview`; there is none of a single one.
+    """Summarise several histories together in one row with the columns of `overview`; a single one gives no row.
 
     The intervals are robust to histories.
     """
@@ -96,12 +96,12 @@ def total(steps: pd.DataFrame, histories: Sequence[History] = (), options: Optio
 
 
 def focus(steps: pd.DataFrame, histories: Sequence[History], label: str = "") -> list[History]:
-    """Choose the history that a page looks at in detail, if any: the one with this label, else the first of `overview`.
+    """Return the history to show in detail, if any: the one with this label, else the first of `overview`.
 
     Raises
     ------
     SourceError
-        Where no history has this label.
+        If no history has this label.
     """
     by_label = {history.label: history for history in histories}
     if label and label not in by_label:
@@ -116,10 +116,10 @@ def _labels(steps: pd.DataFrame, histories: Sequence[History]) -> list[str]:
 
 
 def with_labels(steps: pd.DataFrame) -> pd.DataFrame:
-    """Give a frame of steps in which every history has a label of its own in the column `history`.
+    """Return a frame of steps in which every history has a distinct label in the column `history`.
 
-    The labels that `load` has given are kept. Where they don't tell the histories of the frame apart, as in one put
-    together from several loads, all are named anew.
+    Labels from `load` are kept if they are distinct; if not, as in a frame concatenated from several loads, all are
+    relabelled.
     """
     if "history" in steps:
         known = steps[["history", "source", "thread"]].drop_duplicates()
@@ -131,20 +131,20 @@ def with_labels(steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def _summarise(steps: pd.DataFrame, rates: pd.DataFrame, labels: Sequence[str], options: Options) -> pd.DataFrame:
-    """Make a row per label from the rates and from counts of its steps."""
+    """Build one row per label from the rates and the counts of its steps."""
     looping = steps["attempt"].eq(options.loop_length) & steps["success"].eq(False).fillna(False)  # once per loop
     counts = pd.DataFrame({"records": 1, "loops": looping, "cut": steps["truncated"]}, index=steps.index)
     counts = counts.assign(**{verdict: steps["verdict"].eq(verdict) for verdict in VERDICTS}).astype("int64")
     out = counts.groupby(steps["history"].to_numpy()).sum().reindex(list(labels), fill_value=0)
     for which in (REPORTED, CONFIRMED):
-        own = rates[rates["success"].eq(which)].set_index("history").reindex(list(labels))
-        out = out.join(own[["estimate", "low", "high"]].add_prefix(f"{which}_"))
-        out["n"], out["warning"] = own["n"].fillna(0), own["warning"].fillna("")
+        by_label = rates[rates["success"].eq(which)].set_index("history").reindex(list(labels))
+        out = out.join(by_label[["estimate", "low", "high"]].add_prefix(f"{which}_"))
+        out["n"], out["warning"] = by_label["n"].fillna(0), by_label["warning"].fillna("")
     return frame(out.rename_axis("history").reset_index().to_dict("records"), OVERVIEW)
 
 
 def steps_of(steps: pd.DataFrame, histories: Sequence[History]) -> pd.DataFrame:
-    """Give the rows of a frame that belong to these histories."""
+    """Return the rows of a frame that belong to these histories."""
     wanted = {(escape_surrogates(history.source), escape_surrogates(history.thread)) for history in histories}
     pairs = zip(steps["source"], steps["thread"], strict=True)
     return steps[pd.Series([pair in wanted for pair in pairs], index=steps.index, dtype=bool)]
@@ -153,9 +153,9 @@ def steps_of(steps: pd.DataFrame, histories: Sequence[History]) -> pd.DataFrame:
 def failure_kinds(steps: pd.DataFrame) -> pd.DataFrame:
     """Sort failures and silent failures by kind.
 
-    The kind is the class of the error where it was recorded, else the message with its numbers and quoted names
-    replaced, so that ``No cells of type 'B'`` and ``No cells of type 'T'`` are one. The most frequent comes first;
-    columns as in `FAILURE_KINDS`.
+    The kind is the class of the error if recorded, else the message with its numbers and quoted names replaced, so that
+    ``No cells of type 'B'`` and ``No cells of type 'T'`` are one. The most frequent comes first; columns as in
+    `FAILURE_KINDS`.
     """
     failed = with_labels(steps)
     failed = failed[steps["verdict"].isin(("failure", CRITICAL, SILENT)).to_numpy()]
@@ -166,38 +166,38 @@ def failure_kinds(steps: pd.DataFrame) -> pd.DataFrame:
         {
             "verdict": verdict,
             "kind": kind,
-            "error_category": part["error_category"].iloc[0],
-            "steps": len(part),
-            "histories": part["history"].nunique(),
-            "functions": sorted(part["function_name"].dropna().unique()),
-            "message": part["message"].iloc[0],
+            "error_category": group["error_category"].iloc[0],
+            "steps": len(group),
+            "histories": group["history"].nunique(),
+            "functions": sorted(group["function_name"].dropna().unique()),
+            "message": group["message"].iloc[0],
         }
-        for (verdict, kind), part in failed.groupby(["verdict", "kind"], sort=True)
+        for (verdict, kind), group in failed.groupby(["verdict", "kind"], sort=True)
     ]
     return frame(sorted(rows, key=lambda row: -row["steps"]), FAILURE_KINDS)
 
 
 def truncation(steps: pd.DataFrame, by: Sequence[str] = ("history", "result_type")) -> pd.DataFrame:
-    """Estimate the share of successful steps whose stored result is cut, in groups as `success_rates` makes them."""
+    """Estimate the share of successful steps whose stored result is cut, in the groups of `success_rates`."""
     steps = with_labels(steps)
-    kept = reporting_success(steps)
-    several = "history" not in by and kept["history"].nunique() > 1
-    kept = kept.assign(value=kept["truncated"].astype("float64"))
-    shares = estimate_by(kept, list(by), "value", clusters="history" if several else None, weights="runs")
+    successful = reporting_success(steps)
+    several = "history" not in by and successful["history"].nunique() > 1
+    successful = successful.assign(value=successful["truncated"].astype("float64"))
+    shares = estimate_by(successful, list(by), "value", clusters="history" if several else None, weights="runs")
     return shares if several else shares.drop(columns="n_clusters")
 
 
 def reporting_success(steps: pd.DataFrame) -> pd.DataFrame:
-    """Take the steps that report success, whether their results bear it out or not."""
+    """Select the steps that report success, whether their results confirm it or not."""
     return steps[steps["verdict"].isin(("success", SILENT)).to_numpy()]
 
 
 def storage_comparison(histories: Sequence[History], options: Options = DEFAULTS) -> pd.DataFrame:
-    """Put the old storage on disk beside the new one, for the same executions: what survives of each result.
+    """Compare the old storage on disk with the new one, for the same executions: how much of each result survives.
 
-    For every successful step whose result was kept as it was (shape B) the old storage is applied to the same result,
-    and both are read back by the same reader: numbers, items (terms, genes, named groups) and characters, with the
-    columns of `STORAGE`.
+    For every successful step whose result was stored unchanged (shape B), the old storage is applied to the same
+    result, and both are read back by the same reader: numbers, items (terms, genes, named groups) and characters, with
+    the columns of `STORAGE`.
     """
     rows = []
     for ids, record in each_record(histories):
@@ -207,10 +207,10 @@ def storage_comparison(histories: Sequence[History], options: Options = DEFAULTS
             continue
         old = normalise_record(old_flat(record["step"], record["result"], True, options=options), options)
         row = {**ids, "result_type": record["result_type"], "cut": truncated(old)}
-        for which, kept in (("new", record), ("old", old)):
-            row[f"characters_{which}"] = len(str(kept["result"]))
-            row[f"numbers_{which}"] = _numbers_in(content(kept))
-            row[f"items_{which}"] = _items_in(kept)
+        for which, version in (("new", record), ("old", old)):
+            row[f"characters_{which}"] = len(str(version["result"]))
+            row[f"numbers_{which}"] = _numbers_in(content(version))
+            row[f"items_{which}"] = _items_in(version)
         rows.append(row)
     return frame(rows, STORAGE)
 
@@ -223,7 +223,7 @@ def old_flat(
     timestamp: str | None = None,
     options: Options = DEFAULTS,
 ) -> dict[str, Any]:
-    """Keep a step as shape C did, on disk: the first 500 characters of any result, called a summary."""
+    """Store a step on disk as shape C did: the first 500 characters of any result, called a summary."""
     return {
         "timestamp": timestamp,
         "function_name": step.get("function_name"),
@@ -235,7 +235,7 @@ def old_flat(
 
 
 def each_record(histories: Iterable[History]) -> Iterator[tuple[dict[str, Any], StepRecord]]:
-    """Go through the records of histories, each with the columns of `RECORD`."""
+    """Yield the records of histories, each with the columns of `RECORD`."""
     for history in histories:
         for position, record in enumerate(history.records):
             ids = {"history": history.label, "position": position, "function_name": function_of(record)}
@@ -243,14 +243,14 @@ def each_record(histories: Iterable[History]) -> Iterator[tuple[dict[str, Any], 
 
 
 def _numbers_in(value: Any) -> int:
-    """Count the numbers in a structure, also those written as text."""
+    """Count the numbers in a structure, including those written as text."""
     if isinstance(value, (Mapping, list)):
         return sum(map(_numbers_in, value.values() if isinstance(value, Mapping) else value))
     return int(number(value) is not None)
 
 
 def _items_in(record: StepRecord) -> int:
-    """Count what a result lists: named groups of an annotation, else the texts in lists (terms, genes)."""
+    """Count the items of a result: named groups of an annotation, else the texts in lists (terms, genes)."""
     return len(read_annotation(record).groups) or _texts_in(content(record))
 
 

@@ -1,4 +1,4 @@
-"""From records of histories to frames: every record is normalised once and judged once, by the user's options."""
+"""Assemble records of histories into frames: every record is normalised once and judged once, by the user's options."""
 
 import json
 from collections import Counter
@@ -26,7 +26,7 @@ _FROM_CHECK = tuple(column.name for column in CHECKS[len(IDS) :])
 
 @paused_gc()
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
-    """Make the frames of runs (a history each), steps and checks, and the histories themselves.
+    """Build the frames of runs (one per history), steps and checks, and the histories themselves.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
 
 
 def frames_of(histories: Sequence[History]) -> "dict[str, pd.DataFrame]":
-    """Make the frames of judged histories."""
+    """Build the frames of judged histories."""
     ids = run_ids("steps", [absolute(h.source) for h in histories], [h.thread for h in histories])
     steps = [row for history in histories for row in _step_rows(history)]
     return {
@@ -50,7 +50,7 @@ def frames_of(histories: Sequence[History]) -> "dict[str, pd.DataFrame]":
 
 
 def read_histories(records: Records, options: Options = DEFAULTS) -> list[History]:
-    """Give the histories that records hold, normalised, each with a label of its own."""
+    """Return the histories of records, normalised, each with a distinct label."""
     return histories_of(_rows(records, "histories", "plan"), _rows(records, "steps", "entry"), options)
 
 
@@ -60,7 +60,7 @@ def _rows(records: Records, table: str, column: str) -> Iterator[tuple[str, str,
 
 
 def _step_rows(history: History) -> Iterator[tuple[dict, list[dict]]]:
-    """Give the row of each step, and those of its checks."""
+    """Return the rows of steps, and those of their checks."""
     of_history = {"history": history.label, "source": history.source, "thread": history.thread}
     evaluations = evaluate_history(history)
     for position, (record, evaluation) in enumerate(zip(history.records, evaluations, strict=True)):
@@ -71,7 +71,7 @@ def _step_rows(history: History) -> Iterator[tuple[dict, list[dict]]]:
 
 
 def _of_step(record: StepRecord, evaluation: Mapping[str, Any], options: Options) -> dict[str, Any]:
-    """Give the columns of a step that are no key of its record, nor of every evaluation."""
+    """Return the columns of a step that are neither keys of its record nor of every evaluation."""
     step: Mapping[str, Any] = record["step"]
     cut = record["result_metadata"].get("truncated")
     original = count(cut[0]) if isinstance(cut, (list, tuple)) and cut else None
@@ -92,7 +92,7 @@ def _of_step(record: StepRecord, evaluation: Mapping[str, Any], options: Options
 
 
 def _run_row(history: History) -> dict[str, Any]:
-    """Make the row of a history; what is left out is not known of any."""
+    """Return the row of a history; the other columns are known of none."""
     evaluations = evaluate_history(history)
     verdicts = Counter(evaluation["verdict"] for evaluation in evaluations)
     failures = verdicts["failure"] + verdicts[CRITICAL]
@@ -132,7 +132,7 @@ def _run_row(history: History) -> dict[str, Any]:
 
 
 def _status(history: History) -> str | None:
-    """Say how the workflow's routers would have ended the run; None of a history without records."""
+    """Return how the workflow's routers would have ended the run; None for a history without records."""
     reached = [row for row in simulate_routing(history) if row["reached"]]
     if not reached:
         return None
@@ -140,7 +140,7 @@ def _status(history: History) -> str | None:
 
 
 def _is_successful(history: History, status: str | None) -> bool | None:
-    """Say whether every planned step that was not skipped succeeded; None without a plan, and of an unfinished run."""
+    """Return whether every planned step that was not skipped succeeded; None without a plan or in an unfinished run."""
     ended = {step.status for step in plan_adherence(history)} - {"skipped"}
     if not ended or status in (None, "unfinished") or "unknown" in ended:
         return None

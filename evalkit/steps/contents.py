@@ -1,4 +1,4 @@
-"""What the steps of histories hold, as frames: enrichments, cell types, coverage, loops, plan, routing, changes."""
+"""Frames of the contents of histories: enrichments, cell types, coverage, loops, plan, routing, changes."""
 
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -45,7 +45,7 @@ def _with_p(term: str | None, p: float | None) -> str:
 
 
 def annotations(histories: Sequence[History]) -> pd.DataFrame:
-    """List what every annotation step discovered, beside what was expected (`ANNOTATIONS`)."""
+    """List the cell types that each annotation step discovered, and those expected (`ANNOTATIONS`)."""
     rows = []
     for ids, record in each_record(histories):
         if function_of(record) != "process_cells" or record["success"] is not True:
@@ -61,11 +61,11 @@ def annotations(histories: Sequence[History]) -> pd.DataFrame:
 
 
 def coverage(histories: Sequence[History], options: Options | None = None) -> pd.DataFrame:
-    """Tell for each cell type and analysis whether it was done: the best outcome of its steps counts.
+    """Return for each cell type and analysis whether it was done: the best outcome of its steps counts.
 
-    Cell types are those a step names and those an annotation discovered; so an analysis nobody asked for shows as
-    ``not run``; of more than `MOST_PAIRS` pairs only those are listed that were run. Plots and talk are no analyses.
-    Options are those of each history, where none are given; so in all functions here. Columns as in `COVERAGE`.
+    Cell types are those a step names and those an annotation discovered, so an analysis that was never requested shows
+    as ``not run``; of more than `MOST_PAIRS` pairs only those that were run are listed. Plots and talk are not
+    analyses. As in all functions here, options default to those of each history. Columns as in `COVERAGE`.
     """
     rows = []
     for history in histories:
@@ -84,10 +84,10 @@ def coverage(histories: Sequence[History], options: Options | None = None) -> pd
         analyses = dict.fromkeys(function for _, function in verdicts)
         every = ((cell_type, analysis) for cell_type in types for analysis in analyses)
         for pair in every if len(types) * len(analyses) <= MOST_PAIRS else verdicts:
-            found = verdicts.get(pair, [])
-            best, first = min(found or [(NOT_RUN, None)], key=lambda own: STATUSES.index(own[0]))
+            ended = verdicts.get(pair, [])
+            best, first = min(ended or [(NOT_RUN, None)], key=lambda pair: STATUSES.index(pair[0]))
             row = {"history": history.label, "cell_type": pair[0], "analysis": pair[1], "status": best}
-            rows.append(row | {"steps": len(found), "position": first})
+            rows.append(row | {"steps": len(ended), "position": first})
     return frame(rows, COVERAGE)
 
 
@@ -98,13 +98,13 @@ def loops(histories: Sequence[History], options: Options | None = None) -> pd.Da
 
 
 def routing(histories: Sequence[History], options: Options | None = None) -> pd.DataFrame:
-    """Tell what the router would have done at each record; columns as `simulate_routing`, after `history`."""
+    """Return what the router would have done at each record; columns as `simulate_routing`, after `history`."""
     rows = [{"history": h.label, **row} for h in histories for row in simulate_routing(h, options=options)]
     return frame(rows, ROUTING)
 
 
 def adherence(histories: Sequence[History], options: Options | None = None) -> pd.DataFrame:
-    """Tell what became of each planned step, for histories whose plan was kept (dumped states and checkpoints)."""
+    """Return the outcome of each planned step, for histories with a stored plan (dumped states and checkpoints)."""
     rows = [
         {"history": history.label, "function_name": step.call.function_name, **step._asdict()}
         for history in histories
@@ -114,21 +114,21 @@ def adherence(histories: Sequence[History], options: Options | None = None) -> p
 
 
 def compare_histories(a: Any, b: Any, options: Options = DEFAULTS) -> pd.DataFrame:
-    """Put the steps of two histories side by side.
+    """Compare the steps of two histories side by side.
 
-    Steps are paired by function and parameters; of repeated ones the last attempt of each run counts, and the n-th of
+    Steps are paired by function and parameters; of repeated ones, the last attempt of each run counts, and the n-th of
     one history is paired with the n-th of the other.
 
     Parameters
     ----------
     a, b : str, path, frame of steps, or list of records
-        With one history each, or several taken together.
+        With one history each, or several pooled.
 
     Returns
     -------
     DataFrame
         The columns of `COMPARISON`: change (same, fixed, broken, changed, only in a, only in b), then verdict,
-        attempts, truncated and total_significant of both. In the order of a, then what only b has.
+        attempts, truncated and total_significant of both. In the order of a, then the steps of b only.
     """
     sides = [_by_call(x if isinstance(x, pd.DataFrame) else steps_df(x, options)) for x in (a, b)]
     keys = dict.fromkeys([*sides[0], *sides[1]])
@@ -162,7 +162,7 @@ def _pair(key: tuple, a: dict | None, b: dict | None) -> dict[str, Any]:
 
 
 def changes(steps: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
-    """Put the steps of two histories side by side, as `compare_histories`; nothing where there is no second one."""
+    """Compare the steps of two histories, as `compare_histories`; an empty frame without a second one."""
     return compare_histories(steps, others) if len(others) else frame([], COMPARISON)
 
 
@@ -172,15 +172,14 @@ def paired_success(table: pd.DataFrame, a: str = "a", b: str = "b") -> pd.DataFr
     Parameters
     ----------
     table : DataFrame
-        As `changes` gives it.
+        As `changes` returns it.
     a, b : str
-        What the histories are called.
+        Names of the histories.
 
     Returns
     -------
     DataFrame
-        As `evalkit.stats.compare_all`: one row, or none where there is no step of both. The target is new steps like
-        these.
+        As `evalkit.stats.compare_all`: one row, or none if they share no step. The target is new steps like these.
     """
     rows = []
     for step, verdicts in enumerate(zip(table["verdict_a"], table["verdict_b"], strict=True)):

@@ -23,18 +23,18 @@ _OK, _ERROR, _INTERNAL = 1, 2, 1  # status codes and span kind of OTLP
 
 
 def to_otlp(histories: Iterable[History], options: Options | None = None) -> dict[str, Any]:
-    """Make one trace per history: a span of kind AGENT, below it one of kind TOOL (or CHAIN) per record.
+    """Convert histories to one trace each: a span of kind AGENT, and below it one of kind TOOL (or CHAIN) per record.
 
     Every check becomes an event ``gen_ai.evaluation.result`` with name, score, label and explanation; a failure also
-    an ``exception`` event. Ids are made from the records and their places: the same history always gets the same
-    ids, wherever it stands; of equal ones in one export the second gets ids of its own. A span ends when its record was
-    written and begins when the one before was; where a history has no times they are 0, which OTLP reads as unknown.
+    an ``exception`` event. Ids are made from the records and their positions: the same history always gets the same
+    ids, wherever its file is; of equal ones in one export the second gets other ids. A span ends when its record was
+    written and begins when the one before was; without times they are 0, which OTLP reads as unknown.
 
     Parameters
     ----------
     histories : iterable of History
     options : Options, optional
-        Those of each history, where none are given.
+        By default those of each history.
 
     Returns
     -------
@@ -71,8 +71,8 @@ def _trace(history: History, evaluations: list[dict[str, Any]], trace_id: str) -
     }
     spans = [root]
     for i, (record, evaluation) in enumerate(zip(history.records, evaluations, strict=True)):
-        own = {"traceId": trace_id, "spanId": _hash(f"{trace_id}/{i}", 8), "parentSpanId": ids["spanId"]}
-        spans.append(own | _span(record, evaluation, times[max(i - 1, 0)], times[i]))
+        span_ids = {"traceId": trace_id, "spanId": _hash(f"{trace_id}/{i}", 8), "parentSpanId": ids["spanId"]}
+        spans.append(span_ids | _span(record, evaluation, times[max(i - 1, 0)], times[i]))
     return spans
 
 
@@ -123,7 +123,7 @@ def _event(name: str, time: str, attributes: Mapping[str, Any]) -> dict[str, Any
 
 
 def _attributes(values: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Write attributes as OTLP does; those without a value are left out."""
+    """Convert attributes to OTLP; those without a value are left out."""
     return [{"key": key, "value": _typed(value)} for key, value in values.items() if value is not None]
 
 
@@ -131,12 +131,12 @@ def _typed(value: Any) -> dict[str, Any]:
     if isinstance(value, bool):
         return {"boolValue": value}
     if isinstance(value, int):
-        return {"intValue": str(value)}  # as JSON has no integers of 64 bits
+        return {"intValue": str(value)}  # JSON has no integers of 64 bits
     return {"doubleValue": value} if isinstance(value, float) else {"stringValue": str(to_jsonable(value))}
 
 
 def _nanoseconds(record: StepRecord) -> str:
-    """Write the time of a record in nanoseconds since 1970, as text."""
+    """Return the time of a record in nanoseconds since 1970, as text."""
     since = (time_of(record) or datetime.min.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)
     return str(max(((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1000, 0))
 

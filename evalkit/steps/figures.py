@@ -1,4 +1,4 @@
-"""Pictures of step histories: frames of `analysis` in, axes out; the shapes are those of `evalkit.display.plots`."""
+"""Figures of step histories, drawn with `evalkit.display.plots`: frames of `analysis` in, axes out."""
 
 from typing import Any
 
@@ -22,13 +22,13 @@ LOOKS = {
 }
 TOGETHER = "all together"
 MOST_DRAWN = 60  # categories of a figure
-MOST_DESCRIBED = 8  # categories that a text names one by one
+MOST_DESCRIBED = 8  # categories that a text lists one by one
 WORDS = {REPORTED: "as reported", CONFIRMED: "without silent failures"}
 WENT_WRONG = ("failure", "critical failure", "silent failure")
 
 
 def timeline(steps: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw one history: records from left to right, a line per function, the verdict as colour and marker.
+    """Draw one history: records from left to right, one line per function, verdicts as colours and markers.
 
     Parameters
     ----------
@@ -45,21 +45,21 @@ def timeline(steps: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 
 def describe_timeline(steps: pd.DataFrame) -> str:
-    """Say in words what `timeline` shows."""
+    """Describe `timeline` in words."""
     counts = steps["verdict"].value_counts()
-    parts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict in counts)
+    listed = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict in counts)
     first = steps[steps["verdict"].isin(WENT_WRONG).to_numpy()].head(1)
     where = "".join(
         f" The first that went wrong is record {row['position'] + 1}, {row['function_name']}, a {row['verdict']}."
         for row in first.to_dict("records")
     )
-    return f"Timeline of {len(steps)} records: {parts or 'none'}.{where}"
+    return f"Timeline of {len(steps)} records: {listed or 'none'}.{where}"
 
 
 def rates(
     table: pd.DataFrame, category: str = "history", ax: Axes | None = None, pooled: pd.DataFrame | None = None
 ) -> Axes:
-    """Draw reported and confirmed success rates with their intervals, a row per category, the lowest on top.
+    """Draw reported and confirmed success rates with their intervals, one row per category, the lowest on top.
 
     Of more than `MOST_DRAWN` categories the lowest are drawn, and the title says so.
 
@@ -70,26 +70,26 @@ def rates(
     category : str
     ax : Axes, optional
     pooled : DataFrame, optional
-        As `success_rates` returns it for all together: drawn below the others, where there are several.
+        As `success_rates` returns it for all categories together: drawn below the others if there are several.
     """
     if table.empty:
         return nothing_to_draw("steps", ax)
     rows, names = _lowest_first(table, category, pooled)
     rows = rows.assign(success=rows["success"].map(WORDS))
-    look: dict[str, Any] = {
+    style: dict[str, Any] = {
         "xlabel": "share of steps that succeeded",
         "order": names,
         "hues": list(WORDS.values()),
         "ax": ax,
     }
-    ax = plots.estimates(rows, category, "success", **look)
+    ax = plots.estimates(rows, category, "success", **style)
     if (n := table[category].nunique(dropna=False)) > MOST_DRAWN:
         ax.set_title(f"the {MOST_DRAWN} lowest of {n:,}")
     return ax
 
 
 def _lowest_first(table: pd.DataFrame, category: str, pooled: pd.DataFrame | None) -> tuple[pd.DataFrame, list[str]]:
-    """Give the rows and the categories as they are drawn, from top to bottom; all together come last."""
+    """Return the rows and the categories in drawing order, from top to bottom; the pooled one comes last."""
     table = table.fillna({category: "(none)"})
     confirmed = table[table["success"].eq(CONFIRMED)].sort_values(["estimate", "n"], ascending=[True, False])
     names = confirmed[category].tolist()[:MOST_DRAWN]
@@ -100,7 +100,7 @@ def _lowest_first(table: pd.DataFrame, category: str, pooled: pd.DataFrame | Non
 
 
 def describe_rates(table: pd.DataFrame, category: str = "history", pooled: pd.DataFrame | None = None) -> str:
-    """Say in words what `rates` shows; of many categories the first, the last and all together."""
+    """Describe `rates` in words; of many categories the first, the last and the pooled one."""
     if table.empty:
         return "No steps."
     table, names = _lowest_first(table, category, pooled)
@@ -118,7 +118,7 @@ def _described(rows: pd.DataFrame, name: str) -> str:
 
 
 def survival(table: pd.DataFrame, what: str = "numbers", ax: Axes | None = None) -> Axes:
-    """Draw what the old storage keeps of what the new one holds, a bar per result.
+    """Draw how much the old storage keeps of the contents of the new one, one bar per result.
 
     Parameters
     ----------
@@ -144,19 +144,19 @@ def survival(table: pd.DataFrame, what: str = "numbers", ax: Axes | None = None)
 
 
 def _numbered(names: pd.Series) -> pd.Series:
-    """Tell results of one name apart by a number."""
+    """Number results of the same name."""
     number = names.groupby(names).cumcount() + 1
     return names.where(names.groupby(names).transform("size") == 1, names + " (" + number.astype("str") + ")")
 
 
 def describe_survival(table: pd.DataFrame, what: str = "numbers") -> str:
-    """Say in words what `survival` shows."""
+    """Describe `survival` in words."""
     new, old = int(table[f"{what}_new"].sum()), int(table[f"{what}_old"].sum())
     return f"Of {new} {what} in {len(table)} results the old storage keeps {old}, the new one all."
 
 
 def enrichment(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw the number of significant terms per cell type and method; a dash where it is unknown.
+    """Draw the number of significant terms per cell type and method, with a dash where it is unknown.
 
     Parameters
     ----------
@@ -168,17 +168,17 @@ def enrichment(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
         return nothing_to_draw("steps", ax)
     record = " (record " + (table["position"] + 1).astype("str") + ")"
     groups = table.assign(cell_type=table["cell_type"].fillna("unknown") + record)
-    look: dict[str, Any] = {
+    style: dict[str, Any] = {
         "value": "total_significant",
         "percent": False,
         "digits": 0,
         "xlabel": "significant terms, by method",
     }
-    return plots.heatmap(groups, "cell_type", "method", ax=ax, **look)
+    return plots.heatmap(groups, "cell_type", "method", ax=ax, **style)
 
 
 def describe_enrichment(table: pd.DataFrame) -> str:
-    """Say in words what `enrichment` shows."""
+    """Describe `enrichment` in words."""
     rows = table.fillna({"cell_type": "unknown"}).to_dict("records")
     shown = (
         f"{row['cell_type']} {row['method']} "
@@ -189,7 +189,7 @@ def describe_enrichment(table: pd.DataFrame) -> str:
 
 
 def coverage(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw cell types against analyses; a cell says by colour and sign how the analysis ended.
+    """Draw cell types against analyses; the colour and sign of a cell show how the analysis ended.
 
     Parameters
     ----------
@@ -204,8 +204,8 @@ def coverage(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 
 def describe_coverage(table: pd.DataFrame) -> str:
-    """Say in words what `coverage` shows."""
+    """Describe `coverage` in words."""
     counts = table["status"].value_counts()
-    parts = ", ".join(f"{counts[status]} {status}" for status in STATUSES if status in counts)
+    listed = ", ".join(f"{counts[status]} {status}" for status in STATUSES if status in counts)
     size = f"{table['cell_type'].nunique()} cell types by {table['analysis'].nunique()} analyses"
-    return f"Coverage of {size}: {parts or 'nothing'}."
+    return f"Coverage of {size}: {listed or 'nothing'}."

@@ -1,4 +1,4 @@
-"""What a step's record looks like, how its plain values are read, and the options of storing and judging it.
+"""The record of a step, readers of its plain values, and the options of storage and evaluation.
 
 Three shapes are read: A (nested, untyped), B (nested, typed; what this package writes) and C (flat, on disk).
 All become one `StepRecord`, which is shape B with two more keys.
@@ -25,7 +25,7 @@ _YES, _NO = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
 
 
 class Step(TypedDict, total=False):
-    """What was to be done; a planner may add keys of its own, which are kept."""
+    """A planned call; a planner may add other keys, which are kept."""
 
     step_type: str | None
     function_name: str | None
@@ -40,9 +40,9 @@ class Step(TypedDict, total=False):
 class StepRecord(TypedDict):
     """One executed step, whatever shape it was stored in.
 
-    Keys of shape B: `step_index` (None where unknown), `step`, `success` (None where the record does not say),
-    `result`, `result_type`, `result_summary`, `result_metadata`, `error`, `error_type`. Beside these `timestamp`
-    (as recorded, else None) and `shape`. ``result_metadata["truncated"]`` is ``[original length or None, kept]``
+    Keys of shape B: `step_index` (None if unknown), `step`, `success` (None if the record does not say),
+    `result`, `result_type`, `result_summary`, `result_metadata`, `error`, `error_type`. Also `timestamp` (as recorded,
+    else None) and `shape`. ``result_metadata["truncated"]`` is ``[original length or None, kept]``
     where the stored text is cut or likely to be.
     """
 
@@ -66,24 +66,24 @@ class Options:
     Attributes
     ----------
     structured_functions : frozenset of str
-        Functions whose results are kept as they are.
+        Functions whose results are stored as they are.
     visualization_prefixes : tuple of str
-        Functions that make plots, by the start of their names.
+        Prefixes of the names of functions that make plots.
     text_limit, summary_limit : int
-        Characters kept of other results and of summaries.
+        Stored characters of other results and of summaries.
     critical_errors : frozenset of str
-        Exception classes after which nothing that follows can work.
+        Exception classes after which no later step can work.
     critical_patterns : tuple of str
-        Regular expressions of their messages, for records that hold the message without the class.
+        Regular expressions of their messages, for records with the message but without the class.
     failed_statuses : tuple of str
-        Regular expressions of what an analysis that could not be made returns as its status, in lower case and with
-        underscores. Any other status is no failure.
+        Regular expressions of the status of an analysis that could not be done, in lower case and with underscores. Any
+        other status is not a failure.
     rich_pathways : int
         More significant pathways than this are called rich.
     loop_length : int
-        So many failures in a row of the same function with the same parameters are a loop.
+        The number of consecutive failures of one function with the same parameters that make a loop.
     retry_cap : int
-        So many attempts at one step that does not advance end the workflow.
+        The number of attempts at one step without advancing that ends the workflow.
     """
 
     structured_functions: frozenset[str] = frozenset(
@@ -119,11 +119,11 @@ class Options:
     retry_cap: int = 3
 
     def is_plot(self, function_name: str | None) -> bool:
-        """Say whether a function of this name makes plots."""
+        """Return whether a function of this name makes plots."""
         return bool(function_name and function_name.startswith(self.visualization_prefixes))
 
     def is_critical(self, error_type: str | None, message: str | None) -> bool:
-        """Say whether an error is critical, by its class name or by the text of its message."""
+        """Return whether an error is critical, by its class name or the text of its message."""
         if error_type and error_type.rpartition(".")[2] in self.critical_errors:
             return True
         classes = "|".join(map(re.escape, sorted(self.critical_errors)))
@@ -131,7 +131,7 @@ class Options:
         return any(re.search(pattern, message or "") for pattern in patterns)
 
     def is_failed_status(self, status: str) -> bool:
-        """Say whether a status means that an analysis could not be made."""
+        """Return whether a status means that an analysis could not be done."""
         name = re.sub(r"\W+", "_", status[:100].strip().lower())
         return any(re.fullmatch(pattern, name) for pattern in self.failed_statuses)
 
@@ -140,12 +140,12 @@ DEFAULTS = Options()
 
 
 def function_of(record: StepRecord) -> str | None:
-    """Name the function of a step; None for a step without one."""
+    """Return the function of a step; None for a step without one."""
     return record["step"].get("function_name")
 
 
 def cell_types_of(record: StepRecord) -> list[str]:
-    """Name the cell types a step is about: `target_cell_type`, else what its parameters name."""
+    """Return the cell types of a step: `target_cell_type`, else those its parameters name."""
     step = record["step"]
     parameters = step.get("parameters", {})
     for value in (step.get("target_cell_type"), *(parameters.get(k) for k in ("cell_type", "cell_types", "celltype"))):
@@ -156,17 +156,17 @@ def cell_types_of(record: StepRecord) -> list[str]:
 
 
 def cell_type_of(record: StepRecord) -> str | None:
-    """Name the cell types a step is about in one text; None where it names none."""
+    """Return the cell types of a step as a text; None if it names none."""
     return ", ".join(cell_types_of(record)) or None
 
 
 def truncated(record: StepRecord) -> bool:
-    """Say whether the stored result is only the beginning of what it was."""
+    """Return whether the stored result is only the beginning of the original."""
     return bool(record["result_metadata"].get("truncated"))
 
 
 def truth(value: Any) -> bool | None:
-    """Read a yes or no, also from text or 0 and 1; None where it is neither."""
+    """Convert a bool, text, or 0 and 1 to a truth value; None for anything else."""
     if isinstance(value, bool):
         return value
     text = str(value).strip().lower() if isinstance(value, (str, int, float)) else ""
@@ -174,7 +174,7 @@ def truth(value: Any) -> bool | None:
 
 
 def number(value: Any) -> float | None:
-    """Read a finite number, also from text as ``default=str`` writes it; None where it is none."""
+    """Convert a finite number, or text as ``default=str`` writes it, to float; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
@@ -185,7 +185,7 @@ def number(value: Any) -> float | None:
 
 
 def count(value: Any) -> int | None:
-    """Read a whole number of at least 0, also from text; None where it is none."""
+    """Convert a whole number of at least 0, or its text, to int; None for anything else."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value if 0 <= value < 2**53 else None
     read = number(value)
@@ -193,7 +193,7 @@ def count(value: Any) -> int | None:
 
 
 def name(value: Any) -> str | None:
-    """Read a text that is not empty; a number becomes its text."""
+    """Return a text that is not empty; a number becomes its text."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         value = str(value)
     return value if isinstance(value, str) and value.strip() else None

@@ -1,4 +1,4 @@
-"""Execution histories as a kind of log, and the short ways to their frames."""
+"""Execution histories as a kind of log, and shortcuts to their frames."""
 
 import os
 import re
@@ -22,7 +22,7 @@ _STEPS = re.compile(rb'"execution_history"|"function_name"\s*:|"step_index"\s*:|
 
 
 def _later(module: str, name: str) -> Callable[..., Any]:
-    """Give a function of another module, which is imported when it is called."""
+    """Return a function of another module, which is imported on the first call."""
     return lambda *args: getattr(import_module(f"evalkit.steps.{module}"), name)(*args)
 
 
@@ -81,18 +81,18 @@ def load(
     ----------
     source : str, path, or several of them
         Files (JSON, JSONL, LangGraph's SQLite checkpoints), folders, or ``samples:steps``; also globs and URLs: see
-        `evalkit.io.list_source`. A dataset of `collect` stands for what it was collected from. Empty names in a list
-        are left out; where no other is in it, the frames are empty.
+        `evalkit.io.list_source`. A dataset of `collect` stands for the source it was collected from. Empty names in a
+        list are left out; if there are no others, the frames are empty.
     options : Options
-        By which steps are read and judged, each time anew; also by the evaluators that are registered then.
+        Options by which steps are read and judged on each load, with the evaluators registered at that time.
     pattern : str
         Glob for the names of files in folders.
     recursive : bool
-        Also the folders below.
+        Whether to read the folders below, too.
     jobs : int, optional
         Processes to read with; see `evalkit.io.parse_files`.
     storage_options : mapping, optional
-        For the file systems behind URLs, as fsspec takes them.
+        Options for the file systems behind URLs, passed to fsspec.
 
     Returns
     -------
@@ -106,15 +106,15 @@ def load(
     Raises
     ------
     SourceError
-        Where a source is not there, or none of its files is an execution history.
+        If a source does not exist, or none of its files is an execution history.
     """
-    own = {"options": options}
+    assembly = {"options": options}
     if not isinstance(source, (str, os.PathLike)):
         source = [name for name in source if os.fspath(name)]
         if not source:
-            return assemble_logs(KIND, no_records(KIND), own, "")
+            return assemble_logs(KIND, no_records(KIND), assembly, "")
     reading = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
-    return load_kind(KIND, source, own, **reading)
+    return load_kind(KIND, source, assembly, **reading)
 
 
 def load_history(path: str | os.PathLike, options: Options = DEFAULTS) -> list[StepRecord]:
@@ -123,7 +123,7 @@ def load_history(path: str | os.PathLike, options: Options = DEFAULTS) -> list[S
     Raises
     ------
     SourceError
-        Where the file is not there or holds no history; the message names file and cause.
+        If the file does not exist or holds no history; the message names file and cause.
     """
     records = read_records(KIND, path)
     histories = _later("assemble", "read_histories")(records, options)
@@ -133,12 +133,12 @@ def load_history(path: str | os.PathLike, options: Options = DEFAULTS) -> list[S
 
 
 def steps_df(source: Any, options: Options = DEFAULTS) -> "pd.DataFrame":
-    """Give the frame of steps of a source, or of a list of records; see `load` and `table.STEPS`."""
+    """Return the frame of steps of a source, or of a list of records; see `load` and `table.STEPS`."""
     return _frame(source, options, "steps")
 
 
 def checks_df(source: Any, options: Options = DEFAULTS) -> "pd.DataFrame":
-    """Give the frame of checks of a source, or of a list of records; see `load` and `table.CHECKS`."""
+    """Return the frame of checks of a source, or of a list of records; see `load` and `table.CHECKS`."""
     return _frame(source, options, "checks")
 
 

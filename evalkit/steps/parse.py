@@ -1,4 +1,4 @@
-"""From a file to rows of records: JSON, JSONL and checkpoints of LangGraph; never raises for what a file holds."""
+"""Parse a file into records: JSON, JSONL and checkpoints of LangGraph; never raises for a file's contents."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,9 +20,9 @@ _OTHER = Parsed("skipped", "not an execution history")
 
 
 def parse_file(path: str, data: bytes | OSError) -> Parsed:
-    """Say which histories a file holds; what it is, is told by its first bytes and its suffix.
+    """Parse the histories of a file; its first bytes and suffix show its format.
 
-    Beside the bytes only a database's write-ahead log counts, which holds what was written to it last.
+    Besides the bytes, only a database's write-ahead log is read, which holds what was written to it last.
     """
     try:
         if isinstance(data, OSError):
@@ -84,7 +84,7 @@ def _from_value(value: Any, reasons: list[str]) -> Parsed:
 
 
 def _state_in(value: Any) -> Mapping | None:
-    """Find the state that holds a history, also one level below, as in a dumped snapshot."""
+    """Find the state that holds a history, or one level below, as in a dumped snapshot."""
     if not isinstance(value, Mapping):
         return None
     inner = [value[key] for key in ("values", "channel_values", "state") if isinstance(value.get(key), Mapping)]
@@ -92,7 +92,7 @@ def _state_in(value: Any) -> Mapping | None:
 
 
 def _rows(histories: list[tuple[str, list, Any]]) -> dict[str, list[tuple]]:
-    """Make the rows of histories, each given by thread, records and plan."""
+    """Return the rows of histories, each given by thread, records and plan."""
     return {
         "histories": [(thread, None if plan is None else _as_json(plan)) for thread, _, plan in histories],
         "steps": [(thread, _as_json(record)) for thread, records, _ in histories for record in records],

@@ -1,4 +1,4 @@
-"""What notebooks show of histories: sentences and tables made of frames, stored plots, reports of steps."""
+"""Notebook output for histories: sentences and tables from frames, stored plots, reports of steps."""
 
 import json
 from collections import Counter
@@ -38,22 +38,22 @@ _MAX_HTML = 2_000_000  # characters; a larger page is named, not shown
 
 
 def describe_source(histories: Sequence[History], name: str = "") -> str:
-    """Say what was read, and of the samples that they are made."""
+    """Describe what was read, and note that samples are made up."""
     shapes = Counter(record["shape"] for history in histories for record in history.records)
-    parts = ", ".join(f"{n} in shape {shape}" for shape, n in sorted(shapes.items())) or "none"
+    counts = ", ".join(f"{n} in shape {shape}" for shape, n in sorted(shapes.items())) or "none"
     noun = "history" if len(histories) == 1 else "histories"
-    text = f"{len(histories)} {noun} with {shapes.total()} records of steps: {parts}."
+    text = f"{len(histories)} {noun} with {shapes.total()} records of steps: {counts}."
     return f"{text} {SAMPLES}" if str(name).startswith("samples:") else text
 
 
 def describe_headline(histories: Sequence[History]) -> str:
-    """Say what the share of confirmed success is a share of."""
+    """Describe the denominator of the share of confirmed success."""
     text = "steps that succeeded, without silent failures"
     return text if len(histories) == 1 else f"{text}, in {len(histories)} histories"
 
 
 def describe_focus(histories: Sequence[History], one: Sequence[History], chosen: str = "") -> str:
-    """Say which history the sections about one look at, and how it was chosen (`analysis.focus`)."""
+    """Describe which history is shown in detail, and how it was chosen (`analysis.focus`)."""
     if not one:
         return "There is no history to look at."
     if len(histories) == 1:
@@ -64,7 +64,7 @@ def describe_focus(histories: Sequence[History], one: Sequence[History], chosen:
 
 
 def describe_routing(table: pd.DataFrame) -> str:
-    """Say how the router would have ended the run; `table` as `contents.routing` gives it, of one history."""
+    """Describe how the router would have ended the run; `table` as `contents.routing` returns it, of one history."""
     if table.empty:
         return "No records to route."
     last = table[table["reached"]].iloc[-1]
@@ -80,14 +80,14 @@ def describe_routing(table: pd.DataFrame) -> str:
 
 
 def describe_changes(table: pd.DataFrame, a: Sequence[History], b: Sequence[History]) -> str:
-    """Say how two histories differ; `table` as `contents.changes` gives it. Empty where there is nothing to compare."""
+    """Describe how two histories differ, given the `table` of `contents.changes`; empty without anything to compare."""
     if not a or not b:
         return ""
     counts = table["change"].value_counts()
     kinds = ("same", "fixed", "broken", "changed", "only in a", "only in b")
     numbers = ", ".join(f"{counts.get(kind, 0)} {kind}" for kind in kinds)
     names = [a[0].label, b[0].label]
-    if names[0] == names[1]:  # of two loads, each of which has labels of its own
+    if names[0] == names[1]:  # from two loads, each with its own labels
         keys = [(a[0].source, a[0].thread), (b[0].source, b[0].thread)]
         names = [unique_labels(keys)[key] for key in keys]
     paired = paired_success(table, *names)["sentence"].str.replace("task", "step")
@@ -95,13 +95,13 @@ def describe_changes(table: pd.DataFrame, a: Sequence[History], b: Sequence[Hist
 
 
 def numbered(table: pd.DataFrame, position: str = "record") -> pd.DataFrame:
-    """Count records and steps from 1, as pages and terminals do: `record` and `step` in place of positions from 0."""
+    """Number records and steps from 1 for display: `record` and `step` replace positions from 0."""
     names = {name: shown for name, shown in (("position", position), ("step_index", "step")) if name in table}
     return table.assign(**{name: table[name] + 1 for name in names}).rename(columns=names)
 
 
 def short_steps(steps: pd.DataFrame) -> pd.DataFrame:
-    """Give the columns of steps that a page has room for; `remark` says what went wrong, or what was done."""
+    """Return the columns of steps that fit on a page; `remark` says what went wrong, or what was done."""
     wrong = steps["silent_failure_reason"].fillna(steps["error"]).fillna(steps["skip_reason"])
     remark = wrong.fillna(steps["summary"]).str.slice(0, 300)
     first = ["position", "step_index", "attempt", "function_name", "verdict"]
@@ -112,7 +112,7 @@ def short_steps(steps: pd.DataFrame) -> pd.DataFrame:
 def findings(
     steps: pd.DataFrame, histories: Sequence[History], ledger: pd.DataFrame, runs: pd.DataFrame | None = None
 ) -> list[Finding]:
-    """Say how many steps worked, how many only said so, what failed, and what the records no longer hold.
+    """Describe how many steps succeeded, how many only reported it, what failed, and what the records lost.
 
     Parameters
     ----------
@@ -120,22 +120,22 @@ def findings(
     histories : sequence of History
     ledger : DataFrame
     runs : DataFrame, optional
-        One row per history: with it, findings name examples.
+        One row per history; if given, findings name examples.
     """
     rates = success_rates(steps, []).set_index("success")
     of = f"in {counted_noun(len(histories), 'history')}"
-    found = [Finding(f"No step {of} can be judged, so there is no success rate.", "Success")]
+    results = [Finding(f"No step {of} can be judged, so there is no success rate.", "Success")]
     if CONFIRMED in rates.index:
         shares = {which: format_interval(*rates.loc[which, ["estimate", "low", "high"]]) for which in rates.index}
         text = f"{shares[CONFIRMED]} of {counted_noun(int(rates['n'][CONFIRMED]), 'step')} {of} succeeded"
         silent = int(steps["verdict"].eq(SILENT).sum())
         text += f"; {shares[REPORTED]} report success, {counted_noun(silent, 'silent failure')} among them."
         marked = steps["verdict"].eq(SILENT) if silent else steps["verdict"].ne("success")
-        found = [Finding(text, "Success", _examples(steps[marked & ~steps["verdict"].isin(NOT_JUDGED)], runs))]
+        results = [Finding(text, "Success", _examples(steps[marked & ~steps["verdict"].isin(NOT_JUDGED)], runs))]
     if len(histories) > 1 and len(rates):
         lowest = overview(steps, histories).iloc[0]
         value = format_interval(*lowest[["confirmed_estimate", "confirmed_low", "confirmed_high"]])
-        found.append(
+        results.append(
             Finding(
                 f"The lowest share has {lowest['history']}: {value} of {lowest['n']:.0f} steps.",
                 "Success",
@@ -148,18 +148,19 @@ def findings(
         text = f"{counted_noun(int(kinds['steps'].sum()), 'step')} failed or failed silently"
         text += f", in {counted_noun(len(kinds), 'way')}; the most frequent: {first}."
         failed = steps[steps["verdict"].isin(("failure", CRITICAL)).to_numpy()]
-        found.append(Finding(text, "Failures", _examples(failed, runs)))
-    kept = reporting_success(steps)
-    if cut := int(kept["truncated"].sum()):
-        text = f"The results of {cut} of {counted_noun(len(kept), 'step')} that report success were cut when stored"
-        found.append(
+        results.append(Finding(text, "Failures", _examples(failed, runs)))
+    successful = reporting_success(steps)
+    if cut := int(successful["truncated"].sum()):
+        steps_text = counted_noun(len(successful), "step")
+        text = f"The results of {cut} of {steps_text} that report success were cut when stored"
+        results.append(
             Finding(
                 f"{text}: what stood behind the cut is unknown.",
                 "What was cut",
-                _examples(kept[kept["truncated"]], runs),
+                _examples(successful[successful["truncated"]], runs),
             )
         )
-    return [*found[:4], Finding(f"{_capital(files_text(ledger))}.", "Data quality")]
+    return [*results[:4], Finding(f"{_capital(files_text(ledger))}.", "Data quality")]
 
 
 def _history(label: str, runs: pd.DataFrame | None) -> tuple[Example, ...]:
@@ -169,7 +170,7 @@ def _history(label: str, runs: pd.DataFrame | None) -> tuple[Example, ...]:
 
 
 def _examples(steps: pd.DataFrame, runs: pd.DataFrame | None) -> tuple[Example, ...]:
-    """Take the first step of each function."""
+    """Return the first step of each function as an example."""
     if runs is None:
         return ()
     first = with_labels(steps).drop_duplicates("function_name").head(MOST_EXAMPLES)
@@ -181,7 +182,7 @@ def _examples(steps: pd.DataFrame, runs: pd.DataFrame | None) -> tuple[Example, 
 
 
 def with_runs(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Add the run of each row's history and, of a row about a record, the turn in which its result stands.
+    """Add the run of each row's history and, for a row about a record, the turn of its result.
 
     Parameters
     ----------
@@ -193,7 +194,7 @@ def with_runs(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        With run_id and turn; `history` goes where each row is about a record of it.
+        With run_id and turn; without `history` if each row is about one of its records.
     """
     of_history = runs.set_index("history")
     out = table.assign(run_id=table["history"].map(of_history["run_id"]))
@@ -209,15 +210,15 @@ def _capital(text: str) -> str:
 
 
 def open_checks(checks: pd.DataFrame) -> pd.DataFrame:
-    """Give the checks that did not pass or could not be made."""
-    kept = checks[checks["severity"].isin(("warning", "error", "critical")).to_numpy()]
-    return numbered(kept[["position", "function_name", "name", "severity", "label", "score", "explanation"]])
+    """Return the checks that did not pass or could not be done."""
+    selected = checks[checks["severity"].isin(("warning", "error", "critical")).to_numpy()]
+    return numbered(selected[["position", "function_name", "name", "severity", "label", "score", "explanation"]])
 
 
 def show_plots(histories: Sequence[History], limit: int = 6) -> None:
-    """Show the stored plots of histories: a table of all, and the first in sandboxed frames.
+    """Show the stored plots of histories: a table of all, and the first few in sandboxed frames.
 
-    Only HTML that was not cut is shown, and only inside frames that run no script and load nothing, `limit` at most.
+    Only HTML that was not cut is shown, only in frames that run no script and load nothing, and at most `limit` plots.
     """
     plots = [(ids, record) for ids, record in each_record(histories) if record["result_type"] == "visualization"]
     rows = [ids | read_plots(record)._asdict() for ids, record in plots if record["success"] is True]
@@ -240,7 +241,7 @@ def show_plots(histories: Sequence[History], limit: int = 6) -> None:
 
 
 def _pages(value: object) -> list[tuple[str, str]]:
-    """Give title and HTML of each plot in a result."""
+    """Return title and HTML of each plot in a result."""
     if isinstance(value, dict):
         plots = value.get("plots")
         entries = plots if isinstance(plots, list) else [value]
@@ -263,9 +264,9 @@ def show_step_reports(histories: Sequence[History], options: Options | None = No
 def show_findings(histories: Sequence[History], options: Options | None = None) -> None:
     """Show the key findings of histories, folded by kind."""
     for history in histories:
-        found = extract_key_findings_from_execution(history, options).items()
+        kinds = extract_key_findings_from_execution(history, options).items()
         texts = [
             (f"{kind.replace('_', ' ')}, {len(findings)}", json.dumps(findings, indent=2, ensure_ascii=False))
-            for kind, findings in found
+            for kind, findings in kinds
         ]
         show_details(f"{history.label}: key findings", texts)

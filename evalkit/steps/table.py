@@ -1,4 +1,4 @@
-"""Histories as tables: what is recorded of a file, and the columns of all frames, with types and units."""
+"""Tables of histories: the records of a file, and the columns of all frames, with types and units."""
 
 from evalkit.io import Column
 from evalkit.kinds import run_columns
@@ -93,7 +93,7 @@ CHECKS = (
 )
 TABLES = {"runs": RUNS, "steps": STEPS, "checks": CHECKS}
 
-RECORD = (_HISTORY, _POSITION, _FUNCTION, _CELL_TYPE)  # ids of frames with a row per record, or several
+RECORD = (_HISTORY, _POSITION, _FUNCTION, _CELL_TYPE)  # ids of frames with one or several rows per record
 ENRICHMENTS = (
     *RECORD,
     Column("method", "str", "enrichment method"),

@@ -1,4 +1,4 @@
-"""What the command line prints and writes of histories."""
+"""Terminal output for histories, and written files."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -31,39 +31,39 @@ Rows = list[dict[str, Any]]
 
 
 def describe(logs: Logs, views: Mapping[str, Any]) -> str:
-    """Write the summary of several histories, the steps or checks of one, or the report of a step; and the ledger.
+    """Format the summary of several histories, the steps or checks of one, or the report of a step, and the ledger.
 
     Parameters
     ----------
     logs : Logs
     views : mapping
-        details (the steps of each of several histories too), checks (instead of steps), step (the report of this record
-        of each history instead, counted from 1).
+        details (also the steps of each of several histories), checks (instead of steps), step (instead, the report of
+        this record of each history, counted from 1).
 
     Raises
     ------
     SourceError
-        Where no history has record `step`.
+        If no history has record `step`.
     """
     if views.get("step"):
         return _reports(logs.histories, views["step"])
     several, checks = len(logs.histories) > 1, views.get("checks")
-    parts = [_overview(logs)] if several else []
+    sections = [_overview(logs)] if several else []
     if views.get("details") or checks or not several:
         steps, shown = _by_history(logs, logs.steps), _by_history(logs, logs.checks if checks else logs.steps)
         headers, cells = (_CHECK_HEADERS, _check_cells) if checks else (_STEP_HEADERS, _step_cells)
         for history in logs.histories:
             table = tabulate(map(cells, shown[history.label]), headers, tablefmt="simple", disable_numparse=True)
-            parts.append(
+            sections.append(
                 "\n".join([plain(history.label), "", table, "", *_summary(history, steps[history.label], logs)])
             )
     elif several:
-        parts.append("The steps of each history: --details.")
-    return "\n\n".join([*parts, _files(logs.ledger)])
+        sections.append("The steps of each history: --details.")
+    return "\n\n".join([*sections, _files(logs.ledger)])
 
 
 def progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
-    """Write a row per history, the lowest confirmed success first; one that changed lately is running."""
+    """Format one row per history, the lowest confirmed success first; one that changed recently is running."""
     from evalkit.steps import analysis
 
     logs = look.logs
@@ -90,7 +90,7 @@ def write(logs: Logs, views: Mapping[str, Any], path: str) -> None:
 
 
 def _overview(logs: Logs) -> str:
-    """Write a row per history, the worst first, and one of all together."""
+    """Format one row per history, the worst first, and one of all together."""
     from evalkit.steps import analysis
 
     options = logs.histories[0].options
@@ -184,17 +184,17 @@ def _check_cells(row: dict[str, Any]) -> list[str]:
 
 
 def _reports(histories: list[History], step: int) -> str:
-    """Write the report of one record of each history that has it."""
-    parts = []
+    """Format the report of one record of each history that has it."""
+    lines = []
     for history in (history for history in histories if step <= len(history.records)):
         evaluation = evaluate_history(history)[step - 1]
         again = f", attempt {evaluation['attempt']}" if evaluation["attempt"] > 1 else ""
-        parts.append(f"{plain(history.label)}: record {step} of {len(history.records)}{again}")
-        parts.append(format_step_evaluation(evaluation))
-    if not parts:
+        lines.append(f"{plain(history.label)}: record {step} of {len(history.records)}{again}")
+        lines.append(format_step_evaluation(evaluation))
+    if not lines:
         longest = max(len(history.records) for history in histories)
         raise SourceError(f"there is no record {step}: the longest history has {longest}")
-    return "\n".join(parts)
+    return "\n".join(lines)
 
 
 def _files(ledger: "pd.DataFrame") -> str:

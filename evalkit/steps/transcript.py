@@ -1,4 +1,4 @@
-"""Histories as transcripts: of each step the call, and what came of it."""
+"""Transcripts of histories: the call of each step, and its result."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -21,12 +21,12 @@ _SHOWN = 20_000  # characters of a result
 
 
 def run_files(logs: "Logs", run: Mapping[str, Any]) -> RunFiles:
-    """Name the file of a history, and its thread."""
+    """Return the file of a history, and its thread."""
     return RunFiles([run["source"]], run["thread"] or "")
 
 
 def transcript(paths: Sequence[str], read: Callable[[str], bytes], thread: str = "") -> Transcript:
-    """Make the transcript of a file: of each step the call, then what was stored, with verdict and checks not passed.
+    """Return the transcript of a file: the call of each step, then its stored result, verdict and checks not passed.
 
     The step after which the workflow's routers would have ended the run decides it.
 
@@ -40,7 +40,7 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes], thread: str =
     Raises
     ------
     SourceError
-        Where the file holds no history.
+        If the file holds no history.
     """
     [path] = paths
     parsed = parse_file(path, read(path))
@@ -62,14 +62,14 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes], thread: str =
 
 
 def _turns(place: int, record: StepRecord, evaluation: Mapping[str, Any], *, decides: bool) -> list[Turn]:
-    """Make two turns of a step: what was called, and what came of it."""
+    """Return two turns of a step: the call, and its result."""
     parameters = json.dumps(to_jsonable(record["step"]["parameters"]), ensure_ascii=False)
     call = f"{function_of(record) or 'no function'} {parameters}"
     description = name(record["step"].get("description"))
     result, error, reason = record["result"], record["error"], record["step"].get("skip_reason")
-    kept = result if isinstance(result, str) else json.dumps(to_jsonable(result), ensure_ascii=False)
-    kept = kept if len(kept) <= _SHOWN else f"{kept[:_SHOWN]}… ({len(kept)} characters)"
-    lines = [f"error: {error}"] * bool(error) + [str(reason)] * bool(reason) + [kept] * (result is not None)
+    text = result if isinstance(result, str) else json.dumps(to_jsonable(result), ensure_ascii=False)
+    text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
+    lines = [f"error: {error}"] * bool(error) + [str(reason)] * bool(reason) + [text] * (result is not None)
     silent = evaluation["silent_failure_reason"]
     marks = [f"silent failure: {silent}" if silent else evaluation["verdict"], *["cut"] * evaluation["truncated"]]
     marks += [f"{made['name']}: {made['label']}" for made in evaluation["checks"][1:] if made["severity"] != "info"]

@@ -83,7 +83,7 @@ MUTATIONS = (
     ),
     Mutation(
         "runs for tasks in the power sentence", "evalkit/mindcraft/analysis/comparison.py",
-        'own.groupby("n_blocked_agents")["task_id"].nunique()', 'own.groupby("n_blocked_agents")["task_id"].size()',
+        'group.groupby("n_blocked_agents")["task_id"].nunique()', 'group.groupby("n_blocked_agents")["task_id"].size()',
     ),
     Mutation(
         "stale copies in rates", "evalkit/mindcraft/analysis/rates.py", 'else ~stale\n', "else ~stale | stale\n",

@@ -1,8 +1,8 @@
-"""Benchmark files: ``stats.jsonl``, files of scores, BALROG run files and session traces, all as the same kind of run.
+"""Read benchmark files: ``stats.jsonl``, files of scores, BALROG run files and session traces, all as the same runs.
 
 A run is a dictionary as in the files of scores: ``task``, ``method``, ``seed``, ``xs`` (steps done at the end of each
-episode; without it the budget can't bind), and for each of the 22 achievements ``achievement_<name>``, a list with the
-count of every episode. Checked runs say in ``repeats`` how often the same run was met again and left out.
+episode; without it the budget can't apply), and for each of the 22 achievements ``achievement_<name>``, a list with the
+count of every episode. In checked runs ``repeats`` is how often the same run occurred again and was left out.
 """
 
 import math
@@ -44,10 +44,10 @@ class Runs(NamedTuple):
 
 
 def load_runs(source: Source) -> Runs:
-    """Read all benchmark files of a folder, also of folders below, or one file.
+    """Read all benchmark files of a folder, including those in folders below, or one file.
 
     A ``stats.jsonl`` is one seed: its folder names the seed and the folders above that, below `source`, the method.
-    Where there is none above, `source` names the method; a file with a name of its own in `source` names it itself.
+    Without folders above, `source` names the method; a file with another name in `source` names it itself.
     Session traces and BALROG run files are one episode each; those of a model are pooled into one run, whose seed is
     ``pooled``. Every other run counts once, however many files hold it: see `Distinct`. A run that names no
     seed has the seed ``unknown``.
@@ -55,7 +55,7 @@ def load_runs(source: Source) -> Runs:
     Parameters
     ----------
     source : str, path, or several of them
-        Also globs and URLs: see `evalkit.io.list_source`.
+        Also globs and URLs; see `evalkit.io.list_source`.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def load_runs(source: Source) -> Runs:
     Raises
     ------
     evalkit.io.SourceError
-        Where `source` is not there or can't be listed, or holds different results of one seed.
+        If `source` does not exist or can't be listed, or holds different results of one seed.
     """
     listing = list_source(source)
     ledger, distinct, episodes = Ledger(), Distinct(), []
@@ -74,19 +74,19 @@ def load_runs(source: Source) -> Runs:
             ledger.failed(path, f"{type(data).__name__}: {data.strerror or data}")
             continue
         try:
-            found, note = _read(path, data, listing)
+            file_runs, note = _read(path, data, listing)
         except OtherShapeError as error:
             ledger.skipped(path, str(error))
         except BrokenFileError as error:
             ledger.failed(path, str(error))
         else:
-            single = [run for run in found if run["seed"] == POOLED]
-            known = [distinct.add(run, path) for run in found if run["seed"] != POOLED]
+            single = [run for run in file_runs if run["seed"] == POOLED]
+            known = [distinct.add(run, path) for run in file_runs if run["seed"] != POOLED]
             episodes += single
             if repeated := [place for place in known if place]:
-                left_out = f"{len(repeated)} of {len(found)} runs left out, which are those of {repeated[0]}"
+                left_out = f"{len(repeated)} of {len(file_runs)} runs left out, which are those of {repeated[0]}"
                 note = ", ".join(filter(None, (note, left_out)))
-            if len(repeated) == len(found):
+            if len(repeated) == len(file_runs):
                 ledger.skipped(path, note)
             else:
                 ledger.used(path, note)
@@ -95,27 +95,27 @@ def load_runs(source: Source) -> Runs:
 
 
 class Distinct:
-    """Runs, each of them once.
+    """Distinct runs.
 
     Of one task and method, two runs with the same seed are one run, and so are two with the same results (counts and
-    steps) of which one names no seed. Of these the first is kept. Different results under one seed are refused: nobody
-    but the user can tell which of them counts. Runs made of single episodes are taken as they are.
+    steps) of which one names no seed. Of these the first is kept. Different results under one seed are an error: only
+    the user can decide which of them counts. Runs made of single episodes are taken as they are.
     """
 
     def __init__(self) -> None:
         self.runs: list[Run] = []
-        self._places: dict[tuple, tuple[Run, str]] = {}  # the first run that has a seed, or results, and where
+        self._places: dict[tuple, tuple[Run, str]] = {}  # the first run with a seed, or with results, and its place
 
     def add(self, run: Run, place: str) -> str | None:
-        """Take a checked run found at `place`; where it is there already, give the place of the first.
+        """Add a checked run from `place`; return the place of the first if it is a repeat.
 
         Raises
         ------
         evalkit.io.SourceError
-            For other results than those of the same seed.
+            For results that differ from others of the same seed.
         """
         if run["seed"] == POOLED:
-            self.runs.append(run)  # episodes, which may well be alike
+            self.runs.append(run)  # episodes, which may be equal
             return None
         group, seed, results = (run["task"], run["method"]), run["seed"], _results(run)
         named, known = seed != UNKNOWN, self._places.get((*group, "seed", seed))
@@ -123,7 +123,7 @@ class Distinct:
             name = f"{run['method']}, seed {seed} (task {run['task']})"
             both = place if place == known[1] else f"{known[1]} and {place}"
             raise SourceError(f"different results of {name} in {both}; keep one, or name the seeds apart")
-        if not (named and known):  # only where one of the two names no seed, the results tell
+        if not (named and known):  # equal results matter only if one of the two names no seed
             known = self._places.get((*group, "unnamed" if named else "any", results))
         first, where = known or (run, place)
         if known:
@@ -135,14 +135,14 @@ class Distinct:
         return where if known else None
 
     def _note(self, run: Run, place: str, group: tuple[str, str], results: tuple) -> None:
-        """Note where a run was found, by all that another one may be told to be the same by."""
+        """Note where a run was found, by all keys that identify another one as the same."""
         self._places.setdefault((*group, "any", results), (run, place))
         if run["seed"] == UNKNOWN:
             self._places.setdefault((*group, "unnamed", results), (run, place))
         else:
             self._places.setdefault((*group, "seed", run["seed"]), (run, place))
             unnamed = self._places.get((*group, "unnamed", results))
-            if unnamed and unnamed[0] is run:  # it has a seed by now
+            if unnamed and unnamed[0] is run:  # it has a seed now
                 del self._places[(*group, "unnamed", results)]
 
 
@@ -151,12 +151,12 @@ def _results(run: Run) -> tuple:
 
 
 def check_run(run: Mapping[str, Any]) -> Run:
-    """Check a run and complete it: counts are whole numbers, and every list has one entry per episode.
+    """Check and complete a run: counts are whole numbers, and every list has one entry per episode.
 
     Raises
     ------
     ValueError
-        For a missing achievement, lists of different lengths, or values that are no counts.
+        For a missing achievement, lists of different lengths, or values that are not counts.
     """
     if not isinstance(run, Mapping):
         raise ValueError(f"a run is no {type(run).__name__}, but a table of lists")
@@ -191,13 +191,13 @@ def _is_count(value: Any) -> bool:
 
 
 def _read(path: str, data: bytes, listing: Listing) -> tuple[list[Run], str]:
-    """Read one file of any kind: its runs, and a note for the ledger."""
+    """Read one file of any kind; return its runs, and a note for the ledger."""
     if path.endswith(".jsonl"):
         return _read_stats(path, data, listing)
     try:
         value, notes = decode_json(data, _ANY) if len(data) < 1 << 16 or _is_scores(data) else (None, [])
     except BrokenFileError:
-        value = None  # the reader of traces says what is wrong
+        value = None  # the reader of traces reports the error
     first = value[0] if isinstance(value, list) and value else value
     if isinstance(first, Mapping) and any(column in first for column in COLUMNS.values()):
         try:
@@ -210,7 +210,7 @@ def _read(path: str, data: bytes, listing: Listing) -> tuple[list[Run], str]:
 
 
 def _is_scores(data: bytes) -> bool:
-    """Tell files of scores, which may be large, from traces, which are not decoded as a whole."""
+    """Return whether data are a file of scores, which may be large, rather than a trace, which is not fully decoded."""
     return b'"achievement_collect_coal"' in data and b'"event_history"' not in data
 
 
@@ -229,10 +229,10 @@ def _read_stats(path: str, data: bytes, listing: Listing) -> tuple[list[Run], st
         raise OtherShapeError(f"no line holds the results of an episode ({broken[0] if broken else 'empty file'})")
     *above, name = absolute(path).removeprefix(absolute(listing.root)).strip("/").split("/")
     stem = name.removesuffix(".jsonl")
-    own = os.path.basename(absolute(listing.root)) if above or stem == "stats" else stem
+    fallback = os.path.basename(absolute(listing.root)) if above or stem == "stats" else stem
     run = {
         "task": UNKNOWN,
-        "method": "/".join(above[:-1]) or own,
+        "method": "/".join(above[:-1]) or fallback,
         "seed": above[-1] if above else UNKNOWN,
         "length": [row["length"] for row in rows],
         **{column: [row[column] for row in rows] for column in COLUMNS.values()},
@@ -242,9 +242,9 @@ def _read_stats(path: str, data: bytes, listing: Listing) -> tuple[list[Run], st
 
 
 def _balrog_run(value: Mapping[str, Any]) -> Run:
-    """Read one BALROG episode; its model is that of the client."""
-    found, client = value["achievements"], value.get("client")
-    counts = dict.fromkeys(map(str, found), 1) if isinstance(found, list | tuple) else found
+    """Read one BALROG episode; the client names its model."""
+    unlocked, client = value["achievements"], value.get("client")
+    counts = dict.fromkeys(map(str, unlocked), 1) if isinstance(unlocked, list | tuple) else unlocked
     if not isinstance(counts, Mapping):
         raise BrokenFileError("ValueError: achievements is neither a list of names nor a table of counts")
     counts = {str(name).lower().replace(" ", "_"): n for name, n in counts.items()}
@@ -270,7 +270,7 @@ def _episode(method: str, unlocked: Iterable[str], task: str) -> Run:
 
 
 def _pool(episodes: list[Run]) -> list[Run]:
-    """Join single episodes to one run per task and method."""
+    """Pool single episodes into one run per task and method."""
     pooled: dict[tuple[str, str], Run] = {}
     for episode in episodes:
         run = pooled.setdefault((episode["task"], episode["method"]), {**episode, **{c: [] for c in COLUMNS.values()}})

@@ -1,9 +1,9 @@
-"""The official score of the Crafter benchmark, and its pooled look-alikes under names of their own.
+"""The official score of the Crafter benchmark, and pooled variants under other names.
 
 Per seed, s_i is the percentage of training episodes within the budget that unlock achievement i at least once, and the
 score is exp(mean_i ln(1 + s_i)) − 1; reported is the mean over seeds ± the population standard deviation (Hafner,
-"Benchmarking the Spectrum of Agent Capabilities", ICLR 2022, arXiv:2109.06780). It is not the score of averaged rates,
-nor that of pooled episodes: these are `mean_rates_score` and `pooled_episodes_score`.
+"Benchmarking the Spectrum of Agent Capabilities", ICLR 2022, arXiv:2109.06780). It is neither the score of averaged
+rates nor that of pooled episodes: these are `mean_rates_score` and `pooled_episodes_score`.
 """
 
 import math
@@ -41,7 +41,7 @@ class CrafterScore(NamedTuple):
     low, high : float
         95 % interval: of the mean over seeds for several, none for one, and over episodes for one pooled group.
     method : str
-        What was computed, and how the interval.
+        What was computed, and how its interval.
     warning : str
         What is doubtful about the interval, or why there is none.
     """
@@ -88,8 +88,8 @@ def score_of_rates(rates: Iterable[float]) -> float:
     Raises
     ------
     ValueError
-        For rates outside 0 to 100, and for fractions: where all are at most 1 and one lies between, they would give a
-        plausible wrong score.
+        For rates outside 0 to 100, and for fractions: rates that are all at most 1, one of them between 0 and 1, would
+        give a plausible but wrong score.
     """
     values = np.asarray(list(rates), dtype=float)
     known = values[np.isfinite(values)]
@@ -107,23 +107,22 @@ def crafter_score(path_or_runs: Source, budget: int = BUDGET) -> CrafterScore:
     ----------
     path_or_runs : path, run or sequence of runs
         A file or folder of ``stats.jsonl``, score files, BALROG run files or session traces; or runs as dictionaries,
-        see `evalkit.crafter.benchmark.runs`. A run that is there twice counts once, and `method` says so.
+        see `evalkit.crafter.benchmark.runs`. A run that occurs twice counts once, and `method` says so.
     budget : int
-        Only episodes that end within so many steps of a run count. Traces have no common count of steps: all count.
+        Only episodes that end within this many steps of a run count. Traces have no common count of steps: all count.
 
     Returns
     -------
     CrafterScore
-        With several seeds the interval is Student's t over their scores. One seed tells nothing about other seeds and
-        has none. Session traces are one pooled group, whose interval is that of its episodes.
+        With several seeds the interval is Student's t over their scores. A single seed shows nothing about other seeds
+        and has none. Session traces are one pooled group, whose interval is that of its episodes.
 
     Raises
     ------
     evalkit.io.SourceError
-        Where nothing is there, runs of several methods are (then see `crafter_scores`), or one seed has different
-        results.
+        If there are no runs, or runs of several methods (see `crafter_scores`), or different results of one seed.
     ValueError
-        For runs whose counts are no counts, such as rates.
+        For runs whose counts are not counts, such as rates.
     """
     scores = crafter_scores(path_or_runs, budget)
     if len(scores) > 1:
@@ -160,7 +159,7 @@ def mean_rates_score(path_or_runs: Source, budget: int = BUDGET) -> CrafterScore
 def progression(path_or_runs: Source) -> Progression:
     """Average the share of achievements unlocked per episode over all episodes; arguments as for `crafter_score`."""
     runs = _one_method(path_or_runs)
-    counts = np.concatenate(_rates_of(runs, math.inf)).sum(axis=1)  # whole numbers: those of equal episodes are equal
+    counts = np.concatenate(_rates_of(runs, math.inf)).sum(axis=1)  # whole numbers: equal for equal episodes
     n, interval = len(counts), mean_interval(counts / len(ACHIEVEMENTS), bounds=(0, 1))
     error = float(counts.std() / len(ACHIEVEMENTS) / math.sqrt(n)) if n > 1 else math.nan
     return _noting(Progression(interval.estimate, error, interval.low, interval.high, n, interval.method), runs)
@@ -178,9 +177,9 @@ def _by_method(path_or_runs: Source) -> dict[str, list[Run]]:
             raise SourceError(f"{path_or_runs}: no benchmark results and no traces ({causes})")
     else:
         several = isinstance(path_or_runs, Iterable) and not isinstance(path_or_runs, Mapping)
-        found: list[Any] = list(path_or_runs) if several else [path_or_runs]
+        given: list[Any] = list(path_or_runs) if several else [path_or_runs]
         distinct = Distinct()
-        for number, run in enumerate(found, start=1):
+        for number, run in enumerate(given, start=1):
             distinct.add(check_run(run), f"run {number}")
         runs = distinct.runs
         if not runs:
@@ -193,7 +192,7 @@ def _by_method(path_or_runs: Source) -> dict[str, list[Run]]:
 
 
 def _noting(result: _Result, runs: list[Run]) -> _Result:
-    """Say in a result's method how many repeated runs were left out."""
+    """Add to a result's method how many repeated runs were left out."""
     n = sum(run.get("repeats", 0) for run in runs)
     note = f"; {n} repeated {'run' if n == 1 else 'runs'} left out" if n else ""
     return result._replace(method=result.method + note)
@@ -208,12 +207,12 @@ def _one_method(path_or_runs: Source) -> list[Run]:
 
 def _rates_of(runs: list[Run], budget: float) -> list[np.ndarray]:
     """Return per run an array of episodes × 22: 1 where the achievement was unlocked within the budget."""
-    found = []
+    rates = []
     for run in runs:
         unlocked = np.array([run[column] for column in COLUMNS.values()], dtype=float).T >= 1
         unlocked = unlocked.reshape(-1, len(ACHIEVEMENTS)).astype(float)
-        found.append(unlocked if run["xs"] is None else unlocked[np.asarray(run["xs"], dtype=float) <= budget])
-    return found
+        rates.append(unlocked if run["xs"] is None else unlocked[np.asarray(run["xs"], dtype=float) <= budget])
+    return rates
 
 
 def _official(seeds: list[np.ndarray], runs: list[Run]) -> CrafterScore:
@@ -239,9 +238,9 @@ def pooled_score(unlocked: np.ndarray, tasks: Iterable | None = None, what: str 
     unlocked : ndarray of shape (episodes, 22)
         1 where an episode unlocked an achievement.
     tasks : iterable, optional
-        What tells the task of each episode: those of one task count together in the interval.
+        The task of each episode: episodes of one task are a cluster in the interval.
     what : str
-        What `method` calls it.
+        Its name in `method`.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Estimates of achievements from the frames of session traces: which are unlocked, when, and the official score."""
+"""Estimate achievements from the frames of session traces: which are unlocked, when, and the official score."""
 
 import pandas as pd
 
@@ -28,13 +28,13 @@ COMPARISON_WARNING = (
 
 
 def achievement_rates(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
-    """Estimate the share of episodes that unlock each of the 22 achievements, of those that can tell of all 22.
+    """Estimate the share of episodes that unlock each of the 22 achievements, of those that report all 22.
 
     Returns
     -------
     DataFrame
         `by`, achievement, tier, n, n_clusters, estimate, low, high, method, warning; easy ones first. NaN for all of a
-        group of which no episode can tell.
+        group without episodes that report them.
     """
     rows = _ordered(with_worlds(achievements))
     rows["unlocked"] = rows["unlocked"].where(_can_tell(rows))
@@ -47,7 +47,7 @@ def achievement_rates(achievements: pd.DataFrame, by: str = "model_name") -> pd.
 def unlock_turns(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
     """Summarise the turn of the first unlock: by, achievement, unlocked (episodes), first, median and last turn.
 
-    Only episodes that unlock the achievement count, so that rare ones look early or late by chance; turns count from 0.
+    Only episodes that unlock the achievement count, so rare ones may look early or late by chance; turns count from 0.
     """
     rows = _ordered(achievements.dropna(subset="turn"))
     turns = rows.assign(turn=rows["turn"].astype("float64")).groupby([by, "achievement"], observed=True)["turn"]
@@ -58,28 +58,28 @@ def unlock_turns(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataF
 def unlock_curve(achievements: pd.DataFrame, episodes: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
     """Estimate the mean number of different achievements unlocked by the end of each turn.
 
-    Episodes that ended earlier keep their number, so that the curve never falls and n stays the same. Those that can't
-    tell of all 22 achievements are left out.
+    Episodes that ended earlier keep their number, so that the curve never falls and n stays the same. Those that don't
+    report all 22 achievements are left out.
 
     Returns
     -------
     DataFrame
-        `by`, turn, n, n_clusters, estimate, low, high, method, warning; a row for the first turn, the last one of the
-        group and every turn at which something is unlocked; between them nothing changes. One row of NaN for a group of
-        which no episode can tell.
+        `by`, turn, n, n_clusters, estimate, low, high, method, warning; one row for the first turn, the last one of the
+        group and every turn at which something is unlocked; between them nothing changes. One row of NaN for a group
+        without episodes that report them.
     """
     known = achievements[_can_tell(achievements)]
     unlocks = known.groupby("source")["turn"].apply(lambda column: sorted(column.dropna()))
     rows = []
     for name, everything in with_worlds(episodes).groupby(by, observed=True):
         group = everything[everything["source"].isin(unlocks.index)]
-        own = unlocks[group["source"]]
+        unlock_lists = unlocks[group["source"]]
         if group.empty:
             rows.append({by: name, "turn": 0, **mean_interval([])._asdict(), "warning": _NO_UNLOCKS})
             continue
-        last = max([group["turns"].fillna(1).max() - 1, *(turns[-1] for turns in own if turns)])
-        for turn in sorted({0, last, *(turn for turns in own for turn in turns)}):
-            counts = [sum(t <= turn for t in turns) for turns in own]
+        last = max([group["turns"].fillna(1).max() - 1, *(turns[-1] for turns in unlock_lists if turns)])
+        for turn in sorted({0, last, *(turn for turns in unlock_lists for turn in turns)}):
+            counts = [sum(t <= turn for t in turns) for turns in unlock_lists]
             rows.append(
                 {
                     by: name,
@@ -97,8 +97,8 @@ def official_scores(achievements: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        model_name, n (episodes that can tell of all 22 achievements), estimate, low, high (0 to 100), method, warning.
-        NaN for a model of which no episode can tell.
+        model_name, n (episodes that report all 22 achievements), estimate, low, high (0 to 100), method, warning.
+        NaN for a model without such episodes.
     """
     achievements, rows = with_worlds(achievements), []
     can_tell = _can_tell(achievements)
@@ -125,12 +125,12 @@ def progressions(episodes: pd.DataFrame) -> pd.DataFrame:
 
 
 def in_percent(table: pd.DataFrame) -> pd.DataFrame:
-    """Return estimates that are shares as percentages."""
+    """Convert estimates of shares to percentages."""
     return table.assign(**{name: 100 * table[name] for name in ("estimate", "low", "high")})
 
 
 def _can_tell(achievements: pd.DataFrame) -> pd.Series:
-    """Tell of each row whether its episode says of all 22 achievements whether they were unlocked."""
+    """Return for each row whether its episode reports all 22 achievements as unlocked or not."""
     return achievements["unlocked"].notna().groupby(achievements["source"]).transform("all").astype(bool)
 
 

@@ -1,4 +1,4 @@
-"""The game, and its session traces: what they look like on disk, and how they are decoded."""
+"""The format on disk: the game's names, and how its session traces are decoded."""
 
 from evalkit.crafter.format.game import (
     ACHIEVEMENTS,

@@ -1,4 +1,4 @@
-"""The game: its actions and achievements, and what an achievement is worth."""
+"""The game: its actions, its achievements and their difficulty."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ UNKNOWN = "unknown"
 
 
 def action_name(action: str | int | None) -> str | None:
-    """Return the name of an action that is given by name or by index; other values as text, None as None."""
+    """Return the name of an action given by name or index; other values as text, None as None."""
     if isinstance(action, int) and not isinstance(action, bool) and 0 <= action < len(ACTIONS):
         return ACTIONS[action]
     return None if action is None else str(action)
@@ -31,5 +31,5 @@ def action_names(actions: Any) -> list[str | None] | None:
     """Return the names of a list of actions, and None for anything else."""
     if not isinstance(actions, list):
         return None
-    n = len(ACTIONS)  # what is nearly always there is not worth a call for each
-    return [ACTIONS[own] if type(own) is int and 0 <= own < n else action_name(own) for own in actions]
+    n = len(ACTIONS)  # the usual case, inlined for speed
+    return [ACTIONS[action] if type(action) is int and 0 <= action < n else action_name(action) for action in actions]

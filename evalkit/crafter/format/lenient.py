@@ -1,4 +1,4 @@
-"""Decoding what does not quite fit its type: what can't be used is left out."""
+"""Decode values that do not quite fit their types; unusable values are left out."""
 
 from functools import cache
 from typing import Annotated, Any
@@ -6,16 +6,16 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Raw
 
-Count = Annotated[int, Meta(ge=-(2**40), le=2**40)]  # what is beyond is no count of anything, and overflows columns
+Count = Annotated[int, Meta(ge=-(2**40), le=2**40)]  # larger values are no counts, and overflow columns
 ANYTHING = msgspec.json.Decoder()
 _UNFIT = object()  # a value that is not of the declared type
 
 
 def fit(value: Any, kind: Any) -> Any:
-    """Convert plain decoded JSON to a Struct (or a list of it), leaving out what is not of the declared type.
+    """Convert decoded JSON to a Struct (or a list of it), leaving out values that are not of the declared type.
 
-    None for a list that is none. Entries of lists of Structs that are no objects become empty Structs, so that lengths
-    stay.
+    None if a list is expected and the value is not one. Entries of lists of Structs that are not objects become empty
+    Structs, so that lengths stay the same.
     """
     fitted = _fit(value, _type(kind))
     return None if fitted is _UNFIT else fitted
@@ -36,12 +36,12 @@ def _fit(value: Any, kind: Any) -> Any:
             return None
         kind = next(k for k in kind.types if not isinstance(k, inspect.NoneType))
     if isinstance(kind, inspect.StructType):
-        known = [own for own in kind.fields if isinstance(value, dict) and own.encode_name in value]
-        fields = {own.name: _fit(value[own.encode_name], own.type) for own in known}
-        # a key whose value does not fit stays known, as None: it tells an event's type
-        return kind.cls(**{name: None if own is _UNFIT else own for name, own in fields.items()})
+        known = [field for field in kind.fields if isinstance(value, dict) and field.encode_name in value]
+        fields = {field.name: _fit(value[field.encode_name], field.type) for field in known}
+        # a key whose value does not fit is kept as None: it shows an event's type
+        return kind.cls(**{name: None if item is _UNFIT else item for name, item in fields.items()})
     if isinstance(kind, inspect.ListType) and isinstance(value, list):
-        return [own for own in (_fit(item, kind.item_type) for item in value) if own is not _UNFIT]
+        return [fitted for fitted in (_fit(item, kind.item_type) for item in value) if fitted is not _UNFIT]
     if isinstance(kind, inspect.RawType):
         return Raw(msgspec.json.encode(value))
     if isinstance(kind, inspect.AnyType) or (isinstance(kind, inspect.DictType) and isinstance(value, dict)):
@@ -54,7 +54,7 @@ def _fit(value: Any, kind: Any) -> Any:
 
 
 def peek(raw: Any, kind: Any) -> Any:
-    """Decode a `Raw` field, leaving out what is not of the declared type; None where nothing is left."""
+    """Decode a `Raw` field, leaving out values that are not of the declared type; None if nothing is left."""
     if not isinstance(raw, Raw):
         return None
     try:

@@ -1,8 +1,8 @@
-"""The game, and its session traces: what they look like on disk, and how they are decoded.
+"""Session traces: their types, and how they are decoded.
 
-Only fields that are used have a place in the types; the rest is checked, but never built. Every field may be missing or
-null. A trace that is written so oddly that the types don't fit is read piece by piece, without what can't be used. What
-few traces or few callers need stays `Raw` until `peek` decodes it.
+The types declare only fields that are used; the rest is checked, but never built. Every field may be missing or null. A
+trace that does not fit the types is decoded value by value, without unusable ones. Fields that few traces or callers
+need stay `Raw` until `peek` decodes them.
 """
 
 from typing import Any
@@ -13,10 +13,10 @@ from msgspec import UNSET, Raw, Struct, UnsetType, field
 from evalkit.crafter.format.lenient import ANYTHING, Count, fit
 from evalkit.io import BrokenFileError, WrongShapeError, decode_json
 
-IMAGE = b'observation_image_base64"'  # a long needle is found quicker than the end that all keys of images share
+IMAGE = b'observation_image_base64"'  # a long needle is found faster than the end that all keys of images share
 _ANY_IMAGE = b'_base64"'
 _NEAR = 256  # bytes between the image and the map of one observation
-_FIRST = 1 << 17  # bytes in which the first image is looked for: it stands in the second event, or in no event
+_FIRST = 1 << 17  # bytes searched for the first image, which is in the second event, or in none
 
 
 class HookData(Struct, gc=False):
@@ -37,7 +37,7 @@ class Hook(Struct, gc=False):
 
 
 class Observation(Struct, gc=False):
-    """What the game shows; with images it is most of a trace's bytes."""
+    """The game's output; with images it is most of a trace's bytes."""
 
     achievements_status: dict[str, Any] | None = None
     inventory: dict[str, Any] | None = None
@@ -107,7 +107,7 @@ class TimeRecord(Struct, gc=False):
 
 
 class Event(Struct, gc=False):
-    """An event; it has no type field, its keys tell what it is."""
+    """An event; it has no type field, its keys show its type."""
 
     llm_call_records: Raw | UnsetType = UNSET  # list[Call]
     call_records: Raw | UnsetType = UNSET  # list[Call]
@@ -128,7 +128,7 @@ class Event(Struct, gc=False):
 
 
 class Trace(Struct, gc=False):
-    """A session trace. ``session_time_steps`` holds the events again, and is not read."""
+    """A session trace. ``session_time_steps`` repeats the events and is not read."""
 
     session_id: str | UnsetType | None = UNSET
     session_metadata: list[SessionMetadata] | None = None
@@ -147,7 +147,7 @@ class OtherShapeError(BrokenFileError):
 def read_trace(data: bytes) -> tuple[Trace, list[str]]:
     """Decode a session trace without building its images and conversations.
 
-    Structure, literals and UTF-8 are checked in the whole file, but for what stands between the quotes of an image.
+    Structure, literals and UTF-8 are checked in the whole file, except within the quotes of an image.
 
     Parameters
     ----------
@@ -157,14 +157,14 @@ def read_trace(data: bytes) -> tuple[Trace, list[str]]:
     -------
     trace : Trace
     notes : list of str
-        What was recovered: as of `evalkit.io.decode_json`, and ``malformed_fields`` for values that were left out.
+        What was recovered, as in `evalkit.io.decode_json`, and ``malformed_fields`` for values that were left out.
 
     Raises
     ------
     OtherShapeError
-        Well-formed, but no session trace; the text says what it looks like.
+        For well-formed JSON that is not a session trace; the text describes its shape.
     BrokenFileError
-        Anything else, see `evalkit.io.decode_json`.
+        For anything else, see `evalkit.io.decode_json`.
     """
     lean = without_images(data)
     try:
@@ -181,31 +181,31 @@ def read_trace(data: bytes) -> tuple[Trace, list[str]]:
 
 
 def without_images(data: bytes) -> bytes:
-    r"""Empty the image strings of a trace: they are most of its bytes, and nothing reads them.
+    r"""Empty the image strings of a trace: they are most of its bytes, and are not read.
 
-    Sound for well-formed JSON: an unescaped quote after ``_base64`` ends a string, a colon behind it makes that
-    string a key, and the value ends at the next quote that no backslash stands before. Anything else stays as it is.
+    Sound for well-formed JSON: an unescaped quote after ``_base64`` ends a string, a colon after it makes that
+    string a key, and the value ends at the next quote not preceded by a backslash. Anything else stays as it is.
     """
     at = data.find(IMAGE, 0, _FIRST)
     if at < 0:
         return data
-    view, parts, kept = memoryview(data), [], 0
+    view, pieces, copied = memoryview(data), [], 0
     while at >= 0:
-        start = data.find(b'"', at) + 1  # behind the key
+        start = data.find(b'"', at) + 1  # after the key
         opened = data.startswith(b': "', start) * 3 or data.startswith(b':"', start) * 2
         end = data.find(b'"', start + opened) if opened else -1
         if end > 0 and data[end - 1] != 0x5C:
-            parts.append(view[kept : start + opened])
-            kept = start = end
+            pieces.append(view[copied : start + opened])
+            copied = start = end
         at = data.find(_ANY_IMAGE, start, start + _NEAR)
         if at < 0:
             at = data.find(IMAGE, start)
-    parts.append(view[kept:])
-    return b"".join(parts)
+    pieces.append(view[copied:])
+    return b"".join(pieces)
 
 
 def name_shape(value: Any) -> str:
-    """Say what decoded JSON that is no session trace looks like."""
+    """Describe decoded JSON that is not a session trace."""
     run = value[0] if isinstance(value, list) and value else value
     if not isinstance(run, dict):
         return f"a JSON {'list' if isinstance(value, list) else type(value).__name__}"
@@ -217,12 +217,12 @@ def name_shape(value: Any) -> str:
 
 
 def events_of(trace: Trace) -> list[Event]:
-    """Return a trace's events: those of ``event_history``, and no others."""
+    """Return a trace's events, which are those of ``event_history`` only."""
     return trace.event_history if isinstance(trace.event_history, list) else []
 
 
 def kind_of(event: Event) -> str:
-    """Tell an event's type by its keys: ``language_model``, ``runtime``, ``environment`` or ``other``."""
+    """Return an event's type, shown by its keys: ``language_model``, ``runtime``, ``environment`` or ``other``."""
     if event.llm_call_records is not UNSET or event.call_records is not UNSET:
         return "language_model"
     if event.actions is not UNSET:

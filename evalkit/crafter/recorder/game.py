@@ -1,4 +1,4 @@
-"""The real game, made so that the same seed and actions give the same episode."""
+"""The real game, made deterministic: the same seed and actions give the same episode."""
 
 from collections import defaultdict
 from typing import Any
@@ -7,10 +7,10 @@ from evalkit.io import SourceError
 
 
 def make_env(seed: int, **options: Any) -> Any:
-    """Make a game whose episodes are the same for the same seed and actions.
+    """Create a game whose episodes are the same for the same seed and actions.
 
-    The game keeps the objects of a region in a set of Python's, whose order changes from process to process, and
-    draws at random from it; ordered sets make that order their own.
+    The game keeps the objects of a region in a Python set, whose order changes from process to process, and draws at
+    random from it; ordered sets fix that order.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Play the real game and write session traces of it (extra ``crafter``).
 
-A recorder wraps ``crafter.Env``, lets the hooks judge every action by its own states, and writes one runtime and one
+A recorder wraps ``crafter.Env``, has the hooks judge every action by its own states, and writes one runtime and one
 environment event per turn, in the format that `evalkit.crafter` reads::
 
     recorder = Recorder(seed=7, model_name="my-agent")
@@ -26,7 +26,7 @@ from evalkit.crafter.recorder.game import make_env
 
 Observations = Literal["images", "no images", "none"]
 
-_RADIUS = 3  # of the local map in words: 7 × 7
+_RADIUS = 3  # of the local map as text: 7 × 7
 
 
 class Recorder:
@@ -39,9 +39,9 @@ class Recorder:
     model_name : str
         Who plays.
     difficulty, agent_type, task_id, session_id : str
-        As they shall stand in the trace; ``""`` makes a task id from the seed, and a new session id.
+        As written to the trace; ``""`` makes a task id from the seed, and a new session id.
     observations : {"images", "no images", "none"}
-        What states hold: everything with images as base64 of raw RGB; shape, size and checksum in place of images; or
+        What states hold: everything, with images as base64 of raw RGB; shape, size and checksum in place of images; or
         nothing (states are null).
     hooks : sequence of hooks
         See `evalkit.crafter.hooks`.
@@ -53,7 +53,7 @@ class Recorder:
     Attributes
     ----------
     env : crafter.Env
-        The game; what it knows and the player does not, scripted policies may look at.
+        The game; scripted policies may use its state, which the player can't see.
     done : bool
         Whether the episode has ended: by death or after ``length`` steps.
     """
@@ -98,14 +98,14 @@ class Recorder:
         reasoning: str = "",
         call: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Play a turn of one or more actions and record it; stops early where the episode ends.
+        """Play a turn of one or more actions and record it; stops early if the episode ends.
 
         Parameters
         ----------
         actions : iterable of str or int
-            Names or indices. It may be a generator that looks at the game between its actions.
+            Names or indices. It may be a generator that reads the game between its actions.
         reasoning : str
-            Why, in the agent's words.
+            The agent's reasons, in its own words.
         call : mapping, optional
             Metadata of the language model's call that chose the actions, such as ``prompt_tokens``,
             ``completion_tokens`` and ``total_tokens``; it becomes an event of its own.
@@ -117,7 +117,7 @@ class Recorder:
         Raises
         ------
         RuntimeError
-            Where no episode is running.
+            If no episode is running.
         ValueError
             For an action the game does not have.
         """
@@ -181,7 +181,7 @@ class Recorder:
         }
 
     def save(self, folder: str | os.PathLike, indent: int | None = 2) -> str:
-        """Write the trace to ``session_<session_id>.json`` in `folder`, which is made where needed.
+        """Write the trace to ``session_<session_id>.json`` in `folder`, which is created if needed.
 
         Returns
         -------
@@ -229,14 +229,14 @@ class Recorder:
         self._events.append(self._event(self.task_id, shown, outcome, metadata, entries))
         self._turns += 1
 
-    def _event(self, system: str, states: dict, own: dict, metadata: dict, entries: list[dict]) -> dict[str, Any]:
+    def _event(self, system: str, states: dict, fields: dict, metadata: dict, entries: list[dict]) -> dict[str, Any]:
         time = self.clock().isoformat()
         return {
             "time_record": {"event_time": time, "message_time": 0},
             "system_instance_id": system,
             "system_state_before": states.get("system_state_before"),
             "system_state_after": states.get("system_state_after"),
-            **own,
+            **fields,
             "metadata": metadata,
             "event_metadata": [{**entry, "timestamp": time} for entry in entries],
         }

@@ -1,4 +1,4 @@
-"""The manifest of a store of records: which parts count, and what they were made of."""
+"""The manifest of a store of records: its valid parts, and what they were made from."""
 
 import json
 import os
@@ -19,7 +19,7 @@ FORMER = "evalkit-dataset.json"  # the manifest of datasets that evalkit 0.1 wro
 
 
 class Part(NamedTuple):
-    """Some files' rows in all tables.
+    """The rows of some files in all tables.
 
     Attributes
     ----------
@@ -32,12 +32,12 @@ class Part(NamedTuple):
     tables: dict[str, int]
 
     def path(self, store: str, table: str) -> str:
-        """Give the path of one of its tables."""
+        """Return the path of one of its tables."""
         return f"{store}/{table}/{self.number:06d}.parquet"
 
 
 class Manifest(NamedTuple):
-    """What counts in a store: its parts, that with the folders (see `FOLDERS`), the last number, what is stored."""
+    """The contents of a store: its parts, the part of the folders (see `FOLDERS`), the last number, what is stored."""
 
     parts: list[Part]
     folders: Part | None
@@ -46,16 +46,16 @@ class Manifest(NamedTuple):
 
 
 class StoreError(SourceError):
-    """A store that can't be read as it should be."""
+    """A store that can't be read."""
 
 
 def read_manifest(path: str | os.PathLike) -> Manifest | None:
-    """Read the manifest of a dataset; None where `path` is something else.
+    """Read the manifest of a dataset; None if `path` is something else.
 
     Raises
     ------
     StoreError
-        Where it can't be read, and for a dataset of evalkit 0.1.
+        If it can't be read, and for a dataset of evalkit 0.1.
     """
     try:
         folder = resolve(path).rstrip("/")
@@ -65,8 +65,8 @@ def read_manifest(path: str | os.PathLike) -> Manifest | None:
         return None
     except OSError as error:
         if isinstance(error, PermissionError) and is_url(folder):
-            return None  # S3 may say that one is not allowed to read what is not there
-        kind = SourceError if is_url(folder) else StoreError  # nothing says that a dataset is there
+            return None  # S3 may report that a missing object may not be read
+        kind = SourceError if is_url(folder) else StoreError  # nothing shows that there is a dataset
         raise kind(f"{folder}: {error.strerror or error}") from None
     try:
         return _manifest_of(json.loads(data), folder)
@@ -78,32 +78,32 @@ def read_manifest(path: str | os.PathLike) -> Manifest | None:
 
 
 def manifest_bytes(manifest: Manifest) -> bytes:
-    """Write a manifest as JSON that holds its own checksum."""
+    """Serialise a manifest as JSON that contains its own checksum."""
     text = json.dumps({"format": FORMAT, **manifest._asdict()}, default=str, sort_keys=True)
     return f'{text[:-1]}, "checksum": {zlib.crc32(text.encode())}}}\n'.encode()
 
 
-def _manifest_of(found: dict[str, Any], folder: str) -> Manifest:
-    if found["format"] != FORMAT:
-        version = found["format"]
+def _manifest_of(contents: dict[str, Any], folder: str) -> Manifest:
+    if contents["format"] != FORMAT:
+        version = contents["format"]
         raise StoreError(f"{folder}: a dataset of another format ({version}); collect it again into a new folder")
-    checksum = found.pop("checksum")
-    if zlib.crc32(json.dumps(found, sort_keys=True).encode()) != checksum:
+    checksum = contents.pop("checksum")
+    if zlib.crc32(json.dumps(contents, sort_keys=True).encode()) != checksum:
         raise ValueError("its checksum is another one")
-    parts = [Part(int(number), dict(tables)) for number, tables in found["parts"]]
-    folders = Part(*found["folders"]) if found["folders"] else None
+    parts = [Part(int(number), dict(tables)) for number, tables in contents["parts"]]
+    folders = Part(*contents["folders"]) if contents["folders"] else None
     if not all("files" in part.tables and all(map(str.isidentifier, part.tables)) for part in parts):
         raise ValueError("parts that no dataset has")
-    return Manifest(parts, folders, int(found["number"]), dict(found["about"]))
+    return Manifest(parts, folders, int(contents["number"]), dict(contents["about"]))
 
 
 def dataset_files(path: str) -> tuple[str, list[str]] | None:
-    """Name the root that a dataset was collected from, and its parts; None where `path` is something else."""
-    found = read_manifest(path)
-    if found is None:
+    """Return the root that a dataset was collected from, and its parts' paths; None if `path` is something else."""
+    manifest = read_manifest(path)
+    if manifest is None:
         return None
     folder = resolve(path).rstrip("/")
-    return found.about["root"], [part.path(folder, name) for part in found.parts for name in part.tables]
+    return manifest.about["root"], [part.path(folder, name) for part in manifest.parts for name in part.tables]
 
 
 def _refuse_former(path: str | os.PathLike) -> None:

@@ -1,10 +1,10 @@
-"""The store of records: what the files of a source say, so that a file that has not changed is never parsed again.
+"""The store of records: the parsed contents of a source's files, so that an unchanged file is never parsed again.
 
-    STORE/evalkit-records.json    what is stored, and the parts that count
+    STORE/evalkit-records.json    what is stored, and the valid parts
     STORE/TABLE/000012.parquet    a part of a table: the rows of some thousand files
 
-A part is never changed. An update writes new parts, then the manifest, which is what makes them count, then removes the
-parts that no manifest names any more. So whoever stops in between leaves a whole store behind: the former or the next.
+A part is never changed. An update writes new parts, then the manifest, which makes them valid, then removes the parts
+that the manifest no longer names. So an interruption at any point leaves a valid store: the former or the next.
 Every table has the column `source`; the table ``files`` has one row per file.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 from evalkit.io.records.manifest import MANIFEST, Manifest, Part, StoreError, manifest_bytes, read_manifest
 
-PART_FILES = 10_000  # files of one part, at most
+PART_FILES = 10_000  # most files of one part
 SOURCE = Column("source", "str", "path of the file")
 FILES = (
     SOURCE,
@@ -46,15 +46,15 @@ FOLDERS = (
     Column("changed", "int", "time of the last change of its inode", "nanoseconds"),
 )
 _REMEDY = "remove the dataset and collect it again"
-_RETRIES = 5  # of reading while another process updates the store
+_RETRIES = 5  # attempts to read while another process updates the store
 
 
 class _MissingPartError(StoreError):
-    """A part that the manifest names and that is not there."""
+    """A part that the manifest names is missing."""
 
 
 class RecordStore:
-    """Tables of records that are edited by the files that they come from; in memory only where `path` is empty.
+    """Tables of records that are updated file by file; in memory only if `path` is empty.
 
     Parameters
     ----------
@@ -63,56 +63,56 @@ class RecordStore:
     columns : mapping of str to sequence of Column
         The columns of each table of records; ``files`` and ``folders`` are added.
     durable : bool
-        What was committed outlives a power failure.
+        Whether commits survive a power failure.
 
     Attributes
     ----------
     about : dict
-        What is stored: plain JSON; empty where nothing is stored yet.
+        What is stored: plain JSON; empty if nothing is stored yet.
     """
 
     def __init__(self, path: str, columns: Mapping[str, Sequence[Column]], *, durable: bool = False) -> None:
         self.path, self.durable = path, durable
-        self.schemas = {name: arrow_schema((SOURCE, *own)) for name, own in columns.items()}
+        self.schemas = {name: arrow_schema((SOURCE, *added)) for name, added in columns.items()}
         self.schemas |= {"files": arrow_schema(FILES), "folders": arrow_schema(FOLDERS)}
         self.about: dict[str, Any] = {}
         self._parts: list[Part] = []
         self._folders: Part | None = None
-        self._number = 0  # of the part that was made last
+        self._number = 0  # of the latest part
         self._loaded: dict[int, dict[str, pa.Table]] = {}
-        self._dirty: set[int] = set()  # parts that are not written yet
+        self._dirty: set[int] = set()  # parts not yet written
         self._changed = False
 
     @property
     def is_changed(self) -> bool:
-        """Tell whether there is something to commit."""
+        """Return whether there is something to commit."""
         return self._changed
 
     def open(self) -> bool:
-        """Read the manifest; False where there is none.
+        """Read the manifest; return False if there is none.
 
         Raises
         ------
         StoreError
             For a manifest that can't be read, and for a dataset of evalkit 0.1.
         """
-        found = read_manifest(self.path) if self.path else None
-        if found is None:
+        manifest = read_manifest(self.path) if self.path else None
+        if manifest is None:
             return False
-        if not all(set(part.tables) <= set(self.schemas) for part in found.parts):
+        if not all(set(part.tables) <= set(self.schemas) for part in manifest.parts):
             raise StoreError(f"{self.path}: holds tables that these logs do not have; {_REMEDY}")
-        self._parts, self._folders, self._number, self.about = found
+        self._parts, self._folders, self._number, self.about = manifest
         self._loaded.clear()
         self._dirty.clear()
         return True
 
     def load_all(self) -> None:
-        """Read all tables of one state into memory, also while another process updates the store.
+        """Read all tables of one state into memory, even while another process updates the store.
 
         Raises
         ------
         StoreError
-            Where a part can't be read.
+            If a part can't be read.
         """
         for _ in range(_RETRIES):
             before = (self._parts, self._folders)
@@ -122,18 +122,18 @@ class RecordStore:
                         self._load(part, name)
                 self.folders()
                 return
-            except _MissingPartError:  # removed by an update, which has written a new manifest before
+            except _MissingPartError:  # removed by an update, which wrote a new manifest before
                 if not self.open() or (self._parts, self._folders) == before:
                     raise
         raise StoreError(f"{self.path}: other processes write to it again and again")
 
     def table(self, name: str) -> "pa.Table":
-        """Give a table of all parts.
+        """Return a table of all parts.
 
         Raises
         ------
         StoreError
-            Where a part can't be read.
+            If a part can't be read.
         """
         import pyarrow as pa
 
@@ -141,9 +141,9 @@ class RecordStore:
         return pa.concat_tables([self.schemas[name].empty_table(), *tables])
 
     def folders(self) -> "pa.Table":
-        """Give the folders that were looked into; see `FOLDERS`."""
+        """Return the folders that were listed; see `FOLDERS`."""
         if self._folders is not None:
-            with contextlib.suppress(StoreError):  # they are listed anew
+            with contextlib.suppress(StoreError):  # they are listed again
                 return self._load(self._folders, "folders")
         return self.schemas["folders"].empty_table()
 
@@ -156,7 +156,7 @@ class RecordStore:
         for part in list(self._parts) if len(gone) else []:
             if pc.any(pc.is_in(self._load(part, "files")["source"], gone)).as_py():
                 rows = self._take(part)
-                self._add({name: own.filter(pc.invert(pc.is_in(own["source"], gone))) for name, own in rows.items()})
+                self._add({name: t.filter(pc.invert(pc.is_in(t["source"], gone))) for name, t in rows.items()})
         if not added.get("files"):
             return
         last = self._parts[-1] if self._parts else None
@@ -173,12 +173,12 @@ class RecordStore:
             self._folders = self._new_part({"folders": folders})
 
     def commit(self, **about: Any) -> None:
-        """Write what has changed, then the manifest, then remove the parts that no longer count.
+        """Write changed parts, then the manifest, then remove the parts that are no longer valid.
 
         Raises
         ------
         SourceError
-            Where it can't be written; the former state stays.
+            If it can't be written; the former state stays.
         """
         self.about |= about
         self._changed = False
@@ -200,19 +200,19 @@ class RecordStore:
         remove_files(path for path in self._written() if path not in counted)
 
     def clear(self) -> None:
-        """Forget all rows; they are gone once that is committed."""
+        """Drop all rows; they are gone once this is committed."""
         self._parts, self._folders, self.about = [], None, {}
         self._loaded.clear()
         self._dirty.clear()
         self._changed = True
 
     def remove(self) -> None:
-        """Remove a local store from the disk; what lies in its folder and is not its own stays."""
+        """Remove a local store from the disk; other files in its folder stay."""
         folders = [entry.path for entry in os.scandir(self.path) if entry.is_dir(follow_symlinks=False)]
-        own = [f"{folder}/{name}" for folder in folders for name in os.listdir(folder) if _is_own(name)]
-        remove_files([f"{self.path}/{MANIFEST}", *own, *self._temporary(), f"{self.path}/{LOCK}"])
+        files = [f"{folder}/{name}" for folder in folders for name in os.listdir(folder) if _is_own(name)]
+        remove_files([f"{self.path}/{MANIFEST}", *files, *self._temporary(), f"{self.path}/{LOCK}"])
         for folder in (*folders, self.path):
-            with contextlib.suppress(OSError):  # it holds something else
+            with contextlib.suppress(OSError):  # it holds other files
                 os.rmdir(folder)
 
     def _add(self, tables: Mapping[str, "pa.Table"]) -> None:
@@ -228,7 +228,7 @@ class RecordStore:
         return Part(self._number, dict.fromkeys(sorted(tables), 0))
 
     def _take(self, part: Part) -> "dict[str, pa.Table]":
-        """Take a part out of the store, and give its tables."""
+        """Remove a part from the store, and return its tables."""
         tables = {name: self._load(part, name) for name in part.tables}
         self._parts.remove(part)
         self._loaded.pop(part.number)
@@ -247,18 +247,18 @@ class RecordStore:
 
         path, schema = part.path(self.path, name), self.schemas[name]
         try:
-            data = read_file(path, limited=False)  # as large as its logs are many
-            if zlib.crc32(data) != part.tables[name]:  # before anything of it is decoded
+            data = read_file(path, limited=False)  # its size grows with the number of logs
+            if zlib.crc32(data) != part.tables[name]:  # before decoding any of it
                 raise StoreError(f"{path}: damaged ({len(data)} bytes, of another checksum); {_REMEDY}")
-            found = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
-            return found.select(schema.names).cast(schema)
+            table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
+            return table.select(schema.names).cast(schema)
         except FileNotFoundError:
             raise _MissingPartError(f"{path}: a part of the dataset is missing; {_REMEDY}") from None
         except (OSError, KeyError, pa.ArrowException) as error:
             raise StoreError(f"{path}: can't be read ({type(error).__name__}: {error}); {_REMEDY}") from error
 
     def _write(self, path: str, table: "pa.Table") -> int:
-        """Write a table; give the checksum of the file."""
+        """Write a table; return the checksum of the file."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -269,24 +269,24 @@ class RecordStore:
         return zlib.crc32(data)
 
     def _written(self) -> Iterator[str]:
-        """Name what evalkit has written into the store's folders, whether it counts or not; nothing else in there."""
+        """Yield the files that evalkit has written into the store's folders, valid or not, and no others."""
         for folder in (f"{self.path}/{name}" for name in self.schemas):
             if is_url(folder):
                 with contextlib.suppress(SourceError):
-                    found = list_source(folder, "*.parquet", recursive=False).files
-                    names = map(os.path.basename, found)  # the URL itself may be listed in another spelling
+                    files = list_source(folder, "*.parquet", recursive=False).files
+                    names = map(os.path.basename, files)  # the URL itself may be spelled differently in the listing
                     yield from (f"{folder}/{name}" for name in names if _is_own(name))
             elif os.path.isdir(folder) and not os.path.islink(folder):
                 yield from (f"{folder}/{name}" for name in os.listdir(folder) if _is_own(name))
         yield from self._temporary()
 
     def _temporary(self) -> list[str]:
-        """Name what a process that was killed has left beside the manifest."""
+        """Return the files that a killed process has left beside the manifest."""
         if is_url(self.path):
             return []
         return [f"{self.path}/{name}" for name in os.listdir(self.path) if is_temporary(name)]
 
 
 def _is_own(name: str) -> bool:
-    """Tell whether a file in a folder of parts is a part, or one that is not whole."""
+    """Return whether a file in a folder of parts is a part, or an incomplete one."""
     return re.fullmatch(r"[0-9]{6,12}\.parquet", name) is not None or is_temporary(name)

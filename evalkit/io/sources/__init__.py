@@ -1,4 +1,4 @@
-"""What a user names as a source of logs, and the files it holds."""
+"""Sources of logs as users name them, and their files."""
 
 from evalkit.io.sources.listing import (
     MISSING,

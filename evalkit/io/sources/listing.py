@@ -1,4 +1,4 @@
-"""Where logs live: what a user names (a folder, a file, a URL, a glob, several of these) as a list of files."""
+"""List the files of a source: a folder, a file, a URL, a glob, or several of these."""
 
 import os
 import time
@@ -16,14 +16,14 @@ from evalkit.io.paths import (
 )
 from evalkit.io.sources.naming import Source, expand
 
-SETTLED = 2.0  # seconds a file must have been left alone: one that is being written may change within its time stamp
+SETTLED = 2.0  # seconds without a change: a file that is being written may change within its time stamp
 
 
-MISSING = FileState(0, 0)  # a dangling link, or a file that went away after it was listed
+MISSING = FileState(0, 0)  # a dangling link, or a file that vanished after it was listed
 
 
 class FolderState(NamedTuple):
-    """What tells one list of a folder's entries from another; 0 where that can't be told."""
+    """The state of a folder, which changes with its entries; 0 if unknown."""
 
     modified: int
     changed: int = 0
@@ -35,14 +35,14 @@ class Listing(NamedTuple):
     Attributes
     ----------
     root : str
-        The folder that all of it lies in.
+        The folder that holds all of them.
     files : list of str
-        In the order of the sources that were named, those of each sorted; none twice, under whatever names. A folder
-        that can't be listed stands among the files: reading it fails, and the ledger says why.
+        In the order of the sources as given, those of each sorted; each only once, under whatever names. A folder that
+        can't be listed is among the files: reading it fails, and the ledger says why.
     folders : dict of str to FolderState
         In the same order.
     states : dict of str to FileState
-        Of files behind a URL, as the listing tells them; empty for local ones.
+        Of files behind a URL, from the listing; empty for local ones.
     """
 
     root: str
@@ -52,7 +52,7 @@ class Listing(NamedTuple):
 
 
 class KnownFolders:
-    """What local folders held when they were last listed: one whose state is the same need not be listed again."""
+    """The entries of local folders when last listed: a folder with the same state need not be listed again."""
 
     def __init__(self, folders: Mapping[str, FolderState], files: Collection[str]) -> None:
         self._states, self._all_files = folders, files
@@ -74,7 +74,7 @@ class KnownFolders:
         return children
 
     def below(self, root: str) -> tuple[list[str], dict[str, FolderState]] | None:
-        """Give all files and folders below a folder; None where a folder has changed and has to be listed."""
+        """Return all files and folders below a folder; None if a folder has changed and has to be listed."""
         start = f"{root.rstrip('/')}/"
         folders = {path: state for path, state in self._states.items() if path.startswith(start) or path == root}
         try:
@@ -87,7 +87,7 @@ class KnownFolders:
         return ([path for path in self._all_files if path.startswith(start)], folders) if root in folders else None
 
     def entries(self, folder: str, state: FolderState) -> tuple[list[str], list[str]] | None:
-        """Give a folder's files and folders; None where it has to be listed."""
+        """Return a folder's files and folders; None if it has to be listed."""
         if not state.modified or self._states.get(folder) != state:
             return None
         return self._files[folder], self._folders[folder]
@@ -99,7 +99,7 @@ NOTHING_KNOWN = KnownFolders({}, ())
 def list_source(
     source: Source, pattern: str = "*", *, recursive: bool = True, known: KnownFolders = NOTHING_KNOWN
 ) -> Listing:
-    """List the files of a source; hidden files and folders are left out.
+    """List the files of a source, without hidden files and folders.
 
     Parameters
     ----------
@@ -107,11 +107,11 @@ def list_source(
         Folders, files, globs such as ``runs/exp_*``, ``samples:NAME``, URLs that fsspec knows (``s3://bucket/runs``,
         also with ``*``), archives (``zip://::runs.zip``, ``zip://inner/folder::s3://bucket/runs.zip``).
     pattern : str
-        Glob matched against the names of files in folders, as in ``*.json``; a file that is named counts always.
+        Glob for the names of files in folders, such as ``*.json``; a file that is named itself is always included.
     recursive : bool
-        Also the folders below. Links to folders are followed once, never in a circle.
+        Whether to list the folders below, too. Links to folders are followed once, never in a circle.
     known : KnownFolders
-        Listed before, with the same pattern.
+        Folders listed before, with the same pattern.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def list_source(
     Raises
     ------
     SourceError
-        Where nothing is there, nothing matches, or it can't be listed.
+        If it does not exist, nothing matches, or it can't be listed.
     """
     roots: list[str] = []
     files: dict[str, None] = {}
@@ -150,12 +150,12 @@ def list_files(source: Source, pattern: str = "*", *, recursive: bool = True) ->
 
 
 def file_states(listing: Listing, extra: Iterable[str] = ()) -> dict[str, FileState]:
-    """Give the state of each file of a listing, and of more files; `MISSING` for those that are not there."""
+    """Return the state of each file of a listing, and of more files; `MISSING` for those that do not exist."""
     return {path: listing.states.get(path) or state_of(path) or MISSING for path in (*listing.files, *extra)}
 
 
 def state_of(path: str) -> FileState | None:
-    """Ask for the state of a file or folder; None where it is not there."""
+    """Return the state of a file or folder; None if it does not exist."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):
@@ -168,7 +168,7 @@ def state_of(path: str) -> FileState | None:
 
 
 def fits(path: str, pattern: str) -> bool:
-    """Tell whether a file's name fits a glob; its ending may be in capitals."""
+    """Return whether a file's name matches a glob; its extension may be in capitals."""
     stem, dot, ending = os.path.basename(path).rpartition(".")
     return fnmatch(f"{stem}{dot}{ending.lower()}", pattern) or fnmatch(f"{stem}{dot}{ending}", pattern)
 
@@ -193,11 +193,11 @@ def _walk(root: str, recursive: bool, known: KnownFolders) -> tuple[list[str], d
         return as_before
     files: list[str] = []
     folders: dict[str, FolderState] = {}
-    seen: set[tuple[int, int] | str] | None = None  # asked for only where a link may lead to a folder again
+    seen: set[tuple[int, int] | str] | None = None  # needed only if a link may lead to a folder again
     waiting, links = [root], list[str]()
     newest = (time.time() - SETTLED) * 1e9  # a folder that changed later may change again within its time stamp
     while waiting or links:
-        # links last: a folder that is there under its own name keeps it
+        # links last: a folder that is present under its own name keeps it
         folder = waiting.pop() if waiting else links.pop()
         try:
             if seen is not None:
@@ -207,11 +207,11 @@ def _walk(root: str, recursive: bool, known: KnownFolders) -> tuple[list[str], d
             status = os.stat(folder)
             state = FolderState(status.st_mtime_ns, status.st_ctime_ns)
             if (entries := known.entries(folder, state)) is not None:
-                own, below, linked = *entries, list[str]()
+                folder_files, below, linked = *entries, list[str]()
             else:
-                own, below, linked = _scan(folder)
+                folder_files, below, linked = _scan(folder)
             folders[folder] = FolderState(0) if linked or status.st_ctime_ns > newest else state
-            files += own
+            files += folder_files
             if recursive:
                 waiting += below
                 links += linked
@@ -222,7 +222,7 @@ def _walk(root: str, recursive: bool, known: KnownFolders) -> tuple[list[str], d
             folders |= {
                 os.path.dirname(folder): FolderState(0),
                 folder: FolderState(0),
-            }  # it may be readable the next time
+            }  # it may be readable next time
         if links and not waiting:
             links.sort(reverse=True)
             seen = set(map(identity_of, folders)) if seen is None else seen
@@ -230,7 +230,7 @@ def _walk(root: str, recursive: bool, known: KnownFolders) -> tuple[list[str], d
 
 
 def _scan(folder: str) -> tuple[list[str], list[str], list[str]]:
-    """Give the files of a folder, its folders, and its links to folders."""
+    """Return the files of a folder, its folders, and its links to folders."""
     files, folders, links = list[str](), list[str](), list[str]()
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -244,8 +244,8 @@ def _scan(folder: str) -> tuple[list[str], list[str], list[str]]:
 
 
 def _once(paths: Iterable[str]) -> list[str]:
-    """Leave out local paths that lead where another one leads; one without links is kept, else the first."""
-    kept: dict[str, str] = {}
+    """Drop local paths that lead to the same file as another one; one without links is kept, else the first."""
+    first_paths: dict[str, str] = {}
     real = cache(os.path.realpath)  # of folders
     for path in paths:
         place = path
@@ -253,13 +253,13 @@ def _once(paths: Iterable[str]) -> list[str]:
             folder, name = os.path.split(os.path.abspath(path))
             place = os.path.join(real(folder), name)
             place = os.path.realpath(place) if os.path.islink(place) else place
-        if place not in kept or path == place:
-            kept[place] = path
-    return list(kept.values())
+        if place not in first_paths or path == place:
+            first_paths[place] = path
+    return list(first_paths.values())
 
 
 def identity_of(folder: str) -> tuple[int, int] | str:
-    """Give what tells a local folder whatever its name; its name where it is not there."""
+    """Return the identity of a local folder, whatever its name; its name if it does not exist."""
     try:
         status = os.stat(folder)
     except OSError:
@@ -270,5 +270,5 @@ def identity_of(folder: str) -> tuple[int, int] | str:
 def _is_folder(entry: os.DirEntry) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link in a circle: reading it will say so
+    except OSError:  # a circular link: reading it will report that
         return False

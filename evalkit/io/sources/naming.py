@@ -1,4 +1,4 @@
-"""What a user names as a source, such as a folder, a URL, a glob or sample data, as paths."""
+"""Resolve sources as users name them, such as folders, URLs, globs or sample data, to paths."""
 
 import glob
 import os
@@ -22,7 +22,7 @@ _INNER = re.compile(r"(?P<protocol>zip|tar)://(?P<inner>.*)::(?P<archive>.+)", r
 
 
 def resolve(source: str | os.PathLike) -> str:
-    """Turn what a user names into a local path or a URL.
+    """Resolve a source's name to a local path or a URL.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def resolve(source: str | os.PathLike) -> str:
     Raises
     ------
     SourceError
-        Where nothing stands at that path (a URL is not asked), or a URL holds credentials.
+        If the path does not exist (URLs are not checked), or a URL holds credentials.
     """
     text = os.fspath(source)
     if not text:
@@ -57,17 +57,17 @@ def resolve(source: str | os.PathLike) -> str:
 
 
 def own_sources(*sources: str | list[str]) -> tuple[str | list[str], ...]:
-    """Leave sample data out as soon as one source is the user's own, so that the two never mix.
+    """Drop sample data as soon as one source is the user's own, so that the two never mix.
 
     Parameters
     ----------
     *sources : str or list of str
-        Those of one notebook or command; ``""`` and ``[]`` stand for none.
+        The sources of one notebook or command; ``""`` and ``[]`` stand for none.
 
     Returns
     -------
     tuple
-        The sources as they were given; where one of them is not sample data, those that are become ``""`` or ``[]``.
+        The sources as given; if one of them is not sample data, those that are become ``""`` or ``[]``.
     """
     if all(_is_sample_name(name) for source in sources for name in _listed(source)):
         return sources
@@ -75,7 +75,7 @@ def own_sources(*sources: str | list[str]) -> tuple[str | list[str], ...]:
 
 
 def is_sample(source: object) -> bool:
-    """Tell whether a source names sample data, such as ``samples:crafter``."""
+    """Return whether a source names sample data, such as ``samples:crafter``."""
     return any(isinstance(name, str) and _is_sample_name(name) for name in _listed(source))
 
 
@@ -88,7 +88,7 @@ def _is_sample_name(name: str) -> bool:
 
 
 def read_storage_options(path: str | os.PathLike) -> StorageOptions:
-    """Read storage options from a JSON file, which nobody but its owner need be able to read.
+    """Read storage options from a JSON file, which can be readable by its owner only.
 
     Parameters
     ----------
@@ -98,12 +98,12 @@ def read_storage_options(path: str | os.PathLike) -> StorageOptions:
     Returns
     -------
     dict
-        As fsspec takes them.
+        Options for fsspec.
 
     Raises
     ------
     SourceError
-        Where it is not there, or holds no JSON object; what it holds is not repeated.
+        If it does not exist, or holds no JSON object; its contents are not repeated.
     """
     from evalkit.io.read import read_json
 
@@ -128,8 +128,8 @@ def _sample(text: str) -> str:
 
 
 def _samples() -> str:
-    """Give the folder of the sample data."""
-    from importlib.resources import files as package_files  # as slow to import as the rest of this module
+    """Return the folder of the sample data."""
+    from importlib.resources import files as package_files  # its import takes as long as the rest of this module
 
     return os.path.join(str(package_files("evalkit")), "samples")
 
@@ -139,7 +139,7 @@ def _is_sample_folder(path: Path) -> bool:
 
 
 def _normal_url(url: str) -> str:
-    """Write a URL in the one form that paths have here."""
+    """Normalise a URL to the form of paths here."""
     from urllib.parse import unquote
 
     if protocol_of(url) in ("file", "local"):
@@ -153,12 +153,12 @@ def _normal_url(url: str) -> str:
 
 
 def paths_of(text: str) -> list[str]:
-    """Give the files and folders that a name or glob stands for; see `list_source` for names and errors."""
+    """Return the files and folders that a name or glob stands for; see `list_source` for names and errors."""
     return expand(text)[1]
 
 
 def expand(text: str) -> tuple[str | None, list[str]]:
-    """Give the files and folders that a name stands for; for a glob also the folder that they are looked for in."""
+    """Return the files and folders that a name stands for; for a glob also the folder that is searched."""
     refuse_credentials(text)
     if text.startswith(_SAMPLES) and has_magic(text):
         text = os.path.join(_samples(), text.removeprefix(_SAMPLES))
@@ -182,6 +182,6 @@ def expand(text: str) -> tuple[str | None, list[str]]:
 
 
 def _fixed_part(pattern: str) -> str:
-    """Give the folder of a glob that stands before its first special character."""
-    parts = pattern.split("/")
-    return "/".join(parts[: next(i for i, part in enumerate(parts) if has_magic(part))])
+    """Return the folder of a glob before its first special character."""
+    names = pattern.split("/")
+    return "/".join(names[: next(i for i, name in enumerate(names) if has_magic(name))])

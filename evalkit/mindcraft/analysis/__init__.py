@@ -1,4 +1,4 @@
-"""Frames of runs in, frames of estimates out: the door to rates, task types, comparisons and lists."""
+"""Rates, task types, comparisons and lists of task runs: frames of runs in, frames of estimates out."""
 
 from evalkit.mindcraft.analysis.comparison import (
     conclude_blocked,

@@ -1,4 +1,4 @@
-"""Which runs to compare, published results beside them, and the trend over blocked agents."""
+"""Select runs to compare, with published results, and test the trend over blocked agents."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from evalkit.stats import detectable_gap, trend_by
 
 
 def select(runs: pd.DataFrame, models: Sequence[str] = (), task_type: str = "") -> pd.DataFrame:
-    """Take the runs of some models and of one task type.
+    """Select the runs of some models and of one task type.
 
     Parameters
     ----------
@@ -31,14 +31,14 @@ def select(runs: pd.DataFrame, models: Sequence[str] = (), task_type: str = "") 
     Raises
     ------
     SourceError
-        Where there are no runs at all, or none of a model that is named.
+        If there are no runs at all, or none of a named model.
     """
-    kept = select_models(runs, models)
-    return kept[kept["task_type"] == type_named(task_type)] if task_type else kept
+    selected = select_models(runs, models)
+    return selected[selected["task_type"] == type_named(task_type)] if task_type else selected
 
 
 def focus(runs: pd.DataFrame, model: str = "", baseline: str = "") -> pd.DataFrame:
-    """Set one model against another, or against all others together.
+    """Select the runs of one model and of another, or of all others together.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def focus(runs: pd.DataFrame, model: str = "", baseline: str = "") -> pd.DataFra
     Raises
     ------
     SourceError
-        As `select`, and where a model is set against itself.
+        As `select`, and if a model is compared with itself.
     """
     select(runs, [name for name in (model, baseline) if name])
     model = model or str(runs["model_name"].value_counts().index[0])
@@ -64,8 +64,8 @@ def focus(runs: pd.DataFrame, model: str = "", baseline: str = "") -> pd.DataFra
         raise SourceError(f"model {model!r} can't be its own baseline")
     other = baseline or ("all others" if model != "all others" else "all other models")
     side = runs["model_name"].where(runs["model_name"] == model, other)
-    kept = (runs["model_name"] == model) | (runs["model_name"] == baseline if baseline else True)
-    return runs.assign(side=pd.Categorical(side, [model, other], ordered=True))[kept]
+    selected = (runs["model_name"] == model) | (runs["model_name"] == baseline if baseline else True)
+    return runs.assign(side=pd.Categorical(side, [model, other], ordered=True))[selected]
 
 
 class Published(NamedTuple):
@@ -91,7 +91,7 @@ PUBLISHED = tuple(
 
 
 def published(task_type: str) -> pd.DataFrame:
-    """Give the published MineCollab means of a task type: model_name, task_type, mean; no rows for other types.
+    """Return the published MineCollab means of a task type: model_name, task_type, mean; no rows for other types.
 
     ``crafting`` is another name of ``techtree``.
     """
@@ -139,16 +139,16 @@ def _trend_sentence(row: Mapping[str, Any]) -> str:
 
 
 def conclude_blocked(runs: pd.DataFrame, trend: pd.DataFrame) -> str:
-    """Say what the cooking runs can and cannot show about blocked agents, a line per model.
+    """Describe what the cooking runs can and cannot show about blocked agents, one line per model.
 
-    Tasks are counted once, however often they were run; Hell's Kitchen and stale copies are left out.
+    Each task counts once, however often it was run; Hell's Kitchen and stale copies are left out.
     """
     lines = list(trend["sentence"])
-    for model, own in counted(cooking(runs)).groupby("model_name"):
-        tasks = own.groupby("n_blocked_agents")["task_id"].nunique()
+    for model, group in counted(cooking(runs)).groupby("model_name"):
+        tasks = group.groupby("n_blocked_agents")["task_id"].nunique()
         if len(tasks) > 1:
-            few = min(tasks.iloc[0], tasks.iloc[-1])
-            gap = detectable_gap(int(few))
+            fewest_tasks = min(tasks.iloc[0], tasks.iloc[-1])
+            gap = detectable_gap(int(fewest_tasks))
             counts = ", ".join(f"{n} with {level:.0f}" for level, n in tasks.items())
             reach = (
                 f"only a difference of about {gap * 100:.0f} points" if gap == gap else "no difference, however large,"

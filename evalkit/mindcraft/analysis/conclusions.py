@@ -1,4 +1,4 @@
-"""What the runs show in plain sentences: findings of the overview, the comparison and the report on blocked agents."""
+"""Describe in sentences what runs show: findings of the overview, the comparison and the report on blocked agents."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from evalkit.mindcraft.format import CompletionStatus
 from evalkit.mindcraft.table import FLAGS
 from evalkit.stats import format_interval
 
-FEW_TASKS = 10  # below which an interval says little, and a sentence says so
+FEW_TASKS = 10  # below this an interval says little, which a sentence points out
 ENDINGS = {
     CompletionStatus.SUCCESS: "a success status without a score of 1",
     CompletionStatus.FAILED_SCORE_ZERO: "a score of zero",
@@ -26,31 +26,31 @@ ENDINGS = {
 def findings(
     sides: pd.DataFrame, pairs: pd.DataFrame, ledger: pd.DataFrame, opposite: Sequence[Example] = ()
 ) -> list[Finding]:
-    """Say what one model reached, against what, how the rest ended, and what is doubtful.
+    """Describe what one model achieved, against what, how its other runs ended, and what is doubtful.
 
     Parameters
     ----------
     sides : DataFrame
-        As `focus` gives it.
+        As `focus` returns it.
     pairs : DataFrame
-        The comparison of the two sides on the tasks they share, as `evalkit.compare.pairs` gives it.
+        The comparison of the two sides on the tasks they share, as `evalkit.compare.pairs` returns it.
     ledger : DataFrame
     opposite : sequence of Example
-        Tasks that the two sides decided oppositely, as `evalkit.compare.examples` gives them.
+        Tasks with opposite outcomes on the two sides, as `evalkit.compare.examples` returns them.
     """
     model = str(sides["side"].cat.categories[0])
-    own = sides[sides["side"] == model]
+    model_runs = sides[sides["side"] == model]
     sentence = "".join(pairs["sentence"]).replace("all others is better", "all others together are better")
     against = sentence or f"There is no other model in these data to compare {model} with."
     return [
-        Finding(_rate(own, f"the success rate of {model}"), "Success", _either(own)),
+        Finding(_rate(model_runs, f"the success rate of {model}"), "Success", _either(model_runs)),
         Finding(against, "Success", tuple(opposite)),
-        *data_findings(own, ledger),
+        *data_findings(model_runs, ledger),
     ]
 
 
 def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = "How runs ended") -> list[Finding]:
-    """Say how the runs without success ended, and what is doubtful in the data.
+    """Describe how the runs without success ended, and what is doubtful in the data.
 
     Parameters
     ----------
@@ -70,44 +70,44 @@ def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = "How 
 
 
 def _blocked(runs: pd.DataFrame) -> tuple[Example, ...]:
-    """Give a success without blocked agents and a failure with the most of them, and the other way round."""
+    """Return a success with the fewest blocked agents and a failure with the most, and the other way round."""
     fresh = counted(cooking(runs))
     number, succeeded = fresh["n_blocked_agents"], fresh["overall_is_successful"].astype(bool)
-    few, many = number.eq(number.min()).fillna(False), number.eq(number.max()).fillna(False)
+    least, most = number.eq(number.min()).fillna(False), number.eq(number.max()).fillna(False)
     if number.nunique() < 2:
         return ()
     names = [f"{number.min()} blocked", f"{number.max()} blocked"]
-    groups = {f"a success with {names[0]}": few & succeeded, f"a failure with {names[1]}": many & ~succeeded}
-    return examples_of(fresh, {**groups, f"a success with {names[1]}": many & succeeded})
+    groups = {f"a success with {names[0]}": least & succeeded, f"a failure with {names[1]}": most & ~succeeded}
+    return examples_of(fresh, {**groups, f"a success with {names[1]}": most & succeeded})
 
 
 def _either(runs: pd.DataFrame) -> tuple[Example, ...]:
-    """Give a success and a failure."""
+    """Return a success and a failure."""
     fresh = counted(runs)
     succeeded = fresh["overall_is_successful"].astype(bool)
     return examples_of(fresh, {"a success": succeeded, "a failure": ~succeeded})
 
 
 def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
-    """Say whether cooking success changes with the number of blocked agents, how sure that is, and what is doubtful.
+    """Describe whether cooking success changes with the number of blocked agents, and what is doubtful.
 
     Parameters
     ----------
     runs : DataFrame
         Cooking runs.
     trend : DataFrame
-        As `cooking_trend` gives it.
+        As `cooking_trend` returns it.
     ledger : DataFrame
     """
     rate = _rate(cooking(runs), "cooking success of all models together")
-    found = [Finding(rate, "Success by number of blocked agents", _either(cooking(runs)))]
+    blocked = [Finding(rate, "Success by number of blocked agents", _either(cooking(runs)))]
     if len(trend):
-        found.append(Finding(_trends(trend), "Is there a trend?", _blocked(runs)))
+        blocked.append(Finding(_trends(trend), "Is there a trend?", _blocked(runs)))
         reach = conclude_blocked(runs, trend).split("\n")[len(trend) :]
         open_models = trend.loc[~trend["direction"].isin(DIRECTIONS), "model_name"]
         near = [line for line in reach if any(line.startswith(f"{model}: ") for model in open_models)]
-        found += [Finding(line, "What can and cannot be concluded") for line in near[:1]]
-    return [*found, *data_findings(runs, ledger, "Runs without a score")]
+        blocked += [Finding(line, "What can and cannot be concluded") for line in near[:1]]
+    return [*blocked, *data_findings(runs, ledger, "Runs without a score")]
 
 
 def _rate(runs: pd.DataFrame, what: str) -> str:
@@ -118,12 +118,12 @@ def _rate(runs: pd.DataFrame, what: str) -> str:
     n, tasks = counted_noun(int(row["n"]), "run"), counted_noun(int(row["n_clusters"]), "task")
     unscored = int(row["n_without_score"])
     without = f", {unscored} of them without a score and counted as {'a failure' if unscored == 1 else 'failures'}"
-    few = " So few tasks leave it open what the rate is on others." if row["n_clusters"] < FEW_TASKS else ""
-    return f"{what[:1].upper()}{what[1:]} is {value} ({n} of {tasks}{without * bool(unscored)}).{few}"
+    caveat = " So few tasks leave it open what the rate is on others." if row["n_clusters"] < FEW_TASKS else ""
+    return f"{what[:1].upper()}{what[1:]} is {value} ({n} of {tasks}{without * bool(unscored)}).{caveat}"
 
 
 def _trends(trend: pd.DataFrame) -> str:
-    """Say of which models success falls or rises with blocked agents; of few models each has a sentence."""
+    """Describe for which models success falls or rises with blocked agents; of few models each has a sentence."""
     if len(trend) <= 2:
         return " ".join(trend["sentence"])
     shown = trend[trend["direction"].isin(DIRECTIONS)]

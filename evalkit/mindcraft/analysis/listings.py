@@ -1,4 +1,4 @@
-"""What a report lists: failed runs, flags, events, files that were not used, experiments and their progress."""
+"""List what a report shows: failed runs, flags, events, unused files, experiments and their progress."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from evalkit.mindcraft.tasks.definitions import TaskDefinitions
 
 
 def describe_runs(runs: pd.DataFrame, source: str) -> str:
-    """Say in a sentence or two what runs these are, and whether they are the made samples."""
+    """Describe in a sentence or two what runs these are, and whether they are made-up samples."""
     if runs.empty:
         return "No runs of this kind."
     models, tasks = runs["model_name"].unique(), runs["task_id"].nunique()
@@ -35,9 +35,9 @@ def with_difficulty(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def failed_runs(runs: pd.DataFrame) -> pd.DataFrame:
-    """List the runs without full success, broken ones first: what they were, how they ended, where they lie.
+    """List the runs without full success, broken ones first: their task, how they ended, where they are.
 
-    Stale copies, which are no result of their run, are left out; see `stale_copies`.
+    Stale copies, which are not the result of their run, are left out; see `stale_copies`.
     """
     runs = counted(runs)
     order = [CompletionStatus.LOG_FILE_ERROR, CompletionStatus.NO_SCORE_LOGGED, CompletionStatus.TIMED_OUT]
@@ -49,14 +49,14 @@ def failed_runs(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def without_score(runs: pd.DataFrame) -> pd.DataFrame:
-    """List the runs without a score, where they lie and what their logs say; stale copies are left out."""
+    """List the runs without a score, where they are and what their logs say; stale copies are left out."""
     runs = counted(runs)
     columns = ["model_name", "task_id", "repetition", "overall_completion_status", "parsing_errors", "source", "run_id"]
     return runs.loc[runs["overall_raw_score"].isna(), columns].reset_index(drop=True)
 
 
 def zero_scores(runs: pd.DataFrame) -> pd.DataFrame:
-    """List the runs whose score is zero, and where they lie; a construction counts in means all the same.
+    """List the runs whose score is zero, and where they are; constructions among them still count in means.
 
     Stale copies are left out.
     """
@@ -66,22 +66,22 @@ def zero_scores(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def stale_copies(runs: pd.DataFrame) -> pd.DataFrame:
-    """List the runs that hold a copy of another run's log, and so count in no rate."""
+    """List the runs that hold a copy of another run's log and so count in no rate."""
     columns = ["model_name", "task_id", "repetition", "overall_completion_status", "source", "run_id"]
     return runs.loc[is_stale(runs), columns].reset_index(drop=True)
 
 
 def flag_counts(runs: pd.DataFrame) -> pd.DataFrame:
-    """Count the runs that carry each flag, with what it means; flags no run carries are left out."""
+    """Count the runs with each flag, with its meaning; flags that no run has are left out."""
     counts = {name: int(runs[f"flag_{name}"].sum()) for name in FLAGS}
     rows = [(name, n, FLAGS[name]) for name, n in counts.items() if n]
     return pd.DataFrame(rows, columns=["flag", "runs", "meaning"])
 
 
 def event_means(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
-    """Give messages, commands, deaths and other events per run; logs keep only the last turns: lower bounds.
+    """Return the mean messages, commands, deaths and other events per run.
 
-    Stale copies are left out.
+    These are lower bounds, as logs keep only the last turns. Stale copies are left out.
     """
     runs, by = counted(runs), [by] if isinstance(by, str) else list(by)
     names = [column.name for column in COUNT_COLUMNS]
@@ -101,12 +101,12 @@ def unused_files(ledger: pd.DataFrame) -> pd.DataFrame:
 
 
 def progress(runs: pd.DataFrame) -> pd.DataFrame:
-    """Give runs so far against expected, and times, per experiment.
+    """Return the runs so far, those expected, and their durations, per experiment.
 
     Returns
     -------
     DataFrame
-        model_name, experiment (with as much of its path as tells experiments of one name apart), task_type, runs,
+        model_name, experiment (with as much of its path as distinguishes experiments of one name), task_type, runs,
         tasks, tasks_expected (as the results file says; NA where none is there), total_duration and mean_duration in
         seconds (NaN unless the logs were loaded with original mtimes).
     """

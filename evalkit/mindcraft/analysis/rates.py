@@ -1,7 +1,7 @@
-"""Success, completion and scores of groups of runs; every rate with n and an interval.
+"""Estimate success, completion and scores of groups of runs; every rate has n and an interval.
 
-Runs that repeat a task are not independent: tasks weigh equally, and intervals speak of new tasks like these. Runs
-flagged ``stale_copy`` hold another run's log, and count in nothing here.
+Runs that repeat a task are not independent: tasks have equal weight, and intervals are for new tasks like these. Runs
+flagged ``stale_copy`` hold another run's log and are counted nowhere here.
 """
 
 import math
@@ -21,22 +21,22 @@ _NOTHING = {"n": 0, "n_clusters": 0, "method": "", "target": "", "warning": ""} 
 
 
 def has_score(runs: pd.DataFrame) -> pd.Series:
-    """Tell for each run whether a score was logged, from 0 to 100."""
+    """Return for each run whether a score was logged, from 0 to 100."""
     return runs["overall_raw_score"].between(0, 100)
 
 
 def is_stale(runs: pd.DataFrame) -> pd.Series:
-    """Tell for each run whether it holds a copy of another run's log."""
+    """Return for each run whether it holds a copy of another run's log."""
     return runs["flag_stale_copy"].fillna(False).astype(bool)
 
 
 def counted(runs: pd.DataFrame) -> pd.DataFrame:
-    """Take the runs that count in rates: all but stale copies."""
+    """Select the runs that count in rates: all but stale copies."""
     return runs[~is_stale(runs)]
 
 
 def scored_models(runs: pd.DataFrame) -> pd.Series:
-    """Tell for each run whether any run of its model logged a score."""
+    """Return for each run whether any run of its model logged a score."""
     return (has_score(runs) & ~is_stale(runs)).groupby(runs["model_name"], dropna=False).transform("any").astype(bool)
 
 
@@ -52,7 +52,7 @@ def success_by(
     by : str or list of str
         Columns of the groups; an empty list for all runs together.
     missing : {"failure", "exclude"}
-        What a run without a score counts as.
+        How a run without a score counts.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def success_by(
         The columns of `by`, then n, n_clusters (tasks), estimate (the mean of the rates of tasks), low, high, method,
         target, warning, n_without_score (runs of the group without a score, whether counted or left out), and
         success_rate, which is the estimate again under
-        the name that users look for. A group in which no run logged a score has no rate (NaN, and the reason in
+        a common name. A group in which no run logged a score has no rate (NaN, and the reason in
         `warning`). Stale copies are left out; `warning` says how many.
     """
     out = _estimates(runs, by, "overall_is_successful", "proportion", missing)
@@ -89,8 +89,8 @@ def _estimates(
     counts = pd.DataFrame({"stale": stale, "scored": scored & ~stale, "n_without_score": ~scored & ~stale})
     groups, number = _group(runs, by, counts.astype("int64"))
     table = pd.DataFrame({"group": number, "value": runs[value].astype("float64"), "task": tasks_of(runs)})
-    kept = ~stale & scored if missing == "exclude" else ~stale
-    out = estimate_by(table[kept], "group", "value", clusters="task", kind=kind).set_index("group")
+    included = ~stale & scored if missing == "exclude" else ~stale
+    out = estimate_by(table[included], "group", "value", clusters="task", kind=kind).set_index("group")
     out = out.reindex(range(len(groups))).fillna(_NOTHING)
     out = out.astype({name: "int64" if value == 0 else "str" for name, value in _NOTHING.items()})
     unscored = groups["scored"] == 0
@@ -101,7 +101,7 @@ def _estimates(
 
 
 def _group(runs: pd.DataFrame, by: list[str], counts: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
-    """Give a row per group, its keys and the sums of `counts`, and for each run the number of its group's row."""
+    """Return one row per group, with its keys and the sums of `counts`, and for each run the row of its group."""
     if not by:
         number = pd.Series(0, runs.index, dtype="int64")
         return counts.groupby(number).sum(), number
@@ -110,7 +110,7 @@ def _group(runs: pd.DataFrame, by: list[str], counts: pd.DataFrame) -> tuple[pd.
 
 
 def _reason(warning: str, unscored: bool, no_run: bool, stale: int) -> str:
-    """Say what is doubtful about an estimate, or why there is none, and how many stale copies were left out."""
+    """Describe what is doubtful about an estimate, or why there is none, and how many stale copies were left out."""
     if unscored:
         warning = NO_RUN if no_run else NO_SCORE
     left_out = f"{stale} stale cop{'y' if stale == 1 else 'ies'} left out" if stale else ""
@@ -118,9 +118,9 @@ def _reason(warning: str, unscored: bool, no_run: bool, stale: int) -> str:
 
 
 def tasks_of(runs: pd.DataFrame) -> pd.Series:
-    """Give what tells the task of each run: its id, with the definition's file where runs of an id have several.
+    """Return the identity of each run's task: its id, with the definition's file where runs of an id have several.
 
-    A file that was only guessed (the flag ``ambiguous_definition``) tells nothing.
+    A file that was only guessed (the flag ``ambiguous_definition``) is not used.
     """
     if "definition_file" not in runs:
         return runs["task_id"]
@@ -136,9 +136,9 @@ def _columns(runs: pd.DataFrame, by: str | Sequence[str]) -> list[str]:
 
 
 def both_ways(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
-    """Give success rates with runs without a score as failures (estimate) and left out (scored_…), side by side.
+    """Return success rates with runs without a score as failures (estimate) and left out (scored_…), side by side.
 
-    Groups of one column stand with the best first, others in the order of their keys.
+    Groups of a single column are sorted with the best first, others by their keys.
     """
     out = success_by(runs, by).drop(columns=["method", "success_rate"])
     scored = success_by(runs, by, missing="exclude")
@@ -149,9 +149,9 @@ def both_ways(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.
 
 
 def status_counts(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
-    """Count the runs of each group by completion status: one column per status, also where it is 0.
+    """Count the runs of each group by completion status: one column per status, even if it is 0.
 
-    Stale copies are left out; a group of nothing else has zeros.
+    Stale copies are left out; a group of stale copies only has zeros.
     """
     by = _columns(runs, by)
     fresh = ~is_stale(runs)
@@ -160,20 +160,20 @@ def status_counts(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") ->
 
 
 def overview(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
-    """Give success rates and counts of statuses of each group, the best first."""
+    """Return success rates and counts of statuses of each group, the best first."""
     by = _columns(runs, by)
     success, statuses = success_by(runs, by), status_counts(runs, by)
-    table = pd.concat([success, statuses.drop(columns=by)], axis=1)  # both have a row per group, in one order
+    table = pd.concat([success, statuses.drop(columns=by)], axis=1)  # both have one row per group, in the same order
     return table.sort_values("estimate", ascending=False, kind="stable", ignore_index=True)
 
 
 def headline(runs: pd.DataFrame, what: str) -> dict[str, Any]:
-    """Give the success rate of runs for a headline.
+    """Return the success rate of runs for a headline.
 
     Returns
     -------
     dict
-        As a row of `success_by`, and `label`: what the figure is, with the reason where there is none.
+        A row of `success_by`, and `label`: what the figure is, or the reason why there is none.
     """
     table = success_by(runs, [])
     if table.empty:

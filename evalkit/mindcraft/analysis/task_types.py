@@ -1,4 +1,4 @@
-"""The three kinds of tasks: cooking with blocked agents, crafting with plans, construction scores."""
+"""Analyse the three task types: cooking with blocked agents, crafting with plans, construction scores."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from evalkit.mindcraft.format import UNKNOWN
 
 
 def cooking(runs: pd.DataFrame, hells_kitchen: bool = False, items: Sequence[str] = ()) -> pd.DataFrame:
-    """Take the cooking runs, without (or only) Hell's Kitchen, where each agent holds the other's recipe.
+    """Select the cooking runs, without (or only) Hell's Kitchen, where each agent holds the other's recipe.
 
     With `items`, only runs that have one of them as a target.
     """
@@ -24,7 +24,7 @@ def cooking_by_blocked(
 ) -> pd.DataFrame:
     """Estimate cooking success by number of agents without recipe access; Hell's Kitchen is left out.
 
-    Runs whose number is unknown (no definition, no suffix in the id) make a group of their own, NA.
+    Runs whose number is unknown (no definition, no suffix in the id) form a group of their own, NA.
     """
     return success_by(cooking(runs), by, missing)
 
@@ -67,7 +67,7 @@ OVERALL = "overall"
 
 
 def cooking_table(runs: pd.DataFrame, items: Sequence[str] = ()) -> pd.DataFrame:
-    """Give cooking success by model and number of blocked agents, with an overall row for each model.
+    """Return cooking success by model and number of blocked agents, with an overall row for each model.
 
     Returns
     -------
@@ -78,21 +78,21 @@ def cooking_table(runs: pd.DataFrame, items: Sequence[str] = ()) -> pd.DataFrame
 
 
 def cooking_item_table(runs: pd.DataFrame, missing: Missing = "failure", items: Sequence[str] = ()) -> pd.DataFrame:
-    """Give cooking success by item, number of blocked agents and model, with overall rows; see `cooking_table`."""
+    """Return cooking success by item, number of blocked agents and model, with overall rows; see `cooking_table`."""
     return cooking_item_by_blocked(_with_overall(cooking(runs)), missing, items)
 
 
 def _with_overall(runs: pd.DataFrame) -> pd.DataFrame:
-    """Give every run twice: with its number of blocked agents as a text, and as one of all."""
+    """Return every run twice: with its number of blocked agents as text, and in the overall group."""
     numbers = sorted(runs["n_blocked_agents"].dropna().unique())
     levels = [*map(str, numbers), UNKNOWN, OVERALL]
     texts = runs["n_blocked_agents"].map(str, na_action="ignore").astype("object").fillna(UNKNOWN)
-    parts = [pd.Categorical(texts, levels, ordered=True), pd.Categorical([OVERALL] * len(runs), levels, ordered=True)]
-    return pd.concat([runs.assign(n_blocked_agents=part) for part in parts], ignore_index=True)
+    columns = [pd.Categorical(texts, levels, ordered=True), pd.Categorical([OVERALL] * len(runs), levels, ordered=True)]
+    return pd.concat([runs.assign(n_blocked_agents=column) for column in columns], ignore_index=True)
 
 
 def _missing(runs: pd.DataFrame) -> pd.Series:
-    """Tell which crafting tasks are about missing items: by their definition, or by their id as MineCollab does."""
+    """Return which crafting tasks are about missing items, by their definition, or by their id as MineCollab does."""
     return runs["missing_items"].map(bool).astype(bool) | runs["task_id"].str.contains("missing", regex=False)
 
 
@@ -121,21 +121,21 @@ def crafting_groups(runs: pd.DataFrame, missing: Missing = "failure") -> pd.Data
     """Estimate crafting success in the groups MineCollab reports, which overlap; groups without runs are left out.
 
     The base group holds tasks with a full plan, of depth 0, and with no item missing. "Base without plan" is what
-    MineCollab's script makes of that name: no plan, depth 0, and items missing; so it is not the base group with the
-    plan taken away. High depth is any above 0; MineCollab's tasks have depths 0 to 2.
+    MineCollab's script means by that name: no plan, depth 0, and items missing; so it is not the base group with the
+    plan removed. High depth is any above 0; MineCollab's tasks have depths 0 to 2.
     """
     crafting = runs[runs["task_type"] == "techtree"]
-    parts = []
+    tables = []
     for group, belongs in CRAFTING_GROUPS.items():
         members = crafting[belongs(crafting).astype(bool)] if len(crafting) else crafting
-        parts.append(success_by(members.assign(group=group), ["group", "model_name"], missing))
-    return pd.concat(parts, ignore_index=True)
+        tables.append(success_by(members.assign(group=group), ["group", "model_name"], missing))
+    return pd.concat(tables, ignore_index=True)
 
 
 def construction_by_task(runs: pd.DataFrame) -> pd.DataFrame:
-    """Give the mean construction score of each task and model, from 0 to 1: a row per task, a column per model.
+    """Return the mean construction score of each task and model, from 0 to 1: a row per task, a column per model.
 
-    A missing value stands where no run of the model on that task logged a score.
+    A value is missing where no run of the model on that task logged a score.
     """
     building = counted(runs[runs["task_type"] == "construction"])
     scores = building.groupby(["task_id", "model_name"])["overall_score"].mean().unstack()
@@ -143,7 +143,7 @@ def construction_by_task(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def describe_scale(runs: pd.DataFrame) -> str:
-    """Say in words how construction scores were read, and what the other reading would give where that is assumed."""
+    """Describe how construction scores were read and, where that is assumed, what the other reading would give."""
     building = counted(runs[(runs["task_type"] == "construction") & runs["overall_score"].notna()])
     if building.empty:
         return "No construction run logged a score."
@@ -152,8 +152,8 @@ def describe_scale(runs: pd.DataFrame) -> str:
         return f"Construction scores are read as percentages; the highest is {raw.max():.4g}."
     if not building["flag_scale_assumed"].any():
         return "Construction scores are read as fractions of the blueprint, where 1 is a whole build."
-    whole, mean = int((score == 1).sum()), score.mean() * 100
-    builds = f"{whole} of {len(score)} runs {'is' if whole == 1 else 'are'} a whole build"
+    n_complete, mean = int((score == 1).sum()), score.mean() * 100
+    builds = f"{n_complete} of {len(score)} runs {'is' if n_complete == 1 else 'are'} a whole build"
     return (
         "No construction score exceeds 1, so they are taken for fractions of the blueprint, where 1 is a whole build: "
         f'the mean is {mean:.3g} %, and {builds}. Were they percentages (scale "percent"), the mean would be '

@@ -1,4 +1,4 @@
-"""What the original MineCollab scripts say of the same logs, beside ours."""
+"""Compare what the original MineCollab scripts report for the same logs with our figures."""
 
 from evalkit._lazy import door
 

@@ -1,4 +1,4 @@
-"""Why the original scripts count a run otherwise: one table of causes, of which the first that holds is named."""
+"""Explain why the original scripts count a run differently: the first cause of one table that holds."""
 
 from collections.abc import Callable
 from typing import Any
@@ -41,43 +41,43 @@ CAUSES: tuple[tuple[str, str | None, Rule], ...] = (
 
 
 def differences(folders: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """List the runs that a script counts otherwise, with the cause.
+    """List the runs that a script counts differently, with the cause.
 
     Parameters
     ----------
     folders : DataFrame
-        As `legacy_folders.task_folders` gives it.
+        As `legacy_folders.task_folders` returns it.
     runs : DataFrame
         With the columns of their folders.
     """
     runs = runs.assign(repetitions=runs.groupby(["source", "task_id"])["task_id"].transform("size"))
-    parts = []
+    tables = []
     for script, types in (
         ("evaluation", ("cooking", "techtree")),
         ("crafting", ("techtree",)),
         ("analyse_results", ("techtree",)),
         ("cooking", ("cooking",)),
     ):
-        own = runs[runs["task_type"].isin(types)]
-        ours = own["overall_is_successful"].astype("float64").mask(is_stale(own))
-        parts.append(_explained(script, own.assign(theirs=their_successes(own, script), ours=ours)))
-        parts.append(_regrouped(script, own))
-    parts.append(_explained("construction", _in_construction(folders, runs)))
-    found = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
-    return found.astype({"script": "str", "cause": "str", "theirs": "str", "ours": "str"})
+        of_types = runs[runs["task_type"].isin(types)]
+        ours = of_types["overall_is_successful"].astype("float64").mask(is_stale(of_types))
+        tables.append(_explained(script, of_types.assign(theirs=their_successes(of_types, script), ours=ours)))
+        tables.append(_regrouped(script, of_types))
+    tables.append(_explained("construction", _in_construction(folders, runs)))
+    table = pd.concat([rows for rows in tables if len(rows)] or tables[:1], ignore_index=True)
+    return table.astype({"script": "str", "cause": "str", "theirs": "str", "ours": "str"})
 
 
 def _in_construction(folders: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Give what analyze_construction_tasks.py and we take as the scores of runs."""
+    """Return the scores of runs as analyze_construction_tasks.py and as we read them."""
     roots = folders.loc[folders["task_type"] == "construction", "root"].unique()
-    own = runs[runs["root"].isin(roots)]
-    theirs = own["construction"].astype("float64").mask(own["flat_layout"])
-    counts = (own["task_type"] == "construction") & ~is_stale(own) & own["overall_score"].notna()
-    return own.assign(theirs=theirs, ours=own["overall_raw_score"].where(counts))
+    selected = runs[runs["root"].isin(roots)]
+    theirs = selected["construction"].astype("float64").mask(selected["flat_layout"])
+    counts = (selected["task_type"] == "construction") & ~is_stale(selected) & selected["overall_score"].notna()
+    return selected.assign(theirs=theirs, ours=selected["overall_raw_score"].where(counts))
 
 
 def _explained(script: str, runs: pd.DataFrame) -> pd.DataFrame:
-    """Name the cause of each difference: the first of `CAUSES` that holds."""
+    """Return the cause of each difference: the first of `CAUSES` that holds."""
     same = (runs["theirs"] == runs["ours"]) | (runs["theirs"].isna() & runs["ours"].isna())
     zeros = (runs["theirs"] == 0) & (script == "construction")
     runs = runs[~same | (runs["repetitions"] > 1) | zeros]
@@ -98,30 +98,30 @@ def _in_words(value: float, words: dict[float, str], missing: str) -> str:
 
 
 def _finds_nothing(runs: pd.DataFrame) -> pd.Series:
-    """Tell where no file of the folder holds anything that a script takes for a score or a success."""
+    """Return where no file of the folder holds anything that a script takes for a score or a success."""
     silent = runs["evaluation"].fillna(0).eq(0) & ~runs["crafting"].fillna(False).astype(bool)
     return silent & runs["cooking"].eq("") & runs["construction"].isna()
 
 
 def _regrouped(script: str, runs: pd.DataFrame) -> pd.DataFrame:
-    """List the runs that a script puts in other groups, for their folder's name says otherwise than the definition."""
+    """List the runs that a script puts in other groups, since their folder's name contradicts the definition."""
     runs = runs[~is_stale(runs) & ~runs["flat_layout"]]
-    parts = [runs.iloc[:0].assign(theirs="", ours="", cause="")]
+    tables = [runs.iloc[:0].assign(theirs="", ours="", cause="")]
     if script == "cooking":
         runs = runs[is_named_cooking(runs)]
         theirs = [f"{blocked_of(name)} blocked" for name in runs["name"]]
         ours = ["unknown" if n is pd.NA else f"{n} blocked" for n in runs["n_blocked_agents"]]
         ours = ["Hell's Kitchen" if apart else n for apart, n in zip(runs["hells_kitchen"], ours, strict=True)]
-        parts.append(_other(runs, theirs, ours, "blocked agents are read from the folder's name"))
+        tables.append(_other(runs, theirs, ours, "blocked agents are read from the folder's name"))
         theirs = [", ".join(sorted(items_of(name))) for name in runs["name"]]
         ours = [
             "" if apart else ", ".join(i) for apart, i in zip(runs["hells_kitchen"], runs["target_items"], strict=True)
         ]
-        parts.append(_other(runs, theirs, ours, "items are read from the folder's name"))
+        tables.append(_other(runs, theirs, ours, "items are read from the folder's name"))
     elif script in ("crafting", "analyse_results") and len(runs):
         theirs, ours = (_names(crafting_groups_of(runs, script, ours=own), len(runs)) for own in (False, True))
-        parts.append(_other(runs, theirs, ours, "groups are read from the folder's path"))
-    return pd.concat(parts).assign(script=script)[COLUMNS]
+        tables.append(_other(runs, theirs, ours, "groups are read from the folder's path"))
+    return pd.concat(tables).assign(script=script)[COLUMNS]
 
 
 def _other(runs: pd.DataFrame, theirs: list[str], ours: list[str], cause: str) -> pd.DataFrame:
@@ -129,6 +129,6 @@ def _other(runs: pd.DataFrame, theirs: list[str], ours: list[str], cause: str) -
 
 
 def _names(groups: dict[str, pd.Series], n: int) -> list[str]:
-    """Name the groups of each row."""
+    """Return the names of each row's groups."""
     columns = [(name, mask.to_numpy(bool)) for name, mask in groups.items() if name != ALL]
     return [", ".join(name for name, mask in columns if mask[i]) or "none" for i in range(n)]

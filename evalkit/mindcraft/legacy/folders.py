@@ -1,4 +1,4 @@
-"""How the original MineCollab scripts tell tasks: by folders, their names and their paths."""
+"""Identify tasks as the original MineCollab scripts do: by folders, their names and their paths."""
 
 import os
 import re
@@ -22,7 +22,7 @@ _ITEM = re.compile(r"[0-9]+_([a-zA-Z_]+)")
 
 
 def folders_frame(records: Records, runs: pd.DataFrame) -> pd.DataFrame:
-    """Say what the scripts read in each folder of runs, and in those beside them without any run.
+    """Return what the scripts read in each folder of runs, and in those beside them without any run.
 
     Returns
     -------
@@ -37,35 +37,35 @@ def folders_frame(records: Records, runs: pd.DataFrame) -> pd.DataFrame:
     for path in records.files["source"].filter(pc.invert(records.files["context"])).to_pylist():
         if path.endswith(".json"):
             of_folder[os.path.dirname(path)].append(texts.get(path, ""))
-    own = runs[["source", "flat_layout"]].drop_duplicates("source")
-    roots = set(_roots(own["source"].map(absolute), own["flat_layout"]))
+    run_folders = runs[["source", "flat_layout"]].drop_duplicates("source")
+    roots = set(_roots(run_folders["source"].map(absolute), run_folders["flat_layout"]))
     others = pd.Series(list(map(escape_surrogates, records.listing.folders)), dtype="str")
-    others = others[~others.isin(own["source"]) & others.map(absolute).map(os.path.dirname).isin(roots)]
-    sources = [*own["source"], *others]
+    others = others[~others.isin(run_folders["source"]) & others.map(absolute).map(os.path.dirname).isin(roots)]
+    sources = [*run_folders["source"], *others]
     rows = [read_folder(map(file_from_text, of_folder.get(source, ()))) for source in sources]
     values: dict[str, Any] = dict(zip(FolderReading._fields, zip(*rows, strict=True), strict=True)) if rows else {}
     columns = LAZY_TABLES["folders"]
     values |= {
         "source": sources,
         "path": list(map(absolute, sources)),
-        "has_runs": [True] * len(own) + [False] * len(others),
+        "has_runs": [True] * len(run_folders) + [False] * len(others),
     }
     return frame_of({column.name: values.get(column.name, ()) for column in columns}, columns)
 
 
 def _roots(paths: pd.Series, flat: pd.Series) -> pd.Series:
-    """Give the folders that a script may be given, so that it finds task folders in them."""
+    """Return the folders that hold task folders, so that a script may be given them."""
     return paths.where(flat.astype(bool), paths.map(os.path.dirname))
 
 
 def task_folders(runs: pd.DataFrame, folders: pd.DataFrame) -> pd.DataFrame:
-    """Give a row per folder: where it lies, what the scripts read in it, and the models beside it.
+    """Return one row per folder: where it is, what the scripts read in it, and the models beside it.
 
-    `stopped` tells whether analyze_cooking_tasks.py ends with an exception when it is given the folder above.
+    `stopped` is whether analyze_cooking_tasks.py ends with an exception when it is given the folder above.
     """
     columns = ["source", "model_name", "task_type", "flat_layout"]
-    own = runs[columns].drop_duplicates("source")
-    table = folders.merge(own, on="source", how="left", validate="one_to_one")
+    run_folders = runs[columns].drop_duplicates("source")
+    table = folders.merge(run_folders, on="source", how="left", validate="one_to_one")
     table = table.fillna({"task_type": "", "flat_layout": False}).astype({"flat_layout": "bool"})
     root = _roots(table["path"], table["flat_layout"])
     table = table.assign(root=root, name=table["path"].map(os.path.basename).astype("str"))
@@ -76,26 +76,26 @@ def task_folders(runs: pd.DataFrame, folders: pd.DataFrame) -> pd.DataFrame:
 
 
 def their_successes(folders: pd.DataFrame, script: str) -> pd.Series:
-    """Give what a script makes of each folder (or run, with its folder's columns): a number; NaN where it is left out.
+    """Return a script's result for each folder (or run, with its folder's columns); NaN where it is left out.
 
     `script` is ``evaluation``, ``crafting``, ``analyse_results`` or ``cooking``.
     """
     if script == "evaluation":
         return folders["evaluation"].astype("float64")
     if script == "cooking":
-        found = folders["cooking"].map({"success": 1.0, "failure": 0.0}).astype("float64")
-        return found.where(is_named_cooking(folders) & ~folders["stopped"])
-    found = folders["crafting" if script == "crafting" else "analyse"].fillna(False)
-    return found.astype("float64").mask(folders["flat_layout"])
+        outcomes = folders["cooking"].map({"success": 1.0, "failure": 0.0}).astype("float64")
+        return outcomes.where(is_named_cooking(folders) & ~folders["stopped"])
+    outcomes = folders["crafting" if script == "crafting" else "analyse"].fillna(False)
+    return outcomes.astype("float64").mask(folders["flat_layout"])
 
 
 def is_named_cooking(folders: pd.DataFrame) -> pd.Series:
-    """Tell which folders analyze_cooking_tasks.py looks into."""
+    """Return which folders analyze_cooking_tasks.py reads."""
     return folders["name"].str.startswith(_COOKING) & ~folders["flat_layout"]
 
 
 def stops_of(folders: pd.DataFrame) -> dict[str, str]:
-    """Name the folders of task folders at which analyze_cooking_tasks.py ends, with its exception."""
+    """Return the folders of task folders at which analyze_cooking_tasks.py ends, with its exception."""
     stopped = folders[is_named_cooking(folders) & (folders["stops"] != "")]
     firsts = stopped.groupby("root")["stops"].first()
     return dict(zip(firsts.index, firsts, strict=True))
@@ -108,22 +108,22 @@ def blocked_of(name: str) -> int:
 
 
 def items_of(name: str) -> list[str]:
-    """Name the items to cook as analyze_cooking_tasks.py does: by the folder's name."""
+    """Return the items to cook as analyze_cooking_tasks.py does: by the folder's name."""
     bare = re.sub(r"_blocked_access_[0-9_]+$", "", name.removeprefix(_COOKING))
     return [item.rstrip("_") for item in _ITEM.findall(bare)]
 
 
 def _has(*words: str, without: str = "") -> Callable[[pd.Series], pd.Series]:
     def belongs(path: pd.Series) -> pd.Series:
-        found = pd.Series(True, path.index)
+        matches = pd.Series(True, path.index)
         for word in words:
-            found &= path.str.contains(word, regex=False)
-        return found & ~path.str.contains(without, regex=False) if without else found
+            matches &= path.str.contains(word, regex=False)
+        return matches & ~path.str.contains(without, regex=False) if without else matches
 
     return belongs
 
 
-# group: by the folder's path, as analyze_crafting_tasks.py has it, and the name of ours
+# group: by the folder's path, as in analyze_crafting_tasks.py, and the name of ours
 _CRAFTING: Mapping[str, tuple[Callable[[pd.Series], pd.Series], str]] = {
     ALL: (_has(), "all"),
     "base": (_has("full_plan", "depth_0", without="missing"), "base (full plan, depth 0)"),
@@ -140,7 +140,7 @@ _CRAFTING: Mapping[str, tuple[Callable[[pd.Series], pd.Series], str]] = {
 
 
 def crafting_groups_of(table: pd.DataFrame, script: str, *, ours: bool) -> dict[str, pd.Series]:
-    """Tell for each row which groups of a crafting script it belongs to: by its definition, or by its folder's path."""
+    """Return which groups of a crafting script each row belongs to, by its definition, or by its folder's path."""
     groups = {
         group: CRAFTING_GROUPS[name](table).astype(bool) if ours else theirs(table["path"])
         for group, (theirs, name) in _CRAFTING.items()

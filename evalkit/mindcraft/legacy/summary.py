@@ -1,7 +1,7 @@
-"""What the original MineCollab scripts say of the same folders, group by group, beside ours.
+"""Summarise what the original MineCollab scripts report for the same folders, group by group, beside our figures.
 
-`original_scripts` describes what the scripts read in a file; here stand their groups, sums and rates. A script is given
-a list of task folders, or the folder that these lie in (`folder`), and then counts all that lies there.
+`original_scripts` describes what the scripts read in a file; here are their groups, sums and rates. A script is given
+a list of task folders, or the folder that holds them (`folder`), and then counts everything in it.
 """
 
 import math
@@ -38,7 +38,7 @@ _LEVELS = re.compile(r"materials_(\d+)_rooms_(\d+)")
 
 
 class LegacySummary(NamedTuple):
-    """What the scripts say beside ours, and every single difference with its cause.
+    """What the scripts report beside our figures, and every single difference with its cause.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class LegacySummary(NamedTuple):
         ends). The unit is ``rate`` (successes of n, from 0 to 1), ``score`` (sum and mean of scores as logged) or
         ``count``.
     differences : DataFrame
-        script, cause, task_id, repetition, theirs, ours, source: one row per run that is counted otherwise.
+        script, cause, task_id, repetition, theirs, ours, source: one row per run that is counted differently.
     """
 
     totals: pd.DataFrame
@@ -58,7 +58,7 @@ class LegacySummary(NamedTuple):
 class Sides(NamedTuple):
     """Rows to be summed up, theirs and ours: folder, model_name, rank, group, unit, value.
 
-    A row may say with `counts` that it is none of n.
+    With `counts` False, a row is not counted in n.
     """
 
     theirs: pd.DataFrame
@@ -66,66 +66,66 @@ class Sides(NamedTuple):
 
 
 def legacy_summary(runs: pd.DataFrame, folders: pd.DataFrame) -> LegacySummary:
-    """Say what the original scripts (kolbytn/mindcraft at `original_scripts.COMMIT`) say of the folders of runs.
+    """Summarise what the original scripts (kolbytn/mindcraft at `original_scripts.COMMIT`) report for folders of runs.
 
     Parameters
     ----------
     runs, folders : DataFrame
-        As `load` returns them. Of `runs` some may be left out; folders beside those of runs are counted too.
+        As `load` returns them. `runs` may be a selection; folders beside those of runs are counted too.
 
     Returns
     -------
     LegacySummary
         Rates are as the scripts give them: 0 for a group without runs. Where a script ends with an exception, or finds
-        no task folder (the flat layout), it says nothing: NaN, and `note`.
+        no task folder (the flat layout), it reports nothing: NaN, and `note`.
     """
     folders = task_folders(runs, folders[folders["source"].isin(runs["source"]) | ~folders["has_runs"]])
     columns = ["source", "path", "root", "name", "models", "stopped", *FolderReading._fields]
-    own = runs[_OF_RUNS].merge(folders[columns], on="source", validate="many_to_one")
-    sides = {"evaluation": _evaluation(folders, own), "crafting": _crafting(folders, own, "crafting")}
-    sides |= {"analyse_results": _crafting(folders, own, "analyse_results"), "cooking": _cooking(folders, own)}
-    sides["construction"] = _construction(folders, own)
+    placed = runs[_OF_RUNS].merge(folders[columns], on="source", validate="many_to_one")
+    sides = {"evaluation": _evaluation(folders, placed), "crafting": _crafting(folders, placed, "crafting")}
+    sides |= {"analyse_results": _crafting(folders, placed, "analyse_results"), "cooking": _cooking(folders, placed)}
+    sides["construction"] = _construction(folders, placed)
     totals = pd.concat([_summed(script, *both) for script, both in sides.items()], ignore_index=True)
-    return LegacySummary(_as_printed(totals, folders)[COLUMNS], differences(folders, own))
+    return LegacySummary(_as_printed(totals, folders)[COLUMNS], differences(folders, placed))
 
 
 def _counted(runs: pd.DataFrame) -> pd.DataFrame:
-    """Take the runs that count in our rates; a success is 1."""
+    """Select the runs that count in our rates; a success is 1."""
     return runs.assign(value=runs["overall_is_successful"].astype("float64"), unit="rate")[~is_stale(runs)]
 
 
 def _scored(runs: pd.DataFrame) -> pd.DataFrame:
-    """Take the construction runs that count in our means; the score is in the unit that it was logged in."""
+    """Select the construction runs that count in our means; scores are in the unit they were logged in."""
     scale = runs["score_scale"].map({"percent": 100.0}).fillna(1.0).astype("float64")
     table = runs.assign(value=runs["overall_score"] * scale, unit="score")
     return table[(table["task_type"] == "construction") & table["value"].notna() & ~is_stale(runs)]
 
 
 def _of_types(table: pd.DataFrame, *task_types: str) -> pd.DataFrame:
-    """Give all rows of the folders that hold a task of these types, and once more those of these types together."""
-    own = table["task_type"].isin(task_types)
-    each = table[table["root"].isin(table.loc[own, "root"].unique())]
-    return pd.concat([_by_folder(each), _together(table[own])], ignore_index=True)
+    """Return the rows of each folder that holds a task of these types, then those of these types together."""
+    is_of_types = table["task_type"].isin(task_types)
+    each = table[table["root"].isin(table.loc[is_of_types, "root"].unique())]
+    return pd.concat([_by_folder(each), _together(table[is_of_types])], ignore_index=True)
 
 
 def _by_folder(table: pd.DataFrame) -> pd.DataFrame:
-    """Take what lies in each folder that a script may be given."""
+    """Return the rows of each folder that a script may be given."""
     return table.assign(folder=table["root"], model_name=table["models"])
 
 
 def _together(table: pd.DataFrame) -> pd.DataFrame:
-    """Take task folders as one list; in the flat layout there are none."""
+    """Return task folders as a single list; in the flat layout there are none."""
     return table[~table["flat_layout"]].assign(folder="", model_name="")
 
 
 def _grouped(table: pd.DataFrame, masks: Mapping[str, pd.Series]) -> pd.DataFrame:
-    """Give each row once for each group it belongs to."""
+    """Return each row once per group it belongs to."""
     return _joined(table[mask].assign(group=name, rank=rank) for rank, (name, mask) in enumerate(masks.items()))
 
 
-def _joined(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Put rows together that are to be summed up."""
-    return pd.concat([part[part.columns.intersection(_SUMMED)] for part in parts])
+def _joined(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """Concatenate rows that are to be summed."""
+    return pd.concat([table[table.columns.intersection(_SUMMED)] for table in tables])
 
 
 def _evaluation(folders: pd.DataFrame, runs: pd.DataFrame) -> Sides:
@@ -133,7 +133,7 @@ def _evaluation(folders: pd.DataFrame, runs: pd.DataFrame) -> Sides:
     beside = folders["flat_layout"] & folders["root"].isin(folders.loc[~folders["flat_layout"], "root"].unique())
     read = folders["files"] > 0
     theirs = folders.assign(value=their_successes(folders, "evaluation").where(read, 0.0), counts=read, unit="rate")
-    theirs = theirs[~beside]  # of a folder with folders in it, only those are looked at
+    theirs = theirs[~beside]  # of a folder with subfolders, only these are read
     other = set(runs.loc[runs["task_type"] != "construction", "root"])
     theirs["unit"] = theirs["unit"].where(theirs["root"].isin(other), "score")
     ours = pd.concat([_counted(runs[runs["root"].isin(other)]), _scored(runs[~runs["root"].isin(other)])])
@@ -164,53 +164,53 @@ def _crafting(folders: pd.DataFrame, runs: pd.DataFrame, script: str) -> Sides:
 def _cooking(folders: pd.DataFrame, runs: pd.DataFrame) -> Sides:
     """analyze_cooking_tasks.py: `analyze_experiments`, and `generate_item_blocked_data`, which no exception ends."""
     table = folders.assign(blocked=folders["name"].map(blocked_of), item=folders["name"].map(items_of), unit="rate")
-    whole = _of_types(table.assign(value=their_successes(folders, "cooking")), "cooking")
+    per_folder = _of_types(table.assign(value=their_successes(folders, "cooking")), "cooking")
     never_ends = their_successes(folders.assign(stopped=False), "cooking")
     by_both = _of_types(table.assign(value=never_ends), "cooking")
-    own = _counted(runs[runs["task_type"] == "cooking"])
-    ours = _of_types(own.assign(blocked=own["n_blocked_agents"], item=own["target_items"]), "cooking")
+    counted = _counted(runs[runs["task_type"] == "cooking"])
+    ours = _of_types(counted.assign(blocked=counted["n_blocked_agents"], item=counted["target_items"]), "cooking")
     plain = ours[~ours["hells_kitchen"]]
-    return Sides(_cooking_groups(whole, whole, by_both), _cooking_groups(ours, plain, plain))
+    return Sides(_cooking_groups(per_folder, per_folder, by_both), _cooking_groups(ours, plain, plain))
 
 
-def _cooking_groups(whole: pd.DataFrame, grouped: pd.DataFrame, by_both: pd.DataFrame) -> pd.DataFrame:
-    """Give each row once for all, its number of blocked agents, each of its items, and each item with that number."""
+def _cooking_groups(per_folder: pd.DataFrame, grouped: pd.DataFrame, by_both: pd.DataFrame) -> pd.DataFrame:
+    """Return each row once for all, its number of blocked agents, each of its items, and each item with that number."""
     blocked = grouped.dropna(subset=["blocked"]).astype({"blocked": "int64"})
     items = grouped.explode("item").dropna(subset=["item"])
     both = by_both.explode("item").dropna(subset=["item", "blocked"]).astype({"blocked": "int64"})
     number, of_both = blocked["blocked"].astype("str") + " blocked", both["blocked"].astype("str") + " blocked"
-    parts = [
-        whole.assign(group=ALL, rank=0),
+    tables = [
+        per_folder.assign(group=ALL, rank=0),
         blocked.assign(group=number, rank=1 + blocked["blocked"]),
         items.assign(group="item " + items["item"].astype("str"), rank=10_000),
         both.assign(group="item " + both["item"].astype("str") + ", " + of_both, rank=_BY_BOTH),
     ]
-    return _joined(parts).dropna(subset=["value"])
+    return _joined(tables).dropna(subset=["value"])
 
 
 def _construction(folders: pd.DataFrame, runs: pd.DataFrame) -> Sides:
-    """analyze_construction_tasks.py: `extract_success_scores` of each model's folders, whatever lies in them."""
-    own = runs[(runs["task_type"] == "construction") & ~is_stale(runs)]
+    """analyze_construction_tasks.py: `extract_success_scores` of each model's folders, whatever they hold."""
+    builds = runs[(runs["task_type"] == "construction") & ~is_stale(runs)]
     of_models = runs.loc[(runs["task_type"] == "construction") & ~runs["flat_layout"], ["root", "model_name"]]
     nested = folders[~folders["flat_layout"]].drop(columns="model_name").merge(of_models.drop_duplicates(), on="root")
-    found = nested["construction"].map(lambda score: score is not None).astype(bool)
-    scored = nested[found].assign(value=nested["construction"].astype("float64"))
+    has_score = nested["construction"].map(lambda score: score is not None).astype(bool)
+    scored = nested[has_score].assign(value=nested["construction"].astype("float64"))
     last = scored.drop_duplicates(["model_name", "name"], keep="last")  # a task in several folders has its last score
-    skipped = nested[~found & (nested["files"] > 0)]
+    skipped = nested[~has_score & (nested["files"] > 0)]
     levels = last["name"].str.extract(_LEVELS).map(lambda digits: str(int(digits)), na_action="ignore")
     theirs = _score_groups(scored, last.assign(materials=levels[0], rooms=levels[1], task=last["name"]), skipped)
     ours = _scored(runs).assign(task=runs["task_id"])
-    return Sides(theirs, _score_groups(ours, ours, own[own["overall_score"].isna()], zeros=True))
+    return Sides(theirs, _score_groups(ours, ours, builds[builds["overall_score"].isna()], zeros=True))
 
 
 def _score_groups(
     scored: pd.DataFrame, tasks: pd.DataFrame, skipped: pd.DataFrame, *, zeros: bool = False
 ) -> pd.DataFrame:
-    """Give each score once for each average it counts in; with `zeros` also those of 0 count by material and room."""
+    """Return each score once per average it counts in; with `zeros`, scores of 0 also count by material and room."""
     above = scored[scored["value"] > 0]
     built = (tasks if zeros else tasks[tasks["value"] > 0]).dropna(subset=["materials", "rooms"])
     material, room = ("material " + built["materials"].astype("str"), "room " + built["rooms"].astype("str"))
-    parts = [
+    tables = [
         scored.assign(group="average score, all tasks", rank=0, unit="score"),
         above.assign(group="average score, completed tasks", rank=1, unit="score"),
         tasks.assign(group="completion rate", rank=2, unit="rate", value=(tasks["value"] > 0).astype("float64")),
@@ -221,11 +221,11 @@ def _score_groups(
         built.assign(group=material + ", " + room, rank=7, unit="score"),
         tasks.assign(group="task " + tasks["task"], rank=8, unit="score"),
     ]
-    return _joined(parts).assign(folder="")
+    return _joined(tables).assign(folder="")
 
 
 def _summed(script: str, theirs: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
-    """Sum up `value` by folder, model and group, on both sides."""
+    """Sum `value` by folder, model and group, on both sides."""
     sums = [_sums(table.assign(script=script), who) for table, who in ((theirs, "their"), (ours, "our"))]
     out = sums[0].join(sums[1], how="outer").sort_index().reset_index().fillna({"their_n": 0, "our_n": 0})
     for who in ("their", "our"):
@@ -237,7 +237,7 @@ def _summed(script: str, theirs: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFra
 def _sums(table: pd.DataFrame, who: str) -> pd.DataFrame:
     table = table.assign(counts=table.get("counts", True))
     groups = table.groupby(_KEYS)
-    successes = groups["value"].max()  # of one value its sum; of thousands of groups most have one
+    successes = groups["value"].max()  # a single value is its own sum; most of thousands of groups have one
     several = table[groups["value"].transform("size") > 1]
     if len(several):
         sums = several.groupby(_KEYS)["value"].agg(_plain_sum)
@@ -250,11 +250,11 @@ def _plain_sum(values: Iterable[float]) -> float:
 
 
 def _as_printed(totals: pd.DataFrame, folders: pd.DataFrame) -> pd.DataFrame:
-    """Give sums and rates as the scripts do, and say where they say nothing."""
+    """Return sums and rates as the scripts print them, with a note where they print nothing."""
     name, evaluation = totals["folder"].map(os.path.basename), totals["script"] == "evaluation"
     flat = set(folders.loc[folders["flat_layout"], "root"]) - set(folders.loc[~folders["flat_layout"], "root"])
     of_list = totals["folder"].map(lambda root: os.path.basename(os.path.dirname(root)) if root in flat else "")
-    name = name.where(of_list == "", of_list)  # of a folder without folders, the one above tells the type
+    name = name.where(of_list == "", of_list)  # for a folder without subfolders, the one above names the type
     mean = evaluation & name.str.contains("construction") & ~name.str.contains("cooking|techtree")
     successes = totals["their_successes"].mask(mean, totals["their_rate"])
     rate = (successes / totals["their_n"]).mask(evaluation & totals["folder"].str.contains("construction"), successes)

@@ -1,1 +1,1 @@
-"""The life of a run: its folder, its model, its logs combined, its row in the frames."""
+"""Assemble runs: their folders, their models, their combined logs, their rows in the frames."""

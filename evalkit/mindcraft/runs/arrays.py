@@ -1,4 +1,4 @@
-"""What is combined of logs, as arrays over all logs at once."""
+"""The values of logs that runs combine, as arrays over all logs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -14,11 +14,11 @@ Array = np.ndarray
 
 
 class LogArrays(NamedTuple):
-    """What is combined of logs, a value for each."""
+    """The values of logs that runs combine, one per log."""
 
     sources: Sequence[str]
     raw_score: Array  # NaN for none
-    status: Array  # place in `STATUSES`
+    status: Array  # position in `STATUSES`
     has_message: Array
     processed: Array
     timed_out: Array
@@ -30,7 +30,7 @@ class LogArrays(NamedTuple):
 
 
 def arrays_of_outcomes(outcomes: Sequence[AgentOutcome]) -> LogArrays:
-    """Take what is combined of a few logs."""
+    """Return the arrays of a few outcomes."""
     digests: dict[str, int] = {"": -1}
     flags = dict.fromkeys(flag for log in outcomes for flag in log["flags"])
     return LogArrays(
@@ -49,7 +49,7 @@ def arrays_of_outcomes(outcomes: Sequence[AgentOutcome]) -> LogArrays:
 
 
 class Segments:
-    """The logs of runs, one run behind the other; some runs have none."""
+    """The logs of runs, sorted by run; some runs have none."""
 
     def __init__(self, sizes: Array) -> None:
         self._size = len(sizes)
@@ -64,11 +64,11 @@ class Segments:
         return out
 
     def any(self, values: Array) -> Array:
-        """Tell for each run whether something holds of any of its logs."""
+        """Return for each run whether a condition holds for any of its logs."""
         return self.reduce(np.logical_or, values, empty=False)
 
     def first(self, holds: Array) -> Array:
-        """Give the place of the first log of each run for which something holds; -1 for none."""
+        """Return the position of each run's first log for which a condition holds; -1 for none."""
         places = np.where(holds, np.arange(len(holds)), len(holds))
-        found = self.reduce(np.minimum, places, len(holds))
-        return np.where(found < len(holds), found, -1)
+        firsts = self.reduce(np.minimum, places, len(holds))
+        return np.where(firsts < len(holds), firsts, -1)

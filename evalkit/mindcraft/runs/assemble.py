@@ -1,4 +1,4 @@
-"""From records of files to frames of runs and agents; the user's options are applied here."""
+"""Assemble records of files into frames of runs and agents; the user's options are applied here."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @paused_gc()
 def assemble(records: Records, options: Mapping[str, Any], *, all_folders: bool = False) -> Assembled:
-    """Put the logs of runs together.
+    """Assemble the logs of runs.
 
     Parameters
     ----------
@@ -40,12 +40,12 @@ def assemble(records: Records, options: Mapping[str, Any], *, all_folders: bool 
     options : mapping
         tasks, layout, scale, missing, original_mtimes, as for `load`.
     all_folders : bool
-        Every folder without logs is a run.
+        Whether every folder without logs is a run.
 
     Raises
     ------
     SourceError
-        Where `missing` is ``raise`` and a run has no definition.
+        If `missing` is ``raise`` and a run has no definition.
     """
     definitions = as_definitions(options.get("tasks") or ())
     scale, missing = options.get("scale", "auto"), options.get("missing", "keep")
@@ -67,7 +67,7 @@ def assemble(records: Records, options: Mapping[str, Any], *, all_folders: bool 
 
 
 def _make(name: str, records: Records, runs: "pd.DataFrame", agents: "pd.DataFrame") -> "pd.DataFrame":
-    """Make a frame that is made only when it is asked for."""
+    """Build a lazy frame, on first access."""
     from evalkit.mindcraft import transcript
     from evalkit.mindcraft.legacy.folders import folders_frame
 
@@ -77,7 +77,7 @@ def _make(name: str, records: Records, runs: "pd.DataFrame", agents: "pd.DataFra
 
 
 def _arrays(logs: "pa.Table", files: "pa.Table | None") -> LogArrays:
-    """Take what is combined of logs; times of the files where these are the experiment's own."""
+    """Return the arrays of logs, with the files' times if these are the experiment's own."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -116,7 +116,7 @@ def _model_names(other_files: "pa.Table", root: str, layout: str | None) -> Mode
 def _task_folders(
     logs: LogArrays, listing: Listing, definitions: TaskDefinitions, *, all_folders: bool
 ) -> list[TaskFolder]:
-    """Find the folders of task runs, also those without any log."""
+    """Find the folders of task runs, including those without any log."""
     folders = drop_stray(group_by_task(logs.sources, definitions), set(np.flatnonzero(~logs.processed).tolist()))
     return folders + empty_folders(listing.files, listing.folders, folders, definitions, all_folders=all_folders)
 
@@ -124,9 +124,9 @@ def _task_folders(
 def _known_tasks(
     folders: Iterable[TaskFolder], sources: Sequence[str], names: ModelNames, definitions: TaskDefinitions
 ) -> list[TaskRuns]:
-    """Find out all but the scores of runs."""
+    """Determine everything about runs but their scores."""
     tasks: list[TaskRuns] = []
-    known: dict[tuple, tuple[Resolved, Facts]] = {}  # many models ran the same tasks, and many times
+    known: dict[tuple, tuple[Resolved, Facts]] = {}  # many models ran the same tasks, many times
     facts: dict[tuple, Facts] = {}
     for folder in folders:
         named = names.name(folder)
@@ -136,8 +136,8 @@ def _known_tasks(
         if len(candidates) > 1:
             counts = {agent_count_of(definition) for definition in candidates}
             count = counts.pop() if len(counts) == 1 else None
-            found = split_repetitions([sources[i] for i in folder.logs], count, folder.prefix)
-            n_logs = max((len(repetition.logs) for repetition in found), default=0)
+            repetitions = split_repetitions([sources[i] for i in folder.logs], count, folder.prefix)
+            n_logs = max((len(repetition.logs) for repetition in repetitions), default=0)
         key = (task_id, named.results.task_path, n_logs, type_of_path := named.fields.get("task_type", ""))
         if key not in known:
             resolved = definitions.resolve(task_id, named.results.task_path, n_logs)
@@ -145,13 +145,13 @@ def _known_tasks(
             if of_task not in facts:
                 facts[of_task] = task_facts(task_id, resolved.definition, type_of_path)
             known[key] = resolved, facts[of_task]
-        resolved, own = known[key]
-        tasks.append(TaskRuns(folder, resolved.definition, own, named, resolved.ambiguous))
+        resolved, facts_of_task = known[key]
+        tasks.append(TaskRuns(folder, resolved.definition, facts_of_task, named, resolved.ambiguous))
     return tasks
 
 
 def _without_definition(tasks: Iterable[TaskRuns], sources: Sequence[str], missing: Missing) -> list[Entry]:
-    """Say in the ledger which logs are skipped for want of a definition, or refuse them."""
+    """Note in the ledger which logs are skipped for lack of a definition, or raise SourceError."""
     notes = []
     for task in tasks if missing != "keep" else ():
         folder = task.folder
@@ -163,7 +163,7 @@ def _without_definition(tasks: Iterable[TaskRuns], sources: Sequence[str], missi
 
 
 def _entries_of(definitions: TaskDefinitions, files: Iterable[str]) -> list[Entry]:
-    """Give the ledger of definitions, in the words of the source where they lie in it."""
+    """Return the ledger of definitions, with the paths of the source for those within it."""
     entries = definitions.ledger.entries
     if not entries:
         return []

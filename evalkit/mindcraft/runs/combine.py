@@ -1,4 +1,4 @@
-"""The logs of runs combined: one score, one status and flags for each run, as arrays over all runs at once."""
+"""Combine the logs of runs into one score, one status and flags for each run, as arrays over all runs."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -15,17 +15,17 @@ from evalkit.mindcraft.tasks.facts import Facts
 
 
 class TaskRuns(NamedTuple):
-    """The runs of one task in one folder, with all that is known of them before their scores are."""
+    """The runs of one task in one folder, with everything known about them but their scores."""
 
     folder: TaskFolder
     definition: Definition | None
     facts: Facts
-    named: Named | None = None  # None: a folder alone does not tell
+    named: Named | None = None  # None: a folder alone does not show it
     ambiguous: bool = False
 
 
 class Run(NamedTuple):
-    """One run: its place in the list of `TaskRuns`, and the places of its logs in the list of all logs."""
+    """One run: its position in the list of `TaskRuns`, and the positions of its logs in the list of all logs."""
 
     task: int
     repetition: Repetition
@@ -33,28 +33,28 @@ class Run(NamedTuple):
 
 
 class CombinedRuns(NamedTuple):
-    """What the logs of each run come to, a value for each run.
+    """The combined logs of each run, one value per run.
 
     Attributes
     ----------
     of_task : array of int
-        Places in the list of `TaskRuns`.
+        Positions in the list of `TaskRuns`.
     repetitions : list of Repetition
     logs : array of int
-        Places in the list of logs, those of one run behind those of another.
+        Positions in the list of logs, sorted by run.
     run_of_log : array of int
         The run of each of `logs`.
     raw_score, score : array of float
         The highest score of its logs; the same from 0 to 1.
     scale : array of str
     status : array of int
-        Place in `STATUSES`.
+        Position in `STATUSES`.
     message : array of int
-        The log (place in the list of logs) whose final message decided; -1 for none.
+        The log (position in the list of logs) whose final message decided; -1 for none.
     flags : dict of str to array of bool
-        Those of `FLAGS` that any run carries.
+        Those of `FLAGS` that any run has.
     stale : array of bool
-        For each of `logs`: a copy of another run's log.
+        For each of `logs`, whether it is a copy of another run's log.
     counts : dict of str to array of int
     started : array of float
         Epoch milliseconds.
@@ -84,14 +84,14 @@ class CombinedRuns(NamedTuple):
 
 
 def runs_of(tasks: Sequence[TaskRuns], sources: Sequence[str]) -> list[Run]:
-    """Give the runs of tasks: a repetition is a run of its own."""
+    """Return the runs of tasks; each repetition is a run of its own."""
     runs = []
     for i, task in enumerate(tasks):
         logs = task.folder.logs
         paths = [sources[place] for place in logs]
         for repetition in split_repetitions(paths, task.facts["agent_count"], task.folder.prefix) or NO_LOGS:
-            own = logs if len(repetition.logs) == len(logs) else [logs[place] for place in repetition.logs]
-            runs.append(Run(i, repetition, own))
+            run_logs = logs if len(repetition.logs) == len(logs) else [logs[place] for place in repetition.logs]
+            runs.append(Run(i, repetition, run_logs))
     return runs
 
 
@@ -102,7 +102,7 @@ def combine(tasks: Sequence[TaskRuns], runs: Sequence[Run], logs: LogArrays, sca
     ----------
     tasks : sequence of TaskRuns
     runs : sequence of Run
-        As `runs_of` gives them.
+        As returned by `runs_of`.
     logs : LogArrays
     scale : {"auto", "percent", "fraction"}
         Of construction scores; ``auto``: percent as soon as one of them exceeds 1.
@@ -150,25 +150,25 @@ def combine(tasks: Sequence[TaskRuns], runs: Sequence[Run], logs: LogArrays, sca
 
 
 def _durations(modified: Array, start: Array, stale: Array) -> Array:
-    """Give the seconds from each log's start to its last change; NaN for copies and for impossible times."""
+    """Return the seconds from each log's start to its last change; NaN for copies and for impossible times."""
     late = (modified - start / 1000).astype(float)
-    late[stale | ~(late >= 0)] = np.nan  # a file that is older than its start is no original
+    late[stale | ~(late >= 0)] = np.nan  # a file older than its start is not an original
     return late
 
 
 def _deciding(segments: Segments, speaks: Array, agrees: Array) -> Array:
-    """Give the place of the log whose final message decides: the first that agrees with the run's status."""
+    """Return the position of the log whose final message decides: the first that agrees with the run's status."""
     deciding = segments.first(speaks & agrees)
     return np.where(deciding < 0, segments.first(speaks), deciding)
 
 
 def _common_scale(scores: Array, scale: Scale) -> Scale:
-    """Decide the scale of all construction scores that are read together: percent as soon as one exceeds 1."""
+    """Choose the scale of all construction scores that are read together: percent as soon as one exceeds 1."""
     return "percent" if scale == "auto" and (scores > 1).any() else scale
 
 
 def _normalise(raw: Array, types: Array, scale: Scale) -> tuple[Array, Array, dict[str, Array]]:
-    """Bring raw scores to 0..1; NaN for none, and out of range; with the scale used, and flags."""
+    """Scale raw scores to 0..1, NaN if missing or out of range; return them with the scale used and flags."""
     building, unknown = types == "construction", types == "unknown"
     as_percent = (building & (scale == "percent")) | (unknown & (raw > 1))  # of unknown types, above 1: a percentage
     score = np.where(as_percent, raw / 100, raw)
@@ -179,7 +179,7 @@ def _normalise(raw: Array, types: Array, scale: Scale) -> tuple[Array, Array, di
 
 
 def _statuses(raw: Array, score: Array, timed_out: Array, broken: Array) -> Array:
-    """Name how runs ended: a time-out before a score before none."""
+    """Return how runs ended: a time-out before a score before none."""
     rules = {
         CompletionStatus.TIMED_OUT: timed_out,
         CompletionStatus.LOG_FILE_ERROR: broken,
@@ -204,7 +204,7 @@ def _flags_of_tasks(tasks: Sequence[TaskRuns], task_of: Array) -> dict[str, Arra
 def _flags_of_logs(
     segments: Segments, logs: LogArrays, order: Array, stale: Array, timed_out: Array
 ) -> dict[str, Array]:
-    """Give what any log of a run carries, and where logs contradict each other."""
+    """Return the flags of each run's logs, and where logs contradict each other."""
     flags = {name: segments.any(values[order]) for name, values in logs.flags.items() if name != "score_out_of_range"}
     raw = logs.raw_score[order]
     differ = segments.reduce(np.fmax, raw, np.nan) > segments.reduce(np.fmin, raw, np.nan)
@@ -225,9 +225,9 @@ def _flags_of_agents(tasks: Sequence[TaskRuns], task_of: Array, repetitions: Seq
 def _stale_copies(logs: LogArrays, order: Array, run_of_log: Array, repetitions: Sequence[Repetition]) -> Array:
     """Find logs that are copies of another run's: equal content, or an equal start of the agent of that name.
 
-    One run of those that share a log has it for its own, and is not flagged: the one whose agents started closest to
-    each other, as a left-over is older than what stands beside it; of several the one whose file is oldest, where the
-    files' times are those of the experiment; else the first by folder, task and repetition.
+    Of the runs that share a log one is its owner, and is not flagged: the one whose agents started closest to each
+    other, as a left-over is older than the logs beside it; of several, the one whose file is oldest, if the files'
+    times are those of the experiment; else the first by folder, task and repetition.
     """
     stale = np.zeros(len(order), bool)
     start, digest = logs.start[order], logs.digest[order]
@@ -235,27 +235,27 @@ def _stale_copies(logs: LogArrays, order: Array, run_of_log: Array, repetitions:
     if not len(suspects):
         return stale
     agents = [agent for repetition in repetitions for agent in repetition.agents]
-    holders: dict[tuple, dict[int, list[int]]] = {}  # what tells copies -> runs -> their logs
+    holders: dict[tuple, dict[int, list[int]]] = {}  # mark of copies -> runs -> their logs
     for i in suspects.tolist():
         marks: list[tuple] = [(digest[i],)] if digest[i] >= 0 else []
         for mark in [*marks, (agents[i], start[i])] if start[i] > 0 else marks:
             holders.setdefault(mark, {}).setdefault(int(run_of_log[i]), []).append(i)
     modified = logs.modified[order]
 
-    def rank(run: int, own: Iterable[int]) -> tuple[float, float, int]:
+    def rank(run: int, members: Iterable[int]) -> tuple[float, float, int]:
         starts = start[slice(*np.searchsorted(run_of_log, [run, run + 1]))]
         starts = starts[starts > 0]
-        times = [modified[i] for i in own if modified[i] == modified[i]]
+        times = [modified[i] for i in members if modified[i] == modified[i]]
         return float(np.ptp(starts)) if len(starts) else 0.0, min(times, default=0.0), run
 
     for runs in holders.values():
         if len(runs) > 1:
             owner, _ = min(runs.items(), key=lambda item: rank(*item))
-            stale[[i for run, own in runs.items() if run != owner for i in own]] = True
+            stale[[i for run, members in runs.items() if run != owner for i in members]] = True
     return stale
 
 
 def _occurs_twice(values: Array, known: Array) -> Array:
-    """Tell which of the known values occur more than once."""
+    """Return which of the known values occur more than once."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     return known & (counts > 1)[inverse]

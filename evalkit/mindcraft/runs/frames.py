@@ -1,4 +1,4 @@
-"""Frames of runs and agents, made of what was combined."""
+"""Build the frames of runs and agents from combined runs."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -26,34 +26,34 @@ _OF_NAME = ("model_name", "model_source", "experiment", "experiment_folder", "ex
 
 
 def runs_frame(tasks: Sequence[TaskRuns], combined: CombinedRuns, logs: "pa.Table") -> "pd.DataFrame":
-    """Make the frame of runs: the columns of `RUNS`, then one ``metric_NAME`` for every metric of the definitions."""
+    """Build the frame of runs: the columns of `RUNS`, then one ``metric_NAME`` for every metric of the definitions."""
     import pandas as pd
 
     of, repetitions = combined.of_task, combined.repetitions
-    own = [tasks[task] for task in of.tolist()]
+    tasks_by_run = [tasks[task] for task in of.tolist()]
     numbers = np.array([repetition.number for repetition in repetitions], int)
     values = _outcome_columns(combined, numbers)
-    values |= _columns_of_few([task.named for task in tasks], of, _of_name, _OF_NAME)
-    values |= _columns_of_few([task.facts for task in tasks], of, dict, tuple(Facts.__annotations__))
+    values |= _shared_columns([task.named for task in tasks], of, _of_name, _OF_NAME)
+    values |= _shared_columns([task.facts for task in tasks], of, dict, tuple(Facts.__annotations__))
     logged = np.array([repetition.n_agents for repetition in repetitions], int)
-    tasks_of_runs = [task.folder.task_id for task in own]
+    tasks_of_runs = [task.folder.task_id for task in tasks_by_run]
     values |= {
-        "run_id": run_ids("mindcraft", [task.folder.path for task in own], tasks_of_runs, numbers.tolist()),
-        "kind": ["mindcraft"] * len(own),
-        "source": [task.folder.folder for task in own],
+        "run_id": run_ids("mindcraft", [task.folder.path for task in tasks_by_run], tasks_of_runs, numbers.tolist()),
+        "kind": ["mindcraft"] * len(tasks_by_run),
+        "source": [task.folder.folder for task in tasks_by_run],
         "task_id": tasks_of_runs,
-        "flat_layout": [task.folder.flat for task in own],
+        "flat_layout": [task.folder.flat for task in tasks_by_run],
         "agent_count": values["agent_count"].fillna(pd.Series(logged)),
-        "has_definition": [task.definition is not None for task in own],
-        "definition_file": [(task.definition or {}).get("definition_file") for task in own],
+        "has_definition": [task.definition is not None for task in tasks_by_run],
+        "definition_file": [(task.definition or {}).get("definition_file") for task in tasks_by_run],
         "repetition_rule": [repetition.rule for repetition in repetitions],
         "total_agent_logs_found": [len(repetition.logs) for repetition in repetitions],
         "final_system_message": _taken(logs["final_system_message"], combined.message),
         "parsing_errors": _joined_errors(combined, logs),
     }
-    values |= {column.name: [None] * len(own) for column in RUNS if column.name not in values}
+    values |= {column.name: [None] * len(tasks_by_run) for column in RUNS if column.name not in values}
     runs = frame_of({column.name: values[column.name] for column in RUNS}, RUNS)
-    metrics, codes = _few([task.definition for task in tasks])
+    metrics, codes = _distinct([task.definition for task in tasks])
     table = metrics_frame([metrics_of(definition or {}) for definition in metrics])
     return runs if table.columns.empty else runs.join(table.take(codes[of]).reset_index(drop=True))
 
@@ -62,17 +62,17 @@ def _of_name(named: Named) -> dict[str, Any]:
     return {**named.fields, **named._asdict(), "experiment_total": named.results.total}
 
 
-def _columns_of_few(
+def _shared_columns(
     objects: Sequence[Any], of: np.ndarray, row: Callable[[Any], Mapping[str, Any]], names: Sequence[str]
 ) -> "dict[str, pd.Series]":
-    """Make columns of a few objects that many runs share."""
-    few, codes = _few(objects)
-    table = frame(map(row, few), [column for column in RUNS if column.name in names])
+    """Return columns of objects that many runs share."""
+    distinct, codes = _distinct(objects)
+    table = frame(map(row, distinct), [column for column in RUNS if column.name in names])
     return {name: table[name].take(codes[of]).reset_index(drop=True) for name in table}
 
 
-def _few(objects: Iterable[Any]) -> tuple[list[Any], np.ndarray]:
-    """Give each object once, and the places of all among them."""
+def _distinct(objects: Iterable[Any]) -> tuple[list[Any], np.ndarray]:
+    """Return the distinct objects, and the position of each object among them."""
     once: list[Any] = []
     places: dict[int, int] = {}
     codes = []
@@ -85,7 +85,7 @@ def _few(objects: Iterable[Any]) -> tuple[list[Any], np.ndarray]:
 
 
 def _outcome_columns(combined: CombinedRuns, numbers: np.ndarray) -> dict[str, Any]:
-    """Give the columns that say what runs came to."""
+    """Return the columns that describe the outcomes of runs."""
     status = np.array(STATUSES, object)[combined.status]
     known = ~np.isnan(combined.raw_score)
     successful = combined.score == 1
@@ -112,7 +112,7 @@ def _outcome_columns(combined: CombinedRuns, numbers: np.ndarray) -> dict[str, A
 
 
 def _lists_of(flags: Mapping[str, np.ndarray], n: int) -> list[list[str]]:
-    """Give the names of the flags of each run."""
+    """Return the names of each run's flags."""
     lists: list[list[str]] = [[] for _ in range(n)]
     for name, carried in flags.items():
         for i in np.flatnonzero(carried).tolist():
@@ -121,47 +121,47 @@ def _lists_of(flags: Mapping[str, np.ndarray], n: int) -> list[list[str]]:
 
 
 def _taken(column: "pa.ChunkedArray", places: np.ndarray) -> "pa.ChunkedArray":
-    """Take values by their places; a missing one for -1."""
+    """Take values by position; a missing one for -1."""
     import pyarrow as pa
 
     return column.take(pa.array(places, mask=places < 0))
 
 
 def _joined_errors(combined: CombinedRuns, logs: "pa.Table") -> list[str]:
-    """Give what was wrong with the logs of each run."""
+    """Return the parsing errors of each run's logs."""
     errors = _errors_of(logs)
     joined: list[list[str]] = [[] for _ in combined.repetitions]
     for run, log in zip(combined.run_of_log.tolist(), combined.logs.tolist(), strict=True) if errors else ():
         joined[run] += errors.get(log, [])
-    return ["; ".join(own) for own in joined]
+    return ["; ".join(messages) for messages in joined]
 
 
 def _errors_of(logs: "pa.Table") -> dict[int, list[str]]:
-    """Give what was wrong with the few logs that could not be read, by their places."""
+    """Return the parsing errors of logs, by position; few logs have any."""
     broken = np.flatnonzero(~logs["agent_log_processed"].to_numpy())
     return dict(zip(broken.tolist(), logs["parsing_errors"].take(broken).to_pylist(), strict=True))
 
 
 def agents_frame(runs: "pd.DataFrame", combined: CombinedRuns, logs: "pa.Table") -> "pd.DataFrame":
-    """Make the frame of agents: one row per log, in the order of the runs, with the columns of `AGENTS`."""
+    """Build the frame of agents: one row per log, in the order of the runs, with the columns of `AGENTS`."""
     import pyarrow as pa
 
-    own = logs.take(pa.array(combined.logs))
-    values: dict[str, Any] = {name: own[name] for name in _OF_LOGS}
+    logs_in_order = logs.take(pa.array(combined.logs))
+    values: dict[str, Any] = {name: logs_in_order[name] for name in _OF_LOGS}
     for name in _OF_RUNS:
         values[name] = runs[name].take(combined.run_of_log)
     values["agent_name"] = combined.agents
     errors = _errors_of(logs)
     values["parsing_errors"] = ["; ".join(errors.get(log, ())) for log in combined.logs.tolist()]
-    flags = flag_arrays(own["flags"])
-    none = np.zeros(len(own), bool)
+    flags = flag_arrays(logs_in_order["flags"])
+    none = np.zeros(len(logs_in_order), bool)
     values |= {f"flag_{name}": flags.get(name, none) for name in LOG_FLAGS}
     values["flag_stale_copy"] = combined.stale
     return frame_of({column.name: values[column.name] for column in AGENTS}, AGENTS)
 
 
 def flag_arrays(flags: "pa.ChunkedArray") -> dict[str, np.ndarray]:
-    """Tell for each flag that any log carries which do."""
+    """Return, for each flag that any log carries, which logs carry it."""
     import pyarrow.compute as pc
 
     carried, carriers = pc.list_flatten(flags), pc.list_parent_indices(flags)
@@ -173,8 +173,8 @@ def flag_arrays(flags: "pa.ChunkedArray") -> dict[str, np.ndarray]:
 
 
 def metrics_frame(metrics: Sequence[Mapping[str, Any]]) -> "pd.DataFrame":
-    """Make a column ``metric_NAME`` of every metric: numbers, truth values, or text where they are neither."""
-    rows = [_flat(own, "metric") for own in metrics]
+    """Build a column ``metric_NAME`` of every metric: numbers, truth values, or text where they are neither."""
+    rows = [_flat(metric, "metric") for metric in metrics]
     names = dict.fromkeys(name for row in rows for name in row)
     return frame(rows, [Column(n, _dtype([row.get(n) for row in rows]), "metric of the definition") for n in names])
 

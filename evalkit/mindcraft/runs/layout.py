@@ -1,4 +1,4 @@
-"""How task runs lie on disk: which logs belong to one run, nested or flat, and which of them are repetitions."""
+"""The layout of task runs on disk: which logs belong to one run, nested or flat, and which are repetitions."""
 
 import os
 import re
@@ -28,12 +28,12 @@ class TaskFolder(NamedTuple):
     path: str  # absolute
     task_id: str
     flat: bool
-    logs: Sequence[int]  # places in the list of all logs
+    logs: Sequence[int]  # positions in the list of all logs
     prefix: str = ""  # of the file names, in the flat layout
 
 
 class Repetition(NamedTuple):
-    """The logs of one run: one repetition of a task. Of each log its place in the folder, and the agent's name."""
+    """The logs of one run, a repetition of a task: the position of each log in the folder, and its agent's name."""
 
     number: int
     rule: str
@@ -42,18 +42,18 @@ class Repetition(NamedTuple):
     n_agents: int
 
 
-NO_LOGS = (Repetition(0, "none", (), (), 0),)  # a task folder without any log is a run all the same
+NO_LOGS = (Repetition(0, "none", (), (), 0),)  # a task folder without any log is still a run
 
 
 @lru_cache(maxsize=4096)
 def is_experiment_name(name: str) -> bool:
-    """Tell whether a folder's name says nothing of a model: an experiment's name with a date, or a generic word."""
+    """Return whether a folder's name does not name a model: an experiment's name with a date, or a generic word."""
     lower = name.lower()
     return not lower or bool(_GENERIC.fullmatch(lower) or _EXPERIMENT.fullmatch(lower))
 
 
 def group_by_task(logs: Sequence[str], definitions: TaskDefinitions) -> list[TaskFolder]:
-    """Put logs together that belong to one task in one folder.
+    """Group logs by task and folder.
 
     A folder named like a known task is nested, whatever its files are called. Else a file whose name begins with a
     known task id (the longest one counts) is flat; so is a file named ``task_agent_0_1.json`` in a folder that is
@@ -64,13 +64,13 @@ def group_by_task(logs: Sequence[str], definitions: TaskDefinitions) -> list[Tas
         end = path.rfind("/")
         members[path[:end] if end > 0 else os.path.dirname(path)].append(i)
     folders = []
-    for (folder, own), path in zip(members.items(), absolute_paths(members), strict=True):
+    for (folder, folder_logs), path in zip(members.items(), absolute_paths(members), strict=True):
         name = sys.intern(os.path.basename(path))  # many models run the same tasks
         if name in definitions or not (definitions or is_experiment_name(name)):
-            folders.append(TaskFolder(folder, path, name, False, own))
+            folders.append(TaskFolder(folder, path, name, False, folder_logs))
             continue
         tasks: dict[str | None, list[int]] = defaultdict(list)
-        for i in own:
+        for i in folder_logs:
             tasks[_flat_task(stem_of(logs[i]), name, definitions)].append(i)
         for task_id, some in tasks.items():
             flat = task_id is not None
@@ -79,7 +79,7 @@ def group_by_task(logs: Sequence[str], definitions: TaskDefinitions) -> list[Tas
 
 
 def absolute_paths(paths: Iterable[str]) -> list[str]:
-    """Give absolute paths, quickly for those that are already."""
+    """Return absolute paths, quickly for those that already are."""
     return [path if path[:1] == "/" and "/." not in path and "//" not in path else absolute(path) for path in paths]
 
 
@@ -92,21 +92,21 @@ def _flat_task(stem: str, folder: str, definitions: TaskDefinitions) -> str | No
 
 
 def split_repetitions(paths: Sequence[str], agent_count: int | None, prefix: str = "") -> tuple[Repetition, ...]:
-    """Tell repetitions from agents by the names of the files.
+    """Distinguish repetitions from agents by the names of the files.
 
     Parameters
     ----------
     paths : sequence of str
         Logs of one task in one folder.
     agent_count : int or None
-        As the definition says.
+        From the definition.
     prefix : str
-        What the file names begin with in the flat layout.
+        The prefix of the file names in the flat layout.
 
     Returns
     -------
     tuple of Repetition
-        By number; none without logs. `rule` says how they were told apart:
+        By number; none without logs. `rule` is how they were distinguished:
 
         ``number_is_agent`` : one name without a server number, several agents (or the count unknown and several
             files), and no more files than agents, as in ``andy_0.json``, ``andy_1.json``; always where the name is the
@@ -119,7 +119,7 @@ def split_repetitions(paths: Sequence[str], agent_count: int | None, prefix: str
     return _split(tuple([stem_of(path).removeprefix(prefix) for path in paths]), agent_count)
 
 
-@lru_cache(maxsize=4096)  # the same few names stand in every run's folder
+@lru_cache(maxsize=4096)  # every run's folder has the same few names
 def _split(stems: tuple[str, ...], agent_count: int | None) -> tuple[Repetition, ...]:
     parsed = [split_stem(stem) for stem in stems]
     usual = _rule([(name, number) for name, number in parsed if not _is_no_name(name, number)], agent_count)
@@ -133,14 +133,14 @@ def _split(stems: tuple[str, ...], agent_count: int | None) -> tuple[Repetition,
         if rules.setdefault(repetition, rule) != "number_is_agent":
             rules[repetition] = rule
     runs = []
-    for number, own in sorted(members.items()):
-        logs, agents = zip(*own, strict=True)
+    for number, entries in sorted(members.items()):
+        logs, agents = zip(*entries, strict=True)
         runs.append(Repetition(number, rules[number], logs, agents, len(set(agents))))
     return tuple(runs)
 
 
 def _is_no_name(name: str, number: int | None) -> bool:
-    """Tell a numbered agent without a name of its own, as in ``agent_0.json``."""
+    """Return whether a numbered agent has no name of its own, as in ``agent_0.json``."""
     return number is not None and name.lower() == "agent"
 
 
@@ -156,7 +156,7 @@ def _rule(parsed: list[tuple[str, int | None]], agent_count: int | None) -> str:
 
 
 def context_files(files: Sequence[str]) -> list[str]:
-    """Name the files above what was listed that can tell the model: one task folder's results file lies there."""
+    """Return the files above the listed folder that can name the model, such as the results file of one task folder."""
     folders = list({file[: file.rfind("/")] if "/" in file[1:] else os.path.dirname(file) for file in files})
     listed = set(absolute_paths(folders))
     above = {os.path.dirname(folder) for folder in listed} - listed
@@ -164,7 +164,7 @@ def context_files(files: Sequence[str]) -> list[str]:
 
 
 def drop_stray(folders: list[TaskFolder], broken: Collection[int]) -> list[TaskFolder]:
-    """Leave out folders of nothing but broken logs that are no task's: other task folders lie in them, or below."""
+    """Drop folders that hold only broken logs and are no task's: other task folders are in them, or below."""
     if not broken:
         return folders
     doubtful = {run.path for run in folders if not run.flat and all(log in broken for log in run.logs)}
@@ -182,8 +182,8 @@ def empty_folders(
 ) -> list[TaskFolder]:
     """Find task folders without any log: runs that broke before one was written.
 
-    A folder counts when its name is a known task's, or when it holds nothing but what a run leaves beside its logs, has
-    a task's name and lies beside other runs; with `all_folders` every one does.
+    A folder counts if its name is a known task's, or if it holds nothing but what a run leaves beside its logs, has a
+    task's name and lies beside other runs; with `all_folders` every folder counts.
     """
     taken = {run.path for run in folders}
     above = _with_parents({parent(path) for path in taken})
@@ -204,23 +204,23 @@ def empty_folders(
 
 
 def _filled(bare: set[str], files: Iterable[str], folders: Iterable[str]) -> set[str]:
-    """Give the folders that hold other things than a run leaves beside its logs."""
-    own = {file[: file.rfind("/") + 1] for file in files if not file.endswith(_LEFT_BY_RUNS)}
-    return bare & {absolute(folder[:-1] or folder) for folder in own} | bare & {
+    """Return the folders that hold files other than those a run leaves beside its logs."""
+    parents = {file[: file.rfind("/") + 1] for file in files if not file.endswith(_LEFT_BY_RUNS)}
+    return bare & {absolute(folder[:-1] or folder) for folder in parents} | bare & {
         os.path.dirname(absolute(folder)) for folder in folders
     }
 
 
 def parent(path: str) -> str:
-    """Give the folder above, quickly."""
+    """Return the parent folder, quickly."""
     return path[: path.rfind("/")] or "/"
 
 
 def _with_parents(paths: Iterable[str]) -> set[str]:
-    """Give paths, and all those above them."""
-    found: set[str] = set()
+    """Return paths and all their parents."""
+    known: set[str] = set()
     for path in paths:
-        while path not in found:
-            found.add(path)
+        while path not in known:
+            known.add(path)
             path = os.path.dirname(path)
-    return found
+    return known

@@ -1,4 +1,4 @@
-"""Which model ran: it stands in neither log nor folder name, so several places are asked, best first."""
+"""Find which model ran: neither log nor folder name holds it, so several sources are tried, best first."""
 
 import os
 import re
@@ -17,7 +17,7 @@ _FIELDS = ("model_name", "task_id", "task_type", "suite", "experiment")
 
 
 class Named(NamedTuple):
-    """A run's model, where the name comes from, its experiment, and what else the path and the results file say."""
+    """A run's model, the source of the name, its experiment, and other fields of the path and the results file."""
 
     model_name: str
     model_source: str  # layout, results, s3_path, profile, parent_folder or unknown
@@ -32,7 +32,7 @@ _NO_RESULTS = Results(None, None, None)
 
 
 class ModelNames:
-    """Names the model of every run of a source.
+    """Finds the name of every run's model.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class ModelNames:
         self._known: dict[tuple, Named] = {}
 
     def add(self, source: str, results: Results, profile_model: str | None) -> None:
-        """Take what a results file or a profile says; it speaks of the runs in its folder and in those just below."""
+        """Add a results file or a profile, which applies to the runs in its folder and in those just below."""
         folder = os.path.dirname(absolute(source))
         if any(value is not None for value in results):
             known = zip(self._results.get(folder, results), results, strict=True)
@@ -60,9 +60,9 @@ class ModelNames:
             self._profiles.setdefault(folder, set()).add(profile_model)
 
     def name(self, run: TaskFolder) -> Named:
-        """Name a run's model: stated layout, results file, S3-like path, profiles, parent folder, else unknown.
+        """Return a run's model: stated layout, results file, S3-like path, profiles, parent folder, else unknown.
 
-        Where an S3-like path begins above the loaded folder, chance may be at work: profiles come first, and the task's
+        An S3-like path that begins above the loaded folder may be a coincidence: profiles come first, and the task's
         type must not be another one.
         """
         if self._layout is not None or run.path in self._results or run.path in self._profiles:
@@ -83,7 +83,7 @@ class ModelNames:
         named_type = s3_above.get("task_type", "")
         if type_of(run.task_id, None, named_type) != type_of("", None, named_type):
             s3_above = {}
-        places = dict.fromkeys((run.path, experiment))  # one and the same in the flat layout
+        places = dict.fromkeys((run.path, experiment))  # the same folder in the flat layout
         results = next((self._results[path] for path in places if path in self._results), _NO_RESULTS)
         profiles = next((self._profiles[path] for path in places if path in self._profiles), set())
         parent = os.path.basename(experiment)
@@ -101,7 +101,7 @@ class ModelNames:
             source, s3 = "s3_path", s3_above
         if match and "experiment" in fields:
             experiment = match.string[: match.end("experiment")]
-        elif parent == model:  # arranged by hand: the models of an experiment lie side by side
+        elif parent == model:  # arranged by hand: the models of an experiment are side by side
             experiment = os.path.dirname(experiment)
         fields = {**s3, **fields}
         name = fields.get("experiment") or os.path.basename(experiment)
@@ -112,10 +112,10 @@ class ModelNames:
     def _match_layout(self, run: TaskFolder) -> re.Match | None:
         if self._layout is None:
             return None
-        whole, last = self._layout
+        whole_path, last_parts = self._layout
         path = os.path.join(run.path, run.task_id if run.flat else "")
         path = path.replace(os.sep, "/").rstrip("/")
-        return whole.match(path, len(self._root.rstrip(os.sep)) + 1) or last.search(path)
+        return whole_path.match(path, len(self._root.rstrip(os.sep)) + 1) or last_parts.search(path)
 
 
 def _experiment_of(run: TaskFolder) -> str:
@@ -126,15 +126,15 @@ def compile_layout(layout: str) -> tuple[re.Pattern, re.Pattern]:
     """Compile a layout such as ``{model_name}/{task_id}`` to patterns for a run's path.
 
     The first is for the whole path below the loaded folder, where a model's name may hold ``/``; the second for the
-    last parts of a path, also where they lie above the loaded folder.
+    last parts of a path, even if they are above the loaded folder.
 
     Raises
     ------
     SourceError
         For unknown or repeated fields, or a layout without any.
     """
-    parts = re.split(r"\{(\w*)\}", layout.strip("/"))
-    fields = parts[1::2]
+    pieces = re.split(r"\{(\w*)\}", layout.strip("/"))
+    fields = pieces[1::2]
     wrong = [field for field in fields if field not in _FIELDS] or [f for f in fields if fields.count(f) > 1]
     if wrong or not fields:
         known = ", ".join(f"{{{field}}}" for field in _FIELDS)
@@ -142,14 +142,14 @@ def compile_layout(layout: str) -> tuple[re.Pattern, re.Pattern]:
 
     def pattern(model: str) -> str:
         named = [f"(?P<{p}>{model if p == 'model_name' else '[^/]+'})" for p in fields]
-        return "".join(re.escape(text) + (named[i] if i < len(named) else "") for i, text in enumerate(parts[::2]))
+        return "".join(re.escape(text) + (named[i] if i < len(named) else "") for i, text in enumerate(pieces[::2]))
 
     return re.compile(rf"{pattern('.+?')}\Z"), re.compile(rf"/{pattern('[^/]+')}\Z")
 
 
 @lru_cache(maxsize=4096)
 def s3_fields(experiment: str, above: int = 0) -> dict[str, str]:
-    """Read ``{task_type}/{model}/{suite}/{experiment}`` from an experiment's path, its first parts left out of it."""
+    """Match the end of an experiment's path with ``{task_type}/{model}/{suite}/{experiment}``."""
     parts = experiment.split(os.sep)
     for i in range(len(parts) - 4, above - 1, -1):
         if parts[i] in _TYPE_FOLDERS and "experiments" not in parts[i:]:

@@ -1,4 +1,4 @@
-"""Outcomes of runs as dictionaries: of one task folder, and the frame of any that a user has."""
+"""Outcomes of the runs of one task folder as dictionaries, and the frame of any such outcomes."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class TaskOutcome(TypedDict):
-    """What one run came to; see `extract_task_outcome`."""
+    """The outcome of one run; see `extract_task_outcome`."""
 
     task_id: str
     model_name: str | None
@@ -56,9 +56,9 @@ def extract_task_outcome(
     folder_path : str or path
         The folder of a task run; its name is the task id, unless the definition has one (``task_id``).
     task_definition : dict or None
-        None or empty: what can be is read from the id, and `has_definition` is False.
+        If None or empty, facts are read from the id as far as possible, and `has_definition` is False.
     scale : {"auto", "percent", "fraction"}
-        What construction scores are logged in; ``auto``: percent as soon as one of this folder exceeds 1.
+        The unit of logged construction scores; ``auto``: percent as soon as one of this folder exceeds 1.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def extract_task_outcome(
         score_scale : str
             ``percent`` or ``fraction`` for construction, ``binary`` for the rest, ``unknown`` without a type.
         model_name : None
-            A folder alone does not tell; see `aggregate_results`.
+            A folder alone does not name it; see `aggregate_results`.
 
         With several repetitions in the folder this is best-of-n, flagged ``repetitions_merged``; see
         `extract_task_outcomes`.
@@ -121,24 +121,25 @@ def _read(
     task_id = (definition or {}).get("task_id")
     task_id = task_id if isinstance(task_id, str) and task_id else os.path.basename(path)
     known = TaskDefinitions({task_id: definition or {}})
-    found = group_by_task([log["source"] for log in logs], known)
-    folders = [own._replace(folder=folder, task_id=task_id) for own in found if own.task_id == task_id or not own.flat]
+    task_folders = group_by_task([log["source"] for log in logs], known)
+    folders = [f._replace(folder=folder, task_id=task_id) for f in task_folders if f.task_id == task_id or not f.flat]
     facts = task_facts(task_id, definition)
-    return [TaskRuns(own, definition, facts) for own in folders or [TaskFolder(folder, path, task_id, False, ())]], logs
+    return [TaskRuns(f, definition, facts) for f in folders or [TaskFolder(folder, path, task_id, False, ())]], logs
 
 
 def _outcomes(
     tasks: Sequence[TaskRuns], runs: Sequence[Run], logs: Sequence[AgentOutcome], scale: Scale
 ) -> list[TaskOutcome]:
-    """Combine the logs of runs; each with its agents as it has them."""
+    """Combine the logs of runs; each outcome has its agents."""
     combined = combine(tasks, runs, arrays_of_outcomes(logs), scale)
     scores = [
-        [None if value != value else value for value in own.tolist()] for own in (combined.raw_score, combined.score)
+        [None if value != value else value for value in values.tolist()]
+        for values in (combined.raw_score, combined.score)
     ]
     stale = iter(combined.stale.tolist())
     outcomes: list[TaskOutcome] = []
     for i, run in enumerate(runs):
-        task, (raw, score) = tasks[run.task], (own[i] for own in scores)
+        task, (raw, score) = tasks[run.task], (values[i] for values in scores)
         agents = []
         for place, agent in zip(run.logs, run.repetition.agents, strict=True):
             flags = [*logs[place]["flags"], *["stale_copy"] * next(stale)]
@@ -173,14 +174,14 @@ def _outcomes(
 
 @paused_gc()
 def aggregate_results_to_dataframe(task_outcomes: Iterable[TaskOutcome]) -> "pd.DataFrame":
-    """Make a frame of task outcomes: one row per run.
+    """Build a frame of task outcomes: one row per run.
 
     Parameters
     ----------
     task_outcomes : iterable of TaskOutcome
         Or of dictionaries with only task_id, model_name, agent_count, task_type, overall_raw_score,
         overall_is_successful, overall_completion_status, total_agent_logs_found, agent_outcomes (their documented keys)
-        and task_definition_metrics; the other columns then hold missing values, and overall_is_completed tells whether
+        and task_definition_metrics; the other columns then hold missing values, and overall_is_completed is whether
         the raw score is above 0.
 
     Returns
@@ -196,7 +197,7 @@ def aggregate_results_to_dataframe(task_outcomes: Iterable[TaskOutcome]) -> "pd.
 
 
 def _row(outcome: TaskOutcome) -> dict[str, Any]:
-    """Give the row of one outcome."""
+    """Return the row of one outcome."""
     logs, facts, flags = outcome.get("agent_outcomes") or [], outcome.get("facts") or {}, outcome.get("flags") or []
     raw, source, repetition = outcome.get("overall_raw_score"), outcome.get("source"), outcome.get("repetition")
     completed = outcome.get("overall_is_completed", (raw or 0) > 0)
@@ -225,7 +226,7 @@ def _row(outcome: TaskOutcome) -> dict[str, Any]:
 
 
 def _count(logs: Iterable[Mapping[str, Any]], name: str) -> int | None:
-    """Sum what was counted in the logs of a run; None where nobody counted."""
+    """Sum a count over the logs of a run; None where no log has it."""
     logs = list(logs)
     counted = [
         log[name] if name in log else log["events"].get(name, 0) for log in logs if name in log or "events" in log

@@ -1,1 +1,1 @@
-"""Tasks: their definitions, and what a definition or an id says of one."""
+"""Task definitions, and the facts that a definition or an id holds."""

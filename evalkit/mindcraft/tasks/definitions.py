@@ -1,4 +1,4 @@
-"""Task definitions: many files, and ids that mean different things in different files."""
+"""Task definitions from many files, in which one id may mean different tasks."""
 
 import json
 import os
@@ -24,7 +24,7 @@ class Resolved(NamedTuple):
 class TaskDefinitions(Mapping[str, Definition]):
     """All definitions that were loaded, by task id.
 
-    As a mapping it gives for each id the first definition loaded. Each definition is a dictionary as on disk, with
+    As a mapping, it holds the first definition loaded for each id. Each definition is a dictionary as on disk, with
     ``task_id`` and ``definition_file`` added.
 
     Attributes
@@ -41,7 +41,7 @@ class TaskDefinitions(Mapping[str, Definition]):
             self.add(task_id, definition, "")
 
     def add(self, task_id: str, definition: Definition, file: str) -> None:
-        """Add one definition; the same content under the same id from a second file changes nothing but the files."""
+        """Add one definition; the same content and id from another file only adds that file."""
         content = {key: value for key, value in definition.items() if key not in ("task_id", "definition_file")}
         same = (task_id, json.dumps(content, sort_keys=True, default=str))
         if same in self._by_content:
@@ -65,7 +65,7 @@ class TaskDefinitions(Mapping[str, Definition]):
 
     @property
     def ambiguous(self) -> dict[str, list[str]]:
-        """The ids with differing definitions, and the files they stand in (several of one content are one entry)."""
+        """The ids with differing definitions, and their files (files of equal content are one entry)."""
         return {i: [d["definition_file"] for d in ds] for i, ds in sorted(self._by_id.items()) if len(ds) > 1}
 
     def candidates(self, task_id: str) -> list[Definition]:
@@ -79,10 +79,10 @@ class TaskDefinitions(Mapping[str, Definition]):
         ----------
         task_id : str
         task_path : str, optional
-            The definition file named by ``results.txt``; the candidate whose path ends alike is taken. Where none
-            does, the file named may define the task otherwise, which is flagged.
+            The definition file named by ``results.txt``; the candidate whose path has the same end is taken. If none
+            has, the named file may define the task differently, which is flagged.
         logs : int, optional
-            How many agents logged. The only candidate with that `agent_count` is taken, flagged: a lost log would
+            How many agents logged. The only candidate with that `agent_count` is taken and flagged, as a lost log would
             pick the wrong one.
 
         Returns
@@ -103,8 +103,8 @@ class TaskDefinitions(Mapping[str, Definition]):
 
     def longest_id(self, stem: str) -> str | None:
         """Find the longest known id that a flat log's name begins with, followed by ``_``."""
-        parts = for_patterns(stem).split("_")
-        return next((i for n in range(len(parts) - 1, 0, -1) if (i := "_".join(parts[:n])) in self._by_id), None)
+        pieces = for_patterns(stem).split("_")
+        return next((i for n in range(len(pieces) - 1, 0, -1) if (i := "_".join(pieces[:n])) in self._by_id), None)
 
 
 def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
@@ -118,13 +118,12 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
     Returns
     -------
     TaskDefinitions
-        Its `ledger` names the files that hold none, and entries that are no definitions.
+        Its `ledger` names the files without definitions, and entries that are not definitions.
 
     Raises
     ------
     SourceError
-        Where a path is not there, a glob matches nothing, or none of the files that a path stands for holds a
-        definition.
+        If a path does not exist, a glob matches nothing, or none of the files of a path holds a definition.
     """
     definitions = TaskDefinitions()
     files_of = {os.fspath(path): list_files(path, "*.json") for path in paths}
@@ -150,7 +149,7 @@ Tasks = str | os.PathLike | Iterable[str | os.PathLike] | Mapping[str, Definitio
 
 
 def as_definitions(tasks: Tasks) -> TaskDefinitions:
-    """Take task definitions as they are, or load the files that are named."""
+    """Return task definitions as they are, or load the named files."""
     if isinstance(tasks, TaskDefinitions):
         return tasks
     if isinstance(tasks, Mapping):
@@ -160,7 +159,7 @@ def as_definitions(tasks: Tasks) -> TaskDefinitions:
 
 
 def _no_definition(path: str, entries: list[Entry]) -> SourceError:
-    """Make the error of a file or folder of task definitions that holds none."""
+    """Return the error for a file or folder without task definitions."""
     if not entries:
         return SourceError(f"{path}: no task definition in it: there is no JSON file")
     first = entries[0]
@@ -186,7 +185,7 @@ def _take(definitions: TaskDefinitions, file: str, value: Any) -> None:
 
 
 def _shared_parts(files: str, task_path: str) -> int:
-    """Count the path parts that two paths share at their ends, the file's name being the first."""
+    """Count the path parts that two paths share at their ends, starting with the file's name."""
     wanted = task_path.replace("\\", "/").split("/")[::-1]
     best = 0
     for file in files.split(os.pathsep):

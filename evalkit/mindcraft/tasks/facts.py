@@ -1,4 +1,4 @@
-"""What a task asks for: read from its definition, and from its id only where no definition is at hand."""
+"""Read what a task asks for from its definition, or from its id if there is no definition."""
 
 import re
 from typing import Any, TypedDict
@@ -17,7 +17,7 @@ _DEPTH = re.compile(r"_depth_(\d+)")
 _AGENTS = re.compile(r"num_agents_(\d+)")
 _ITEM = re.compile(r"_\d+_([a-z]+(?:_[a-z]+)*?)(?=_\d|_blocked_access|$)")
 _PLAN = re.compile(r"_(full|partial|no)_plan")
-# what an id holds -> the task type as the definitions name it
+# part of an id -> the task type as definitions name it
 _TYPES = (
     ("construction", re.compile(r"construction|materials?_\d+_rooms?_\d+|blueprint")),
     ("cooking", re.compile(r"cooking|hells_kitchen")),
@@ -27,7 +27,7 @@ _TYPES = (
 
 
 class Facts(TypedDict):
-    """What is known of a task; None where it can't be known."""
+    """The facts about a task; None where they are unknown."""
 
     task_type: str
     agent_count: int | None
@@ -55,7 +55,7 @@ def task_facts(task_id: str, definition: dict[str, Any] | None, type_of_path: st
     definition : dict or None
         None: the facts are read from the id, and `facts_source` says so.
     type_of_path : str
-        The task type that the run's path names, taken where neither definition nor id tells.
+        The task type in the run's path, used if neither definition nor id names one.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def task_facts(task_id: str, definition: dict[str, Any] | None, type_of_path: st
 
 
 def type_of(task_id: str, definition: dict[str, Any] | None, type_of_path: str = "") -> str:
-    """Name the task type as definitions do (``cooking``, ``techtree``, ``construction``, …), else ``unknown``."""
+    """Return the task type as in definitions (``cooking``, ``techtree``, ``construction``, …), else ``unknown``."""
     stated, task_id = [(definition or {}).get(key) for key in ("type", "task_type")], for_patterns(task_id)
     by_id = [name for name, pattern in _TYPES if pattern.search(task_id)]
     value = next((v for v in (*stated, *by_id, type_of_path) if isinstance(v, str) and v), "unknown")
@@ -101,7 +101,7 @@ def type_of(task_id: str, definition: dict[str, Any] | None, type_of_path: str =
 
 
 def type_named(name: str) -> str:
-    """Give the task type as definitions name it; ``crafting`` is another name of ``techtree``."""
+    """Return the task type as definitions name it; ``crafting`` is another name of ``techtree``."""
     return "techtree" if name == "crafting" else name
 
 
@@ -115,7 +115,7 @@ def metrics_of(definition: dict[str, Any]) -> dict[str, Any]:
     """Collect the metrics of a definition: those under ``difficulty_metrics``, and those at its top level.
 
     At the top level these are the names of `METRICS`, and any other number or truth value that is no field of the
-    format (`TASK_KEYS`). A name that stands in both places has the value under ``difficulty_metrics``.
+    format (`TASK_KEYS`). A name in both places has the value under ``difficulty_metrics``.
     """
     top = {
         name: value
@@ -153,7 +153,7 @@ def _plan(task_id: str, definition: dict[str, Any] | None) -> str | None:
 
 
 def _is_hells_kitchen(task_id: str, task: dict[str, Any], task_type: str) -> bool:
-    """Each agent holds the other's recipe: named in the id or, where ids fail, targets given as a list."""
+    """Return whether each agent holds the other's recipe: named in the id, or else shown by a list of targets."""
     return "hells_kitchen" in task_id or (task_type == "cooking" and isinstance(task.get("target"), list))
 
 

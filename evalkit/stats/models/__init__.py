@@ -1,1 +1,1 @@
-"""Several models at once: ranks, rates made comparable, success against cost."""
+"""Compare several models at once: ranks, adjusted rates, success against cost."""

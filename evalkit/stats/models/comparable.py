@@ -43,12 +43,12 @@ def like_with_like(
     kind: Kind = "proportion",
     confidence: float = 0.95,
 ) -> LikeWithLike:
-    """Put beside each model's raw rate how many of the tasks it ran, and its rate adjusted for them.
+    """Return each model's raw rate beside its coverage of the tasks and its rate adjusted for them.
 
     The rule for the headline: where all models ran the same tasks, the raw rates. Else those adjusted for tasks
     (`adjust_for_tasks`) where shared tasks link all models, else those standardised to the pooled mix of strata
-    (`standardise`) where all models have all strata, else none. The reason names models whose order the raw rates and
-    those of the headline do not agree on.
+    (`standardise`) where all models have all strata, else none. The reason names models that the raw rates and those
+    of the headline order differently.
 
     Parameters
     ----------
@@ -113,10 +113,10 @@ def _headline(table: pd.DataFrame, same: bool) -> tuple[str, str]:
 
 
 def _swapped(table: pd.DataFrame, column: str) -> list[tuple[str, str]]:
-    """Return the pairs of models, the one with the higher raw rate first, that another column does not put so."""
-    found = []
+    """Return the pairs of models, that with the higher raw rate first, which another column orders the other way."""
+    swapped = []
     for a, b in combinations(table[["model", "estimate", column]].itertuples(index=False), 2):
         ahead, behind = (a, b) if a[1] >= b[1] else (b, a)
         if ahead[1] - behind[1] > 1e-9 and ahead[2] - behind[2] < 1e-9:
-            found.append((ahead[0], behind[0]))
-    return found
+            swapped.append((ahead[0], behind[0]))
+    return swapped

@@ -40,7 +40,7 @@ def cost_front(
     n_resamples: int = N_RESAMPLES,
     rng: np.random.Generator | None = None,
 ) -> pd.DataFrame:
-    """Put success beside cost, and name the models of the Pareto front.
+    """Return success and cost of each model, and which models are on the Pareto front.
 
     A model is on the front if no other has at least its success at no more than its cost, and one of the two strictly
     better. Runs of a task are averaged first. Models are compared on the tasks that all have runs of; where there are
@@ -51,8 +51,8 @@ def cost_front(
     frame : DataFrame
         One row per run.
     model, task, value, cost : str
-        Columns of the model, of the task, of the outcome (the more the better) and of the cost, such as tokens or time
-        (the less the better). Rows with a missing one are left out.
+        Columns of the model, of the task, of the outcome (higher is better) and of the cost, such as tokens or time
+        (lower is better). Rows with a missing one are left out.
     confidence : float
     n_resamples : int
         Of the Bayesian bootstrap over tasks (Rubin 1981) that `front_share` counts.
@@ -112,7 +112,7 @@ def _means(values: np.ndarray, costs: np.ndarray, confidence: float, note: str) 
 
 
 def _dominating(success: np.ndarray, cost: np.ndarray) -> np.ndarray:
-    """Return which models (last axis) dominate each (the axis before); NaN dominates nothing."""
+    """Return which models (last axis) dominate each model (second-last axis); NaN dominates nothing."""
     at_least = (success[..., None, :] >= success[..., :, None]) & (cost[..., None, :] <= cost[..., :, None])
     better = (success[..., None, :] > success[..., :, None]) | (cost[..., None, :] < cost[..., :, None])
     return at_least & better
@@ -125,8 +125,8 @@ def _cheapest(dominating: np.ndarray, table: pd.DataFrame) -> str:
 
 
 def _front_share(values: np.ndarray, costs: np.ndarray, n_resamples: int, rng: np.random.Generator) -> np.ndarray:
-    kept = np.zeros(values.shape[1])
+    counts = np.zeros(values.shape[1])
     for _ in range(0, n_resamples, 100):
         weights = rng.dirichlet(np.ones(len(values)), 100)
-        kept += (~_dominating(weights @ values, weights @ costs).any(axis=-1)).sum(axis=0)
-    return kept / (len(range(0, n_resamples, 100)) * 100)
+        counts += (~_dominating(weights @ values, weights @ costs).any(axis=-1)).sum(axis=0)
+    return counts / (len(range(0, n_resamples, 100)) * 100)

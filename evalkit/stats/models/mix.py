@@ -36,7 +36,7 @@ def shared_tasks(frame: pd.DataFrame, model: str, task: str, value: str) -> pd.D
 
 
 def coverage_of(cells: Cells) -> pd.DataFrame:
-    """Do what `shared_tasks` does."""
+    """Return the table of `shared_tasks` for cells."""
     common, tasks = cells.has(), (cells.sizes > 0).sum(axis=0)
     on_common = cells.means[common].mean(axis=0) if common.any() else np.full(len(cells.models), math.nan)
     return pd.DataFrame(
@@ -98,11 +98,11 @@ def standardise(
     rows = frame[usable].assign(**{value: outcomes[usable]})
     _check_values(rows[value], kind)
     weights = _weights(rows, stratum, clusters, mix)
-    parts = dict(iter(rows.groupby(by, observed=True)))
+    groups = dict(iter(rows.groupby(by, observed=True)))
     lost = frame[by].where(~usable).value_counts()
     names = sorted(frame[by].dropna().unique(), key=str)
-    found = [_standardised(parts.get(name), stratum, value, clusters, weights, kind, confidence) for name in names]
-    table = pd.DataFrame(found, columns=ESTIMATES)
+    cells = [_standardised(groups.get(name), stratum, value, clusters, weights, kind, confidence) for name in names]
+    table = pd.DataFrame(cells, columns=ESTIMATES)
     table["warning"] = [
         join(w, left_out(int(lost.get(n, 0)), "row")) for n, w in zip(names, table["warning"], strict=True)
     ]
@@ -131,7 +131,7 @@ def _standardised(
     method, n = "standardised, MOVER" if kind != "mean" else "standardised, Welch t", 0 if rows is None else len(rows)
     strata: dict[Any, pd.DataFrame] = {} if rows is None else dict(iter(rows.groupby(stratum, observed=True)))
     groups = {
-        name: by_cluster(part[value].to_numpy(float), pd.factorize(part[clusters])[0]) for name, part in strata.items()
+        name: by_cluster(runs[value].to_numpy(float), pd.factorize(runs[clusters])[0]) for name, runs in strata.items()
     }
     count = sum(len(group.means) for group in groups.values())
     nan = math.nan
@@ -147,8 +147,8 @@ def _standardised(
     else:
         below, above = np.sqrt(sum(weight**2 * _distances(group, kind, confidence) ** 2 for weight, group in used))
         low, high, warning = estimate - below, estimate + above, ""
-        few = min(len(group.means) for _, group in used)
-        warning = f"a stratum with {few} clusters: a rough interval" if few < 3 else ""
+        fewest = min(len(group.means) for _, group in used)
+        warning = f"a stratum with {fewest} clusters: a rough interval" if fewest < 3 else ""
     return n, count, float(estimate), float(low), float(high), method, "new tasks", warning
 
 
@@ -165,10 +165,10 @@ def _distances(group: Any, kind: str, confidence: float) -> np.ndarray:
 def _welch(used: list, estimate: float, confidence: float) -> tuple[float, float, str]:
     if min(len(group.means) for _, group in used) < 2:
         return math.nan, math.nan, "a stratum with a single cluster has no interval"
-    parts = [(weight**2 * formulas.variance_of_mean(group.means), len(group.means) - 1) for weight, group in used]
-    variance = sum(part for part, _ in parts)
+    terms = [(weight**2 * formulas.variance_of_mean(group.means), len(group.means) - 1) for weight, group in used]
+    variance = sum(term for term, _ in terms)
     if variance <= 0:
         return math.nan, math.nan, "all clusters of each stratum have the same mean: their spread can't be estimated"
-    freedom = variance**2 / sum(part**2 / free for part, free in parts)
+    freedom = variance**2 / sum(term**2 / free for term, free in terms)
     half = formulas.student(confidence, freedom) * math.sqrt(variance)
     return estimate - half, estimate + half, ""

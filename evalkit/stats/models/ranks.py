@@ -1,4 +1,4 @@
-"""Which model is first, how sure that is, and what is left of the best one's estimate once it was selected."""
+"""Rank models, with the uncertainty of ranks and estimates corrected for selection of the best."""
 
 import math
 
@@ -45,12 +45,12 @@ def rank_models(
     n_resamples: int = N_RESAMPLES,
     rng: np.random.Generator | None = None,
 ) -> pd.DataFrame:
-    """Rank models on new tasks like these, with what is uncertain about the ranks.
+    """Rank models on new tasks like these, with the uncertainty of the ranks.
 
     - The interval of ranks of a model begins after the models that are decided to be better, and ends before those
       decided to be worse. All intervals together hold the true ranks with the confidence of the correction of `pairs`
       (Mogstad, Romano, Shaikh and Wilhelm 2024).
-    - Models that none is decided to be better than tie with the first.
+    - Models than which none is decided to be better tie with the first.
     - The corrected estimate allows for having been picked from all models: shrunk towards their mean by the share of
       the spread of models that is noise (Efron and Morris 1975), and with an interval that holds for all models at once
       (Bonferroni), hence for any that is picked by its result.
@@ -66,7 +66,7 @@ def rank_models(
         Columns, as for `compare_all`.
     confidence : float
     pairs : DataFrame, optional
-        The result of `compare_all` for the same rows and confidence, where it is at hand.
+        The result of `compare_all` for the same rows and confidence, if already computed.
     n_resamples : int
     rng : numpy.random.Generator, optional
         By default one with seed 0.
@@ -76,8 +76,8 @@ def rank_models(
     DataFrame
         One row per model: model, n_tasks, estimate, low, high (of this model alone, on its own tasks), p_best,
         rank_low, rank_high, ties_with_first, corrected, corrected_low, corrected_high, method, target, warning. The
-        higher estimate stands first; equal ones stand in the order of their names, which means nothing: the ranks say
-        so.
+        highest estimate comes first; equal ones are in the order of their names, which means nothing, as the ranks
+        show.
 
     Raises
     ------
@@ -104,11 +104,11 @@ def rank_models(
     table = pd.DataFrame(rows, columns=names).assign(target="new tasks", p_best=math.nan).astype(_DTYPES)
     if not count:
         return table[list(_DTYPES)]
-    kept = _signal(table["estimate"].to_numpy(), cells, common)
+    signal = _signal(table["estimate"].to_numpy(), cells, common)
     centre = table["estimate"].mean()
-    shrunk = centre + kept * (table["estimate"] - centre)
+    shrunk = centre + signal * (table["estimate"] - centre)
     table["corrected"] = shrunk.clip(table["corrected_low"].fillna(-math.inf), table["corrected_high"].fillna(math.inf))
-    table["p_best"] = _best(cells.means[common], kept, n_resamples, rng)
+    table["p_best"] = _best(cells.means[common], signal, n_resamples, rng)
     note = FEW_COMMON if common.sum() < 2 else ON_COMMON.format(common.sum()) if not common.all() else ""
     table["warning"] = [join(warning, note if count > 1 else "") for warning in table["warning"]]
     table = table.sort_values("estimate", ascending=False, kind="stable", ignore_index=True)
@@ -132,7 +132,7 @@ def _estimate(cells: Cells, column: int, confidence: float) -> Estimate:
     return mean_interval(values, np.arange(len(values)), confidence, bounds=bounds)
 
 
-def _best(values: np.ndarray, kept: float, n_resamples: int, rng: np.random.Generator) -> np.ndarray:
+def _best(values: np.ndarray, signal: float, n_resamples: int, rng: np.random.Generator) -> np.ndarray:
     """Return how often each model (last axis) has the highest mean; ties are shared."""
     tasks, count = values.shape
     if tasks < 2:
@@ -140,7 +140,7 @@ def _best(values: np.ndarray, kept: float, n_resamples: int, rng: np.random.Gene
     wins, means = np.zeros(count), values.mean(axis=0)
     for start in range(0, n_resamples, CHUNK):
         weights = rng.dirichlet(np.ones(tasks), min(CHUNK, n_resamples - start))
-        drawn = kept * means + math.sqrt(kept) * (weights @ values - means)
+        drawn = signal * means + math.sqrt(signal) * (weights @ values - means)
         first = drawn >= drawn.max(axis=1, keepdims=True) - 1e-9
         wins += (first / first.sum(axis=1, keepdims=True)).sum(axis=0)
     return wins / n_resamples
@@ -156,6 +156,6 @@ def _signal(estimates: np.ndarray, cells: Cells, common: np.ndarray) -> float:
         values = values - values.mean(axis=1, keepdims=True)  # how hard a task is says nothing about who is best
         noise = (values.var(axis=0, ddof=1) / len(values)).sum() / (values.shape[1] - 1)
     else:
-        own = [cells.of(int(i)).means for i in np.flatnonzero(known)]
-        noise = np.mean([means.var(ddof=1) / len(means) for means in own if len(means) > 1] or [math.inf])
+        task_means = [cells.of(int(i)).means for i in np.flatnonzero(known)]
+        noise = np.mean([means.var(ddof=1) / len(means) for means in task_means if len(means) > 1] or [math.inf])
     return max(0.0, 1 - float(noise) / float(estimates[known].var(ddof=1)))

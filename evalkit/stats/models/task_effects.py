@@ -21,7 +21,7 @@ _COLUMNS = ["model", "n_tasks", "n_linked", "estimate", "low", "high", "method",
 def adjust_for_tasks(
     frame: pd.DataFrame, model: str, task: str, value: str, *, confidence: float = 0.95
 ) -> pd.DataFrame:
-    """Estimate what each model would score on all tasks, from those it ran and how others did on the same ones.
+    """Estimate what each model would score on all tasks, from the tasks it ran and the other models' results on them.
 
     Least squares with one effect per task and one per model (fixed effects, on the scale of the values), fitted to the
     mean of each model on each task; the estimate is the model's effect plus the mean effect of all tasks. Where all
@@ -43,14 +43,14 @@ def adjust_for_tasks(
     DataFrame
         One row per model, in the order of their names: model, n_tasks, n_linked (its tasks that another model has
         too), estimate, low, high, method, target, warning. Without estimates where the models fall into groups that
-        share no tasks: nothing tells tasks that are easy from models that are good.
+        share no tasks: easy tasks can't be distinguished from good models.
     """
     check_confidence(confidence)
     return adjusted(cells_of(frame, model, task, value), confidence)
 
 
 def adjusted(cells: Cells, confidence: float) -> pd.DataFrame:
-    """Do what `adjust_for_tasks` does."""
+    """Return the table of `adjust_for_tasks` for cells."""
     there = cells.sizes > 0
     linked = there & (there.sum(axis=1) > 1)[:, None]
     count = len(cells.models)
@@ -65,8 +65,10 @@ def adjusted(cells: Cells, confidence: float) -> pd.DataFrame:
     if not len(cells.tasks):
         return table.assign(warning="no values")
     estimates, error, reason = _jackknife(np.nan_to_num(cells.means), there.astype(float))
-    few = there.mean(axis=0) < MOSTLY
-    lost = [join(reason, EXTRAPOLATED if few[i] and not reason else "", cells.lost_of(i)) for i in range(count)]
+    extrapolated = there.mean(axis=0) < MOSTLY
+    lost = [
+        join(reason, EXTRAPOLATED if extrapolated[i] and not reason else "", cells.lost_of(i)) for i in range(count)
+    ]
     table = table.assign(estimate=estimates, warning=lost)
     if not reason:
         low, high = _interval(estimates, error, cells, confidence)
@@ -75,12 +77,12 @@ def adjusted(cells: Cells, confidence: float) -> pd.DataFrame:
 
 
 def _interval(estimates: np.ndarray, error: np.ndarray, cells: Cells, confidence: float) -> tuple:
-    tasks, own = len(cells.tasks), np.maximum((cells.sizes > 0).sum(axis=0), 1)
+    tasks, counts = len(cells.tasks), np.maximum((cells.sizes > 0).sum(axis=0), 1)
     quantile = formulas.student(confidence, tasks - 1)
     if cells.shares:
         variance = (error * quantile / formulas.normal(confidence)) ** 2
         rates = np.clip(estimates, 0, 1)
-        return formulas.effective_wilson(rates, variance, 1, own, confidence)
+        return formulas.effective_wilson(rates, variance, 1, counts, confidence)
     width = np.where(error > 1e-9 * np.abs(estimates), quantile * error, math.nan)
     return estimates - width, estimates + width
 
@@ -93,18 +95,18 @@ def _jackknife(values: np.ndarray, there: np.ndarray) -> tuple[np.ndarray, np.nd
     total = centred.sum(axis=0)
     levels = values.sum(axis=1) / runs
     shares = there / runs[:, None]
-    whole = _estimates(laplacian, total, levels.sum(), shares.sum(axis=0), tasks)
+    estimates = _estimates(laplacian, total, levels.sum(), shares.sum(axis=0), tasks)
     if tasks < 2:
-        return whole, np.full(len(whole), math.nan), ONE_TASK
-    without = np.empty((tasks, len(whole)))
+        return estimates, np.full(len(estimates), math.nan), ONE_TASK
+    without = np.empty((tasks, len(estimates)))
     for i in range(tasks):
         smaller = laplacian - np.diag(there[i]) + np.outer(shares[i], there[i])
-        if len(whole) > 1 and not _connected(smaller):
-            return whole, np.full(len(whole), math.nan), LINKED_BY_ONE
+        if len(estimates) > 1 and not _connected(smaller):
+            return estimates, np.full(len(estimates), math.nan), LINKED_BY_ONE
         rest = shares.sum(axis=0) - shares[i]
         without[i] = _estimates(smaller, total - centred[i], levels.sum() - levels[i], rest, tasks - 1)
     spread = ((without - without.mean(axis=0)) ** 2).sum(axis=0)
-    return whole, np.sqrt((tasks - 1) / tasks * spread), ""
+    return estimates, np.sqrt((tasks - 1) / tasks * spread), ""
 
 
 def _connected(laplacian: np.ndarray) -> bool:

@@ -1,1 +1,1 @@
-"""Two models on the tasks they share, and all pairs of several models."""
+"""Compare two models on the tasks they share, and all pairs of several models."""

@@ -1,4 +1,4 @@
-"""Models against a baseline: which are worse, and which are not worse by more than a margin."""
+"""Compare models with a baseline: which are worse, and which are not worse by more than a margin."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Runs averaged by task and model: the one table that comparisons of models start from."""
+"""Average runs by task and model: the one table that comparisons of models start from."""
 
 from typing import NamedTuple
 
@@ -30,7 +30,7 @@ class Cells(NamedTuple):
         return bool(((known >= 0) & (known <= 1)).all())
 
     def has(self, *columns: int) -> np.ndarray:
-        """Return which tasks all these models have runs of, without columns all models."""
+        """Return which tasks all these models, by default all models, have runs of."""
         return np.asarray((self.sizes[:, columns or slice(None)] > 0).all(axis=1))
 
     def of(self, column: int, tasks: np.ndarray | slice = slice(None)) -> Clusters:
@@ -40,9 +40,9 @@ class Cells(NamedTuple):
         return Clusters(*(table[rows, column] for table in (self.sizes, self.means, self.variances)))
 
     def lost_of(self, *columns: int) -> str:
-        """Say how many runs of these models, and without a model, were left out."""
+        """Describe how many runs of these models, and how many without a model, were left out."""
         runs = left_out(sum(self.lost[i] for i in columns), "run")
-        return "; ".join(part for part in (runs, left_out(self.unnamed, "run without a model")) if part)
+        return "; ".join(note for note in (runs, left_out(self.unnamed, "run without a model")) if note)
 
 
 def cells_of(frame: pd.DataFrame, model: str, task: str, value: str) -> Cells:
@@ -57,8 +57,8 @@ def cells_of(frame: pd.DataFrame, model: str, task: str, value: str) -> Cells:
     means, sizes, variances = np.full(shape, np.nan), np.zeros(shape, dtype=int), np.full(shape, np.nan)
     if usable.any():
         places, codes = np.unique(rows * len(models) + columns[usable], return_inverse=True)
-        found = by_cluster(outcomes[usable], codes)
-        for table, one in zip((sizes, means, variances), found, strict=True):
+        statistics = by_cluster(outcomes[usable], codes)
+        for table, one in zip((sizes, means, variances), statistics, strict=True):
             table.flat[places] = one
     lost = np.bincount(columns[~usable], minlength=len(models)).tolist()
     return Cells(models, tasks, means, sizes, variances, lost, len(frame) - len(named))

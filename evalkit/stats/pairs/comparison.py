@@ -1,4 +1,4 @@
-"""Comparing two conditions on the same units, such as two models on the tasks they share."""
+"""Compare two conditions on the same units, such as two models on the tasks they share."""
 
 import math
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from evalkit.stats import _warnings as warnings
 from evalkit.stats._inputs import Clusters, by_cluster, check_confidence, join, labels, left_out, numbers
 from evalkit.stats.intervals import ALL_EQUAL, NEW_VALUES, NO_VALUES, ONE_CLUSTER, ONE_VALUE, Estimate
 
-MOST_ENUMERATED = 24  # differences whose signs are counted out; beyond, a normal approximation
+MOST_ENUMERATED = 24  # differences whose sign flips are enumerated; beyond that, a normal approximation
 NO_PAIRS = "no pairs"
 NEVER_DIFFER = "no pair differs"
 CAUTIOUS = "all differences are equal: a cautious interval"
@@ -29,7 +29,7 @@ class PairedTest(NamedTuple):
     better, worse : int
         Pairs where the first condition has the higher, and the lower value.
     n : int
-        Pairs used, ties among them.
+        Pairs used, ties included.
     method : str
     warning : str
     """
@@ -45,8 +45,8 @@ class PairedTest(NamedTuple):
 class Compared(NamedTuple):
     """An interval of a mean difference and the p value of the same test; `method` names both.
 
-    The interval is `centre` ± `error` times the quantile of Student's t with `freedom` degrees of freedom, but for ends
-    that were moved.
+    The interval is `centre` ± `error` times the quantile of Student's t with `freedom` degrees of freedom, except for
+    bounds that were moved.
     """
 
     low: float
@@ -100,10 +100,10 @@ def paired_difference(
         return Estimate(mean, math.nan, math.nan, n, len(units), method, target, join(reason, lost))
     shares = bool(((both >= 0) & (both <= 1)).all())
     binary = codes is None and bool(np.isin(both, (0.0, 1.0)).all())
-    found = compare_units(units, shares, binary, confidence)
-    method = found.method.split(";")[0].replace("paired t", method)
-    warning = join(found.warning, lost)
-    return Estimate(float(units.mean()), found.low, found.high, n, len(units), method, target, warning)
+    compared = compare_units(units, shares, binary, confidence)
+    method = compared.method.split(";")[0].replace("paired t", method)
+    warning = join(compared.warning, lost)
+    return Estimate(float(units.mean()), compared.low, compared.high, n, len(units), method, target, warning)
 
 
 def mcnemar_exact(a: Iterable[Any], b: Iterable[Any]) -> PairedTest:
@@ -133,8 +133,8 @@ def sign_flip_test(a: Iterable[Any], b: Iterable[Any]) -> PairedTest:
     """Test paired values by flipping the signs of their differences (Fisher 1935, Pitman 1937), two-sided.
 
     If both conditions do equally well, a − b is as likely as b − a. The p value is the share of all flips whose sum is
-    at least as far from 0 as the one seen; exact for up to 24 pairs that differ, beyond that by the normal distribution
-    with the variance of the flips. For 0/1 outcomes it is McNemar's test.
+    at least as far from 0 as the one observed; exact for up to 24 pairs that differ, beyond that by the normal
+    distribution with the variance of the flips. For 0/1 outcomes it is McNemar's test.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def sign_flip_test(a: Iterable[Any], b: Iterable[Any]) -> PairedTest:
 
 
 def compare_units(differences: np.ndarray, shares: bool, binary: bool, confidence: float) -> Compared:
-    """Compare on at least two units; `shares`: of values from 0 to 1; `binary`: of 0/1 values."""
+    """Compare on at least two units; `shares` are of values from 0 to 1, `binary` of 0/1 values."""
     mean, count = float(differences.mean()), len(differences)
     centre, error = mean, math.sqrt(formulas.variance_of_mean(differences))
     freedom: float = count - 1
@@ -220,13 +220,13 @@ def _agreeing(low: float, high: float, estimate: float, p_value: float, level: f
 def _pairs(
     a: Iterable[Any], b: Iterable[Any], clusters: Iterable[Any] | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, str]:
-    """Return what is known of both a and b, the codes of their clusters and what was left out."""
+    """Return the complete pairs of a and b, the codes of their clusters and a sentence about those left out."""
     a, b = numbers(a), numbers(b)
     if len(a) != len(b):
         raise ValueError(f"pairs need one length, not {len(a)} and {len(b)}")
-    kept = np.isfinite(a) & np.isfinite(b)
-    codes = None if clusters is None else labels(clusters, len(a))[kept]
-    return a[kept], b[kept], codes, left_out(int((~kept).sum()), "pair")
+    complete = np.isfinite(a) & np.isfinite(b)
+    codes = None if clusters is None else labels(clusters, len(a))[complete]
+    return a[complete], b[complete], codes, left_out(int((~complete).sum()), "pair")
 
 
 def _mcnemar(differences: np.ndarray) -> float:

@@ -1,4 +1,4 @@
-"""Corrections for the number of tests in a family."""
+"""Correct p values for the number of tests in a family."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -27,13 +27,13 @@ def holm(p_values: Iterable[Any]) -> np.ndarray:
     Raises
     ------
     ValueError
-        For values that are no probabilities.
+        For values that are not probabilities.
     """
     p_values = numbers(p_values)
-    kept = np.flatnonzero(~np.isnan(p_values))
-    if ((p_values[kept] < 0) | (p_values[kept] > 1)).any():
+    known = np.flatnonzero(~np.isnan(p_values))
+    if ((p_values[known] < 0) | (p_values[known] > 1)).any():
         raise ValueError("p values are between 0 and 1")
-    order = kept[np.argsort(p_values[kept], kind="stable")]
+    order = known[np.argsort(p_values[known], kind="stable")]
     steps = p_values[order] * np.arange(len(order), 0, -1)
     adjusted = np.full(len(p_values), math.nan)
     adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
@@ -45,7 +45,7 @@ def max_t(differences: np.ndarray, rng: np.random.Generator | None = None, n_fli
 
     Step-down max-T (Westfall and Young 1993, algorithm 2.8; Romano and Wolf 2005): the signs of all differences on a
     task are flipped together, so that tests that share data count for less than as many independent ones. Each test
-    alone is `sign_flip_test`, and |sum| / root of the sum of squares its statistic. All flips are counted out where
+    alone is `sign_flip_test`, and |sum| / root of the sum of squares its statistic. All flips are enumerated where
     there are no more than `n_flips` of them.
 
     Parameters
@@ -85,7 +85,7 @@ def max_t(differences: np.ndarray, rng: np.random.Generator | None = None, n_fli
 
 
 def _flips(count: int, rng: np.random.Generator | None, n_flips: int) -> Iterator[np.ndarray]:
-    """Yield rows of signs: all of them, but for a mirror image, where there are no more than asked for."""
+    """Yield rows of signs: all of them, except mirror images, where there are no more than asked for."""
     if 2 ** (count - 1) <= n_flips:
         bits = np.arange(2 ** (count - 1))[:, None] >> np.arange(count) & 1
         every = (1 - 2 * bits).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Which of several models is better: every pair of them on the tasks it shares."""
+"""Compare every pair of several models on the tasks it shares."""
 
 import math
 from itertools import combinations
@@ -81,7 +81,7 @@ def compare_all(
     confidence, power : float
         Between 0 and 1, both excluded.
     percent : bool
-        The sentence speaks of percentages; False for outcomes that are no shares.
+        Whether sentences give percentages; False for outcomes that are not shares.
     target : {"new tasks", "these tasks"}
         Whether the difference is that on new tasks like these (McNemar's exact test for 0/1 outcomes, else sign flips,
         over tasks) or on these very tasks run again (t within tasks, which needs repetitions).
@@ -91,7 +91,7 @@ def compare_all(
         Models whose difference lies within ± margin are `equivalent`: two one-sided tests (Schuirmann 1987) with Holm's
         correction.
     difference : float, optional
-        The true difference that `tasks_needed` plans for; by default 0.1 for shares, and for others none.
+        The true difference that `tasks_needed` plans for; by default 0.1 for shares, and none for other values.
     sentences : bool, optional
         Whether to write a sentence for each pair; by default for up to 100 pairs.
     rng : numpy.random.Generator, optional
@@ -114,7 +114,7 @@ def compare_all(
     Raises
     ------
     ValueError
-        For a column that is not there, an impossible confidence, power or margin, or an unknown target or correction.
+        For an unknown column, an impossible confidence, power or margin, or an unknown target or correction.
     """
     check_confidence(confidence)
     check_choice("target", target, get_args(Target))
@@ -175,17 +175,17 @@ def _pair(cells: Cells, a: int, b: int, target: str, confidence: float) -> tuple
     differences, both, count = left - right, np.concatenate([left, right]), len(left)
     binary = bool(((both == 0) | (both == 1)).all())
     shares = binary or bool(((both >= 0) & (both <= 1)).all())
-    found = _within(cells, a, b, shared, shares, confidence) if target == "these tasks" and count else None
-    if found is None:
-        found = _across(differences, shares, binary, confidence)
+    compared = _within(cells, a, b, shared, shares, confidence) if target == "these tasks" and count else None
+    if compared is None:
+        compared = _across(differences, shares, binary, confidence)
         note = NOT_REPEATED if target == "these tasks" and count else ""
-        found = found._replace(warning=join(found.warning, note))
-    found = found._replace(warning=join(found.warning, cells.lost_of(a, b)))
+        compared = compared._replace(warning=join(compared.warning, note))
+    compared = compared._replace(warning=join(compared.warning, cells.lost_of(a, b)))
     means = (left.mean(), right.mean(), differences.mean()) if count else (math.nan,) * 3
     spread = differences.std(ddof=1) if count > 1 else math.nan
     discordant = ((differences**2).sum() + 1) / (count + 2)
     runs = int(cells.sizes[shared][:, [a, b]].sum())
-    return cells.models[a], cells.models[b], count, runs, *means, *found, binary, spread, discordant
+    return cells.models[a], cells.models[b], count, runs, *means, *compared, binary, spread, discordant
 
 
 def _across(differences: np.ndarray, shares: bool, binary: bool, confidence: float) -> Compared:
@@ -201,7 +201,7 @@ def _within(cells: Cells, a: int, b: int, shared: np.ndarray, shares: bool, conf
 
 
 def _plan(table: pd.DataFrame, tested: int, asked: float, power: float, confidence: float) -> None:
-    """Fill in what the tasks show, and how many show the difference asked for, at the strictest step of all pairs."""
+    """Add the difference the tasks show, and how many tasks show that asked for, at the strictest step of all pairs."""
     if (table["target"] == "these tasks").all():
         level = (1 - confidence) / tested
         quantiles = special.stdtrit(np.minimum(table["freedom"], 1e9), 1 - level / 2) + special.ndtri(power)

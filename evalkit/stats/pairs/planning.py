@@ -1,4 +1,4 @@
-"""How many tasks, and how many runs of each, show a given difference: from how tasks and runs vary so far."""
+"""Plan how many tasks, and how many runs of each, show a given difference, from how tasks and runs vary so far."""
 
 import math
 from collections.abc import Sequence
@@ -51,8 +51,7 @@ def plan(
 
     The variance of a task's difference has two parts: between tasks (some suit one model more than the other), which
     more tasks alone make up for, and within tasks (runs of one model on one task differ), which repetitions make up for
-    as well. Both are estimated from the runs of each pair on the tasks it shares, whatever its difference so far, which
-    plays no part.
+    as well. Both are estimated from the runs of each pair on the tasks it shares; its difference so far plays no role.
 
     Parameters
     ----------
@@ -75,14 +74,14 @@ def plan(
     DataFrame
         For each pair one row per number of repeats (target "new tasks"): `tasks` needed, with the range `low` to `high`
         from the uncertainty of the variances at `confidence`; and one row (target "these tasks") with the `repeats` of
-        the tasks at hand that show the difference on them, with their range. Further `runs` (of both models), `between`
+        the tasks at hand that show the difference on them, with their range. Also `runs` (of both models), `between`
         and `within` (standard deviations of a difference: of tasks, and of single runs), n_tasks (shared now), warning.
-        Where no task was run twice, the parts can't be told: there is only the range.
+        Where no task was run twice, the two parts can't be separated: there is only the range.
 
     Raises
     ------
     ValueError
-        For an unknown column, or a difference, power, confidence, comparisons or repeats that can't be.
+        For an unknown column, or an impossible difference, power, confidence, comparisons or repeats.
     """
     check_confidence(confidence)
     if not difference > 0:
@@ -91,15 +90,17 @@ def plan(
         raise ValueError(f"repeats are whole numbers from 1, not {repeats}")
     cells = cells_of(frame, model, task, value)
     pairs = list(combinations(range(len(cells.models)), 2))
-    found = [_components(cells, a, b, repeats, confidence) for a, b in pairs]
+    components = [_components(cells, a, b, repeats, confidence) for a, b in pairs]
     names = [(cells.models[a], cells.models[b]) for a, b in pairs]
-    tested = comparisons if comparisons is not None else sum(part["n_tasks"] > 0 for part in found)
+    tested = comparisons if comparisons is not None else sum(component["n_tasks"] > 0 for component in components)
     if not each_pair:
-        names, found = ([(ALL_PAIRS, ALL_PAIRS)], [_typical(found)]) if found else ([], [])
+        names, components = ([(ALL_PAIRS, ALL_PAIRS)], [_typical(components)]) if components else ([], [])
     binary = bool(np.isin(cells.means[cells.sizes > 0], (0.0, 1.0)).all())
     options = {"power": power, "confidence": confidence, "comparisons": max(tested, 1)}
-    parts = [_new_tasks(names, found, i, int(r), difference, binary and r == 1, options) for i, r in enumerate(repeats)]
-    table = pd.concat([*parts, _these_tasks(names, found, difference, options, confidence)], ignore_index=True)
+    tables = [
+        _new_tasks(names, components, i, int(r), difference, binary and r == 1, options) for i, r in enumerate(repeats)
+    ]
+    table = pd.concat([*tables, _these_tasks(names, components, difference, options, confidence)], ignore_index=True)
     order = np.tile(np.arange(len(names)), len(repeats) + 1)
     table = table.assign(difference=difference).iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
     return table[list(_DTYPES)].astype(_DTYPES)
@@ -124,8 +125,8 @@ def _components(cells: Cells, a: int, b: int, repeats: Sequence[int], confidence
             "high": np.full(len(repeats), high),
             "warning": NEVER_REPEATED,
         }
-    own = [np.where(s.sizes > 1, s.variances, np.nanmean(s.variances)) for s in (first, second)]
-    noise, single = sum(v / s.sizes for v, s in zip(own, (first, second), strict=True)), own[0] + own[1]
+    within = [np.where(s.sizes > 1, s.variances, np.nanmean(s.variances)) for s in (first, second)]
+    noise, single = sum(v / s.sizes for v, s in zip(within, (first, second), strict=True)), within[0] + within[1]
     between = max(float((squares - noise).mean()), 0.0)
     most = _range(squares - noise + single, confidence, between + single.mean())[1]
     variances, ranges = [], []
@@ -134,42 +135,42 @@ def _components(cells: Cells, a: int, b: int, repeats: Sequence[int], confidence
         low, high = _range(squares - noise + single / r, confidence, variances[-1])
         ranges.append((low, min(high, most)))  # no more than with single runs
     low, high = np.array(ranges).T
-    parts = {"between": math.sqrt(between), "within": math.sqrt(single.mean())}
-    return result | parts | {"variance": np.array(variances), "low": low, "high": high, "warning": ""}
+    deviations = {"between": math.sqrt(between), "within": math.sqrt(single.mean())}
+    return result | deviations | {"variance": np.array(variances), "low": low, "high": high, "warning": ""}
 
 
-def _range(parts: np.ndarray, confidence: float, mean: float | None = None) -> tuple[float, float]:
+def _range(contributions: np.ndarray, confidence: float, mean: float | None = None) -> tuple[float, float]:
     """Return an interval of a mean of the tasks' contributions to a variance, on the scale of logarithms."""
-    mean = parts.mean() if mean is None else mean
+    mean = contributions.mean() if mean is None else mean
     if mean <= 0:
         return 0.0, math.nan
-    error = formulas.student(confidence, len(parts) - 1) * math.sqrt(formulas.variance_of_mean(parts))
+    error = formulas.student(confidence, len(contributions) - 1) * math.sqrt(formulas.variance_of_mean(contributions))
     factor = math.exp(min(error / mean, 20.0))
     return mean / factor, mean * factor
 
 
-def _typical(found: list[dict]) -> dict:
+def _typical(pairs: list[dict]) -> dict:
     """Return the mean of the components of all pairs that have some."""
-    known = [part for part in found if part["n_tasks"] > 1] or found
-    means = {name: np.mean([part[name] for part in known], axis=0) for name in ("variance", "low", "high")}
-    roots = {name: math.sqrt(np.mean([part[name] ** 2 for part in known])) for name in ("between", "within")}
-    warning = next((part["warning"] for part in known if part["warning"]), "")
-    return means | roots | {"n_tasks": int(np.median([part["n_tasks"] for part in known])), "warning": warning}
+    known = [pair for pair in pairs if pair["n_tasks"] > 1] or pairs
+    means = {name: np.mean([pair[name] for pair in known], axis=0) for name in ("variance", "low", "high")}
+    roots = {name: math.sqrt(np.mean([pair[name] ** 2 for pair in known])) for name in ("between", "within")}
+    warning = next((pair["warning"] for pair in known if pair["warning"]), "")
+    return means | roots | {"n_tasks": int(np.median([pair["n_tasks"] for pair in known])), "warning": warning}
 
 
 def _new_tasks(
-    names: list, found: list[dict], place: int, repeats: int, difference: float, binary: bool, options: dict
+    names: list, pairs: list[dict], place: int, repeats: int, difference: float, binary: bool, options: dict
 ) -> pd.DataFrame:
-    table = _described(names, found).assign(target="new tasks", repeats=repeats)
+    table = _described(names, pairs).assign(target="new tasks", repeats=repeats)
     fewest = fewest_pairs((1 - options["confidence"]) / options["comparisons"])
     for name, source in (("tasks", "variance"), ("low", "low"), ("high", "high")):
-        variances = np.array([part[source][place] for part in found], dtype=float)
+        variances = np.array([pair[source][place] for pair in pairs], dtype=float)
         table[name] = np.maximum(pairs_needed(difference, np.sqrt(variances), binary=binary, **options), fewest)
     return table.assign(runs=2 * repeats * table["tasks"])
 
 
-def _these_tasks(names: list, found: list[dict], difference: float, options: dict, confidence: float) -> pd.DataFrame:
-    table = _described(names, found).assign(target="these tasks")
+def _these_tasks(names: list, pairs: list[dict], difference: float, options: dict, confidence: float) -> pd.DataFrame:
+    table = _described(names, pairs).assign(target="these tasks")
     level = (1 - confidence) / options["comparisons"]
     quantiles = special.ndtri(1 - level / 2) + special.ndtri(options["power"])
     needed = table["within"] ** 2 * (quantiles / difference) ** 2 / table["n_tasks"]
@@ -178,7 +179,7 @@ def _these_tasks(names: list, found: list[dict], difference: float, options: dic
     return table.assign(runs=2 * table["repeats"] * table["n_tasks"])
 
 
-def _described(names: list, found: list[dict]) -> pd.DataFrame:
+def _described(names: list, pairs: list[dict]) -> pd.DataFrame:
     columns = ["n_tasks", "between", "within", "warning"]
-    table = pd.DataFrame([[part[name] for name in columns] for part in found], columns=columns)
+    table = pd.DataFrame([[pair[name] for name in columns] for pair in pairs], columns=columns)
     return table.assign(model_a=[name[0] for name in names], model_b=[name[1] for name in names])

@@ -1,4 +1,4 @@
-"""How many pairs a comparison needs, and what it can show with those it has; over whole arrays of them."""
+"""Compute how many pairs a comparison needs, and what it can show with those it has; vectorised."""
 
 import math
 from functools import lru_cache
@@ -56,9 +56,9 @@ def minimal_detectable_difference(
     n, deviation, binary = np.broadcast_arrays(np.asarray(n, float), np.asarray(deviation, float), np.asarray(binary))
     if (deviation < 0).any():
         raise ValueError(f"a deviation is not negative: {deviation[deviation < 0][0]}")
-    found = np.where(binary, _binary_difference(n, deviation, power, level), _effect(n, power, level) * deviation)
-    found = np.where(n < 2, math.nan, found)
-    return float(found) if scalar else found
+    differences = np.where(binary, _binary_difference(n, deviation, power, level), _effect(n, power, level) * deviation)
+    differences = np.where(n < 2, math.nan, differences)
+    return float(differences) if scalar else differences
 
 
 def pairs_needed(
@@ -98,7 +98,7 @@ def detectable_gap(n: int, *, power: float = 0.8, confidence: float = 0.95) -> f
     """Return the difference of two rates around one half that n independent values on each side show.
 
     Normal approximation, two-sided (Fleiss, Levin and Paik 2003, chapter 4): (z of the level + z of the power) ·
-    √(2 · ¼ / n), for the rate that is hardest to tell.
+    √(2 · ¼ / n), for the rate at which a difference is hardest to show.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def _level(power: float, confidence: float, comparisons: int) -> float:
 
 @lru_cache(maxsize=32)
 def _table(power: float, level: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return log n from 2 to beyond ten million, and the log of the difference n pairs show in units of a deviation."""
+    """Return log n from 2 to beyond ten million, and the log of the difference that n pairs show, in deviations."""
     n = np.concatenate([np.arange(2, 40, 0.125), np.geomspace(40, 4 * MOST, 800)])
     critical = special.stdtrit(n - 1, 1 - level / 2)
     effect = special.nctdtrinc(n - 1, 1 - power, critical) / np.sqrt(n)
@@ -166,7 +166,7 @@ def _least_n(difference: np.ndarray, deviation: np.ndarray, power: float, level:
 
 
 def _binary_difference(n: np.ndarray, deviation: np.ndarray, power: float, level: float) -> np.ndarray:
-    """Return the least difference, by halving, that a t test of 2 / difference pairs fewer shows."""
+    """Return the least difference, by bisection, that a t test of 2 / difference fewer pairs shows."""
 
     def shows(difference: np.ndarray) -> np.ndarray:
         left = n - 2 / difference
@@ -177,6 +177,6 @@ def _binary_difference(n: np.ndarray, deviation: np.ndarray, power: float, level
     possible = shows(high)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        found = shows(middle)
-        low, high = np.where(found, low, middle), np.where(found, middle, high)
+        enough_power = shows(middle)
+        low, high = np.where(enough_power, low, middle), np.where(enough_power, middle, high)
     return np.where(possible, high, math.nan)

@@ -1,4 +1,4 @@
-"""What a comparison says of each pair, in words that name its target."""
+"""Describe the comparison of each pair in a sentence that names its target."""
 
 import math
 
@@ -13,13 +13,13 @@ def pair_sentences(
     Parameters
     ----------
     table : DataFrame
-        As `compare_all` makes it.
+        As `compare_all` returns it.
     correction : str
         The name of the correction.
     power : float
         That of `minimal_detectable` and `tasks_needed`.
     percent : bool
-        Whether values are shares, said in per cent.
+        Whether values are shares, written in per cent.
     margin : float or None
         That of equivalence.
     asked : float

@@ -1,4 +1,4 @@
-"""How comparisons of models hang together: which share tasks, and whether their verdicts fit one order."""
+"""Find which models share tasks, and whether the verdicts on their pairs fit one order."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import connected_components, shortest_path
 
 
 class Structure(NamedTuple):
-    """How a table of pairs hangs together.
+    """The structure of a table of pairs.
 
     Attributes
     ----------
@@ -20,7 +20,7 @@ class Structure(NamedTuple):
     cycles : tuple of tuple of str
         Models of which each is better than the next, and the last better than the first.
     warning : str
-        What of it stands against an order of all models; empty where nothing does.
+        Why there is no order of all models; empty where there is one.
     """
 
     groups: tuple[tuple[str, ...], ...]
@@ -70,7 +70,7 @@ def components(start: np.ndarray, end: np.ndarray, count: int, directed: bool = 
 
 def _cycles(better: np.ndarray, worse: np.ndarray, count: int) -> list[list[int]]:
     """Return a shortest cycle of each strongly connected component of more than one model."""
-    component, found = components(better, worse, count, directed=True), []
+    component, cycles = components(better, worse, count, directed=True), []
     graph = csr_array((np.ones(len(better)), (better, worse)), shape=(count, count))
     for number in np.flatnonzero(np.bincount(component, minlength=1) > 1) if count else ():
         members = np.flatnonzero(component == number)
@@ -85,20 +85,20 @@ def _cycles(better: np.ndarray, worse: np.ndarray, count: int) -> list[list[int]
             cycle.append(int(before[place[start], cycle[-1]]))
         cycle.reverse()
         first = cycle.index(min(cycle))
-        found.append(cycle[first:] + cycle[:first])
-    return sorted(found)
+        cycles.append(cycle[first:] + cycle[:first])
+    return sorted(cycles)
 
 
 def _warning(groups: tuple, unshared: tuple, cycles: tuple) -> str:
-    parts = [
+    sentences = [
         f"{' > '.join([*cycle, cycle[0]])} is a cycle: each is better than the next, so they have no order"
         for cycle in cycles
     ]
     if len(groups) > 1:
         sets = "; ".join(", ".join(group) for group in groups)
-        parts.append(f"{len(groups)} sets of models share no tasks and can't be compared: {sets}")
+        sentences.append(f"{len(groups)} sets of models share no tasks and can't be compared: {sets}")
     if unshared:
         named = ", ".join(f"{one} and {other}" for one, other in unshared[:3])
         more = f", and {len(unshared) - 3} more" if len(unshared) > 3 else ""
-        parts.append(f"pairs without a shared task: {named}{more}")
-    return ". ".join(parts)
+        sentences.append(f"pairs without a shared task: {named}{more}")
+    return ". ".join(sentences)

@@ -1,1 +1,1 @@
-"""Judging: checks of one result, of one step, and of a whole history."""
+"""Evaluate results, steps and whole histories by checks."""

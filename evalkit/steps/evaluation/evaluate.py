@@ -1,4 +1,4 @@
-"""Judging one step and a whole history (checks only, nothing is ever changed), and the printed report of a step."""
+"""Judge one step and a whole history (checks only, nothing is ever changed), and print the report of a step."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -45,16 +45,16 @@ def evaluate_step(execution: Any, state: Mapping[str, Any] | None = None, option
     execution : object
         A record of shape A, B or C.
     state : mapping, optional
-        The workflow's state; where its ``execution_history`` ends with `execution`, repeated attempts are counted.
+        The workflow's state; if its ``execution_history`` ends with `execution`, repeated attempts are counted.
     options : Options
 
     Returns
     -------
     dict
-        JSON-able. Always step_index, function_name, success, result_type, timestamp (the record's, where it has
+        JSON-able. Always step_index, function_name, success, result_type, timestamp (the record's, if it has
         one, else now), evaluation_version, verdict, critical_failure, silent_failure (and silent_failure_reason),
-        truncated, attempt and checks. A failure adds failure_evaluation; a success what its kind of result and its
-        function's evaluator give. The keys are listed in the kit's documentation.
+        truncated, attempt and checks. A failure adds failure_evaluation; a success adds the keys of its kind of result
+        and its function's evaluator. The keys are listed in the kit's documentation.
     """
     state = state if isinstance(state, Mapping) else {}
     record = normalise_record(execution, options)
@@ -74,7 +74,7 @@ def evaluate_history(records: Any, options: Options | None = None) -> list[dict]
     ----------
     records : History, or list of records
     options : Options, optional
-        Those of the history, where none are given.
+        By default those of the history.
     """
     history = as_history(records, options)
     if history.evaluations is not None:
@@ -84,7 +84,7 @@ def evaluate_history(records: Any, options: Options | None = None) -> list[dict]
 
 
 def judged(records: Any, options: Options | None = None) -> History:
-    """Give a history that keeps the evaluations of its steps; parameters as for `evaluate_history`."""
+    """Return a history with the evaluations of its steps; parameters as for `evaluate_history`."""
     history = as_history(records, options)
     return replace(history, evaluations=evaluate_history(history))
 
@@ -139,13 +139,13 @@ def _judge_success(record: StepRecord, silent: str | None, options: Options) -> 
     if evaluator is None:
         return judged | {"function_evaluation": "generic_success"}
     try:
-        own = dict(evaluator(record, options))
-        own["checks"] = [dict(made) for made in own.get("checks", [])]
-    except Exception as error:  # a user's evaluator may do anything, the workflow goes on
+        result = dict(evaluator(record, options))
+        result["checks"] = [dict(made) for made in result.get("checks", [])]
+    except Exception as error:  # a user's evaluator may raise anything, the workflow continues
         _log.warning("the evaluator of %s failed: %s", plain(function_of(record)), plain(error))
         text = f"{type(error).__name__}: {error}"
-        own = {"evaluator_error": text, "checks": [check("evaluator", None, "failed", text, "error")]}
-    return judged | own | {"checks": [*judged["checks"], *own["checks"]]}
+        result = {"evaluator_error": text, "checks": [check("evaluator", None, "failed", text, "error")]}
+    return judged | result | {"checks": [*judged["checks"], *result["checks"]]}
 
 
 def _judge_result(record: StepRecord, without_data: bool) -> dict[str, Any]:
@@ -182,9 +182,9 @@ def _timestamp(recorded: str | None) -> str:
 
 
 def format_step_evaluation(evaluation: Mapping[str, Any]) -> str:
-    """Write the report of a step, given what `evaluate_step` returns.
+    """Format the report of a step from the result of `evaluate_step`.
 
-    Steps count from 1, texts from the record lose their control characters.
+    Steps count from 1; texts from the record lose their control characters.
     """
     success, index = evaluation.get("success"), evaluation.get("step_index")
     lines = [

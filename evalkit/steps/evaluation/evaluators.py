@@ -1,4 +1,4 @@
-"""Evaluators by function name: those of the agent's own functions, and a place for a user's own."""
+"""Evaluators by function name: those of the agent's functions, and a registry for users' own."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypedDict
@@ -34,21 +34,21 @@ class Check(TypedDict):
 
 
 def check(name: str, score: float | None, label: str, explanation: str = "", severity: Severity = "info") -> Check:
-    """Make a check, as evaluators return them under ``checks``."""
+    """Return a check, as evaluators list them under ``checks``."""
     score = None if score is None else float(score)
     return Check(name=name, score=score, label=label, explanation=explanation, severity=severity)
 
 
 def evaluates(function_name: str) -> Callable[[Evaluator], Evaluator]:
-    """Register an evaluator for a function, or for all whose names begin alike.
+    """Register an evaluator for a function, or for all functions with a common prefix.
 
     The evaluator gets the record and the options of every successful step and returns the keys it adds to the
-    evaluation; what it lists under ``checks`` is appended to the checks. The newest registration counts.
+    evaluation; its ``checks`` are appended to the checks. The latest registration counts.
 
     Parameters
     ----------
     function_name : str
-        A function's name; one that ends in ``_`` or ``*`` stands for every name that begins so.
+        A function's name; one that ends in ``_`` or ``*`` stands for every name with this prefix.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def annotation(record: StepRecord, options: Options) -> dict[str, Any]:
         "partial": partial,
         "cell_type": cell_type_of(record),
     }
-    # a leaf has nothing below it to be discovered
+    # a leaf has nothing below it to discover
     score = None if status in (UNKNOWN, LEAF_NODE) else status == DISCOVERED
     severity: Severity = "info" if status in (DISCOVERED, LEAF_NODE) else "warning"
     checks = [check("discovery", score, status, ", ".join(types), severity)]
@@ -166,7 +166,7 @@ def annotation(record: StepRecord, options: Options) -> dict[str, Any]:
 
 @evaluates("compare_cell_counts")
 def counts(record: StepRecord, options: Options) -> dict[str, Any]:
-    """Judge a comparison of cell counts: cells per category, their sum where all are known."""
+    """Judge a comparison of cell counts: cells per category, and their sum if all are known."""
     cells, categories = read_counts(record)
     known = bool(categories) and None not in cells.values()
     return {
@@ -203,7 +203,7 @@ _PLOT_STATUSES = {
 
 @evaluates("display_")
 def plot(record: StepRecord, options: Options) -> dict[str, Any]:
-    """Judge a plot by what was left: HTML, several plots, a file, an image, or a text in its place."""
+    """Judge a plot by its result: HTML, several plots, a file, an image, or a text in its place."""
     kind, plots, length, path = read_plots(record)
     generated = None if kind == "unknown" else kind in ("html", "multiple_plots") and plots != 0
     status = _PLOT_STATUSES.get(kind) or ("generated" if generated else "no_plot")
@@ -224,20 +224,20 @@ def plot(record: StepRecord, options: Options) -> dict[str, Any]:
 
 
 def expected_types(record: StepRecord) -> list[str]:
-    """Name the cell types that a step was expected to discover."""
+    """Return the cell types that a step was expected to discover."""
     expected = record["step"].get("expected_children")
     return [str(name) for name in expected] if isinstance(expected, list) else []
 
 
 def compare_names(given: list[str], expected: list[str]) -> tuple[list[str], list[str]]:
-    """Give the expected names that are not there, and those not expected; case and plural don't count."""
+    """Return the missing names, and the unexpected ones; case and plural don't matter."""
     have, want = {_plain_name(name) for name in given}, {_plain_name(name) for name in expected}
     missing = [name for name in expected if _plain_name(name) not in have]
     return missing, [name for name in given if _plain_name(name) not in want]
 
 
 def _share(name: str, wanted: list[str], missing: list[str], partial: bool = False) -> Check:
-    """Make a check of how many are there; those missing from a cut list may stand in the part cut away."""
+    """Return a check of how many are present; those missing from a cut list may be in the part cut off."""
     without = f"without: {', '.join(missing)}" if missing else ""
     if partial and missing:
         return check(name, None, "unknown", f"the result was not read whole; {without}", "warning")
@@ -250,6 +250,6 @@ def _quality(record: StepRecord) -> str:
 
 
 def _plain_name(name: str) -> str:
-    """Make names comparable: `T cells`, `t cell` and `T Cell` are one."""
+    """Normalise a name for comparison: `T cells`, `t cell` and `T Cell` are the same."""
     words = name.lower().replace("_", " ").replace("-", " ").split()
     return " ".join(word.removesuffix("s") if len(word) > 3 else word for word in words)

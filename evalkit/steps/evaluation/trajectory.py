@@ -1,4 +1,4 @@
-"""Judging a history as a whole: tool calls against an expected list, the plan, loops."""
+"""Judge a history as a whole: tool calls against an expected list, the plan, loops."""
 
 import math
 from collections import deque
@@ -17,17 +17,17 @@ STATUSES = (*VERDICTS, NOT_RUN)  # from best to worst
 
 
 class Call(NamedTuple):
-    """A tool call; parameters None stand for any."""
+    """A tool call; parameters None match any."""
 
     function_name: str
     parameters: dict[str, Any] | None = None
 
 
 class ToolCallScore(NamedTuple):
-    """How the calls made compare with those expected; shares are NaN where there are none to divide by."""
+    """How the calls made compare with those expected; shares are NaN if their denominator is 0."""
 
     mode: str
-    match: bool  # the mode's condition holds
+    match: bool  # whether the mode's condition holds
     precision: float  # share of the calls made that were expected
     recall: float  # share of the calls expected that were made
     f1: float  # their harmonic mean
@@ -39,7 +39,7 @@ class ToolCallScore(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """Failures in a row of one call: position of the first, how many, the call and its last error."""
+    """Consecutive failures of one call: position of the first, their number, the call and its last error."""
 
     position: int
     length: int
@@ -49,7 +49,7 @@ class Loop(NamedTuple):
 
 
 class PlannedStep(NamedTuple):
-    """What became of one planned step: `status` is the verdict of its last attempt, or ``not run``."""
+    """The outcome of one planned step: `status` is the verdict of its last attempt, or ``not run``."""
 
     position: int
     call: Call
@@ -92,7 +92,7 @@ def score_tool_calls(
         expected; the calls made include those expected. Calls are counted: one expected twice must be made twice.
         Precision and recall rest on the longest common subsequence in strict mode, else on the largest set of pairs.
     retries : bool
-        Count each attempt at a call that failed; otherwise a call and its retries in a row are one.
+        Whether to count each attempt at a failed call; otherwise a call and its consecutive retries are one.
 
     Returns
     -------
@@ -117,17 +117,17 @@ def score_tool_calls(
 
 
 def plan_adherence(records: Any, plan: Any = None, options: Options | None = None) -> list[PlannedStep]:
-    """Tell what became of every planned step; the share that ended in success is the adherence.
+    """Return the outcome of every planned step; the share that ended in success is the adherence.
 
     A planned step takes the first run of records of its call that no earlier planned step has taken, with its
-    retries; the last of them decides the status. Parameters of the plan count where they are given. `in_order` says
-    whether the step ran after the planned steps before it (None where it did not run).
+    retries; the last of them decides the status. Parameters of the plan count if given. `in_order` is whether the step
+    ran after the planned steps before it (None if it did not run).
 
     Parameters
     ----------
     records : History, or list of records
     plan : list of steps (as for `score_tool_calls`), or a mapping with ``steps``
-        That of the history, where none is given.
+        By default that of the history.
     options : Options, optional
     """
     history = as_history(records, options)
@@ -145,7 +145,7 @@ def plan_adherence(records: Any, plan: Any = None, options: Options | None = Non
 
 
 def _planned_calls(plan: Any) -> list[Call]:
-    """List the calls of a plan: a list of steps, or a mapping that holds one under ``steps``; the rest is left out."""
+    """Return the calls of a plan: a list of steps, or a mapping with one under ``steps``; others are left out."""
     if isinstance(plan, Mapping):
         plan = plan.get("steps", plan.get(PLAN_KEY))
     steps = plan if isinstance(plan, (list, tuple)) else []
@@ -168,7 +168,7 @@ def find_loops(records: Any, options: Options | None = None) -> list[Loop]:
 
 
 class _FreeCalls:
-    """Calls that were made, in order; each is taken once, and found without looking at the others."""
+    """Calls that were made, in order; each is taken once, and found by index."""
 
     def __init__(self, made: Iterable[Call]) -> None:
         self._taken: set[int] = set()
@@ -178,7 +178,7 @@ class _FreeCalls:
                 self._queues.setdefault(key, deque()).append(i)
 
     def take(self, wanted: Call, goes_on: Callable[[int, int], bool] = lambda i, j: False) -> list[int]:
-        """Take the first call that fits, and those that fit behind it as long as each goes on with the one before."""
+        """Take the first matching call, and those matching after it while each continues the one before."""
         parameters = () if wanted.parameters is None else (_frozen(wanted.parameters),)
         queue, run = self._queues.get((wanted.function_name, *parameters), deque()), list[int]()
         while queue:
@@ -193,7 +193,7 @@ class _FreeCalls:
 
 
 def _frozen(value: Any) -> Any:
-    """Give a value as one that can be a key; two of JSON are equal as the values are."""
+    """Return a hashable form of a JSON value; two are equal exactly if the values are."""
     if isinstance(value, Mapping):
         return frozenset((key, _frozen(item)) for key, item in value.items())
     if isinstance(value, (list, tuple)):
@@ -226,7 +226,7 @@ def _fits(made: Call, wanted: Call) -> bool:
 
 
 def _in_any_order(made: list[Call], wanted: list[Call]) -> set[tuple[int, int]]:
-    """Pair calls, those with stated parameters first: what they fit is a part of what names alone fit."""
+    """Pair calls, those with given parameters first, as they match fewer calls than names alone do."""
     free = _FreeCalls(made)
     in_turn = sorted(range(len(wanted)), key=lambda j: wanted[j].parameters is None)
     return {(i, j) for j in in_turn for i in free.take(wanted[j])}

@@ -1,4 +1,4 @@
-"""How a step ended, also where it failed in silence; and whether its stored result is what its function returns."""
+"""Judge how a step ended, including silent failures, and whether its stored result is what its function returns."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -40,7 +40,7 @@ from evalkit.steps.history.results import (
 )
 from evalkit.steps.history.values import is_cut
 
-_SHOWN, _READ = 200, 2000  # characters of a message that are shown, and that are looked at
+_SHOWN, _READ = 200, 2000  # characters of a message that are shown, and that are searched
 _NO_PLOT = re.compile(
     r"\b(?:not available|not found|unavailable|error|exception|failed|could not|cannot|can't|unable)\b"
     r"|\bno\b.*\bfound\b",
@@ -51,9 +51,9 @@ _ERROR_DICT = re.compile(r"^\s*\{\s*(['\"])error\1\s*:\s*+(?!None|null|''|\"\")"
 
 
 def outcome(record: StepRecord, options: Options = DEFAULTS) -> tuple[str, str | None]:
-    """Say how a step ended: one of `VERDICTS`, and of a silent failure why.
+    """Return how a step ended: one of `VERDICTS`, and the reason of a silent failure.
 
-    It is ``unknown`` where the record does not say whether the step succeeded.
+    It is ``unknown`` if the record does not say whether the step succeeded.
     """
     if record["result_type"] == "skipped":
         return "skipped", None
@@ -66,9 +66,9 @@ def outcome(record: StepRecord, options: Options = DEFAULTS) -> tuple[str, str |
 
 
 def silent_failure(record: StepRecord, options: Options = DEFAULTS) -> str | None:
-    """Say in words why a step that reports success has failed, or None.
+    """Return why a step that reports success has failed, or None.
 
-    The reasons: an error is recorded beside the success; the result is an error dict or a text that begins with
+    The reasons are: an error is recorded beside the success; the result is an error dict or a text that begins with
     "Error"; an analysis or a plot left nothing, or nothing but a status that says it could not be made
     (``options.failed_statuses``, such as ``no_cells_found``); cells were not processed ("Process cells failed"), or no
     group of them was named; the text in a plot's place speaks of an error. What the assistant says (pseudo-steps) and
@@ -83,7 +83,7 @@ def silent_failure(record: StepRecord, options: Options = DEFAULTS) -> str | Non
 
 
 def failure_in_result(record: StepRecord, options: Options = DEFAULTS) -> str | None:
-    """Say why the result of a step that reports success is a failure, or None; see `silent_failure`."""
+    """Return why the result of a step that reports success is a failure, or None; see `silent_failure`."""
     function, result = function_of(record), record["result"]
     value = content(record)
     inner = value.get("search_results") if isinstance(value, Mapping) else None
@@ -122,7 +122,7 @@ def _no_plot(record: StepRecord) -> str | None:
 
 
 def _pages(record: StepRecord) -> list[str | None]:
-    """Give the HTML of several plots; empty where the list was cut, or a plot is kept in another form."""
+    """Return the HTML of several plots; empty where the list was cut, or a plot is kept in another form."""
     value = content(record)
     listed = value.get("plots") if isinstance(value, Mapping) else None
     if not isinstance(listed, list) or is_cut(listed):
@@ -132,7 +132,7 @@ def _pages(record: StepRecord) -> list[str | None]:
 
 
 def judge_structure(record: StepRecord, without_data: bool = False) -> dict[str, Any]:
-    """Judge a structured result, or the text that old storage made of one; `without_data`, it speaks of a failure.
+    """Judge a structured result, or the text that old storage made of one; `without_data` means it reports a failure.
 
     `data_quality` is ``high_structured_access``, ``legacy_text_parsing`` for texts and for what was cut, or
     ``unexpected_structure`` for another type than the function returns. `data_completeness` is the first of these that

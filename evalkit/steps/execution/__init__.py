@@ -1,1 +1,1 @@
-"""What the agent uses while it runs: storing results, key findings, and the workflow."""
+"""Parts the agent uses at run time: storage of results, key findings, and the workflow."""

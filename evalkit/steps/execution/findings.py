@@ -1,4 +1,4 @@
-"""What a step did, in one line; and what an execution found out, which an agent may build its answer on."""
+"""Summarise what a step did, and collect the key findings of an execution, which an agent may build its answer on."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -36,7 +36,7 @@ def create_result_summary(step: Mapping[str, Any] | str | None, result: Any, opt
 
 
 def summarise(record: StepRecord, silent: str | None, options: Options = DEFAULTS) -> str:
-    """Summarise a step that reports success, and has failed in silence where `silent` says why."""
+    """Summarise a step that reports success; `silent` is the reason if it failed silently."""
     if record["result"] is None:
         return "Success"
     limit, function = options.summary_limit, function_of(record)
@@ -94,7 +94,7 @@ def _summarise_plot(record: StepRecord, limit: int) -> str | None:
 
 
 def _listed(names: Sequence[str], limit: int) -> str:
-    """Write names in a row, as many as `limit` characters hold (one at least), and how many more there are."""
+    """List as many names as fit in `limit` characters (at least one), and how many more there are."""
     shown = names[0][:limit]
     for i, name in enumerate(names[1:], 1):
         if len(shown) + len(name) + 2 > limit:
@@ -112,13 +112,13 @@ _SUMMARIES: Mapping[str | None, Callable[[StepRecord, int], str | None]] = {
 
 
 def extract_key_findings_from_execution(history: Any, options: Options | None = None) -> dict[str, Any]:
-    """Collect what the steps of a history found, from structures and from legacy text.
+    """Collect the findings of a history's steps, from structures and from legacy text.
 
     Parameters
     ----------
     history : History, list of records of any shape, or a state that holds one
     options : Options, optional
-        Those of the history, where none are given.
+        By default those of the history.
 
     Returns
     -------
@@ -127,8 +127,8 @@ def extract_key_findings_from_execution(history: Any, options: Options | None = 
         ``process_cells_<cell type>``, ``compare_cell_counts_<cell type>``, ``search_<query>``,
         ``visualization_<function>_<cell type>`` and other functions by their name to what was found;
         ``failed_analyses`` holds failures and silent failures (``silent`` True) with their error,
-        ``skipped_analyses`` the reasons. The second run of one analysis has a key that ends in `` #2``. What was cut
-        away is None (counts) or missing (terms).
+        ``skipped_analyses`` the reasons. The second run of one analysis has a key that ends in `` #2``. Counts that
+        were cut off are None, terms are missing.
     """
     history = as_history(history, options)
     findings: dict[str, dict[str, Any]] = {"successful_analyses": {}, "failed_analyses": {}, "skipped_analyses": {}}

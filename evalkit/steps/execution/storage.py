@@ -1,4 +1,4 @@
-"""Keeping what a step returned: structures whole, plots whole, texts with their length, failures as failures."""
+"""Store what a step returned: structures and plots in full, texts with their length, failures as failures."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from evalkit.steps.history.values import to_jsonable
 def store_execution_result(
     step: Mapping[str, Any] | None, result: Any, success: bool, options: Options = DEFAULTS
 ) -> dict[str, Any]:
-    """Bring what a step returned into the form in which it is kept.
+    """Convert what a step returned to its stored form.
 
     Parameters
     ----------
@@ -26,8 +26,8 @@ def store_execution_result(
     result : object
         What the function returned; see `to_jsonable` for how it becomes JSON.
     success : bool
-        Whether the step succeeded. Of a failure no result is kept: what was returned with it is named in the
-        summary, the error belongs into the record (`record_execution`).
+        Whether the step succeeded. The result of a failure is not stored: the summary names what was returned with it,
+        and the error belongs in the record (`record_execution`).
     options : Options
 
     Returns
@@ -35,7 +35,7 @@ def store_execution_result(
     dict
         Always `result_type`, `result`, `result_summary` and `result_metadata`, all JSON-able. A text result longer
         than ``options.text_limit`` is cut, with ``{"truncated": [its length, kept]}``; of any other text
-        ``{"length": n}`` is noted. Numbers and empty results are kept as they are, None stays None.
+        ``{"length": n}`` is noted. Numbers and empty results are stored as they are, None stays None.
     """
     step = step if isinstance(step, Mapping) else {}
     result = to_jsonable(result)
@@ -78,7 +78,7 @@ def record_execution(
     step, result, success
         As for `store_execution_result`.
     error : exception or str, optional
-        Kept as text; of an exception the class name too, as ``error_type``.
+        Stored as text, for an exception with the class name as ``error_type``.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def record_execution(
 
 
 def save_history(history: Iterable[Mapping[str, Any]], path: str | os.PathLike) -> None:
-    """Write a history in shape B: one JSON list, or one record per line where the name ends in ``.jsonl``.
+    """Write a history in shape B: one JSON list, or one record per line if the name ends in ``.jsonl``.
 
     A reader sees the old file or the new one, never half of it.
 
@@ -117,11 +117,11 @@ def save_history(history: Iterable[Mapping[str, Any]], path: str | os.PathLike) 
     Raises
     ------
     SourceError
-        Where the file can't be written.
+        If the file can't be written.
     """
     records = normalise_history(list(history))
-    kept = [{key: value for key, value in record.items() if key != "shape"} for record in records]
-    lines = [json.dumps(to_jsonable(record), ensure_ascii=False, allow_nan=False) for record in kept]
+    stored = [{key: value for key, value in record.items() if key != "shape"} for record in records]
+    lines = [json.dumps(to_jsonable(record), ensure_ascii=False, allow_nan=False) for record in stored]
     if os.fspath(path).endswith((".jsonl", ".ndjson")):
         text = "".join(f"{line}\n" for line in lines)
     else:

@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 class WorkflowState(TypedDict, total=False):
-    """What the graph needs of a state; derive from it to add keys, since LangGraph drops those not declared.
+    """The keys of a state that the graph needs; derive from it to add keys, since LangGraph drops undeclared ones.
 
     `execution_plan` holds the planned steps under ``steps``; `execution_history` is replaced as a whole by what
     `record_execution` returns; `step_evaluation_history` is appended to by its reducer. With `print_report` the report
@@ -59,16 +59,16 @@ def step_evaluator_node(
     state : mapping
     options : Options
     print_report : bool, optional
-        Print the report of the step (`print_step_evaluation`). Where it is not given, the state's key of the same name
-        decides. A report that is not printed is logged, at the level INFO.
+        Whether to print the report of the step (`print_step_evaluation`); by default the state's key of the same name.
+        A report that is not printed is logged, at level INFO.
 
     Returns
     -------
     dict
         An update for LangGraph: `last_step_evaluation`, and `step_evaluation_history` with the one evaluation that
         the reducer appends. The evaluation also says whether the step is stuck: ``retry_cap_reached`` after
-        ``options.retry_cap`` executions of one step that ended alike. A record that was judged before is not judged
-        again; that the node was reached without a new record counts as one more attempt. Without a history
+        ``options.retry_cap`` executions of one step with the same outcome. A record that was judged before is not
+        judged again; reaching the node without a new record counts as one more attempt. Without a history
         `last_step_evaluation` is ``{"status": "no_history", "critical_failure": False}``.
     """
     history = state.get(HISTORY_KEY)
@@ -96,7 +96,7 @@ def step_evaluator_node(
 
 
 def route_from_executor(state: Mapping[str, Any]) -> str:
-    """Choose what follows the executor.
+    """Choose the node after the executor.
 
     Returns
     -------
@@ -108,12 +108,12 @@ def route_from_executor(state: Mapping[str, Any]) -> str:
 
 
 def route_from_step_evaluator(state: Mapping[str, Any]) -> str:
-    """Choose what follows an evaluation.
+    """Choose the node after an evaluation.
 
     Returns
     -------
     {"abort", "complete", "continue"}
-        ``abort`` after a critical failure, and where a step is stuck (`retry_cap_reached`); ``complete`` when
+        ``abort`` after a critical failure, and if a step is stuck (`retry_cap_reached`); ``complete`` when
         `current_step_index` has reached the number of planned steps; else ``continue``.
     """
     last = state.get("last_step_evaluation") or {}
@@ -134,14 +134,14 @@ def build_workflow(
     ----------
     nodes : mapping
         A function for each of input_processor, planner, executor, final_evaluator, response_generator and
-        plot_integration; step_evaluator only to replace `step_evaluator_node`. The executor keeps what it did with
-        `record_execution` and moves `current_step_index` on.
+        plot_integration; step_evaluator only to replace `step_evaluator_node`. The executor stores its steps with
+        `record_execution` and advances `current_step_index`.
     state_type : type
         A TypedDict that declares at least what `WorkflowState` does.
     checkpointer : optional
         A checkpointer of LangGraph.
     options : Options
-        With ``retry_cap``: so often one step may be executed without moving on.
+        With ``retry_cap``: how often one step may be executed without advancing.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def build_workflow(
     Raises
     ------
     ImportError
-        Where LangGraph is not installed.
+        If LangGraph is not installed.
     ValueError
         For missing or unknown nodes, and a state type that lacks a key the graph writes.
     """
@@ -181,15 +181,15 @@ def build_workflow(
 
 
 def simulate_routing(records: Any, plan: Any = None, options: Options | None = None) -> list[dict[str, Any]]:
-    """Tell what the workflow's routers would have done at every record of a stored history, without running a graph.
+    """Return what the workflow's routers would have done at every record of a stored history, without running a graph.
 
-    After a record the index is that of the next record where the history moved on, else one further after a success.
+    After a record, the index is that of the next record if the history advanced, else one more after a success.
 
     Parameters
     ----------
     records : History, or list of records of any shape
     plan : list of steps, or mapping with ``steps``, optional
-        That of the history, where none is given; without planned steps their number is that of the history.
+        By default that of the history; without planned steps, their number is that of the history.
     options : Options, optional
 
     Returns
@@ -228,12 +228,12 @@ def simulate_routing(records: Any, plan: Any = None, options: Options | None = N
 
 
 def _after_executor(index: int, n_steps: int) -> str:
-    """Choose what follows the executor at an index of so many planned steps."""
+    """Choose the node after the executor, given the index and the number of planned steps."""
     return "step_evaluate" if index <= n_steps else "complete"
 
 
 def _after_step_evaluator(critical: bool, stuck: bool, index: int, n_steps: int) -> str:
-    """Choose what follows an evaluation."""
+    """Choose the node after an evaluation."""
     if critical:
         return "abort"
     if index >= n_steps:
@@ -248,14 +248,14 @@ def _step_count(plan: Any) -> int:
 
 
 def _alike(a: StepRecord, b: StepRecord) -> bool:
-    """Say whether two records of one step both failed, or are one call that ended alike."""
+    """Return whether two records of one step both failed, or are the same call with the same outcome."""
     if a["step_index"] != b["step_index"] or a["success"] != b["success"]:
         return False
     return (a["success"] is False and a["step_index"] is not None) or same_call(a, b)
 
 
 def _tries(record: StepRecord, run: int, index: int) -> int:
-    """Count the tries at a step, of which so many in a row ended alike; one, where it moved `index` on."""
+    """Count the tries at a step, up to a number of consecutive equal outcomes; one if it advanced `index`."""
     at = record["step_index"]
     return 1 if record["success"] is not False and (at is None or index > at) else run
 
@@ -274,6 +274,6 @@ def _index(state: Mapping[str, Any]) -> int:
 
 
 def _identity(history: list) -> str:
-    """Tell a record from others by its place and its content, also after a history was begun anew."""
+    """Identify a record by its position and content, even after a history was restarted."""
     text = json.dumps(history[-1], sort_keys=True, default=str)
     return f"{len(history) - 1}-{hashlib.blake2b(text.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"

@@ -1,1 +1,1 @@
-"""Histories in one form: values, records, and what a stored result holds."""
+"""Normalise histories: values, records, and the contents of stored results."""

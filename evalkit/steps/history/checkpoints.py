@@ -1,9 +1,9 @@
-"""Checkpoints of LangGraph's SQLite checkpointer, read as plain data, without LangGraph, and without trust in the file.
+"""Read checkpoints of LangGraph's SQLite checkpointer as plain data, without LangGraph and without trusting the file.
 
-Nothing that a file names is imported or called; of objects LangGraph would rebuild, only the data they were made of are
-taken. The database is opened as https://www.sqlite.org/security.html asks for untrusted files: read-only, with its
-schema not trusted, cells checked, limits on what one value and one statement may cost, a deadline, and an authorizer
-that lets nothing be read but the columns of the real table ``checkpoints``.
+Nothing that a file names is imported or called; of objects that LangGraph would rebuild, only their data are read. The
+database is opened as https://www.sqlite.org/security.html recommends for untrusted files: read-only, with its schema
+not trusted, cells checked, limits on the cost of values and statements, a deadline, and an authorizer that allows
+reading only the columns of the real table ``checkpoints``.
 """
 
 import errno
@@ -30,7 +30,7 @@ _NUMPY, _DELTA = 6, 7  # codes of LangGraph's extension types; the others are (m
 _DTYPE = re.compile(r"[<>|=]?[?bBhHiIlLqQefdgFDSUmM][0-9]{0,4}(?:\[[a-zA-Z0-9]{1,6}\])?")
 _TABLE = "checkpoints"
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION}
-_STEPS = 10_000  # of SQLite's machine, between two looks at the clock
+_STEPS = 10_000  # of SQLite's virtual machine, between two checks of the clock
 _LIMITS = {
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,  # also of what the schema says
     sqlite3.SQLITE_LIMIT_COLUMN: 100,
@@ -53,20 +53,20 @@ _ONE = f"SELECT type, checkpoint FROM {_TABLE} WHERE rowid = ?"
 
 
 def companions(path: str) -> list[str]:
-    """Name the write-ahead log that may stand beside a database."""
+    """Return the path of the write-ahead log that may be beside a database."""
     return [] if is_url(path) else [f"{path}-wal"]
 
 
 def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, Any] | BrokenFileError]]:
-    """Read the newest checkpoint of every thread, the thread written last at the end.
+    """Yield the newest checkpoint of every thread, the thread written last at the end.
 
-    Yields its name, with the namespace of a subgraph behind a slash, and the ``channel_values`` as plain data, or the
-    error met.
+    Yields its name, with the namespace of a subgraph after a slash, and the ``channel_values`` as plain data, or the
+    error.
 
     Raises
     ------
     BrokenFileError
-        Where it is no database with a table of checkpoints, or one beyond limits.
+        If it is not a database with a table of checkpoints, or exceeds limits.
     """
     most, unique, taken = limits(), unique_keys(), 0
     try:
@@ -75,9 +75,9 @@ def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, An
             if len(threads) > most.rows:
                 raise BrokenFileError(f"LimitError: more threads than the limit of {most.rows} (rows)")
             for row, thread, namespace, _ in threads:
-                kind, blob = connection.execute(_ONE, (row,)).fetchone() or (None, None)  # where it is damaged
+                kind, blob = connection.execute(_ONE, (row,)).fetchone() or (None, None)  # if it is damaged
                 taken += len(blob) if isinstance(blob, (str, bytes)) else 0
-                check_size(taken)  # many values may lie in the same bytes
+                check_size(taken)  # many values may share the same bytes
                 yield unique(f"{thread}/{namespace}" if namespace else str(thread)), _channels(kind, blob)
     except sqlite3.Error as error:
         raise BrokenFileError(f"no LangGraph checkpoints: {_cause(error)}") from error
@@ -95,13 +95,13 @@ def _channels(kind: Any, blob: Any) -> dict[str, Any] | BrokenFileError:
 
 
 def _connect(path: str, data: bytes) -> sqlite3.Connection:
-    """Open a database for reading, as one that nobody vouches for; nothing is written beside it."""
-    beside = [] if is_url(path) else [own for own in (*companions(path), f"{path}-shm") if os.path.lexists(own)]
+    """Open an untrusted database for reading; nothing is written beside it."""
+    beside = [] if is_url(path) else [p for p in (*companions(path), f"{path}-shm") if os.path.lexists(p)]
     if any(map(os.path.exists, companions(path))):
-        for own in beside:
-            status = os.stat(own)
+        for companion in beside:
+            status = os.stat(companion)
             if not stat.S_ISREG(status.st_mode):
-                raise OSError(errno.EINVAL, f"not a regular file: {os.path.basename(own)}")
+                raise OSError(errno.EINVAL, f"not a regular file: {os.path.basename(companion)}")
             check_size(status.st_size)
         connection = sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro", uri=True)
     else:
@@ -116,7 +116,7 @@ def _connect(path: str, data: bytes) -> sqlite3.Connection:
 
 
 def _distrust(connection: sqlite3.Connection) -> None:
-    """Take from a connection what reading stored values does not need; refuse what is no table of these."""
+    """Disable all features of a connection that reading stored values does not need; reject other schemas."""
     most, end = limits(), time.monotonic() + limits().seconds
     connection.text_factory = _text
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(most.bytes, 2**31 - 1))
@@ -127,7 +127,7 @@ def _distrust(connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA {pragma}")
     kind, made_by = connection.execute(_SCHEMA).fetchone() or ("", "")
     if kind != "table" or not re.match(r"CREATE\s+TABLE\b", str(made_by), re.IGNORECASE):
-        raise BrokenFileError(f"no LangGraph checkpoints: no such table: {_TABLE}")  # a view may go on for ever
+        raise BrokenFileError(f"no LangGraph checkpoints: no such table: {_TABLE}")  # a view may run for ever
     if connection.execute(_COMPUTED).fetchone() != (0,):
         raise BrokenFileError("no LangGraph checkpoints: columns that are computed are not read")
     connection.set_authorizer(_authorize)
@@ -138,7 +138,7 @@ def _text(data: bytes) -> str:
 
 
 def _authorize(action: int, first: str | None, second: str | None, *_: str | None) -> int:
-    """Let statements read the table, and call MAX; nothing else."""
+    """Authorize statements to read the table and to call MAX, nothing else."""
     known = {sqlite3.SQLITE_READ: first == _TABLE, sqlite3.SQLITE_FUNCTION: second == "max"}.get(action, True)
     return sqlite3.SQLITE_OK if action in _ALLOWED and known else sqlite3.SQLITE_DENY
 
@@ -168,7 +168,7 @@ def _from_msgpack(data: Any) -> Any:
 
 
 def _data_of(code: int, data: memoryview) -> Any:
-    """Take the data an object was made of."""
+    """Return the data that an object was made of."""
     inner = _from_msgpack(data)
     if code == _DELTA:
         return inner
@@ -178,13 +178,13 @@ def _data_of(code: int, data: memoryview) -> Any:
 
 
 def _numbers_of(dtype: Any, shape: Any, order: Any, buffer: Any) -> Any:
-    """Make lists of an array's bytes; a ValueError where it is none of plain numbers, texts or times."""
+    """Convert an array's bytes to lists; ValueError unless it holds plain numbers, texts or times."""
     import numpy as np
 
     if not isinstance(dtype, str) or not _DTYPE.fullmatch(dtype) or order not in ("C", "F", "A"):
         raise ValueError("an array of another type than numbers, texts and times")
     size = 1
-    for length in shape:  # an array without values may have a shape that asks for many lists
+    for length in shape:  # an array without values may have a shape of many lists
         size *= max(int(length), 1)
     if size > limits().values:
         raise LimitError(errno.EFBIG, f"an array of more than {limits().values} values (values)")

@@ -1,4 +1,4 @@
-"""Checks a msgpack text before anything of it is built: what it announces must be there, and stay within limits."""
+"""Check msgpack data before decoding: declared sizes must match the data and stay within limits."""
 
 import errno
 
@@ -6,25 +6,25 @@ from evalkit.io.limits import LimitError, limits
 
 _FIXED = {0xC0: 0, 0xC2: 0, 0xC3: 0, 0xCA: 4, 0xCB: 8, 0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
 _FIXED |= {0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8}
-_FIXED |= {0xD4 + i: 1 + 2**i for i in range(5)}  # extensions of 1, 2, 4, 8 and 16 bytes, behind their code
+_FIXED |= {0xD4 + i: 1 + 2**i for i in range(5)}  # extensions of 1, 2, 4, 8 and 16 bytes, after their code
 _SIZED = {0xC4: (1, 0), 0xC5: (2, 0), 0xC6: (4, 0), 0xD9: (1, 0), 0xDA: (2, 0), 0xDB: (4, 0)}  # bytes and texts
 _SIZED |= {0xC7: (1, 1), 0xC8: (2, 1), 0xC9: (4, 1)}  # extensions, with their code
 _COUNTED = {0xDC: (2, 1), 0xDD: (4, 1), 0xDE: (2, 2), 0xDF: (4, 2)}  # lists and maps
 
 
 def check_msgpack(data: bytes | memoryview) -> None:
-    """Walk over a msgpack value without building it.
+    """Validate a msgpack value without building it.
 
-    A decoder makes room for as many entries as a list announces: twelve bytes may ask for gigabytes. Here every list
-    and map must have at least a byte for each of its entries, and all of them together must stay within
-    `Limits.values`. What stands within extensions is not looked at.
+    A decoder allocates as many entries as a list declares: twelve bytes may ask for gigabytes. Here every list and map
+    must have at least one byte for each of its entries, and all of them together must stay within `Limits.values`. The
+    contents of extensions are not checked.
 
     Raises
     ------
     ValueError
-        Where it announces more than there is.
+        If it declares more than there is.
     LimitError
-        Where it holds more values, or deeper ones, than the limits allow.
+        If it holds more values, or deeper ones, than the limits allow.
     """
     data, most = bytes(data), limits()
     at, end, values, left, open_ = 0, len(data), 0, 1, list[int]()  # `left`: values to come in the innermost list
@@ -49,7 +49,7 @@ def check_msgpack(data: bytes | memoryview) -> None:
 
 
 def _step(data: bytes, at: int) -> tuple[int, int]:
-    """Go over one value; of a list or map over its head, with the number of values that follow."""
+    """Skip one value; of a list or map only its header, with the number of values that follow."""
     code = data[at]
     at += 1
     if code <= 0x7F or code >= 0xE0:

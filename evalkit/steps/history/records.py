@@ -1,4 +1,4 @@
-"""Histories in one form: a record of shape A, B or C, or anything else JSON can hold, becomes a `StepRecord`."""
+"""Normalise histories: a record of shape A, B or C, or any other JSON value, becomes a `StepRecord`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,7 +29,7 @@ _RECORD_KEYS = ("step", "function_name", "success", "result", "result_summary", 
 
 @dataclass(frozen=True)
 class History:
-    """One history, known by its source and thread.
+    """One history, identified by its source and thread.
 
     Attributes
     ----------
@@ -40,13 +40,13 @@ class History:
     records : list of StepRecord
         Normalised (`normalise_history`).
     plan : object
-        The plan, where it was kept.
+        The plan, if it was stored.
     name : str
-        What tells it apart from those it was read with.
+        Its distinct label among those it was read with.
     options : Options
-        Those it was normalised with and is judged by.
+        The options it was normalised with and is judged by.
     evaluations : list of dict, optional
-        What `evaluate_history` returns, where it is at hand.
+        The result of `evaluate_history`, if available.
     """
 
     source: str
@@ -59,12 +59,12 @@ class History:
 
     @property
     def label(self) -> str:
-        """The name, or that of the file with the thread, for a history that was read alone."""
+        """The name or, for a history that was read alone, that of the file with the thread."""
         return self.name or unique_labels([(self.source, self.thread)])[self.source, self.thread]
 
 
 def as_history(records: Any, options: Options | None = None) -> History:
-    """Give a history as it is, judged by other options where some are given; normalise anything else into one."""
+    """Return a history as it is, or with other options if given; normalise anything else into one."""
     if isinstance(records, History):
         if options is None or options == records.options:
             return records
@@ -74,7 +74,7 @@ def as_history(records: Any, options: Options | None = None) -> History:
 
 
 def histories_of(histories: Iterable[tuple], steps: Iterable[tuple], options: Options = DEFAULTS) -> list[History]:
-    """Make histories of rows (source, thread, plan) and (source, thread, entry) of `table.RECORDS`."""
+    """Build histories from rows (source, thread, plan) and (source, thread, entry) of `table.RECORDS`."""
     entries: dict[tuple[str, str], list] = {}
     for source, thread, entry in steps:
         entries.setdefault((source, thread), []).append(_DECODER.decode(entry))
@@ -86,10 +86,10 @@ def histories_of(histories: Iterable[tuple], steps: Iterable[tuple], options: Op
 
 
 def unique_labels(histories: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Name histories, each given by source and thread, so that those shown together have labels of their own.
+    """Return distinct labels of histories that are shown together, given by source and thread.
 
     A label is the shortest end of a path that no other file has, and the thread: ``h.json``, ``run_07/h.json``,
-    ``c.sqlite · thread-1``. What is not UTF-8 in it is written out.
+    ``c.sqlite · thread-1``. Bytes that are not UTF-8 are escaped.
     """
     pairs = list(dict.fromkeys(histories))
     paths = short_paths(source for source, _ in pairs)
@@ -102,23 +102,23 @@ def unique_labels(histories: Iterable[tuple[str, str]]) -> dict[tuple[str, str],
 
 
 def is_record(value: Any) -> bool:
-    """Say whether a value looks like the record of a step, in any shape."""
+    """Return whether a value looks like the record of a step, in any shape."""
     return isinstance(value, Mapping) and sum(key in value for key in _RECORD_KEYS) >= 2
 
 
 def normalise_record(raw: Any, options: Options = DEFAULTS) -> StepRecord:
-    """Bring a record of any shape into the one form; never raises.
+    """Normalise a record of any shape; never raises.
 
-    What the record does not say stays None, and what is no mapping becomes a record that says nothing. `success` is
-    True or False only where the record says so (also as text, ``"True"``). A stored text of exactly
+    What the record does not say stays None, and anything but a mapping becomes an empty record. `success` is True or
+    False only if the record says so (also as text, ``"True"``). A stored text of exactly
     ``options.text_limit`` characters counts as cut, unless its metadata give its length.
     """
     raw = raw if isinstance(raw, Mapping) else {}
     shape = _shape(raw)
-    flat = shape == "C" and "step" not in raw  # where it is there, the record was normalised before
+    flat = shape == "C" and "step" not in raw  # if present, the record was normalised before
     step = _step(raw)
     success = truth(raw.get("success"))
-    # on disk (shape C) what is called summary is the cut result itself
+    # on disk (shape C) the summary is the cut result itself
     result = raw.get("result_summary") if flat else raw.get("result")
     metadata = dict(raw["result_metadata"]) if isinstance(raw.get("result_metadata"), Mapping) else {}
     kind: Any = raw.get("result_type") if raw.get("result_type") in RESULT_TYPES else None
@@ -141,9 +141,9 @@ def normalise_record(raw: Any, options: Options = DEFAULTS) -> StepRecord:
 
 
 def normalise_history(records: Any, options: Options = DEFAULTS) -> list[StepRecord]:
-    """Bring a whole history into the one form, and count the steps where the records do not.
+    """Normalise a whole history, and count the steps if the records do not.
 
-    Where no record of a run of records has an index (shape C), a record that repeats the function and parameters of
+    If no record of a run of records has an index (shape C), a record that repeats the function and parameters of
     a failed one is another attempt at the same step; every other record is the next step.
 
     Parameters
@@ -153,7 +153,7 @@ def normalise_history(records: Any, options: Options = DEFAULTS) -> list[StepRec
     Returns
     -------
     list of StepRecord
-        In the order given; entries that are no mapping become records that say nothing.
+        In the order given; entries other than mappings become empty records.
     """
     if isinstance(records, Mapping):
         records = records.get(HISTORY_KEY)
@@ -171,17 +171,17 @@ def normalise_history(records: Any, options: Options = DEFAULTS) -> list[StepRec
 
 
 def same_call(a: StepRecord, b: StepRecord) -> bool:
-    """Say whether two records are the same function with the same parameters."""
+    """Return whether two records are the same function with the same parameters."""
     return function_of(a) == function_of(b) and a["step"].get("parameters") == b["step"].get("parameters")
 
 
 def repeats_failure(before: StepRecord, record: StepRecord) -> bool:
-    """Say whether a record is another attempt at the call that failed in the one before."""
+    """Return whether a record is another attempt at the call that failed in the one before."""
     return before["success"] is False and same_call(before, record)
 
 
 def attempts(history: Sequence[StepRecord]) -> list[int]:
-    """Count for each record how often its call was made in a row up to it, while each one before had failed."""
+    """Count for each record how often its call was made consecutively up to it, each time before having failed."""
     counts: list[int] = []
     for i, record in enumerate(history):
         counts.append(counts[-1] + 1 if i and repeats_failure(history[i - 1], record) else 1)
@@ -189,7 +189,7 @@ def attempts(history: Sequence[StepRecord]) -> list[int]:
 
 
 def time_of(record: StepRecord) -> datetime | None:
-    """Read the time of a record, in UTC, which is also meant where it names no zone; None where it has none."""
+    """Return the time of a record in UTC, which is assumed without a time zone; None if it has none."""
     try:
         time = datetime.fromisoformat(record["timestamp"] or "")
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
@@ -233,7 +233,7 @@ def _result_type(step: Step, success: bool | None, result: Any, options: Options
 def _looks_cut(result: Any, kind: str, shape: Shape, metadata: Mapping, options: Options) -> bool:
     if not isinstance(result, str) or len(result) != options.text_limit or "length" in metadata:
         return False
-    # in memory (A, B) plots and structures are kept as they are; on disk (C) everything is cut
+    # in memory (A, B) plots and structures are stored as they are; on disk (C) everything is cut
     return kind == "text" or shape == "C"
 
 

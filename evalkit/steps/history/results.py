@@ -1,6 +1,6 @@
-"""What a stored result truly holds, per function: from structures and from legacy text, complete or cut.
+"""Read the contents of a stored result, per function: from structures and from legacy text, complete or cut.
 
-A count that was cut away or never stored is None. Everything that judges or sums up results reads them through here.
+A count that was cut off or never stored is None. All code that judges or summarises results reads them through here.
 """
 
 import re
@@ -12,7 +12,7 @@ from evalkit.steps.history.values import is_cut, read_literal, unique_keys
 
 DISCOVERED, LEAF_NODE, NO_NEW_TYPES = "discovered", "leaf_node", "no_new_cell_types"
 FAILED, NO_RESULT, EMPTY_MAPPING, UNKNOWN = "failed", "no_result", "empty_mapping", "unknown"
-NOTHING: tuple[Any, ...] = (None, "", [], {}, "Success")  # the last is what shape A made of what counts as false
+NOTHING: tuple[Any, ...] = (None, "", [], {}, "Success")  # the last is what shape A made of false values
 ERROR_TEXT = re.compile(r"^[^\w{\[(<]*(?:error|exception|traceback|failed)\b", re.IGNORECASE)
 
 _ASKED_BY = ("analyses", "analysis", "methods", "method", "analysis_types", "analysis_type", "enrichment_types")
@@ -30,7 +30,7 @@ class Method(NamedTuple):
     terms: list[str]  # those listed
     p_values: list[float | None]
     total: int | None  # of significant terms; None: unknown
-    complete: bool = True  # the list of terms is there and was not cut
+    complete: bool = True  # the list of terms is present and was not cut
 
     @property
     def significant(self) -> bool:
@@ -45,11 +45,11 @@ class Enrichment(NamedTuple):
     methods: dict[str, Method]
     status: str | None
     partial: bool  # the text was cut
-    absent: list[str]  # asked for (or named in the result, where nothing says what was asked for), and not there
+    absent: list[str]  # requested (or named in the result, if no request is known), and missing
 
     @property
     def total(self) -> int | None:
-        """Significant terms of all methods together, for orientation; None where one of them is unknown."""
+        """Significant terms of all methods together, for orientation; None if one of them is unknown."""
         totals = [method.total for method in self.methods.values() if method.total is not None]
         unknown = self.partial or self.absent or len(totals) < len(self.methods)
         return None if unknown or not totals else sum(totals)
@@ -67,7 +67,7 @@ class CellTypes(NamedTuple):
     """Annotation: the types discovered, in order of appearance, and how the discovery ended."""
 
     types: list[str]
-    status: str  # one of those above, or what the result itself gives as its status, such as leaf_node
+    status: str  # one of those above, or the status in the result, such as leaf_node
     groups: dict[str, str]  # of cells, to their types
     partial: bool  # the text was cut
 
@@ -97,14 +97,14 @@ class Plots(NamedTuple):
 
 
 def content(record: StepRecord) -> Any:
-    """Give the result as a structure where it is one or its text can be read as one, else as it is."""
+    """Return the result as a structure if it is one or its text can be parsed as one, else as it is."""
     result = record["result"]
     value = read_literal(result).value if isinstance(result, str) else None
     return result if value is None else value
 
 
 def read_enrichment(record: StepRecord) -> Enrichment:
-    """Read terms, p-values and counts per method; a ``top_terms`` at the top level is no method."""
+    """Read terms, p-values and counts per method; a ``top_terms`` at the top level is not a method."""
     value = content(record)
     requested = requested_methods(record)
     if not isinstance(value, Mapping):
@@ -125,11 +125,11 @@ def read_enrichment(record: StepRecord) -> Enrichment:
 
 
 def requested_methods(record: StepRecord) -> list[str]:
-    """List the enrichment methods a step's parameters ask for, in lower case; empty where they name none."""
+    """Return the enrichment methods that a step's parameters request, in lower case; empty if they name none."""
     parameters = record["step"].get("parameters", {})
     values = [parameters[key] for key in _ASKED_BY if key in parameters]
     words = [word for value in values for word in (value if isinstance(value, list) else [value])]
-    names = [part.strip().lower() for word in words if isinstance(word, str) for part in word.split(",")]
+    names = [piece.strip().lower() for word in words if isinstance(word, str) for piece in word.split(",")]
     return [method for method in dict.fromkeys(names) if method in METHODS]
 
 
@@ -153,7 +153,7 @@ def read_counts(record: StepRecord) -> Counts:
 
 
 def read_search(record: StepRecord) -> Search:
-    """Read the matches of a semantic search; the number is unknown of a cut list, and where the search failed."""
+    """Read the matches of a semantic search; the number is unknown for a cut list or a failed search."""
     value = content(record)
     if not isinstance(value, Mapping):
         return Search([], None, value if isinstance(value, str) else None)
@@ -190,13 +190,13 @@ def read_annotation(record: StepRecord) -> CellTypes:
 
 
 def read_cell_types(text: str) -> tuple[dict[str, str] | None, bool]:
-    """Read ``group_to_cell_type = {...}`` out of a text (None: there is none), and whether it was cut."""
+    """Read ``group_to_cell_type = {...}`` from a text (None if missing), and whether it was cut."""
     match = _CELL_TYPES.search(text)
     if match is None:
         return None, False
     value, cut = read_literal(text, match.end())
     if not isinstance(value, dict):
-        return {}, True  # the mapping began, but no pair of it can be read
+        return {}, True  # the mapping began, but none of its pairs can be read
     return {str(k): str(v) for k, v in value.items() if isinstance(v, (str, int))}, cut
 
 
@@ -207,7 +207,7 @@ def _status_without_types(value: Any, text: str, empty: bool) -> str:
 
 
 def _types_in_words(text: str, cut: bool) -> tuple[list[str], bool]:
-    """Read "Discovered new cell type: X" (or "types: X, Y") but for a name at the cut; and say if there may be more."""
+    """Read "Discovered new cell type: X" (or "types: X, Y") without a name at the cut, and whether more may follow."""
     marks = list(_DISCOVERED.finditer(text))
     names: list[str] = []
     for mark, end in zip(marks, [*(m.start() for m in marks[1:]), len(text)], strict=False):
@@ -220,7 +220,7 @@ def _types_in_words(text: str, cut: bool) -> tuple[list[str], bool]:
 
 
 def read_plots(record: StepRecord) -> Plots:
-    """Read what kind of plot a display function left; the length of HTML that was cut or is in a file is unknown."""
+    """Read the kind of plot that a display function returned; the length of HTML that was cut or in a file is None."""
     result, cut = record["result"], truncated(record)
     if isinstance(result, str) and _CUT_PLOTS.match(result) and cut:
         return Plots("multiple_plots", None)
@@ -246,11 +246,11 @@ def read_plots(record: StepRecord) -> Plots:
 
 
 def _is_file(value: Any) -> bool:
-    """Tell a plot that was stored in a file of its own."""
+    """Return whether a plot was stored in a file of its own."""
     return isinstance(value, Mapping) and (value.get("type") == "file_ref" or isinstance(value.get("path"), str))
 
 
-# the analyses, which always leave something; what they return beside a status comes first
+# the analyses, which always return something; keys they return beside a status come first
 READERS: Mapping[str, Callable[[StepRecord], tuple]] = {
     "perform_enrichment_analyses": read_enrichment,
     "dea_split_by_condition": read_expression,
@@ -274,7 +274,7 @@ def status_of(value: Any) -> str | None:
 
 
 def error_in(value: Any) -> str | None:
-    """Read the ``error`` a result holds, where it holds one."""
+    """Read the ``error`` of a result, if it has one."""
     error = value.get("error") if isinstance(value, Mapping) else None
     return str(error) if error else None
 
@@ -284,7 +284,7 @@ def _list(value: Any) -> list:
 
 
 def _entries(value: Any, key: str) -> tuple[list[Mapping], int | None]:
-    """Give the entries listed under `key`, or in the bare list, and their number (None: no list, a cut one, error)."""
+    """Return the entries under `key`, or in the bare list, and their number (None: no list, a cut one, error)."""
     listed = value.get(key) if isinstance(value, Mapping) else value
     mappings = (entry for entry in _list(listed) if isinstance(entry, Mapping))
     entries = [entry for entry in mappings if not (is_cut(entry) and "category" not in entry)]

@@ -1,4 +1,4 @@
-"""Any Python value as JSON; and structures read back out of text, which may have been cut and is never evaluated."""
+"""Convert any Python value to JSON, and parse structures from text, which may be cut and is never evaluated."""
 
 import ast
 import contextlib
@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 from evalkit.io.text import UniqueNames
 
 MAX_DEPTH = 100  # of structures; deeper ones are kept as text
-MAX_LENGTH = 2_000_000  # characters; a longer text is not read as a structure
+MAX_LENGTH = 2_000_000  # characters; a longer text is not parsed as a structure
 MAX_BRACKETS = 80  # brackets within brackets in such a text
-_CACHED = 10_000  # characters; what was read of such a text is kept for the next reader
+_CACHED = 10_000  # characters; the parsed value of such a text is cached for the next reader
 
 _CLOSING = {"{": "}", "[": "]", "(": ")"}
-_TOKEN = re.compile(  # `cut` is the rest of a string that was cut
+_TOKEN = re.compile(  # `cut` is the remainder of a string that was cut
     r"""(?P<string>'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+")|(?P<cut>['"].*)|(?P<sign>[{}\[\](),:])|(?P<word>[^'"{}\[\](),:\s]+)""",
     re.DOTALL,
 )
@@ -40,12 +40,12 @@ _BEGIN = re.compile(r"\s*(?=[\[{(])")
 
 
 def to_jsonable(value: Any) -> Any:
-    """Turn any value into what ``json.dumps(..., allow_nan=False)`` accepts.
+    """Convert any value to one that ``json.dumps(..., allow_nan=False)`` accepts.
 
     NumPy scalars become int, float or bool, arrays and sets lists (sets sorted), DataFrames lists of records (an
-    index that carries names becomes a column), Series lists or, where their index carries names, objects; dates are
-    ISO texts. NaN, NaT and infinities, which JSON does not know, become null. What is none of these becomes its
-    text. Keys become texts; where two fall together the second ends in `` #2``. Nothing here imports pandas.
+    index with labels becomes a column), Series lists or, if their index has labels, objects; dates are ISO texts. NaN,
+    NaT and infinities, which JSON lacks, become null. Any other value becomes its text. Keys become texts; of two equal
+    ones the second ends in `` #2``. Nothing here imports pandas.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def _convert(value: Any, depth: int, above: tuple[int, ...]) -> Any:
         return _convert(value.value, depth, above)
     if isinstance(value, numbers.Number) and not isinstance(value, complex):
         return _number(value)
-    if depth >= MAX_DEPTH or id(value) in above:  # a structure that holds itself ends here
+    if depth >= MAX_DEPTH or id(value) in above:  # a structure that contains itself ends here
         return _text(value)
     above = (*above, id(value))
     if kind is dict and all(type(key) is str and key.isascii() for key in value):
@@ -110,7 +110,7 @@ def _convert_foreign(value: Any, depth: int, above: tuple[int, ...]) -> Any:
             if hasattr(value, "tolist"):  # Series, Index, Categorical, arrays
                 return [_convert(item, depth + 1, above) for item in value.tolist()]
     except (TypeError, ValueError, AttributeError, RecursionError):
-        pass  # a value that can't be taken apart is kept as its text
+        pass  # a value that can't be converted is kept as its text
     return _text(value)
 
 
@@ -131,7 +131,7 @@ def _records(frame: Any, depth: int, above: tuple[int, ...]) -> list[dict[str, A
 
 
 def _only_counts(index: Any) -> bool:
-    """Say whether an index only counts rows (also with gaps, after filtering)."""
+    """Return whether an index only counts rows (even with gaps, after filtering)."""
     return index.name is None and index.nlevels == 1 and getattr(index.dtype, "kind", "O") in "iu"
 
 
@@ -141,7 +141,7 @@ def _object(items: Iterable[tuple[Any, Any]], depth: int, above: tuple[int, ...]
 
 
 def unique_keys() -> UniqueNames:
-    """Return what gives a key when it first comes, then ``key #2``, ``key #3``, and so on."""
+    """Return a function that gives a key at its first use, then ``key #2``, ``key #3``, and so on."""
     return UniqueNames("{} #{}")
 
 
@@ -156,10 +156,10 @@ def _number(value: Any) -> int | float | str | None:
 
 
 def _text(value: Any) -> str:
-    """Write a value as text, without lone surrogates, which no UTF-8 file can hold."""
+    """Convert a value to text without lone surrogates, which no UTF-8 file can hold."""
     try:
         text = str(value)
-    except Exception:  # a faulty __str__ of somebody's class
+    except Exception:  # a class with a faulty __str__
         text = f"<{type(value).__name__}>"
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
@@ -169,32 +169,32 @@ def _order(item: Any) -> tuple[str, Any]:
 
 
 class CutList(list):
-    """A list whose text was cut: these are its first items, how many there were is unknown."""
+    """A list whose text was cut: its first items, of an unknown number."""
 
 
 class CutDict(dict):
-    """A dict whose text was cut: these are its first pairs, how many there were is unknown."""
+    """A dict whose text was cut: its first pairs, of an unknown number."""
 
 
 class Literal(NamedTuple):
-    """What a text holds: the value (None where nothing could be read), and whether the text was cut inside it."""
+    """The literal in a text: the value (None if nothing could be parsed), and whether the text was cut inside it."""
 
     value: Any
     cut: bool
 
 
 def is_cut(value: Any) -> bool:
-    """Say whether a list or dict is only the beginning of what it was."""
+    """Return whether a list or dict is only the beginning of the original."""
     return isinstance(value, (CutList, CutDict))
 
 
 def read_literal(text: str, start: int = 0) -> Literal:
-    """Read the list, tuple or dict that begins at `start` (behind white space): a Python repr or JSON, complete or cut.
+    """Parse the list, tuple or dict that begins at `start` (after white space): a Python repr or JSON, complete or cut.
 
-    Of a cut one the complete elements are kept; lists and dicts that were still open at the cut come back as
-    `CutList` and `CutDict`. The element at the cut is dropped: half a number is not a number. What follows the closing
-    bracket is ignored. Where no bracket stands there, or the text is neither, the value is None. It is not to be
-    changed: the same value may be given again.
+    Of a cut one the complete elements are kept; lists and dicts that were still open at the cut become `CutList` and
+    `CutDict`. The element at the cut is dropped: half a number is not a number. Text after the closing bracket is
+    ignored. Without a bracket at `start`, or for other text, the value is None. Do not modify it: the same value may be
+    returned again.
     """
     begin = _BEGIN.match(text, start)
     if begin is None or len(text) > MAX_LENGTH:
@@ -209,11 +209,11 @@ def _read(text: str, start: int) -> Literal:
         return Literal(None, False)
 
 
-_read_cached = lru_cache(1024)(_read)  # one result is read by several checks
+_read_cached = lru_cache(1024)(_read)  # several checks read the same result
 
 
 class _Reader:
-    """Reads values off a text; each comes with whether the text ended in it, and is ... where nothing is left of it."""
+    """Parses values from a text; each comes with whether the text ended in it, and is ... if nothing is left of it."""
 
     def __init__(self, text: str, start: int) -> None:
         self._matches = _TOKEN.finditer(text, start)
@@ -222,13 +222,13 @@ class _Reader:
         self._take()
 
     def _take(self) -> str:
-        """Go on to the next token, which is empty at the end of the text, and give the one before."""
+        """Advance to the next token, which is empty at the end of the text, and return the one before."""
         token, match = self._token, next(self._matches, None)
         self._kind, self._token = (match.lastgroup, match[0]) if match else (None, "")
         return token
 
     def container(self, depth: int) -> tuple[Any, bool]:
-        """Read the list, tuple, set (both become lists) or dict whose opening bracket is next."""
+        """Parse the list, tuple, set (both become lists) or dict whose opening bracket is next."""
         opening = self._take()
         items, pairs, dots, cut, commas = list[Any](), dict[Any, Any](), False, not self._token, 0
         while self._token != _CLOSING[opening] and not cut:
@@ -272,11 +272,11 @@ class _Reader:
 def _string(token: str) -> str:
     if "\\" not in token:
         return token[1:-1]
-    if token[0] == '"':  # JSON writes some characters as two escapes, which Python keeps apart
+    if token[0] == '"':  # JSON writes some characters as two escapes, which Python keeps separate
         with contextlib.suppress(ValueError):
             return json.loads(token)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of escapes Python does not know, as in '\d'
+        warnings.simplefilter("ignore")  # about escapes unknown to Python, as in '\d'
         return ast.literal_eval(token)
 
 
