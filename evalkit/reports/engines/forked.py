@@ -256,7 +256,7 @@ async def _run(shell: ForkedShell, source: str) -> bool:
         shell.events.trigger("post_run_cell", result)
     else:
         result = shell.run_cell(source, store_history=True)
-    return result.success and not shell._last_traceback_during_displayhook
+    return result.success and not getattr(shell, "_last_traceback_during_displayhook", False)  # not in every ipykernel
 
 
 def language_info() -> dict[str, Any]:
