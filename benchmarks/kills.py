@@ -217,7 +217,9 @@ def run_again(command: Command, folder: Path, mark: str) -> Iterator[str]:
     """Run a command to its end; say what is not as an undisturbed run leaves it."""
     process = start(command, folder, mark)
     if not command.ends:
-        time.sleep(2.5)
+        end = time.monotonic() + SECONDS
+        while not (folder / "printed").stat().st_size and time.monotonic() < end:
+            time.sleep(0.1)
         process.send_signal(signal.SIGINT)
     code = process.wait(SECONDS)
     if code:
