@@ -119,8 +119,8 @@ MUTATIONS = (
         "table = counted(cooking(runs))\n", "table = cooking(runs)\n",
     ),
     Mutation(
-        "scores of all tasks in the construction figure", "evalkit/mindcraft/figures.py",
-        'counted(runs[runs["task_type"] == "construction"])', "counted(runs)",
+        "scores as logged in the construction figure", "evalkit/mindcraft/figures.py",
+        '"model_name", "overall_score", means', '"model_name", "overall_raw_score", means',
     ),
     Mutation(
         "lowest score of the agents", "evalkit/mindcraft/runs/combine.py",
