@@ -104,7 +104,7 @@ def take(*run_ids: str) -> bool:
 
 def _say_limit(is_reached: bool) -> None:
     if is_reached:
-        show_text(f"Rows without a link: a report leads to {LIMIT} runs at most, a table to {MOST_PAIRS} pairs.")
+        show_text(f"Rows without a link: a report links to at most {LIMIT} runs, a table to {MOST_PAIRS} pairs.")
 
 
 def hand_over(logs: "Logs", ids: Sequence[str], pairs: Sequence[tuple[str, str]], title: str) -> None:
@@ -120,7 +120,7 @@ def hand_over(logs: "Logs", ids: Sequence[str], pairs: Sequence[tuple[str, str]]
         members = [runs[run_id].page for run_id in ids if run_id in runs]
     about = {"runs": as_data(list(runs.values())), "pairs": complete, "title": title, "members": members}
     data = {**about, "key": _key(title, members)}
-    display({EVIDENCE: data, "text/plain": f"{len(runs)} runs lead to their logs"}, raw=True)
+    display({EVIDENCE: data, "text/plain": f"{len(runs)} runs with links to their pages"}, raw=True)
 
 
 def _key(title: str, members: Sequence[str]) -> str:

@@ -45,7 +45,7 @@ def report(
         try:
             values = _values(files, yamls)
             if not targets and params is None and not Path("params").is_dir():
-                click.echo("no folder params here: the sample reports of evalkit; your own: evalkit report FOLDER")
+                click.echo("no folder params here: making the sample reports; your own: evalkit report FOLDER")
             reports = plan(
                 targets, kind=kind, params=params, notebooks=notebooks, values=values, texts=texts, name=name
             )
@@ -56,7 +56,7 @@ def report(
         summary = run(reports, say=click.echo, terminal=sys.stdout, **options)
         click.echo(_closing(summary, time.monotonic() - started))
     if summary.index_fault:
-        click.echo(f"evalkit: {plain(summary.index_fault)}; the index is as it was before", err=True)
+        click.echo(f"evalkit: {plain(summary.index_fault)}; the index was not updated", err=True)
     if summary.stopped:
         return 130
     if not summary.failed:
