@@ -1,10 +1,10 @@
-"""Cold files: reading with and without asking the disk for the next files beforehand.
+"""Benchmark reading of cold files, with and without read-ahead.
 
     python -m benchmarks.cold                            # 5,000 logs
     python -m benchmarks.cold --folder path/to/logs
 
-Before every reading the folder's files are dropped from the page cache (`posix_fadvise(DONTNEED)`, after they were
-synced), which Linux does for files that nobody else uses. Without read-ahead: one file at a time, `open` and `read`.
+Before every reading, the folder's files are dropped from the page cache (`posix_fadvise(DONTNEED)`, after a sync),
+which Linux does for files that are not in use. Without read-ahead: one file at a time, `open` and `read`.
 """
 
 import os
@@ -29,7 +29,7 @@ def drop(files: list[str]) -> None:
 
 
 def one_by_one(files: list[str]) -> int:
-    """Read each file when its turn comes."""
+    """Read one file after the other, without read-ahead."""
     total = 0
     for file in files:
         with open(file, "rb") as log:
@@ -46,7 +46,7 @@ WAYS: dict[str, Callable[[list[str]], int]] = {"one by one": one_by_one, "read a
 
 
 @click.command()
-@click.option("--folder", type=click.Path(exists=True, path_type=Path), help="Logs of your own.")
+@click.option("--folder", type=click.Path(exists=True, path_type=Path), help="Your own logs.")
 @click.option("--rounds", default=7, show_default=True, type=click.IntRange(1))
 def main(folder: Path | None, rounds: int) -> None:
     """Measure and print medians and their ratio, cold and warm."""
@@ -67,7 +67,7 @@ def main(folder: Path | None, rounds: int) -> None:
         base = times["one by one"]
         print(f"{len(files)} files, median of {rounds} rounds, dropped from the page cache before each")
         for name, seconds in times.items():
-            ratio = statistics.median(own / one for own, one in zip(seconds, base, strict=True))
+            ratio = statistics.median(way / baseline for way, baseline in zip(seconds, base, strict=True))
             print(f"{name:12} {statistics.median(seconds):6.2f} s  {ratio:5.2f} × one by one")
 
 

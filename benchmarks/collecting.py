@@ -1,10 +1,10 @@
-"""Collecting again where little has changed, against the first time and against reading the folder.
+"""Benchmark collecting again after few changes, against the first collection and against reading the folder.
 
-    python -m benchmarks.collecting                      # 100,000 logs of 10 to 60 kB, 3.6 GB in the folder for such
+    python -m benchmarks.collecting                      # 100,000 logs of 10 to 60 kB, 3.6 GB of temporary files
     python -m benchmarks.collecting --logs 5000
 
-One process, warm cache. Every round makes a new dataset, changes 1 % of the logs, taken at random, collects again, and
-once more where nothing has changed. A change is one byte more, and a new time.
+One process, warm cache. Every round creates a new dataset, changes a random 1 % of the logs, collects again, and once
+more without changes. A change is an additional byte, and a new time.
 """
 
 import os
@@ -25,11 +25,11 @@ from evalkit.io import list_files
 from evalkit.mindcraft import collect, runs_df
 
 MODELS, AGENTS = 5, 2.5
-LONG_AGO = 1_600_000_000  # a time of files that were left alone since
+LONG_AGO = 1_600_000_000  # an old modification time
 
 
 def change(files: list[str], rng: random.Random) -> None:
-    """Make files a byte longer, with a time that no other change had."""
+    """Append a byte to files, and set a modification time that no other change had."""
     for file in files:
         with open(file, "ab") as log:
             log.write(b" ")
@@ -37,7 +37,7 @@ def change(files: list[str], rng: random.Random) -> None:
 
 
 def timed(work: Callable[[], object]) -> float:
-    """Time a piece of work."""
+    """Return the seconds that a function takes."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
@@ -57,7 +57,7 @@ def main(logs: int, rounds: int, jobs: int) -> None:
         files = list_files(folder, "*.json")
         for file in files:
             os.utime(file, (LONG_AGO, LONG_AGO))
-        found: dict[str, list[float]] = {}
+        times: dict[str, list[float]] = {}
         for _ in range(rounds):
             shutil.rmtree(dataset, ignore_errors=True)
             first = timed(lambda: collect(folder, dataset, jobs=jobs))
@@ -69,10 +69,10 @@ def main(logs: int, rounds: int, jobs: int) -> None:
                 "load the folder": lambda: runs_df(folder),
             }
             for name, seconds in {"first": first, **{name: timed(way) for name, way in ways.items()}}.items():
-                found.setdefault(name, []).append(seconds)
+                times.setdefault(name, []).append(seconds)
         print(f"{len(files)} logs, median of {rounds} rounds, {jobs} process(es), warm cache")
-        for name, seconds in found.items():
-            shares = [own / first for own, first in zip(seconds, found["first"], strict=True)]
+        for name, seconds in times.items():
+            shares = [again / first for again, first in zip(seconds, times["first"], strict=True)]
             print(f"{name:20} {statistics.median(seconds):7.2f} s  {statistics.median(shares):6.1%} of the first time")
 
 

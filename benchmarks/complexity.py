@@ -1,11 +1,11 @@
-"""Does twice the input take twice the time? Each pattern and parser on inputs that double, made to be slow.
+"""Benchmark complexity: each pattern and parser on inputs of doubling size, designed to be slow.
 
     python -m benchmarks.complexity                # sizes until one takes half a second
     python -m benchmarks.complexity --quick        # as in the tests
-    python -m benchmarks.complexity crafter        # cases whose name holds this
+    python -m benchmarks.complexity crafter        # cases whose name contains this
 
-Time is that of the processor, the best of several rounds. Linear is a ratio of 2, quadratic one of 4; beyond 3 a case
-counts as too slow, and the command ends with 1.
+Times are processor times, the best of several rounds. Linear time has a ratio of 2, quadratic time one of 4; above 3 a
+case counts as too slow, and the exit code is 1.
 """
 
 import json
@@ -43,13 +43,13 @@ from evalkit.steps.history.records import as_history
 from evalkit.steps.history.values import read_literal
 from evalkit.steps.kind import KIND as STEPS
 
-WORST = 3.0  # of the time for twice as much, to the time
-LEAST = 0.002  # seconds below which a time says little
+WORST = 3.0  # largest ratio of the time for twice the input
+LEAST = 0.002  # seconds below which a time is not meaningful
 ROUNDS = 5
 
 
 class Case(NamedTuple):
-    """What is measured: `make` gives the input of a size, `run` is timed on it."""
+    """A benchmark case: `make` returns the input of a size, `run` is timed on it."""
 
     make: Callable[[int], Any]
     run: Callable[[Any], object]
@@ -81,8 +81,8 @@ def _hook(name: str, **data: Any) -> dict[str, Any]:
 
 
 def _invalid(n: int, index: bool) -> dict[str, Any]:
-    own = {"action_index": n - 1} if index else {"action": "sleep"}
-    return _turn([1] * (n - 1) + [6], [_hook("invalid_action", reason="no reason", **own)] * n)
+    action = {"action_index": n - 1} if index else {"action": "sleep"}
+    return _turn([1] * (n - 1) + [6], [_hook("invalid_action", reason="no reason", **action)] * n)
 
 
 def _database(n: int) -> bytes:
@@ -111,7 +111,7 @@ def _add_definitions(n: int) -> None:
 
 
 def _read_results(data: bytes) -> None:
-    with suppress(ValueError):  # what is said of such an input is tested elsewhere
+    with suppress(ValueError):  # the messages are tested elsewhere
         parse_results(data)
 
 
@@ -275,7 +275,7 @@ CASES = {
 
 
 def best(case: Case, n: int, rounds: int) -> float:
-    """Time a case at a size: seconds of the processor, the best of some rounds."""
+    """Return the processor seconds of a case at a size, the best of several rounds."""
     given, times = case.make(n), []
     for _ in range(rounds):
         start = time.process_time()
@@ -285,30 +285,33 @@ def best(case: Case, n: int, rounds: int) -> float:
 
 
 def ratio(case: Case, longest: float, rounds: int = ROUNDS) -> tuple[float, list[tuple[int, float]]]:
-    """Double a case until it takes `longest` seconds; give the last ratio, and sizes with their times.
+    """Double a case until it takes `longest` seconds; return the last ratio, and sizes with their times.
 
-    The ratio is 1 where no size takes long enough to tell: 64 times the first, and less than `LEAST`.
+    The ratio is 1 if no size up to 64 times the first takes `LEAST` seconds.
     """
     n, times = case.start, [(case.start, best(case, case.start, rounds))]
     while times[-1][1] < longest and n < 4096 * case.start and (n < 64 * case.start or times[-1][1] >= LEAST):
         n *= 2
         times.append((n, best(case, n, rounds if times[-1][1] < 1 else 1)))
-    told = [second / first for (_, first), (_, second) in pairwise(times) if first >= LEAST]
-    return (told[-1] if told else 1.0), times
+    ratios = [second / first for (_, first), (_, second) in pairwise(times) if first >= LEAST]
+    return (ratios[-1] if ratios else 1.0), times
 
 
 @click.command()
 @click.argument("part", default="")
-@click.option("--quick", is_flag=True, help="Only until one size takes 20 ms.")
+@click.option("--quick", is_flag=True, help="Stop once a size takes 20 ms.")
 def main(part: str, quick: bool) -> None:
-    """Measure all cases whose name holds PART, and print sizes, times and the last ratio of each."""
+    """Measure all cases whose name contains PART, and print sizes, times and the last ratio of each."""
     slow = 0
     for name, case in CASES.items():
         if part in name:
-            found, times = ratio(case, 0.02 if quick else 0.5)
+            last_ratio, times = ratio(case, 0.02 if quick else 0.5)
             n, seconds = times[-1]
-            slow += found > WORST
-            print(f"{name:50} {found:5.2f}{' TOO SLOW' if found > WORST else ''}  ({n:,}: {seconds:.3f} s)", flush=True)
+            slow += last_ratio > WORST
+            print(
+                f"{name:50} {last_ratio:5.2f}{' TOO SLOW' if last_ratio > WORST else ''}  ({n:,}: {seconds:.3f} s)",
+                flush=True,
+            )
     sys.exit(1 if slow else 0)
 
 

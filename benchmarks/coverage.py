@@ -1,4 +1,4 @@
-"""How often do the intervals of evalkit.stats hold the truth, and how often do its tests err, at the sizes users have?
+"""Measure coverage of the intervals and error rates of the tests of evalkit.stats, at typical sample sizes.
 
     python -m benchmarks.coverage --output docs/coverage.md    # about an hour and a half
     python -m benchmarks.coverage --quick                      # minutes, to the terminal
@@ -26,9 +26,9 @@ QUICK, FULL = 100, 2_000
 
 
 class Study(NamedTuple):
-    """A study, and what its promise is judged by.
+    """A study, and the column that its promise is judged by.
 
-    Of the rows with at least `least` in column `size` (all, without one) the summary gives the range of `value`.
+    The summary has the range of `value` over the rows with at least `least` in column `size` (without it, all rows).
     """
 
     name: str
@@ -175,27 +175,29 @@ def summary(tables: dict[str, list[dict]]) -> list[dict]:
     "--only", multiple=True, type=click.Choice([study.name for study in STUDIES]), help="A study; by default all."
 )
 @click.option(
-    "--output", type=click.Path(dir_okay=False, path_type=Path), help=f"A file: all after {MARK} is replaced."
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help=f"A file, in which all text after {MARK} is replaced.",
 )
 def main(quick: bool, seed: int, only: tuple[str, ...], output: Path | None) -> None:
-    """Run the studies and write their tables."""
-    samples, start, tables, parts = QUICK if quick else FULL, time.process_time(), {}, []
+    """Run the studies, and write their tables."""
+    samples, start, tables, sections = QUICK if quick else FULL, time.process_time(), {}, []
     for study in STUDIES:
         if only and study.name not in only:
             continue
         begun = time.process_time()
         tables[study.name] = study.run(samples, np.random.default_rng(seed))
         table = tabulate(tables[study.name], "keys", "github", disable_numparse=True)
-        parts.append(f"## {study.title}\n\n{inspect.getdoc(study.run)}\n\n{table}")
+        sections.append(f"## {study.title}\n\n{inspect.getdoc(study.run)}\n\n{table}")
         click.echo(f"{study.name}: {time.process_time() - begun:.0f} s", err=True)
     minutes = (time.process_time() - start) / 60
-    found = tabulate(summary(tables), "keys", "github", disable_numparse=True)
+    promises = tabulate(summary(tables), "keys", "github", disable_numparse=True)
     versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "statsmodels"))
     text = "\n\n".join(
         [
             MARK,
-            f"## Promises and what was found\n\n{found}",
-            *parts,
+            f"## Promises and what was found\n\n{promises}",
+            *sections,
             f"Up to {samples:,} samples in each cell, fewer where a study says so or a sample takes long; seed {seed}; "
             f"{minutes:.0f} minutes of processor time; Python {sys.version.split()[0]}, {versions}.\n",
         ]

@@ -1,12 +1,12 @@
-"""How quickly are Crafter traces scored, and in how much memory? Beside the plain way: json.load and the same scoring.
+"""Benchmark time and memory of scoring Crafter traces, against the plain way: json.load and the same scoring.
 
     python -m benchmarks.crafter                                # generated traces with images of real size
     python -m benchmarks.crafter --traces ../shared/data/crafter/traces
     python -m benchmarks.crafter --quick                        # seconds
 
-One process, warm cache; the ways alternate within each round, each once without the clock and once with it, and each
-figure is the median over rounds. Counted is the processor time of the process, so that other work on the machine does
-not. The bound is what reading the bytes and searching them once takes; no reader that looks at every byte is quicker.
+One process, warm cache; the ways alternate within each round, each once untimed and once timed, and each figure is the
+median over rounds. Times are processor times of the process, so that other work on the machine does not count. The
+bound is the time for reading the bytes and searching them once; no reader that looks at every byte is faster.
 """
 
 import base64
@@ -34,7 +34,7 @@ WORDS = ("move", "up", "to", "the", "tree", "and", "collect", "wood", "for", "a"
 
 
 def generate(folder: Path, count: int, turns: int = TURNS) -> None:
-    """Write traces as agents with images leave them: about 3.5 MB each, four fifths of it images."""
+    """Write traces like those of agents with images: about 3.5 MB each, four fifths of it images."""
     for number in range(count):
         rng = random.Random(number)
         events, messages, status = [], [], dict.fromkeys(ACHIEVEMENTS, False)
@@ -55,7 +55,7 @@ def generate(folder: Path, count: int, turns: int = TURNS) -> None:
 
 
 def observation(rng: random.Random, status: dict[str, bool]) -> dict:
-    """Make a state with an image and a map."""
+    """Return a state with an image and a map."""
     return {
         "inventory": {name: rng.randrange(10) for name in (*TIERS["easy"], *TIERS["medium"], "health")},
         "achievements_status": dict(status),
@@ -70,7 +70,7 @@ def observation(rng: random.Random, status: dict[str, bool]) -> dict:
 
 
 def turn_events(rng: random.Random, turn: int, before: dict, after: dict, unlocked: str | None) -> list[dict]:
-    """Make the three events of a turn; every other turn has an invalid action, with both states once more."""
+    """Return the three events of a turn; every other turn has an invalid action, with both states again."""
     prompt = " ".join(rng.choices(WORDS, k=1200))
     call = {"model": "model", "messages": [{"role": "user", "content": prompt}] * 2}
     invalid = {"hook_name": "invalid_action", "data": {"action": "do", "before_state": before, "after_state": after}}
@@ -89,7 +89,7 @@ def turn_events(rng: random.Random, turn: int, before: dict, after: dict, unlock
 
 
 def plain_way(folder: Path) -> list[dict]:
-    """Score a folder as one would by hand: json.load each file, count its hooks."""
+    """Score a folder the plain way: json.load each file, count its hooks."""
     results = []
     for path in sorted(folder.glob("*.json")):
         try:
@@ -99,16 +99,16 @@ def plain_way(folder: Path) -> list[dict]:
             continue
         counts, trajectory = Counter(), []
         for event in events:
-            own = Counter()
+            of_event = Counter()
             for hook in event.get("event_metadata") or []:
                 names = (hook.get("data") or {}).get("achievements") or [""]
                 for name in names if hook["hook_name"] == "new_achievement" else []:
-                    own[f"{TIER_OF[name]}_achievement"] += 1
+                    of_event[f"{TIER_OF[name]}_achievement"] += 1
                 if hook["hook_name"] in WEIGHTS:
-                    own[hook["hook_name"]] += len(names)
-            counts += own
-            score = sum(n * WEIGHTS[name] for name, n in own.items())
-            trajectory += ["+" if score > 0 else "-" if score < 0 else "0"] * bool(own)
+                    of_event[hook["hook_name"]] += len(names)
+            counts += of_event
+            score = sum(n * WEIGHTS[name] for name, n in of_event.items())
+            trajectory += ["+" if score > 0 else "-" if score < 0 else "0"] * bool(of_event)
         score = sum(n * WEIGHTS[name] for name, n in counts.items())
         results.append({"total_score": score, "counts": dict(counts), "trajectory": "".join(trajectory)})
     return sorted(results, key=lambda result: -result["total_score"])
@@ -116,11 +116,11 @@ def plain_way(folder: Path) -> list[dict]:
 
 def bound(folder: Path) -> int:
     """Read every file's bytes and search them once."""
-    found = 0
+    count = 0
     for path in sorted(folder.glob("*.json")):
         with open(path, "rb") as file:
-            found += file.read().count(NEEDLE)
-    return found
+            count += file.read().count(NEEDLE)
+    return count
 
 
 WAYS: dict[str, Callable] = {
@@ -131,11 +131,11 @@ WAYS: dict[str, Callable] = {
 
 
 def check(folder: Path) -> None:
-    """Stop where the two ways don't agree."""
+    """Exit if the two ways don't agree."""
     pairs = zip(plain_way(folder), evaluate_all_traces(folder), strict=True)
-    for plain, own in pairs:
-        if abs(plain["total_score"] - own["total_score"]) > 1e-9:
-            raise SystemExit(f"the ways differ: {plain} {own}")
+    for plain, evalkit in pairs:
+        if abs(plain["total_score"] - evalkit["total_score"]) > 1e-9:
+            raise SystemExit(f"the ways differ: {plain} {evalkit}")
 
 
 def measure(folder: Path, rounds: int) -> None:
@@ -146,16 +146,16 @@ def measure(folder: Path, rounds: int) -> None:
     times: dict[str, list[float]] = {name: [] for name in WAYS}
     for _ in range(rounds):
         for name, way in WAYS.items():
-            way(folder)  # so that none pays for the memory another has just given back
+            way(folder)  # so that none pays for memory that another has just freed
             start = time.process_time()
             way(folder)
             times[name].append(time.process_time() - start)
     print(f"{len(sizes)} files, {size:.1f} MB, {rounds} rounds; bound: one search for {NEEDLE.decode()}")
     print(f"   {'':22} {'MB/s':>8} {'× plain':>8} {'lowest':>8} {'highest':>8}")
-    for name, own in times.items():
-        ratios = [plain / this for plain, this in zip(times["plain way"], own, strict=True)]
+    for name, seconds in times.items():
+        ratios = [plain / this for plain, this in zip(times["plain way"], seconds, strict=True)]
         spread = f"{min(ratios):>8.2f} {max(ratios):>8.2f}"
-        print(f"   {name:22} {size / statistics.median(own):>8.0f} {statistics.median(ratios):>8.2f} {spread}")
+        print(f"   {name:22} {size / statistics.median(seconds):>8.0f} {statistics.median(ratios):>8.2f} {spread}")
 
 
 def measure_memory(counts: list[int], turns: int) -> None:
@@ -174,7 +174,7 @@ def peak(way: str, folder: str) -> float:
     code = (
         "from pathlib import Path\n"
         "from evalkit.crafter import evaluate_all_traces; from benchmarks.crafter import plain_way\n"
-        f"{calls[way]}\n"  # VmHWM and not ru_maxrss, which a process inherits from the one that started it
+        f"{calls[way]}\n"  # VmHWM, not ru_maxrss, which a process inherits from its parent
         "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
     )
     root = str(Path(__file__).resolve().parents[1])
@@ -191,13 +191,13 @@ def peak(way: str, folder: str) -> float:
 
 @click.command()
 @click.option(
-    "--traces", type=click.Path(exists=True, file_okay=False), help="A folder of traces, beside generated ones."
+    "--traces", type=click.Path(exists=True, file_okay=False), help="A folder of traces, in addition to generated ones."
 )
 @click.option("--rounds", default=9, show_default=True)
-@click.option("--count", default=24, show_default=True, help="Generated traces.")
-@click.option("--quick", is_flag=True, help="Few and short traces: does it run?")
+@click.option("--count", default=24, show_default=True, help="Number of generated traces.")
+@click.option("--quick", is_flag=True, help="Few and short traces, as a smoke test.")
 def main(traces: str | None, rounds: int, count: int, quick: bool) -> None:
-    """Time the scoring of Crafter traces."""
+    """Measure the scoring of Crafter traces."""
     turns, rounds, count = (2, 2, 3) if quick else (TURNS, rounds, count)
     with tempfile.TemporaryDirectory() as folder:
         generate(Path(folder), count, turns)

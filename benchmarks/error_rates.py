@@ -1,4 +1,4 @@
-"""How often the tests of evalkit.stats err, and how often they find what is there: a part of benchmarks/coverage.py."""
+"""Error rates and power of the tests of evalkit.stats: studies of benchmarks/coverage.py."""
 
 from itertools import combinations
 
@@ -47,10 +47,10 @@ def differences(samples: int, rng: np.random.Generator, tasks: tuple = (5, 8, 12
             held, errors = [], []
             for a, b in pairs:
                 left, right = draw_pairs(n, runs, a, b, max(samples // 4, 50), rng)
-                found = [compare_units(gaps, True, runs == 1, CONFIDENCE) for gaps in left - right]
-                held.append(np.mean([one.low <= a - b + 1e-12 and a - b - 1e-12 <= one.high for one in found]))
+                results = [compare_units(gaps, True, runs == 1, CONFIDENCE) for gaps in left - right]
+                held.append(np.mean([one.low <= a - b + 1e-12 and a - b - 1e-12 <= one.high for one in results]))
                 if a == b:
-                    errors.append(np.mean([one.p_value <= LEVEL for one in found]))
+                    errors.append(np.mean([one.p_value <= LEVEL for one in results]))
             worst = pairs[int(np.argmin(held))]
             rows.append(
                 {
@@ -72,14 +72,14 @@ def family_errors(
     first, second = np.array(pairs).T
     null = np.array([rates[a] == rates[b] for a, b in pairs])
     outcomes = draw_models(tasks, runs, rates, samples, rng)
-    wrong, found = np.zeros(2), np.zeros(2)
+    wrong, decided = np.zeros(2), np.zeros(2)
     for sample in range(samples):
         gaps = (outcomes[first, sample] - outcomes[second, sample]).T
         p_values = np.array([compare_units(column, True, runs == 1, CONFIDENCE).p_value for column in gaps.T])
         for i, adjusted in enumerate((np.maximum(max_t(gaps, rng, N_FLIPS), p_values), holm(p_values))):
             wrong[i] += (adjusted[null] <= LEVEL).any()
-            found[i] += (adjusted[~null] <= LEVEL).mean() if (~null).any() else np.nan
-    return wrong / samples, found / samples
+            decided[i] += (adjusted[~null] <= LEVEL).mean() if (~null).any() else np.nan
+    return wrong / samples, decided / samples
 
 
 def families(samples: int, rng: np.random.Generator, names: tuple = tuple(FAMILIES)) -> list[dict]:
@@ -94,7 +94,7 @@ def families(samples: int, rng: np.random.Generator, names: tuple = tuple(FAMILI
         for tasks in (12, 30, 100):
             for runs in (1, 3):
                 count = 2 * samples if len(rates) < 20 else samples
-                wrong, found = family_errors(rates, tasks, runs, max(count, 20), rng)
+                wrong, decided = family_errors(rates, tasks, runs, max(count, 20), rng)
                 some, several = len(set(rates)) < len(rates), len(set(rates)) > 1
                 rows.append(
                     {
@@ -103,8 +103,8 @@ def families(samples: int, rng: np.random.Generator, names: tuple = tuple(FAMILI
                         "runs": runs,
                         "error, max-T": percent(wrong[0]) if some else "",
                         "error, Holm": percent(wrong[1]) if some else "",
-                        "power, max-T": percent(found[0]) if several else "",
-                        "power, Holm": percent(found[1]) if several else "",
+                        "power, max-T": percent(decided[0]) if several else "",
+                        "power, Holm": percent(decided[1]) if several else "",
                     }
                 )
     return rows
@@ -125,11 +125,11 @@ def same_task_pairs(samples: int, rng: np.random.Generator) -> list[dict]:
                 for _ in range(count):
                     _, chances = draw_tasks(sizes, rate, correlation, (), rng)
                     every = [chances if equal else rng.permutation(chances) for _ in range(models)]
-                    drawn = [rng.binomial(sizes, own) for own in every]
+                    drawn = [rng.binomial(sizes, model) for model in every]
                     sides = [Clusters(sizes, x / sizes, within_variances(x, sizes)) for x in drawn]
-                    found = [compare_runs(a, b, True, CONFIDENCE) for a, b in combinations(sides, 2)]
-                    held += [one.low <= 0 <= one.high for one in found]
-                    wrong += (holm([one.p_value for one in found]) <= LEVEL).any()
+                    results = [compare_runs(a, b, True, CONFIDENCE) for a, b in combinations(sides, 2)]
+                    held += [one.low <= 0 <= one.high for one in results]
+                    wrong += (holm([one.p_value for one in results]) <= LEVEL).any()
                 rows.append(
                     {
                         "tasks": tasks,
@@ -156,10 +156,10 @@ def margins(samples: int, rng: np.random.Generator) -> list[dict]:
                 shares = []
                 for rate in (0.3, 0.5, 0.8):
                     left, right = draw_pairs(n, runs, rate, rate + gap, max(samples // 2, 50), rng)
-                    found = pd.DataFrame([compare_units(gaps, True, runs == 1, CONFIDENCE) for gaps in left - right])
-                    found["n_tasks"] = n
-                    within = beyond(0.1 - found["centre"].abs(), found) <= LEVEL
-                    not_worse = beyond(0.1 + found["centre"], found) <= LEVEL
+                    results = pd.DataFrame([compare_units(gaps, True, runs == 1, CONFIDENCE) for gaps in left - right])
+                    results["n_tasks"] = n
+                    within = beyond(0.1 - results["centre"].abs(), results) <= LEVEL
+                    not_worse = beyond(0.1 + results["centre"], results) <= LEVEL
                     shares.append((within.mean(), not_worse.mean()))
                 equivalent, not_worse = np.array(shares).T
                 row[f"equivalent: {name}"] = spread_of(equivalent)
@@ -172,9 +172,9 @@ def trend_errors(
     count: int, sizes: tuple, correlation: float, rates: tuple, samples: int, rng, spanning: bool = False
 ) -> np.ndarray:
     """Return, for each sample, whether a trend is found, and whether the odds ratio is held (NaN: no bounds)."""
-    found = []
+    outcomes = []
     for _ in range(samples):
-        if spanning:  # each cluster at all levels, its ease the same at each
+        if spanning:  # each cluster at all levels, equally easy at each
             codes, scores = np.repeat(np.arange(count), len(rates)), np.tile(np.arange(len(rates)), count)
             ease = rng.normal(0, 3 * correlation, count)[codes]
             chances = special.expit(special.logit(np.array(rates)[scores]) + ease)
@@ -188,8 +188,8 @@ def trend_errors(
         result = trend_test(successes, of, scores, codes, n_permutations=N_PERMUTATIONS, rng=rng)
         truth = 1.0 if len(set(rates)) == 1 else ODDS_RATIO
         held = result.low <= truth <= result.high if np.isfinite(result.low) else np.nan
-        found.append((result.p_value <= LEVEL, held, result.direction == "falls"))
-    return np.array(found, dtype=float)
+        outcomes.append((result.p_value <= LEVEL, held, result.direction == "falls"))
+    return np.array(outcomes, dtype=float)
 
 
 def trends(samples: int, rng: np.random.Generator, counts: tuple = (6, 9, 12, 15, 30, 60)) -> list[dict]:
@@ -210,9 +210,9 @@ def trends(samples: int, rng: np.random.Generator, counts: tuple = (6, 9, 12, 15
             }
             number = max(samples, 20)
             for name, rates in (("errors .5", (0.5,) * 3), ("errors .15", (0.15,) * 3), ("power", (0.8, 0.5, 0.2))):
-                found = trend_errors(count, sizes, correlation, rates, number, rng, spanning)
-                row[name] = percent(found[:, 0].mean())
-            covered = found[np.isfinite(found[:, 1]), 1]
+                errors = trend_errors(count, sizes, correlation, rates, number, rng, spanning)
+                row[name] = percent(errors[:, 0].mean())
+            covered = errors[np.isfinite(errors[:, 1]), 1]
             row["odds ratio covered"] = percent(covered.mean()) if len(covered) and not spanning else ""
             flat = trend_errors(count, sizes, correlation, (0.8, 0.8, 0.2), max(samples // 4, 20), rng, spanning)
             row["falls, wrongly"] = percent(flat[:, 2].mean())

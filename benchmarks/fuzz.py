@@ -1,12 +1,12 @@
-"""Do the readers keep their word on files that nobody would write? Mutated inputs, and what must hold for each.
+"""Fuzz the readers with mutated inputs, and check what must hold for each.
 
     python -m benchmarks.fuzz --minutes 10             # all readers, a fixed seed
     python -m benchmarks.fuzz --only steps --seed 7
     python -m benchmarks.fuzz tests/corpus/steps/x.json   # only this file, with its traceback
 
-Inputs are mutations of those in ``tests/corpus`` (see `benchmarks.mutate`). For each of them: no exception but those
-that are documented, at most 5 seconds, at most 300 MB more memory than before. What breaks this is kept in
-``fuzz-findings/``; a small input that shows the same belongs into the corpus, which the tests read.
+Inputs are mutations of those in ``tests/corpus`` (see `benchmarks.mutate`). For each of them: no exceptions other than
+the documented ones, at most 5 seconds, at most 300 MB more memory than before. Inputs that violate this are saved in
+``fuzz-findings/``; a small input that reproduces the fault belongs in the corpus, which the tests read.
 """
 
 import json
@@ -46,15 +46,15 @@ from evalkit.steps.kind import KIND as STEPS
 
 CORPUS = Path(__file__).parents[1] / "tests" / "corpus"
 SECONDS, MEGABYTES = 5.0, 300
-PER_FOLDER = 200  # inputs that are also loaded together, as the files of a folder
+PER_FOLDER = 200  # inputs that are also loaded together, as files of a folder
 PER_PROCESS = 20_000
-SLICE = 20.0  # seconds of one reader, before it is the turn of the next one
+SLICE = 20.0  # seconds for one reader, before the next one's turn
 SUFFIXES = {"results": ".txt", "lines": ".jsonl", "checkpoints": ".sqlite", "parameters": ".yaml", "archives": ".zip"}
 MADE_FROM = {"checkpoints": ("steps",), "archives": ("steps",), "pages": ("logs", "traces", "steps")}  # their inputs
 
 
 def _show(kind: LogKind, path: str, data: bytes) -> None:
-    with suppress(ValueError, KeyError, TypeError):  # `evalkit show` answers these with a line
+    with suppress(ValueError, KeyError, TypeError):  # `evalkit show` prints these as one line
         kind.transcript([path], lambda _: data).text()
 
 
@@ -87,13 +87,13 @@ def _pages(path: str, data: bytes) -> None:
     run = RunRef("a", "", [path], "", [("run", "a"), ("task", path)])
     for kind in (MINDCRAFT, CRAFTER, STEPS):
         with suppress(ValueError, KeyError, TypeError):  # as for `_show`
-            said = kind.transcript([path], lambda _: data)
+            transcript = kind.transcript([path], lambda _: data)
             break
     else:
         return
-    run_page(run, said)
-    half = said._replace(turns=said.turns[len(said.turns) // 2 :])
-    pair_page(PairRef(run, run), said, half)
+    run_page(run, transcript)
+    half = transcript._replace(turns=transcript.turns[len(transcript.turns) // 2 :])
+    pair_page(PairRef(run, run), transcript, half)
 
 
 def _parameters(path: str, data: bytes) -> None:
@@ -132,26 +132,26 @@ KINDS = {"logs": MINDCRAFT, "traces": CRAFTER, "steps": STEPS, "lines": STEPS, "
 
 
 def corpus(target: str) -> list[Path]:
-    """List the kept inputs of a reader."""
+    """List the corpus of a reader."""
     folder = CORPUS / target
     return sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
 
 
 def inputs(target: str, rng: random.Random) -> Iterator[bytes]:
-    """Give mutated inputs of a reader, without end."""
-    kept = [path.read_bytes() for name in MADE_FROM.get(target, (target,)) for path in corpus(name)]
+    """Yield mutated inputs of a reader, endlessly."""
+    seeds = [path.read_bytes() for name in MADE_FROM.get(target, (target,)) for path in corpus(name)]
     values = []
-    for data in kept:
+    for data in seeds:
         with suppress(ValueError, RecursionError):
             values.append(json.loads(data))
     while True:
-        with suppress(RecursionError):  # of the mutation: it nests values deeper than Python can copy them
-            yield _mutated(target, kept, values, rng)
+        with suppress(RecursionError):  # of the mutation: it nests values deeper than Python can copy
+            yield _mutated(target, seeds, values, rng)
 
 
-def _mutated(target: str, kept: list[bytes], values: list[Any], rng: random.Random) -> bytes:
+def _mutated(target: str, seeds: list[bytes], values: list[Any], rng: random.Random) -> bytes:
     if target in ("results", "lines", "parameters") or not values:
-        data = rng.choice(kept)
+        data = rng.choice(seeds)
         for _ in range(rng.choice((1, 1, 3))):
             data = mutated_bytes(data, rng)
         return data
@@ -164,8 +164,8 @@ def _mutated(target: str, kept: list[bytes], values: list[Any], rng: random.Rand
 
 
 def check(target: str, path: str, data: bytes) -> str:
-    """Run a reader on one input; say what is wrong, or nothing."""
-    begun = time.process_time()  # a busy machine is no fault of the reader
+    """Run a reader on one input; return what is wrong, or an empty text."""
+    begun = time.process_time()  # a busy machine is not the reader's fault
     try:
         TARGETS[target](path, data)
     except Exception:
@@ -175,7 +175,7 @@ def check(target: str, path: str, data: bytes) -> str:
 
 
 def check_folder(target: str, folder: str) -> str:
-    """Load the inputs of a folder together, and describe them; say what is wrong, or nothing."""
+    """Load the inputs of a folder together, and describe them; return what is wrong, or an empty text."""
     kind = KINDS[target]
     try:
         with suppress(SourceError):
@@ -193,9 +193,9 @@ def _memory() -> float:
 
 
 def work(target: str, seed: int, until: float, findings: str) -> None:
-    """Check inputs until a time, or for `PER_PROCESS`, or until memory grows; ends with how many were checked.
+    """Check inputs until a time, or for `PER_PROCESS`, or until memory grows; report how many were checked.
 
-    An input is written before it is read: the folder of a process that dies stays, and its last file is the cause.
+    An input is written before it is read: if the process dies, its folder remains, and the last file is the cause.
     """
     sys.stderr = sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - of what readers print nothing is kept
     rng, done, wrong, base = random.Random(seed), 0, Counter(), _memory()
@@ -236,7 +236,7 @@ def _keep(folder: Path, fault: str, data: bytes, inputs_of_folder: str) -> None:
 @click.option("--seed", default=0, show_default=True)
 @click.option("--findings", default="fuzz-findings", show_default=True, type=click.Path(path_type=Path))
 def main(files: tuple[Path, ...], minutes: float, only: tuple[str, ...], seed: int, findings: Path) -> None:
-    """Check readers on mutated inputs, in turn, and print how many there were of each; exit code 1 for a finding."""
+    """Check readers on mutated inputs, in turn, and print how many inputs each read; exit code 1 for a finding."""
     os.environ["EVALKIT_CACHE"] = "off"
     if files:
         for file in files:

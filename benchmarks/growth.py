@@ -1,13 +1,13 @@
-"""Does the time per run stay the same where there are a hundred times as many? Time and peak memory of `runs_df`.
+"""Benchmark scaling: time per run and peak memory of `runs_df` for up to a hundred times as many runs.
 
     python -m benchmarks.growth                             # 1,000, 10,000 and 100,000 runs
     python -m benchmarks.growth --runs 1000 --runs 3000
     python -m benchmarks.growth --analyses                  # every analysis of runs, and of two runs each
 
-With `--analyses`, every public function that takes nothing but the frames of a kind is timed on small logs; what grows
-by more than 1.5 from the smallest size on, per run, is marked. Notebooks: `benchmarks.load`.
+With `--analyses`, every public function that takes only frames of a kind is timed on small logs; growth of the time per
+run by more than 1.5 from the smallest size is marked. Notebooks: `benchmarks.load`.
 
-Every reading is a process of its own, the sizes alternate, and the store of parsed tables is off. Time is that of
+Every reading has its own process, the sizes alternate, and the store of parsed tables is off. Time is that of
 `runs_df`, without imports. The logs are those of `make_mindcraft`, of 2 or 3 agents per run, kept short so that the
 disk holds them; `--dataset` loads the same from a dataset instead.
 """
@@ -42,7 +42,7 @@ print(time.perf_counter() - start, len(runs), resource.getrusage(resource.RUSAGE
 
 
 def read(folder: Path) -> tuple[float, int, float]:
-    """Read a folder in a process of its own; return seconds, runs and the peak memory in MB."""
+    """Read a folder in a separate process; return seconds, runs and the peak memory in MB."""
     environment = os.environ | {"EVALKIT_CACHE": "off"}
     command = [sys.executable, "-c", READ, str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
@@ -51,7 +51,7 @@ def read(folder: Path) -> tuple[float, int, float]:
 
 
 def analyses(frames: dict[str, Any], modules: tuple[str, ...]) -> Iterator[tuple[str, Callable[[], object]]]:
-    """Give the public functions that need nothing but these frames, ready to be called."""
+    """Yield the public functions that need only these frames, ready to be called."""
     for place in modules:
         module = importlib.import_module(f"evalkit.{place}")
         for name, function in [(name, getattr(module, name)) for name in dir(module)]:
@@ -63,7 +63,7 @@ def analyses(frames: dict[str, Any], modules: tuple[str, ...]) -> Iterator[tuple
                 if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_POSITIONAL
             ]
             if needed and set(needed) <= frames.keys():
-                yield f"{place}.{name}", lambda f=function, needed=needed: f(*(frames[own] for own in needed))
+                yield f"{place}.{name}", lambda f=function, needed=needed: f(*(frames[frame] for frame in needed))
 
 
 def grow(sizes: tuple[int, ...], kinds: tuple[str, ...], made: Path) -> None:
@@ -79,7 +79,7 @@ def grow(sizes: tuple[int, ...], kinds: tuple[str, ...], made: Path) -> None:
                 start = time.perf_counter()
                 try:
                     call()
-                except ValueError:  # of runs that this is not made for
+                except ValueError:  # for runs that it does not apply to
                     continue
                 times.setdefault(name, []).append((time.perf_counter() - start) / size * 1e6)
         for name, each in times.items():
@@ -94,7 +94,7 @@ def grow(sizes: tuple[int, ...], kinds: tuple[str, ...], made: Path) -> None:
 @click.option("--dataset", is_flag=True, help="Collect first, and load from the dataset.")
 @click.option("--analyses", "by_analysis", is_flag=True, help="Time the analyses instead of reading.")
 @click.option("--only", "kinds", multiple=True, type=click.Choice(list(load.LOADS)), default=tuple(load.LOADS))
-@click.option("--keep", type=click.Path(path_type=Path), help="Folder in which logs of --analyses are kept.")
+@click.option("--keep", type=click.Path(path_type=Path), help="Folder for keeping the logs of --analyses.")
 def main(
     sizes: tuple[int, ...],
     rounds: int,
@@ -113,22 +113,22 @@ def main(
         for size in sizes:
             folders[size] = Path(made) / f"runs-{size}"
             make_runs(folders[size], MODELS, size // MODELS, longest=kilobytes * 1000)
-            if dataset:  # in a process of its own: what is started later inherits this one's peak
+            if dataset:  # in a separate process: later processes inherit this one's peak
                 made_of, folders[size] = folders[size], Path(made) / f"dataset-{size}"
                 command = ["evalkit", "collect", "mindcraft", str(made_of), "--output", str(folders[size])]
                 subprocess.run([sys.executable, "-m", *command], check=True, capture_output=True)
         times: dict[int, list[tuple[float, int, float]]] = {size: [] for size in sizes}
         for counted in [False] + [True] * rounds:
             for size, folder in folders.items():
-                found = read(folder)
+                reading = read(folder)
                 if counted:
-                    times[size].append(found)
+                    times[size].append(reading)
         base = statistics.median(seconds / runs for seconds, runs, _ in times[sizes[0]])
         print(f"{'a dataset' if dataset else 'folders'}, median of {rounds} rounds, warm cache, one process")
         print(f"{'runs':>8} {'seconds':>8} {'ms per run':>11} {'× smallest':>11} {'peak MB':>8}")
-        for size, found in times.items():
-            each = statistics.median(seconds / runs for seconds, runs, _ in found)
-            seconds, memory = (statistics.median(column) for column in (*zip(*found, strict=True),)[::2])
+        for size, readings in times.items():
+            each = statistics.median(seconds / runs for seconds, runs, _ in readings)
+            seconds, memory = (statistics.median(column) for column in (*zip(*readings, strict=True),)[::2])
             print(f"{size:>8} {seconds:>8.2f} {1000 * each:>11.3f} {each / base:>11.2f} {memory:>8.0f}")
 
 

@@ -1,4 +1,4 @@
-"""How often the intervals of single estimates hold the truth: a part of benchmarks/coverage.py."""
+"""Coverage of the intervals of single estimates: studies of benchmarks/coverage.py."""
 
 import numpy as np
 from scipy import special, stats
@@ -85,17 +85,17 @@ def clustered(samples: int, rng: np.random.Generator, counts: tuple = CLUSTERS, 
         for name in sizes:
             used = CORRELATIONS if name != "1" else (0,)
             of = sizes_of(name, count)
-            found = np.array([[cluster_coverage(of, c, p, samples, rng) for p in RATES] for c in used])
-            means = found.mean(axis=1)
-            c, p = np.unravel_index(found[:, :, 0].argmin(), found.shape[:2])
+            coverages = np.array([[cluster_coverage(of, c, p, samples, rng) for p in RATES] for c in used])
+            means = coverages.mean(axis=1)
+            c, p = np.unravel_index(coverages[:, :, 0].argmin(), coverages.shape[:2])
             rows.append(
                 {
                     "clusters": count,
                     "values in each": name,
                     "mean over rates": percent(means[:, 0].mean()),
                     "lowest to highest, by correlation": spread_of(means[:, 0]),
-                    "worst": f"{percent(found[c, p, 0])} at rate {RATES[p]:.2f}, correlation {used[c]}",
-                    "worst miss unwarned": percent(found[:, :, 1].max()),
+                    "worst": f"{percent(coverages[c, p, 0])} at rate {RATES[p]:.2f}, correlation {used[c]}",
+                    "worst miss unwarned": percent(coverages[:, :, 1].max()),
                     "runs weigh": spread_of(means[:, 2]),
                     "plain Wilson": spread_of(means[:, 3]),
                 }
@@ -159,16 +159,16 @@ def scores(samples: int, rng: np.random.Generator, counts: tuple = (5, 8, 12, 20
     for count in counts:
         for name in SCORES:
             for runs in (1, 4):
-                found = np.array([score_coverage(name, mean, count, runs, samples, rng) for mean in RATES])
+                coverages = np.array([score_coverage(name, mean, count, runs, samples, rng) for mean in RATES])
                 rows.append(
                     {
                         "clusters": count,
                         "values in each": runs,
                         "scores": name,
-                        "mean over means": percent(found[:, 0].mean()),
-                        "worst": f"{percent(found[:, 0].min())} at {RATES[found[:, 0].argmin()]:.2f}",
-                        "worst miss unwarned": percent(found[:, 1].max()),
-                        "t": percent(found[:, 2].mean()),
+                        "mean over means": percent(coverages[:, 0].mean()),
+                        "worst": f"{percent(coverages[:, 0].min())} at {RATES[coverages[:, 0].argmin()]:.2f}",
+                        "worst miss unwarned": percent(coverages[:, 1].max()),
+                        "t": percent(coverages[:, 2].mean()),
                     }
                 )
     return rows
@@ -214,7 +214,7 @@ def pass_k(samples: int, rng: np.random.Generator, counts: tuple = (5, 12, 30, 1
     rows = []
     for count in counts:
         for attempts, k in ((4, 2), (4, 4), (8, 2), (8, 4)):
-            found = []
+            coverages = []
             for correlation in CORRELATIONS[1:]:
                 spread = (1 - correlation) / correlation
                 for rate in RATES:
@@ -227,8 +227,8 @@ def pass_k(samples: int, rng: np.random.Generator, counts: tuple = (5, 12, 30, 1
                         values = formula(np.full(passed.size, attempts), passed.ravel(), k).reshape(passed.shape)
                         interval = formulas.bounded(values, np.ones(count, dtype=int), CONFIDENCE, False)
                         held.append(holds(interval, true).mean())
-                    found.append(held)
-            by_correlation = np.reshape(found, (len(CORRELATIONS) - 1, len(RATES), 2)).mean(axis=1)
+                    coverages.append(held)
+            by_correlation = np.reshape(coverages, (len(CORRELATIONS) - 1, len(RATES), 2)).mean(axis=1)
             rows.append(
                 {
                     "tasks": count,
@@ -307,7 +307,7 @@ def bootstraps(samples: int, rng: np.random.Generator) -> list[dict]:
         for name, statistic, truth in (("mean", np.mean, 1.0), ("median", np.median, np.log(2))):
             held = []
             for _ in range(samples // 10):
-                found = bootstrap_interval(rng.exponential(size=n), statistic, rng=rng, n_resamples=1_000)
-                held.append(found.low <= truth <= found.high)
+                interval = bootstrap_interval(rng.exponential(size=n), statistic, rng=rng, n_resamples=1_000)
+                held.append(interval.low <= truth <= interval.high)
             rows.append({"n": n, "statistic": name, "coverage": percent(np.mean(held))})
     return rows

@@ -1,15 +1,15 @@
-"""Does anything get lost where commands are killed? Signals at random moments, and what must hold after each.
+"""Kill commands at random moments, and check that nothing gets lost.
 
     python -m benchmarks.kills --kills 200
     python -m benchmarks.kills --only collect --kills 20 --seed 7
 
-A kill is SIGKILL, SIGINT or SIGTERM for the command, SIGINT for its whole group (Ctrl-C), or two of these within a
-tenth of a second. Before each the logs change, so that there is something to write. After each:
+A kill is SIGKILL, SIGINT or SIGTERM to the command, SIGINT to its whole group (Ctrl-C), or two of these within a tenth
+of a second. The logs change before each, so that there is something to write. After each:
 
 - no process of the command is left after `PATIENCE` seconds, and unless it was SIGKILL, there is no traceback;
-- every file that others read is whole: it is that of the former state, or of the next one;
-- the same command, run again, ends as it should, and gives what an undisturbed run gives in an empty folder;
-- no temporary file is left after that, and the logs are as they were.
+- every file that others read is complete: that of the previous state, or of the next one;
+- the same command, run again, succeeds with the result of an undisturbed run in an empty folder;
+- no temporary file is left after that, and the logs are unchanged.
 """
 
 import json
@@ -37,7 +37,7 @@ from evalkit.io.write import LOCK
 
 LOGS, MODELS = 240, 3
 PATIENCE = 8.0  # seconds after which no process of a command may be left
-SECONDS = 120.0  # for a command that is not killed
+SECONDS = 120.0  # seconds for a command that is not killed
 SIGNALS = {
     "SIGKILL": (signal.SIGKILL,),
     "SIGINT": (signal.SIGINT,),
@@ -46,8 +46,8 @@ SIGNALS = {
     "SIGTERM, SIGINT": (signal.SIGTERM, signal.SIGINT),
     "SIGINT, SIGKILL": (signal.SIGINT, signal.SIGKILL),
 }
-TOO_LATE = "too late"  # it had ended before, which does not count
-_MARK = "EVALKIT_KILLS"  # a variable that the processes of a command inherit: they are told by it
+TOO_LATE = "too late"  # it had ended before, so the kill does not count
+_MARK = "EVALKIT_KILLS"  # a variable that the processes of a command inherit, to identify them
 _NOTEBOOK = """\
 import evalkit
 runs = evalkit.load(logs, "mindcraft").runs
@@ -58,7 +58,7 @@ evalkit.publish(table, "scores")
 
 
 class Command(NamedTuple):
-    """What is killed: its arguments, what must be whole after a kill, and its result, which is compared."""
+    """A command to kill: its arguments, a check of its files after a kill, and its result for comparison."""
 
     arguments: tuple[str, ...]
     check: Callable[[Path], None]
@@ -91,7 +91,7 @@ def write_project(folder: Path) -> None:
 
 def _table(source: Path) -> str:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a dataset is not complete is said, and right
+        warnings.simplefilter("ignore")  # warnings of incomplete datasets are expected
         runs = mindcraft.load(str(source)).runs
     return runs[["model_name", "task_id", "score"]].sort_values(["model_name", "task_id"]).to_csv(index=False)
 
@@ -102,8 +102,8 @@ def _nothing(folder: Path) -> None:
 
 def _check_dataset(folder: Path) -> None:
     if (folder / "out" / "evalkit-records.json").exists():
-        found, there = (set(_table(folder / name).splitlines()) for name in ("out", "logs"))
-        assert len(found) <= len(there)
+        collected, there = (set(_table(folder / name).splitlines()) for name in ("out", "logs"))
+        assert len(collected) <= len(there)
 
 
 def _check_pages(folder: Path) -> None:
@@ -122,7 +122,7 @@ def _check_pages(folder: Path) -> None:
 
 
 def _reports(folder: Path) -> object:
-    """Give what a batch says: the state of each report and its table."""
+    """Return the result of a batch: the state of each report and its table."""
     manifest = json.loads((folder / "out" / "manifest.json").read_text())
     assert "</html>" in (folder / "out" / "index.html").read_text()
     reports = {report["key"]: report["status"] for report in manifest["reports"]}
@@ -154,7 +154,7 @@ COMMANDS = {
 
 
 def start(command: Command, folder: Path, mark: str) -> subprocess.Popen:
-    """Start a command in a group of its own, with a cache of its own."""
+    """Start a command in its own process group, with its own cache."""
     environment = {**os.environ, _MARK: mark, "EVALKIT_CACHE": str(folder / "cache")}
     environment["PYTHONPATH"] = str(Path(__file__).parents[1])
     with open(folder / "printed", "w") as out, open(folder / "errors", "w") as errors:
@@ -170,7 +170,7 @@ def start(command: Command, folder: Path, mark: str) -> subprocess.Popen:
 
 
 def left(mark: str) -> Iterator[int]:
-    """Give the processes that have inherited a mark and still run."""
+    """Yield the running processes that have inherited a mark."""
     wanted = f"{_MARK}={mark}".encode()
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -179,7 +179,7 @@ def left(mark: str) -> Iterator[int]:
 
 
 def kill(process: subprocess.Popen, signals: tuple[int, ...], rng: random.Random) -> None:
-    """Send signals to a process, or those of the keyboard to its whole group."""
+    """Send signals to a process, or keyboard signals to its whole group."""
     for number, each in enumerate(signals):
         if number:
             time.sleep(rng.choice((0.0, 0.01, 0.1)))
@@ -191,19 +191,19 @@ def kill(process: subprocess.Popen, signals: tuple[int, ...], rng: random.Random
 
 
 def after_kill(command: Command, folder: Path, process: subprocess.Popen, how: str, mark: str) -> Iterator[str]:
-    """Say what a kill has left that should not be."""
+    """Yield what a kill has left wrongly."""
     try:
         process.wait(PATIENCE)
     except subprocess.TimeoutExpired:
         yield "it did not end"
     end = time.monotonic() + PATIENCE
-    while (own := list(left(mark))) and time.monotonic() < end:
+    while (running := list(left(mark))) and time.monotonic() < end:
         time.sleep(0.05)
-    for number in own:
+    for number in running:
         with suppress(ProcessLookupError):
             os.kill(number, signal.SIGKILL)
-    if own:
-        yield f"{len(own)} processes were left"
+    if running:
+        yield f"{len(running)} processes were left"
     errors = (folder / "errors").read_text()
     if "SIGKILL" not in how and "Traceback" in errors:
         yield f"a traceback: {errors.strip().splitlines()[-1]}"
@@ -214,7 +214,7 @@ def after_kill(command: Command, folder: Path, process: subprocess.Popen, how: s
 
 
 def run_again(command: Command, folder: Path, mark: str) -> Iterator[str]:
-    """Run a command to its end; say what is not as an undisturbed run leaves it."""
+    """Run a command to its end; yield differences from an undisturbed run."""
     process = start(command, folder, mark)
     if not command.ends:
         end = time.monotonic() + SECONDS
@@ -241,7 +241,7 @@ def run_again(command: Command, folder: Path, mark: str) -> Iterator[str]:
 
 
 def one(name: str, folder: Path, seed: int, moment: float) -> tuple[str, list[str]]:
-    """Change the logs, kill a command once after so many seconds; give how it was killed, and what was wrong."""
+    """Change the logs, and kill a command after so many seconds; return how it was killed, and what was wrong."""
     rng, command = random.Random(seed), COMMANDS[name]
     how, mark = rng.choice(list(SIGNALS)), f"{os.getpid()}-{name}-{seed}"
     write_logs(folder, seed, rng)
@@ -254,7 +254,7 @@ def one(name: str, folder: Path, seed: int, moment: float) -> tuple[str, list[st
 
 
 def prepare(name: str, folder: Path, seed: int) -> float:
-    """Fill a folder for a command, run it, and once more with changed logs; give how long that takes."""
+    """Fill a folder for a command, run it, run it again with changed logs, and return how long that takes."""
     write_project(folder)
     if not COMMANDS[name].ends:
         return 3.0
@@ -270,9 +270,9 @@ def prepare(name: str, folder: Path, seed: int) -> float:
 @click.option("--only", multiple=True, type=click.Choice(list(COMMANDS)))
 @click.option("--seed", default=0, show_default=True)
 def main(kills: int, only: tuple[str, ...], seed: int) -> None:
-    """Kill commands in turn, and print how many kills there were of each and what was wrong; exit code 1 for that."""
+    """Kill commands in turn, and print the number of kills of each and the faults; exit code 1 for a fault."""
     os.environ["EVALKIT_CACHE"] = "off"
-    names, counts, found, rng = list(only or COMMANDS), Counter[str](), 0, random.Random(seed)
+    names, counts, faults, rng = list(only or COMMANDS), Counter[str](), 0, random.Random(seed)
     with tempfile.TemporaryDirectory(prefix="evalkit-kills-") as root:
         took = {}
         for name in names:
@@ -282,14 +282,14 @@ def main(kills: int, only: tuple[str, ...], seed: int) -> None:
             seed += 1
             name = names[seed % len(names)]
             how, wrong = one(name, Path(root) / name, seed, rng.uniform(0.0, took[name]))
-            found += len(wrong)
+            faults += len(wrong)
             counts[f"{name}: {how}"] += how != TOO_LATE
             for line in wrong:
                 print(f"{name}, seed {seed}, {how}: {line}", flush=True)
     for key, count in sorted((+counts).items()):
         print(f"{key:30} {count:5}")
-    print(f"{counts.total()} kills, {found} findings")
-    sys.exit(1 if found else 0)
+    print(f"{counts.total()} kills, {faults} findings")
+    sys.exit(1 if faults else 0)
 
 
 if __name__ == "__main__":

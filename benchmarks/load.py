@@ -1,8 +1,8 @@
-"""Reports of very many runs, from a dataset: seconds, the largest page, and the most memory a process takes.
+"""Benchmark reports of very many runs, from a dataset: seconds, the largest page, and peak memory.
 
     python -m benchmarks.load                                # 100,000 runs, 20,000 episodes, 50,000 steps
     python -m benchmarks.load --share 0.01 --share 0.1 --share 1 --only mindcraft
-    python -m benchmarks.load --keep /tmp/data               # makes the data once
+    python -m benchmarks.load --keep /tmp/data               # generates the data once
 
 Per kind: made-up small logs are collected into a dataset, from which all notebooks of the kind make a report. The
 store is empty before each batch. Memory is the highest resident set of any process of the batch.
@@ -30,7 +30,7 @@ import resource, subprocess, sys
 done = subprocess.run([sys.executable, "-m", "evalkit", *sys.argv[1:]], capture_output=True, text=True)
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)
 sys.exit(done.stdout + done.stderr if done.returncode else 0)
-"""  # a process of its own, since the system counts the memory of all that one process ever waited for
+"""  # a separate process, as the peak covers all children that a process has waited for
 TASKS = (
     "multiagent_cooking_{}_bread",
     "multiagent_crafting_{}_chest_full_plan__depth_0",
@@ -39,7 +39,7 @@ TASKS = (
 
 
 def mindcraft_runs(n: int) -> Iterator[tuple[str, object]]:
-    """Make runs of two agents with logs of about 300 bytes; later models succeed more often."""
+    """Yield runs of two agents with logs of about 300 bytes; later models succeed more often."""
     rng = random.Random(0)
     for i in range(n):
         model, number = divmod(i, max(n // MODELS, 1))
@@ -55,7 +55,7 @@ def mindcraft_runs(n: int) -> Iterator[tuple[str, object]]:
 
 
 def crafter_episodes(n: int) -> Iterator[tuple[str, object]]:
-    """Make episodes of three turns, with up to three achievements and some invalid actions."""
+    """Yield episodes of three turns, with up to three achievements and some invalid actions."""
     rng = random.Random(0)
     for i in range(n):
         status, events = dict.fromkeys(ACHIEVEMENTS, False), []
@@ -77,7 +77,7 @@ def crafter_episodes(n: int) -> Iterator[tuple[str, object]]:
 
 
 def step_histories(n: int) -> Iterator[tuple[str, object]]:
-    """Make histories of ten steps, three of four successful, one of ten of these without a result."""
+    """Yield histories of ten steps, three of four successful, one of ten of these without a result."""
     rng = random.Random(0)
     for i in range(max(n // 10, 1)):
         history = []
@@ -92,7 +92,7 @@ def step_histories(n: int) -> Iterator[tuple[str, object]]:
 
 
 class Load(NamedTuple):
-    """A kind's logs: how many at most, in what they are counted, and how they are made."""
+    """A kind's logs: their largest number, their unit, and their generator."""
 
     most: int
     unit: str
@@ -146,10 +146,12 @@ def report(kind: str, dataset: Path, work: Path) -> tuple[float, float, float]:
 
 @click.command()
 @click.option("--only", "kinds", multiple=True, type=click.Choice(list(LOADS)), default=tuple(LOADS))
-@click.option("--share", "shares", multiple=True, default=(1.0,), help="Of the largest size; several are compared.")
-@click.option("--keep", type=click.Path(path_type=Path), help="Folder in which logs are kept, and looked for.")
+@click.option(
+    "--share", "shares", multiple=True, default=(1.0,), help="Share of the largest size; repeatable for comparison."
+)
+@click.option("--keep", type=click.Path(path_type=Path), help="Folder for keeping and reusing logs.")
 def main(kinds: tuple[str, ...], shares: tuple[float, ...], keep: Path | None) -> None:
-    """Make reports of each kind and size, and print what they took."""
+    """Make reports of each kind and size, and print time and memory."""
     print(f"{'logs':24} {'seconds':>8} {'ms each':>8} {'× first':>8} {'page MB':>8} {'peak MB':>8}")
     with tempfile.TemporaryDirectory() as made:
         for kind in kinds:

@@ -45,7 +45,7 @@ EMOJI = ("🎉", "👍", "🍞", "⛏️")
 
 
 def short_turn(rng: random.Random, emoji: bool) -> dict[str, str]:
-    """Make a line of chat, of the agent or of another one, or a command's answer."""
+    """Return a line of chat, of the agent or of another one, or a command's answer."""
     words = {"agent": rng.choice(("Andy_0", "Jill_1")), "item": rng.choice(ITEMS), "n": rng.randint(1, 9)}
     role = rng.choice(("assistant", "system", "user"))
     if role == "system":
@@ -59,7 +59,7 @@ def short_turn(rng: random.Random, emoji: bool) -> dict[str, str]:
 
 
 def long_turn(rng: random.Random) -> dict[str, str]:
-    """Make a list of blocks, a crafting plan, code or talk: 0.5 to 4 kB."""
+    """Return a list of blocks, a crafting plan, code or talk: 0.5 to 4 kB."""
     size = rng.randint(500, 4000)
     role, head, line, end = rng.choice(LONG)
     text = head
@@ -69,12 +69,12 @@ def long_turn(rng: random.Random) -> dict[str, str]:
 
 
 def make_turns(rng: random.Random, size: int, emoji: bool) -> list[dict[str, str]]:
-    """Make turns of about `size` bytes in all."""
+    """Return turns of about `size` bytes in total."""
     turns, written = [], 0
     while written < size:
         turn = long_turn(rng) if rng.random() < 0.25 else short_turn(rng, emoji)
         turns.append(turn)
-        written += len(turn["content"]) + 70  # what stands around it in the file
+        written += len(turn["content"]) + 70  # of the text around it in the file
     return turns
 
 
@@ -107,7 +107,7 @@ def make_runs(folder: Path, models: int = 5, tasks: int = 400, seed: int = 1, lo
 
 
 def main() -> None:
-    """Generate as the command line says."""
+    """Generate runs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--models", type=int, default=5)

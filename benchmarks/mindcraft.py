@@ -1,4 +1,4 @@
-"""Reading Mindcraft runs against the plain way, alternating in one run.
+"""Benchmark reading of Mindcraft runs against the plain way, alternating in one run.
 
 ``python -m benchmarks.mindcraft [FOLDER]`` generates 5 models × 400 tasks × 2 or 3 agents if no folder is given.
 The plain way is glob, json.load, a list of dicts, DataFrame: one row per log, the score by a substring, nothing else.
@@ -42,12 +42,12 @@ def plain(folder: str) -> int:
 
 
 def bound(folder: str) -> int:
-    """Read the bytes and search them once: what no reader can beat."""
+    """Read the bytes and search them once: a lower bound for every reader."""
     return sum(data.count(NEEDLE) for _, data in read_files(list_files(folder, "*.json")))
 
 
 def measure(ways: dict[str, Callable[[str], object]], folder: str, rounds: int = ROUNDS) -> dict[str, list[float]]:
-    """Time the ways in turn, after one round that does not count; seconds per round."""
+    """Time the ways in turn, after a warm-up round; return seconds per round."""
     times: dict[str, list[float]] = {name: [] for name in ways}
     for counted in [False] + [True] * rounds:
         for name, way in ways.items():
@@ -59,7 +59,7 @@ def measure(ways: dict[str, Callable[[str], object]], folder: str, rounds: int =
 
 
 def main() -> None:
-    """Measure and print medians, MB/s and ratios."""
+    """Measure, and print medians, MB/s and ratios."""
     with tempfile.TemporaryDirectory() as made:
         folder = sys.argv[1] if len(sys.argv) > 1 else made
         if len(sys.argv) == 1:

@@ -1,4 +1,4 @@
-"""Mutations of files that know their structure: of JSON values, of the bytes they are written as, of databases."""
+"""Mutate inputs with knowledge of their structure: JSON values, encoded bytes, archives, databases."""
 
 import copy
 import io
@@ -25,7 +25,7 @@ _VALUES = (
 
 
 def mutated_value(value: Any, others: Sequence[Any], rng: random.Random) -> Any:
-    """Change a JSON value in one to four places; parts of other values may be put into it."""
+    """Change a JSON value in one to four places; parts of other values may be inserted."""
     value = copy.deepcopy(value)
     for _ in range(rng.choice((1, 1, 2, 4))):
         holder = {"": value}
@@ -39,11 +39,11 @@ def mutated_value(value: Any, others: Sequence[Any], rng: random.Random) -> Any:
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
     waiting = [value]
     while waiting:
-        own = waiting.pop()
-        for key in own if isinstance(own, dict) else range(len(own)):
-            yield own, key
-            if isinstance(own[key], (dict, list)):
-                waiting.append(own[key])
+        container = waiting.pop()
+        for key in container if isinstance(container, dict) else range(len(container)):
+            yield container, key
+            if isinstance(container[key], (dict, list)):
+                waiting.append(container[key])
 
 
 def _mutate(parent: Any, key: Any, others: Sequence[Any], rng: random.Random) -> None:
@@ -78,7 +78,7 @@ def _mutate(parent: Any, key: Any, others: Sequence[Any], rng: random.Random) ->
 
 
 def written(value: Any, rng: random.Random) -> bytes:
-    """Write a JSON value as a writer might, or one that goes wrong."""
+    """Encode a JSON value as a writer might, or a faulty one."""
     separators = rng.choice((None, None, (" ,\n", ":\n ")))  # an indent would take 20 times as long
     text = json.dumps(value, ensure_ascii=rng.random() < 0.5, separators=separators)
     data = text.encode("utf-8", "surrogatepass")
@@ -108,17 +108,17 @@ def mutated_bytes(data: bytes, rng: random.Random) -> bytes:
 
 
 def archive(files: Sequence[bytes], rng: random.Random) -> bytes:
-    """Make a zip archive of which some bytes, and some names, are not what they should be."""
+    """Return a zip archive with some wrong bytes and names."""
     made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as own:
+    with zipfile.ZipFile(made, "w", rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as zipped:
         for i, data in enumerate(files):
             odd = rng.choice(("/../../x.json", "/etc/x", "a//b", "a\\b.json", "é" * 9, "a.json", "b/", " ", "!/x"))
-            own.writestr(zipfile.ZipInfo(f"{i}{odd}" if rng.random() < 0.3 else f"{i}.json"), data)
+            zipped.writestr(zipfile.ZipInfo(f"{i}{odd}" if rng.random() < 0.3 else f"{i}.json"), data)
     return mutated_bytes(made.getvalue(), rng) if rng.random() < 0.8 else made.getvalue()
 
 
 def database(states: Sequence[Any], rng: random.Random) -> bytes:
-    """Make a database of checkpoints of which some are not what they should be."""
+    """Return a database of checkpoints, some of them wrong."""
     connection = sqlite3.connect(":memory:")
     connection.execute(f"PRAGMA page_size = {rng.choice((512, 1024, 4096))}")
     connection.execute("CREATE TABLE checkpoints (thread_id, checkpoint_ns, checkpoint_id, type, checkpoint)")
@@ -140,7 +140,7 @@ def database(states: Sequence[Any], rng: random.Random) -> bytes:
 
 
 def _packable(value: Any) -> Any:
-    """Put extensions, as LangGraph writes them, into some places."""
+    """Insert msgpack extensions, as LangGraph writes them, in some places."""
     if isinstance(value, dict) and len(value) == 1:
         return msgspec.msgpack.Ext(5, msgspec.msgpack.encode(["module", "Name", next(iter(value.values())), ""]))
     if isinstance(value, dict):

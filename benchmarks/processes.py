@@ -1,14 +1,14 @@
-"""From how many files on do two processes pay? One process, two, and a Dask cluster of two, alternating.
+"""Benchmark parallel reading: one process, two, and a Dask cluster of two, alternating, by number of files.
 
     python -m benchmarks.processes                      # Mindcraft logs of 10 to 60 kB
     python -m benchmarks.processes --kind crafter       # traces with images, 3.5 MB each
     python -m benchmarks.processes --files 300 --files 1000 --rounds 9
 
-Timed is `load`, from the folder to its frames, by the wall clock and with a warm cache; the store of parsed tables is
-off, and processes are used for any number of files. The cluster runs before; to connect to it counts. Ratios are those
-to one process, within each round. Work of others on the machine takes what a second process could gain, so each timing
-waits until nine tenths of all cores are idle, for five seconds at most. The bound is what two processes could reach
-where they share reading and parsing, and one does all the rest: listing, putting together, frames.
+The time is that of `load`, from the folder to its frames, by the wall clock and with a warm cache; the store of parsed
+tables is off, and processes are used for any number of files. The cluster runs already; connecting to it counts. Ratios
+are to one process, within each round. Other work on the machine takes what a second process could gain, so each timing
+waits until nine tenths of all cores are idle, for five seconds at most. The bound is what two processes could reach if
+they share reading and parsing, and one does the rest: listing, assembling, frames.
 """
 
 import os
@@ -32,7 +32,7 @@ from evalkit.io.parallel import cluster
 from evalkit.mindcraft import kind as mindcraft_kind
 
 MODELS, AGENTS = 5, 2.5  # of generated Mindcraft runs: models, agents on average
-TRACES = 24  # generated; further files are links to these
+TRACES = 24  # generated; more files are links to these
 FILES = {"mindcraft": (300, 1000, 3000, 10_000), "crafter": (25, 50, 100, 200, 500, 1000)}
 KINDS = {"mindcraft": mindcraft_kind, "crafter": crafter_kind}
 LOAD: dict[str, Callable] = {"mindcraft": mindcraft.load, "crafter": crafter.load}
@@ -50,7 +50,7 @@ def make(kind: str, folder: Path, count: int) -> None:
 
 
 def wait_until_idle(seconds: float = 5.0) -> None:
-    """Wait until the cores have nothing else to do; where that can't be told, not at all."""
+    """Wait until the cores are idle; return at once if that can't be determined."""
     try:
         for _ in range(round(seconds / 0.05)):
             before = _ticks()
@@ -67,7 +67,7 @@ def _ticks() -> list[int]:
 
 
 def compare(kind: str, folder: str, scheduler: str, rounds: int) -> None:
-    """Time the ways in turn, after a round that does not count, and print medians and ratios of one folder."""
+    """Time the ways in turn, after a warm-up round, and print medians and ratios of one folder."""
     load, files = LOAD[kind], list_files(folder)
 
     def load_on_cluster() -> None:
@@ -98,7 +98,9 @@ def compare(kind: str, folder: str, scheduler: str, rounds: int) -> None:
 
 @click.command()
 @click.option("--kind", type=click.Choice(list(FILES)), default="mindcraft", show_default=True)
-@click.option("--files", "counts", multiple=True, type=click.IntRange(1), help="About so many files. Repeatable.")
+@click.option(
+    "--files", "counts", multiple=True, type=click.IntRange(1), help="Approximate number of files; repeatable."
+)
 @click.option("--rounds", default=7, show_default=True, type=click.IntRange(1))
 def main(kind: str, counts: tuple[int, ...], rounds: int) -> None:
     """Compare one process, two, and a Dask cluster of two on folders of different sizes."""

@@ -1,7 +1,7 @@
-"""How long the fingerprint of many files takes: the first time, and when none of them has changed since.
+"""Benchmark the fingerprint of many files: the first time, and when none of them has changed since.
 
-``python benchmarks/provenance.py [--files N] [--bytes N] [--rounds N]``; medians, of this machine, in new processes.
-Beside them stands what hashing every file takes in a plain loop.
+``python benchmarks/provenance.py [--files N] [--bytes N] [--rounds N]``; medians on this machine, in new processes,
+compared with hashing every file in a plain loop.
 """
 
 import argparse
@@ -45,12 +45,12 @@ def main() -> None:
         logs = Path(folder) / "logs"
         write_files(logs, options.files, options.bytes)
         for number in range(options.rounds):
-            kept = {**os.environ, "EVALKIT_CACHE": f"{folder}/cache-{number}"}
+            cached = {**os.environ, "EVALKIT_CACHE": f"{folder}/cache-{number}"}
             ways = {
-                "every file in a plain loop": (PLAIN, kept),
-                "the first time": (OURS, kept),
-                "unchanged since": (OURS, kept),
-                "nothing kept": (OURS, {**kept, "EVALKIT_CACHE": "off"}),
+                "every file in a plain loop": (PLAIN, cached),
+                "the first time": (OURS, cached),
+                "unchanged since": (OURS, cached),
+                "nothing kept": (OURS, {**cached, "EVALKIT_CACHE": "off"}),
             }
             for name, (code, environment) in ways.items():
                 done = subprocess.run(
@@ -59,12 +59,12 @@ def main() -> None:
                 times.setdefault(name, []).append(float(done.stdout))
     print(f"{options.files:,} files of {options.bytes:,} bytes, {options.rounds} rounds\n")
     print("| way | seconds | smallest | largest |\n|---|---|---|---|")
-    for name, own in times.items():
-        print(f"| {name} | {statistics.median(own):.2f} | {min(own):.2f} | {max(own):.2f} |")
+    for name, seconds in times.items():
+        print(f"| {name} | {statistics.median(seconds):.2f} | {min(seconds):.2f} | {max(seconds):.2f} |")
 
 
 def write_files(folder: Path, number: int, size: int) -> None:
-    """Write files whose contents differ, 100 to a folder, and have them count as left alone for long."""
+    """Write files with different contents, 100 to a folder, with an old modification time."""
     for at in range(number):
         path = folder / f"{at // 100:04d}" / f"{at:06d}.json"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,17 +1,17 @@
-"""How long a batch of sample reports takes, beside plain papermill and nbconvert.
+"""Benchmark a batch of sample reports, against plain papermill and nbconvert.
 
 Ways, alternating within each round, each in new processes and with an empty store of parsed tables:
 
-plain            one process that calls ``papermill.execute_notebook`` and nbconvert's ``HTMLExporter``, both as they
-                 come, for one report after the other
+plain            one process that calls ``papermill.execute_notebook`` and nbconvert's ``HTMLExporter``, with
+                 default settings, for one report after the other
 plain, two       the same in two processes at a time, half of the reports each
 evalkit, cold    ``evalkit report`` into a new folder
-evalkit, warm    the same without the parent's start and imports: what is left when the template process is there
+evalkit, warm    the same without the parent's start and imports: the time with a running template process
 evalkit, again   ``evalkit report`` into the folder of the cold one: nothing has changed
 
 Run from the project's folder: ``python benchmarks/reports.py [--reports N] [--rounds N]``. Ratios are medians of the
-ratios to ``plain`` in the same round; times are of this machine. The processor's seconds, of all processes together,
-tell how much of the elapsed time was spent at work, and whether the machine was shared with others.
+ratios to ``plain`` in the same round; times are those of this machine. The processor seconds of all processes show how
+much of the elapsed time was spent at work, and whether the machine was shared with others.
 """
 
 import argparse
@@ -76,15 +76,15 @@ def main() -> None:
     for name in ways:
         elapsed, worked = zip(*times[name], strict=True)
         plain_elapsed, plain_worked = zip(*times["plain"], strict=True)
-        ratios = [own / plain for own, plain in zip(elapsed, plain_elapsed, strict=True)]
-        shares = [own / plain for own, plain in zip(worked, plain_worked, strict=True)]
+        ratios = [way / plain for way, plain in zip(elapsed, plain_elapsed, strict=True)]
+        shares = [way / plain for way, plain in zip(worked, plain_worked, strict=True)]
         row = [statistics.median(elapsed), statistics.median(ratios), min(ratios), max(ratios)]
         row += [statistics.median(worked), statistics.median(shares)]
         print(f"| {name} | " + " | ".join(f"{value:.2f}" for value in row) + " |")
 
 
 def _processor_seconds() -> float:
-    """Return what processes that ended have used."""
+    """Return the processor seconds of ended child processes."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -117,13 +117,13 @@ def _ways(folder: Path, files: list[str]) -> dict[str, Callable[[], float]]:
 
 def _timed(commands: list[list[str]], store: Path) -> float:
     started = time.perf_counter()
-    with tempfile.TemporaryFile() as said:
-        processes = [subprocess.Popen(c, env=_environment(store), stdout=said, stderr=said) for c in commands]
+    with tempfile.TemporaryFile() as output:
+        processes = [subprocess.Popen(c, env=_environment(store), stdout=output, stderr=output) for c in commands]
         codes = [process.wait() for process in processes]
         seconds = time.perf_counter() - started
         if any(codes):
-            said.seek(0)
-            raise SystemExit(said.read().decode())
+            output.seek(0)
+            raise SystemExit(output.read().decode())
     return seconds
 
 

@@ -1,4 +1,4 @@
-"""What holds once a model was picked by its result, tasks differ by model, or results are looked at all the time."""
+"""Studies of selection by result, different tasks per model, and repeated looks: part of benchmarks/coverage.py."""
 
 import numpy as np
 from scipy import stats
@@ -37,7 +37,7 @@ def ranking(samples: int, rng: np.random.Generator, fields: tuple = FIELDS) -> l
     """
     rows = []
     for models, tasks, spread in fields:
-        found = []
+        results = []
         for _ in range(max(samples // 10, 20)):
             rates = np.clip(0.5 + spread * rng.standard_normal(models), 0.03, 0.97)
             outcomes = draw_models(tasks, 1, tuple(rates), 1, rng)[:, 0]
@@ -46,7 +46,7 @@ def ranking(samples: int, rng: np.random.Generator, fields: tuple = FIELDS) -> l
             ranks = stats.rankdata(-truth, "min"), stats.rankdata(-truth, "max")
             first = table.iloc[0]
             best = (truth == truth.max()) / (truth == truth.max()).sum()
-            found.append(
+            results.append(
                 (
                     first["low"] <= truth[0] <= first["high"],
                     first["corrected_low"] <= truth[0] <= first["corrected_high"],
@@ -59,13 +59,13 @@ def ranking(samples: int, rng: np.random.Generator, fields: tuple = FIELDS) -> l
                     best[0],
                 )
             )
-        own, corrected, bias, left, ranks_held, tied_hold, tied, p_best, is_best = np.mean(found, axis=0)
+        plain, corrected, bias, left, ranks_held, tied_hold, tied, p_best, is_best = np.mean(results, axis=0)
         rows.append(
             {
                 "models": models,
                 "tasks": tasks,
                 "spread": spread,
-                "interval of the first": percent(own),
+                "interval of the first": percent(plain),
                 "corrected": percent(corrected),
                 "bias": f"{100 * bias:+.1f}",
                 "corrected ": f"{100 * left:+.1f}",
@@ -102,8 +102,8 @@ def mixes(samples: int, rng: np.random.Generator, adjusting: tuple = (12, 30, 10
         rows.append({"estimate": "standardised", "tasks": sizes, "coverage": percent(np.mean(held)), "raw": ""})
     for tasks in adjusting:
         for rates in ((0.3, 0.5, 0.7), (0.1, 0.9)):
-            found = [_adjusted_once(tasks, rate, rng) for rate in rates for _ in range(max(samples // 10, 10))]
-            held, raw = np.mean(found, axis=0)
+            covered = [_adjusted_once(tasks, rate, rng) for rate in rates for _ in range(max(samples // 10, 10))]
+            held, raw = np.mean(covered, axis=0)
             name = f"adjusted, rates {', '.join(map(str, rates))}"
             rows.append({"estimate": name, "tasks": tasks, "coverage": percent(held), "raw": percent(raw)})
     return rows
@@ -119,8 +119,8 @@ def _adjusted_once(tasks: int, rate: float, rng: np.random.Generator) -> tuple[b
     means = np.where(there, outcomes, np.nan)
     cells = Cells(list("abcd"), list(range(tasks)), means, there.astype(int), np.full((tasks, 4), np.nan), [0] * 4, 0)
     first = adjusted(cells, CONFIDENCE).iloc[0]
-    own = means[there[:, 0], 0]
-    low, high = formulas.wilson(own.mean(), len(own), CONFIDENCE)
+    observed = means[there[:, 0], 0]
+    low, high = formulas.wilson(observed.mean(), len(observed), CONFIDENCE)
     return bool(first["low"] <= rate <= first["high"]), bool(low <= rate <= high)
 
 

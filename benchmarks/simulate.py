@@ -81,7 +81,7 @@ SCORES: dict[str, Draw] = {
     "zeros and uniform": _zeros_and_uniform,
     "zeros and high": _zeros_and_high,
 }
-# values without bounds: how they are drawn, and their mean
+# values without bounds: their generator, and their mean
 VALUES = {
     "normal": (lambda rng, shape: rng.normal(size=shape), 0.0),
     "exponential": (lambda rng, shape: rng.exponential(size=shape), 1.0),
@@ -103,20 +103,20 @@ def crafter_score(rates: np.ndarray) -> np.ndarray:
 
 
 def shift_rates(rates: np.ndarray, shift: np.ndarray) -> np.ndarray:
-    """Return rates moved on the logistic scale; 0 stays about 0."""
+    """Return rates shifted on the logistic scale; 0 stays about 0."""
     return special.expit(special.logit(np.clip(rates, 1e-4, 1 - 1e-4)) + shift)
 
 
 def holds(interval: tuple[np.ndarray, np.ndarray], truth: np.ndarray | float) -> np.ndarray:
-    """Return whether intervals hold the truth."""
+    """Return whether intervals cover the truth."""
     return (interval[0] <= truth + 1e-12) & (truth - 1e-12 <= interval[1])
 
 
 def percent(share: float) -> str:
-    """Write a share as a percentage with one decimal."""
+    """Format a share as a percentage with one decimal."""
     return f"{100 * share:.1f}"
 
 
 def spread_of(shares: np.ndarray) -> str:
-    """Write the lowest and highest share as percentages."""
+    """Format the lowest and highest share as percentages."""
     return f"{percent(np.min(shares))} to {percent(np.max(shares))}"

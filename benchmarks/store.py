@@ -1,9 +1,9 @@
-"""Loading a folder again where little or nothing has changed, against the first load and the plain way.
+"""Benchmark loading a folder again after few or no changes, against the first load and the plain way.
 
     python -m benchmarks.store                  # 20,000 runs of two logs of 300 bytes
     python -m benchmarks.store --runs 5000
 
-Every load is timed in a process of its own, without its imports; the cache is empty before the first. The plain way is
+Every load is timed in a separate process, without its imports; the cache is empty before the first. The plain way is
 that of `benchmarks.mindcraft`.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import click
 
-LONG_AGO = 1_600_000_000  # a time of files that were left alone since
+LONG_AGO = 1_600_000_000  # an old modification time
 MODELS = 10
 LOAD = """
 import sys, time, pandas, pyarrow.parquet
@@ -56,7 +56,7 @@ def make_small_runs(root: Path, runs: int) -> None:
 
 
 def timed(code: str, folder: Path, cache: Path) -> float:
-    """Run code in a process of its own that prints its seconds."""
+    """Run code that prints its seconds in a separate process."""
     environment = {**os.environ, "EVALKIT_CACHE": str(cache)}
     done = subprocess.run(
         [sys.executable, "-c", code, str(folder)], env=environment, capture_output=True, text=True, check=True
@@ -68,25 +68,25 @@ def timed(code: str, folder: Path, cache: Path) -> float:
 @click.option("--runs", default=20_000, show_default=True, type=click.IntRange(MODELS))
 @click.option("--rounds", default=5, show_default=True, type=click.IntRange(1))
 def main(runs: int, rounds: int) -> None:
-    """Measure and print medians, and their ratios to the plain way and to the first load."""
+    """Measure, and print medians, and their ratios to the plain way and to the first load."""
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made) / "runs"
         make_small_runs(folder, runs)
-        time.sleep(3)  # what was written just now is read again
+        time.sleep(3)  # files that were written just now are read again
         one = next(folder.glob("*/*/Andy_0_0.json"))
-        found: dict[str, list[float]] = {}
+        times: dict[str, list[float]] = {}
         for number in range(rounds):
             cache = Path(made) / f"cache-{number}"
-            found.setdefault("plain way", []).append(timed(PLAIN, folder, cache))
-            found.setdefault("first load", []).append(timed(LOAD, folder, cache))
-            found.setdefault("nothing changed", []).append(timed(LOAD, folder, cache))
+            times.setdefault("plain way", []).append(timed(PLAIN, folder, cache))
+            times.setdefault("first load", []).append(timed(LOAD, folder, cache))
+            times.setdefault("nothing changed", []).append(timed(LOAD, folder, cache))
             os.utime(one, (LONG_AGO, LONG_AGO + number + 1))
             time.sleep(3)
-            found.setdefault("one log changed", []).append(timed(LOAD, folder, cache))
+            times.setdefault("one log changed", []).append(timed(LOAD, folder, cache))
         print(f"{runs:,} runs of two small logs, median of {rounds} rounds, warm cache")
-        for name, seconds in found.items():
+        for name, seconds in times.items():
             ratios = [
-                statistics.median(own / base for own, base in zip(seconds, found[other], strict=True))
+                statistics.median(load / base for load, base in zip(seconds, times[other], strict=True))
                 for other in ("plain way", "first load")
             ]
             median = statistics.median(seconds)

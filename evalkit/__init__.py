@@ -1,7 +1,6 @@
 """From raw logs of LLM agents to tables one can trust, pictures and HTML reports.
 
-The public door: the names in ``__all__`` are imported when they are first used, so that ``import evalkit`` and
-``evalkit --help`` stay quick.
+The names in ``__all__`` are imported on first use, so that ``import evalkit`` and ``evalkit --help`` stay fast.
 """
 
 from evalkit._lazy import door

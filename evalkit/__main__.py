@@ -4,8 +4,8 @@ import signal
 
 
 def run() -> None:
-    """Run the command line; Ctrl-C ends it without a traceback, also while modules are imported, and also twice."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is begun yet that would have to be ended
+    """Run the command line; Ctrl-C ends it without a traceback, even during imports or when pressed twice."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing has begun that needs cleaning up
     from evalkit.cli import main
 
     signal.signal(signal.SIGINT, _interrupt)
@@ -13,7 +13,7 @@ def run() -> None:
 
 
 def _interrupt(number: int, frame: object) -> None:
-    """Raise KeyboardInterrupt, and let no second one come in between while the first is seen to."""
+    """Raise KeyboardInterrupt, and ignore further signals while the first is handled."""
     signal.signal(signal.SIGINT, lambda number, frame: None)  # not SIG_IGN: one that came just before would be an error
     raise KeyboardInterrupt
 

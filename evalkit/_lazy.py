@@ -1,4 +1,4 @@
-"""Doors of packages: names that are imported when they are first used, so that importing a package stays quick."""
+"""Lazy imports of packages: public names are imported on first use, so that importing a package is fast."""
 
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
@@ -8,17 +8,17 @@ from typing import Any
 def door(
     package: str, names: Mapping[str, str], modules: Mapping[str, str] | Iterable[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Make ``__getattr__``, ``__dir__`` and ``__all__`` of a package.
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package.
 
     Parameters
     ----------
     package : str
-        Its name.
+        Name of the package.
     names : mapping of str to str
-        The module of the package in which each name stands, or one of another package (``evalkit.io``); with
-        ``:other`` behind it where it has another name there.
+        The module of the package that defines each name, or one of another package (``evalkit.io``); followed by
+        ``:other`` if it has another name there.
     modules : iterable of str, or mapping of str to str
-        Modules that are public themselves, and where they stand if not under their own name.
+        Modules that are public themselves, with their place if it differs from their name.
     """
     places = modules if isinstance(modules, Mapping) else {name: name for name in modules}
     public = [*names, *places]
@@ -26,8 +26,8 @@ def door(
     def find(name: str) -> Any:
         if name not in public:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        place, _, own_name = (places.get(name) or names[name]).partition(":")
+        place, _, attribute = (places.get(name) or names[name]).partition(":")
         module = import_module(place if place.startswith("evalkit.") else f"{package}.{place}")
-        return module if name in places else getattr(module, own_name or name)
+        return module if name in places else getattr(module, attribute or name)
 
     return find, lambda: sorted(public), public

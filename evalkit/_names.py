@@ -1,4 +1,4 @@
-"""What an error says of a name that nothing has: the nearest one there is, or all of them."""
+"""Hints for unknown names in error messages: the nearest name, or all of them."""
 
 from collections.abc import Iterable
 
@@ -6,18 +6,18 @@ _MOST = 20  # names that are listed
 
 
 def nearest(name: str, there: Iterable[object], *, cutoff: float = 0.6) -> str:
-    """Say which name may have been meant, as the end of a message: "did you mean 'x'?" or "there are 'x', 'y'".
+    """Return a hint at the intended name, as the end of a message: "did you mean 'x'?" or "there are 'x', 'y'".
 
     Parameters
     ----------
     name : str
-        What was given.
+        The unknown name.
     there : iterable
-        The names there are.
+        The existing names.
     cutoff : float
         How similar a name must be, from 0 to 1.
     """
-    from difflib import get_close_matches  # not needed until something is wrong
+    from difflib import get_close_matches  # only needed for errors
 
     known = list(map(str, there))
     if near := get_close_matches(name, known, 1, cutoff):
@@ -27,7 +27,7 @@ def nearest(name: str, there: Iterable[object], *, cutoff: float = 0.6) -> str:
 
 
 def check_columns(table: Iterable[object], *names: str | None) -> None:
-    """Raise ValueError for the first column that a frame does not have; None is no name."""
+    """Raise ValueError for the first column that a frame does not have; None is ignored."""
     there = list(table)
     for name in names:
         if name is not None and name not in there:

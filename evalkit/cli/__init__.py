@@ -1,7 +1,7 @@
-"""The command line: a thin layer, every command calls one public function; those of kinds come from the registry.
+"""The command line, a thin layer: every command calls one public function; those of kinds come from the registry.
 
-Heavy imports stand inside the commands, so that ``evalkit --help`` stays quick. What is shown is printed and not
-echoed: click would write UTF-8 to a terminal that knows ASCII only.
+Heavy imports are inside the commands, so that ``evalkit --help`` stays fast. Output is printed and not echoed: click
+would write UTF-8 to a terminal that supports ASCII only.
 """
 
 import click
@@ -30,18 +30,18 @@ def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool)
 )
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version,
-    help="Show the version, and a hash of the code that runs.",
+    help="Show the version and a hash of the code.",
 )  # fmt: skip
 @click.pass_context
 def main(ctx: click.Context) -> None:
     """Turn raw logs of LLM agents into tables, pictures and HTML reports.
 
     \b
-    evalkit detect FOLDER    says which logs are in it
-    evalkit report FOLDER    makes all reports of these, in ./reports
-    evalkit KIND FOLDER      prints the table; the kinds stand below
+    evalkit detect FOLDER    prints which logs are in it
+    evalkit report FOLDER    makes all reports on them, in ./reports
+    evalkit KIND FOLDER      prints the table; the kinds are listed below
 
-    No logs at hand? samples:mindcraft, samples:crafter and samples:steps stand for some.
+    No logs at hand? Use samples:mindcraft, samples:crafter or samples:steps.
     """
     if ctx.invoked_subcommand is None:
         print(ctx.get_help())
@@ -51,16 +51,16 @@ collect_group = Kinds(
     "collect",
     make=collect_command,
     help=COLLECT_HELP,
-    short_help="Keep what many logs say in a dataset of Parquet files.",
+    short_help="Collect many logs in a dataset of Parquet files.",
 )
 for command in (collect_group, show, view, detect, compare, report, notebooks):
     main.add_command(command)
 
 
-@main.command(short_help="Make a shell complete evalkit's commands.")
+@main.command(short_help="Shell completion of evalkit's commands.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print what SHELL needs to complete evalkit's commands, kinds, notebooks and parameters.
+    """Print a script with which SHELL completes commands, kinds, notebooks and parameters.
 
     \b
     bash: eval "$(evalkit completion bash)"  in ~/.bashrc

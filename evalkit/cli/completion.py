@@ -1,4 +1,4 @@
-"""What a shell completes: commands and options (by click), kinds, notebooks, and parameters of notebooks."""
+"""Shell completion: commands and options (by click), kinds, notebooks, and parameters of notebooks."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from evalkit.kinds.registry import kind_names
 
 
 def script(command: click.Command, shell: str) -> str:
-    """Return the script that makes a shell complete ``evalkit``."""
+    """Return the completion script of a shell for ``evalkit``."""
     known = get_completion_class(shell)
     if known is None:
         raise click.UsageError(f"no completion for {shell}")
@@ -29,14 +29,14 @@ def complete_notebooks(ctx: click.Context, parameter: click.Parameter, incomplet
 
 
 def complete_targets(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete what a report can be made of: a notebook, samples, or a file or folder."""
+    """Complete a target of a report: a notebook, samples, or a file or folder."""
     samples = [f"samples:{name}" for name in kind_names()]
-    found = [*complete_notebooks(ctx, parameter, incomplete), *_starting(samples, incomplete)]
-    return [*found, CompletionItem(incomplete, type="file")]
+    items = [*complete_notebooks(ctx, parameter, incomplete), *_starting(samples, incomplete)]
+    return [*items, CompletionItem(incomplete, type="file")]
 
 
 def complete_parameters(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the name of a parameter, of the notebooks that were named or of all."""
+    """Complete the name of a parameter of the named notebooks, by default of all."""
     from evalkit.reports.parameters import read_notebook
     from evalkit.reports.planning.places import Places
 
@@ -46,7 +46,7 @@ def complete_parameters(ctx: click.Context, parameter: click.Parameter, incomple
     for name in named:
         try:
             names |= {p.name: p.type for p in read_notebook(notebooks[name]).parameters.values()}
-        except (OSError, ValueError):  # no notebook: it completes nothing
+        except (OSError, ValueError):  # not a notebook: it completes nothing
             continue
     return _starting(names, incomplete)
 

@@ -1,4 +1,4 @@
-"""Groups of commands, and options as click takes them."""
+"""Groups of commands, and conversion of options to those of click."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -9,18 +9,18 @@ import click
 from evalkit.kinds.registry import BUILT_IN, LogKind, Option, kind_named, kind_names
 
 LISTS = ("failed", "flagged", "all")  # as evalkit.kinds.listing.CHOICES, which would import more
-KIND_HELP = "The kind of logs.  [default: told by their content]"
+KIND_HELP = "The kind of logs.  [default: detected from their content]"
 
 
 class Group(click.Group):
-    """A group whose commands answer a source that can't be used with one line and exit code 2, and Ctrl-C with 130."""
+    """A group whose commands print one line and exit with 2 for an unusable source, and with 130 for Ctrl-C."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Give the names in the order in which the commands stand."""
+        """Return the names of commands in order of definition."""
         return list(self.commands)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take arguments of which none holds credentials: tables, pages and messages repeat most of them."""
+        """Parse arguments, and refuse credentials: tables, pages and messages repeat most arguments."""
         from evalkit.io.paths import SourceError, refuse_credentials
         from evalkit.io.text import plain
 
@@ -33,21 +33,21 @@ class Group(click.Group):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; errors that a user can mend become one line."""
+        """Run the command; errors that a user can fix become one line."""
         from evalkit.io.paths import SourceError
         from evalkit.io.text import plain, warnings_as_lines
 
         if hasattr(sys.stdout, "reconfigure"):
-            sys.stdout.reconfigure(errors="replace")  # what a terminal can't show becomes a question mark
+            sys.stdout.reconfigure(errors="replace")  # characters that a terminal can't show become question marks
         try:
             with warnings_as_lines():
                 result = super().invoke(ctx)
-            sys.stdout.flush()  # here, where a reader that has left is no error
+            sys.stdout.flush()  # here, where a closed pipe is not an error
             return result
         except SourceError as error:
             click.echo(f"evalkit: {plain(error)}", err=True)
             ctx.exit(2)
-        except click.UsageError as error:  # of a command; it may repeat arguments, such as names of files
+        except click.UsageError as error:  # of a command; it may repeat arguments, such as file names
             raise click.UsageError(plain(error.format_message()), error.ctx) from None
         except KeyboardInterrupt as stopped:
             if sys.stderr.isatty():
@@ -61,24 +61,24 @@ class Group(click.Group):
 
 
 class Kinds(Group):
-    """A group with a command for each kind of log, made when it is called."""
+    """A group with a command for each kind of log, created on demand."""
 
     def __init__(self, *args: Any, make: Callable[[LogKind], click.Command], **more: Any) -> None:
         super().__init__(*args, **more)
         self._make = make
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Give the kinds, then the other commands."""
+        """Return the kinds, then the other commands."""
         return [*kind_names(), *self.commands]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Give a command; that of a kind is made now."""
+        """Return a command; that of a kind is created now."""
         if name in self.commands or name not in kind_names():
             return super().get_command(ctx, name)
         return self._make(kind_named(name))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands without importing a kind of evalkit's own."""
+        """Write the list of commands without importing evalkit's own kinds."""
         rows = [(name, _summary_of(name)) for name in kind_names()]
         with formatter.section("Commands"):
             formatter.write_dl(
@@ -87,7 +87,7 @@ class Kinds(Group):
 
 
 def _summary_of(name: str) -> str:
-    """Give the line of a kind in ``evalkit --help``; those of evalkit are not imported for it."""
+    """Return the line of a kind in ``evalkit --help``, without importing evalkit's own kinds."""
     from evalkit.io.paths import SourceError
     from evalkit.io.text import plain
 
@@ -100,7 +100,7 @@ def _summary_of(name: str) -> str:
 
 
 def click_option(option: Option) -> click.Option:
-    """Make an option of click's of an option of ours."""
+    """Convert an option to one of click."""
     name = f"--{option.name.replace('_', '-')}"
     names = [f"-{option.short}", name, option.name] if option.short else [name, option.name]
     if option.type is bool:
@@ -114,21 +114,21 @@ def click_option(option: Option) -> click.Option:
 
 
 def split(values: dict[str, Any], options: Sequence[Option]) -> dict[str, Any]:
-    """Take the values of some options out of those of all."""
+    """Pop the values of some options from those of all."""
     return {option.name: values.pop(option.name) for option in options}
 
 
 def refuse(where: str, **given: object) -> None:
-    """Refuse options that were given and would do nothing."""
+    """Raise UsageError for given options that would have no effect."""
     for name in (name for name, value in given.items() if value is not None and value is not False and value != ()):
         raise click.UsageError(f"--{name.replace('_', '-')} does nothing {where}")
 
 
 def print_paged(text: str) -> None:
-    """Print a long text, a page at a time in a terminal."""
+    """Print a long text, through a pager in a terminal."""
     click.echo_via_pager(text) if sys.stdout.isatty() else print(text, end="")
 
 
 def one_or_many(sources: tuple[str, ...]) -> str | list[str]:
-    """Return the one source that is named, or a list of several."""
+    """Return a single source as it is, several as a list."""
     return sources[0] if len(sources) == 1 else list(sources)

@@ -1,4 +1,4 @@
-"""The commands that read logs of one kind, made from its entry in the registry: ``evalkit KIND``, ``collect KIND``."""
+"""The commands for logs of one kind, created from its entry in the registry: ``evalkit KIND``, ``collect KIND``."""
 
 import functools
 import sys
@@ -10,33 +10,33 @@ import click
 from evalkit.cli.groups import LISTS, click_option, one_or_many, print_paged, refuse, split
 from evalkit.kinds.registry import LogKind, Option
 
-SHORTEST_INTERVAL = 0.5  # seconds between two looks
-COLLECT_HELP = """Keep what logs say in a dataset, to be given wherever their folder is: evalkit mindcraft DATASET.
+SHORTEST_INTERVAL = 0.5  # seconds between two updates
+COLLECT_HELP = """Collect logs in a dataset that replaces their folder in every command: evalkit mindcraft DATASET.
 
-SOURCE is a folder, a file, a quoted glob or a URL. The next time only new and changed files are read, and those
-that have vanished are dropped. It may be stopped at any moment and goes on from there. Options that say how logs
-are to be read are kept as defaults for whoever loads the dataset.
+SOURCE is a folder, a file, a quoted glob or a URL. The next time, only new and changed files are read, and files
+that were deleted are dropped. You can stop at any time; the same command continues from there. Options for reading
+logs are stored as the defaults for loading the dataset.
 """
 
 _READING = (
-    Option("pattern", str, "", "Which files of folders, by their names.", "GLOB"),
-    Option("no_recursive", bool, False, "Only the folder's own files, not those of folders below."),
-    Option("jobs", int, None, "Processes to read with.  [default: all cores where files are many]", "N"),
-    Option("scheduler", str, None, "Read on a Dask cluster instead, such as tcp://10.0.0.1:8786.", "ADDRESS"),
-    Option("storage_options", str, None, "JSON file of fsspec's options for URLs.", "FILE"),
+    Option("pattern", str, "", "Pattern for the names of files in folders.", "GLOB"),
+    Option("no_recursive", bool, False, "Only files of the folder itself, not of its subfolders."),
+    Option("jobs", int, None, "Number of processes.  [default: all cores for many files]", "N"),
+    Option("scheduler", str, None, "Read on a Dask cluster, such as tcp://10.0.0.1:8786.", "ADDRESS"),
+    Option("storage_options", str, None, "JSON file with fsspec's options for URLs.", "FILE"),
 )
 _LIST = Option("list", LISTS, None, "Print these runs with their ids instead.")
 _FOLLOWING = (
-    Option("follow", bool, False, "Look again and again while an experiment writes; Ctrl-C ends."),
-    Option("interval", float, None, "Between looks.  [default: 5]", "SECONDS"),
-    Option("expected", int, None, "How many runs each model is to do.", "N"),
-    Option("idle", float, None, "When a run that has not changed counts as finished.", "SECONDS"),
-    Option("until_done", bool, False, "End once each model seen has done all that is expected."),
+    Option("follow", bool, False, "Update continuously while an experiment is running; Ctrl-C ends it."),
+    Option("interval", float, None, "Time between updates.  [default: 5]", "SECONDS"),
+    Option("expected", int, None, "Number of runs expected of each model.", "N"),
+    Option("idle", float, None, "Time without changes after which a run counts as finished.", "SECONDS"),
+    Option("until_done", bool, False, "End once every model has completed its expected runs."),
 )
 
 
 def _reading(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Turn the options of `_READING` into keywords of `load`, and read as they say."""
+    """Pass the options of `_READING` to a function as keywords of `load`, on their cluster."""
 
     @functools.wraps(function)
     def read(pattern: str, no_recursive: bool, jobs: int, scheduler: str, storage_options: str, **more: Any) -> Any:
@@ -52,7 +52,7 @@ def _reading(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def kind_command(kind: LogKind) -> click.Command:
-    """Make the command that reads logs of a kind."""
+    """Create the command that reads logs of a kind."""
 
     @_reading
     def run(sources: tuple[str, ...], reading: dict[str, Any], output: str | None, **values: Any) -> None:
@@ -92,7 +92,7 @@ def _show_logs(
     elif text := glance(kind, sources, options, views, reading):
         print(text)
         return
-    from evalkit.kinds.logs import load  # here: a glance does without all that it imports
+    from evalkit.kinds.logs import load  # imported here: a single log is shown without it
 
     logs = load(kind, one_or_many(sources), options, **reading)
     print(summary(logs, views))
@@ -132,7 +132,7 @@ def _follow(
 
 
 def collect_command(kind: LogKind) -> click.Command:
-    """Make the command that collects logs of a kind."""
+    """Create the command that collects logs of a kind."""
 
     @_reading
     def run(sources: tuple[str, ...], output: str, reading: dict[str, Any], **options: Any) -> None:
@@ -141,7 +141,7 @@ def collect_command(kind: LogKind) -> click.Command:
         from evalkit.kinds.collection import collect
 
         if output.lower().startswith("memory://"):
-            raise click.UsageError(f"{output}: is gone when the command ends; name a folder, or a URL that stays")
+            raise click.UsageError(f"{output}: is gone when the command ends; name a folder or a persistent URL")
         given = {option.name: options[option.name] for option in kind.options if options[option.name] != option.default}
         try:
             with progress_bar() as progress:

@@ -12,12 +12,14 @@ from evalkit.cli.groups import KIND_HELP, LISTS, one_or_many, print_paged, refus
 from evalkit.kinds.registry import kind_named
 
 _KIND = click.option("--kind", metavar="NAME", help=KIND_HELP, shell_complete=complete_kinds)
-_OPTION = click.option("--option", "texts", nargs=2, multiple=True, metavar="NAME VALUE", help="An option of the kind.")
+_OPTION = click.option(
+    "--option", "texts", nargs=2, multiple=True, metavar="NAME VALUE", help="Set an option of the kind."
+)
 
 
 @click.command(short_help="What a run did, turn by turn.")
 @click.argument("source")
-@click.option("--run", metavar="RUN", help="The run's id, as --list prints it.  [default: the only one]")
+@click.option("--run", metavar="RUN", help="The run's id, as printed by --list.  [default: the only one]")
 @_KIND
 @click.option("--last", type=click.IntRange(1), metavar="N", help="Only the last N turns.")
 def show(source: str, run: str | None, kind: str | None, last: int | None) -> None:
@@ -37,12 +39,12 @@ def show(source: str, run: str | None, kind: str | None, last: int | None) -> No
 
 @click.command(short_help="Pages of runs, turn by turn, with a list of them.")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@click.option("--output", "-o", default="evalkit-view", show_default=True, metavar="DIR", help="Folder of the pages.")
+@click.option("--output", "-o", default="evalkit-view", show_default=True, metavar="DIR", help="Folder for the pages.")
 @click.option("--list", "which", type=click.Choice(LISTS), default="all", show_default=True, help="Which runs.")
 @_KIND
 @_OPTION
 def view(sources: tuple[str, ...], output: str, which: Any, kind: str | None, texts: tuple) -> None:
-    """Write a page for each run of SOURCE, and one that lists them; print where that lies."""
+    """Write a page for each run of SOURCE and a page that lists them; print the path of the list."""
     from pathlib import Path
 
     from evalkit.evidence import write_view
@@ -59,14 +61,14 @@ def _load_any(source: str | list[str], kind: str | None, texts: Sequence[tuple[s
     from evalkit.kinds.logs import load_source
     from evalkit.kinds.registry import read_options
 
-    found = kind_named(kind) if kind else kind_of_source(source)
-    return load_source(source, found.name, **read_options(found, texts))
+    log_kind = kind_named(kind) if kind else kind_of_source(source)
+    return load_source(source, log_kind.name, **read_options(log_kind, texts))
 
 
 @click.command(short_help="Which kinds of logs a source holds.")
 @click.argument("source")
 def detect(source: str) -> None:
-    """Say which kinds of logs SOURCE holds, told by the first bytes of its files, and which command reads them."""
+    """Print which kinds of logs SOURCE holds, by the first bytes of its files, and which commands read them."""
     from evalkit.kinds.detection import describe_source
 
     print(describe_source(source))
@@ -84,7 +86,7 @@ def detect(source: str) -> None:
     metavar="NUMBER",
     help="The largest loss that is no regression.",
 )
-@click.option("--strict", is_flag=True, help="With --baseline: exit code 1 also where nothing is decided.")
+@click.option("--strict", is_flag=True, help="With --baseline: exit code 1 also if nothing is decided.")
 def compare(
     sources: tuple[str, ...],
     kind: str | None,
@@ -96,8 +98,8 @@ def compare(
 ) -> None:
     """Compare the models of SOURCE on the tasks that they share.
 
-    Each task has the same weight. With --baseline, a model is a regression where its loss is shown and may be as large
-    as the margin (default: 0.05); it is not worse where its loss is shown to be smaller.
+    Each task has the same weight. With --baseline, a model is a regression if it shows a loss that may be as large as
+    the margin (default: 0.05); it is not worse if its loss is shown to be smaller.
     """
     from evalkit.compare.terminal import describe_baseline, describe_comparison
 

@@ -1,4 +1,4 @@
-"""What notebooks show: figures with alt text, tables, texts from logs, headlines and provenance."""
+"""Display functions for notebooks: figures with alt text, tables, log text, headlines and provenance."""
 
 from evalkit.display import plots
 from evalkit.display.marks import attach

@@ -1,4 +1,4 @@
-"""What matplotlib writes as SVG, made small: styles as attributes, tones as classes, groups that say things once."""
+"""Compact the SVG that matplotlib writes: styles as attributes, tones as classes, shared attributes on groups."""
 
 import hashlib
 import re
@@ -10,7 +10,7 @@ from evalkit.display.marks import TOKEN, Mark
 from evalkit.display.style import TONES
 from evalkit.io.text import is_local_link
 
-MANY = 12  # elements of a group that are worth groups of their own
+MANY = 12  # elements from which on a group is split into one per series
 
 _NAMES = {light: name for name, (light, _) in TONES.items()}
 _REFERENCE = re.compile(r"url\(#([^)]*)\)")
@@ -24,32 +24,32 @@ _INHERITED = (
 
 
 def compact(root: ElementTree.Element, marks: Sequence[Mark], *, themed: bool) -> None:
-    """Make an SVG of matplotlib small, in place: it draws the same, and holds no metadata and no style sheet.
+    """Compact an SVG of matplotlib in place; it renders the same, without metadata and style sheet.
 
     Parameters
     ----------
     root : Element
         The ``svg`` element.
     marks : sequence of Mark
-        Tooltips and links that stand-in addresses stand for, as `evalkit.display.marks.marked` gives them.
+        Tooltips and links behind the placeholder addresses, as returned by `evalkit.display.marks.marked`.
     themed : bool
-        Whether colours that are tones get classes of their name: ``fill-ink``, ``stroke-series-1``.
+        Whether colours that are tones get classes named after them: ``fill-ink``, ``stroke-series-1``.
     """
     for element in root.iter():
         _tidy(element, themed=themed)
-    used = {own for element in root.iter() for own in _references(element)}
-    root[:] = [kept for child in root if child.tag != "metadata" for kept in _kept(child, used, marks)]
+    used = {name for element in root.iter() for name in _references(element)}
+    root[:] = [inner for child in root if child.tag != "metadata" for inner in _compacted(child, used, marks)]
     _short_ids(root)
 
 
 def _tidy(element: ElementTree.Element, *, themed: bool) -> None:
-    """Make attributes of styles, classes of tones, and short numbers of long ones."""
+    """Turn styles into attributes and tones into classes, and shorten numbers."""
     element.tag = element.tag.rpartition("}")[2]
     element.tail = None
     if element.tag not in ("text", "tspan", "style"):
         element.text = None
     given = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
-    styles = dict(part.split(": ", 1) for part in given.pop("style", "").split("; ") if ": " in part)
+    styles = dict(rule.split(": ", 1) for rule in given.pop("style", "").split("; ") if ": " in rule)
     styles.pop("font-family", None)
     if font := _FONT.match(styles.pop("font", "")):  # until matplotlib 3.10
         styles |= {name.replace("_", "-"): value.strip() for name, value in font.groupdict().items() if value}
@@ -59,7 +59,7 @@ def _tidy(element: ElementTree.Element, *, themed: bool) -> None:
     given |= styles
     drawn = element.tag == "text" or (element.tag in ("path", "use") and styles and "id" not in given)
     if drawn and "fill" not in given:
-        given["fill"] = "#000000"  # which matplotlib leaves out
+        given["fill"] = "#000000"  # the default, which matplotlib omits
     if themed:
         _name_tones(element.tag, given)
     element.attrib.clear()
@@ -72,14 +72,14 @@ def _tidy(element: ElementTree.Element, *, themed: bool) -> None:
 
 def _name_tones(tag: str, given: dict[str, str]) -> None:
     classes = []
-    for part in ("fill", "stroke"):
-        colour = given.get(part, "").lower()
+    for attribute in ("fill", "stroke"):
+        colour = given.get(attribute, "").lower()
         if colour == "#000000":
             colour = TONES["ink"][0]
-        own = not (tag == "text" and colour == TONES["ground"][0])  # white words stand on a coloured cell
-        if own and colour in _NAMES:
-            classes.append(f"{part}-{_NAMES[colour]}")
-            given[part] = colour
+        on_cell = tag == "text" and colour == TONES["ground"][0]  # white text stands on a coloured cell
+        if colour in _NAMES and not on_cell:
+            classes.append(f"{attribute}-{_NAMES[colour]}")
+            given[attribute] = colour
     if classes:
         given["class"] = " ".join(classes)
 
@@ -88,24 +88,24 @@ def _shorter(match: re.Match) -> str:
     return f"{float(match[0]):.2f}".rstrip("0").rstrip(".")
 
 
-def _kept(element: ElementTree.Element, used: set[str], marks: Sequence[Mark]) -> list[ElementTree.Element]:
+def _compacted(element: ElementTree.Element, used: set[str], marks: Sequence[Mark]) -> list[ElementTree.Element]:
     if element.tag == "defs" and len(element) == 1 and element[0].tag == "style":
-        return []  # matplotlib's own, said on the root
+        return []  # matplotlib's own, set on the root
     if element.get("id") not in used:
         element.attrib.pop("id", None)
-    element[:] = [kept for child in element for kept in _kept(child, used, marks)]
+    element[:] = [inner for child in element for inner in _compacted(child, used, marks)]
     if element.tag == "a":
         element = _marked(element, marks)
     if element.tag == "g" and len(element):
         _hoist(element)
-        element[:] = [inner for child in element for inner in _opened(child)]
+        element[:] = [inner for child in element for inner in _unwrapped(child)]
     if element.tag in ("g", "defs") and not len(element):
         return []
-    return _opened(element)
+    return _unwrapped(element)
 
 
-def _opened(element: ElementTree.Element) -> list[ElementTree.Element]:
-    """Give what is in a group that says nothing itself, or its one element where that can say it."""
+def _unwrapped(element: ElementTree.Element) -> list[ElementTree.Element]:
+    """Return the children of a group without attributes, or its only child where that can take the attributes."""
     if element.tag != "g" or (element.attrib and len(element) > 1):
         return [element]
     for child in element if element.attrib else ():
@@ -118,7 +118,7 @@ def _opened(element: ElementTree.Element) -> list[ElementTree.Element]:
 
 
 def _marked(element: ElementTree.Element, marks: Sequence[Mark]) -> ElementTree.Element:
-    """Make of a stand-in address a link, or a group, with the mark's words; other addresses must be local."""
+    """Turn a placeholder address into a link, or a group, with the mark's tooltip; other addresses must be local."""
     href = element.attrib.pop("href", "")
     place = TOKEN.fullmatch(href)
     mark = marks[int(place[1])] if place else Mark("", href if is_local_link(href) else "")
@@ -136,21 +136,21 @@ def _marked(element: ElementTree.Element, marks: Sequence[Mark]) -> ElementTree.
 
 
 def _hoist(group: ElementTree.Element) -> None:
-    """Have a group say what all within it say; where there are many, so does a group of its own for each series."""
+    """Move attributes shared by all children to their group; many children are first grouped by series."""
     drawn = [child for child in group if child.tag not in ("defs", "title")]
-    _say_once(group, drawn)
+    _share_attributes(group, drawn)
     if len(drawn) < MANY or len(drawn) < len(group) - 1:
         return
     inner = [child for child in group if child.tag == "defs"]
     for _, series in groupby(drawn, key=lambda child: (child.get("class"), child.get("fill"), child.get("stroke"))):
-        own = ElementTree.Element("g")
-        own.extend(series)
-        _say_once(own, list(own))
-        inner += [own] if own.attrib else own
+        subgroup = ElementTree.Element("g")
+        subgroup.extend(series)
+        _share_attributes(subgroup, list(subgroup))
+        inner += [subgroup] if subgroup.attrib else subgroup
     group[:] = inner
 
 
-def _say_once(group: ElementTree.Element, drawn: Sequence[ElementTree.Element]) -> None:
+def _share_attributes(group: ElementTree.Element, drawn: Sequence[ElementTree.Element]) -> None:
     for name in _INHERITED:
         value, *others = {child.get(name) for child in drawn} or {None}
         if value is not None and not others and name not in group.attrib:
@@ -170,10 +170,10 @@ def _references(element: ElementTree.Element) -> Iterable[str]:
 
 
 def _short_ids(root: ElementTree.Element) -> None:
-    """Give ids that are short, and differ from those of every other figure: they begin with a hash of this one."""
-    own = hashlib.blake2b(ElementTree.tostring(root), digest_size=3).hexdigest()
+    """Replace ids by short ones, unique across figures: they begin with a hash of this one."""
+    prefix = hashlib.blake2b(ElementTree.tostring(root), digest_size=3).hexdigest()
     ids = [element.get("id") for element in root.iter() if element.get("id")]
-    names = {name: f"f{own}-{i}" for i, name in enumerate(ids)}
+    names = {name: f"f{prefix}-{i}" for i, name in enumerate(ids)}
     for element in root.iter():
         for name, value in element.attrib.items():
             if name == "id":

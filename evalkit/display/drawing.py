@@ -1,4 +1,4 @@
-"""Figures as bytes: SVG, PNG and PDF of one layout."""
+"""Render figures as SVG, PNG and PDF with one layout."""
 
 import io
 import warnings
@@ -22,31 +22,31 @@ from evalkit.io import plain
 
 DPI = 144  # of PNG
 LARGEST = 1_000_000  # characters of an SVG; a figure of more is a PNG
-LARGEST_TWICE = 200_000  # of one that is drawn a second time, for narrow windows
+LARGEST_TWICE = 200_000  # characters of one that is also drawn for narrow windows
 
 
 class Drawing(NamedTuple):
-    """A figure in the forms that pages, front ends and papers take; svg and pdf are empty where there is none."""
+    """A figure in the formats for pages, front ends and papers; svg and pdf are empty if not made."""
 
     svg: str
     png: bytes
     pdf: bytes
-    narrow: str = ""  # SVG for narrow windows; empty where there is none, and outside of reports
+    narrow: str = ""  # SVG for narrow windows; empty if not made, and outside of reports
 
 
 def draw(figure: Figure, alt: str, *, pdf: bool = False, narrow: bool = False) -> Drawing:
-    """Lay a figure out once, and draw it in all forms; texts are plain, and never formulas.
+    """Lay out a figure once and render it in all formats; text is plain, never a formula.
 
     Parameters
     ----------
     figure : Figure
-        It is left as it was, but for the places of its axes.
+        It is left unchanged, except for the positions of its axes.
     alt : str
         Plain text.
     pdf : bool
-        Also as PDF, with its fonts in it; of the same bytes every time.
+        Whether to render a PDF too, with its fonts embedded; its bytes are reproducible.
     narrow : bool
-        Also for narrow windows; the figure keeps this layout.
+        Whether to render it for narrow windows too; the figure keeps this layout.
     """
     for text in figure.findobj(Text):  # also what was written outside the theme, such as legends and notes
         text.set_parse_math(False)
@@ -62,7 +62,7 @@ def draw(figure: Figure, alt: str, *, pdf: bool = False, narrow: bool = False) -
 
 @contextmanager
 def laid_out(figure: Figure) -> Iterator[None]:
-    """Lay a figure out, at 72 dpi and on a canvas that can draw, and hold it so; afterwards it has its own again."""
+    """Lay out a figure as in `prepared` and keep the layout fixed within a ``with`` block; then restore its engine."""
     engine = figure.get_layout_engine()
     with prepared(figure):
         try:
@@ -77,7 +77,7 @@ def laid_out(figure: Figure) -> Iterator[None]:
 
 @contextmanager
 def prepared(figure: Figure) -> Iterator[None]:
-    """Have a figure at 72 dpi and on a canvas that can draw; afterwards it has its own again."""
+    """Set a figure to 72 dpi and a canvas that can draw within a ``with`` block; restore its own afterwards."""
     canvas, dpi = figure.canvas, figure.get_dpi()
     try:
         with mpl.rc_context(THEME), warnings.catch_warnings():
@@ -98,7 +98,7 @@ def _png(figure: Figure) -> bytes:
     if not figure.findobj(AxesImage):  # flat colours: a third of the size, and quicker to compress
         image = image.quantize(256, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
         image.putpalette(
-            [255 if part == 254 else part for part in image.getpalette() or ()]
+            [255 if channel == 254 else channel for channel in image.getpalette() or ()]
         )  # white comes out a little grey
     buffer = io.BytesIO()
     image.save(buffer, format="png", dpi=(DPI, DPI))

@@ -1,4 +1,4 @@
-"""Tooltips and links of what is drawn: noted beside the artists, and written into the SVG when it is made."""
+"""Tooltips and links of artists, stored beside them and written into the SVG when it is rendered."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -13,23 +13,23 @@ from matplotlib.figure import Figure
 from evalkit.io import plain
 from evalkit.io.text import is_local_link
 
-TOKEN = re.compile(r"evalkit-mark:(\d+)")  # an address that stands for a mark's place in a list
-MOST = 2000  # marks of one figure; of more, only the first that leads to each place stays
+TOKEN = re.compile(r"evalkit-mark:(\d+)")  # a placeholder address: a mark's position in a list
+MOST = 2000  # marks of one figure; of more, only the first with each link stays
 
 
 class Mark(NamedTuple):
-    """What a point, bar or cell says when it is pointed at, and where it leads; both may be empty."""
+    """The tooltip and the link of a point, bar or cell; both may be empty."""
 
     tip: str
     href: str = ""
-    is_first: bool = True  # of those that lead there: the others are no stops of the keyboard
+    is_first: bool = True  # of those with this link: the keyboard skips the others
 
 
 _marks: WeakKeyDictionary[Artist, list[Mark]] = WeakKeyDictionary()
 
 
 def attach(artist: Artist, tips: Iterable[str], hrefs: Iterable[str] = ()) -> None:
-    """Give tooltips and links to what an artist draws: to each of a collection's points, or to a single patch.
+    """Attach tooltips and links to an artist: one to each point of a collection, or one to a single patch.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def attach(artist: Artist, tips: Iterable[str], hrefs: Iterable[str] = ()) -> No
     tips : iterable of str
         One for each point, in the collection's order; texts from logs are made plain.
     hrefs : iterable of str, optional
-        As many; an empty one is no link. Only relative addresses and ``#anchors`` are let through.
+        As many; an empty one is no link. Only relative addresses and ``#anchors`` are allowed.
     """
     tips = [plain(tip) for tip in tips]
     links = [href if is_local_link(href) else "" for href in hrefs] or [""] * len(tips)
@@ -46,7 +46,7 @@ def attach(artist: Artist, tips: Iterable[str], hrefs: Iterable[str] = ()) -> No
 
 @contextmanager
 def marked(figure: Figure) -> Iterator[list[Mark]]:
-    """Have a figure drawn with its marks: each becomes an address that stands for its place in the list."""
+    """Set the marks of a figure as placeholder addresses within a ``with`` block; each is a position in the list."""
     artists = [artist for artist in figure.findobj() if artist in _marks]
     crowded = sum(len(_marks[artist]) for artist in artists) > MOST
     marks: list[Mark] = []

@@ -1,4 +1,4 @@
-"""Figures laid out anew for narrow windows: the same axes on less width, panels in two columns, labels broken again."""
+"""Lay out figures for narrow windows: the same axes on less width, panels in two columns, labels wrapped again."""
 
 import math
 from itertools import combinations
@@ -10,18 +10,18 @@ from matplotlib.text import Text
 
 from evalkit.display.style import broken, legend_columns
 
-WIDTH = 4.9  # inches: what a window of 390 px holds with words of 8 px
+WIDTH = 4.9  # inches: fits a window of 390 px with text of 8 px
 WIDEST = 7.0  # a figure of one panel that is wider, such as a timeline, needs its width
-_MOST_TEXTS = 300  # that are looked at for whether they overlap
+_MOST_TEXTS = 300  # that are checked for overlaps
 
 
 def narrow(figure: Figure) -> bool:
-    """Lay a figure of the kit out for a narrow window, in place; it does not return to what it was.
+    """Lay out a themed figure for a narrow window, in place; this can't be undone.
 
     Returns
     -------
     bool
-        False where it is narrow anyway, or can't be: where words would overlap.
+        False if it is narrow already, or can't be made so, as labels would overlap.
     """
     places = [(ax, spec) for ax in figure.axes if (spec := ax.get_subplotspec()) is not None]
     if figure.get_figwidth() <= WIDTH or len(places) != len(figure.axes) or not places:
@@ -35,11 +35,11 @@ def narrow(figure: Figure) -> bool:
         height *= down / grid.nrows
         _regrid(figure, [ax for ax, _ in places], down)
     for ax, _ in places:
-        ax.set_xlabel(_again(ax.get_xlabel(), WIDTH - 2.2))
-    for text in (figure._supxlabel, figure._supylabel):  # type: ignore[attr-defined]  # there is no other way to them
+        ax.set_xlabel(_rewrapped(ax.get_xlabel(), WIDTH - 2.2))
+    for text in (figure._supxlabel, figure._supylabel):  # type: ignore[attr-defined]  # no public access
         if text is not None:
-            text.set_text(_again(text.get_text(), WIDTH - 1.0))
-    height += sum(_lower(figure))
+            text.set_text(_rewrapped(text.get_text(), WIDTH - 1.0))
+    height += sum(_rearrange_legends(figure))
     figure.set_size_inches(WIDTH, height)
     if (engine := figure.get_layout_engine()) is not None:
         engine.execute(figure)
@@ -54,12 +54,12 @@ def _regrid(figure: Figure, panels: list[Axes], down: int) -> None:
         ax.tick_params(axis="x", labelbottom=i + 2 >= len(panels) or not ax.get_shared_x_axes().joined(ax, panels[-1]))
 
 
-def _again(text: str, room: float) -> str:
+def _rewrapped(text: str, room: float) -> str:
     return broken(text.replace("\n", " "), room)
 
 
-def _lower(figure: Figure) -> list[float]:
-    """Give the legends below a figure as few columns as there is room for; gives the inches they need on top."""
+def _rearrange_legends(figure: Figure) -> list[float]:
+    """Set the legends below a figure in as many columns as fit; return the additional inches each needs."""
     added = []
     for legend in list(figure.legends):
         handles = [handle for handle in legend.legend_handles if handle is not None]
@@ -71,7 +71,7 @@ def _lower(figure: Figure) -> list[float]:
 
 
 def _has_overlaps(ax: Axes) -> bool:
-    """Tell whether words on or below axes stand on each other."""
+    """Return whether labels on or below axes overlap."""
     texts: list[Text] = [*ax.texts, *(label for label in ax.get_xticklabels() if not label.get_rotation())]
     boxes = [text.get_window_extent() for text in texts[:_MOST_TEXTS] if text.get_text() and text.get_visible()]
     return any(

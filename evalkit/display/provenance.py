@@ -18,21 +18,21 @@ from evalkit.kinds import LogKind, Parsed, cached_records
 
 
 class Inputs(NamedTuple):
-    """The files that something was made from.
+    """The input files of a result.
 
     Attributes
     ----------
     count : int
-        Files, none counted twice.
+        Number of distinct files.
     size : int
-        Bytes of those whose size is known.
+        Total size of those whose size is known, in bytes.
     unreadable : int
         Files that could not be read, pipes and devices among them.
     fingerprint : str
-        16 hexadecimal digits that stand for the names and contents of all.
+        16 hexadecimal digits: a hash of the names and contents of all.
     """
 
-    count: int  # type: ignore[assignment]  # hides the method of tuples, on purpose
+    count: int  # type: ignore[assignment]  # shadows the method of tuples on purpose
     size: int
     unreadable: int
     fingerprint: str
@@ -44,7 +44,7 @@ def _digest_file(path: str, data: bytes | OSError) -> Parsed:
     return Parsed("used", rows={"contents": [(hashlib.blake2b(data, digest_size=32).hexdigest(),)]})
 
 
-# Contents are stored as the records of logs are: a file whose size and times have not changed is not read again
+# Digests are cached as the records of logs are: a file whose size and times have not changed is not read again
 _CONTENTS = LogKind(
     name="contents",
     title="file",
@@ -57,12 +57,12 @@ _CONTENTS = LogKind(
 
 
 def describe_inputs(sources: Iterable[str]) -> Inputs:
-    """Count files, and hash their names and contents.
+    """Return the number, size and fingerprint of files.
 
-    Names count relative to the files' common folder, so that the same data elsewhere give the same fingerprint.
-    Of a file that can't be read only the name counts. Only regular files are opened. A file behind a URL is not read
-    again: its size and tag count, as the listing gives them. 40,000 local files take about half a second where none of
-    them has changed since the last time; see ``benchmarks/provenance.py``.
+    Names are hashed relative to the files' common folder, so that the same data elsewhere have the same fingerprint.
+    For a file that can't be read, only the name is hashed. Only regular files are opened. A file behind a URL is not
+    read again: its size and tag are hashed, as the listing has them. 40,000 local files take about half a second if
+    none of them has changed since the last time; see ``benchmarks/provenance.py``.
 
     Parameters
     ----------
@@ -80,10 +80,10 @@ def describe_inputs(sources: Iterable[str]) -> Inputs:
     contents |= _remote_contents(root, [path for path in paths if is_url(path)])
     digest, size, unreadable = hashlib.blake2b(digest_size=8), 0, 0
     for path in paths:
-        own_size, content = contents.get(path, (0, ""))
+        file_size, content = contents.get(path, (0, ""))
         name = names[path].removeprefix(root).lstrip("/")
         digest.update(name.encode("utf-8", "surrogateescape") + b"\0" + (content or "unreadable").encode())
-        size += own_size if content else 0
+        size += file_size if content else 0
         unreadable += not content
     return Inputs(len(paths), size, unreadable, digest.hexdigest())
 
@@ -94,7 +94,7 @@ def fingerprint(sources: Iterable[str]) -> str:
 
 
 def _local_contents(root: str, paths: list[str]) -> dict[str, tuple[int, str]]:
-    """Give size and digest of files; those that can't be read are left out."""
+    """Return size and digest of local files; those that can't be read are left out."""
     if not paths:
         return {}
     listing = Listing(root, paths, {}, {})
@@ -107,7 +107,7 @@ def _local_contents(root: str, paths: list[str]) -> dict[str, tuple[int, str]]:
 
 
 def _remote_contents(root: str, urls: list[str]) -> dict[str, tuple[int, str]]:
-    """Give size of files behind URLs, and what tells one content from another; those not there are left out."""
+    """Return size and version tag of files behind URLs; missing ones are left out."""
     if not urls:
         return {}
     try:
@@ -118,20 +118,20 @@ def _remote_contents(root: str, urls: list[str]) -> dict[str, tuple[int, str]]:
 
 
 def provenance(ledger: pd.DataFrame, **parameters: Any) -> None:
-    """Show what the report was made from: versions, code, parameters, input files and their fingerprint, time.
+    """Show the provenance of a report: versions, code, parameters, input files with their fingerprint, and time.
 
     Parameters
     ----------
     ledger : DataFrame
         The ledger of the files that were read, with the columns `source` and `status`.
     **parameters
-        The notebook's parameters. Where one names a dataset, its files count in the fingerprint, not the logs.
+        The notebook's parameters. If one names a dataset, the fingerprint is that of its files, not of the logs.
     """
     used = ledger.loc[ledger["status"] != "skipped", "source"].tolist()
     files = set(used)
     given = [name for value in parameters.values() for name in (value if isinstance(value, list) else [value])]
-    for root, parts in filter(None, (dataset_files(name) for name in given if isinstance(name, str))):
-        files = {path for path in files if not path.startswith(f"{root}/")}.union(parts)
+    for root, members in filter(None, (dataset_files(name) for name in given if isinstance(name, str))):
+        files = {path for path in files if not path.startswith(f"{root}/")}.union(members)
     inputs = describe_inputs(files)
     unreadable = f", {inputs.unreadable:,} of them unreadable" if inputs.unreadable else ""
     rows = [

@@ -1,6 +1,6 @@
-"""The look of figures: tones for light and dark pages, and for every series a colour with further cues.
+"""The style of figures: tones for light and dark pages, and for every series a colour with further cues.
 
-Figures are made without pyplot, so that nothing depends on a notebook's plotting backend and nothing stays open.
+Figures are created without pyplot, so that they don't depend on a notebook's plotting backend and none stays open.
 """
 
 import textwrap
@@ -79,7 +79,7 @@ _THEMED = "evalkit"  # gid of figures in the theme
 
 
 class Look(NamedTuple):
-    """How one series is told from the others: by its colour, and without colours too."""
+    """What distinguishes one series from the others: its colour, and cues that work without colours."""
 
     colour: str
     marker: str = "o"
@@ -89,7 +89,7 @@ class Look(NamedTuple):
 
 
 def new_figure(width: float = 7.0, height: float = 3.6) -> Figure:
-    """Make an empty figure in the kit's theme; sizes in inches."""
+    """Create an empty figure in evalkit's theme; sizes in inches."""
     with mpl.rc_context(THEME):
         figure = Figure(figsize=(width, height), layout="constrained")
     figure.set_gid(_THEMED)
@@ -97,7 +97,7 @@ def new_figure(width: float = 7.0, height: float = 3.6) -> Figure:
 
 
 def new_axes(width: float = 7.0, height: float = 3.6, **subplots: Any) -> Any:
-    """Make axes on a figure of their own, in the kit's theme.
+    """Create axes on a new figure in evalkit's theme.
 
     Parameters
     ----------
@@ -108,19 +108,19 @@ def new_axes(width: float = 7.0, height: float = 3.6, **subplots: Any) -> Any:
 
     Returns
     -------
-    Axes, or an array of them where `subplots` names rows or columns
+    Axes, or an array of them if `subplots` names rows or columns
     """
     with mpl.rc_context(THEME):
         return new_figure(width, height).subplots(**subplots)
 
 
 def is_themed(figure: Figure) -> bool:
-    """Tell whether a figure is one of `new_figure`, whose tones may follow the page's."""
+    """Return whether a figure was created by `new_figure`, so that its tones may follow the page's."""
     return figure.get_gid() == _THEMED
 
 
 def themed(draw: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Have a function draw in the kit's theme, whatever the settings around it."""
+    """Decorate a function to draw in evalkit's theme, whatever the current settings."""
 
     @wraps(draw)
     def drawn(*args: _P.args, **options: _P.kwargs) -> _R:
@@ -135,7 +135,7 @@ _NOTHING = "nothing-to-draw"
 
 @themed
 def nothing_to_draw(what: str = "runs", ax: Axes | None = None) -> Axes:
-    """Say on otherwise empty axes that there are no runs (episodes, steps) of this kind."""
+    """Write on empty axes that there are no runs (episodes, steps) of this kind."""
     ax = ax or new_axes(7, 1.0)
     ax.text(0.5, 0.5, f"no {what} of this kind", ha="center", va="center", color=QUIET, transform=ax.transAxes)
     ax.set_axis_off()
@@ -144,47 +144,47 @@ def nothing_to_draw(what: str = "runs", ax: Axes | None = None) -> Axes:
 
 
 def has_nothing_to_draw(figure: Figure) -> bool:
-    """Tell whether all that a figure says is that there is nothing to draw."""
+    """Return whether all axes of a figure are those of `nothing_to_draw`."""
     return bool(figure.axes) and all(ax.get_gid() == _NOTHING for ax in figure.axes)
 
 
 def looks(names: Iterable[Hashable]) -> dict[Any, Look]:
-    """Give every name a look, the same ones for the same list of names.
+    """Assign a look to every name, the same ones for the same list of names.
 
     Up to 8 names differ in colour, 12 in marker and 8 in hatch, 24 in colour and line, 96 in colour and marker.
     """
     out = {}
     for i, name in enumerate(dict.fromkeys(names)):
-        marker = MARKERS[(i + i // 24) % len(MARKERS)]  # where all pairs with a colour are used up, markers move on
+        marker = MARKERS[(i + i // 24) % len(MARKERS)]  # once all pairs with a colour are used up, markers shift by one
         dashes = DASHES[i // len(PALETTE) % len(DASHES)]
         out[name] = Look(PALETTE[i % len(PALETTE)], marker, HATCHES[i % len(HATCHES)], dashes)
     return out
 
 
 def colours(names: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Give every name a colour and a marker: `looks` in short."""
+    """Assign a colour and a marker to every name, as `looks` does."""
     return {name: look[:2] for name, look in looks(names).items()}
 
 
 def luminance(colour: str) -> float:
-    """Compute the relative luminance of a colour, from 0 to 1, after WCAG 2.1."""
-    parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(colour)]
-    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+    """Compute the relative luminance of a colour, from 0 to 1, by the definition of WCAG 2.1."""
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def label(text: object, width: int = 32) -> str:
-    """Make a name from a log fit to be drawn: one line of plain text of at most `width` characters.
+    """Return a name from a log as a label: one line of plain text of at most `width` characters.
 
-    A longer one is cut in the middle: the names of models differ at both ends.
+    A longer one is shortened in the middle: the names of models differ at both ends.
     """
     return shorten(plain(text), width)
 
 
 def labels(names: Sequence[object], width: int = 32) -> list[str]:
-    """Make names fit to be drawn, each different from the others.
+    """Return names as labels, each different from the others.
 
-    Of names that are too long, first what all end with is cut, then what all begin with, then their middle; those that
-    are alike then get a number.
+    Names that are too long lose their common ending first, then their common beginning, then their middle; those that
+    are equal then get a number.
     """
     texts = [plain(name) for name in names]
     for ending in (True, False):
@@ -201,15 +201,15 @@ def labels(names: Sequence[object], width: int = 32) -> list[str]:
 
 
 def _without_common(text: str, texts: Sequence[str], ending: bool) -> str:
-    letters = zip(*(own[::-1] if ending else own for own in texts), strict=False)
-    common = sum(1 for _ in takewhile(lambda own: len(set(own)) == 1, letters))
+    letters = zip(*(other[::-1] if ending else other for other in texts), strict=False)
+    common = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, letters))
     if common < 4:
         return text
     return f"{text[:-common]}…" if ending else f"…{text[common:]}"
 
 
 def percent_axis(ax: Axes, which: Literal["x", "y"] = "x") -> Axes:
-    """Show shares from 0 to 1 as percentages from 0 to 100 on one axis."""
+    """Format one axis of shares from 0 to 1 as percentages from 0 to 100."""
     axis = ax.xaxis if which == "x" else ax.yaxis
     axis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     (ax.set_xlim if which == "x" else ax.set_ylim)(-0.02, 1.02)
@@ -217,18 +217,18 @@ def percent_axis(ax: Axes, which: Literal["x", "y"] = "x") -> Axes:
 
 
 def broken(text: str, room: float) -> str:
-    """Break a label into lines that fit into so many inches; no number is parted from its unit."""
+    """Wrap a label to a width in inches; a number stays with its unit."""
     return "\n".join(textwrap.wrap(text.replace(" %", "\xa0%"), max(int(room / 0.09), 10))).replace("\xa0%", " %")
 
 
 def fit_labels(ax: Axes, width: float, height: float) -> None:
-    """Break the labels of both axes into lines that fit into so many inches."""
+    """Wrap the labels of both axes to a width and a height in inches."""
     ax.set_xlabel(broken(ax.get_xlabel(), width))
     ax.set_ylabel(broken(ax.get_ylabel(), height))
 
 
 def series_handles(names: Sequence[object], styles: Sequence[Look], width: int = 32) -> list[Line2D]:
-    """Make the entries of a legend of points and lines."""
+    """Create the entries of a legend of points and lines."""
     texts = _legend_texts(names, width)
     return [
         Line2D([], [], color=look.colour, marker=look.marker, dashes=look.dashes or (None, None), label=text)
@@ -237,38 +237,38 @@ def series_handles(names: Sequence[object], styles: Sequence[Look], width: int =
 
 
 def area_handles(names: Sequence[object], styles: Sequence[Look]) -> list[Patch]:
-    """Make the entries of a legend of bars and cells."""
+    """Create the entries of a legend of bars and cells."""
     looks_of = zip(_legend_texts(names), styles, strict=True)
     return [Patch(facecolor=look.colour, hatch=look.hatch, edgecolor=GROUND, label=text) for text, look in looks_of]
 
 
 def _legend_texts(names: Sequence[object], width: int = 32) -> list[str]:
-    """Shorten names; matplotlib leaves what begins with an underscore out of legends."""
+    """Shorten names and hide a leading underscore, which matplotlib would leave out of legends."""
     return [f" {text}" if text.startswith("_") else text for text in labels(names, width)]
 
 
 def figure_of(ax: Axes) -> Figure:
-    """Give the whole figure that axes stand in."""
+    """Return the root figure of axes."""
     return cast(Figure, ax.get_figure(root=True))
 
 
 def legend_height(handles: Sequence[Artist], width: float) -> float:
-    """Say how many inches a legend below a figure of this width takes."""
+    """Return the height of a legend below a figure of this width, in inches."""
     return 0.1 + 0.21 * -(-len(handles) // legend_columns(handles, width)) if handles else 0.0
 
 
 def legend_columns(handles: Sequence[Artist], width: float) -> int:
-    """Say how many entries of a legend stand side by side in so many inches."""
+    """Return how many entries of a legend fit side by side into a width in inches."""
     longest = max(len(str(handle.get_label())) for handle in handles)
     return max(1, min(len(handles), int(width / (0.55 + 0.078 * longest))))
 
 
-def legend_below(ax: Axes, handles: Sequence[Artist], *, own: bool) -> None:
-    """Put a legend below axes: at the figure's edge where the figure is the plot's `own`, else under these axes."""
+def legend_below(ax: Axes, handles: Sequence[Artist], *, owns_figure: bool) -> None:
+    """Put a legend below axes: at the figure's edge if the plot `owns_figure`, else below these axes."""
     if not handles:
         return
     width = figure_of(ax).get_figwidth()
-    if own:
+    if owns_figure:
         ax.figure.legend(handles=handles, loc="outside lower center", ncols=legend_columns(handles, width))
     else:
         below = ax.transAxes + ScaledTranslation(0, -0.55, ax.figure.dpi_scale_trans)

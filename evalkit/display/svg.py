@@ -1,6 +1,6 @@
-"""SVG of figures: small, the same every time, following light and dark, with tooltips and links.
+"""Render figures as SVG: compact, reproducible, following light and dark, with tooltips and links.
 
-Texts stay texts, in the reader's own font. A style sheet gives the tones of `evalkit.display.style` their colours.
+Text stays text, in the reader's own font. A style sheet assigns colours to the tones of `evalkit.display.style`.
 """
 
 import io
@@ -23,29 +23,29 @@ from evalkit.io import plain
 
 FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', 'DejaVu Sans', sans-serif"
 SETTINGS: Any = {"svg.fonttype": "none", "svg.hashsalt": "evalkit"}
-PIXELS = 100  # of a page to an inch of a figure
+PIXELS = 100  # of a page per inch of a figure
 
-_INVALID = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML has no room for
+_INVALID = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # characters not allowed in XML
 
 
 class Canvas(FigureCanvasSVG):
-    """A canvas that measures texts as wide as readers' fonts may draw them."""
+    """A canvas that measures text as wide as readers' fonts may draw it."""
 
     def get_renderer(self) -> RendererSVG:
-        """Give a renderer to lay the figure out with."""
+        """Return a renderer for laying out the figure."""
         return self.renderer(io.StringIO())
 
     def renderer(self, stream: TextIO) -> RendererSVG:
-        """Give a renderer that writes to a stream."""
+        """Return a renderer that writes to a stream."""
         width, height = self.figure.get_size_inches() * 72
         return _Renderer(width, height, stream, image_dpi=72, metadata=dict(_NO_METADATA))
 
 
 class _Renderer(RendererSVG):
     def get_text_width_height_descent(self, s: str, prop: Any, ismath: Any) -> tuple[float, float, float]:
-        """Measure a text, once for all renderers.
+        """Measure text, cached for all renderers.
 
-        The kit's own font has no wide characters (CJK, emoji), and takes them for narrow ones.
+        The default font has no wide characters (CJK, emoji), and counts them as narrow ones.
         """
         key = (s, hash(prop), ismath)
         if key not in _measured:
@@ -59,7 +59,7 @@ class _Renderer(RendererSVG):
     def draw_path_collection(
         self, gc: Any, master_transform: Any, paths: Any, all_transforms: Any, offsets: Any, *args: Any, **options: Any
     ) -> None:
-        """Draw a collection; seaborn gives every point a path and a size, though there are few different ones."""
+        """Draw a collection; seaborn sets a path and a size for every point, though few of them differ."""
         sizes = [np.asarray(size).tobytes() for size in all_transforms] or [b""]
         kinds: dict[tuple, list[int]] = {}
         for i, path in enumerate(paths):
@@ -72,7 +72,7 @@ class _Renderer(RendererSVG):
             first = paths[at[0]], all_transforms[at[0] % len(all_transforms) :][:1]
             rest = [_of(values, at) for values in properties]
             more = {name: _of(values, at) for name, values in options.items()}
-            super().draw_path_collection(  # type: ignore[call-arg]  # the types know an earlier signature
+            super().draw_path_collection(  # type: ignore[call-arg]  # the stubs have an earlier signature
                 gc,
                 master_transform,
                 [first[0]],
@@ -86,7 +86,7 @@ class _Renderer(RendererSVG):
 
 
 def _of(values: Any, at: Sequence[int]) -> Any:
-    """Take the values of some points; of what has fewer values than points they come round."""
+    """Select the values at some points; fewer values than points are repeated cyclically."""
     return values if values is None or len(values) < 2 else [values[i % len(values)] for i in at]
 
 
@@ -95,20 +95,20 @@ _NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
 
 
 def draw_svg(figure: Figure, alt: str) -> str:
-    """Draw a figure that is laid out already.
+    """Render a figure that is laid out already.
 
     Parameters
     ----------
     figure : Figure
-        Of a dpi of 72, with a canvas that can draw.
+        At 72 dpi, with a canvas that can draw.
     alt : str
         Plain text.
 
     Returns
     -------
     str
-        An ``svg`` element that stands alone or in a page: with a style of its own for light and dark, no script, and
-        ids that no other figure has.
+        An ``svg`` element for a file or a page, with its own style for light and dark, no script, and ids that no other
+        figure has.
     """
     stream = io.StringIO()
     width, height = figure.get_size_inches()
@@ -128,7 +128,7 @@ def _written(root: ElementTree.Element, figure: Figure, alt: str, *, linked: boo
     about = {
         "xmlns": "http://www.w3.org/2000/svg",
         "class": "evalkit-figure" + " themed" * is_themed(figure),
-        "role": "group" if linked else "img",  # what is in an image is out of a keyboard's reach
+        "role": "group" if linked else "img",  # the keyboard can't reach what is in an image
         "aria-label": plain(alt),
         "width": width,
         "height": height,
@@ -144,5 +144,5 @@ def _style(inner: str) -> str:
     """Write the style sheet of the tones that are used, for light and dark."""
     classes = {name for names in re.findall(r'class="([^"]*)"', inner) for name in names.split()}
     used = [name.split("-", 1) for name in sorted(classes)]
-    rules = ["".join(f".{part}-{name}{{{part}:{TONES[name][scheme]}}}" for part, name in used) for scheme in (0, 1)]
+    rules = ["".join(f".{key}-{name}{{{key}:{TONES[name][scheme]}}}" for key, name in used) for scheme in (0, 1)]
     return f"<style>{rules[0]}@media(prefers-color-scheme:dark){{{rules[1]}}}</style>" if used else ""

@@ -1,4 +1,4 @@
-"""Tables for people: frames as plain HTML that a report's page makes sortable and searchable."""
+"""Format frames as plain HTML tables, which a report's page makes sortable and searchable."""
 
 import html
 import math
@@ -16,9 +16,9 @@ from evalkit.io.text import is_local_link
 from evalkit.kinds import counted_noun
 from evalkit.stats import format_interval
 
-LONG = 160  # characters of a cell from which on it is folded
-_NUMBER, _TEXT = ' class="number"', ' style="text-align:left"'  # Lab and VS Code push texts to the right
-_ROW = ("run_id", "href")  # columns that are no cells: what a row leads to
+LONG = 160  # characters; a longer cell is folded
+_NUMBER, _TEXT = ' class="number"', ' style="text-align:left"'  # Lab and VS Code align text right by default
+_ROW = ("run_id", "href")  # columns that are not shown as cells: attributes of a row
 
 
 def table_html(
@@ -32,7 +32,7 @@ def table_html(
     counted: str,
     anchor: str = "",
 ) -> tuple[str, str]:
-    """Make HTML and plain text of a frame with rows; parameters as for `evalkit.display.show_table`."""
+    """Format a non-empty frame as HTML and plain text; parameters as for `evalkit.display.show_table`."""
     shown, notes = _readable(table.head(rows), digits, percent)
     titles = {str(name): _title(str(name), estimate, counted) for name in shown}
     kinds = [_NUMBER if _is_number(table, str(name)) else _TEXT for name in shown]
@@ -46,10 +46,10 @@ def table_html(
     notes += [f"{len(table) - rows:,} more rows are not shown."] * (len(table) > rows)
     below = f'<p class="quiet">{_escape(" ".join(notes))}</p>' if notes else ""
     name = _escape(caption or "table")
-    own = f' id="{_escape(anchor)}"' if anchor else ""
+    id_attribute = f' id="{_escape(anchor)}"' if anchor else ""
     size = f'<span class="quiet">{counted_noun(len(table), "row")}</span>'
     page = (
-        f'<details class="evalkit-fold"{own} open><summary{_TEXT}>{name} {size}</summary>'
+        f'<details class="evalkit-fold"{id_attribute} open><summary{_TEXT}>{name} {size}</summary>'
         f'<div class="evalkit-table" tabindex="0" role="region" aria-label="{name}"><table aria-label="{name}">'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{below}</details>"
     )
@@ -58,7 +58,7 @@ def table_html(
 
 
 def cell_texts(values: pd.Series, name: str, digits: int = 3) -> list[str]:
-    """Give the texts that a table shows in the cells of a column."""
+    """Return the text of each cell of a column, as shown in a table."""
     return _column(values, name, digits, "")
 
 
@@ -75,14 +75,14 @@ _INTERVAL = " [95 %]"
 
 
 def _readable(table: pd.DataFrame, digits: int, percent: bool) -> tuple[pd.DataFrame, list[str]]:
-    """Make texts of a frame, and notes on all of it: intervals in one column, empty columns left out.
+    """Format the cells of a frame as text, with notes: intervals in one column, empty columns left out.
 
-    What all rows share of how estimates were made stands in the notes; else in the last column.
+    How estimates were made stands in the notes if it is the same in all rows, else in the last column.
     """
     folder = _common_folder(table["source"]) if "source" in table else ""
     out: dict[str, list[str]] = {}
     bounds: set[str] = set()
-    twice = ["success_rate"] * ("estimate" in table)  # the estimate under the name that users of frames look for
+    twice = ["success_rate"] * ("estimate" in table)  # the estimate under a second name, for users of frames
     for name in table.columns.drop([*TECHNICAL, *_ROW, *twice], errors="ignore"):
         low, high = (str(name).replace("estimate", bound) for bound in ("low", "high"))
         if "estimate" in str(name) and low in table and high in table:
@@ -91,15 +91,15 @@ def _readable(table: pd.DataFrame, digits: int, percent: bool) -> tuple[pd.DataF
             bounds |= {low, high}
         else:
             out[name] = _column(table[name], str(name), digits, folder)
-    shared, own = _technical(table)
-    out |= {NOTES: own} if any(own) else {}
-    kept = {
+    shared, row_notes = _technical(table)
+    out |= {NOTES: row_notes} if any(row_notes) else {}
+    filled = {
         name: texts
         for name, texts in out.items()
         if name not in bounds and any(text not in ("", "–") for text in texts)
     }
     notes = [shared] * bool(shared) + [f"Sources lie in {folder}"] * bool(folder)
-    return pd.DataFrame(kept or out, index=table.index), notes
+    return pd.DataFrame(filled or out, index=table.index), notes
 
 
 def _column(values: pd.Series, name: str, digits: int, folder: str) -> list[str]:
@@ -107,30 +107,30 @@ def _column(values: pd.Series, name: str, digits: int, folder: str) -> list[str]
         return [plain(path.removeprefix(folder).lstrip("/")) for path in values]
     words = VALUES.get(name, {})
     is_float = pd.api.types.is_float_dtype(values)
-    whole = is_float and (values.dropna() % 1 == 0).all()
+    is_whole = is_float and (values.dropna() % 1 == 0).all()
     show = _p_value if name.startswith("p_") and is_float else _cell
     texts = (words.get(value) if words and isinstance(value, str) else None for value in values)
-    return [text or show(value, 0 if whole else digits) for text, value in zip(texts, values, strict=True)]
+    return [text or show(value, 0 if is_whole else digits) for text, value in zip(texts, values, strict=True)]
 
 
 def _technical(table: pd.DataFrame) -> tuple[str, list[str]]:
-    """Give how the estimates of a table were made, and the warning of each row where rows differ."""
-    shared, own = [], [""] * len(table)
+    """Return how the estimates of a table were made, and the warning of each row if rows differ."""
+    shared, row_warnings = [], [""] * len(table)
     for name in TECHNICAL:
         texts = _column(table[name], name, 3, "") if name in table else []
         known = [text for text in dict.fromkeys(texts) if text not in ("", "–")]
         if name == WARNING and len(set(texts)) > 1:
-            own = ["" if text == "–" else text for text in texts]
+            row_warnings = ["" if text == "–" else text for text in texts]
         elif known:
             shared.append(f"{name.capitalize()}: {', '.join(known)}.")
-    return " ".join(shared), own
+    return " ".join(shared), row_warnings
 
 
 def _common_folder(sources: pd.Series) -> str:
-    """Give the folder all sources lie in; empty where there is none."""
+    """Return the common folder of all sources; empty if there is none."""
     try:
         return common_folder(os.path.dirname(path) for path in sources)
-    except TypeError:  # missing ones
+    except TypeError:  # missing sources
         return ""
 
 
@@ -161,7 +161,7 @@ def _row(values: tuple, kinds: list[str], run_id: Any, href: Any) -> str:
 
 
 def _folded(text: str) -> str:
-    """Fold a long text under its beginning."""
+    """Fold long text under its beginning."""
     if len(text) <= LONG:
         return _escape(text)
     return f"<details><summary>{_escape(text[: LONG // 2])}…</summary>{_escape(text)}</details>"

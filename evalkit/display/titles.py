@@ -1,6 +1,6 @@
-"""What columns and values are called in tables for people: data only, names of frames to words."""
+"""Titles of columns and labels of values in formatted tables, as data."""
 
-# Titles by the name of a column; what is not here is its name with spaces for underscores
+# Titles by the name of a column; other columns are titled by their name, with spaces for underscores
 TITLES = {
     "adjusted_estimate": "adjusted for tasks",
     "attempts_a": "attempts, a",
@@ -122,12 +122,12 @@ TARGETS = {"new tasks": "new tasks like these", "these tasks": "these tasks, run
 VALUES = {"overall_completion_status": STATUSES, "status": STATUSES, "flag": FLAGS, "target": TARGETS}
 
 WARNING = "warning"
-TECHNICAL = ("method", "target", WARNING)  # how an estimate was made: below a table; warnings that differ, in its notes
+TECHNICAL = ("method", "target", WARNING)  # how estimates were made: below a table; differing warnings in its notes
 NOTES = "notes"
 
 
 def title_of(column: str, estimate: str = "estimate", counted: str = "runs") -> str:
-    """Give the title of a column.
+    """Return the title of a column.
 
     Parameters
     ----------
@@ -138,5 +138,5 @@ def title_of(column: str, estimate: str = "estimate", counted: str = "runs") -> 
         What `n` counts: a key of `COUNTED`, or the noun itself.
     """
     n, clusters = COUNTED.get(counted, (counted, "tasks"))
-    own = {"estimate": estimate, "n": n, "n_clusters": clusters}
-    return own.get(column) or TITLES.get(column) or str(column).replace("_", " ")
+    given = {"estimate": estimate, "n": n, "n_clusters": clusters}
+    return given.get(column) or TITLES.get(column) or str(column).replace("_", " ")

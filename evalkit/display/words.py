@@ -1,4 +1,4 @@
-"""Estimates, counts and events in words: for alt texts, tooltips and headlines."""
+"""Describe estimates, counts and events in words, for alt texts, tooltips and headlines."""
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
@@ -17,64 +17,64 @@ _Row = Mapping[Hashable, Any]
 
 
 def key_of(value: Any) -> Any:
-    """Make of a value of a column what identifies its group: None where it is missing, whole numbers as integers."""
+    """Return the key of a column's value as a group: None if it is missing, whole numbers as integers."""
     if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value)):
         return None
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def name_of(value: Any) -> str:
-    """Name a group in one line of plain text."""
+    """Return the name of a group in one line of plain text."""
     key = key_of(value)
     return "unknown" if key is None else plain(key)
 
 
 def names_of(keys: Sequence[Any]) -> list[str]:
-    """Name groups; one that is missing is told from one that is called ``unknown``."""
+    """Return the names of groups; a missing one is distinguished from one named ``unknown``."""
     texts = [name_of(key) for key in keys]
     doubtful = texts.count("unknown") > 1
     return ["unknown (missing)" if doubtful and key is None else text for key, text in zip(keys, texts, strict=True)]
 
 
 def reason_of(row: _Row, missing: str = "no estimate") -> str:
-    """Say why a group has data and yet no estimate: its `reason`, else the first thing its `warning` says."""
+    """Return why a group has data but no estimate: its `reason`, else the first clause of its `warning`."""
     warning = row.get("warning")
     return plain(row.get("reason") or (warning.split(";")[0] if isinstance(warning, str) else "") or missing)
 
 
 def size_of(row: _Row) -> float | None:
-    """Give n; where there is no estimate, the number of runs without a score, if that is larger."""
+    """Return n; without an estimate, the number of runs without a score, if that is larger."""
     n, unscored = number(row.get("n")), number(row.get("n_without_score"))
     return n if n is None or unscored is None or number(row.get("estimate")) is not None else max(n, unscored)
 
 
 def is_empty(row: _Row) -> bool:
-    """Tell whether a group has no data, and nothing says why."""
+    """Return whether a group has no data and gives no reason."""
     return size_of({"n": 1, **row}) == 0 and not row.get("reason") and not row.get("warning")
 
 
 def describe_value(row: _Row, *, percent: bool = True, digits: int = 2, value: str = "estimate") -> str:
-    """Write one estimate with interval and n: ``63 % (52 to 73, n = 40)``; its reason where there is none."""
-    said, low, high = numerals(*(row.get(name) for name in (value, "low", "high")), percent=percent, digits=digits)
+    """Describe one estimate with interval and n: ``63 % (52 to 73, n = 40)``; without an estimate, the reason."""
+    text, low, high = numerals(*(row.get(name) for name in (value, "low", "high")), percent=percent, digits=digits)
     n = size_of(row)
-    said = said or reason_of(row)
+    text = text or reason_of(row)
     inside = ", ".join([f"{low} to {high}"] * bool(low and high) + ([] if n is None else [f"n = {n:,.0f}"]))
-    return f"{said} ({inside})" if inside else said
+    return f"{text} ({inside})" if inside else text
 
 
 def describe_estimates(
     table: pd.DataFrame, *keys: str, percent: bool = True, digits: int = 2, value: str = "estimate"
 ) -> str:
-    """Put estimates into words: ``alder: 63 % (52 to 73, n = 40); birch: …``.
+    """Describe estimates: ``alder: 63 % (52 to 73, n = 40); birch: …``.
 
     Parameters
     ----------
     table : DataFrame
-        With the column of `value`, the columns `keys` and, where they are known, low, high, n and reason.
+        With the column of `value`, the columns `keys` and, optionally, low, high, n and reason.
     *keys : str
         Columns that name a group.
     percent : bool
-        Whether the values are shares from 0 to 1, to be said as percentages.
+        Whether the values are shares from 0 to 1, to be described as percentages.
     digits : int
         Decimals of other values.
     value : str
@@ -101,12 +101,12 @@ def _value(row: _Row, value: str, percent: bool, digits: int) -> str:
 def describe_heatmap(
     table: pd.DataFrame, row: str, column: str, *, value: str = "estimate", percent: bool = True, digits: int = 2
 ) -> str:
-    """Put the cells of a heatmap into words, row by row; of more than 40 only the extremes."""
+    """Describe the cells of a heatmap, row by row; of more than 40 only the extremes."""
     return describe_estimates(table, row, column, value=value, percent=percent, digits=digits)
 
 
 def describe_shares(table: pd.DataFrame, category: str, parts: Mapping[str, Any] | Sequence[str]) -> str:
-    """Put counts into words: ``alder: 12 success, 3 timed out of 15; …``; parts that are 0 are left out."""
+    """Describe counts: ``alder: 12 success, 3 timed out of 15; …``; parts that are 0 are left out."""
     texts = []
     for row in table.to_dict("records"):
         counts = {str(getattr(_look(parts, part), "text", "") or part): number(row[part]) or 0 for part in parts}
@@ -130,7 +130,7 @@ def describe_strips(
     percent: bool = False,
     digits: int = 2,
 ) -> str:
-    """Put single values and their means into words: ``alder: mean 1.25 (0.80 to 1.70, n = 20), values from 0 to 4``."""
+    """Describe single values and their means: ``alder: mean 1.25 (0.80 to 1.70, n = 20), values from 0 to 4``."""
     given = {key_of(row[category]): row for row in means.to_dict("records")} if means is not None else {}
     texts = []
     for name, group in values.dropna(subset=value).groupby(category, sort=False, dropna=False):
@@ -138,15 +138,15 @@ def describe_strips(
         mean = given.get(key, {"estimate": group[value].mean(), "n": len(group)})
         ends = (group[value].min(), group[value].max())
         lowest, highest = (format_interval(end, None, None, percent=percent, digits=digits) for end in ends)
-        said = describe_value(mean, percent=percent, digits=digits)
-        texts.append(f"{name_of(name)}: mean {said}, values from {lowest} to {highest}")
+        described = describe_value(mean, percent=percent, digits=digits)
+        texts.append(f"{name_of(name)}: mean {described}, values from {lowest} to {highest}")
     return "; ".join(texts) + "." if texts else "Nothing to show."
 
 
 def describe_curves(
     table: pd.DataFrame, x: str, hue: str, *, xlabel: str = "", percent: bool = True, digits: int = 2
 ) -> str:
-    """Put curves into words: the value at each x, or, where there are more than 6, at the first and the last."""
+    """Describe curves: the value at each x, or, for more than 6, at the first and the last."""
     where, texts = xlabel or x.replace("_", " "), []
     for name, rows in table.dropna(subset=[x, "estimate"]).sort_values(x).groupby(hue, sort=False, dropna=False):
         shown = rows if len(rows) <= 6 else rows.iloc[[0, -1]]
@@ -159,10 +159,10 @@ def describe_curves(
 
 
 def describe_timeline(table: pd.DataFrame, row: str, kind: str, looks: Mapping[Any, Any]) -> str:
-    """Put events into words: how many of each kind there are in each row; of more than 40 rows, in all of them."""
+    """Describe events: the number of each kind in each row; for more than 40 rows, in all of them."""
     many, texts = table[row].nunique(dropna=False) > MOST, []
-    for name, group in [("all", table)] if many else table.groupby(row, sort=False, dropna=False):
+    for row_name, group in [("all", table)] if many else table.groupby(row, sort=False, dropna=False):
         counts = group[kind].value_counts()
-        listed = (f"{counts[own]} {plain(looks[own].text or own)}" for own in looks if own in counts)
-        texts.append(f"{name_of(name)}: {', '.join(listed)}")
+        listed = (f"{counts[name]} {plain(looks[name].text or name)}" for name in looks if name in counts)
+        texts.append(f"{name_of(row_name)}: {', '.join(listed)}")
     return "; ".join(texts) + "." if len(table) else "Nothing to show."

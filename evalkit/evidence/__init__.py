@@ -1,4 +1,4 @@
-"""From numbers to the logs behind them: pages of runs, of two runs side by side, and links to these."""
+"""Evidence for numbers: pages of runs, pages of two runs side by side, and links to them."""
 
 from evalkit._lazy import door
 

@@ -1,4 +1,4 @@
-"""Two runs side by side: turn by turn from their beginning, and where they first differ."""
+"""Align two runs turn by turn from their beginning, and find where they first differ."""
 
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -13,7 +13,7 @@ RULE = (
 
 
 class Row(NamedTuple):
-    """A turn of either run; None where a run ended before."""
+    """A turn of each run; None if a run ended before."""
 
     a: Turn | None
     b: Turn | None
@@ -21,7 +21,7 @@ class Row(NamedTuple):
 
 
 def align(a: Transcript, b: Transcript) -> list[Row]:
-    """Lay two transcripts side by side, from their beginning.
+    """Align two transcripts turn by turn, from their beginning.
 
     Returns
     -------
@@ -32,10 +32,10 @@ def align(a: Transcript, b: Transcript) -> list[Row]:
 
 
 def first_difference(rows: Sequence[Row]) -> int | None:
-    """Give the place of the first row that differs, from 0; None where none does."""
-    return next((place for place, row in enumerate(rows) if row.differs), None)
+    """Return the index of the first row that differs; None if none does."""
+    return next((index for index, row in enumerate(rows) if row.differs), None)
 
 
 def _key(turn: Turn | None) -> tuple[str, str] | None:
-    """Give what must be equal for turns to be the same."""
+    """Return what must be equal for turns to count as the same."""
     return None if turn is None else (turn.role, " ".join((turn.same or turn.text).split()))

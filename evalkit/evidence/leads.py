@@ -1,4 +1,4 @@
-"""From findings and figures to runs: to the page of a single run, and to the rows of several in the table of runs."""
+"""Link findings and figures to runs: to the page of a single run, or to the rows of several in the table of runs."""
 
 from collections.abc import Iterable, Sequence
 from itertools import product
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from evalkit.kinds import Logs
 
 RUNS = "all-runs"  # the anchor of the table of runs
-MOST_GROUPS = 400  # groups of a figure that lead to runs; where there are more, none does
-MOST_POINTS = 60  # runs that the points of one figure lead to
+MOST_GROUPS = 400  # groups of a figure that link to runs; with more, none does
+MOST_POINTS = 60  # runs that the points of one figure link to
 _COLUMNS = ("task_id", "model_name", "task_type", "repetition", "status", "score", "is_successful")
 
 
 class Evidence:
-    """The runs that a report rests on: a table of them, and links to it from findings and figures.
+    """The runs behind a report: a table of them, and links to it from findings and figures.
 
     Outside of a report, and in one without pages of runs, there are no links.
 
     Parameters
     ----------
     logs : Logs
-        That the runs are from.
+        The logs that the runs are from.
     runs : DataFrame
-        Rows of the first table of `logs`; those that count in no rate are left out.
+        Rows of the first table of `logs`; runs that are excluded from all rates are left out.
     *columns : str
-        Further columns of the table of runs, by which figures group them. Of a column of lists each item counts.
+        Further columns of the table of runs, by which figures group them. In a column of lists, each item counts.
 
     Raises
     ------
@@ -55,24 +55,25 @@ class Evidence:
         self._groups: dict[tuple[str, ...], dict[tuple[str, ...], list[int]]] = {}
 
     def cite(self, findings: Iterable[Finding]) -> list[tuple[str, str, list[RunLink]]]:
-        """Make links of the examples of findings, for `evalkit.show_findings`."""
+        """Turn the examples of findings into links, for `evalkit.show_findings`."""
         return [
-            (text, section, [link for one in runs for link in self._cited(one)]) for text, section, runs in findings
+            (text, section, [link for example in examples for link in self._cited(example)])
+            for text, section, examples in findings
         ]
 
     def link(self, table: pd.DataFrame, *by: str, parts: str = "") -> pd.DataFrame:
-        """Add the column href to a table that is to be drawn: where its rows lead.
+        """Add the column href, the link of each row, to a table for a plot.
 
         Parameters
         ----------
         table : DataFrame
-            Without `by` a row per run or part of a run, with run_id and perhaps turn: each of the first 60 runs has a
-            link to its page. Else a row per group of runs.
+            Without `by`, a row per run or part of a run, with run_id and optionally turn: each of the first 60 runs
+            gets a link to its page. Else a row per group of runs.
         *by : str
-            Columns of the groups, which the table of runs has too. A group of one run leads to the page of that,
-            another to its rows in the table of runs.
+            Columns of the groups, which the table of runs has too. A group of one run links to its page, a larger one
+            to its rows in the table of runs.
         parts : str
-            Column of the runs whose values are further columns of `table`, each of which leads to runs of its own.
+            Column of the runs whose values are further columns of `table`, each of which links to runs of its own.
 
         Raises
         ------
@@ -96,29 +97,29 @@ class Evidence:
         return table.assign(href=pd.Series(hrefs, table.index, dtype="object"))
 
     def link_pairs(self, table: pd.DataFrame, opposite: pd.DataFrame) -> pd.DataFrame:
-        """Add href to a table of pairs of models, `model_a` and `model_b`: the tasks that the two decided oppositely.
+        """Add href to a table of pairs of models, `model_a` and `model_b`: a link to the tasks with opposite outcomes.
 
         Parameters
         ----------
         table : DataFrame
         opposite : DataFrame
-            As `evalkit.compare.discordant` gives it, and `evalkit.show_pairs` shows it.
+            As returned by `evalkit.compare.discordant` and shown by `evalkit.show_pairs`.
         """
         check_columns(table, "model_a", "model_b")
         check_columns(opposite, "model_a", "model_b")
         if not mode():
             return table
-        there = set(zip(opposite["model_a"], opposite["model_b"], strict=True))
+        linked = set(zip(opposite["model_a"], opposite["model_b"], strict=True))
         hrefs = []
         for a, b in zip(table["model_a"], table["model_b"], strict=True):
-            pair = (a, b) if (a, b) in there else (b, a)
+            pair = (a, b) if (a, b) in linked else (b, a)
             texts = (cell_texts(pd.Series([name], dtype="object"), "model_a")[0] for name in pair)
             query = urlencode(dict(zip(("model_a", "model_b"), texts, strict=True)), quote_via=quote)
-            hrefs.append(f"#{PAIRS}?{query}" if pair in there else "")
+            hrefs.append(f"#{PAIRS}?{query}" if pair in linked else "")
         return table.assign(href=pd.Series(hrefs, table.index, dtype="object"))
 
     def where(self, **values: object) -> str:
-        """Give the link to the runs with these values, for `evalkit.headline`; without values, to all runs."""
+        """Return the link to the runs with these values, for `evalkit.headline`; without values, to all runs."""
         check_columns(self._columns, *values)
         if not mode() or self._runs.empty:
             return ""
@@ -126,7 +127,7 @@ class Evidence:
         return self._href(tuple(values), tuple(texts)) if values else f"#{RUNS}"
 
     def show(self, caption: str = "Runs") -> None:
-        """Show the table of runs; of more than 200, a choice that is even over models and ways of ending."""
+        """Show the table of runs; of more than 200, a selection balanced over models and statuses."""
         show_runs(self._logs, self._runs.loc[self._shown, [*self._columns, "run_id"]], caption, anchor=RUNS)
         if len(self._shown) < len(self._runs):
             chosen = "chosen evenly from each model and way of ending"
@@ -134,7 +135,7 @@ class Evidence:
 
     def _cited(self, example: Example) -> list[RunLink]:
         label, *ids, turn = example.label, example.run_id, example.other, example.turn
-        ids = [one for one in ids if one]
+        ids = [run_id for run_id in ids if run_id]
         if not mode() or not take(*ids):
             return []
         hand_over(self._logs, ids, [(ids[0], ids[1])] if len(ids) > 1 else [], "")
@@ -142,7 +143,7 @@ class Evidence:
         return [RunLink(label, f"{TO_PAGES}{page_name('--'.join(ids))}#{end}")]
 
     def _pages(self, table: pd.DataFrame) -> list[str]:
-        """Link to the pages of the first runs of a table."""
+        """Return links to the pages of the first runs of a table."""
         ids = table["run_id"].dropna().unique()[:MOST_POINTS]
         linked = {run_id for run_id in ids if take(run_id)}
         hand_over(self._logs, list(linked), [], "")
@@ -152,37 +153,37 @@ class Evidence:
         return [f"{TO_PAGES}{page_name(run_id)}#{end}" if run_id in linked else "" for run_id, end in pairs]
 
     def _href(self, by: tuple[str, ...], key: tuple[str, ...]) -> str:
-        """Link to the one run, or to the rows of the runs, whose texts are these."""
-        places = self._grouped(by).get(key, [])
-        if len(places) == 1 and take(run_id := self._runs["run_id"].iloc[places[0]]):
+        """Return a link to the only run, or to the rows of the runs, with these cell texts."""
+        positions = self._grouped(by).get(key, [])
+        if len(positions) == 1 and take(run_id := self._runs["run_id"].iloc[positions[0]]):
             hand_over(self._logs, [run_id], [], "")
             return f"{TO_PAGES}{page_name(run_id)}#at=decision"
-        if set(places).isdisjoint(self._shown):
+        if set(positions).isdisjoint(self._shown):
             return ""
         return f"#{RUNS}?{urlencode(dict(zip(by, key, strict=True)), quote_via=quote)}"
 
     def _grouped(self, by: tuple[str, ...]) -> dict[tuple[str, ...], list[int]]:
-        """Give the places of runs by their texts in these columns."""
+        """Return the positions of runs by their texts in these columns."""
         if by not in self._groups:
             self._items |= {name: _items(self._runs[name], name) for name in by if name not in self._items}
-            found: dict[tuple[str, ...], list[int]] = {}
-            for place, texts in enumerate(zip(*(self._items[name] for name in by), strict=True)):
+            positions: dict[tuple[str, ...], list[int]] = {}
+            for position, texts in enumerate(zip(*(self._items[name] for name in by), strict=True)):
                 for key in product(*texts):
-                    found.setdefault(key, []).append(place)
-            self._groups[by] = found
+                    positions.setdefault(key, []).append(position)
+            self._groups[by] = positions
         return self._groups[by]
 
 
 def _items(values: pd.Series, name: str) -> list[Sequence[str]]:
-    """Give the texts of each cell of a column: one, or those of its items."""
+    """Return the texts of each cell of a column: one, or those of its items."""
     texts = cell_texts(values, name)
     lists = (
         isinstance(value, (list, tuple)) and cell_texts(pd.Series(value, dtype="object"), name) for value in values
     )
-    return [own or [text] for own, text in zip(lists, texts, strict=True)]
+    return [items or [text] for items, text in zip(lists, texts, strict=True)]
 
 
 def _evenly(runs: pd.DataFrame, most: int) -> list[int]:
-    """Choose the places of runs: as many of each model and way of ending as there is room for."""
+    """Select the positions of at most so many runs, balanced over models and statuses."""
     turn = runs.groupby(["model_name", "status"], dropna=False).cumcount()
     return sorted(turn.sort_values(kind="stable").index[:most])

@@ -1,7 +1,7 @@
-"""Tables of notebooks whose rows lead to pages of runs, and what a report needs to write these pages.
+"""Show tables of notebooks whose rows link to pages of runs, and pass on what these pages are made from.
 
-A notebook links to pages beside those of reports, and hands over what they are made from; the batch writes them once
-for all its reports. Outside a report there are no pages, and so no links.
+A notebook links to pages beside those of reports, and outputs the data they are made from; the batch writes them once
+for all its reports. Outside of a report there are no pages, and so no links.
 """
 
 import hashlib
@@ -19,26 +19,26 @@ from evalkit.evidence.references import PairRef, RunList, RunRef, as_data, page_
 if TYPE_CHECKING:
     from evalkit.kinds import Logs
 
-EVIDENCE = "application/vnd.evalkit.evidence+json"  # what pages of runs are made from; never part of a page
-VARIABLE = "EVALKIT_EVIDENCE"  # which runs the report that is being made gets pages of; empty outside of one
-LIMIT = 200  # runs that one report leads to
-MOST_PAIRS = 100  # that one table leads to
+EVIDENCE = "application/vnd.evalkit.evidence+json"  # the data of pages of runs; never part of a report's page
+VARIABLE = "EVALKIT_EVIDENCE"  # which runs of the current report get pages; empty outside of a report
+LIMIT = 200  # runs that one report links to
+MOST_PAIRS = 100  # that one table links to
 PAIRS = "all-pairs"  # the anchor of the table of pairs
 TO_PAGES = "../runs/"  # from a report's page
 
-_linked: dict[str, None] = {}  # runs that this report leads to so far; a report has a process of its own
-_listed: set[int] = set()  # logs of which all runs were handed over
+_linked: dict[str, None] = {}  # runs that this report links to so far; a report has a process of its own
+_listed: set[int] = set()  # logs of which all runs were passed on
 
 
 def show_runs(logs: "Logs", table: pd.DataFrame, caption: str = "", **options: Any) -> None:
-    """Show a table whose rows are runs, or parts of runs; in a report each leads to the page of its run.
+    """Show a table whose rows are runs, or parts of runs; in a report each links to the page of its run.
 
     Parameters
     ----------
     logs : Logs
-        That the runs are from.
+        The logs that the runs are from.
     table : DataFrame
-        With the column `run_id`; where `turn` is known too, a row leads to this turn. Neither is shown.
+        With the column `run_id`; with `turn` too, a row links to that turn. Neither is shown.
     caption : str
     **options
         As for `evalkit.show_table`.
@@ -53,7 +53,7 @@ def show_runs(logs: "Logs", table: pd.DataFrame, caption: str = "", **options: A
     if chosen == "all" and id(logs) not in _listed:
         _listed.add(id(logs))
         hand_over(logs, list(logs.runs["run_id"]), [], f"all runs of {logs.source}")
-    key, known = _key(caption, [page_name(one) for one in ids]), set(ids)
+    key, known = _key(caption, [page_name(run_id) for run_id in ids]), set(ids)
     turns = table["turn"] if "turn" in table else [None] * len(table)
     rows = zip(table["run_id"], turns, strict=True)
     ends = [(run_id, f"#list={key}" if pd.isna(turn) else f"#t{int(turn)}") for run_id, turn in rows]
@@ -63,14 +63,14 @@ def show_runs(logs: "Logs", table: pd.DataFrame, caption: str = "", **options: A
 
 
 def show_pairs(logs: "Logs", table: pd.DataFrame, caption: str = "", **options: Any) -> None:
-    """Show a table whose rows are pairs of runs of one task; in a report each leads to the two side by side.
+    """Show a table whose rows are pairs of runs of one task; in a report each links to the two side by side.
 
     Parameters
     ----------
     logs, caption, options
         As for `show_runs`.
     table : DataFrame
-        With the columns `run_id_a` and `run_id_b`, as `evalkit.compare.discordant` gives them; they are not shown.
+        With the columns `run_id_a` and `run_id_b`, as returned by `evalkit.compare.discordant`; they are not shown.
     """
     check_columns(table, "run_id_a", "run_id_b")
     shown = table.drop(columns=["run_id_a", "run_id_b"])
@@ -89,13 +89,13 @@ def show_pairs(logs: "Logs", table: pd.DataFrame, caption: str = "", **options: 
 
 
 def mode() -> str:
-    """Say which runs the report that is being made gets pages of; empty outside of one, and where it gets none."""
+    """Return which runs of the current report get pages; empty if none do, and outside of a report."""
     chosen = os.environ.get(VARIABLE, "")
     return chosen if chosen in ("linked", "all") else ""
 
 
 def take(*run_ids: str) -> bool:
-    """Count runs among those that the report leads to, as long as there is room for all of them."""
+    """Add runs to those that the report links to; False if that would exceed the limit."""
     if len(_linked.keys() | set(run_ids)) > LIMIT:
         return False
     _linked.update(dict.fromkeys(run_ids))
@@ -104,44 +104,44 @@ def take(*run_ids: str) -> bool:
 
 def _say_limit(is_reached: bool) -> None:
     if is_reached:
-        show_text(f"Rows without a link: a report leads to {LIMIT} runs at most, a table to {MOST_PAIRS} pairs.")
+        show_text(f"Rows without a link: a report links to at most {LIMIT} runs, a table to {MOST_PAIRS} pairs.")
 
 
 def hand_over(logs: "Logs", ids: Sequence[str], pairs: Sequence[tuple[str, str]], title: str) -> None:
-    """Hand over what the pages of runs and pairs are made from, and the table of this title as a list of them."""
+    """Output the data of pages of runs and pairs, and the table of this title as a list of them."""
     wanted = logs.runs[logs.runs["run_id"].isin(set(ids))]
     runs = {run["run_id"]: reference(logs, run) for run in wanted.to_dict("records")}
-    found = [pair for pair in pairs if all(run_id in runs for run_id in pair)]
+    complete = [pair for pair in pairs if all(run_id in runs for run_id in pair)]
     if not title:
         members = []
     elif pairs:
-        members = [page_name("--".join(pair)) for pair in found]
+        members = [page_name("--".join(pair)) for pair in complete]
     else:
         members = [runs[run_id].page for run_id in ids if run_id in runs]
-    about = {"runs": as_data(list(runs.values())), "pairs": found, "title": title, "members": members}
+    about = {"runs": as_data(list(runs.values())), "pairs": complete, "title": title, "members": members}
     data = {**about, "key": _key(title, members)}
-    display({EVIDENCE: data, "text/plain": f"{len(runs)} runs lead to their logs"}, raw=True)
+    display({EVIDENCE: data, "text/plain": f"{len(runs)} runs with links to their pages"}, raw=True)
 
 
 def _key(title: str, members: Sequence[str]) -> str:
-    """Make what tells the list from others in an address."""
+    """Return the key that identifies a list in an address."""
     return hashlib.blake2b("\0".join([title, *members]).encode(errors="replace"), digest_size=5).hexdigest()
 
 
 def read_handed_over(given: Sequence[Any], page: str) -> tuple[dict[str, RunRef], list[PairRef], list[RunList]]:
-    """Read what the notebook of a report handed over; what has another form is left out.
+    """Read the data that the notebook of a report passed on; malformed items are left out.
 
     Parameters
     ----------
     given : sequence
-        Of what `EVIDENCE` held.
+        Values of `EVIDENCE` in its outputs.
     page : str
-        Of the report, as seen from the pages of runs.
+        The report's page, relative to the pages of runs.
 
     Returns
     -------
     runs : dict of str to RunRef
-        By the names of their pages.
+        Keyed by the names of their pages.
     pairs : list of PairRef
     lists : list of RunList
     """
@@ -152,16 +152,16 @@ def read_handed_over(given: Sequence[Any], page: str) -> tuple[dict[str, RunRef]
     for data in given:
         if not isinstance(data, Mapping):
             continue
-        found = [run for value in _list(data.get("runs")) if (run := read_reference(value))]
-        by_id = {run.run_id: run for run in found}
-        runs |= {run.page: run for run in found}
+        parsed = [run for value in _list(data.get("runs")) if (run := read_reference(value))]
+        by_id = {run.run_id: run for run in parsed}
+        runs |= {run.page: run for run in parsed}
         named = [
             pair for pair in _list(data.get("pairs")) if isinstance(pair, list) and list(map(type, pair)) == [str, str]
         ]
-        own_pairs = [PairRef(by_id[a], by_id[b]) for a, b in named if {a, b} <= by_id.keys()]
-        known = {run.page for run in found} | {pair.page for pair in own_pairs}
+        resolved = [PairRef(by_id[a], by_id[b]) for a, b in named if {a, b} <= by_id.keys()]
+        known = {run.page for run in parsed} | {pair.page for pair in resolved}
         members = [member for member in _list(data.get("members")) if isinstance(member, str) and member in known]
-        pairs += own_pairs
+        pairs += resolved
         if members:
             lists.append(RunList(str(data.get("title") or "a table"), page, members, str(data.get("key"))))
     return runs, pairs, lists

@@ -1,4 +1,4 @@
-"""Pages of runs: one HTML file each, by a template in which text is text and never markup."""
+"""Render pages of runs: one HTML file each, from a template that escapes all text."""
 
 import base64
 import hashlib
@@ -18,11 +18,11 @@ from evalkit.io import plain
 from evalkit.kinds import EVENTS, Image, Transcript, Turn
 
 TEMPLATES = Path(__file__).parent / "templates"
-UNFOLDED = 1_200  # characters of a turn that are shown at once
-HEAD = 300  # of a longer one
-LINES = 16
-LARGEST = 100_000  # characters of a turn that are in the page
-MOST = 2_000  # turns of a page; of more, the first and the last half
+UNFOLDED = 1_200  # characters; a longer turn is folded
+HEAD = 300  # characters shown of a folded turn
+LINES = 16  # a turn of more is folded
+LARGEST = 100_000  # characters; a longer turn is truncated
+MOST = 2_000  # turns of a page; of more, half from the beginning and half from the end
 SIDE = 256  # pixels of a picture's longer side
 _LISTED = ("model", "task", "repetition", "status", "score", "success", "flags")
 _ROLES = frozenset(("system", "assistant", "user", "action", "result"))
@@ -31,14 +31,14 @@ Lists = Sequence[dict[str, Any]]
 
 
 def run_page(run: RunRef, transcript: Transcript, lists: Lists = ()) -> str:
-    """Make the page of a run.
+    """Render the page of a run.
 
     Parameters
     ----------
     run : RunRef
     transcript : Transcript
     lists : sequence of dict
-        Where the page stands in tables that lead to it, as `places` gives it.
+        Its positions in tables that link to it, as returned by `places`.
     """
     pictures = Pictures()
     turns = [_turn(number, turn, pictures) for number, turn in enumerate(transcript.turns, 1)]
@@ -59,7 +59,7 @@ def run_page(run: RunRef, transcript: Transcript, lists: Lists = ()) -> str:
 
 
 def pair_page(pair: PairRef, a: Transcript, b: Transcript, lists: Lists = ()) -> str:
-    """Make the page of two runs side by side; parameters as for `run_page`."""
+    """Render the page of two runs side by side; parameters as for `run_page`."""
     pictures, rows = Pictures(), align(a, b)
     first = first_difference(rows)
     shown: list[dict[str, Any]] = []
@@ -86,7 +86,7 @@ def pair_page(pair: PairRef, a: Transcript, b: Transcript, lists: Lists = ()) ->
 
 
 def list_page(title: str, note: str, runs: Sequence[RunRef], folder: str) -> str:
-    """Make a page that lists runs, whose pages stand in `folder`."""
+    """Render a page that lists runs whose pages are in `folder`."""
     names = [name for name in _LISTED if any(run.fact(name) for run in runs)]
     rows = [
         {"run_id": run.run_id, "page": f"{folder}/{run.page}", "cells": [(name, run.fact(name)) for name in names]}
@@ -96,25 +96,25 @@ def list_page(title: str, note: str, runs: Sequence[RunRef], folder: str) -> str
 
 
 def places(lists: Sequence[RunList]) -> dict[str, list[dict[str, Any]]]:
-    """Say for every page where it stands in tables: its number, and the pages before and behind it."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for own in lists:
-        members = list(dict.fromkeys(own.members))
-        table = {"key": own.key, "title": plain(own.title), "page": own.page, "n": len(members)}
+    """Return the positions of every page in tables: its number, and the pages before and after it."""
+    positions: dict[str, list[dict[str, Any]]] = {}
+    for listing in lists:
+        members = list(dict.fromkeys(listing.members))
+        table = {"key": listing.key, "title": plain(listing.title), "page": listing.page, "n": len(members)}
         for at, (before, page, after) in enumerate(zip(["", *members], members, [*members[1:], ""], strict=False), 1):
-            found.setdefault(page, []).append({**table, "place": at, "before": before, "after": after})
-    return found
+            positions.setdefault(page, []).append({**table, "place": at, "before": before, "after": after})
+    return positions
 
 
 class Pictures:
-    """The pictures of a page, re-encoded; each is in the page once, however often it was seen."""
+    """The pictures of a page, re-encoded and without duplicates."""
 
     def __init__(self) -> None:
         self.all: list[dict[str, Any]] = []
         self._names: dict[Image, tuple[str, int, int]] = {}
 
     def add(self, image: Image) -> tuple[str, int, int]:
-        """Take a picture in; gives its name, width and height."""
+        """Add a picture, and return its name, width and height."""
         if image not in self._names:
             data, width, height = _encoded(image)
             name = f"picture-{len(self.all) + 1}"
@@ -157,7 +157,7 @@ def _turn(number: int, turn: Turn, pictures: Pictures) -> dict[str, Any]:
 
 
 def _shortened(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Leave out the middle of a long list; the row behind it says how many."""
+    """Drop the middle of a long list; the next row holds the number of dropped rows."""
     if len(rows) <= MOST:
         return rows
     half = MOST // 2
@@ -165,32 +165,32 @@ def _shortened(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _title(run: RunRef) -> str:
-    parts = (run.fact("task") or run.run_id, _name(run), run.fact("status"))
-    return ", ".join(filter(None, parts))
+    facts = (run.fact("task") or run.run_id, _name(run), run.fact("status"))
+    return ", ".join(filter(None, facts))
 
 
 def _name(run: RunRef) -> str:
-    """Name a run by its model and repetition."""
+    """Return the name of a run: its model and repetition."""
     repetition = run.fact("repetition")
     model = run.fact("model")
     return " ".join(filter(None, (model, f"({repetition})" * (repetition not in ("", "0"))))) or run.run_id
 
 
 def _render(template: str, script: str, **values: Any) -> str:
-    text, own, policy = _page(template, script)
-    return text.render(script=own, style=_style(), policy=policy, **values)
+    page, code, policy = _page(template, script)
+    return page.render(script=code, style=_style(), policy=policy, **values)
 
 
 @cache
 def _page(template: str, script: str) -> tuple[Template, Markup, str]:
-    """Give a template, its script, and a policy that allows this script and style and nothing else."""
+    """Return a template, its script, and a policy that allows this script and style and nothing else."""
     environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True)
-    own = Markup((TEMPLATES / script).read_text(encoding="utf-8"))
+    code = Markup((TEMPLATES / script).read_text(encoding="utf-8"))
     policy = (
-        f"default-src 'none'; img-src data:; script-src '{_digest(own)}'; style-src '{_digest(_style())}'; "
+        f"default-src 'none'; img-src data:; script-src '{_digest(code)}'; style-src '{_digest(_style())}'; "
         "form-action 'none'; base-uri 'none'"
     )
-    return environment.get_template(template), own, policy
+    return environment.get_template(template), code, policy
 
 
 @cache

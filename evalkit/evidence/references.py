@@ -1,4 +1,4 @@
-"""What a page of a run is made from, as plain data that a notebook can hand over to its report."""
+"""References to runs: the data of their pages, which a notebook passes to its report as JSON."""
 
 import hashlib
 import os
@@ -36,11 +36,11 @@ class RunRef(NamedTuple):
     run_id : str
     kind : str
     paths : list of str
-        Its logs, absolute.
+        Absolute paths of its logs.
     part : str
         See `evalkit.kinds.RunFiles`.
     facts : list of (name, value)
-        What is known of the run, in words.
+        Descriptive facts of the run, as text.
     """
 
     run_id: str
@@ -51,11 +51,11 @@ class RunRef(NamedTuple):
 
     @property
     def page(self) -> str:
-        """Name of its page."""
+        """File name of its page."""
         return page_name(self.run_id)
 
     def fact(self, name: str) -> str:
-        """Give one of the facts; empty where it is not known."""
+        """Return one of the facts; empty if it is unknown."""
         return dict(self.facts).get(name, "")
 
 
@@ -67,22 +67,22 @@ class PairRef(NamedTuple):
 
     @property
     def page(self) -> str:
-        """Name of the page."""
+        """File name of the page."""
         return page_name(f"{self.a.run_id}--{self.b.run_id}")
 
 
 class RunList(NamedTuple):
-    """A table whose rows lead to pages.
+    """A table whose rows link to pages.
 
     Attributes
     ----------
     title : str
     page : str
-        Where the table stands, as seen from the pages of runs.
+        The page with the table, relative to the pages of runs.
     members : list of str
-        Names of pages, in the order of the rows.
+        File names of pages, in the order of the rows.
     key : str
-        What tells the list from others in an address.
+        Identifies the list in an address.
     """
 
     title: str
@@ -92,21 +92,21 @@ class RunList(NamedTuple):
 
 
 def page_name(name: str) -> str:
-    """Make a file's name of a run's id, whatever it holds."""
+    """Return a safe file name for the page of a run's id."""
     if not re.fullmatch(r"[A-Za-z0-9][\w-]{0,100}", name, re.ASCII):
         name = hashlib.blake2b(name.encode(errors="surrogatepass"), digest_size=8).hexdigest()
     return f"{name}.html"
 
 
 def reference(logs: "Logs", run: Mapping[Any, Any]) -> RunRef:
-    """Make the reference of a run, which is a row of the first table of `logs`."""
+    """Create the reference of a run, which is a row of the first table of `logs`."""
     files = logs.kind.run_files(logs, run)
     paths = [path if is_url(path) else absolute(path) for path in files.paths]
     return RunRef(str(run["run_id"]), logs.kind.name, paths, files.part, facts_of(logs.kind, run))
 
 
 def facts_of(kind: LogKind, run: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Put what is known of a run into words; what is missing is left out."""
+    """Return the known facts of a run as text."""
     facts = [("run", plain(run["run_id"])), ("kind", kind.name)]
     for column, name in _FACTS.items():
         if text := in_words(run.get(column)):
@@ -115,12 +115,12 @@ def facts_of(kind: LogKind, run: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def as_data(runs: Sequence[RunRef]) -> list[list[Any]]:
-    """Give references as JSON holds them."""
+    """Convert references to JSON values."""
     return [list(run) for run in runs]
 
 
 def read_reference(value: Any) -> RunRef | None:
-    """Read a reference of JSON; None where it is none, since anyone may write a notebook's output."""
+    """Convert a JSON value to a reference; None if malformed, since anyone may write a notebook's output."""
     if not isinstance(value, list) or len(value) != len(RunRef._fields):
         return None
     run_id, kind, paths, part, facts = value
@@ -132,10 +132,10 @@ def read_reference(value: Any) -> RunRef | None:
 
 
 def state_of(run: RunRef) -> list[Any]:
-    """Give sizes and times of a run's files, by which a change is known; None for one that is not there."""
+    """Return sizes and times of a run's files, for detecting changes; None for a missing file."""
     companions = kind_named(run.kind).companions
     states: list[Any] = []
-    for path in (name for own in run.paths for name in (own, *companions(own))):
+    for path in (name for log in run.paths for name in (log, *companions(log))):
         try:
             status = os.stat(path)
             states.append([status.st_size, status.st_mtime_ns])

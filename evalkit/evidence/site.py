@@ -1,4 +1,4 @@
-"""Folders of pages: each run is written once, and again only where something of it has changed."""
+"""Write folders of pages, incrementally: the page of a run is written again only after a change."""
 
 import hashlib
 import json
@@ -19,48 +19,48 @@ if TYPE_CHECKING:
     from evalkit.kinds import Logs
 
 RUNS = "runs"  # the folder of pages, beside those of reports
-MANIFEST = ".evalkit/pages.json"  # in it: what each page was made from
-_KEPT = 64  # transcripts that are kept for pairs of the same runs
+MANIFEST = ".evalkit/pages.json"  # in this folder: a digest of each page's inputs
+_CACHED = 64  # transcripts that are cached for pairs of the same runs
 
 
 def write_pages(
     folder: Path, runs: Mapping[str, RunRef], pairs: Sequence[PairRef] = (), lists: Sequence[RunList] = ()
 ) -> int:
-    """Write the pages of runs and pairs into a folder; those that nothing leads to any more go.
+    """Write the pages of runs and pairs into a folder, and delete those that are no longer linked.
 
     Parameters
     ----------
     folder : Path
     runs : mapping of str to RunRef
-        By the names of their pages.
+        Keyed by the names of their pages.
     pairs : sequence of PairRef
     lists : sequence of RunList
-        Tables that lead to the pages.
+        Tables that link to the pages.
 
     Returns
     -------
     int
-        How many pages were written.
+        Number of pages written.
 
     Raises
     ------
     SourceError
-        Where a page can't be written.
+        If a page can't be written.
     """
     before = _read_manifest(folder)
     version, states = code_version(), {page: state_of(run) for page, run in runs.items()}
-    around = places(lists)
+    positions = places(lists)
     now, written = {}, 0
     pages: list[tuple[str, RunRef | PairRef]] = [*runs.items(), *((pair.page, pair) for pair in pairs)]
     for page, wanted in pages:
-        of = [wanted] if isinstance(wanted, RunRef) else [wanted.a, wanted.b]
-        made_from = [version, wanted, [states.get(run.page) or state_of(run) for run in of], around.get(page, [])]
-        now[page] = _digest(made_from)
+        sources = [wanted] if isinstance(wanted, RunRef) else [wanted.a, wanted.b]
+        inputs = [states.get(run.page) or state_of(run) for run in sources]
+        now[page] = _digest([version, wanted, inputs, positions.get(page, [])])
         if before.get(page) == now[page] and (folder / page).is_file():
             continue
-        said = [_transcript(run.kind, tuple(run.paths), run.part, version) for run in of]
+        transcripts = [_transcript(run.kind, tuple(run.paths), run.part, version) for run in sources]
         make: Any = run_page if isinstance(wanted, RunRef) else pair_page
-        text = make(wanted, *said, around.get(page, []))
+        text = make(wanted, *transcripts, positions.get(page, []))
         write_bytes(text.encode(errors="replace"), str(folder / page))
         written += 1
     for page in before.keys() - now.keys():
@@ -87,22 +87,22 @@ def write_view(logs: "Logs", runs: "pd.DataFrame", output: Path, title: str = ""
     Returns
     -------
     Path
-        The list.
+        The page that lists them.
     """
-    found = [reference(logs, run) for run in runs.to_dict("records")]
+    references = [reference(logs, run) for run in runs.to_dict("records")]
     named = f"{title} runs of {logs.source}".strip()
-    members = RunList(named, "../index.html", [run.page for run in found], "runs")
+    members = RunList(named, "../index.html", [run.page for run in references], "runs")
     with storage(logs.storage_options):
-        write_pages(output / RUNS, {run.page: run for run in found}, lists=[members])
-    note = f"{len(found)} of {len(logs.runs)} runs. A run's name leads to what happened in it."
+        write_pages(output / RUNS, {run.page: run for run in references}, lists=[members])
+    note = f"{len(references)} of {len(logs.runs)} runs. Each name links to the page of its run."
     index = output / "index.html"
-    write_bytes(list_page(named, note, found, RUNS).encode(errors="replace"), str(index))
+    write_bytes(list_page(named, note, references, RUNS).encode(errors="replace"), str(index))
     return index
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHED)
 def _transcript(kind: str, paths: tuple[str, ...], part: str, version: str) -> Transcript:
-    """Make a transcript; of a run whose logs can't be read, one that says why."""
+    """Return a transcript; for a run whose logs can't be read, one that says why."""
     try:
         return transcript_of(kind_named(kind), RunFiles(list(paths), part))
     except SourceError as error:

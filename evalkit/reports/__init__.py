@@ -1,4 +1,4 @@
-"""Batches of reports: papermill over a folder of parameter files, to pages that work offline, and their index."""
+"""Make batches of reports: papermill over a folder of parameter files, offline HTML pages, and their index."""
 
 from evalkit.reports.batch import Summary, run
 from evalkit.reports.job import Report

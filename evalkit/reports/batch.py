@@ -1,4 +1,4 @@
-"""The batch: every report in a process of its own, several at a time, and one that fails harms no other."""
+"""Run a batch: every report in its own process, several at a time, isolated from the failures of others."""
 
 import contextlib
 import json
@@ -34,14 +34,14 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEX
 
 
 class Summary(NamedTuple):
-    """What became of a batch: keys of reports, and where to look; `unusable` failed for what their sources hold."""
+    """The result of a batch: keys of reports, and paths; those in `unusable` failed because of their sources."""
 
     made: list[str]
     failed: list[str]
     unusable: list[str]
     unchanged: list[str]
     stopped: bool
-    index: Path  # type: ignore[assignment]  # hides the method of tuples, on purpose
+    index: Path  # type: ignore[assignment]  # shadows the method of tuples on purpose
     manifest: Path
     index_fault: str = ""  # why index and manifest could not be written
 
@@ -59,7 +59,7 @@ def run(
     say: Callable[[str], None] = print,
     terminal: TextIO | None = None,
 ) -> Summary:
-    """Make reports, and the index of all that are in the output folder.
+    """Make reports, and the index of all reports in the output folder.
 
     Parameters
     ----------
@@ -68,21 +68,21 @@ def run(
     output : path
         Folder for ``NOTEBOOK/REPORT.html`` with its executed notebook and tables, ``index.html``, ``manifest.json``.
     jobs : int, optional
-        Reports at a time; default: one for each core this process may use.
+        Number of reports made at a time; by default, the number of cores this process may use.
     timeout : float
-        Seconds for each report.
+        Time limit of each report, in seconds.
     force : bool
-        Also make what has not changed.
+        Whether to make reports that have not changed too.
     code : bool
-        Whether pages hold the notebook's code, folded.
+        Whether pages include the notebook's code, folded.
     fork : bool
-        Execute notebooks in forked processes that have their imports done, where that can be; else in Jupyter kernels.
+        Whether to execute notebooks in forked processes with their imports done, if possible; else in Jupyter kernels.
     evidence : {"linked", "all", "none"}
-        Which runs get a page beside the reports: those that a table leads to, all of its source, or none.
+        Which runs get a page beside the reports: those that a table links to, all of its source, or none.
     say : function
         Called with one line per finished report.
     terminal : text file, optional
-        Where a bar is drawn, if it is a terminal.
+        Where a progress bar is drawn, if it is a terminal.
 
     Returns
     -------
@@ -91,10 +91,10 @@ def run(
     Raises
     ------
     SourceError
-        Where the output folder can't be made or written to.
+        If the output folder can't be created or written to.
     """
     output = Path(output)
-    reports = [_beside_others(report, output) for report in reports]
+    reports = [_without_clash(report, output) for report in reports]
     jobs = jobs or _cores()
     for variable in _THREADS:
         os.environ.setdefault(variable, str(max(1, _cores() // jobs)))
@@ -127,7 +127,7 @@ class _Batch:
         self.running: dict[int, Attempt] = {}
 
     def run(self, reports: list[Report], *, force: bool, code: bool, fork: bool) -> bool:
-        """Make what is due; returns whether it was stopped before the end."""
+        """Make the reports that are due; return whether the batch was stopped before the end."""
         try:
             due = self._choose(reports, force=force, code=code, fork=fork)
             self._make(deque((job, 1) for job in due), code)
@@ -141,9 +141,9 @@ class _Batch:
         return False
 
     def _choose(self, reports: list[Report], *, force: bool, code: bool, fork: bool) -> list[Job]:
-        """Return the jobs of the reports that must be made; the others are said to be up to date.
+        """Return the jobs of the reports that must be made; the others are printed as up to date.
 
-        Those that took longest come first, so that none is left to one core at the end; and before these, new ones.
+        New reports come first, then those that took longest, so that no long one is left to one core at the end.
         """
         fingerprint = changes.cached_fingerprint()
         due, took = [], {}
@@ -172,7 +172,7 @@ class _Batch:
             self.progress.running(attempt.job.report.key for attempt in self.running.values())
             first = min((attempt.deadline for attempt in self.running.values()), default=0.0)
             for handle in wait(list(self.running), max(0.0, first - time.monotonic())):
-                with held_signals():  # what it has left running must be ended too
+                with held_signals():  # processes that it left running must be ended too
                     again = self._settle(self.running.pop(cast(int, handle)))
                 if again:
                     waiting.appendleft((again, 2))
@@ -180,7 +180,7 @@ class _Batch:
                 attempt.end_if_overdue()
 
     def _start(self, job: Job, number: int, **died: Any) -> None:
-        with held_signals():  # one that came in between would leave the process unknown
+        with held_signals():  # a signal in between would leave the process untracked
             try:
                 attempt = Attempt(job, self.timeout, number, **died)
                 self.running[attempt.handle] = attempt
@@ -188,7 +188,7 @@ class _Batch:
                 self._give_up(job, describe(error))
 
     def _settle(self, attempt: Attempt) -> Job | None:
-        """See to a process that ended: note what became of its report; returns a job that is worth another try."""
+        """Record the result of a process that ended; return its job if that is worth a retry."""
         job, code = attempt.job, attempt.finish()
         record = read_record(self.output, job.report.key) if code == 0 else None
         if record is not None:
@@ -197,16 +197,16 @@ class _Batch:
         elif attempt.is_worth_another():
             shutil.rmtree(job.work, ignore_errors=True)
             return job._replace(forked=False)
-        elif attempt.error:  # what was left could not be put in place
+        elif attempt.error:  # the partial report could not be written
             cause = attempt.cause()
-            both = attempt.error if cause == attempt.error else f"{attempt.error}; {cause}"
-            self._give_up(job, both, attempt.seconds)
+            message = attempt.error if cause == attempt.error else f"{attempt.error}; {cause}"
+            self._give_up(job, message, attempt.seconds)
         else:
             self._start(job, attempt.number, error=attempt.cause(), seconds=attempt.seconds)
         return None
 
     def _give_up(self, job: Job, error: str, seconds: float = 0.0) -> None:
-        """Note a report of which nothing could be put in place; its record says so, where it can be written."""
+        """Mark a report as failed of which nothing could be written, also in its record if possible."""
         shutil.rmtree(job.work, ignore_errors=True)  # makes room on a full disk
         record = job.record(error=redacted(plain(error)), seconds=round(seconds, 3))
         with contextlib.suppress(OSError):
@@ -219,16 +219,17 @@ class _Batch:
         self.progress.finished(record)
 
 
-def _beside_others(report: Report, output: Path) -> Report:
-    """Mark the name of a report that the output folder has for other parameters, unless the user chose it."""
-    there = None if report.params_file or report.is_named else read_record(output, report.key)
+def _without_clash(report: Report, output: Path) -> Report:
+    """Add a hash to a report's name if the output folder has it for other parameters, unless the user chose it."""
+    existing = None if report.params_file or report.is_named else read_record(output, report.key)
     given = json.loads(json.dumps(report.parameters, default=str))
-    return marked(report) if there and (there["params_file"] or there["parameters"] != given) else report
+    is_other = existing and (existing["params_file"] or existing["parameters"] != given)
+    return marked(report) if is_other else report
 
 
 @contextlib.contextmanager
 def _set(variable: str, value: str) -> Iterator[None]:
-    """Set a variable of the environment, which processes of reports inherit."""
+    """Set an environment variable within a ``with`` block; processes of reports inherit it."""
     before = os.environ.get(variable)
     os.environ[variable] = value
     try:

@@ -1,4 +1,4 @@
-"""What a report was made from, and whether that has changed since."""
+"""Detect whether the inputs of a report have changed."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ from evalkit.io.versions import code_version, package_versions
 from evalkit.reports.job import Report
 from evalkit.reports.records import Record, files_beside
 
-REMOTE = "remote"  # inputs of which no fingerprint is taken: such a report is always made again
+REMOTE = "remote"  # marks inputs without a fingerprint: such a report is always made again
 
 
 def stamp(
@@ -25,17 +25,17 @@ def stamp(
     evidence: str = "linked",
     fingerprint: Callable[[str], str] | None = None,
 ) -> dict[str, Any]:
-    """Describe what a report is made from.
+    """Return the stamp of a report's inputs.
 
     Parameters
     ----------
     report : Report
     code : bool
-        Whether the page holds the notebook's code.
+        Whether the page includes the notebook's code.
     evidence : str
         Which runs get pages.
     fingerprint : function, optional
-        What `input_fingerprint` does; give `cached_fingerprint()` to list each source once per batch.
+        By default `input_fingerprint`; pass `cached_fingerprint()` to list each source once per batch.
 
     Returns
     -------
@@ -46,9 +46,9 @@ def stamp(
     inputs = {}
     for name, value in report.all_parameters.items():
         texts = [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str) and item]
-        found = {text: mark for text in texts if (mark := fingerprint(text))}
-        if found:
-            inputs[name] = found
+        fingerprints = {text: mark for text in texts if (mark := fingerprint(text))}
+        if fingerprints:
+            inputs[name] = fingerprints
     return {
         "notebook": _digest([(cell.get("cell_type"), cell["source"]) for cell in report.notebook.cells]),
         "parameters": json.loads(json.dumps(report.parameters, default=str)),
@@ -60,13 +60,13 @@ def stamp(
 
 
 def input_fingerprint(text: str) -> str:
-    """Hash names, sizes and times of the files a parameter's value stands for; empty where it stands for none."""
+    """Hash names, sizes and times of the files that a parameter's value names; empty if it names none."""
     if "://" in text:
         return REMOTE
-    if not text.strip("/"):  # a separator, hardly all there is on the machine
+    if not text.strip("/"):  # a separator, hardly the root folder
         return ""
     try:
-        # a pattern without a folder may be one of names, such as *.json: folders here that fit it are not walked
+        # a pattern without a folder may be one of names, such as *.json: matching folders here are not walked
         files = paths_of(text) if has_magic(text) and os.path.basename(text) == text else list_files(text)
     except SourceError:
         return ""
@@ -74,12 +74,12 @@ def input_fingerprint(text: str) -> str:
 
 
 def cached_fingerprint() -> Callable[[str], str]:
-    """Return `input_fingerprint` with a memory of its own, for one batch."""
+    """Return `input_fingerprint` with its own cache, for one batch."""
     return cache(input_fingerprint)
 
 
 def why(record: Record | None, stamp: dict[str, Any], output: Path) -> str:
-    """Say why a report must be made; an empty text where it is up to date."""
+    """Return why a report must be made; empty if it is up to date."""
     if record is None:
         return "new"
     if record["status"] == "failed":
@@ -93,14 +93,14 @@ def why(record: Record | None, stamp: dict[str, Any], output: Path) -> str:
         return "a file of it is missing"
     if old.get("notebook") != stamp["notebook"]:
         return "the notebook changed"
-    for part, said in (
+    for key, change in (
         ("parameters", "changed parameters"),
         ("inputs", "changed input"),
         ("packages", "changed packages"),
     ):
-        if old.get(part) != stamp[part]:
-            return f"{said}: {_differing(old.get(part) or {}, stamp[part])}"
-    if any(REMOTE in found.values() for found in stamp["inputs"].values()):
+        if old.get(key) != stamp[key]:
+            return f"{change}: {_differing(old.get(key) or {}, stamp[key])}"
+    if any(REMOTE in fingerprints.values() for fingerprints in stamp["inputs"].values()):
         return "remote input"
     if old.get("evalkit") != stamp["evalkit"]:
         return "evalkit changed"

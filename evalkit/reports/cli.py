@@ -1,4 +1,4 @@
-"""What ``evalkit report`` prints, and its exit code."""
+"""Run ``evalkit report`` and ``evalkit notebooks``: their output and exit codes."""
 
 import sys
 import time
@@ -32,20 +32,20 @@ def report(
     name: str = "",
     **options: Any,
 ) -> int:
-    """Plan and run a batch as the command line says.
+    """Plan and run a batch with the options of the command line.
 
     Returns
     -------
     int
-        0 where all is well, 1 where a report failed, 2 where the batch is at fault or nothing could be made of the
-        sources that were named, 130 where it was stopped.
+        0 for success, 1 if a report failed, 2 if the batch is invalid or no report could be made of the given sources,
+        130 if it was stopped.
     """
     started = time.monotonic()
     with stopped_once(is_last=True):
         try:
             values = _values(files, yamls)
             if not targets and params is None and not Path("params").is_dir():
-                click.echo("no folder params here: the sample reports of evalkit; your own: evalkit report FOLDER")
+                click.echo("no folder params here: making the sample reports; your own: evalkit report FOLDER")
             reports = plan(
                 targets, kind=kind, params=params, notebooks=notebooks, values=values, texts=texts, name=name
             )
@@ -56,7 +56,7 @@ def report(
         summary = run(reports, say=click.echo, terminal=sys.stdout, **options)
         click.echo(_closing(summary, time.monotonic() - started))
     if summary.index_fault:
-        click.echo(f"evalkit: {plain(summary.index_fault)}; the index is as it was before", err=True)
+        click.echo(f"evalkit: {plain(summary.index_fault)}; the index was not updated", err=True)
     if summary.stopped:
         return 130
     if not summary.failed:
@@ -65,26 +65,26 @@ def report(
 
 
 def remove(names: Iterable[str], output: str) -> int:
-    """Delete reports by name, and write the index anew.
+    """Delete reports by name, and rewrite the index.
 
     Returns
     -------
     int
-        0 where all were there, else 2, and nothing is deleted.
+        0 if all exist, else 2, and nothing is deleted.
     """
     from evalkit.reports.html.index import write_index
 
     folder = Path(output)
-    found = {name: find_records(folder, name) for name in names}
-    for name, records in found.items():
+    matches = {name: find_records(folder, name) for name in names}
+    for name, records in matches.items():
         if len(records) != 1:
             keys = [record["key"] for record in records or read_records(folder)]
             cause = f"several reports have this name: {', '.join(keys)}" if records else "no such report"
             hint = "" if records else f"; {nearest(name, keys)}"
             click.echo(f"evalkit: {plain(name)}: {plain(cause + hint)}", err=True)
-    if any(len(records) != 1 for records in found.values()):
+    if any(len(records) != 1 for records in matches.values()):
         return 2
-    for (record,) in found.values():
+    for (record,) in matches.values():
         remove_report(folder, record)
         click.echo(f"removed   {plain(record['key'])}")
     with work_folder(folder) as work:
@@ -93,7 +93,7 @@ def remove(names: Iterable[str], output: str) -> int:
 
 
 def listed() -> str:
-    """List notebooks by name, with the logs they take, their title and where they are."""
+    """Return a table of the notebooks: name, kind of logs, title and file."""
     rows = []
     for name, path in sorted(Places.of().all_notebooks().items()):
         try:
@@ -107,7 +107,7 @@ def listed() -> str:
 
 
 def copied(folder: str, names: Sequence[str]) -> str:
-    """Copy notebooks into a folder, and say what was copied and how they are run."""
+    """Copy notebooks into a folder, and return what was copied and how to run them."""
     paths = copy_notebooks(folder, names)
     hint = "" if Path(folder) == Path("notebooks") else f" --notebooks {plain(folder)}"
     return "\n".join([*map(plain, paths), f"To make reports with them: evalkit report FOLDER{hint}"])
@@ -128,6 +128,6 @@ def _values(files: Iterable[str], yamls: Iterable[str]) -> dict[str, Any]:
 
 def _closing(summary: Summary, seconds: float) -> str:
     counts = [(summary.made, "made"), (summary.failed, "failed"), (summary.unchanged, "unchanged")]
-    said = ", ".join(f"{len(keys)} {word}" for keys, word in counts if keys) or "nothing to do"
+    listed = ", ".join(f"{len(keys)} {word}" for keys, word in counts if keys) or "nothing to do"
     stopped = "Stopped; run it again to go on. " if summary.stopped else ""
-    return f"{stopped}{said} in {seconds:.1f} s\n{plain(summary.index)}"
+    return f"{stopped}{listed} in {seconds:.1f} s\n{plain(summary.index)}"

@@ -6,17 +6,17 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
-LONGEST = 120  # bytes; endings such as ".by_task.csv" come on top of it, and file systems allow 255
+LONGEST = 120  # bytes; suffixes such as ".by_task.csv" are added to it, and file systems allow 255
 
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 
 
 def file_name(values: Iterable[Any]) -> str:
-    """Make a file name of values, without an ending.
+    """Return a file name for values, without suffix.
 
-    Characters that can't stand in a file name become ``_``, as in ``meta-llama_Llama-3-8B``; of a path only the last
-    part is shown. So different values may have one name. What is left without any character, or is a name that some
-    system reserves, gets a mark of six hexadecimal digits.
+    Characters that are not allowed in a file name become ``_``, as in ``meta-llama_Llama-3-8B``; of a path only the
+    last part is used. So different values may have the same name. A value without any valid character, or with a name
+    that some system reserves, gets a hash of six hexadecimal digits.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def file_name(values: Iterable[Any]) -> str:
     Returns
     -------
     str
-        ``defaults`` where there are no values.
+        ``defaults`` if there are no values.
     """
     values = [value for value in values if value != ""]
     name = "-".join(_part(value) for value in values)
@@ -36,7 +36,7 @@ def file_name(values: Iterable[Any]) -> str:
 
 
 def mark(text: str) -> str:
-    """Return six hexadecimal digits that stand for a text."""
+    """Hash a text to six hexadecimal digits."""
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=3).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""A report, and the job of making it, which the batch hands to a process."""
+"""A report, and the job of making it, which the batch passes to a process."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from evalkit.reports.records import Record
 
 
 def refuse_secrets(parameters: Mapping[str, Any]) -> None:
-    """Refuse values that hold a URL with credentials: pages, names of files and records would show them.
+    """Raise SourceError for values with credentials in a URL: pages, file names and records would show them.
 
     Raises
     ------
@@ -26,11 +26,11 @@ def refuse_secrets(parameters: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class Report:
-    """One report to be made: a notebook with parameters, none of which holds credentials (SourceError)."""
+    """One report: a notebook with parameters; SourceError for credentials in one of them."""
 
     notebook: Notebook
     name: str
-    parameters: dict[str, Any]  # those that are given; the others have the notebook's defaults
+    parameters: dict[str, Any]  # given ones; the others have the notebook's defaults
     params_file: str = ""
     is_named: bool = False  # the user chose the name
 
@@ -49,25 +49,25 @@ class Report:
 
     @property
     def source(self) -> str:
-        """What the report is about: its first parameter that names samples by default, or the value it was given."""
+        """The source of the report: the value of its first parameter whose default is a sample."""
         named = (name for name, parameter in self.notebook.parameters.items() if is_sample(parameter.default))
         value = self.all_parameters.get(next(named, ""), "")
         return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 class Failure(NamedTuple):
-    """Why a report failed, and in which cell (None: in no cell)."""
+    """Why a report failed, and in which cell (None if in no cell)."""
 
     error: str
     cell: int | None
 
 
 class Job(NamedTuple):
-    """A report to be made, and how; files in `work` are how its process and the batch tell each other of it."""
+    """A report to be made, and how; its process and the batch communicate through files in `work`."""
 
     report: Report
     output: Path
-    work: Path  # a folder of its own, on the same disk as `output`
+    work: Path  # its own folder, on the same disk as `output`
     why: str
     stamp: dict[str, Any]
     code: bool = True
@@ -75,25 +75,25 @@ class Job(NamedTuple):
 
     @property
     def journal(self) -> Path:
-        """Where finished cells are noted."""
+        """The file to which finished cells are written."""
         return self.work / "journal"
 
     @property
     def begun(self) -> Path:
-        """A file that is there once the first cell was begun."""
+        """A file that exists once the first cell has begun."""
         return self.work / "begun"
 
     @property
     def overdue(self) -> Path:
-        """A file that is there once the report has taken too long; it holds the error."""
+        """A file that exists once the report has exceeded its time limit; it holds the error."""
         return self.work / "overdue"
 
     def printed(self, descriptor: int) -> Path:
-        """Return the file that takes the place of the process's standard output (1) or error (2)."""
+        """Return the file to which the process's standard output (1) or error (2) is redirected."""
         return self.work / f"printed-{descriptor}"
 
     def record(self, **fields: Any) -> Record:
-        """Return the report's record, with what is given put in; without a page unless it is."""
+        """Return the report's record with these fields; without a page by default."""
         report = self.report
         blank = Record(
             key=report.key,

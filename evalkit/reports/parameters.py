@@ -1,4 +1,4 @@
-"""Parameters of notebooks: the annotated parameters cell is the schema, and values are checked against it.
+"""Read and check parameters of notebooks: the annotated parameters cell is the schema.
 
 Nothing here starts a kernel or imports papermill: a whole batch is checked in the time it takes to read its files.
 """
@@ -17,9 +17,9 @@ import yaml
 from evalkit._names import nearest
 from evalkit.io import read_file, read_json, shorten
 
-MOST_TEXT = 200_000  # characters of a params file; what is longer is none
-MOST_VALUES = 10_000  # in it, also where aliases repeat them
-REQUIRED = object()  # the default of a parameter that has none
+MOST_TEXT = 200_000  # characters of a params file
+MOST_VALUES = 10_000  # of a params file, counting repetition by aliases
+REQUIRED = object()  # the default of a parameter without one
 
 _TYPES: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool, "list": list, "dict": dict}
 
@@ -28,12 +28,12 @@ class Parameter(NamedTuple):
     """One line of a parameters cell: ``name: type = default``."""
 
     name: str
-    type: str  # as annotated, such as "str" or "list[int]"; "" where there is none to go by
-    default: Any  # REQUIRED where the cell gives no value; None where it is no literal
+    type: str  # as annotated, such as "str" or "list[int]"; "" if unknown
+    default: Any  # REQUIRED if the cell gives no value; None if it is not a literal
 
 
 class Notebook(NamedTuple):
-    """What the batch needs to know of a notebook."""
+    """A notebook: its path, title, parameters, metadata and cells."""
 
     path: Path
     title: str
@@ -43,29 +43,29 @@ class Notebook(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The notebook's file name without its ending."""
+        """The notebook's file name without its suffix."""
         return self.path.stem
 
     @property
-    def own(self) -> dict[str, Any]:
-        """What the notebook's metadata tell evalkit; empty where that is no mapping."""
-        own = self.metadata.get("evalkit", {})
-        return own if isinstance(own, dict) else {}
+    def settings(self) -> dict[str, Any]:
+        """The settings for evalkit in the notebook's metadata; empty if they are not a mapping."""
+        settings = self.metadata.get("evalkit", {})
+        return settings if isinstance(settings, dict) else {}
 
     @property
     def kind(self) -> str:
-        """The kind of logs that the notebook takes, ``*`` for any; empty where its metadata name none."""
-        return str(self.own.get("kind", ""))
+        """The kind of logs that the notebook takes, ``*`` for any; empty if its metadata name none."""
+        return str(self.settings.get("kind", ""))
 
     @property
     def source(self) -> str:
-        """The parameter that names the source of logs; empty where the metadata name none."""
-        return str(self.own.get("source", ""))
+        """The parameter for the source of logs; empty if the metadata name none."""
+        return str(self.settings.get("source", ""))
 
     @property
     def within(self) -> dict[str, str]:
-        """Parameters that get a folder within the source, if it has one of that name."""
-        within = self.own.get("within", {})
+        """Parameters whose value is a folder of this name within the source, if it has one."""
+        within = self.settings.get("within", {})
         named = within if isinstance(within, dict) else {}
         return {str(name): str(folder) for name, folder in named.items() if name in self.parameters}
 
@@ -76,7 +76,7 @@ def read_notebook(path: str | os.PathLike) -> Notebook:
     Raises
     ------
     ValueError
-        Where the file is no notebook, or its parameters cell is no Python.
+        If the file is not a notebook, or its parameters cell is not Python.
     OSError
         As ``open`` does.
     """
@@ -96,27 +96,27 @@ def read_notebook(path: str | os.PathLike) -> Notebook:
 
 
 def read_parameters(source: str) -> dict[str, Parameter]:
-    """Read the parameters of a cell: annotated assignments, and plain ones whose default tells the type."""
-    found = {}
+    """Read the parameters of a cell: annotated assignments, and plain ones, with the type of their default."""
+    parameters = {}
     for node in ast.parse(source).body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             annotation = node.annotation
             kind = str(annotation.value) if isinstance(annotation, ast.Constant) else ast.unparse(annotation)
             default = REQUIRED if node.value is None else _literal(node.value)
-            found[node.target.id] = Parameter(node.target.id, kind, default)
+            parameters[node.target.id] = Parameter(node.target.id, kind, default)
         elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             name, default = node.targets[0].id, _literal(node.value)
-            found[name] = Parameter(name, "" if default is None else type(default).__name__, default)
-    return found
+            parameters[name] = Parameter(name, "" if default is None else type(default).__name__, default)
+    return parameters
 
 
 def read_values(path: str | os.PathLike) -> dict[str, Any]:
-    """Read a params file as papermill does: YAML, dates left as texts; an empty file means no values.
+    """Read a params file as papermill does: YAML, with dates as strings; an empty file has no values.
 
     Raises
     ------
     ValueError
-        Where the file can't be read or holds no mapping of names to values.
+        If the file can't be read or is not a mapping of names to values.
     """
     try:
         return parse_values(read_file(path).decode("utf-8"))
@@ -137,7 +137,7 @@ def parse_values(text: str) -> dict[str, Any]:
 
 
 def _read_yaml(text: str) -> Any:
-    """Read YAML text; a ValueError for anything that is none, and for what only looks small."""
+    """Parse YAML text; ValueError if it is invalid, or expands to too many values."""
     if len(text) > MOST_TEXT:
         raise ValueError(f"longer than {MOST_TEXT} characters")
     try:
@@ -157,18 +157,18 @@ def _read_yaml(text: str) -> Any:
 
 
 def _count_values(value: Any, known: dict[int, float]) -> float:
-    """Count values as often as aliases repeat them; without end where a list or mapping holds itself."""
+    """Count values, repeated by aliases; infinite if a list or mapping contains itself."""
     if not isinstance(value, (dict, list)):
         return 1
     if id(value) not in known:
-        known[id(value)] = math.inf  # until it is known; met again by then, it holds itself
+        known[id(value)] = math.inf  # until it is known; met before that, it contains itself
         items = value.values() if isinstance(value, dict) else value
         known[id(value)] = 1 + sum(_count_values(item, known) for item in items)
     return known[id(value)]
 
 
 class _Loader(yaml.SafeLoader):
-    """As papermill's loader: dates stay texts; beside that, a name given twice is an error, and so are long merges."""
+    """Like papermill's loader, with dates as strings; duplicate names and long merges are errors too."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012
         first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
@@ -194,7 +194,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def check_names(values: Iterable[str], parameters: Mapping[str, Parameter]) -> list[str]:
-    """List a fault for each name that is no parameter, with the nearest one there is."""
+    """Return a fault for each name that is not a parameter, with the nearest parameter."""
     return [f"unknown parameter {name}; {nearest(name, parameters)}" for name in values if name not in parameters]
 
 
@@ -204,9 +204,9 @@ def check_value(value: Any, parameter: Parameter) -> tuple[Any, str]:
     Returns
     -------
     value : Any
-        As the notebook gets it; a whole number given for a float becomes one.
+        As passed to the notebook; an integer given for a float becomes a float.
     fault : str
-        Empty where there is none.
+        Empty if there is none.
     """
     if value is None:
         return value, f"{parameter.name} has no value (null); its type is {parameter.type or 'not annotated'}"
@@ -217,7 +217,7 @@ def check_value(value: Any, parameter: Parameter) -> tuple[Any, str]:
         value = float(value)
     if type(value) is not _TYPES[outer]:
         return value, f"{parameter.name} must be {parameter.type}, not {_describe(value)}{_hint(value, outer)}"
-    held: Any = value  # the look at its type has taken Any away
+    held: Any = value  # the type check narrowed it from Any
     items = held if outer == "list" else held.values() if outer == "dict" else ()
     kind = inner[-1] if inner else ""
     for i, item in enumerate(items):
@@ -230,9 +230,9 @@ def check_value(value: Any, parameter: Parameter) -> tuple[Any, str]:
 
 
 def from_text(text: str, parameter: Parameter) -> tuple[Any, str]:
-    """Read a value given on the command line, by its parameter's type.
+    """Parse a value given on the command line, by its parameter's type.
 
-    A list is written as in YAML, ``[a, b]``, or as a single item. Returns value and fault as `check_value`.
+    A list is written as in YAML, ``[a, b]``, or as a single item. Returns value and fault like `check_value`.
     """
     outer, inner = _split(parameter.type)
     again = f"; for a report of each, say -p {parameter.name} again" if text.startswith("[") and outer != "list" else ""
@@ -255,7 +255,7 @@ def from_text(text: str, parameter: Parameter) -> tuple[Any, str]:
 
 
 def texts_of(value: Any) -> list[str]:
-    """List all texts in a value: itself, the items of a list, the keys and values of a mapping."""
+    """List all strings in a value: itself, the items of a list, the keys and values of a mapping."""
     if isinstance(value, str):
         return [value]
     items = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -267,7 +267,7 @@ def _split(annotation: str) -> tuple[str, list[str]]:
     match = re.fullmatch(r"(\w+)(?:\[(.*)\])?", annotation.strip())
     if not match:
         return annotation, []
-    return match[1], [part.strip() for part in (match[2] or "").split(",") if part.strip()]
+    return match[1], [inner.strip() for inner in (match[2] or "").split(",") if inner.strip()]
 
 
 def _describe(value: Any) -> str:
@@ -275,7 +275,7 @@ def _describe(value: Any) -> str:
 
 
 def _hint(value: Any, wanted: str) -> str:
-    """Say what usually lies behind a value of the wrong type in YAML."""
+    """Return a hint at the usual cause of a value of the wrong type in YAML."""
     if wanted == "str" and isinstance(value, (int, float)):
         return '; put it in quotes: "…"'
     if wanted == "float" and isinstance(value, str):

@@ -1,4 +1,4 @@
-"""What a batch says while it runs: one line per finished report, and a bar below them in a terminal."""
+"""Print the progress of a batch: one line per finished report, and a bar below them in a terminal."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TextIO
@@ -9,7 +9,7 @@ from evalkit.reports.records import Record
 if TYPE_CHECKING:
     import rich.progress
 
-SIZE_BUDGET = 1_500_000  # bytes; a larger page is named
+SIZE_BUDGET = 1_500_000  # bytes; larger pages are pointed out
 
 
 class Progress:
@@ -18,11 +18,11 @@ class Progress:
     Parameters
     ----------
     total : int
-        How many reports there are.
+        Number of reports.
     say : function
-        Called with each line; in a terminal they are written above the bar instead.
+        Called with each line; in a terminal, lines are written above the bar instead.
     terminal : text file, optional
-        Where the bar is drawn; none is drawn where it is no terminal.
+        Where the bar is drawn; none is drawn if it is not a terminal.
     """
 
     def __init__(self, total: int, say: Callable[[str], None], terminal: TextIO | None = None) -> None:
@@ -33,11 +33,11 @@ class Progress:
             self.say = lambda line: bar.console.out(line, highlight=False)
 
     def unchanged(self, record: Record) -> None:
-        """Say that a report is up to date."""
+        """Print that a report is up to date."""
         self._line("unchanged", record["key"], _headline(record), "")
 
     def finished(self, record: Record) -> None:
-        """Say what became of a report."""
+        """Print the result of a report."""
         seconds = f"{record['seconds']:.1f} s"
         if record["status"] == "failed":
             first = (record["error"].splitlines() or [""])[0]
@@ -48,19 +48,19 @@ class Progress:
         self._line("made", record["key"], _headline(record), f"{seconds}, {size / 1e6:.2f} MB{large}, {record['why']}")
 
     def running(self, keys: Iterable[str]) -> None:
-        """Draw the bar, with the reports that are being made beside it."""
+        """Draw the bar, with the reports in progress beside it."""
         if self._bar:
             self._bar.update(self._task, completed=self.done, running=plain(", ".join(keys)), refresh=True)
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._bar:
             self._bar.stop()
 
     def _line(self, status: str, key: str, text: str, note: str) -> None:
         self.done += 1
-        parts = [f"[{self.done}/{self.total}] {status:9} {plain(key)}", plain(text), f"({note})" if note else ""]
-        self.say("  ".join(part for part in parts if part))
+        columns = [f"[{self.done}/{self.total}] {status:9} {plain(key)}", plain(text), f"({note})" if note else ""]
+        self.say("  ".join(column for column in columns if column))
 
 
 def _headline(record: Record) -> str:
@@ -69,7 +69,7 @@ def _headline(record: Record) -> str:
 
 
 def _start_bar(total: int, terminal: TextIO) -> "tuple[rich.progress.Progress, rich.progress.TaskID]":
-    """Draw a bar that has no thread of its own: processes are forked while it is shown."""
+    """Start a bar without a thread, as processes are forked while it is shown."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
     from rich.table import Column

@@ -1,4 +1,4 @@
-"""The output folder: a record beside each page, which says that the report is whole, and how files get there."""
+"""The output folder: a record beside each page, which marks the report as complete, and atomic writes."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ _WORK = ".work-"
 
 
 class Record(TypedDict, total=False):
-    """What is known of a report that was made or failed."""
+    """The record of a report that was made or failed."""
 
     key: str  # notebook/report
     notebook: str
@@ -32,31 +32,31 @@ class Record(TypedDict, total=False):
     seconds: float
     kernel: str
     headline: dict[str, Any] | None
-    findings: list[dict[str, str]]  # text, section; none in records of former versions
-    source: str  # folder or file that the report is about
+    findings: list[dict[str, str]]  # text, section; missing in records of earlier versions
+    source: str  # folder or file of the report's logs
     tables: list[dict[str, Any]]  # name, file, rows
     figures: list[str]  # files of named figures, beside the page
     page: str  # files, relative to the output folder
     page_bytes: int
     executed: str
-    stamp: dict[str, Any]  # what it was made from
+    stamp: dict[str, Any]  # its inputs, see evalkit.reports.changes
     previous: dict[str, Any] | None  # headline and time of the page it replaced
 
 
 def record_path(output: Path, key: str) -> Path:
-    """Return where the record of a report stands."""
+    """Return the path of a report's record."""
     return output / f"{key}.json"
 
 
 def read_record(output: Path, key: str) -> Record | None:
-    """Return a report's record, or None where there is none that can be read."""
+    """Return a report's record; None if it is missing or unreadable."""
     return _read(record_path(output, key))
 
 
 def read_records(output: Path) -> list[Record]:
-    """Return all records of an output folder, sorted by key; credentials that former versions let in are left out."""
-    found = [_redacted(record) for path in output.glob("*/*.json") if (record := _read(path))]
-    return sorted(found, key=lambda record: record["key"])
+    """Return all records of an output folder, sorted by key, without credentials that earlier versions stored."""
+    records = [_redacted(record) for path in output.glob("*/*.json") if (record := _read(path))]
+    return sorted(records, key=lambda record: record["key"])
 
 
 def _read(path: Path) -> Record | None:
@@ -66,9 +66,9 @@ def _read(path: Path) -> Record | None:
     except (OSError, ValueError):
         return None
     record = {"findings": [], "source": "", **record} if isinstance(record, dict) else record
-    whole = isinstance(record, dict) and Record.__annotations__.keys() <= record.keys()
-    own = whole and [record["notebook"], record["name"]] == [path.parent.name, path.with_suffix("").name]
-    return record if own and record["key"] == f"{record['notebook']}/{record['name']}" else None
+    is_complete = isinstance(record, dict) and Record.__annotations__.keys() <= record.keys()
+    is_in_place = is_complete and [record["notebook"], record["name"]] == [path.parent.name, path.with_suffix("").name]
+    return record if is_in_place and record["key"] == f"{record['notebook']}/{record['name']}" else None
 
 
 def _redacted(value: Any) -> Any:
@@ -80,17 +80,17 @@ def _redacted(value: Any) -> Any:
 
 
 def files_beside(record: Record | None) -> set[str]:
-    """Name the files that a report has beside its page: tables and figures."""
+    """Return the names of a report's files beside its page: tables and figures."""
     return {table["file"] for table in record["tables"]} | set(record["figures"]) if record else set()
 
 
 def find_records(output: Path, name: str) -> list[Record]:
-    """Give the records of the reports that are meant by ``NOTEBOOK/REPORT``, or by ``REPORT`` alone."""
+    """Return the records of the reports named ``NOTEBOOK/REPORT``, or ``REPORT`` alone."""
     return [record for record in read_records(output) if name in (record["key"], record["name"])]
 
 
 def remove_report(output: Path, record: Record) -> None:
-    """Delete all files of a report, its record first: without it nothing else belongs to a report.
+    """Delete all files of a report, its record first: without it, the other files belong to no report.
 
     Raises
     ------
@@ -102,23 +102,23 @@ def remove_report(output: Path, record: Record) -> None:
     for name in names:
         if Path(name).name == name:
             (folder / name).unlink(missing_ok=True)
-    with contextlib.suppress(OSError):  # others are in it
+    with contextlib.suppress(OSError):  # it holds other files
         folder.rmdir()
 
 
 def write_file(path: Path, content: str | bytes, work: Path) -> None:
-    """Write a file in the folder `work`, then move it to `path`: a half-written file is never seen there.
+    """Write a file atomically: in the folder `work`, then moved to `path`.
 
     Raises
     ------
     OSError
-        Of the file `path`.
+        Names the file `path`.
     """
     data = content.encode(errors="replace") if isinstance(content, str) else content
     temporary = work / f"{os.getpid()}-{path.name}"
     try:
         temporary.write_bytes(data)
-        flush(temporary)  # the user is told that it is made
+        flush(temporary)  # the user relies on it once it is reported as made
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.replace(path)
     except OSError as error:
@@ -129,22 +129,22 @@ def write_file(path: Path, content: str | bytes, work: Path) -> None:
 
 @contextlib.contextmanager
 def work_folder(output: Path) -> Iterator[Path]:
-    """Give a hidden folder within `output` for unfinished files; those of batches that were killed are removed.
+    """Create a hidden folder within `output` for unfinished files, and remove those of killed batches.
 
-    A batch holds a lock in its folder as long as it lives, so that another's folder is known to be in use.
+    A batch holds a lock on its folder while it runs, so that other batches leave it alone.
 
     Raises
     ------
     SourceError
-        Where `output` can't be made or written to.
+        If `output` can't be created or written to.
     """
     check_path(str(output))
     try:
         output.mkdir(parents=True, exist_ok=True)
-        for left in output.glob(f"{_WORK}*"):
-            with contextlib.suppress(SourceError), exclusive(str(left)) as alone:
+        for leftover in output.glob(f"{_WORK}*"):
+            with contextlib.suppress(SourceError), exclusive(str(leftover)) as alone:
                 if alone:
-                    shutil.rmtree(left, ignore_errors=True)
+                    shutil.rmtree(leftover, ignore_errors=True)
         folder = Path(tempfile.mkdtemp(prefix=_WORK, dir=output))
     except OSError as error:
         cause = "a file, not a folder" if isinstance(error, FileExistsError) else error.strerror

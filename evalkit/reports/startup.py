@@ -1,4 +1,4 @@
-"""What every process of a batch begins with: how it is started and ended, and the import of papermill."""
+"""Start processes of a batch: the start method, the end with the parent, and the import of papermill."""
 
 import os
 import signal
@@ -6,12 +6,12 @@ import sys
 
 
 def start_method() -> str:
-    """Return how processes are started: forked where that is safe, else spawned."""
+    """Return the start method of processes: fork if that is safe, else spawn."""
     return "fork" if sys.platform == "linux" else "spawn"
 
 
 def quiet_imports() -> None:
-    """Import papermill without what only slows it down or prints to the terminal.
+    """Import papermill without slow, unused modules and without output to the terminal.
 
     rfc3987_syntax, an option of jsonschema that nbformat does not use, takes a second to build its grammar.
     """
@@ -26,12 +26,12 @@ def quiet_imports() -> None:
 
 
 def end_with_parent(parent: int) -> None:
-    """Have Linux end this process when the one that started it is killed.
+    """Let Linux end this process when its parent is killed.
 
     Parameters
     ----------
     parent : int
-        The id of that process: where it is gone by now, this one ends at once.
+        The id of that process; if it is gone by now, this one ends at once.
     """
     if sys.platform == "linux":
         import ctypes

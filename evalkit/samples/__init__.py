@@ -1,1 +1,1 @@
-"""Small data the notebooks run on by default, and the scripts that made them."""
+"""Sample logs, the default input of the notebooks, and the scripts that generate them."""

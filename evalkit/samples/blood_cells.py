@@ -1,6 +1,6 @@
 """A small real analysis of 700 blood cells: the functions that the sample histories of steps call.
 
-Needs scanpy, which bundles the data, and gseapy; neither is a dependency of the kit. See `make_steps`.
+Needs scanpy, which bundles the data, and gseapy; neither is a dependency of evalkit. See `make_steps`.
 """
 
 import math
@@ -72,7 +72,7 @@ class Analysis:
         sizes = cells.obs["bulk_labels"].value_counts()
         conditions = sizes[sizes >= 10].index.tolist()
         if len(conditions) < 2:
-            return {}  # as the agent's function does where it can't compare: in silence
+            return {}  # silently, as the agent's function does if it can't compare
         cells = cells[cells.obs["bulk_labels"].isin(conditions)].copy()
         self.sc.tl.rank_genes_groups(cells, "bulk_labels", method="wilcoxon", use_raw=True)
         return {
@@ -145,8 +145,8 @@ class Analysis:
     def search_enrichment_semantic(self, query: str) -> Any:
         """Search the terms of all gene sets for a word."""
         terms = [(m, t) for m, sets in self.sets.items() for t in sets if query.lower() in t.lower()]
-        found = [{"method": m, "term": t, "genes": len(self.sets[m][t])} for m, t in terms]
-        return {"search_results": {"query": query, "total_matches": len(found), "results": found}}
+        matches = [{"method": m, "term": t, "genes": len(self.sets[m][t])} for m, t in terms]
+        return {"search_results": {"query": query, "total_matches": len(matches), "results": matches}}
 
     def display_cell_count_comparison(self, cell_types: list[str]) -> str:
         """Draw cells per type."""
@@ -166,7 +166,7 @@ class Analysis:
         return Path(path).read_text()
 
     def conversational_response(self) -> str:
-        """Say how the analysis went."""
+        """Summarise the analysis."""
         return "The analysis ended. " + " ".join(
             f"{name}: {n} cells." for name, n in self.data.obs["cell_type"].value_counts().items()
         )
@@ -176,7 +176,7 @@ class Analysis:
         return self.sc.get.rank_genes_groups_df(self.data, cell_type)
 
     def _gene_sets(self) -> dict[str, dict[str, list[str]]]:
-        half = self.data[::2].copy()  # the other half plays no part in learning the sets
+        half = self.data[::2].copy()  # the sets are learnt on one half only
         named = {f"family: {n}": [g for g in self.genes if re.match(p, g)] for n, p in FAMILIES.items()}
         learnt = {}
         for method, column in (("kegg", "bulk_labels"), ("reactome", "louvain")):

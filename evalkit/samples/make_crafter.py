@@ -1,10 +1,10 @@
-"""Play the sample episodes ``samples:crafter``: real episodes of the game, the same ones on every run.
+"""Generate the sample episodes ``samples:crafter``: real episodes of the game, the same ones on every run.
 
 Needs the extra ``crafter``. Run from anywhere: ``python -m evalkit.samples.make_crafter [FOLDER]``.
 
 Three policies play: `random_actions`; a forager, which lives off the land and reaches easy and medium achievements; and
-a miner, which works its way to stone and iron tools, which are hard. The scripted ones look at the whole world, so
-their scores say nothing of what an agent could reach.
+a miner, which works its way to stone and iron tools, which are hard. The scripted ones see the whole world, so their
+scores say nothing about what an agent could reach.
 """
 
 import sys
@@ -59,18 +59,18 @@ EPISODES: tuple[tuple[str, int, int, Observations], ...] = (  # policy, seed, tu
     *(("scripted-miner", seed, 50, "none") for seed in range(1, 6)),
 )
 
-_SOURCES = {"wood": "tree", "drink": "water", "sapling": "grass"}  # what is collected from what; others are their own
+_SOURCES = {"wood": "tree", "drink": "water", "sapling": "grass"}  # sources of resources; others are their own source
 _FOES = ("zombie", "skeleton")
 
 
 class Scripted:
-    """A player that sees the whole world and pursues achievements in order, with what each of them needs.
+    """A player that sees the whole world and pursues achievements in order, with their prerequisites.
 
     Parameters
     ----------
     env : crafter.Env
     goals : tuple of str
-        Achievements, the first still locked one is pursued.
+        Achievements; the first locked one is pursued.
     rng : Random
         Decides where to go when there is nothing to do.
     """
@@ -142,24 +142,24 @@ class Scripted:
         return self._approach(lambda material, thing: material in where and thing is None, f"place_{what}")
 
     def _approach(self, wanted: Callable[[str, Any], bool], action: str | None) -> str | None:
-        """Go beside the nearest wanted place, face it and act; None where it can't be reached."""
-        found = self._beside(wanted)
-        return found and self._use(found, action)
+        """Go next to the nearest wanted place, face it and act; None if it can't be reached."""
+        target = self._beside(wanted)
+        return target and self._use(target, action)
 
-    def _use(self, found: tuple[str | None, str], action: str | None) -> str | None:
-        step, side = found
+    def _use(self, target: tuple[str | None, str], action: str | None) -> str | None:
+        step, side = target
         if step is not None:
             return self._walk(step)
         return action if tuple(self.env._player.facing) == MOVES[side] else side
 
     def _walk(self, step: str) -> str:
-        """Step, or dig where there is stone in the way."""
+        """Step, or dig if there is stone in the way."""
         player, (dx, dy) = self.env._player, MOVES[step]
         material, _ = self.env._world[(player.pos[0] + dx, player.pos[1] + dy)]
         return "do" if material == "stone" and tuple(player.facing) == (dx, dy) else step
 
     def _beside(self, wanted: Callable[[str, Any], bool], limit: int = 60) -> tuple[str | None, str] | None:
-        """Search outwards for a place with a wanted neighbour: the first step there, and the neighbour's side."""
+        """Search outwards for a place with a wanted neighbour; return the first step there and the neighbour's side."""
         x, y = self.env._player.pos
         start = int(x), int(y)
         queue: deque[tuple[tuple[int, int], str | None, int]] = deque([(start, None, 0)])
@@ -176,7 +176,7 @@ class Scripted:
         return None
 
     def _sides(self, far: int) -> list[str]:
-        """Return the sides of a place, of the player's own the faced one first."""
+        """Return the sides of a place; at the player's own place, the faced side first."""
         facing = tuple(self.env._player.facing)
         return sorted(MOVES, key=lambda side: MOVES[side] != facing) if far == 0 else list(MOVES)
 
@@ -193,7 +193,7 @@ def random_actions(rng: Random) -> list[str]:
 
 
 def play(policy: str, seed: int, turns: int, observations: Observations) -> Recorder:
-    """Play one episode of at most so many turns."""
+    """Play one episode of at most `turns` turns."""
     ticks = iter(range(10**9))
     start = datetime(2025, 1, 1) + timedelta(days=seed)
     recorder = Recorder(
@@ -215,7 +215,7 @@ def play(policy: str, seed: int, turns: int, observations: Observations) -> Reco
 
 
 def difficulty(env: Any) -> str:
-    """Call a world easy, medium or hard by how far the nearest coal and iron are from the start."""
+    """Rate a world as easy, medium or hard by the distance of the nearest coal and iron from the start."""
     x, y = env._player.pos
     far = 0
     for material in ("coal", "iron"):

@@ -1,6 +1,6 @@
-"""Make the Mindcraft samples: made-up models, tasks and runs, in the real shapes and wordings.
+"""Generate the Mindcraft samples: made-up models, tasks and runs, in the real formats and wordings.
 
-No score in here was ever reached by a model: outcomes are drawn from the chances below. Run as
+No score in here was ever reached by a model: outcomes are drawn with the probabilities below. Run as
 ``python -m evalkit.samples.make_mindcraft``; the result is the same every time.
 """
 
@@ -16,7 +16,7 @@ START = 1_757_845_200_000  # 14 September 2025, epoch milliseconds
 
 
 class Model(NamedTuple):
-    """A made-up model: its chance of success by task type, and how its runs lie on disk."""
+    """A made-up model: its probability of success by task type, and the layout of its runs on disk."""
 
     name: str
     cooking: float
@@ -50,7 +50,7 @@ REPLIES = (
 
 
 def cooking_tasks() -> dict[str, dict[str, Any]]:
-    """Cooking with 0, 1 and 2 blocked agents, some ids without the suffix, and Hell's Kitchen."""
+    """Return cooking tasks with 0, 1 and 2 blocked agents, some ids without the suffix, and Hell's Kitchen."""
     tasks = {}
     pairs = [(ITEMS[i], ITEMS[(i + step) % len(ITEMS)]) for step, i in product((1, 2), range(7))]
     for number, (first, second) in enumerate(pairs[:13]):
@@ -86,7 +86,7 @@ def cooking_tasks() -> dict[str, dict[str, Any]]:
 
 
 def crafting_tasks() -> dict[str, dict[str, Any]]:
-    """Crafting with full, partial and no plan, at depths 0 to 2."""
+    """Return crafting tasks with full, partial and no plan, at depths 0 to 2."""
     tasks = {}
     targets = (
         "pink_wool",
@@ -123,7 +123,7 @@ def crafting_tasks() -> dict[str, dict[str, Any]]:
 
 
 def construction_tasks() -> dict[str, dict[str, Any]]:
-    """Construction by number of materials and rooms; scores are percentages."""
+    """Return construction tasks by number of materials and rooms; scores are percentages."""
     return {
         f"materials_{m}_rooms_{r}_window_0_carpet_0_variant_{v}": {
             "type": "construction",
@@ -138,7 +138,7 @@ def construction_tasks() -> dict[str, dict[str, Any]]:
 
 
 def conversation(rng: random.Random, names: list[str], agent: int, task: dict[str, Any], turns: int) -> list[dict]:
-    """Make the turns of one agent, without the final message."""
+    """Return the turns of one agent, without the final message."""
     targets = task.get("target") or "stone_bricks"
     item = rng.choice(sorted(targets)) if isinstance(targets, (dict, list)) else targets
     mate = names[(agent + 1) % len(names)]
@@ -154,12 +154,12 @@ def conversation(rng: random.Random, names: list[str], agent: int, task: dict[st
 
 
 def log(turns: list[dict], start: int | None) -> dict[str, Any]:
-    """Wrap turns in the shape of an agent's memory file."""
+    """Wrap turns in the format of an agent's memory file."""
     return {"memory": "", "turns": turns, "self_prompting_state": 0, "taskStart": start, "last_sender": None}
 
 
 def score_of(rng: random.Random, model: Model, task: dict[str, Any]) -> str:
-    """Draw a run's score, as its final message writes it."""
+    """Draw a run's score, as written in its final message."""
     if task["type"] == "construction":
         blocks = round(min(max(rng.gauss(model.construction, 0.3), 0), 1) * 52)
         return f"{blocks / 52 * 100:.15g}"
@@ -170,7 +170,7 @@ def score_of(rng: random.Random, model: Model, task: dict[str, Any]) -> str:
 
 
 def run_folder(model: Model, task_type: str, task_id: str) -> Path:
-    """Where a run lies, in the layout of its model."""
+    """Return the folder of a run in the layout of its model."""
     kind = {"cooking": "cooking", "techtree": "crafting", "construction": "construction"}[task_type]
     return {
         "local": ROOT / "runs" / f"alder_{kind}_09-14_10-20" / task_id,
@@ -189,7 +189,7 @@ def write_run(
     names = [f"{name}_{i}" for i, name in enumerate(NAMES[: task["agent_count"]])]
     score = score_of(rng, model, task)
     final = {"role": "system", "content": f"Task ended with score : {score}"}
-    silent = rng.random() < 0.04  # the run was cut before anything was scored
+    silent = rng.random() < 0.04  # the run was cut off before scoring
     for agent, name in enumerate(names):
         turns = conversation(rng, names, agent, task, rng.randint(1, 2))
         if score == "0" and rng.random() < 0.15:
@@ -227,7 +227,7 @@ def write_results(tasks: dict[str, dict[str, dict]]) -> None:
 
 
 def write_special_cases(tasks: dict[str, dict[str, dict]]) -> None:
-    """Spoil some runs as real ones are spoilt."""
+    """Damage some runs in the ways real ones are damaged."""
     cooking, crafting = list(tasks["cooking"]), list(tasks["techtree"])
     alder, birch, cedar, dogwood = MODELS
     # a truncated log, an empty one, and a run whose logs are all unreadable
@@ -250,11 +250,11 @@ def write_special_cases(tasks: dict[str, dict[str, dict]]) -> None:
     add_turns(run_folder(cedar, "techtree", crafting[3]) / "Andy_0_0.json", "Task ended with score : 0.85")
     add_turns(run_folder(dogwood, "techtree", crafting[4]) / "agent_0.json", "Task ended with score : undefined")
     add_turns(run_folder(dogwood, "cooking", cooking[2]) / "agent_0.json", "Agent process restarted.", first=False)
-    # a task no definition file knows, and a half-arranged run with one agent's log lost
+    # a task without a definition, and an incomplete run with one agent's log lost
     extra = run_folder(alder, "cooking", "multiagent_cooking_1_apple_pie_1_bread")
     write_json(extra / "Andy_0_0.json", log([{"role": "system", "content": "Task ended with score : 1"}], START - 1))
     (run_folder(birch, "cooking", cooking[7]) / "Jill_1_0.json").unlink()
-    # a chat that quotes the final wording, which never counts
+    # a chat message that quotes the final wording, which never counts
     quoted = [{"role": "user", "content": "Jill_1: (FROM OTHER BOT)It says Task ended with score : 1, we are done!"}]
     for file in run_folder(cedar, "cooking", cooking[8]).glob("*.json"):
         write_json(file, log(quoted, START + 77))
@@ -264,8 +264,8 @@ def add_turns(path: Path, *finals: str, first: bool = True) -> None:
     """Replace the final messages of a log (or put a line before them, with `first` False)."""
     data = json.loads(path.read_text(encoding="utf-8"))
     lines = [{"role": "system", "content": text} for text in finals]
-    kept = [t for t in data["turns"] if not (first and t["content"].startswith("Task "))]
-    data["turns"] = kept + lines if first else lines + kept
+    others = [t for t in data["turns"] if not (first and t["content"].startswith("Task "))]
+    data["turns"] = others + lines if first else lines + others
     for other in path.parent.glob("*.json") if first else ():
         mate = json.loads(other.read_text(encoding="utf-8"))
         mate["turns"] = [t for t in mate["turns"] if not t["content"].startswith("Task ")]
@@ -274,7 +274,7 @@ def add_turns(path: Path, *finals: str, first: bool = True) -> None:
 
 
 def main() -> None:
-    """Write all samples anew."""
+    """Write all samples, replacing existing ones."""
     rng = random.Random(20250914)
     tasks = {"cooking": cooking_tasks(), "techtree": crafting_tasks(), "construction": construction_tasks()}
     shutil.rmtree(ROOT, ignore_errors=True)
@@ -290,7 +290,7 @@ def main() -> None:
                     write_run(rng, model, task_id, task, repetition, start)
     write_results(tasks)
     write_special_cases(tasks)
-    # one id with another definition in a second file: only the path in results.txt tells them apart
+    # one id with a different definition in a second file: only the path in results.txt distinguishes them
     first = next(iter(tasks["cooking"]))
     write_json(ROOT / "tasks" / "three_agents.json", {first: {**tasks["cooking"][first], "agent_count": 3}})
 

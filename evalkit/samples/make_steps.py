@@ -1,19 +1,19 @@
-"""Make the sample step histories: a small real analysis of a public data set, its steps stored in three shapes.
+"""Generate the sample step histories: a small real analysis of a public data set, its steps stored in three shapes.
 
-Run ``python -m evalkit.samples.make_steps`` where scanpy and gseapy are installed (they are no dependencies
-of the kit); it needs no network. What is real: the data (700 blood cells, 765 genes, the reduced 68k PBMC
+Run ``python -m evalkit.samples.make_steps`` with scanpy and gseapy installed (they are not dependencies of
+evalkit); it needs no network. What is real: the data (700 blood cells, 765 genes, the reduced 68k PBMC
 set that scanpy's wheel bundles), the differential expression (Wilcoxon, Benjamini-Hochberg), the enrichment (gseapy's
-hypergeometric test and preranked GSEA), the counts, and every error, which an own call really raised. What is made: the
-plan, the times (a minute apart) and the gene sets, since GO, KEGG and Reactome are not to be had offline. Their places
-are taken by families of gene symbols (as ``go`` and ``gsea``) and by markers of cell types and of clusters, learnt on
+hypergeometric test and preranked GSEA), the counts, and every error, which a real call raised. What is made up: the
+plan, the times (a minute apart) and the gene sets, since GO, KEGG and Reactome are not available offline. They are
+replaced by families of gene symbols (as ``go`` and ``gsea``) and by markers of cell types and of clusters, learnt on
 one half of the cells (as ``kegg`` and ``reactome``); the names of the terms say so.
 
 Files, in the folder ``steps`` beside this script:
 
-- ``typed.json``            first run, shape B: what the kit stores
-- ``nested.json``           the same executions in shape A: what was kept in memory before
-- ``execution_history.json`` the same executions in shape C: what was written to disk before
-- ``second_run.jsonl``     second run of the plan, shape B: the file of annotations is there now, one library is not
+- ``typed.json``            first run, shape B: as evalkit stores it
+- ``nested.json``           the same executions in shape A: formerly kept in memory
+- ``execution_history.json`` the same executions in shape C: formerly written to disk
+- ``second_run.jsonl``     second run of the plan, shape B: the annotations file exists now, one library is missing
 """
 
 import json
@@ -33,7 +33,7 @@ START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
 
 def old_nested(step: dict[str, Any], result: Any, success: bool, error: Any = None, index: int = 0) -> dict[str, Any]:
-    """Keep a step as shape A did: plots as they are, everything else as the first 500 characters of its text.
+    """Return a step as shape A stored it: plots as they are, everything else as the first 500 characters of its text.
 
     A result that counts as false, and so that of a failed step too, became "Success".
     """
@@ -94,7 +94,7 @@ def _plan() -> list[dict[str, Any]]:
 
 
 def _run(libraries: tuple[str, ...], files: dict[str, str], attempts: int) -> list[dict[str, Any]]:
-    """Execute the plan and keep what every call returned or raised; a step that failed is tried again."""
+    """Execute the plan, and return what every call returned or raised; a failed step is retried."""
     analysis, executions = Analysis(libraries), list[Any]()
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         for name, text in files.items():

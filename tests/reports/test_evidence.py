@@ -109,7 +109,7 @@ def test_a_report_leads_to_so_many_runs_at_most_and_says_so(tmp_path, shown):
     given, page, note = shown
     assert len(given[links.EVIDENCE]["runs"]) == 3
     assert page["text/html"].count("<a href") == 3
-    assert "a report leads to 3 runs at most" in note["text/plain"]
+    assert "a report links to at most 3 runs" in note["text/plain"]
     shown.clear()
     links.show_runs(logs, table.head(2), "again")  # what was counted once is not counted again
     assert shown[1]["text/html"].count("<a href") == 2

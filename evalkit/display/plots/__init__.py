@@ -1,4 +1,4 @@
-"""One function for each shape of picture: frames and axes in, axes out.
+"""Plots, one function per type: each takes a frame and axes, and returns axes.
 
 Every interval drawn is a pair of columns of the frame, low and high; nothing is estimated here.
 """

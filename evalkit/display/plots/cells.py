@@ -1,4 +1,4 @@
-"""Pictures of tables: a shaded cell per group, with its value and n in it."""
+"""Heatmaps: a shaded cell per group, with its value and n in it."""
 
 import math
 from collections.abc import Callable, Hashable, Mapping
@@ -34,7 +34,7 @@ from evalkit.display.style import (
 from evalkit.display.words import describe_value, name_of, names_of, number, size_of
 
 _Cell = Mapping[Hashable, Any]
-_DARK = "#1a1a1a"  # words on cells of any lighter colour: not a tone, as the cells keep their colour on dark pages
+_DARK = "#1a1a1a"  # text on lighter cells: not a tone, as the cells keep their colour on dark pages
 
 
 @themed
@@ -57,31 +57,31 @@ def heatmap(
 ) -> Axes:
     """Draw a table of shaded cells, with the value and n in each; a cell without data stays empty.
 
-    Of more than 40 rows, those are drawn whose values differ most, and the label below says so.
+    Of more than 40 rows, those whose values differ most are drawn, and the label below says so.
 
     Parameters
     ----------
     table : DataFrame
-        One row per cell: the columns named and, where they are known, n, tip and href. A cell with data and without a
-        value holds a dash.
+        One row per cell: the columns named and, optionally, n, tip and href. A cell with data but without a value
+        holds a dash.
     row, column : str
-        Columns of the rows and the columns; both stand in the order of the table, and in the same where both hold the
-        same names.
+        Columns of the rows and the columns, in the order of the table; if both have the same names, they have the same
+        order.
     value : str
         Column of the values.
     percent : bool
-        Whether values are shares from 0 to 1: they are written in percent, without the sign.
+        Whether values are shares from 0 to 1: they are written as percentages, without the percent sign.
     signed : bool
-        Differences: with sign, and in two colours that meet at 0.
+        Whether values are differences: written with a sign, in two colours that meet at 0.
     digits : int
         Decimals of values that are not shares.
     frame : str, optional
         Column that says which cells are framed and bold.
     kinds : mapping of value to Look, optional
-        For values that are names: the colour of each, and the text that stands for it in cells and legend.
+        For values that are names: the colour of each, and its short text in cells and legend.
     xlabel : str, optional
     rows, columns : sequence
-        What comes first, also where the table lacks it: for panels that share an axis.
+        Keys that come first, even if the table lacks them: for panels that share an axis.
     legend : bool
     ax : Axes, optional
     """
@@ -94,7 +94,7 @@ def heatmap(
     texts = {key: _text(cell, value, percent, signed, digits, kinds) for key, cell in cells.items()}
     present = [kind for kind in kinds or () if legend and any(cell[value] == kind for cell in cells.values())]
     handles = area_handles([f"{kinds[k].text} {k}" for k in present], [kinds[k] for k in present]) if kinds else []
-    own = ax is None
+    owns_figure = ax is None
     ax = ax or _new_axes(rows, columns, max(map(len, texts.values())), handles)
     matrix = [[shades.of(cells[r, c][value]) if (r, c) in cells else math.nan for c in columns] for r in rows]
     written = np.array([[texts.get((r, c), "") for c in columns] for r in rows], dtype=object)
@@ -111,13 +111,13 @@ def heatmap(
     plain = column.replace("_", " ") + ("; cells: percent (n)" if percent and not kinds and not signed else "")
     ax.set_xlabel("; ".join(filter(None, [plain if xlabel is None else xlabel, note])))
     ax.set_ylabel("")
-    fit_labels(ax, figure_of(ax).get_figwidth() - 2.2 if own else 9, 9)
-    legend_below(ax, handles, own=own)
+    fit_labels(ax, figure_of(ax).get_figwidth() - 2.2 if owns_figure else 9, 9)
+    legend_below(ax, handles, owns_figure=owns_figure)
     return ax
 
 
 class _Shades(NamedTuple):
-    """What shade a value has, and the colours the shades stand for."""
+    """The mapping from values to shades, and their range and colour map."""
 
     of: Callable[[Any], float]
     lowest: float
@@ -158,19 +158,19 @@ def _text(cell: _Cell, value: str, percent: bool, signed: bool, digits: int, kin
         return f"–{size}"
     digits = 0 if percent else digits
     rounded = round(shown * 100 if percent else shown, digits) + 0.0
-    return f"{rounded:{'+' if signed and rounded else ''}.{digits}f}{size}"  # a tie has no sign
+    return f"{rounded:{'+' if signed and rounded else ''}.{digits}f}{size}"  # 0 has no sign
 
 
 def _tip(cell: _Cell, row: str, column: str, value: str, percent: bool, digits: int) -> str:
-    own = cell[value]
-    said = own if isinstance(own, str) else describe_value(cell, percent=percent, digits=digits, value=value)
-    return f"{name_of(cell[row])}, {name_of(cell[column])}: {said}"
+    shown = cell[value]
+    text = shown if isinstance(shown, str) else describe_value(cell, percent=percent, digits=digits, value=value)
+    return f"{name_of(cell[row])}, {name_of(cell[column])}: {text}"
 
 
 def _restyle(
     ax: Axes, rows: list, columns: list, cells: Mapping, value: str, kinds: Mapping[Any, Look] | None, frame: str | None
 ) -> None:
-    """Have what seaborn wrote into the cells stand out: bold in framed cells, in ink on what follows the page."""
+    """Style the text that seaborn wrote into the cells: bold in framed cells, in ink on tones that follow the page."""
     for text in ax.texts:
         x, y = (int(place) for place in text.get_position())
         cell = cells.get((rows[y], columns[x]), {})
@@ -186,7 +186,7 @@ def _restyle(
 def _write_dashes(
     ax: Axes, rows: list, columns: list, cells: Mapping, texts: Mapping, shades: _Shades, value: str
 ) -> None:
-    """Write into the cells without a shade, which seaborn leaves empty, why: data without a value, an unknown kind."""
+    """Write the text of cells without a shade, which seaborn leaves empty: no value, or an unknown kind."""
     for (r, c), cell in cells.items():
         if math.isnan(shades.of(cell[value])):
             place = columns.index(c) + 0.5, rows.index(r) + 0.5
@@ -194,7 +194,7 @@ def _write_dashes(
 
 
 def _cover(ax: Axes, x: int, y: int, tip: str, href: str, *, framed: bool) -> None:
-    """Cover a cell with what can't be seen but pointed at, or with its frame."""
+    """Cover a cell with a transparent shape for its tooltip and link, with a frame if asked for."""
     look: dict[str, Any] = {"edgecolor": INK, "linewidth": 1.8} if framed else {"linewidth": 0}
     shape = Rectangle((x + 0.03, y + 0.03), 0.94, 0.94, facecolor=(1, 1, 1, 0), zorder=3 + framed, **look)
     attach(ax.add_patch(shape), [tip], [href])

@@ -1,4 +1,4 @@
-"""Pictures of what changes along an axis: curves with their intervals."""
+"""Curves with their intervals."""
 
 from collections.abc import Hashable, Mapping
 from typing import Any
@@ -27,7 +27,7 @@ from evalkit.display.style import (
 from evalkit.display.words import describe_value, key_of, name_of, names_of
 
 WIDTH, HEIGHT = 7.0, 3.4  # of a figure, in inches
-FEW = 12  # places with a marker and an interval each; more get a band, and markers here and there
+FEW = 12  # positions with a marker and an interval each; more get a band and sparse markers
 
 
 @themed
@@ -45,24 +45,23 @@ def curves(
     legend: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw curves with their intervals: as bars at up to 12 places, as bands where there are more.
+    """Draw curves with their intervals: as bars at up to 12 positions, as bands at more.
 
     Parameters
     ----------
     table : DataFrame
-        With x, hue, estimate, low, high and n; rows without x or estimate are left out. Where they are known, tip and
-        href.
+        With x, hue, estimate, low, high, n and, optionally, tip and href; rows without x or estimate are left out.
     x, hue : str
-        Columns of the places (numbers) and of the curves.
+        Columns of the positions (numbers) and of the curves.
     highlight : optional
-        The curve that is drawn with its intervals and n; the others stand pale behind it.
+        The curve that is drawn with its intervals and n; the others are drawn pale behind it.
     xlabel, ylabel : str
     percent : bool
         Whether estimates are shares from 0 to 1.
     steps : bool
-        Values that hold until the next place.
+        Whether values hold until the next position.
     hues : sequence
-        Curves that get their look first: for panels that share it.
+        Curves that are assigned a look first: for panels that share it.
     legend : bool
     ax : Axes, optional
     """
@@ -70,17 +69,17 @@ def curves(
     if drawn.empty:
         return nothing_to_draw(ax=ax)
     names = keys(drawn[hue], hues)
-    own, few, styles = ax is None, drawn[x].nunique() <= FEW, looks(names)
-    rows = _places(drawn, x, hue, names, percent=percent, dodge=few and highlight is None)
+    owns_figure, is_sparse, styles = ax is None, drawn[x].nunique() <= FEW, looks(names)
+    rows = _places(drawn, x, hue, names, percent=percent, dodge=is_sparse and highlight is None)
     handles = series_handles(_titles(rows, names), list(styles.values()), 40) if legend and highlight is None else []
     ax = ax or new_axes(WIDTH, HEIGHT + legend_height(handles, WIDTH))
     strong = rows[rows["series"].eq(key_of(highlight)) | (highlight is None)]
     for _, other in rows.drop(strong.index).groupby("series", sort=False, dropna=False):
         ax.plot(other["x"], other["y"], color=PALE, lw=1, zorder=1, drawstyle=_drawstyle(steps))
-    _draw_curves(ax, strong, styles, few=few, steps=steps)
-    if highlight is not None and few:
+    _draw_curves(ax, strong, styles, sparse=is_sparse, steps=steps)
+    if highlight is not None and is_sparse:
         _draw_sizes(ax, strong)
-    if few:
+    if is_sparse:
         ax.set_xticks(sorted(drawn[x].astype(float).unique()))
         ax.xaxis.set_major_formatter("{x:g}")
         ax.margins(x=0.12)
@@ -88,12 +87,12 @@ def curves(
     ax.set_ylabel(f"{ylabel}, 95 % interval" if rows["low"].notna().any() else ylabel)
     _scale(ax, rows, percent)
     fit_labels(ax, WIDTH - 1.0, HEIGHT - 0.4)
-    legend_below(ax, handles, own=own)
+    legend_below(ax, handles, owns_figure=owns_figure)
     return ax
 
 
 def _places(table: pd.DataFrame, x: str, hue: str, names: Keys, *, percent: bool, dodge: bool) -> pd.DataFrame:
-    """Place the points of curves; with `dodge` those at the same place stand side by side, so that none is hidden."""
+    """Position the points of curves; with `dodge`, those at the same x lie side by side, so that none is hidden."""
     places = table[x].astype(float)
     gaps = np.diff(np.sort(places.unique()))
     apart = 0.3 * (float(gaps.min()) if len(gaps) else 1.0) / len(names) if dodge else 0.0
@@ -121,7 +120,7 @@ def _drawstyle(steps: bool) -> str:
     return "steps-post" if steps else "default"
 
 
-def _draw_curves(ax: Axes, rows: pd.DataFrame, styles: Mapping[Hashable, Look], *, few: bool, steps: bool) -> None:
+def _draw_curves(ax: Axes, rows: pd.DataFrame, styles: Mapping[Hashable, Look], *, sparse: bool, steps: bool) -> None:
     import seaborn as sns
 
     if rows.empty:
@@ -142,15 +141,15 @@ def _draw_curves(ax: Axes, rows: pd.DataFrame, styles: Mapping[Hashable, Look], 
     }
     sns.lineplot(coded, x="x", y="y", hue="code", style="code", **look, **line, ax=ax)
     marked = []
-    for series, own in rows.groupby("series", sort=False, dropna=False):
-        bounded, colour = own.dropna(subset=["low", "high"]), styles[key_of(series)].colour
-        if few:
+    for series, curve in rows.groupby("series", sort=False, dropna=False):
+        bounded, colour = curve.dropna(subset=["low", "high"]), styles[key_of(series)].colour
+        if sparse:
             ax.vlines(bounded["x"], bounded["low"], bounded["high"], color=colour, lw=2, alpha=0.7, zorder=2)
         elif len(bounded):
             band: dict[str, Any] = {"color": colour, "alpha": 0.15, "linewidth": 0, "step": "post" if steps else None}
             ax.fill_between(bounded["x"], bounded["low"], bounded["high"], **band)
-        here_and_there = np.unique(np.linspace(0, len(own) - 1, 7).round().astype(int))[1:]
-        marked.append(own if few or len(own) < 2 else own.iloc[here_and_there])
+        spaced = np.unique(np.linspace(0, len(curve) - 1, 7).round().astype(int))[1:]
+        marked.append(curve if sparse or len(curve) < 2 else curve.iloc[spaced])
     draw_points(ax, pd.concat(marked), styles, size=48)
 
 

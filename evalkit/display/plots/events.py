@@ -1,4 +1,4 @@
-"""Pictures of what happened, in order: a line of events per run."""
+"""Timelines: a line of events per run."""
 
 import math
 from collections.abc import Mapping
@@ -25,9 +25,9 @@ from evalkit.display.style import (
 from evalkit.display.words import key_of, name_of, names_of
 
 WIDTH = 8.0  # of a figure, in inches
-MANY = 4000  # events that are drawn one by one; of more, those at nearby places share a mark
+MANY = 4000  # events that are drawn one by one; of more, those at nearby positions share a mark
 PLACES = 160  # of such marks side by side
-_ROOM = 380  # what its axes have for the events, in points
+_ROOM = 380  # width of the axes for events, in points
 
 
 @themed
@@ -44,20 +44,20 @@ def timeline(
 ) -> Axes:
     """Draw events from left to right, a line per row, the kind of each as colour and marker.
 
-    Of more than 4,000 events those at nearby places of a line share a mark: that of the kind most frequent among them.
+    Of more than 4,000 events, those at nearby positions of a line share a mark: that of their most frequent kind.
 
     Parameters
     ----------
     table : DataFrame
-        One row per event; where they are known, tip and href. Events of a kind that `kinds` lacks are not drawn, but
-        their line is.
+        One row per event, optionally with tip and href. Events of a kind that `kinds` lacks are not drawn, but their
+        line is.
     row, x, kind : str
-        Columns of the lines, of the places (numbers) and of what happened.
+        Columns of the lines, of the positions (numbers) and of the kinds of events.
     kinds : mapping of kind to Look
-        A look's text is what the legend calls it. Where marks overlap, those of the kinds named last stand in front.
+        A look's text is its label in the legend. If marks overlap, those of the kinds named last are in front.
     xlabel : str
     path : bool
-        Join all events in their order, across the lines.
+        Whether to connect all events in their order, across the lines.
     ax : Axes, optional
     """
     if table.empty:
@@ -75,7 +75,7 @@ def timeline(
         Line2D([], [], color=look.colour, marker=look.marker, ls="", ms=7, label=label(look.text or name))
         for name, look in present.items()
     ]
-    own, first, last = ax is None, events[x].min(), events[x].max()
+    owns_figure, first, last = ax is None, events[x].min(), events[x].max()
     side = min(max(_ROOM * width / (last - first + width), 3.0), 7.0)
     ax = ax or new_axes(WIDTH, 1.1 + 0.27 * max(len(names), 2) + legend_height(handles, WIDTH))
     ax.hlines(range(len(names)), first, last, color=PALE, lw=0.5, zorder=0)
@@ -90,14 +90,14 @@ def timeline(
     ax.set_ylabel("")
     ax.grid(False)
     fit_labels(ax, WIDTH - 2.6, 9)
-    legend_below(ax, handles, own=own)
+    legend_below(ax, handles, owns_figure=owns_figure)
     return ax
 
 
 def _points(events: pd.DataFrame, row: str, x: str, kind: str, kinds: Mapping[Any, Look]) -> pd.DataFrame:
-    """Place events of known kinds, those of the kinds named last in front."""
+    """Position events of known kinds, those of the kinds named last in front."""
     ranks = {name: i for i, name in enumerate(kinds)}
-    shown = events[events[kind].isin(list(kinds))].sort_values(kind, key=lambda own: own.map(ranks), kind="stable")
+    shown = events[events[kind].isin(list(kinds))].sort_values(kind, key=lambda names: names.map(ranks), kind="stable")
     records, where = shown.to_dict("records"), x.replace("_", " ")
     tips = [
         record.get("tip")

@@ -1,4 +1,4 @@
-"""Panels: the same shape of picture for every group of a table."""
+"""Facets: the same type of plot for every group of a table."""
 
 import math
 from collections.abc import Callable
@@ -35,15 +35,15 @@ def facets(
     by : str
         Column of the panels, in the order of the table.
     draw : function of (table, axes)
-        Draws the rows of one panel: any shape of this package, with ``legend=False``.
+        Draws the rows of one panel: any plot of this package, with ``legend=False``.
     columns : int
-        Panels side by side at most.
+        Maximum number of panels side by side.
     width, height : float
-        Of one panel in inches, without the names to the left of all.
+        Of one panel in inches, without the labels to the left of all.
     sharex, sharey : bool
         Whether panels have the same scale.
     xlabel, ylabel : str
-        For all panels; where one is given, the panels have none of their own.
+        For all panels; if given, the panels have none of their own.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Points and intervals: what several shapes of pictures are made of."""
+"""Points and intervals, the elements of several types of plots."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -62,7 +62,7 @@ def draw_points(
 
 
 def draw_intervals(ax: Axes, marks: pd.DataFrame, colour: str, *, width: float, alpha: float = 1.0) -> None:
-    """Draw horizontal intervals from low to high; where a bound is missing there is none."""
+    """Draw horizontal intervals from low to high; none if a bound is missing."""
     bounded = marks.dropna(subset=["x", "low", "high"])
     if len(bounded):
         ax.hlines(bounded["y"], bounded["low"], bounded["high"], color=colour, lw=width, alpha=alpha, zorder=2)
@@ -76,7 +76,7 @@ def draw_sizes(ax: Axes, marks: pd.DataFrame) -> None:
 
 
 def draw_references(ax: Axes, published: Sequence[Mapping[Hashable, Any]], first: int) -> None:
-    """Draw published results in grey below the rows, each with a line up through them."""
+    """Draw published results in grey below the rows, each with a vertical line through them."""
     for y, row in enumerate(published, start=first):
         ax.plot([row["mean"]] * 2, [-0.55, y], color=QUIET, lw=0.7, ls=(0, (4, 3)), alpha=0.6, zorder=0)
         ax.errorbar(row["mean"], y, xerr=number(row.get("spread")), fmt="|", color=QUIET, ms=9, lw=1.6)

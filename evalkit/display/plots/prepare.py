@@ -1,4 +1,4 @@
-"""Frames made ready to be drawn: one row per mark, with its position, its words and where it leads."""
+"""Prepare frames for plots: one row per mark, with its position, tooltip and link."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -9,11 +9,11 @@ import pandas as pd
 from evalkit.display.words import describe_value, is_empty, key_of, name_of, number, reason_of, size_of
 
 Keys = Sequence[Hashable]
-MOST_ROWS = 40  # of a table that is drawn
+MOST_ROWS = 40  # of a heatmap
 
 
 class Rows(NamedTuple):
-    """Marks on rows one below the other.
+    """Marks on the rows of a plot.
 
     Attributes
     ----------
@@ -31,12 +31,12 @@ class Rows(NamedTuple):
 
 
 def keys(values: pd.Series, order: Keys = ()) -> list:
-    """List the groups of a column: in the order given, then those that are left as they come."""
+    """List the groups of a column: those of `order` first, then the others in order of appearance."""
     return list(dict.fromkeys([*map(key_of, order), *map(key_of, values)]))
 
 
 def with_data(table: pd.DataFrame) -> pd.DataFrame:
-    """Leave out groups without any data, of which nothing is said either."""
+    """Drop groups without data that give no reason either."""
     if "n" not in table:
         return table
     return table[np.array([not is_empty(row) for row in table.to_dict("records")], dtype=bool)]
@@ -52,34 +52,34 @@ def place(
     percent: bool = True,
     missing: str = "no estimate",
 ) -> Rows:
-    """Place estimates on rows, a row per category; the series of a row lie side by side within 0.8 of its height.
+    """Position estimates on rows, a row per category; the series of a row share 0.8 of its height.
 
     Parameters
     ----------
     table : DataFrame
-        With estimate and, where they are known, low, high, n, reason and href.
+        With estimate and, optionally, low, high, n, reason and href.
     category, hue : str
-        Columns of the rows and the series. Where both are the same, each row is a series of its own.
+        Columns of the rows and the series. If both are the same, each row is a series of its own.
     order, hues : sequence
         Rows and series to be placed first, whether the table has them or not.
     percent : bool
-        How tooltips say the values.
+        Whether tooltips write values as percentages.
     missing : str
-        Why a group has data and yet no estimate, where neither a `reason` nor a `warning` says so.
+        Why a group has data but no estimate, if neither a `reason` nor a `warning` says so.
     """
     table = with_data(table)
     names, series = keys(table[category], order), keys(table[hue], hues) if hue else [None]
     beside = 1 if hue == category else len(series)
     marks = []
     for row in table.to_dict("records"):
-        key, own = key_of(row[category]), key_of(row[hue]) if hue else None
-        offset = 0 if beside == 1 else (series.index(own) - (beside - 1) / 2) * 0.8 / beside
+        key, member = key_of(row[category]), key_of(row[hue]) if hue else None
+        offset = 0 if beside == 1 else (series.index(member) - (beside - 1) / 2) * 0.8 / beside
         reason = reason_of(row, missing) if number(row["estimate"]) is None else ""
         title = ", ".join(name_of(row[column]) for column in dict.fromkeys(filter(None, (category, hue))))
         marks.append(
             {
                 "key": key,
-                "series": own,
+                "series": member,
                 "y": names.index(key) + offset,
                 "x": number(row["estimate"]),
                 "low": number(row.get("low")),
@@ -96,7 +96,7 @@ def place(
 
 
 def link_of(row: Mapping[Hashable, Any], part: str = "") -> str:
-    """Give the link of a row, or of one of its parts where each has its own; empty where it has none."""
+    """Return the link of a row, or of one of its parts if each has its own; empty if there is none."""
     href = row.get("href")
     href = href.get(part) if isinstance(href, Mapping) else href
     return href if isinstance(href, str) else ""
@@ -108,9 +108,9 @@ def swarm(values: Sequence[float] | np.ndarray, width: float = 0.02) -> np.ndarr
     Parameters
     ----------
     values : sequence of float
-        Without missing ones.
+        No missing values.
     width : float
-        Points are close where they fall into the same of the bins of this share of the range.
+        Points are close if they fall into the same bin; a bin's width as a share of the range.
 
     Returns
     -------
@@ -125,8 +125,8 @@ def swarm(values: Sequence[float] | np.ndarray, width: float = 0.02) -> np.ndarr
     offsets = np.zeros(len(values))
     most = int(pd.Series(bins).value_counts().max())
     step = 1 / max(most, 6)
-    for own in np.unique(bins):
-        at = np.flatnonzero(bins == own)
+    for occupied in np.unique(bins):
+        at = np.flatnonzero(bins == occupied)
         order = np.arange(len(at))
         offsets[at] = step * np.where(order % 2, (order + 1) // 2, -(order // 2))
     return offsets
@@ -138,11 +138,11 @@ class Grid(NamedTuple):
     Attributes
     ----------
     rows, columns : list
-        Keys, only those of cells with data; where both hold the same, in the same order.
+        Keys, only those of cells with data; if both are the same, in the same order.
     cells : dict
         The table's row by (row, column).
     note : str
-        Which rows these are, where not all are drawn.
+        Which rows these are, if not all are drawn.
     """
 
     rows: list
@@ -154,7 +154,7 @@ class Grid(NamedTuple):
 def grid(
     table: pd.DataFrame, row: str, column: str, rows: Keys = (), columns: Keys = (), value: str = "estimate"
 ) -> Grid:
-    """Sort the rows of a table into cells; of more than 40 rows, those are kept whose values differ most.
+    """Arrange the rows of a table in cells; of more than 40 rows, those whose values differ most are kept.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def grid(
     row, column : str
         Columns of the rows and of the columns.
     rows, columns : sequence
-        What comes first, also where the table lacks it. Where `rows` are given, all are kept.
+        Keys that come first, even if the table lacks them. If `rows` are given, all are kept.
     value : str
 
     Returns
@@ -178,16 +178,16 @@ def grid(
     places = table[row].map(key_of).map({key: i for i, key in enumerate(down)}, na_action=None)
     values = pd.to_numeric(table[value], errors="coerce").groupby(places.to_numpy())
     spread = (values.max() - values.min()).fillna(-1.0).to_numpy()
-    kept = {down[i] for i in np.argsort(-spread, kind="stable")[:MOST_ROWS]}
+    selected = {down[i] for i in np.argsort(-spread, kind="stable")[:MOST_ROWS]}
     which = "those whose values differ most" if (spread > 0).any() else "the first"
-    cells = {key: cell for key, cell in cells.items() if key[0] in kept}
-    return Grid([key for key in down if key in kept], across, cells, f"{MOST_ROWS} of {len(down):,} rows: {which}")
+    cells = {key: cell for key, cell in cells.items() if key[0] in selected}
+    return Grid([key for key in down if key in selected], across, cells, f"{MOST_ROWS} of {len(down):,} rows: {which}")
 
 
 def mirrored(pairs: pd.DataFrame, first: str = "model_a", second: str = "model_b") -> pd.DataFrame:
-    """Add to every pair its mirror image, so that a matrix of differences is full: a minus b, and b minus a.
+    """Add the mirror image of every pair, so that a matrix of differences is full: a minus b, and b minus a.
 
-    Models stand in the order of their mean over the pairs (columns mean_a and mean_b), the highest first.
+    Models are sorted by their mean over the pairs (columns mean_a and mean_b), the highest first.
     """
     swapped = pairs.rename(columns={first: second, second: first}).assign(estimate=-pairs["estimate"])
     if {"low", "high"} <= set(pairs.columns):
@@ -196,14 +196,14 @@ def mirrored(pairs: pd.DataFrame, first: str = "model_a", second: str = "model_b
     if not {"mean_a", "mean_b"} <= set(pairs.columns) or both.empty:
         return both
     sides = (first, "mean_a"), (second, "mean_b")
-    listed = pd.concat([pairs[[own, mean]].set_axis(["name", "mean"], axis=1) for own, mean in sides])
+    listed = pd.concat([pairs[[name, mean]].set_axis(["name", "mean"], axis=1) for name, mean in sides])
     means = listed.groupby("name")["mean"].mean().sort_values(ascending=False, kind="stable")
     ranks = {name: i for i, name in enumerate(means.index)}
     return both.sort_values([first, second], key=lambda names: names.map(ranks), kind="stable", ignore_index=True)
 
 
 def stacked(table: pd.DataFrame, category: str, parts: Mapping[str, str], *, share: bool = True) -> pd.DataFrame:
-    """Make of a table of counts one row per part of a bar.
+    """Reshape a table of counts to one row per part of a stacked bar.
 
     Parameters
     ----------
@@ -211,9 +211,9 @@ def stacked(table: pd.DataFrame, category: str, parts: Mapping[str, str], *, sha
         One row per bar; rows that sum to 0 are left out.
     category : str
     parts : mapping of str to str
-        Columns of counts, from left to right, with what tooltips call them.
+        Columns of counts, from left to right, with their labels in tooltips.
     share : bool
-        Bars of length 1; else of their sum.
+        Whether all bars have length 1, else that of their sum.
 
     Returns
     -------
@@ -221,9 +221,9 @@ def stacked(table: pd.DataFrame, category: str, parts: Mapping[str, str], *, sha
         row, name, part, n, total, left, width, tip, href; parts that are 0 are left out.
     """
     counts = table[list(parts)].astype(float).fillna(0)
-    kept = counts.sum(axis=1).to_numpy() > 0
+    filled = counts.sum(axis=1).to_numpy() > 0
     out = []
-    records = zip(table[kept].to_dict("records"), counts[kept].to_numpy(), strict=True)
+    records = zip(table[filled].to_dict("records"), counts[filled].to_numpy(), strict=True)
     for i, (row, numbers) in enumerate(records):
         total = numbers.sum()
         widths = numbers / total if share else numbers
@@ -236,12 +236,12 @@ def stacked(table: pd.DataFrame, category: str, parts: Mapping[str, str], *, sha
 
 
 def binned(events: pd.DataFrame, row: str, x: str, kind: str, width: int) -> pd.DataFrame:
-    """Make one event of every `width` places of a row: the kind that is most frequent among them.
+    """Merge the events of every `width` positions of a row into one of their most frequent kind.
 
     Returns
     -------
     DataFrame
-        `row`, `x` (the first place), `kind` and tip, which counts the events.
+        `row`, `x` (the first position), `kind` and tip, which counts the events.
     """
     bins = events.assign(_bin=(events[x] - events[x].min()) // width)
     counts = bins.groupby([row, "_bin", kind], sort=False, dropna=False).size().rename("count").reset_index()
@@ -249,8 +249,9 @@ def binned(events: pd.DataFrame, row: str, x: str, kind: str, width: int) -> pd.
     most = counts.assign(total=totals).sort_values("count", ascending=False, kind="stable")
     most = most.drop_duplicates([row, "_bin"]).sort_index()
     first = most["_bin"] * width + events[x].min()
-    said = zip(most[row], first, most["count"], most["total"], most[kind], strict=True)
+    merged = zip(most[row], first, most["count"], most["total"], most[kind], strict=True)
     tips = [
-        f"{name_of(own)}, from {name_of(place)}: {n} of {total} {name_of(what)}" for own, place, n, total, what in said
+        f"{name_of(name)}, from {name_of(start)}: {n} of {total} {name_of(what)}"
+        for name, start, n, total, what in merged
     ]
     return most.assign(**{x: first, "tip": tips})[[row, x, kind, "tip"]]

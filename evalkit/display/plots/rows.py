@@ -1,4 +1,4 @@
-"""Pictures with a row per group: estimates with intervals, single values, stacked shares."""
+"""Plots with a row per group: estimates with intervals, single values, stacked shares."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal
@@ -58,29 +58,29 @@ def estimates(
     Parameters
     ----------
     table : DataFrame
-        With estimate, low, high (NaN: no bar), n and the columns named; where they are known, reason or warning (why
-        there is no estimate), n_without_score, tip and href. Groups without any runs are not drawn; those with runs
-        and without an estimate say why.
+        With estimate, low, high (NaN: no bar), n and the columns named; optionally reason or warning (why there is no
+        estimate), n_without_score, tip and href. Groups without any runs are not drawn; those with runs but without an
+        estimate show the reason.
     category : str
         Column of the rows, from top to bottom in the order of the table.
     hue : str, optional
         Column of the colours; the same as `category` for a colour per row.
     highlight : optional
-        The hue or category that is drawn strong; the others are drawn pale.
+        The hue or category that is emphasised; the others are drawn pale.
     xlabel : str
     percent : bool
         Whether estimates are shares from 0 to 1.
     scale : {"linear", "symlog"}
         "symlog": linear from 0 to 1, logarithmic above.
     references : DataFrame, optional
-        Published results for rows of their own: name, mean and, where it is known, spread.
+        Published results for rows of their own: name, mean and, optionally, spread.
     missing : str
-        What a group with runs and without an estimate says where it has neither reason nor warning.
+        The text of a group with runs but without an estimate, reason or warning.
     order, hues : sequence
-        Categories and hues that come first, also where the table lacks them: for panels that share an axis.
+        Categories and hues that come first, even if the table lacks them: for panels that share an axis.
     legend : bool
     ax : Axes, optional
-        Made to fit where none is given.
+        By default on a new figure of fitting size.
     """
     rows = place(table, category, hue, order=order, hues=hues, percent=percent, missing=missing)
     published = [] if references is None else references.to_dict("records")
@@ -90,12 +90,12 @@ def estimates(
     styles = looks(rows.series)
     shown = legend and hue not in (None, category)
     handles = series_handles(names_of(rows.series), list(styles.values())) if shown else []
-    words, own = category.replace("_", " "), ax is None
+    words, owns_figure = category.replace("_", " "), ax is None
     ax = ax or new_axes(WIDTH, _height(rows, beside, len(published), words) + legend_height(handles, WIDTH))
     key = key_of(highlight)
     strong = rows.marks["key"].eq(key) | rows.marks["series"].eq(key) | (highlight is None)
-    for part, pale in ((rows.marks[~strong], True), (rows.marks[strong], False)):
-        _draw_estimates(ax, part, styles, pale=pale, small=beside > 6)
+    for marks, pale in ((rows.marks[~strong], True), (rows.marks[strong], False)):
+        _draw_estimates(ax, marks, styles, pale=pale, small=beside > 6)
     _draw_reasons(ax, rows.marks)
     if beside <= 6:
         draw_sizes(ax, rows.marks)
@@ -106,8 +106,8 @@ def estimates(
     draw_references(ax, published, len(rows.names))
     _scale(ax, rows.marks[["x", "low", "high"]], percent, scale)
     ax.set_xlabel(f"{xlabel} with 95 % interval" if rows.marks["low"].notna().any() else xlabel)
-    fit_labels(ax, WIDTH - 2.4, figure_of(ax).get_figheight() if own else 9)
-    legend_below(ax, handles, own=own)
+    fit_labels(ax, WIDTH - 2.4, figure_of(ax).get_figheight() if owns_figure else 9)
+    legend_below(ax, handles, owns_figure=owns_figure)
     return ax
 
 
@@ -128,15 +128,15 @@ def strips(
     Parameters
     ----------
     values : DataFrame
-        With the columns named, one row per value; missing values are left out. Where they are known, tip and href.
+        With the columns named and, optionally, tip and href, one row per value; missing values are left out.
     category : str
         Column of the rows.
     value : str
     means : DataFrame, optional
-        Means with `category`, estimate, low, high, n; it gives the order of the rows. Plain means, without interval,
-        where it is not given.
+        Means with `category`, estimate, low, high, n, in the order of the rows; by default plain means, without
+        intervals.
     highlight : optional
-        The category that is drawn strong; the others are drawn pale.
+        The category that is emphasised; the others are drawn pale.
     xlabel : str
     percent : bool
         Whether values are shares from 0 to 1.
@@ -149,15 +149,15 @@ def strips(
     rows = place(means, category, category, percent=percent)
     if rows.marks.empty:
         return nothing_to_draw(ax=ax)
-    words, own = category.replace("_", " "), ax is None
+    words, owns_figure = category.replace("_", " "), ax is None
     ax = ax or new_axes(WIDTH, max(1.1 + 0.6 * len(rows.names), 0.65 + 0.09 * len(words)))
     styles = looks(rows.names)
     points = _values(values, category, value, rows.names, percent)
     means_below = rows.marks.assign(y=rows.marks["y"] + 0.28)
     for pale in (True, False) if highlight is not None else (False,):
         drawn = [
-            part[part["series"].eq(key_of(highlight)) != pale] if highlight is not None else part
-            for part in (points, means_below)
+            marks[marks["series"].eq(key_of(highlight)) != pale] if highlight is not None else marks
+            for marks in (points, means_below)
         ]
         draw_points(ax, drawn[0], styles, size=18, alpha=0.3 if pale else 0.6, edge=0)
         _draw_estimates(ax, drawn[1], styles, pale=pale, small=False)
@@ -167,7 +167,7 @@ def strips(
     _scale(ax, pd.concat([rows.marks[["x", "low", "high"]], pd.DataFrame({"x": values[value]})]), percent, "linear")
     bounded = " with 95 % interval" if rows.marks["low"].notna().any() else ""
     ax.set_xlabel(f"{xlabel}; small: single values, large: mean{bounded}")
-    fit_labels(ax, WIDTH - 2.4, figure_of(ax).get_figheight() if own else 9)
+    fit_labels(ax, WIDTH - 2.4, figure_of(ax).get_figheight() if owns_figure else 9)
     return ax
 
 
@@ -181,19 +181,18 @@ def shares(
     xlabel: str = "share of runs; the numbers are counts",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw counts as one stacked bar per row; parts differ in colour and hatch, and their counts stand in them.
+    """Draw counts as one stacked bar per row; parts differ in colour and hatch, and are labelled with their counts.
 
     Parameters
     ----------
     table : DataFrame
-        One row per bar, with `category` and a column of counts per part; where it is known, href, of the bar or as a
-        mapping of its parts. Bars without any
-        counts are not drawn.
+        One row per bar, with `category`, a column of counts per part and, optionally, href, of the bar or as a mapping
+        of its parts. Bars without any counts are not drawn.
     category : str
     parts : mapping of column to Look, or sequence of columns
-        From left to right. A look's text is what the legend calls the part.
+        From left to right. A look's text is the part's label in the legend.
     share : bool
-        Bars of the same length; else as long as their sum.
+        Whether all bars have the same length, else that of their sum.
     xlabel : str
     ax : Axes, optional
     """
@@ -204,10 +203,10 @@ def shares(
     present = [part for part in styles if bars["part"].eq(part).any()]
     handles = area_handles([styles[part].text or part for part in present], [styles[part] for part in present])
     totals = bars.groupby("row")[["total", "width"]].agg({"total": "first", "width": "sum"})
-    own, whole = ax is None, 1.0 if share else totals["width"].max()
+    owns_figure, full_length = ax is None, 1.0 if share else totals["width"].max()
     ax = ax or new_axes(WIDTH, 1.0 + 0.42 * len(totals) + legend_height(handles, WIDTH))
     for part in present:
-        _draw_part(ax, bars[bars["part"] == part], styles[part], whole)
+        _draw_part(ax, bars[bars["part"] == part], styles[part], full_length)
     for row, total in totals["total"].items():
         ax.annotate(f"n={total:.0f}", (1.0, row), (4, 0), size=8, **BESIDE)
     _name_rows(ax, bars.groupby("row")["name"].first().tolist(), "")
@@ -217,16 +216,16 @@ def shares(
         percent_axis(ax)
     else:
         ax.locator_params(axis="x", integer=True)
-    ax.set_xlim(0, whole)
+    ax.set_xlim(0, full_length)
     fit_labels(ax, WIDTH - 2.4, 9)
-    legend_below(ax, handles, own=own)
+    legend_below(ax, handles, owns_figure=owns_figure)
     return ax
 
 
 def _draw_estimates(ax: Axes, marks: pd.DataFrame, styles: Mapping[Hashable, Look], *, pale: bool, small: bool) -> None:
     alpha = 0.45 if pale else 1.0
-    for series, own in marks.groupby("series", sort=False, dropna=False):
-        draw_intervals(ax, own, styles[key_of(series)].colour, width=1.6 if pale or small else 2.4, alpha=alpha)
+    for series, group in marks.groupby("series", sort=False, dropna=False):
+        draw_intervals(ax, group, styles[key_of(series)].colour, width=1.6 if pale or small else 2.4, alpha=alpha)
     draw_points(ax, marks[marks["x"].notna()], styles, size=30 if pale else 40 if small else 56, alpha=alpha)
 
 
@@ -236,28 +235,28 @@ def _draw_reasons(ax: Axes, marks: pd.DataFrame) -> None:
 
 
 def _values(values: pd.DataFrame, category: str, value: str, names: Keys, percent: bool) -> pd.DataFrame:
-    """Place single values on the rows of their categories, those close to each other side by side."""
+    """Position single values on the rows of their categories, close ones side by side."""
     places = {name: y for y, name in enumerate(names)}
     points = values.assign(x=values[value].astype(float), series=[key_of(name) for name in values[category]])
     points = points[points["series"].map(lambda name: name in places).astype(bool)]
     points = points.assign(
         y=[float(places[name]) for name in points["series"]], href=list(map(link_of, points.to_dict("records")))
     )
-    for _, own in points.groupby("y"):
-        points.loc[own.index, "y"] += 0.55 * swarm(own["x"].to_numpy()) - 0.1
-    said = (format_interval(x, None, None, percent=percent) for x in points["x"])
-    tips = [f"{name_of(name)}: {text}" for name, text in zip(points["series"], said, strict=True)]
+    for _, row in points.groupby("y"):
+        points.loc[row.index, "y"] += 0.55 * swarm(row["x"].to_numpy()) - 0.1
+    texts = (format_interval(x, None, None, percent=percent) for x in points["x"])
+    tips = [f"{name_of(name)}: {text}" for name, text in zip(points["series"], texts, strict=True)]
     given = points["tip"] if "tip" in points else [""] * len(points)
-    return points.assign(tip=[own or tip for own, tip in zip(given, tips, strict=True)])
+    return points.assign(tip=[text or tip for text, tip in zip(given, tips, strict=True)])
 
 
-def _draw_part(ax: Axes, bars: pd.DataFrame, style: Look, whole: float) -> None:
+def _draw_part(ax: Axes, bars: pd.DataFrame, style: Look, full_length: float) -> None:
     look: dict[str, Any] = {"color": style.colour, "hatch": style.hatch, "edgecolor": GROUND, "linewidth": 0.8}
     drawn = ax.barh(bars["row"], bars["width"], left=bars["left"], height=0.68, **look)
     box = {"facecolor": GROUND, "alpha": 0.85, "edgecolor": "none", "boxstyle": "round,pad=0.15"}
     for patch, bar in zip(drawn, bars.to_dict("records"), strict=True):
         attach(patch, [bar["tip"]], [bar["href"]])
-        if bar["width"] >= (0.025 + 0.015 * len(text := f"{bar['n']:.0f}")) * whole:
+        if bar["width"] >= (0.025 + 0.015 * len(text := f"{bar['n']:.0f}")) * full_length:
             centre = bar["left"] + bar["width"] / 2, bar["row"]
             ax.text(*centre, text, color=INK, ha="center", va="center", size=8.5, bbox=box)
 
@@ -288,6 +287,6 @@ def _scale(ax: Axes, numbers: pd.DataFrame, percent: bool, scale: str) -> None:
 
 
 def _height(rows: Rows, beside: int, published: int, words: str) -> float:
-    """Say how high a figure must be for its rows and for the upright label beside them."""
+    """Return the height of a figure for its rows and for the vertical label beside them."""
     row = 0.3 if beside == 1 else 0.165 * beside if beside <= 6 else 0.11 * beside
     return max(0.95 + max(row, 0.3) * len(rows.names) + 0.3 * published, 0.65 + 0.09 * len(words))

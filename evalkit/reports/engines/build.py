@@ -1,4 +1,4 @@
-"""One report, from notebook to files: execute, take out what it hands over, render, put in place."""
+"""Make one report: execute the notebook, extract its data, render the page, and write the files."""
 
 import json
 import time
@@ -34,7 +34,7 @@ def build(job: Job) -> None:
     Raises
     ------
     OSError
-        Where a file can't be written, as on a full disk.
+        If a file can't be written, as on a full disk.
     """
     started = time.monotonic()
     nb, failure = execute(job)
@@ -42,7 +42,7 @@ def build(job: Job) -> None:
 
 
 def build_failed(job: Job, error: str, seconds: float) -> None:
-    """Put in place what is left of a report whose process was ended: the cells it finished, and the error."""
+    """Write the partial report of a process that was ended: its finished cells, and the error."""
     nb, last = read_journal(job.journal)
     nb = nb or nbformat.reads(read_file(job.report.notebook.path).decode(), as_version=4)
     finish(job, nb, Failure(error, last), seconds)

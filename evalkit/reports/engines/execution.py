@@ -1,4 +1,4 @@
-"""Executing one report's notebook with papermill."""
+"""Execute one report's notebook with papermill."""
 
 import logging
 
@@ -17,7 +17,7 @@ def execute(job: Job) -> tuple[NotebookNode, Failure | None]:
     Returns
     -------
     nb : NotebookNode
-        With the outputs; after a failure, as far as it came.
+        With its outputs; after a failure, those up to the failed cell.
     failure : Failure or None
     """
     logging.getLogger("papermill").setLevel(logging.ERROR)
@@ -43,7 +43,7 @@ def execute(job: Job) -> tuple[NotebookNode, Failure | None]:
             raise
         failure: Failure | None = Failure(f"{type(error).__name__}: {error}", last)
         if isinstance(error, PapermillExecutionError):
-            failure = _first_error(nb)  # papermill also takes errors for failures that a cell's tag allows
+            failure = _first_error(nb)  # papermill also reports errors that a cell's tag allows
         if job.overdue.exists():
             failure = Failure(job.overdue.read_text(), last)
         if failure:

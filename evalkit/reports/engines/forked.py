@@ -1,7 +1,7 @@
-"""The forked engine: executes cells in its own process, a child that was forked for one report.
+"""The forked engine: it executes cells in its own process, a child forked for one report.
 
-The shell is ipykernel's own, and only its session is another: what a kernel would send to a client is put into the
-notebook. So display hooks, tracebacks, magics and figures are those of a Jupyter kernel.
+The shell is ipykernel's own with a different session: what a kernel would send to a client is put into the notebook.
+So display hooks, tracebacks, magics and figures are those of a Jupyter kernel.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from evalkit.reports.engines.journal import JournalEngine
 FORKED = "evalkit-forked"
 INLINE = "module://matplotlib_inline.backend_inline"
 
-# Messages that become outputs, and what of them does
+# Messages that become outputs, and the fields that are taken from them
 _OUTPUTS = {
     "stream": ("name", "text"),
     "display_data": ("data", "metadata"),
@@ -39,7 +39,7 @@ _OUTPUTS = {
 
 
 class Recorder(Session):
-    """Takes a kernel's place as the end of its session: messages become outputs of the current cell."""
+    """A session that replaces a kernel's: messages become outputs of the current cell."""
 
     def __init__(self) -> None:
         super().__init__(key=b"")
@@ -49,11 +49,11 @@ class Recorder(Session):
         self.streams: list[Stream] = []
 
     def msg(self, msg_type: str, content: dict | None = None, *_: Any, **__: Any) -> dict:
-        """Make a message; its header holds the type alone."""
+        """Create a message; its header holds the type only."""
         return {"header": {"msg_type": msg_type}, "msg_type": msg_type, "content": content or {}}
 
     def send(self, stream: Any, msg_or_type: dict | str, content: dict | None = None, *_: Any, **__: Any) -> dict:
-        """Take a message as nbclient does when it comes from a kernel, in the form it has on the wire."""
+        """Process a message as nbclient does for one from a kernel, in its serialised form."""
         message = msg_or_type if isinstance(msg_or_type, dict) else self.msg(msg_or_type, content)
         message["content"] = self.unpack(self.pack(message["content"]))
         kind, content = message["msg_type"], message["content"]
@@ -75,7 +75,7 @@ class Recorder(Session):
         return message
 
     def take_printed(self) -> None:
-        """Add what was written past Python since."""
+        """Add what was written to the descriptors, past Python, since the last call."""
         for stream in self.streams:
             stream.take_printed()
 
@@ -95,7 +95,7 @@ class Recorder(Session):
 class Stream(io.TextIOBase):
     """Standard output or error of a notebook.
 
-    What programs and libraries write past Python, to the process's own descriptor, is in a file; it is added before
+    What programs and libraries write past Python, to the process's own descriptor, goes to a file; it is added before
     the next output of another kind, and at the end of the cell.
     """
 
@@ -124,7 +124,7 @@ class Stream(io.TextIOBase):
         return len(text)
 
     def take_printed(self) -> None:
-        """Add what has come to the descriptor since."""
+        """Add what was written to the descriptor since the last call."""
         size = os.fstat(self.fileno()).st_size
         if size > self.taken:
             with open(f"/proc/self/fd/{self.fileno()}", "rb") as file:
@@ -140,21 +140,21 @@ class ForkedShell(ZMQInteractiveShell):
     compiler_class = XCachingCompiler
 
     def enable_gui(self, gui: Any = None) -> None:
-        """Have no event loop of a window system."""
+        """Do nothing: there is no event loop of a window system."""
 
 
 def start_shell() -> tuple[ForkedShell, Recorder]:
-    """Make this process a notebook's: a shell of its own, standard streams that go into the outputs.
+    """Set this process up for a notebook: a new shell, and standard streams that go into the outputs.
 
     Returns
     -------
     shell : ForkedShell
     recorder : Recorder
-        Its `outputs` are those of the cell that runs.
+        Its `outputs` are those of the current cell.
     """
     recorder = Recorder()
     if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed()  # every child would draw the same numbers
+        sys.modules["numpy"].random.seed()  # else every child would draw the same numbers
     sys.path.insert(0, "")
     sys.stdout, sys.stderr = Stream(recorder, "stdout"), Stream(recorder, "stderr")
     ForkedShell.clear_instance()
@@ -165,16 +165,16 @@ def start_shell() -> tuple[ForkedShell, Recorder]:
     hook.session = publisher.session = recorder
     hook.topic = b"execute_result"
     sys.modules["__main__"] = module
-    builtins.input = raw_input  # type: ignore[assignment]  # a notebook has nobody to ask
+    builtins.input = raw_input  # type: ignore[assignment]  # nobody can answer
     _show_inline()
     return shell, recorder
 
 
 def _show_inline() -> None:
-    """Have pyplot show figures below the cell, also where it was imported before the fork, when there was no shell.
+    """Let pyplot show figures below the cell, even if it was imported before the fork, without a shell.
 
-    matplotlib's inline backend binds itself to the shell as it is imported, and only then: without this, figures
-    would be lost without an error.
+    matplotlib's inline backend binds itself to the shell on import only: without this, figures would be lost without
+    an error.
     """
     backend = os.environ["MPLBACKEND"] = os.environ.get("MPLBACKEND") or INLINE
     sys.modules.pop("matplotlib_inline.backend_inline", None)
@@ -185,12 +185,12 @@ def _show_inline() -> None:
 
 
 def raw_input(prompt: str = "") -> str:
-    """Take the place of ``input``, as a kernel's method of this name does: nobody is there to answer."""
+    """Replace ``input``, as a kernel's method of this name does: nobody can answer."""
     raise StdinNotImplementedError("raw_input was called, but this frontend does not support input requests.")
 
 
 class ForkedEngine(JournalEngine):
-    """Executes a notebook in this process, which must be a child forked for it."""
+    """An engine that executes a notebook in this process, which must be a child forked for it."""
 
     @classmethod
     def execute_managed_notebook(cls, nb_man: NotebookExecutionManager, kernel_name: str, **_: Any) -> None:
@@ -226,11 +226,11 @@ class ForkedEngine(JournalEngine):
         if cell.cell_type != "code" or not cell.source.strip() or "skip-execution" in tags:
             return
         cell.outputs = []
-        recorder.outputs = cell.outputs  # the notebook holds a list of its own kind
+        recorder.outputs = cell.outputs  # the notebook holds its own kind of list
         cell.execution_count = shell.execution_count
         try:
             ok = loop.run_until_complete(_run(shell, cell.source))
-        except KeyboardInterrupt:  # while the cell awaited something
+        except KeyboardInterrupt:  # while the cell was awaiting
             shell.showtraceback()
             ok = False
         if shell.payload_manager is not None:
@@ -241,7 +241,7 @@ class ForkedEngine(JournalEngine):
 
 
 async def _run(shell: ForkedShell, source: str) -> bool:
-    """Run a cell as ipykernel does: within a running event loop, awaited where it awaits."""
+    """Run a cell as ipykernel does: within a running event loop, and asynchronously if it awaits."""
     transformed, fault = source, None
     try:
         transformed = shell.transform_cell(source)
@@ -260,7 +260,7 @@ async def _run(shell: ForkedShell, source: str) -> bool:
 
 
 def language_info() -> dict[str, Any]:
-    """Return what an IPython kernel says of its language."""
+    """Return the metadata of an IPython kernel's language."""
     version = platform.python_version()
     return {
         "codemirror_mode": {"name": "ipython", "version": sys.version_info.major},

@@ -1,4 +1,4 @@
-"""Papermill engines for a batch: each notes finished cells in a journal, so that a killed report keeps them."""
+"""Papermill engines for a batch: each writes finished cells to a journal, so that a killed report keeps them."""
 
 import json
 import os
@@ -14,39 +14,39 @@ INJECTED = "injected-parameters"  # tag of the cell in which papermill puts para
 
 
 class JournalManager(NotebookExecutionManager):
-    """Writes each finished cell to a journal, instead of the whole notebook before and after every cell."""
+    """A manager that writes each finished cell to a journal, not the notebook before and after every cell."""
 
     def __init__(self, nb: NotebookNode, journal: str) -> None:
         super().__init__(nb, progress_bar=False, autosave_cell_every=0)
         self.journal, self.begun = journal, Path(journal).with_name("begun")
 
     def save(self, **kwargs: Any) -> None:
-        """Leave the notebook unwritten; the batch writes it once, at the end."""
+        """Do nothing: the batch writes the notebook once, at the end."""
 
     def notebook_start(self, **kwargs: Any) -> None:
-        """Note the notebook with its parameters, nothing executed yet."""
+        """Write the notebook with its parameters, before execution."""
         super().notebook_start(**kwargs)
         for cell in self.nb.cells:
             if INJECTED in cell.metadata.get("tags", []):
-                cell.id = INJECTED  # papermill draws one anew every time
+                cell.id = INJECTED  # papermill draws a new one every time
         self._note({"notebook": self.nb})
 
     def cell_start(self, cell: NotebookNode, cell_index: int | None = None, **kwargs: Any) -> None:
-        """Note that a cell was begun."""
+        """Write that a cell has begun."""
         super().cell_start(cell, cell_index, **kwargs)
         self._note({"begun": cell_index})
         if cell_index == 0:
             self.begun.touch()
 
     def cell_complete(self, cell: NotebookNode, cell_index: int | None = None, **kwargs: Any) -> None:
-        """Note a finished cell with its outputs."""
+        """Write a finished cell with its outputs."""
         super().cell_complete(cell, cell_index, **kwargs)
         if cell.cell_type == "code":
             cell.outputs = joined(cell.outputs)
             self._note({"index": cell_index, "cell": cell})
 
     def notebook_complete(self, **kwargs: Any) -> None:
-        """Note what the notebook says of itself."""
+        """Write the notebook's metadata."""
         super().notebook_complete(**kwargs)
         self._note({"metadata": self.nb.metadata})
 
@@ -57,7 +57,7 @@ class JournalManager(NotebookExecutionManager):
 
 
 def joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
-    """Join texts that follow each other on the same stream: a kernel sends them in pieces, as time falls."""
+    """Join consecutive texts of the same stream: a kernel sends them in pieces that depend on timing."""
     out: list[NotebookNode] = []
     for output in outputs:
         last = out[-1] if out else None
@@ -69,12 +69,12 @@ def joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
 
 
 def read_journal(journal: str | os.PathLike) -> tuple[NotebookNode | None, int | None]:
-    """Put a notebook together from its journal.
+    """Restore a notebook from its journal.
 
     Returns
     -------
     nb : NotebookNode or None
-        With the outputs of every finished cell; None where execution had not begun.
+        With the outputs of every finished cell; None if execution had not begun.
     last : int or None
         The cell that was begun last.
     """
@@ -88,7 +88,7 @@ def read_journal(journal: str | os.PathLike) -> tuple[NotebookNode | None, int |
     for line in lines:
         try:
             entry = nbformat.from_dict(json.loads(line))
-        except ValueError:  # the last line of a report that was killed while it wrote
+        except ValueError:  # the last line of a report that was killed while writing
             break
         if "notebook" in entry:
             nb = entry.notebook
@@ -102,11 +102,11 @@ def read_journal(journal: str | os.PathLike) -> tuple[NotebookNode | None, int |
 
 
 class JournalEngine(Engine):
-    """An engine that keeps a journal; papermill hands `journal`, its path, through to it."""
+    """An engine that writes a journal; papermill passes on its path as `journal`."""
 
     @classmethod
     def execute_notebook(cls, nb: NotebookNode, kernel_name: str, journal: str, **kwargs: Any) -> NotebookNode:
-        """Execute a notebook as `Engine` does, with a journal in the place of saves."""
+        """Execute a notebook as `Engine` does, with a journal instead of saves."""
         manager = JournalManager(nb, journal)
         for name in ("output_path", "progress_bar", "autosave_cell_every"):
             kwargs.pop(name, None)
@@ -119,7 +119,7 @@ class JournalEngine(Engine):
 
 
 class KernelEngine(JournalEngine, NBClientEngine):
-    """Executes a notebook in a Jupyter kernel of its own, as papermill does."""
+    """An engine that executes a notebook in its own Jupyter kernel, as papermill does."""
 
 
 papermill_engines.register(NORMAL, KernelEngine)

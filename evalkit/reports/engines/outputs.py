@@ -1,4 +1,4 @@
-"""What a notebook hands over in its outputs: findings, a headline, tables, named figures."""
+"""Extract data from a notebook's outputs: findings, the headline, tables, named figures, evidence."""
 
 import base64
 import re
@@ -17,7 +17,7 @@ EVIDENCE = "application/vnd.evalkit.evidence+json"
 
 
 def extract_tables(nb: NotebookNode, name: str) -> tuple[dict | None, list[dict]]:
-    """Take headline and published tables out of a notebook's outputs; a link to the table's file takes its place."""
+    """Extract headline and published tables from a notebook's outputs; a link to its file replaces each table."""
     headline, tables = None, {}
     for cell in nb.cells:
         for output in cell.get("outputs", []):
@@ -33,49 +33,49 @@ def extract_tables(nb: NotebookNode, name: str) -> tuple[dict | None, list[dict]
 
 
 def extract_findings(nb: NotebookNode) -> list[dict[str, str]]:
-    """Give the sentences that a notebook begins with, each with the heading of its section."""
+    """Return the findings that a notebook begins with, each with the heading of its section."""
     given = (output.get("data", {}).get(FINDINGS) for cell in nb.cells for output in cell.get("outputs", []))
-    listed = next((found for found in given if isinstance(found, list)), [])
-    texts = (one for one in listed if isinstance(one, dict) and isinstance(one.get("text"), str))
-    return [{"text": plain(one["text"]), "section": plain(one.get("section", ""))} for one in texts]
+    findings = next((value for value in given if isinstance(value, list)), [])
+    texts = (item for item in findings if isinstance(item, dict) and isinstance(item.get("text"), str))
+    return [{"text": plain(item["text"]), "section": plain(item.get("section", ""))} for item in texts]
 
 
 def extract_figures(nb: NotebookNode, name: str) -> dict[str, str | bytes]:
-    """Take named figures out of a notebook's outputs: files with their contents, as SVG, PDF and PNG."""
+    """Extract named figures from a notebook's outputs: files with their contents, as SVG, PDF and PNG."""
     files: dict[str, str | bytes] = {}
     for cell in nb.cells:
         for output in cell.get("outputs", []):
             data = output.get("data", {})
             about = output.get("metadata", {}).get("image/svg+xml")
             if isinstance(about, dict) and isinstance(data.get(FIGURE), dict) and "narrow" in data[FIGURE]:
-                about["narrow"] = data[FIGURE].pop("narrow")  # until the page is made
+                about["narrow"] = data[FIGURE].pop("narrow")  # until the page is rendered
             if not _is_figure(data.get(FIGURE)):
                 continue
             figure = data.pop(FIGURE)
-            forms = {
+            formats = {
                 "svg": data.get("image/svg+xml"),
                 "pdf": _decoded(figure["pdf"]),
                 "png": _decoded(data.get("image/png")),
             }
-            own = {f"{name}.{figure['name']}.{form}": content for form, content in forms.items() if content}
-            files |= own
+            saved = {f"{name}.{figure['name']}.{suffix}": content for suffix, content in formats.items() if content}
+            files |= saved
             for about in filter(lambda value: isinstance(value, dict), output.metadata.values()):
-                about["files"] = list(own)
+                about["files"] = list(saved)
     return files
 
 
 def extract_evidence(nb: NotebookNode) -> list[Any]:
-    """Take out of a notebook's outputs what pages of runs are made from."""
-    found = []
+    """Extract the data of pages of runs from a notebook's outputs."""
+    evidence = []
     for cell in nb.cells:
         if "outputs" in cell:
-            found += [output.data[EVIDENCE] for output in cell.outputs if EVIDENCE in output.get("data", {})]
+            evidence += [output.data[EVIDENCE] for output in cell.outputs if EVIDENCE in output.get("data", {})]
             cell.outputs = [output for output in cell.outputs if EVIDENCE not in output.get("data", {})]
-    return found
+    return evidence
 
 
 def redact_errors(nb: NotebookNode) -> None:
-    """Take credentials in URLs out of the errors that a notebook shows."""
+    """Redact credentials in URLs in the errors that a notebook shows."""
     for cell in nb.cells:
         for output in cell.get("outputs", []):
             if output.output_type == "error":
@@ -84,7 +84,7 @@ def redact_errors(nb: NotebookNode) -> None:
 
 
 def _is_figure(given: Any) -> bool:
-    """Tell a figure that has a name; its name becomes part of files' names."""
+    """Return whether this is a figure with a name that is safe in file names."""
     if not isinstance(given, dict) or not _is_name(given.get("name")):
         return False
     return isinstance(given.get("pdf"), str)
@@ -98,7 +98,7 @@ def _decoded(given: Any) -> bytes:
 
 
 def _headline(given: Any) -> dict | None:
-    """Take of a headline what the index can show; None where it is none."""
+    """Select the fields of a headline for the index; None if it is malformed."""
     if not isinstance(given, dict) or not isinstance(given.get("text"), str):
         return None
     numbers = {key: given.get(key) for key in ("estimate", "low", "high", "n")}
@@ -111,7 +111,7 @@ def _headline(given: Any) -> dict | None:
 
 
 def _is_table(given: Any) -> bool:
-    """Tell a published table; its name becomes part of a file's."""
+    """Return whether this is a published table with a name that is safe in file names."""
     if not isinstance(given, dict) or not _is_name(given.get("name")):
         return False
     return isinstance(given.get("csv"), str) and isinstance(given.get("rows"), int)

@@ -1,7 +1,7 @@
-"""The parent's side of forked engines: whether a notebook may have one, and what is imported before the forks.
+"""Prepare the parent of forked engines: which notebooks may be forked, and what is imported before the forks.
 
-A report's process is forked from one that has imported what the notebooks import, and nothing else: it reads no data
-and starts no thread. So every report begins in a fresh process whose imports cost nothing.
+A report's process is forked from one that has imported what the notebooks import, but has read no data and started no
+thread. So every report begins in a fresh process whose imports cost nothing.
 """
 
 import ast
@@ -17,31 +17,30 @@ from pathlib import Path
 from evalkit.reports.parameters import Notebook
 from evalkit.reports.startup import quiet_imports, start_method
 
-# Libraries that only define things when they are imported. Others, such as polars, start threads that a fork loses.
+# Libraries whose import only defines things. Others, such as polars, start threads that a fork loses.
 PRELOADED = {"evalkit", "IPython", "matplotlib", "numpy", "pandas", "scipy", "seaborn", "statsmodels"}
 
-# What every report uses, and its libraries import only then
+# Modules that every report uses, but that its libraries import lazily
 _LATER = (
     "evalkit.kinds.logs", "evalkit.kinds.update", "evalkit.display.drawing", "pyarrow.dataset", "pyarrow.parquet",
     "seaborn",
 )  # fmt: skip
 
-# What needs a kernel's channels to the outside, or its event loop
+# Code that needs a kernel's channels, or its event loop
 _NEEDS_KERNEL = re.compile(
     r"\b(ipywidgets|ipykernel|nest_asyncio|comm)\b|^\s*%(gui|matplotlib +(?!inline))", re.MULTILINE
 )
 
 
 def can_fork(notebook: Notebook) -> bool:
-    """Tell whether a notebook gives the same outputs in a forked process as in a Jupyter kernel.
+    """Return whether a notebook has the same outputs in a forked process as in a Jupyter kernel.
 
-    It does not where it asks for another kernel than this Python's, uses widgets or a kernel's own modules, or says
-    ``{"evalkit": {"quick": false}}`` in its metadata; nor where the user's IPython profile has settings.
+    It does not if it asks for another kernel than this Python's, uses widgets or a kernel's own modules, has
+    ``{"evalkit": {"quick": false}}`` in its metadata, or if the user's IPython profile has settings.
     """
     spec = notebook.metadata.get("kernelspec", {})
-    own = notebook.metadata.get("evalkit", {})
     wanted = spec.get("name", "python3") == "python3" and spec.get("language", "python") == "python"
-    opted_out = isinstance(own, dict) and own.get("quick") is False
+    opted_out = notebook.settings.get("quick") is False
     codes = [cell["source"] for cell in notebook.cells if cell.get("cell_type") == "code"]
     return (
         start_method() == "fork"
@@ -59,7 +58,7 @@ def _has_profile() -> bool:
 
 
 def preload_engine(*, code: bool = True) -> None:
-    """Import what executes notebooks and makes pages of them; a first page, of nothing, has libraries set up."""
+    """Import what executes notebooks and renders pages; rendering a first, empty page initialises libraries."""
     quiet_imports()
     import IPython.core.completerlib  # noqa: F401 - every shell does
     import nbformat
@@ -73,9 +72,9 @@ def preload_engine(*, code: bool = True) -> None:
 
 
 def preload_libraries(notebooks: Iterable[Notebook]) -> None:
-    """Import what the notebooks import, as far as it is in `PRELOADED`; a fault is left to the notebook itself.
+    """Import what the notebooks import, if it is in `PRELOADED`; errors are left to the notebook itself.
 
-    What the functions they call import later, they name in their metadata: ``{"evalkit": {"preload": [...]}}``.
+    Modules that their functions import later are named in their metadata: ``{"evalkit": {"preload": [...]}}``.
     """
     for notebook in notebooks:
         for cell in notebook.cells:
@@ -90,12 +89,11 @@ def preload_libraries(notebooks: Iterable[Notebook]) -> None:
             with contextlib.suppress(ImportError):
                 import_module(name)
     gc.collect()
-    gc.freeze()  # the children's collections then leave the parent's pages shared
+    gc.freeze()  # so that the children's collections leave the parent's pages shared
 
 
 def _imported_later(notebook: Notebook) -> list[str]:
-    own = notebook.metadata.get("evalkit", {})
-    names = own.get("preload", []) if isinstance(own, dict) else []
+    names = notebook.settings.get("preload", [])
     return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
 
@@ -113,9 +111,9 @@ def _import_all(tree: ast.AST) -> None:
 
 
 def _resolve(module: str, attributes: str) -> None:
-    """Import a module, and look up attributes of it: packages import parts of themselves on that."""
+    """Import a module, and look up attributes of it, which lazy packages import on access."""
     if module.partition(".")[0] not in PRELOADED:
         return
-    found = import_module(module)
+    value = import_module(module)
     for name in filter(None, attributes.split(".")):
-        found = getattr(found, name)
+        value = getattr(value, name)

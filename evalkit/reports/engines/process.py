@@ -1,4 +1,4 @@
-"""One attempt at a report: its process, how long it may take, and how it is ended."""
+"""One attempt at a report: its process, its time limit, and how it is ended."""
 
 import contextlib
 import multiprocessing
@@ -15,25 +15,25 @@ from evalkit.reports.startup import start_method
 if TYPE_CHECKING:
     import psutil
 
-START = 60.0  # seconds within which the first cell must have been begun, else another try is made
-GRACE = 5.0  # seconds between interrupting a report that takes too long, and ending its process
-POST_MORTEM = 120.0  # seconds to put in place what a process left that died
+START = 60.0  # seconds within which the first cell must have begun, else the report is retried
+GRACE = 5.0  # seconds between interrupting an overdue report and ending its process
+POST_MORTEM = 120.0  # seconds for writing the partial report of a process that died
 
 _CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS) if os.name == "posix" else ()
 
 
 class Attempt:
-    """A process that makes a report, or puts in place what is left of it.
+    """A process that makes a report, or writes the partial report of one that died.
 
     Parameters
     ----------
     job : Job
     timeout : float
-        Seconds it may take.
+        Time limit in seconds.
     number : int
         1 or 2.
     error : str
-        What an earlier process died of, to be put in place.
+        What an earlier process died of, for the partial report.
     seconds : float
         How long that process took.
     """
@@ -49,7 +49,7 @@ class Attempt:
         faults.close()
         self.started = time.monotonic()
         self.deadline = self.started + (POST_MORTEM if error else min(START, timeout))
-        # A process that the notebook started may hold the sentinel open; a pidfd tells of the one process alone
+        # A process that the notebook started may hold the sentinel open; a pidfd refers to this process only
         has_pidfd = hasattr(os, "pidfd_open")
         self.handle = os.pidfd_open(self.process.pid) if has_pidfd else self.process.sentinel
 
@@ -59,7 +59,7 @@ class Attempt:
         return time.monotonic() - self.started
 
     def end_if_overdue(self) -> None:
-        """Interrupt, or after that end, a process that takes too long."""
+        """Interrupt a process that takes too long; later, end it."""
         now = time.monotonic()
         if now < self.deadline:
             return
@@ -67,18 +67,18 @@ class Attempt:
             self.kill()
             self.deadline = now + POST_MORTEM
         elif self.number == 1 and not self.job.begun.exists():
-            self.kill()  # it hangs before the first cell, and is worth another try
+            self.kill()  # it hangs before the first cell, and is worth a retry
         elif now < self.started + self.timeout:
             self.deadline = self.started + self.timeout
         else:
             self.overdue = f"TimeoutError: not finished after {self.timeout:g} s"
-            with contextlib.suppress(OSError):  # on a full disk only the batch knows
+            with contextlib.suppress(OSError):  # on a full disk, only the batch knows
                 self.job.overdue.write_text(self.overdue)
             self.deadline = now + GRACE
             self._interrupt()
 
     def finish(self) -> int:
-        """Take leave of a process that ended, and of all it left running; returns its exit code."""
+        """Join a process that ended, kill all it left running, and return its exit code."""
         self.process.join()
         if self.handle != self.process.sentinel:
             os.close(self.handle)
@@ -88,12 +88,12 @@ class Attempt:
         return self.process.exitcode
 
     def is_worth_another(self) -> bool:
-        """Tell a kernel that did not start, and a crash that may come from forking, from a fault of the notebook."""
+        """Return whether a retry may help: the kernel did not start, or the crash may come from forking."""
         crashed = -self.process.exitcode in _CRASHES
         return self.number == 1 and not self.error and (not self.job.begun.exists() or (self.job.forked and crashed))
 
     def cause(self) -> str:
-        """Say what the process died of."""
+        """Return what the process died of."""
         if self.overdue:
             return self.overdue
         with contextlib.suppress(EOFError, OSError):
@@ -119,7 +119,7 @@ class Attempt:
         self.process.kill()
 
     def _interrupt(self) -> None:
-        """Interrupt what executes the cells, so that the notebook shows where it was."""
+        """Interrupt the execution of cells, so that the notebook shows where it was."""
         import psutil
 
         with contextlib.suppress(psutil.Error, ProcessLookupError, IndexError, ValueError):
@@ -130,18 +130,18 @@ class Attempt:
 
 
 def _stopped_tree(root: "psutil.Process") -> "list[psutil.Process]":
-    """Stop a process and all below it, so that none of them starts another one meanwhile, and list them."""
+    """Suspend a process and its descendants, so that none of them starts another one, and return them."""
     import psutil
 
     stopped: list[psutil.Process] = []
-    found = [root]
-    while found:
-        for process in found:
+    running = [root]
+    while running:
+        for process in running:
             with contextlib.suppress(psutil.Error):
                 process.suspend()
-        stopped += found
+        stopped += running
         try:
-            found = [process for process in root.children(recursive=True) if process not in stopped]
-        except psutil.Error:  # it has ended meanwhile
+            running = [process for process in root.children(recursive=True) if process not in stopped]
+        except psutil.Error:  # it has ended in the meantime
             break
     return stopped

@@ -1,4 +1,4 @@
-"""Stopping a batch: the first SIGINT or SIGTERM ends it in good order, and no other one comes in between."""
+"""Stop a batch cleanly at the first SIGINT or SIGTERM, without interruption by further ones."""
 
 import signal
 import threading
@@ -16,19 +16,19 @@ def _stop(*_: Any) -> None:
 
 
 def _nothing(*_: Any) -> None:
-    """Ignore a signal; SIG_IGN makes Python complain of one that came just before."""
+    """Ignore a signal; with SIG_IGN, Python would complain of one that came just before."""
 
 
 @contextmanager
 def stopped_once(*, is_last: bool = False) -> Iterator[None]:
     """Raise KeyboardInterrupt at the first SIGINT or SIGTERM, and ignore those that follow, within a ``with`` block.
 
-    Signals are the main thread's alone; in another one nothing is changed. A block within another one changes nothing.
+    Signals belong to the main thread; in other threads, and within another such block, nothing is changed.
 
     Parameters
     ----------
     is_last : bool
-        The process ends after the block: once a signal came, others are ignored until then.
+        Whether the process ends after the block: then, after a first signal, others are ignored until the end.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGTERM) is _stop:
@@ -45,9 +45,9 @@ def stopped_once(*, is_last: bool = False) -> Iterator[None]:
 
 @contextmanager
 def held_signals() -> Iterator[None]:
-    """Keep SIGINT and SIGTERM back within a ``with`` block; they arrive at its end.
+    """Block SIGINT and SIGTERM within a ``with`` block; they arrive at its end.
 
-    A process that is started within keeps them back too, until it calls `release_signals`.
+    A process that is started within blocks them too, until it calls `release_signals`.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
@@ -60,6 +60,6 @@ def held_signals() -> Iterator[None]:
 
 
 def release_signals() -> None:
-    """Let signals arrive that were held back where this process was started."""
+    """Unblock the signals that were blocked when this process was started."""
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)

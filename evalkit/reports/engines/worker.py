@@ -1,4 +1,4 @@
-"""What runs in the process of one report."""
+"""The process of one report."""
 
 import faulthandler
 import multiprocessing
@@ -15,15 +15,15 @@ from evalkit.reports.startup import end_with_parent, quiet_imports
 
 
 def work(job: Job, faults: Connection, error: str = "", seconds: float = 0.0) -> None:
-    """Make the report of a job; with an error, put in place what a process that died of it left.
+    """Make the report of a job; with an error, write the partial report of a process that died of it.
 
-    The process is taken out of the terminal's group, so that Ctrl-C reaches the batch alone, which then ends all.
-    It ends at once when the report is written, whatever threads the notebook left running. What it fails of itself is
-    sent through `faults`, which needs no room on a disk.
+    The process leaves the terminal's group, so that Ctrl-C reaches only the batch, which then ends all processes.
+    It ends as soon as the report is written, whatever threads the notebook left running. Its own errors are sent
+    through `faults`, which needs no disk space.
     """
     try:
         _detach(job)
-        warnings_as_usual()  # those of a notebook belong to its outputs
+        warnings_as_usual()  # warnings of a notebook belong to its outputs
         quiet_imports()
         from evalkit.reports.engines.build import build, build_failed
 
@@ -41,7 +41,7 @@ def work(job: Job, faults: Connection, error: str = "", seconds: float = 0.0) ->
 
 
 def describe(fault: BaseException) -> str:
-    """Say what went wrong in one line; of a file, which one it was."""
+    """Describe an error in one line, with the file if there is one."""
     if isinstance(fault, OSError) and fault.strerror:
         return f"{fault.filename}: {fault.strerror}" if fault.filename else fault.strerror
     return f"{type(fault).__name__}: {fault}"

@@ -1,1 +1,1 @@
-"""Pages: executed notebooks as HTML, and the index of them."""
+"""Render executed notebooks as HTML pages, and their index."""

@@ -1,4 +1,4 @@
-"""The index of an output folder: one page for people, one JSON file for programs, both from the records."""
+"""Write the index of an output folder: a page for people and a JSON file for programs, from the records."""
 
 import itertools
 import json
@@ -21,7 +21,7 @@ from evalkit.reports.html.svg import clean_svg
 from evalkit.reports.records import Record, read_records, write_file
 
 SAMPLES, OTHERS = "Sample data", "Other reports"
-LARGEST_PICTURE = 60_000  # bytes of a figure that the index draws
+LARGEST_PICTURE = 60_000  # bytes of a figure that is shown in the index
 
 
 def write_index(output: Path, work: Path) -> tuple[Path, Path]:
@@ -59,7 +59,7 @@ def write_index(output: Path, work: Path) -> tuple[Path, Path]:
 
 
 def change(record: Record) -> str:
-    """Say how the headline differs from the one of the page it replaced; empty where there is nothing to compare."""
+    """Describe how the headline differs from that of the page it replaced; empty if they can't be compared."""
     new, old = record["headline"], (record["previous"] or {}).get("headline")
     if not new or not old or new.get("label") != old.get("label"):
         return ""
@@ -73,14 +73,14 @@ def change(record: Record) -> str:
 
 
 def _groups(records: list[Record], output: Path) -> list[dict[str, Any]]:
-    """Put reports together that are about one folder, those about samples last."""
+    """Group reports by their source, those about samples last."""
     pictures = itertools.count(1)
     by_source: dict[str, list[Record]] = {}
     for record in sorted(records, key=lambda record: (record["title"], record["name"])):
         by_source.setdefault(SAMPLES if is_sample(record["source"]) else record["source"], []).append(record)
     groups = []
-    for source, own in sorted(by_source.items(), key=lambda item: (item[0] == SAMPLES, item[0])):
-        rows = [_row(record, _differing(record, own), _picture(record, output, pictures)) for record in own]
+    for source, group in sorted(by_source.items(), key=lambda item: (item[0] == SAMPLES, item[0])):
+        rows = [_row(record, _differing(record, group), _picture(record, output, pictures)) for record in group]
         folder = source.rstrip("/")
         title = folder.rpartition("/")[2] or source or OTHERS
         groups.append(
@@ -90,23 +90,23 @@ def _groups(records: list[Record], output: Path) -> list[dict[str, Any]]:
 
 
 def _differing(record: Record, group: list[Record]) -> str:
-    """Name the parameters in which a report differs from others of its notebook in the group."""
+    """Return the parameters in which a report differs from others of its notebook in the group."""
     others = [other["parameters"] for other in group if other["notebook"] == record["notebook"]]
-    own = record["parameters"].items()
-    found = [(name, value) for name, value in own if any(other.get(name) != value for other in others)]
+    parameters = record["parameters"].items()
+    differing = [(name, value) for name, value in parameters if any(other.get(name) != value for other in others)]
     return ", ".join(
-        f"{plain(name)} = {plain(json.dumps(value, ensure_ascii=False, default=str), 120)}" for name, value in found
+        f"{plain(name)} = {plain(json.dumps(value, ensure_ascii=False, default=str), 120)}" for name, value in differing
     )
 
 
 def _picture(record: Record, output: Path, numbers: Iterator[int]) -> str:
-    """Draw a report's first figure as an element of the page; nothing where there is none, or it is large."""
+    """Return a report's first figure as an SVG element; empty if there is none, or it is too large."""
     files = [output / record["notebook"] / file for file in record["figures"] if file.endswith(".svg")]
     try:
         drawn = read_file(files[0]).decode() if files and files[0].stat().st_size <= LARGEST_PICTURE else ""
     except (OSError, ValueError):
         return ""
-    # its links are relative to the report's page, and a picture leads nowhere by itself
+    # links are dropped: they are relative to the report's page
     return re.sub(r"<(/?)a\b[^>]*>", r"<\1g>", clean_svg(drawn, f"picture-{next(numbers)}-"))
 
 

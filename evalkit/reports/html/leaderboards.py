@@ -1,4 +1,4 @@
-"""The page that lists what all reports of an output folder found for each model, kind by kind; it ranks nothing."""
+"""Write the page with the results of all reports of an output folder for each model, by kind, without ranks."""
 
 import csv
 import itertools
@@ -14,14 +14,14 @@ from evalkit.reports.html.policy import policy_of, script
 from evalkit.reports.records import Record, write_file
 
 PAGE = "leaderboard.html"
-TABLE = "standings"  # the published table that reports are read from
+TABLE = "standings"  # the published table of a report that is read
 _NEEDED = ("kind", "outcome", "model_name", "n", "n_tasks", "text", "task_set")
 _MOST = 500  # rows of one report
-_FORMULA_STARTS = tuple("=+-@\t\r\n")  # before which published tables have an apostrophe
+_FORMULA_STARTS = tuple("=+-@\t\r\n")  # characters before which published tables have an apostrophe
 
 
 def write_leaderboards(records: list[Record], output: Path, work: Path, environment: Environment) -> bool:
-    """Write ``leaderboard.html``, or remove it where no report has published standings.
+    """Write ``leaderboard.html``, or remove it if no report has published standings.
 
     Parameters
     ----------
@@ -32,20 +32,20 @@ def write_leaderboards(records: list[Record], output: Path, work: Path, environm
     Returns
     -------
     bool
-        Whether there is such a page.
+        Whether the page exists.
     """
     rows = [row for record in records for row in _rows(record, output)]
     if not rows:
         (output / PAGE).unlink(missing_ok=True)
         return False
-    own = script("tables.js")
-    values = {"sections": _sections(rows), "version": __version__, "policy": policy_of(own), "script": own}
+    code = script("tables.js")
+    values = {"sections": _sections(rows), "version": __version__, "policy": policy_of(code), "script": code}
     write_file(output / PAGE, environment.get_template("leaderboard.html.j2").render(**values), work)
     return True
 
 
 def _rows(record: Record, output: Path) -> list[dict[str, Any]]:
-    """Read the standings of a report; none where there are none that can be read."""
+    """Read the standings of a report; empty if they are missing or unreadable."""
     name = next((table["file"] for table in record["tables"] if table["name"] == TABLE), "")
     if record["status"] != "made" or not name or Path(name).name != name:
         return []
@@ -54,9 +54,11 @@ def _rows(record: Record, output: Path) -> list[dict[str, Any]]:
             read = list(itertools.islice(csv.DictReader(file), _MOST))
     except (OSError, ValueError, csv.Error):
         return []
-    whole = [row for row in read if all(isinstance(row.get(column), str) for column in _NEEDED)]
+    complete = [row for row in read if all(isinstance(row.get(column), str) for column in _NEEDED)]
     about = {"page": record["page"], "report": f"{record['title']}: {record['name']}", "source": record["source"]}
-    return [about | {column: _text(value) for column, value in row.items() if isinstance(value, str)} for row in whole]
+    return [
+        about | {column: _text(value) for column, value in row.items() if isinstance(value, str)} for row in complete
+    ]
 
 
 def _text(value: str) -> str:
@@ -64,15 +66,15 @@ def _text(value: str) -> str:
 
 
 def _sections(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Put rows together that are of one kind of logs and one sort of outcome, by model and report."""
+    """Group rows by kind of logs and type of outcome, sorted by model and report."""
     sections = []
     keyed = sorted(rows, key=lambda row: (row["kind"], row["outcome"], row["model_name"], row["report"]))
     for (kind, outcome), group in itertools.groupby(keyed, key=lambda row: (row["kind"], row["outcome"])):
-        own = list(group)
-        sets = dict.fromkeys(row["task_set"] for row in own if row["task_set"])
+        members = list(group)
+        sets = dict.fromkeys(row["task_set"] for row in members if row["task_set"])
         letters = dict(zip(sets, _letters(), strict=False))
         sources: dict[str, dict[str, None]] = {}
-        for row in own:
+        for row in members:
             row["letter"] = letters.get(row["task_set"], "–")
             sources.setdefault(row["source"], {})[row["report"]] = None
         listed = [(plain(source) or "unknown", list(reports)) for source, reports in sources.items()]
@@ -80,9 +82,9 @@ def _sections(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             {
                 "kind": kind,
                 "outcome": outcome,
-                "rows": own,
+                "rows": members,
                 "sets": len(sets),
-                "unknown": any(not row["task_set"] for row in own),
+                "unknown": any(not row["task_set"] for row in members),
                 "sources": listed,
             }
         )
@@ -90,6 +92,6 @@ def _sections(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _letters() -> Any:
-    """Give A to Z, then AA, AB and so on."""
+    """Yield A to Z, then AA, AB and so on."""
     lengths = itertools.count(1)
-    return ("".join(own) for n in lengths for own in itertools.product(string.ascii_uppercase, repeat=n))
+    return ("".join(letters) for n in lengths for letters in itertools.product(string.ascii_uppercase, repeat=n))

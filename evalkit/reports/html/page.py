@@ -1,4 +1,4 @@
-"""Pages: an executed notebook as one HTML file that works offline and runs no script but its own."""
+"""Render an executed notebook as one HTML file that works offline and runs no script but its own."""
 
 import html
 import re
@@ -22,7 +22,7 @@ from evalkit.reports.job import Failure
 
 HIDDEN = "evalkit_hidden"  # as in evalkit.display.show, which would import pandas
 
-# The richest form first that needs no script
+# Formats that need no script, the richest first
 _PRIORITY = ["image/svg+xml", "image/png", "image/jpeg", "text/html", "text/markdown", "text/latex", "text/plain"]
 
 
@@ -37,7 +37,7 @@ class PageExporter(HTMLExporter):
         return config
 
     def from_notebook_node(self, nb: NotebookNode, resources: dict | None = None, **kw: Any) -> tuple[Any, dict]:
-        """Convert a notebook; HTMLExporter's second parse of the whole page, for its own template, is left out."""
+        """Convert a notebook, without HTMLExporter's second parse of the whole page for its own template."""
         language = nb.metadata.get("language_info", {}).get("pygments_lexer", "ipython3")
         resources = self._init_resources(resources)
         self.register_filter("highlight_code", Highlight2HTML(pygments_lexer=language, parent=self))
@@ -46,7 +46,7 @@ class PageExporter(HTMLExporter):
         return TemplateExporter.from_notebook_node(self, nb, resources, **kw)
 
     def default_filters(self) -> Iterable[tuple[str, Any]]:
-        """Give the template's filters."""
+        """Yield the template's filters."""
         yield from super().default_filters()
         yield "clean", clean
         yield "terminal", terminal
@@ -55,14 +55,14 @@ class PageExporter(HTMLExporter):
 
     @pass_context
     def markdown2html(self, context: Mapping[str, Any], source: str) -> str:
-        """Render Markdown; its headings get anchors and go into the list of contents."""
+        """Render Markdown; its headings get anchors and go into the table of contents."""
         page = context["resources"]["evalkit"]
         return _with_anchors(super().markdown2html(context, source), page["contents"], page["anchors"])
 
 
 @cache
 def exporter(code: bool = True) -> PageExporter:
-    """Return the exporter, built once per process: building it costs more than a page."""
+    """Return the exporter, cached as building it takes longer than rendering a page."""
     made = PageExporter(
         template_name="evalkit",
         extra_template_basedirs=[str(TEMPLATES)],
@@ -84,7 +84,7 @@ def render(
     code: bool = True,
     path: str = "",
 ) -> str:
-    """Make the page of an executed notebook.
+    """Render the page of an executed notebook.
 
     Parameters
     ----------
@@ -92,12 +92,12 @@ def render(
     key : str
         The report's name, shown above the page.
     facts : iterable of (name, value)
-        What the page's end says about how it was made.
+        How the report was made, shown at the end of the page.
     files : iterable of str
-        Names of files beside the page, to be linked.
+        Names of files beside the page, which are linked.
     failure : Failure, optional
     code : bool
-        Whether the code is in the page, folded; if not, it is really absent.
+        Whether the page includes the code, folded; if not, it is not in the file either.
     path : str
         Folder from which local images in Markdown cells are taken.
 
@@ -129,13 +129,13 @@ _SECTION_LINK = re.compile(r'<a class="evalkit-section" href="#([^"<>]*)">([^<>]
 
 
 def _section_link(match: re.Match, anchors: set[str]) -> str:
-    """Lead a finding to its section on this page; where the section was left out, nowhere."""
+    """Return the link of a finding to its section on this page; empty if the section was left out."""
     anchor = anchor_of(unquote(html.unescape(match[1])))
     return f'<a class="evalkit-section" href="#{anchor}">{match[2]}</a>' if anchor in anchors else ""
 
 
 def without_empty_sections(nb: NotebookNode) -> NotebookNode:
-    """Leave out headings, with their prose, under which cells were executed and none showed anything."""
+    """Drop headings, with their prose, whose code cells have no output."""
     levels = [_level(cell) for cell in nb.cells]
     left_out: set[int] = set()
     for start, level in enumerate(levels):
@@ -148,7 +148,7 @@ def without_empty_sections(nb: NotebookNode) -> NotebookNode:
 
 
 def _level(cell: NotebookNode) -> int:
-    """Give the level of the heading that a cell begins with; 0 for none."""
+    """Return the level of the heading that a cell begins with; 0 for none."""
     match = re.match(r"(#{1,6}) ", cell.source) if cell.cell_type == "markdown" else None
     return len(match[1]) if match else 0
 
@@ -158,7 +158,7 @@ def _is_shown(cell: NotebookNode) -> bool:
 
 
 def without_hidden(nb: NotebookNode) -> NotebookNode:
-    """Leave out what only other front ends are to show, such as captions that figures of a page have themselves."""
+    """Drop outputs meant for other front ends only, such as captions, which figures of a page include."""
     cells = [
         NotebookNode({**cell, "outputs": [out for out in cell.outputs if not out.get("metadata", {}).get(HIDDEN)]})
         if cell.get("outputs")
@@ -169,17 +169,17 @@ def without_hidden(nb: NotebookNode) -> NotebookNode:
 
 
 def drawn(output: NotebookNode, page: dict) -> str:
-    """Make elements of the page of the SVG that evalkit.display drew; empty for that of others."""
+    """Return SVG drawn by evalkit.display as elements of the page; empty for other SVG."""
     about = output.get("metadata", {}).get("image/svg+xml", {})
     if not about.get("evalkit_safe"):
         return ""
     page["figures"].append(about)
-    narrow = about.pop("narrow", "")  # it belongs to the page alone
+    narrow = about.pop("narrow", "")  # only for the page
     return figure(output.data["image/svg+xml"], about, len(page["figures"]), narrow if isinstance(narrow, str) else "")
 
 
 def title_of(nb: NotebookNode) -> str:
-    """Return the first top heading of a notebook, or an empty text."""
+    """Return the first top-level heading of a notebook; empty if there is none."""
     for cell in nb.cells:
         if cell.cell_type == "markdown" and (match := re.search(r"^# +(.+?)\s*$", cell.source, re.MULTILINE)):
             return match[1]
@@ -187,7 +187,7 @@ def title_of(nb: NotebookNode) -> str:
 
 
 def anchor_of(heading: str) -> str:
-    """Make of a heading what it is linked by."""
+    """Return the anchor of a heading."""
     return re.sub(r"[^\w-]+", "-", heading.lower()).strip("-") or "section"
 
 

@@ -1,4 +1,4 @@
-"""What of untrusted text and HTML may stand in a page."""
+"""Sanitise untrusted text and HTML for a page."""
 
 import re
 from functools import cache
@@ -9,7 +9,7 @@ from nbconvert.filters.ansi import ansi2html
 
 from evalkit.io.text import plain
 
-# What may stand in HTML and Markdown that a notebook shows by other means than evalkit.display; the rest shows as text
+# Allowed in HTML and Markdown that a notebook shows by other means than evalkit.display; the rest shows as text
 _TAGS = """
     a abbr b blockquote br caption code col colgroup dd del details div dl dt em figcaption figure h1 h2 h3 h4 h5 h6 hr
     i img ins kbd li mark ol p pre s samp small span strong sub summary sup table tbody td tfoot th thead tr u ul var
@@ -25,7 +25,7 @@ _ATTRIBUTES = {
 }
 _PROTOCOLS = ["http", "https", "mailto", "data"]
 _STYLE = re.compile(r"<style[^<>]*>([^<]*)</style>")  # pandas puts one before a table
-_COLOUR = re.compile(r"(\x1b\[(?:\d|[39][0-7]|39)?(?:;(?:\d|[39][0-7]|39))*m)")  # those of the page's own palette
+_COLOUR = re.compile(r"(\x1b\[(?:\d|[39][0-7]|39)?(?:;(?:\d|[39][0-7]|39))*m)")  # colours of the page's own palette
 
 
 @cache
@@ -34,9 +34,9 @@ def _cleaner() -> Cleaner:
 
 
 def clean(text: str) -> str:
-    """Leave of HTML what can do no harm: no script, frame or form, nothing that loads or leads away by itself.
+    """Sanitise HTML: no script, frame or form, nothing that loads or redirects by itself.
 
-    What is not allowed shows as text. Style sheets in front, as pandas writes them, stay.
+    What is not allowed shows as text. Leading style sheets, as pandas writes them, stay.
     """
     text = plain(text, keep_lines=True)
     styles = "".join(f"<style>{style}</style>" for style in _STYLE.findall(text))
@@ -44,8 +44,8 @@ def clean(text: str) -> str:
 
 
 def terminal(text: str) -> str:
-    """Make of what was printed what a terminal shows: simple colours stay, other controls go, lines are rewritten."""
+    """Convert printed text to HTML as a terminal shows it: basic colours only, with carriage returns applied."""
     text = re.sub(r"\x1b\[[34]8;[0-9;]*m", "", text)
     lines = (line.rsplit("\r", 1)[-1] for line in text.replace("\r\n", "\n").split("\n"))
-    parts = _COLOUR.split("\n".join(lines))
-    return ansi2html("".join(part if i % 2 else plain(part, keep_lines=True) for i, part in enumerate(parts)))
+    pieces = _COLOUR.split("\n".join(lines))
+    return ansi2html("".join(piece if i % 2 else plain(piece, keep_lines=True) for i, piece in enumerate(pieces)))

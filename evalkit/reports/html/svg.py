@@ -1,4 +1,4 @@
-"""Figures in pages: SVG of evalkit.display as elements of the page, so that they follow its light and dark."""
+"""Embed figures in pages: SVG of evalkit.display as elements of the page, so that they follow light and dark."""
 
 import html
 import re
@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 from evalkit.io.text import is_local_link
 
-# All that a figure may be made of; a figure with more stands in the page as an image, where nothing in it can act
+# Allowed elements of a figure; a figure with others is embedded as an image, where nothing in it is active
 _ELEMENTS = {"svg", "g", "defs", "style", "path", "rect", "use", "text", "tspan", "clipPath", "pattern", "a", "title",
              "image"}  # fmt: skip
 _ATTRIBUTES = set(
@@ -28,22 +28,22 @@ _HREFS: dict[str, Callable[[str], Any]] = {
 
 
 def figure(svg: str, about: Mapping[str, Any], number: int, narrow: str = "") -> str:
-    """Make a page's element of a figure's SVG.
+    """Return a figure's SVG as an element of a page.
 
     Parameters
     ----------
     svg : str
     about : mapping
-        What the notebook said of it: alt, caption, width and files.
+        Its metadata in the notebook: alt, caption, width and files.
     number : int
-        Of the figure in the page, which makes its ids the only ones of their kind.
+        Number of the figure in the page, which makes its ids unique.
     narrow : str
         SVG of the same figure for narrow windows.
 
     Returns
     -------
     str
-        Empty where the SVG holds what figures of evalkit don't.
+        Empty if the SVG has elements that evalkit's figures don't have.
     """
     drawn = clean_svg(svg, f"figure-{number}-")
     if not drawn:
@@ -58,7 +58,7 @@ def figure(svg: str, about: Mapping[str, Any], number: int, narrow: str = "") ->
 
 
 def caption(about: Mapping[str, Any]) -> str:
-    """Make a figure's caption, with links to its files."""
+    """Return a figure's caption, with links to its files."""
     text = html.escape(str(about.get("caption") or ""))
     links = _links(about.get("files") or ())
     return f"\n<figcaption>{text}{links}</figcaption>" if text or links else ""
@@ -71,15 +71,15 @@ def _links(files: Iterable[str]) -> str:
 
 
 def clean_svg(svg: str, prefix: str) -> str:
-    """Leave of an SVG what draws and links within the site, and put a prefix before its ids.
+    """Sanitise an SVG: keep shapes and links within the site, and prefix its ids.
 
-    No script, style, event handler or address elsewhere is let through. The style sheet goes, as a page has one of its
-    own for the same classes.
+    No script, style, event handler or external address is allowed. The style sheet is removed, as a page has its own
+    for the same classes.
 
     Returns
     -------
     str
-        Empty where it can't be read or holds other elements.
+        Empty if it can't be parsed or has other elements.
     """
     if "<!" in svg:  # declarations, which could define entities
         return ""
@@ -91,9 +91,9 @@ def clean_svg(svg: str, prefix: str) -> str:
         space, _, element.tag = str(element.tag).rpartition("}")
         if space != "{http://www.w3.org/2000/svg" or element.tag not in _ELEMENTS:
             return ""
-        kept = {name: _clean_value(element.tag, name, value, prefix) for name, value in element.attrib.items()}
+        cleaned = {name: _clean_value(element.tag, name, value, prefix) for name, value in element.attrib.items()}
         element.attrib.clear()
-        element.attrib.update({name: value for name, value in kept.items() if value is not None})
+        element.attrib.update({name: value for name, value in cleaned.items() if value is not None})
     if root.tag != "svg":
         return ""
     for parent in list(root.iter()):
@@ -103,7 +103,7 @@ def clean_svg(svg: str, prefix: str) -> str:
 
 
 def _clean_value(tag: str, name: str, value: str, prefix: str) -> str | None:
-    """Give an attribute's value as it may stand in a page; None where it may not."""
+    """Return an attribute's value as allowed in a page; None if it is not allowed."""
     if name not in _ATTRIBUTES:
         return None
     if name == "href":

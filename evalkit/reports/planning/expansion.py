@@ -1,7 +1,7 @@
-"""From what was asked for to single reports: sweeps are expanded, and every report gets a name of its own.
+"""Expand sweeps into single reports, each with its own name.
 
-A sweep is a list given for a parameter that takes one value; ``all`` stands for all there are in the data. A notebook
-names the function that knows them in its metadata: ``{"evalkit": {"sweep": {"model": "evalkit.mindcraft:models"}}}``.
+A sweep is a list given for a parameter that takes one value; ``all`` means all values in the data. A notebook names the
+function that returns them in its metadata: ``{"evalkit": {"sweep": {"model": "evalkit.mindcraft:models"}}}``.
 The function gets the parameters of the notebook that its signature names, and returns the list of values.
 """
 
@@ -29,17 +29,17 @@ ALL = "all"
 
 
 class Draft(NamedTuple):
-    """A choice that was checked: its fixed parameters, and the values of its sweeps."""
+    """A checked target: its fixed parameters, and the values of its sweeps."""
 
     choice: Target
     notebook: Notebook
     fixed: dict[str, Any]
-    sweeps: dict[str, list | None]  # None: all there are in the data
+    sweeps: dict[str, list | None]  # None: all values in the data
 
 
 def hooks_of(notebook: Notebook) -> tuple[dict[str, str], list[str]]:
-    """Return a notebook's sweep functions by parameter, and what is wrong with them."""
-    hooks = notebook.own.get("sweep", {})
+    """Return a notebook's sweep functions by parameter, and their faults."""
+    hooks = notebook.settings.get("sweep", {})
     if not isinstance(hooks, dict) or not all(isinstance(h, str) and h.count(":") == 1 for h in hooks.values()):
         return {}, [f'{notebook.path}: metadata evalkit.sweep must be {{"parameter": "module:function"}}']
     faults = [
@@ -49,12 +49,12 @@ def hooks_of(notebook: Notebook) -> tuple[dict[str, str], list[str]]:
 
 
 def call_sweep(hook: str, parameters: Mapping[str, Any]) -> list:
-    """Call a sweep function, in a process of its own: it reads files, and the batch's process must only import.
+    """Call a sweep function in a separate process: it reads files, while the batch's process must only import.
 
     Raises
     ------
     SourceError
-        Where it returns no list of values, or an empty one; beside that, whatever the function raises.
+        If it returns no values; the function's own errors are raised too.
     """
     context, others = multiprocessing.get_context(start_method()), set(multiprocessing.active_children())
     with ProcessPoolExecutor(1, mp_context=context, initializer=end_with_parent, initargs=(os.getpid(),)) as pool:
@@ -79,12 +79,12 @@ def _call(hook: str, parameters: dict[str, Any]) -> list:
 
 
 def expand(draft: Draft) -> list[Report]:
-    """Make one report per item of the sweeps, each with a name of its own.
+    """Create one report per item of the sweeps, each with its own name.
 
     Raises
     ------
     SourceError
-        Where a sweep function fails, or what it returns holds credentials.
+        If a sweep function fails, or returns credentials.
     """
     choice, notebook, fixed, _ = draft
     sweeps = {name: _items(draft, name) if items is None else items for name, items in draft.sweeps.items()}
@@ -101,14 +101,14 @@ def expand(draft: Draft) -> list[Report]:
 
 
 def _unmixed(notebook: Notebook, given: dict[str, Any]) -> dict[str, Any]:
-    """Empty the sample defaults of sources as soon as one source is the user's own."""
+    """Clear the sample defaults of sources if one source is the user's own."""
     sources = {name: given.get(name, p.default) for name, p in notebook.parameters.items() if is_sample(p.default)}
-    own = dict(zip(sources, own_sources(*sources.values()), strict=True))
-    return given | {name: value for name, value in own.items() if value != sources[name]}
+    unmixed = dict(zip(sources, own_sources(*sources.values()), strict=True))
+    return given | {name: value for name, value in unmixed.items() if value != sources[name]}
 
 
 def _items(draft: Draft, name: str) -> list:
-    """Ask a notebook's sweep function what there is in the data."""
+    """Return the values of a notebook's sweep function for the data."""
     hook = hooks_of(draft.notebook)[0][name]
     defaults = {other: p.default for other, p in draft.notebook.parameters.items()}
     others = defaults | _unmixed(draft.notebook, draft.fixed)
@@ -122,17 +122,17 @@ def _items(draft: Draft, name: str) -> list:
 
 
 def marked(report: Report) -> Report:
-    """Give a report a name that other parameters would not give it."""
+    """Append a hash of its parameters to a report's name."""
     return replace(report, name=f"{report.name}-{mark(repr(report.parameters))}")
 
 
 def named(reports: list[Report], name: str) -> list[Report]:
-    """Give a report the name that the user chose.
+    """Rename a report to the name that the user chose.
 
     Raises
     ------
     SourceError
-        Where several reports of one notebook would have it, or no file can be called so.
+        If several reports of one notebook would have it, or it is not a valid file name.
     """
     if file_name([name]) != name:
         raise SourceError(f"--name {name}: can't be the name of a file; {file_name([name])} could")
@@ -144,7 +144,7 @@ def named(reports: list[Report], name: str) -> list[Report]:
 
 
 def distinct(reports: list[Report]) -> list[Report]:
-    """Leave out what is there twice; names that are the same, or differ by case only, get a mark."""
+    """Drop duplicate reports; names that are equal, or differ by case only, get a hash."""
     seen: dict[str, list[Report]] = {}
     for report in reports:
         same = seen.setdefault(report.key.casefold(), [])

@@ -1,4 +1,4 @@
-"""Where notebooks and params files are: those of the current folder go before those that come with evalkit."""
+"""Locate notebooks and params files: those of the current folder take precedence over evalkit's own."""
 
 import os
 import shutil
@@ -16,53 +16,53 @@ NOTEBOOK = ".ipynb"
 
 
 def shipped(name: str) -> Path:
-    """Return the folder ``notebooks`` or ``params`` that comes with evalkit, in its package or beside it (checkout)."""
+    """Return evalkit's own folder ``notebooks`` or ``params``, in its package or beside it (checkout)."""
     package = Path(evalkit.__file__).parent
     return package / name if (package / name).is_dir() else package.parent / name
 
 
 class Places(NamedTuple):
-    """Folders of notebooks and of params files, the first that has one wins."""
+    """Folders of notebooks and of params files, in order of precedence."""
 
     notebooks: Sequence[Path]
     params: Sequence[Path]
 
     @classmethod
     def of(cls, notebooks: str | os.PathLike | None = None, params: str | os.PathLike | None = None) -> "Places":
-        """Take the folders that were named; else those of the current folder, then evalkit's own."""
+        """Return the given folders; by default those of the current folder, then evalkit's own."""
         given = {"notebooks": notebooks, "params": params}
-        return cls(*(_own_and_shipped(name) if folder is None else [Path(folder)] for name, folder in given.items()))
+        return cls(*(_local_and_shipped(name) if folder is None else [Path(folder)] for name, folder in given.items()))
 
     def all_notebooks(self) -> dict[str, Path]:
         """Return every notebook by its name."""
-        found = [path for folder in reversed(self.notebooks) for path in sorted(folder.glob(f"*{NOTEBOOK}"))]
-        return {path.stem: path for path in found}
+        paths = [path for folder in reversed(self.notebooks) for path in sorted(folder.glob(f"*{NOTEBOOK}"))]
+        return {path.stem: path for path in paths}
 
     def notebook(self, name: str, what: str = "notebook") -> Path:
-        """Find a notebook by its name; `what` is what the error says it could have been.
+        """Find a notebook by its name; the error calls it a `what`.
 
         Raises
         ------
         SourceError
-            Where there is none; it names the nearest, or all there are.
+            If there is none; it names the nearest, or all.
         """
-        there = self.all_notebooks()
-        if name in there:
-            return there[name]
-        where = "" if there else f" in {' and '.join(map(str, self.notebooks))}"
-        raise SourceError(f"{name}: no such {what}; {nearest(name, sorted(there))}{where}")
+        known = self.all_notebooks()
+        if name in known:
+            return known[name]
+        where = "" if known else f" in {' and '.join(map(str, self.notebooks))}"
+        raise SourceError(f"{name}: no such {what}; {nearest(name, sorted(known))}{where}")
 
     def params_of(self, notebook: str) -> list[Path]:
         """Return the params files of a notebook, from the first folder that has any."""
         return next(filter(None, (_params_files(folder, notebook) for folder in self.params)), [])
 
     def all_params(self) -> list[Path]:
-        """Return every params file of the first folder of params that is there.
+        """Return every params file of the first folder of params that exists.
 
         Raises
         ------
         SourceError
-            Where there is no such folder, or it holds none.
+            If there is no such folder, or it is empty.
         """
         folder = next((folder for folder in self.params if folder.is_dir()), self.params[0])
         if files := _params_files(folder):
@@ -75,14 +75,14 @@ class Places(NamedTuple):
 
 
 def copy_notebooks(folder: str | os.PathLike, names: Iterable[str] = ()) -> list[Path]:
-    """Copy notebooks that come with evalkit, to be changed.
+    """Copy evalkit's own notebooks into a folder for editing.
 
     Parameters
     ----------
     folder : path
-        Is made where it is not there.
+        Created if it does not exist.
     names : iterable of str
-        Which notebooks; none means all.
+        Names of notebooks; all if empty.
 
     Returns
     -------
@@ -92,14 +92,14 @@ def copy_notebooks(folder: str | os.PathLike, names: Iterable[str] = ()) -> list
     Raises
     ------
     SourceError
-        For an unknown name, and where a notebook of that name is there already: nothing is copied then.
+        For an unknown name, and if a notebook of that name exists: then nothing is copied.
     """
     check_path(os.fspath(folder))
     place, target = Places([shipped("notebooks")], ()), Path(folder)
     sources = [place.notebook(name) for name in names] or list(place.all_notebooks().values())
-    there = [str(target / source.name) for source in sources if (target / source.name).exists()]
-    if there:
-        raise SourceError(f"{', '.join(there)}: there already, and not overwritten; nothing was copied")
+    existing = [str(target / source.name) for source in sources if (target / source.name).exists()]
+    if existing:
+        raise SourceError(f"{', '.join(existing)}: there already, and not overwritten; nothing was copied")
     try:
         target.mkdir(parents=True, exist_ok=True)
         return [Path(shutil.copyfile(source, target / source.name)) for source in sources]
@@ -107,9 +107,9 @@ def copy_notebooks(folder: str | os.PathLike, names: Iterable[str] = ()) -> list
         raise SourceError(f"{error.filename2 or error.filename or target}: {error.strerror}") from error
 
 
-def _own_and_shipped(name: str) -> list[Path]:
-    own, theirs = Path(name), shipped(name)
-    return [own] if own.absolute() == theirs else [own, theirs]
+def _local_and_shipped(name: str) -> list[Path]:
+    local, packaged = Path(name), shipped(name)
+    return [local] if local.absolute() == packaged else [local, packaged]
 
 
 def _params_files(params: Path, notebook: str = "*") -> list[Path]:

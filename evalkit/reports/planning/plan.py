@@ -1,4 +1,4 @@
-"""What a batch consists of: every report with its notebook and checked parameters, before any kernel starts."""
+"""Plan a batch: every report with its notebook and checked parameters, before any kernel starts."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,11 +22,11 @@ from evalkit.reports.planning.expansion import ALL, Draft, distinct, expand, hoo
 from evalkit.reports.planning.places import Places
 from evalkit.reports.planning.targets import Target, find_targets
 
-_SINGLE = ("str", "int", "float", "bool")  # types of one value: a list of such is a sweep
+_SINGLE = ("str", "int", "float", "bool")  # types of a single value: a list of these is a sweep
 
 
 class PlanError(SourceError):
-    """A batch that can't start; `faults` lists everything that is wrong with it."""
+    """A batch that can't start; `faults` lists all its faults."""
 
     def __init__(self, faults: Sequence[str]) -> None:
         self.faults = list(dict.fromkeys(map(redacted, faults)))
@@ -43,26 +43,26 @@ def plan(
     texts: Iterable[tuple[str, str]] = (),
     name: str = "",
 ) -> list[Report]:
-    """List the reports of a batch, all parameters checked.
+    """Return the reports of a batch, with all parameters checked.
 
     Parameters
     ----------
     targets : iterable of str
-        Names or paths of notebooks, params files, and sources of logs; none means every params file of `params`.
-        A notebook named together with values is run once with these; else its params files are run. A source stands
-        for all notebooks of the kinds of logs it holds, or for those that are named beside it.
+        Names or paths of notebooks, params files, and sources of logs; by default every params file of `params`.
+        A notebook named together with values is run once with these; else its params files are run. A source is run
+        with all notebooks of the kinds of logs it holds, or with those that are named beside it.
     params, notebooks : path, optional
         Folders of ``NOTEBOOK/REPORT.yaml`` and of ``NOTEBOOK.ipynb``; by default those of the current folder, then
-        those that come with evalkit.
+        evalkit's own.
     kind : str
-        The kind of logs of all sources; by default it is told by their content.
+        The kind of logs of all sources; by default it is detected from their content.
     values : mapping, optional
-        Values that go before those of the params files, wherever the notebook has the parameter.
+        Values that override those of the params files, for notebooks that have the parameter.
     texts : iterable of (name, text)
-        The same as typed on a command line: read by the parameter's type; a name given again adds to a list,
-        or to a sweep where the parameter takes one value.
+        The same as typed on a command line: parsed by the parameter's type; a repeated name adds to a list, or to a
+        sweep if the parameter takes one value.
     name : str
-        What the report is to be called; by default after its params file or its values.
+        Name of the report; by default that of its params file or its values.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def plan(
     Raises
     ------
     PlanError
-        With every fault of every file.
+        Lists every fault of every file.
     """
     values, texts = dict(values or {}), list(texts)
     places = Places.of(notebooks, params)
@@ -83,9 +83,9 @@ def plan(
     drafts = []
     for choice in choices:
         if choice.notebook in read:
-            draft, found = _check(choice, read[choice.notebook], values, texts)
+            draft, more = _check(choice, read[choice.notebook], values, texts)
             drafts.append(draft)
-            faults += [f"{choice.where}: {fault}" for fault in found]
+            faults += [f"{choice.where}: {fault}" for fault in more]
     if faults:
         raise PlanError(faults)
     try:
@@ -113,7 +113,7 @@ def _read(paths: list[Path], faults: list[str]) -> dict[Path, Notebook]:
 def _check(
     choice: Target, notebook: Notebook, values: dict[str, Any], texts: list[tuple[str, str]]
 ) -> tuple[Draft, list[str]]:
-    """Check the values of one choice against its notebook's parameters."""
+    """Check the values of one target against its notebook's parameters."""
     parameters = notebook.parameters
     hooks, faults = hooks_of(notebook)
     given: dict[str, Any] = {}
@@ -123,7 +123,7 @@ def _check(
         faults.append(str(error))
     faults += check_names(given, parameters)
     given |= choice.values
-    if choice.source:  # every report there is of it
+    if choice.source:  # every possible report of it
         given |= {name: ALL for name in hooks if name in parameters}
     given = {name: value for name, value in (given | values).items() if name in parameters}
     given |= _from_texts(texts, parameters, faults)
@@ -149,7 +149,7 @@ def _check(
 
 
 def _without_secrets(values: Mapping[str, Any], given: Mapping[str, Any], faults: list[str]) -> dict[str, Any]:
-    """Give what was given without values that hold credentials: each is a fault, in a notebook's defaults too."""
+    """Return the given values without credentials: each of these is a fault, in a notebook's defaults too."""
     refused = set()
     for name, value in values.items():
         try:
@@ -165,8 +165,8 @@ def _from_texts(texts: list[tuple[str, str]], parameters: Mapping[str, Parameter
     for name, text in texts:
         if name not in parameters:
             continue
-        if redacted(text) != text:  # before it is read: what is wrong with it would repeat it
-            value, fault = text, ""  # it is refused like that of a file
+        if redacted(text) != text:  # before it is parsed: a fault would repeat it
+            value, fault = text, ""  # it is refused like one in a file
         else:
             value, fault = from_text(text, parameters[name])
         if fault:
@@ -185,7 +185,7 @@ def _listed(value: Any) -> list:
 
 
 def _missing_sources(value: Any, parameter: Parameter) -> list[str]:
-    """Name what is not there of a value that must be a path: by its look, or as the default is a sample."""
+    """Return faults for missing paths in a value that must be a path: by its form, or as its default is a sample."""
     faults = []
     for item in _listed(value):
         if not isinstance(item, str) or not item or "://" in item:

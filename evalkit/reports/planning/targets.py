@@ -1,4 +1,4 @@
-"""What the user chose: sources of logs, notebooks and params files, or all params files there are."""
+"""Resolve what the user named: sources of logs, notebooks and params files, or all params files."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -11,45 +11,45 @@ from evalkit.io.sources import resolve
 from evalkit.reports.parameters import Notebook, read_notebook
 from evalkit.reports.planning.places import NOTEBOOK, PARAMS_FILES, Places
 
-ANY_KIND = "*"  # the kind of a notebook that takes logs of every kind that has none of its own
+ANY_KIND = "*"  # the kind of a notebook for logs of every kind without its own notebook
 _SAMPLES = "samples:"
 
 
 class Target(NamedTuple):
-    """A notebook, and where its values come from: a params file, or a source of logs that was named."""
+    """A notebook, and the origin of its values: a params file, or a source of logs."""
 
     notebook: Path
     params_file: Path | None = None
     source: str = ""
-    values: Mapping[str, Any] = {}  # that a source stands for
+    values: Mapping[str, Any] = {}  # those of a source
 
     @property
     def where(self) -> str:
-        """What a fault of this choice is reported for."""
+        """The file that faults of this target are reported for."""
         return str(self.params_file or self.notebook)
 
 
 def find_targets(
     targets: Iterable[str], places: Places, *, once: bool = False, kind: str = ""
 ) -> tuple[list[Target], list[str]]:
-    """Find the notebooks, params files and sources that are meant.
+    """Find the notebooks, params files and sources that were named.
 
     Parameters
     ----------
     targets : iterable of str
-        Names or paths of notebooks, params files, and sources of logs; none means every params file. Notebooks that
-        are named beside sources are run on these; sources alone, on all notebooks of the kinds of logs they hold.
+        Names or paths of notebooks, params files, and sources of logs; by default every params file. Notebooks that
+        are named beside sources are run on these; sources alone are run with all notebooks of their kinds of logs.
     places : Places
     once : bool
-        Take a notebook that is named by itself, without its params files.
+        Whether a notebook that is named alone is run once, without its params files.
     kind : str
-        The kind of all sources; by default it is told by their content.
+        The kind of all sources; by default it is detected from their content.
 
     Returns
     -------
     choices : list of Target
     faults : list of str
-        What was not found.
+        Faults of targets that were not found.
     """
     faults: list[str] = []
     given = list(targets)
@@ -57,8 +57,8 @@ def find_targets(
         given = _try(lambda: list(map(str, places.all_params())), faults) or []
     files = [Path(target) for target in given if Path(target).suffix in PARAMS_FILES]
     names = [target for target in given if Path(target).suffix not in PARAMS_FILES]
-    there = places.all_notebooks()
-    sources = [name for name in names if name not in there and _is_source(name)]
+    known = places.all_notebooks()
+    sources = [name for name in names if name not in known and _is_source(name)]
     notebooks = [path for name in names if name not in sources and (path := _notebook(name, places, faults))]
     choices: list[Target] = []
     for path in files:
@@ -73,16 +73,16 @@ def find_targets(
 
 
 def of_source(source: str, places: Places, kind: str = "", only: Iterable[Path] = ()) -> list[Target]:
-    """Choose notebooks for a source of logs: all those of each kind of logs that it holds.
+    """Select notebooks for a source of logs: all those of each kind of logs that it holds.
 
-    A notebook's metadata say what it takes: ``{"evalkit": {"kind": "mindcraft", "source": "runs"}}``, the kind and the
-    parameter that gets the source. The kind ``*`` means any kind without a notebook of its own, which the parameter
+    A notebook's metadata define what it takes: ``{"evalkit": {"kind": "mindcraft", "source": "runs"}}``, the kind and
+    the parameter that gets the source. The kind ``*`` means any kind without a notebook of its own, which the parameter
     `kind` gets. ``"within": {"tasks": "tasks"}`` gives a parameter the folder of that name in the source, if any.
 
     Raises
     ------
     SourceError
-        Where the source holds no logs, or a kind has no notebook among those that were named.
+        If the source holds no logs, or a kind has no notebook among those that were named.
     """
     from evalkit.kinds.detection import kinds_of_source
     from evalkit.kinds.registry import kind_named
@@ -95,13 +95,13 @@ def of_source(source: str, places: Places, kind: str = "", only: Iterable[Path] 
         if (notebook := _read(path))
     ]
     chosen = []
-    for one in kinds:
-        own = [notebook for notebook in known if notebook.kind == one.name]
+    for log_kind in kinds:
+        specific = [notebook for notebook in known if notebook.kind == log_kind.name]
         general = [notebook for notebook in known if notebook.kind == ANY_KIND]
-        fitting = [n for n in own + general if n.path.resolve() in wanted] if wanted else own or general
-        chosen += [Target(n.path, None, source, _values(n, source, one.name)) for n in fitting]
+        fitting = [n for n in specific + general if n.path.resolve() in wanted] if wanted else specific or general
+        chosen += [Target(n.path, None, source, _values(n, source, log_kind.name)) for n in fitting]
     if not chosen:
-        names = " and ".join(one.name for one in kinds)
+        names = " and ".join(log_kind.name for log_kind in kinds)
         raise SourceError(
             f"{source}: holds logs of kind {names}, for which there is no {'such ' * bool(wanted)}notebook"
         )
@@ -121,7 +121,7 @@ def _values(notebook: Notebook, source: str, kind: str) -> dict[str, Any]:
 
 
 def _read(path: Path) -> Notebook | None:
-    """Read a notebook; None where it can't be read or names no kind of logs."""
+    """Read a notebook; None if it is unreadable or names no kind of logs."""
     try:
         notebook = read_notebook(path)
     except (OSError, ValueError):
