@@ -2,6 +2,7 @@
 
 from itertools import combinations
 
+import numpy as np
 import pandas as pd
 
 from evalkit.kinds import Example, Outcomes, outcomes
@@ -38,14 +39,24 @@ def discordant(runs: pd.DataFrame, model_a: str = "", model_b: str = "", value: 
 def discordant_of(scored: Outcomes, model_a: str = "", model_b: str = "") -> pd.DataFrame:
     """Find the tasks with opposite outcomes for two models; see `discordant`."""
     table = scored.table.dropna(subset="value")
-    table = table.sort_values(["model_name", "task", "repetition"], kind="stable")
-    table = table.assign(place=table.groupby(["model_name", "task"]).cumcount())
+    table = table.sort_values(["model_name", "task", "repetition"], kind="stable", ignore_index=True)
+    place = table.groupby(["model_name", "task"]).cumcount()
     named = {name for name in (model_a, model_b) if name}
     models = sorted(table["model_name"].unique(), key=lambda name: (name != model_a, name == model_b, name))
-    frames = [_paired(table, a, b) for a, b in combinations(models, 2) if named <= {a, b}]
-    pairs = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
-    gap = (pairs["value_a"] - pairs["value_b"]).abs()
-    return pairs[(gap > 0) & (gap > gap.max() / 2)].reset_index(drop=True)
+    codes = table["model_name"].map({name: code for code, name in enumerate(models)}).to_numpy(int)
+    units = table.assign(place=place).groupby(["task", "place"]).ngroup().to_numpy(int)  # what is paired, by task
+    rows = np.full((len(models), units.max(initial=-1) + 1), -1)
+    rows[codes, units] = np.arange(len(table))
+    values = np.where(rows < 0, np.nan, table["value"].to_numpy(float)[rows]) if len(table) else rows.astype(float)
+    sides = [
+        _differing(rows, values, a, b)
+        for a, b in combinations(range(len(models)), 2)
+        if named <= {models[a], models[b]}
+    ]
+    first, second = np.concatenate(sides, axis=1) if sides else np.empty((2, 0), int)
+    gaps = np.abs(table["value"].to_numpy(float)[first] - table["value"].to_numpy(float)[second])
+    opposite = gaps > gaps.max(initial=0) / 2
+    return _pairs_of_rows(table, first[opposite], second[opposite])
 
 
 def examples(pairs: pd.DataFrame) -> tuple[Example, ...]:
@@ -61,9 +72,19 @@ def examples(pairs: pd.DataFrame) -> tuple[Example, ...]:
     )
 
 
-def _paired(table: pd.DataFrame, a: str, b: str) -> pd.DataFrame:
-    """Join the runs of two models by task and position among the repetitions."""
-    columns = ["task", "place", "repetition", "value", "run_id"]
-    sides = [table.loc[table["model_name"] == model, columns] for model in (a, b)]
-    both = sides[0].merge(sides[1].drop(columns="repetition"), on=["task", "place"], suffixes=("_a", "_b"))
-    return both.assign(model_a=a, model_b=b)[COLUMNS]
+def _differing(rows: np.ndarray, values: np.ndarray, a: int, b: int) -> np.ndarray:
+    """Return the rows of two models on what both ran, where their values differ; shape (2, n)."""
+    differ = np.abs(values[a] - values[b]) > 0  # False for a missing value
+    return np.stack([rows[a, differ], rows[b, differ]])
+
+
+def _pairs_of_rows(table: pd.DataFrame, first: np.ndarray, second: np.ndarray) -> pd.DataFrame:
+    """Join the rows of two runs each into one."""
+    names = {"model_name": "model", "value": "value", "run_id": "run_id"}
+    sides = [
+        table[list(names)].take(rows).set_axis([f"{name}_{side}" for name in names.values()], axis=1)
+        for side, rows in (("a", first), ("b", second))
+    ]
+    pairs = pd.concat([side.reset_index(drop=True) for side in sides], axis=1)
+    shared = table[["task", "repetition"]].take(first).reset_index(drop=True)
+    return pd.concat([shared, pairs], axis=1)[COLUMNS]
