@@ -109,12 +109,14 @@ class Evidence:
         check_columns(opposite, "model_a", "model_b")
         if not mode():
             return table
-        linked = set(zip(opposite["model_a"], opposite["model_b"], strict=True))
+        distinct = opposite[["model_a", "model_b"]].drop_duplicates()
+        linked = set(zip(distinct["model_a"], distinct["model_b"], strict=True))
+        names = pd.concat([table["model_a"], table["model_b"]]).drop_duplicates()
+        texts = dict(zip(names, cell_texts(names, "model_a"), strict=True))
         hrefs = []
         for a, b in zip(table["model_a"], table["model_b"], strict=True):
             pair = (a, b) if (a, b) in linked else (b, a)
-            texts = (cell_texts(pd.Series([name], dtype="object"), "model_a")[0] for name in pair)
-            query = urlencode(dict(zip(("model_a", "model_b"), texts, strict=True)), quote_via=quote)
+            query = urlencode({"model_a": texts[pair[0]], "model_b": texts[pair[1]]}, quote_via=quote)
             hrefs.append(f"#{PAIRS}?{query}" if pair in linked else "")
         return table.assign(href=pd.Series(hrefs, table.index, dtype="object"))
 
