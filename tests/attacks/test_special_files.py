@@ -1,7 +1,6 @@
 """Pipes, sockets and devices in any place where a file can be named or found: an answer soon, and never a wait."""
 
 import os
-import socket
 import warnings
 from functools import partial
 
@@ -15,6 +14,7 @@ from evalkit.crafter import benchmark
 from evalkit.io import SourceError
 from evalkit.reports import plan, run
 from evalkit.reports.parameters import read_notebook
+from tests.special_files import SPECIAL
 
 pytestmark = [
     pytest.mark.timeout(10),
@@ -22,28 +22,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:unclosed"),
 ]
 KINDS = {"mindcraft": "a.json", "crafter": "session_a.json", "steps": "a.json"}
-
-
-def _pipe(path):
-    os.mkfifo(path)
-
-
-def _socket(path):
-    with socket.socket(socket.AF_UNIX) as made:
-        made.bind(os.path.relpath(path))
-
-
-def _link_to_pipe(path):
-    target = path.with_name(".target")
-    os.mkfifo(target)
-    path.symlink_to(target)
-
-
-def _link_to_device(path):
-    path.symlink_to("/dev/zero")
-
-
-SPECIAL = {make.__name__.strip("_"): make for make in (_pipe, _socket, _link_to_pipe, _link_to_device)}
 PLACES = {  # where a command finds a file by itself
     **{f"{kind} log": (name, (kind, ".")) for kind, name in KINDS.items()},
     "results file": ("runs/bread/results.txt", ("mindcraft", "runs")),

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import threading
 
 import pandas as pd
@@ -13,6 +12,7 @@ from evalkit.display.provenance import describe_inputs, fingerprint
 from evalkit.io import read
 from evalkit.io.records import dataset_files
 from evalkit.io.versions import code_version
+from tests.special_files import link_to_device, pipe, unix_socket
 
 
 @pytest.fixture
@@ -92,21 +92,8 @@ def opened(monkeypatch):
     return paths
 
 
-def _fifo(path):
-    os.mkfifo(path)
-
-
-def _socket(path):
-    with socket.socket(socket.AF_UNIX) as made:
-        made.bind(os.path.relpath(path))
-
-
-def _device(path):
-    path.symlink_to("/dev/zero")
-
-
 @pytest.mark.timeout(20)
-@pytest.mark.parametrize("make", [_fifo, _socket, _device])
+@pytest.mark.parametrize("make", [pipe, unix_socket, link_to_device])
 def test_only_regular_files_are_opened(folder, make, opened):
     special = folder / "c.json"
     make(special)
