@@ -70,8 +70,7 @@ def _rates(board: Leaderboard) -> str:
         f"{row['model_name']} {format_interval(row['estimate'], row['low'], row['high'], percent=is_share)}"
         for row in shown
     )
-    name = board.outcomes.name if is_share else f"{board.outcomes.name} in {board.outcomes.unit}"
-    return f" {_capital(name)}: {', '.join(rates)}{' …' if len(table) > len(shown) else ''}."
+    return f" {_capital(board.outcomes.title)}: {', '.join(rates)}{' …' if len(table) > len(shown) else ''}."
 
 
 def _pair(board: Leaderboard, nearest: pd.DataFrame) -> str:
@@ -102,7 +101,7 @@ def _extremes(board: Leaderboard) -> tuple[Example, ...]:
     values = rows["value"]
     if values.nunique() < 2:
         return examples_of(rows, {f"a run of {first}": values.notna()})
-    unit = f" {board.outcomes.unit}".rstrip() if board.outcomes.kind == "mean" else ""
+    unit = f" {board.outcomes.unit}".rstrip()
     ends = {
         end: f"{first}, {name}: {end:.3g}{unit}" for end, name in ((values.max(), "highest"), (values.min(), "lowest"))
     }

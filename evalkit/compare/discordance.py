@@ -38,10 +38,11 @@ def discordant(runs: pd.DataFrame, model_a: str = "", model_b: str = "", value: 
 
 def discordant_of(scored: Outcomes, model_a: str = "", model_b: str = "") -> pd.DataFrame:
     """Find the tasks with opposite outcomes for two models; see `discordant`."""
+    named = {name for name in (model_a, model_b) if name}
     table = scored.table.dropna(subset="value")
+    table = table[table["model_name"].isin(named)] if len(named) == 2 else table
     table = table.sort_values(["model_name", "task", "repetition"], kind="stable", ignore_index=True)
     place = table.groupby(["model_name", "task"]).cumcount()
-    named = {name for name in (model_a, model_b) if name}
     models = sorted(table["model_name"].unique(), key=lambda name: (name != model_a, name == model_b, name))
     codes = table["model_name"].map({name: code for code, name in enumerate(models)}).to_numpy(int)
     units = table.assign(place=place).groupby(["task", "place"]).ngroup().to_numpy(int)  # what is paired, by task

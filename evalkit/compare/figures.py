@@ -69,7 +69,7 @@ _BOUNDS = {"estimate": "", "low": "_low", "high": "_high"}
 
 def _scale(board: Leaderboard) -> dict[str, Any]:
     values = board.outcomes
-    return {"percent": values.is_share, "xlabel": " in ".join(filter(None, [values.name, values.unit]))}
+    return {"percent": values.is_share, "xlabel": values.title}
 
 
 def __dir__() -> list[str]:

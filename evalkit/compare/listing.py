@@ -32,17 +32,15 @@ def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
     table = board.table[named]
     if table.empty:
         return pd.DataFrame(columns=COLUMNS)
-    is_share = board.outcomes.kind != "mean"
     bounds = zip(table["estimate"], table["low"], table["high"], strict=True)
     counted = board.outcomes.table.dropna(subset="value")
     known = counted["task"].where(counted["task"] != counted["run_id"])  # a run without a task is one of its own
     tasks = known.groupby(counted["model_name"]).agg(_digest)
     ranks = rank_table(board).loc[named, "rank"]
-    outcome = " in ".join(filter(None, [board.outcomes.name, board.outcomes.unit]))
     return table.assign(
         kind=kind_of(runs).name,
-        outcome=outcome,
-        text=[format_interval(*interval, percent=is_share) for interval in bounds],
+        outcome=board.outcomes.title,
+        text=[format_interval(*interval, percent=board.outcomes.is_share) for interval in bounds],
         rank=ranks + f" of {len(table)}" if len(table) > 1 else "",
         task_set=table["model_name"].map(tasks),
     )[COLUMNS].reset_index(drop=True)

@@ -33,6 +33,11 @@ def for_spreadsheets(table: "pd.DataFrame") -> "pd.DataFrame":
     return pd.concat(columns, axis=1).set_axis(list(map(_as_text, table.columns)), axis=1) if columns else table
 
 
+def from_spreadsheet(text: str) -> str:
+    """Return a text as it was before `for_spreadsheets`."""
+    return text[1:] if _as_text(text[1:]) == text else text
+
+
 def _as_text(value: Any) -> Any:
     """Put an apostrophe before a text that looks like a formula."""
     if not isinstance(value, str) or not value.startswith(_FORMULA_STARTS):

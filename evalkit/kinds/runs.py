@@ -119,6 +119,11 @@ class Outcomes(NamedTuple):
         """Whether values lie between 0 and 1."""
         return self.kind != "mean"
 
+    @property
+    def title(self) -> str:
+        """What an estimate of the values is called, with the unit if there is one."""
+        return " in ".join(filter(None, [self.name, self.unit]))
+
 
 def outcomes(runs: "pd.DataFrame", value: str = "", kind: LogKind | None = None) -> Outcomes:
     """Select the runs that count, with the outcome of each.

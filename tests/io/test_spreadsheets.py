@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from evalkit.cli import main
 from evalkit.display.show import TABLE, publish
 from evalkit.io import SourceError, for_spreadsheets, write_frame
+from evalkit.io.write import from_spreadsheet
 
 NAME = '=HYPERLINK("http://x")'
 
@@ -79,3 +80,9 @@ def test_a_path_that_is_none_is_one_line(command):
 def test_a_path_with_a_nul_character_is_refused_before_anything_is_written():
     with pytest.raises(SourceError, match="NUL"):
         write_frame(pd.DataFrame(), "a\0.csv")
+
+
+@pytest.mark.parametrize("text", ["=1+1", "＝1+1", "@a", "-a", "-5", "plain", "", "it's", "'quoted'"])
+def test_a_text_is_read_back_as_it_was(text):
+    written = for_spreadsheets(pd.DataFrame({"a": [text]}))["a"][0]
+    assert from_spreadsheet(written) == text

@@ -10,6 +10,7 @@ from jinja2 import Environment
 
 from evalkit._version import __version__
 from evalkit.io.text import plain
+from evalkit.io.write import from_spreadsheet
 from evalkit.reports.html.policy import policy_of, script
 from evalkit.reports.records import Record, write_file
 
@@ -17,7 +18,6 @@ PAGE = "leaderboard.html"
 TABLE = "standings"  # the published table of a report that is read
 _NEEDED = ("kind", "outcome", "model_name", "n", "n_tasks", "text", "task_set")
 _MOST = 500  # rows of one report
-_FORMULA_STARTS = tuple("=+-@\t\r\n")  # characters before which published tables have an apostrophe
 
 
 def write_leaderboards(records: list[Record], output: Path, work: Path, environment: Environment) -> bool:
@@ -57,12 +57,9 @@ def _rows(record: Record, output: Path) -> list[dict[str, Any]]:
     complete = [row for row in read if all(isinstance(row.get(column), str) for column in _NEEDED)]
     about = {"page": record["page"], "report": f"{record['title']}: {record['name']}", "source": record["source"]}
     return [
-        about | {column: _text(value) for column, value in row.items() if isinstance(value, str)} for row in complete
+        about | {column: plain(from_spreadsheet(value)) for column, value in row.items() if isinstance(value, str)}
+        for row in complete
     ]
-
-
-def _text(value: str) -> str:
-    return plain(value[1:] if value.startswith("'") and value[1:].startswith(_FORMULA_STARTS) else value)
 
 
 def _sections(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
