@@ -16,8 +16,6 @@ MANY_FLOORS = {"evalkit": 7}  # the six of the design, on small helpers of the w
 LONG_FILES = {  # to be split
     "evalkit/crafter/analysis.py": 315,
     "evalkit/crafter/parse.py": 303,
-    "evalkit/io/parallel.py": 301,
-    "evalkit/kinds/registry.py": 323,
     "evalkit/mindcraft/kind.py": 301,
     "evalkit/reports/parameters.py": 304,
     "evalkit/stats/trend.py": 301,

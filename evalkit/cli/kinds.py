@@ -85,10 +85,11 @@ def _show_logs(
     output: str | None,
     reading: dict[str, Any],
 ) -> None:
-    from evalkit.kinds.terminal import check_output, glance, summary, write_output
+    from evalkit.io.write import check_output
+    from evalkit.kinds.terminal import glance, summary, write_output
 
     if output:
-        check_output(kind, output)
+        check_output(output, kind.suffixes)
     elif text := glance(kind, sources, options, views, reading):
         print(text)
         return

@@ -7,10 +7,13 @@ from typing import Any
 
 import click
 
+from evalkit._names import nearest
 from evalkit.cli.completion import complete_kinds
 from evalkit.cli.groups import KIND_HELP, LISTS, one_or_many, print_paged, refuse
-from evalkit.kinds.registry import kind_named
+from evalkit.io.paths import SourceError
+from evalkit.kinds.registry import LogKind, kind_named
 
+_BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
 _KIND = click.option("--kind", metavar="NAME", help=KIND_HELP, shell_complete=complete_kinds)
 _OPTION = click.option(
     "--option", "texts", nargs=2, multiple=True, metavar="NAME VALUE", help="Set an option of the kind."
@@ -59,10 +62,25 @@ def view(sources: tuple[str, ...], output: str, which: Any, kind: str | None, te
 def _load_any(source: str | list[str], kind: str | None, texts: Sequence[tuple[str, str]]) -> Any:
     from evalkit.kinds.detection import kind_of_source
     from evalkit.kinds.logs import load_source
-    from evalkit.kinds.registry import read_options
 
     log_kind = kind_named(kind) if kind else kind_of_source(source)
-    return load_source(source, log_kind.name, **read_options(log_kind, texts))
+    return load_source(source, log_kind.name, **_options_of(log_kind, texts))
+
+
+def _options_of(kind: LogKind, texts: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Parse options of a kind; one that takes several values may occur several times."""
+    options, values = {option.name: option for option in kind.options}, dict[str, Any]()
+    for name, text in texts:
+        if name not in options:
+            raise SourceError(f"{kind.name} logs have no option {name!r}; {nearest(name, options)}")
+        option = options[name]
+        try:
+            value: Any = _BOOLEANS[text.lower()] if option.type is bool else text
+            value = option.type(value) if option.type is int or option.type is float else value
+        except (ValueError, KeyError):
+            raise SourceError(f"option {name}: {text!r} is no {getattr(option.type, '__name__', 'choice')}") from None
+        values[name] = (*values.get(name, ()), value) if option.many else value
+    return values
 
 
 @click.command(short_help="Which kinds of logs a source holds.")

@@ -77,18 +77,8 @@ def parse_chunks(
 ) -> Iterator[R]:
     """Read and parse files, as `parse_files` does, and pack the results chunk by chunk in the process that parsed them.
 
-    Packed results, such as a table, are sent between processes faster than single ones.
-
-    Parameters
-    ----------
-    paths, parse, jobs, serial_below
-        As for `parse_files`.
-    pack : function of results
-        As `parse`, one of a module.
-
-    Yields
-    ------
-    What `pack` returns
+    Packed results, such as a table, are sent between processes faster than single ones. `pack` is, as `parse`, a
+    function of a module.
     """
     paths, work = list(paths), _Work(parse, pack)
     is_serial = len(paths) < (SERIAL_BELOW if serial_below is None else serial_below)

@@ -17,7 +17,7 @@ from evalkit.io.paths import (
     storage,
 )
 from evalkit.io.records import RecordStore, StoreError, known_in, list_again, read_manifest
-from evalkit.io.sources import Listing, Source, identity_of, list_source
+from evalkit.io.sources import Listing, Source, identity_of, list_source, source_names
 from evalkit.io.versions import code_version
 from evalkit.io.write import check_path, exclusive
 from evalkit.kinds.registry import LogKind
@@ -65,8 +65,7 @@ def collect(
         If the source does not exist or is empty now, `output` holds other files or lies in the source, it was
         collected from other sources or with another pattern, or another process is updating it.
     """
-    names = [source] if isinstance(source, (str, os.PathLike)) else list(source)
-    named = [_anchored(name) for name in names if os.fspath(name)]
+    named = list(map(_anchored, source_names(source)))
     path = _anchored(output).rstrip("/")
     if not named:
         raise SourceError("no path was given")

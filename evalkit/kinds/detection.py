@@ -1,6 +1,5 @@
 """Detect which kinds of logs a source holds by the first bytes of its files."""
 
-import os
 import re
 import warnings
 from collections import Counter
@@ -12,7 +11,7 @@ from evalkit.io.ledger import Entry
 from evalkit.io.paths import SourceError
 from evalkit.io.read import read_files
 from evalkit.io.records import read_manifest
-from evalkit.io.sources import Source, list_source
+from evalkit.io.sources import Source, list_source, source_names
 from evalkit.kinds.registry import LogKind, kind_named, kind_names
 
 HEAD = 65_536  # bytes of a file that are examined
@@ -98,7 +97,7 @@ def kinds_of_source(source: Source) -> list[LogKind]:
     SourceError
         As `list_source`, and if no file looks like a log.
     """
-    named = [source] if isinstance(source, str | os.PathLike) else list(source)
+    named = source_names(source)
     if manifest := next(filter(None, map(read_manifest, named)), None):
         return [kind_named(manifest.about["kind"])]
     files = list_source(named).files
@@ -173,7 +172,7 @@ def nothing_used(
 
 
 def _name_of(source: Source) -> str:
-    return os.fspath(source) if isinstance(source, str | os.PathLike) else ", ".join(os.fspath(name) for name in source)
+    return ", ".join(source_names(source))
 
 
 def _looks(files: Sequence[str]) -> dict[Look, int]:

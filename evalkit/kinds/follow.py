@@ -8,7 +8,6 @@ How long a file has been unchanged is counted from the look that saw it change, 
 not matter; for files present at the first look, from their own time.
 """
 
-import os
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ from evalkit.io.ledger import summarise
 from evalkit.io.paths import FileState, SourceError, StorageOptions, storage
 from evalkit.io.records import RecordStore, read_manifest
 from evalkit.io.screen import View
-from evalkit.io.sources import MISSING, Listing, Source, list_source, state_of
+from evalkit.io.sources import MISSING, Listing, Source, list_source, source_names, state_of
 from evalkit.io.text import plain
 from evalkit.kinds.logs import Logs, assemble
 from evalkit.kinds.registry import LogKind
@@ -100,7 +99,7 @@ class Following:
         storage_options: StorageOptions = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._sources = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+        self._sources = source_names(source)
         with storage(storage_options):
             self._kind, self._options = kind, kind.prepare(options)
             if dataset := next(filter(read_manifest, self._sources), None):
@@ -109,7 +108,7 @@ class Following:
         self._pattern, self._recursive = pattern or kind.pattern, recursive
         self._jobs, self._storage, self._clock = jobs, storage_options, clock
         self._store = RecordStore("", kind.records)
-        self._listed: set[str | os.PathLike] = set()
+        self._listed: set[str] = set()
         self._since: dict[str, tuple[FileState, float]] = {}
         self._listing = Listing("", [], {}, {})
         self._looks, self._now = 0, 0.0

@@ -1,6 +1,5 @@
 """Load a source into frames, for every kind of logs, from a folder, a dataset, a growing folder or a bucket."""
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from html import escape
@@ -11,7 +10,7 @@ from evalkit.io.frames import frame_of
 from evalkit.io.ledger import LEDGER, Entry, ledger_frame
 from evalkit.io.paths import SourceError, StorageOptions, absolute, storage, storage_options
 from evalkit.io.records import RecordStore, list_again
-from evalkit.io.sources import Listing, Source
+from evalkit.io.sources import Listing, Source, source_names
 from evalkit.io.text import plain
 from evalkit.io.versions import code_version
 from evalkit.kinds.detection import kind_of_source, nothing_used
@@ -261,9 +260,7 @@ def _ledger(records: Records, notes: Sequence[Entry]) -> "pd.DataFrame":
 
 
 def _names(source: Source) -> list[str]:
-    names = [source] if isinstance(source, (str, os.PathLike)) else list(source)
-    named = [os.fspath(name) for name in names if os.fspath(name)]
-    if not named:
+    if not (named := source_names(source)):
         raise SourceError("no path was given (the path is empty)")
     return named
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from evalkit.kinds.transcript import Transcript
 
 GROUP = "evalkit.kinds"
-_BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
 BUILT_IN = {  # where each is defined, and its line in ``evalkit --help``, which imports none of them
     "mindcraft": ("evalkit.mindcraft.kind", "Success rates of Mindcraft task runs."),
     "crafter": ("evalkit.crafter.kind", "Scores of Crafter session traces."),
@@ -261,34 +260,6 @@ def kind_named(name: str) -> LogKind:
     if kind.name != name:
         raise SourceError(f"kind {name}: {points[name].value} calls itself {kind.name!r}")
     return kind
-
-
-def read_options(kind: LogKind, texts: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """Parse options of a kind that are given as text.
-
-    Parameters
-    ----------
-    kind : LogKind
-    texts : sequence of (name, value)
-        An option that takes several values may occur several times.
-
-    Raises
-    ------
-    SourceError
-        For an unknown name, or a value of another type.
-    """
-    options, values = {option.name: option for option in kind.options}, dict[str, Any]()
-    for name, text in texts:
-        if name not in options:
-            raise SourceError(f"{kind.name} logs have no option {name!r}; {nearest(name, options)}")
-        option = options[name]
-        try:
-            value: Any = _BOOLEANS[text.lower()] if option.type is bool else text
-            value = option.type(value) if option.type is int or option.type is float else value
-        except (ValueError, KeyError):
-            raise SourceError(f"option {name}: {text!r} is no {getattr(option.type, '__name__', 'choice')}") from None
-        values[name] = (*values.get(name, ()), value) if option.many else value
-    return values
 
 
 def _entry_points() -> dict[str, Any]:

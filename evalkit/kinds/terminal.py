@@ -4,11 +4,10 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evalkit.io.paths import SourceError, has_magic
+from evalkit.io.paths import has_magic
 from evalkit.io.screen import so_far
 from evalkit.io.sources import resolve
 from evalkit.io.text import labels, plain
-from evalkit.io.write import check_path
 from evalkit.kinds.findings import counted_noun
 from evalkit.kinds.registry import LogKind
 
@@ -171,22 +170,6 @@ def glance(
         return ""
     path = resolve(sources[0])
     return kind.glance(path, options, views) if os.path.isfile(path) else ""
-
-
-def check_output(kind: LogKind, path: str) -> None:
-    """Raise SourceError for an output file that can't be written, before any work is done for it.
-
-    Raises
-    ------
-    SourceError
-        For a suffix that the kind does not write, a missing folder, or an invalid path.
-    """
-    check_path(path)
-    if not path.lower().endswith(kind.suffixes):
-        raise SourceError(f"{path}: the output's name must end in {', '.join(kind.suffixes)}")
-    folder = os.path.dirname(os.path.abspath(path))
-    if not os.path.isdir(folder):
-        raise SourceError(f"{path}: no folder {folder}")
 
 
 def write_output(logs: "Logs", views: Mapping[str, Any], path: str) -> None:

@@ -3,15 +3,11 @@
 import json
 import os
 import zlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from evalkit.io.paths import SourceError, is_url
 from evalkit.io.read import read_file
 from evalkit.io.sources import resolve
-
-if TYPE_CHECKING:
-    pass
-
 
 MANIFEST = "evalkit-records.json"
 FORMAT = 2

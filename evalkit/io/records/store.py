@@ -109,10 +109,7 @@ class RecordStore:
     def load_all(self) -> None:
         """Read all tables of one state into memory, even while another process updates the store.
 
-        Raises
-        ------
-        StoreError
-            If a part can't be read.
+        Raises StoreError if a part can't be read.
         """
         for _ in range(_RETRIES):
             before = (self._parts, self._folders)
@@ -128,13 +125,7 @@ class RecordStore:
         raise StoreError(f"{self.path}: other processes write to it again and again")
 
     def table(self, name: str) -> "pa.Table":
-        """Return a table of all parts.
-
-        Raises
-        ------
-        StoreError
-            If a part can't be read.
-        """
+        """Return a table of all parts; raises StoreError if one can't be read."""
         import pyarrow as pa
 
         tables = [self._load(part, name) for part in self._parts if name in part.tables]

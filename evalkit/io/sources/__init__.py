@@ -13,7 +13,15 @@ from evalkit.io.sources.listing import (
     list_source,
     state_of,
 )
-from evalkit.io.sources.naming import Source, is_sample, own_sources, paths_of, read_storage_options, resolve
+from evalkit.io.sources.naming import (
+    Source,
+    is_sample,
+    own_sources,
+    paths_of,
+    read_storage_options,
+    resolve,
+    source_names,
+)
 
 __all__ = [
     "MISSING",
@@ -32,5 +40,6 @@ __all__ = [
     "paths_of",
     "read_storage_options",
     "resolve",
+    "source_names",
     "state_of",
 ]

@@ -21,6 +21,12 @@ _SAMPLES = "samples:"
 _INNER = re.compile(r"(?P<protocol>zip|tar)://(?P<inner>.*)::(?P<archive>.+)", re.DOTALL)
 
 
+def source_names(source: Source) -> list[str]:
+    """Return the names of a source, which may be one name or several; empty ones are left out."""
+    names = [source] if isinstance(source, str | os.PathLike) else source
+    return [os.fspath(name) for name in names if os.fspath(name)]
+
+
 def resolve(source: str | os.PathLike) -> str:
     """Resolve a source's name to a local path or a URL.
 
