@@ -89,7 +89,7 @@ def _show_logs(
     from evalkit.kinds.terminal import glance, summary, write_output
 
     if output:
-        check_output(output, kind.suffixes)
+        check_output(output)
     elif text := glance(kind, sources, options, views, reading):
         print(text)
         return

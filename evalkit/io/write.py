@@ -62,17 +62,17 @@ def check_path(path: str) -> None:
         raise SourceError(f"{path}: a path can't hold a NUL character")
 
 
-def check_output(path: str, suffixes: tuple[str, ...] = tuple(_WRITERS)) -> None:
+def check_output(path: str) -> None:
     """Raise SourceError for an output file that can't be written, before any work is done for it.
 
     Raises
     ------
     SourceError
-        For another suffix, a missing folder, or an invalid path.
+        For a suffix other than .csv, .json or .parquet, a missing folder, or an invalid path.
     """
     check_path(path)
-    if os.path.splitext(path)[1].lower() not in suffixes:
-        raise SourceError(f"{path}: the output's name must end in {', '.join(suffixes)}")
+    if os.path.splitext(path)[1].lower() not in _WRITERS:
+        raise SourceError(f"{path}: the output's name must end in {', '.join(_WRITERS)}")
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
         raise SourceError(f"{path}: no folder {folder}")

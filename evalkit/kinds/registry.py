@@ -192,8 +192,8 @@ class LogKind:
         `run_files` names one. A ValueError, KeyError, TypeError or IndexError counts as a broken file.
     run_files : function of (Logs, run)
         Returns the files of a run, which is a row of the first table; by default its `source`.
-    write, suffixes, output_help
-        Writes ``--output``: a function of (Logs, views, path), the suffixes it accepts, and its line of help.
+    write, output_help
+        Writes ``--output``: a function of (Logs, views, path), and its line of help.
     """
 
     name: str
@@ -224,7 +224,6 @@ class LogKind:
     transcript: "Callable[..., Transcript] | None" = None
     run_files: "Callable[[Logs, Mapping[str, Any]], RunFiles]" = own_file
     write: "Callable[[Logs, Mapping[str, Any], str], None] | None" = None
-    suffixes: tuple[str, ...] = (".csv", ".json", ".parquet")
     output_help: str = "Write the runs to FILE.csv, FILE.json or FILE.parquet."
 
     @property
