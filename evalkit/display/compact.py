@@ -24,17 +24,7 @@ _INHERITED = (
 
 
 def compact(root: ElementTree.Element, marks: Sequence[Mark], *, themed: bool) -> None:
-    """Compact an SVG of matplotlib in place; it renders the same, without metadata and style sheet.
-
-    Parameters
-    ----------
-    root : Element
-        The ``svg`` element.
-    marks : sequence of Mark
-        Tooltips and links behind the placeholder addresses, as returned by `evalkit.display.marks.marked`.
-    themed : bool
-        Whether colours that are tones get classes named after them: ``fill-ink``, ``stroke-series-1``.
-    """
+    """Compact an SVG of matplotlib in place; it renders the same, without metadata and style sheet."""
     for element in root.iter():
         _tidy(element, themed=themed)
     used = {name for element in root.iter() for name in _references(element)}

@@ -35,19 +35,7 @@ class Drawing(NamedTuple):
 
 
 def draw(figure: Figure, alt: str, *, pdf: bool = False, narrow: bool = False) -> Drawing:
-    """Lay out a figure once and render it in all formats; text is plain, never a formula.
-
-    Parameters
-    ----------
-    figure : Figure
-        It is left unchanged, except for the positions of its axes.
-    alt : str
-        Plain text.
-    pdf : bool
-        Whether to render a PDF too, with its fonts embedded; its bytes are reproducible.
-    narrow : bool
-        Whether to render it for narrow windows too; the figure keeps this layout.
-    """
+    """Lay out a figure once and render it in all formats; text is plain, never a formula."""
     for text in figure.findobj(Text):  # also what was written outside the theme, such as legends and notes
         text.set_parse_math(False)
         text.set_text(plain(text.get_text(), keep_lines=True))

@@ -16,13 +16,7 @@ _MOST_TEXTS = 300  # that are checked for overlaps
 
 
 def narrow(figure: Figure) -> bool:
-    """Lay out a themed figure for a narrow window, in place; this can't be undone.
-
-    Returns
-    -------
-    bool
-        False if it is narrow already, or can't be made so, as labels would overlap.
-    """
+    """Lay out a themed figure for a narrow window, in place; this can't be undone."""
     places = [(ax, spec) for ax in figure.axes if (spec := ax.get_subplotspec()) is not None]
     if figure.get_figwidth() <= WIDTH or len(places) != len(figure.axes) or not places:
         return False

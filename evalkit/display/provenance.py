@@ -18,19 +18,7 @@ from evalkit.kinds import LogKind, Parsed, cached_records
 
 
 class Inputs(NamedTuple):
-    """The input files of a result.
-
-    Attributes
-    ----------
-    count : int
-        Number of distinct files.
-    size : int
-        Total size of those whose size is known, in bytes.
-    unreadable : int
-        Files that could not be read, pipes and devices among them.
-    fingerprint : str
-        16 hexadecimal digits: a hash of the names and contents of all.
-    """
+    """The input files of a result."""
 
     count: int  # type: ignore[assignment]  # shadows the method of tuples on purpose
     size: int
@@ -63,15 +51,6 @@ def describe_inputs(sources: Iterable[str]) -> Inputs:
     For a file that can't be read, only the name is hashed. Only regular files are opened. A file behind a URL is not
     read again: its size and tag are hashed, as the listing has them. 40,000 local files take about half a second if
     none of them has changed since the last time; see ``benchmarks/provenance.py``.
-
-    Parameters
-    ----------
-    sources : iterable of str
-        Paths and URLs as in a ledger.
-
-    Returns
-    -------
-    Inputs
     """
     paths = sorted({unescape_surrogates(source) for source in sources})
     names = {path: absolute(path) for path in paths}

@@ -95,21 +95,7 @@ _NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
 
 
 def draw_svg(figure: Figure, alt: str) -> str:
-    """Render a figure that is laid out already.
-
-    Parameters
-    ----------
-    figure : Figure
-        At 72 dpi, with a canvas that can draw.
-    alt : str
-        Plain text.
-
-    Returns
-    -------
-    str
-        An ``svg`` element for a file or a page, with its own style for light and dark, no script, and ids that no other
-        figure has.
-    """
+    """Render a figure that is laid out already."""
     stream = io.StringIO()
     width, height = figure.get_size_inches()
     with mpl.rc_context(SETTINGS), marked(figure) as marks:

@@ -127,16 +127,7 @@ NOTES = "notes"
 
 
 def title_of(column: str, estimate: str = "estimate", counted: str = "runs") -> str:
-    """Return the title of a column.
-
-    Parameters
-    ----------
-    column : str
-    estimate : str
-        What the column `estimate` holds.
-    counted : str
-        What `n` counts: a key of `COUNTED`, or the noun itself.
-    """
+    """Return the title of a column."""
     n, clusters = COUNTED.get(counted, (counted, "tasks"))
     given = {"estimate": estimate, "n": n, "n_clusters": clusters}
     return given.get(column) or TITLES.get(column) or str(column).replace("_", " ")

@@ -31,15 +31,7 @@ Lists = Sequence[dict[str, Any]]
 
 
 def run_page(run: RunRef, transcript: Transcript, lists: Lists = ()) -> str:
-    """Render the page of a run.
-
-    Parameters
-    ----------
-    run : RunRef
-    transcript : Transcript
-    lists : sequence of dict
-        Its positions in tables that link to it, as returned by `places`.
-    """
+    """Render the page of a run."""
     pictures = Pictures()
     turns = [_turn(number, turn, pictures) for number, turn in enumerate(transcript.turns, 1)]
     counts = Counter(event for turn in transcript.turns for event in turn.events)

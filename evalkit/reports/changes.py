@@ -25,23 +25,7 @@ def stamp(
     evidence: str = "linked",
     fingerprint: Callable[[str], str] | None = None,
 ) -> dict[str, Any]:
-    """Return the stamp of a report's inputs.
-
-    Parameters
-    ----------
-    report : Report
-    code : bool
-        Whether the page includes the notebook's code.
-    evidence : str
-        Which runs get pages.
-    fingerprint : function, optional
-        By default `input_fingerprint`; pass `cached_fingerprint()` to list each source once per batch.
-
-    Returns
-    -------
-    dict
-        notebook, parameters, inputs, evalkit, packages and page; plain JSON.
-    """
+    """Return the stamp of a report's inputs."""
     fingerprint = fingerprint or input_fingerprint
     inputs = {}
     for name, value in report.all_parameters.items():

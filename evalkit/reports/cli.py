@@ -32,14 +32,7 @@ def report(
     name: str = "",
     **options: Any,
 ) -> int:
-    """Plan and run a batch with the options of the command line.
-
-    Returns
-    -------
-    int
-        0 for success, 1 if a report failed, 2 if the batch is invalid or no report could be made of the given sources,
-        130 if it was stopped.
-    """
+    """Plan and run a batch with the options of the command line."""
     started = time.monotonic()
     with stopped_once(is_last=True):
         try:
@@ -65,13 +58,7 @@ def report(
 
 
 def remove(names: Iterable[str], output: str) -> int:
-    """Delete reports by name, and rewrite the index.
-
-    Returns
-    -------
-    int
-        0 if all exist, else 2, and nothing is deleted.
-    """
+    """Delete reports by name, and rewrite the index."""
     from evalkit.reports.html.index import write_index
 
     folder = Path(output)

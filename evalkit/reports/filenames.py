@@ -17,16 +17,6 @@ def file_name(values: Iterable[Any]) -> str:
     Characters that are not allowed in a file name become ``_``, as in ``meta-llama_Llama-3-8B``; of a path only the
     last part is used. So different values may have the same name. A value without any valid character, or with a name
     that some system reserves, gets a hash of six hexadecimal digits.
-
-    Parameters
-    ----------
-    values : iterable
-        Texts, numbers, lists; empty texts are left out.
-
-    Returns
-    -------
-    str
-        ``defaults`` if there are no values.
     """
     values = [value for value in values if value != ""]
     name = "-".join(_part(value) for value in values)

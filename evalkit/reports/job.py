@@ -13,12 +13,7 @@ from evalkit.reports.records import Record
 
 
 def refuse_secrets(parameters: Mapping[str, Any]) -> None:
-    """Raise SourceError for values with credentials in a URL: pages, file names and records would show them.
-
-    Raises
-    ------
-    SourceError
-    """
+    """Raise SourceError for values with credentials in a URL: pages, file names and records would show them."""
     for value in parameters.values():
         for text in texts_of(value):
             refuse_credentials(text)

@@ -71,15 +71,7 @@ class Notebook(NamedTuple):
 
 
 def read_notebook(path: str | os.PathLike) -> Notebook:
-    """Read a notebook's parameters, title and metadata.
-
-    Raises
-    ------
-    ValueError
-        If the file is not a notebook, or its parameters cell is not Python.
-    OSError
-        As ``open`` does.
-    """
+    """Read a notebook's parameters, title and metadata."""
     path = Path(path)
     try:
         content = read_json(path)
@@ -111,13 +103,7 @@ def read_parameters(source: str) -> dict[str, Parameter]:
 
 
 def read_values(path: str | os.PathLike) -> dict[str, Any]:
-    """Read a params file as papermill does: YAML, with dates as strings; an empty file has no values.
-
-    Raises
-    ------
-    ValueError
-        If the file can't be read or is not a mapping of names to values.
-    """
+    """Read a params file as papermill does: YAML, with dates as strings; an empty file has no values."""
     try:
         return parse_values(read_file(path).decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -199,15 +185,7 @@ def check_names(values: Iterable[str], parameters: Mapping[str, Parameter]) -> l
 
 
 def check_value(value: Any, parameter: Parameter) -> tuple[Any, str]:
-    """Check one value against its parameter's type.
-
-    Returns
-    -------
-    value : Any
-        As passed to the notebook; an integer given for a float becomes a float.
-    fault : str
-        Empty if there is none.
-    """
+    """Check one value against its parameter's type."""
     if value is None:
         return value, f"{parameter.name} has no value (null); its type is {parameter.type or 'not annotated'}"
     outer, inner = _split(parameter.type)

@@ -90,12 +90,7 @@ def find_records(output: Path, name: str) -> list[Record]:
 
 
 def remove_report(output: Path, record: Record) -> None:
-    """Delete all files of a report, its record first: without it, the other files belong to no report.
-
-    Raises
-    ------
-    OSError
-    """
+    """Delete all files of a report, its record first: without it, the other files belong to no report."""
     folder = output / record["notebook"]
     record_path(output, record["key"]).unlink(missing_ok=True)
     names = {f"{record['name']}.html", f"{record['name']}.ipynb", *files_beside(record)}
@@ -107,13 +102,7 @@ def remove_report(output: Path, record: Record) -> None:
 
 
 def write_file(path: Path, content: str | bytes, work: Path) -> None:
-    """Write a file atomically: in the folder `work`, then moved to `path`.
-
-    Raises
-    ------
-    OSError
-        Names the file `path`.
-    """
+    """Write a file atomically: in the folder `work`, then moved to `path`."""
     data = content.encode(errors="replace") if isinstance(content, str) else content
     temporary = work / f"{os.getpid()}-{path.name}"
     try:
@@ -132,11 +121,6 @@ def work_folder(output: Path) -> Iterator[Path]:
     """Create a hidden folder within `output` for unfinished files, and remove those of killed batches.
 
     A batch holds a lock on its folder while it runs, so that other batches leave it alone.
-
-    Raises
-    ------
-    SourceError
-        If `output` can't be created or written to.
     """
     check_path(str(output))
     try:

@@ -26,13 +26,7 @@ def quiet_imports() -> None:
 
 
 def end_with_parent(parent: int) -> None:
-    """Let Linux end this process when its parent is killed.
-
-    Parameters
-    ----------
-    parent : int
-        The id of that process; if it is gone by now, this one ends at once.
-    """
+    """Let Linux end this process when its parent is killed."""
     if sys.platform == "linux":
         import ctypes
 

@@ -28,20 +28,7 @@ def draw_points(
     alpha: float = 1.0,
     edge: float = 0.6,
 ) -> None:
-    """Draw points in the colours and markers of their series, with tooltips and links.
-
-    Parameters
-    ----------
-    ax : Axes
-    points : DataFrame
-        x, y, series, tip and href.
-    styles : mapping of series to Look
-    size : float
-        Area of a point, in square points.
-    alpha : float
-    edge : float
-        Width of the line around a point.
-    """
+    """Draw points in the colours and markers of their series, with tooltips and links."""
     import seaborn as sns
 
     if points.empty:

@@ -13,17 +13,7 @@ MOST_ROWS = 40  # of a heatmap
 
 
 class Rows(NamedTuple):
-    """Marks on the rows of a plot.
-
-    Attributes
-    ----------
-    marks : DataFrame
-        One row per mark: key, series, y, x, low, high, n, reason, tip, href.
-    names : list
-        Keys of the rows, from top to bottom; None for missing values.
-    series : list
-        Keys of the series within each row.
-    """
+    """Marks on the rows of a plot."""
 
     marks: pd.DataFrame
     names: list
@@ -52,21 +42,7 @@ def place(
     percent: bool = True,
     missing: str = "no estimate",
 ) -> Rows:
-    """Position estimates on rows, a row per category; the series of a row share 0.8 of its height.
-
-    Parameters
-    ----------
-    table : DataFrame
-        With estimate and, optionally, low, high, n, reason and href.
-    category, hue : str
-        Columns of the rows and the series. If both are the same, each row is a series of its own.
-    order, hues : sequence
-        Rows and series to be placed first, whether the table has them or not.
-    percent : bool
-        Whether tooltips write values as percentages.
-    missing : str
-        Why a group has data but no estimate, if neither a `reason` nor a `warning` says so.
-    """
+    """Position estimates on rows, a row per category; the series of a row share 0.8 of its height."""
     table = with_data(table)
     names, series = keys(table[category], order), keys(table[hue], hues) if hue else [None]
     beside = 1 if hue == category else len(series)
@@ -103,20 +79,7 @@ def link_of(row: Mapping[Hashable, Any], part: str = "") -> str:
 
 
 def swarm(values: Sequence[float] | np.ndarray, width: float = 0.02) -> np.ndarray:
-    """Spread points across their row so that those close to each other stay apart.
-
-    Parameters
-    ----------
-    values : sequence of float
-        No missing values.
-    width : float
-        Points are close if they fall into the same bin; a bin's width as a share of the range.
-
-    Returns
-    -------
-    array of float
-        An offset from -0.5 to 0.5 for each value: 0 for a point that stands alone.
-    """
+    """Spread points across their row so that those close to each other stay apart."""
     at = np.asarray(values, dtype=float)
     if not len(at):
         return at
@@ -133,17 +96,7 @@ def swarm(values: Sequence[float] | np.ndarray, width: float = 0.02) -> np.ndarr
 
 
 class Grid(NamedTuple):
-    """Cells of a table.
-
-    Attributes
-    ----------
-    rows, columns : list
-        Keys, only those of cells with data; if both are the same, in the same order.
-    cells : dict
-        The table's row by (row, column).
-    note : str
-        Which rows these are, if not all are drawn.
-    """
+    """Cells of a table."""
 
     rows: list
     columns: list
@@ -154,21 +107,7 @@ class Grid(NamedTuple):
 def grid(
     table: pd.DataFrame, row: str, column: str, rows: Keys = (), columns: Keys = (), value: str = "estimate"
 ) -> Grid:
-    """Arrange the rows of a table in cells; of more than 40 rows, those whose values differ most are kept.
-
-    Parameters
-    ----------
-    table : DataFrame
-    row, column : str
-        Columns of the rows and of the columns.
-    rows, columns : sequence
-        Keys that come first, even if the table lacks them. If `rows` are given, all are kept.
-    value : str
-
-    Returns
-    -------
-    Grid
-    """
+    """Arrange the rows of a table in cells; of more than 40 rows, those whose values differ most are kept."""
     table = with_data(table)
     cells = {(key_of(record[row]), key_of(record[column])): record for record in table.to_dict("records")}
     down, across = keys(table[row], rows), keys(table[column], columns)
@@ -203,23 +142,7 @@ def mirrored(pairs: pd.DataFrame, first: str = "model_a", second: str = "model_b
 
 
 def stacked(table: pd.DataFrame, category: str, parts: Mapping[str, str], *, share: bool = True) -> pd.DataFrame:
-    """Reshape a table of counts to one row per part of a stacked bar.
-
-    Parameters
-    ----------
-    table : DataFrame
-        One row per bar; rows that sum to 0 are left out.
-    category : str
-    parts : mapping of str to str
-        Columns of counts, from left to right, with their labels in tooltips.
-    share : bool
-        Whether all bars have length 1, else that of their sum.
-
-    Returns
-    -------
-    DataFrame
-        row, name, part, n, total, left, width, tip, href; parts that are 0 are left out.
-    """
+    """Reshape a table of counts to one row per part of a stacked bar."""
     counts = table[list(parts)].astype(float).fillna(0)
     filled = counts.sum(axis=1).to_numpy() > 0
     out = []
@@ -236,13 +159,7 @@ def stacked(table: pd.DataFrame, category: str, parts: Mapping[str, str], *, sha
 
 
 def binned(events: pd.DataFrame, row: str, x: str, kind: str, width: int) -> pd.DataFrame:
-    """Merge the events of every `width` positions of a row into one of their most frequent kind.
-
-    Returns
-    -------
-    DataFrame
-        `row`, `x` (the first position), `kind` and tip, which counts the events.
-    """
+    """Merge the events of every `width` positions of a row into one of their most frequent kind."""
     bins = events.assign(_bin=(events[x] - events[x].min()) // width)
     counts = bins.groupby([row, "_bin", kind], sort=False, dropna=False).size().rename("count").reset_index()
     totals = counts.groupby([row, "_bin"], sort=False, dropna=False)["count"].transform("sum")

@@ -29,13 +29,7 @@ from evalkit.reports.records import Record, files_beside, read_record, record_pa
 
 
 def build(job: Job) -> None:
-    """Make a report: its page, executed notebook, tables and, last, its record.
-
-    Raises
-    ------
-    OSError
-        If a file can't be written, as on a full disk.
-    """
+    """Make a report: its page, executed notebook, tables and, last, its record."""
     started = time.monotonic()
     nb, failure = execute(job)
     finish(job, nb, failure, time.monotonic() - started)

@@ -12,14 +12,7 @@ from evalkit.reports.job import Failure, Job
 
 
 def execute(job: Job) -> tuple[NotebookNode, Failure | None]:
-    """Execute a report's notebook with papermill.
-
-    Returns
-    -------
-    nb : NotebookNode
-        With its outputs; after a failure, those up to the failed cell.
-    failure : Failure or None
-    """
+    """Execute a report's notebook with papermill."""
     logging.getLogger("papermill").setLevel(logging.ERROR)
     engine, spec = NORMAL, job.report.notebook.metadata.get("kernelspec", {})
     if job.forked:

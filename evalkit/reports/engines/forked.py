@@ -144,14 +144,7 @@ class ForkedShell(ZMQInteractiveShell):
 
 
 def start_shell() -> tuple[ForkedShell, Recorder]:
-    """Set this process up for a notebook: a new shell, and standard streams that go into the outputs.
-
-    Returns
-    -------
-    shell : ForkedShell
-    recorder : Recorder
-        Its `outputs` are those of the current cell.
-    """
+    """Set this process up for a notebook: a new shell, and standard streams that go into the outputs."""
     recorder = Recorder()
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()  # else every child would draw the same numbers

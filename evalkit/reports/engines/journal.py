@@ -69,15 +69,7 @@ def joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
 
 
 def read_journal(journal: str | os.PathLike) -> tuple[NotebookNode | None, int | None]:
-    """Restore a notebook from its journal.
-
-    Returns
-    -------
-    nb : NotebookNode or None
-        With the outputs of every finished cell; None if execution had not begun.
-    last : int or None
-        The cell that was begun last.
-    """
+    """Restore a notebook from its journal."""
     nb: Any = None
     last: int | None = None
     try:

@@ -23,20 +23,7 @@ _CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS) if os.name == "posix"
 
 
 class Attempt:
-    """A process that makes a report, or writes the partial report of one that died.
-
-    Parameters
-    ----------
-    job : Job
-    timeout : float
-        Time limit in seconds.
-    number : int
-        1 or 2.
-    error : str
-        What an earlier process died of, for the partial report.
-    seconds : float
-        How long that process took.
-    """
+    """A process that makes a report, or writes the partial report of one that died."""
 
     def __init__(self, job: Job, timeout: float, number: int = 1, *, error: str = "", seconds: float = 0.0) -> None:
         self.job, self.timeout, self.number, self.error = job, timeout, number, error

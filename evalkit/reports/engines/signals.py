@@ -24,11 +24,6 @@ def stopped_once(*, is_last: bool = False) -> Iterator[None]:
     """Raise KeyboardInterrupt at the first SIGINT or SIGTERM, and ignore those that follow, within a ``with`` block.
 
     Signals belong to the main thread; in other threads, and within another such block, nothing is changed.
-
-    Parameters
-    ----------
-    is_last : bool
-        Whether the process ends after the block: then, after a first signal, others are ignored until the end.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGTERM) is _stop:

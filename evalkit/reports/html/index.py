@@ -25,18 +25,7 @@ LARGEST_PICTURE = 60_000  # bytes of a figure that is shown in the index
 
 
 def write_index(output: Path, work: Path) -> tuple[Path, Path]:
-    """Write ``index.html``, ``manifest.json`` and ``leaderboard.html`` from the records of an output folder.
-
-    Parameters
-    ----------
-    output : Path
-    work : Path
-        A folder on the same disk, where files are written before they are moved into place.
-
-    Returns
-    -------
-    index, manifest : Path
-    """
+    """Write ``index.html``, ``manifest.json`` and ``leaderboard.html`` from the records of an output folder."""
     records = read_records(output)
     now = datetime.now(UTC)
     index, manifest = output / "index.html", output / "manifest.json"

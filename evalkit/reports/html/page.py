@@ -84,27 +84,7 @@ def render(
     code: bool = True,
     path: str = "",
 ) -> str:
-    """Render the page of an executed notebook.
-
-    Parameters
-    ----------
-    nb : NotebookNode
-    key : str
-        The report's name, shown above the page.
-    facts : iterable of (name, value)
-        How the report was made, shown at the end of the page.
-    files : iterable of str
-        Names of files beside the page, which are linked.
-    failure : Failure, optional
-    code : bool
-        Whether the page includes the code, folded; if not, it is not in the file either.
-    path : str
-        Folder from which local images in Markdown cells are taken.
-
-    Returns
-    -------
-    str
-    """
+    """Render the page of an executed notebook."""
     page = {
         "key": key,
         "title": title_of(nb) or key,

@@ -28,23 +28,7 @@ _HREFS: dict[str, Callable[[str], Any]] = {
 
 
 def figure(svg: str, about: Mapping[str, Any], number: int, narrow: str = "") -> str:
-    """Return a figure's SVG as an element of a page.
-
-    Parameters
-    ----------
-    svg : str
-    about : mapping
-        Its metadata in the notebook: alt, caption, width and files.
-    number : int
-        Number of the figure in the page, which makes its ids unique.
-    narrow : str
-        SVG of the same figure for narrow windows.
-
-    Returns
-    -------
-    str
-        Empty if the SVG has elements that evalkit's figures don't have.
-    """
+    """Return a figure's SVG as an element of a page."""
     drawn = clean_svg(svg, f"figure-{number}-")
     if not drawn:
         return ""
@@ -75,11 +59,6 @@ def clean_svg(svg: str, prefix: str) -> str:
 
     No script, style, event handler or external address is allowed. The style sheet is removed, as a page has its own
     for the same classes.
-
-    Returns
-    -------
-    str
-        Empty if it can't be parsed or has other elements.
     """
     if "<!" in svg:  # declarations, which could define entities
         return ""

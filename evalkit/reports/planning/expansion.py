@@ -49,13 +49,7 @@ def hooks_of(notebook: Notebook) -> tuple[dict[str, str], list[str]]:
 
 
 def call_sweep(hook: str, parameters: Mapping[str, Any]) -> list:
-    """Call a sweep function in a separate process: it reads files, while the batch's process must only import.
-
-    Raises
-    ------
-    SourceError
-        If it returns no values; the function's own errors are raised too.
-    """
+    """Call a sweep function in a separate process: it reads files, while the batch's process must only import."""
     context, others = multiprocessing.get_context(start_method()), set(multiprocessing.active_children())
     with ProcessPoolExecutor(1, mp_context=context, initializer=end_with_parent, initargs=(os.getpid(),)) as pool:
         try:
@@ -79,13 +73,7 @@ def _call(hook: str, parameters: dict[str, Any]) -> list:
 
 
 def expand(draft: Draft) -> list[Report]:
-    """Create one report per item of the sweeps, each with its own name.
-
-    Raises
-    ------
-    SourceError
-        If a sweep function fails, or returns credentials.
-    """
+    """Create one report per item of the sweeps, each with its own name."""
     choice, notebook, fixed, _ = draft
     sweeps = {name: _items(draft, name) if items is None else items for name, items in draft.sweeps.items()}
     if choice.params_file:
@@ -127,13 +115,7 @@ def marked(report: Report) -> Report:
 
 
 def named(reports: list[Report], name: str) -> list[Report]:
-    """Rename a report to the name that the user chose.
-
-    Raises
-    ------
-    SourceError
-        If several reports of one notebook would have it, or it is not a valid file name.
-    """
+    """Rename a report to the name that the user chose."""
     if file_name([name]) != name:
         raise SourceError(f"--name {name}: can't be the name of a file; {file_name([name])} could")
     counts = Counter(report.notebook.name for report in reports)

@@ -32,25 +32,7 @@ class Target(NamedTuple):
 def find_targets(
     targets: Iterable[str], places: Places, *, once: bool = False, kind: str = ""
 ) -> tuple[list[Target], list[str]]:
-    """Find the notebooks, params files and sources that were named.
-
-    Parameters
-    ----------
-    targets : iterable of str
-        Names or paths of notebooks, params files, and sources of logs; by default every params file. Notebooks that
-        are named beside sources are run on these; sources alone are run with all notebooks of their kinds of logs.
-    places : Places
-    once : bool
-        Whether a notebook that is named alone is run once, without its params files.
-    kind : str
-        The kind of all sources; by default it is detected from their content.
-
-    Returns
-    -------
-    choices : list of Target
-    faults : list of str
-        Faults of targets that were not found.
-    """
+    """Find the notebooks, params files and sources that were named."""
     faults: list[str] = []
     given = list(targets)
     if not given:
@@ -78,11 +60,6 @@ def of_source(source: str, places: Places, kind: str = "", only: Iterable[Path] 
     A notebook's metadata define what it takes: ``{"evalkit": {"kind": "mindcraft", "source": "runs"}}``, the kind and
     the parameter that gets the source. The kind ``*`` means any kind without a notebook of its own, which the parameter
     `kind` gets. ``"within": {"tasks": "tasks"}`` gives a parameter the folder of that name in the source, if any.
-
-    Raises
-    ------
-    SourceError
-        If the source holds no logs, or a kind has no notebook among those that were named.
     """
     from evalkit.kinds.detection import kinds_of_source
     from evalkit.kinds.registry import kind_named
