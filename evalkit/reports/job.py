@@ -14,9 +14,8 @@ from evalkit.reports.records import Record
 
 def refuse_secrets(parameters: Mapping[str, Any]) -> None:
     """Raise SourceError for values with credentials in a URL: pages, file names and records would show them."""
-    for value in parameters.values():
-        for text in texts_of(value):
-            refuse_credentials(text)
+    for text in texts_of(dict(parameters)):
+        refuse_credentials(text)
 
 
 @dataclass(frozen=True)
@@ -67,6 +66,7 @@ class Job(NamedTuple):
     stamp: dict[str, Any]
     code: bool = True
     forked: bool = True
+    evidence: str = "linked"  # which runs get pages
 
     @property
     def journal(self) -> Path:

@@ -60,16 +60,18 @@ def joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
     """Join consecutive texts of the same stream: a kernel sends them in pieces that depend on timing."""
     out: list[NotebookNode] = []
     for output in outputs:
-        last = out[-1] if out else None
-        if last and output.output_type == last.output_type == "stream" and output.name == last.name:
-            last.text += output.text
+        if out and output.output_type == out[-1].output_type == "stream" and output.name == out[-1].name:
+            out[-1].text += output.text
         else:
             out.append(output)
     return out
 
 
 def read_journal(journal: str | os.PathLike) -> tuple[NotebookNode | None, int | None]:
-    """Restore a notebook from its journal."""
+    """Restore a notebook, with the outputs of every finished cell, and the cell that was begun last, from a journal.
+
+    Both are None if execution had not begun.
+    """
     nb: Any = None
     last: int | None = None
     try:

@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 
 from evalkit.reports.parameters import Notebook
-from evalkit.reports.startup import quiet_imports, start_method
+from evalkit.reports.processes import quiet_imports, start_method
 
 # Libraries whose import only defines things. Others, such as polars, start threads that a fork loses.
 PRELOADED = {"evalkit", "IPython", "matplotlib", "numpy", "pandas", "scipy", "seaborn", "statsmodels"}
