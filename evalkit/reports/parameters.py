@@ -60,6 +60,11 @@ class Notebook(NamedTuple):
         return self.path.stem
 
     @property
+    def codes(self) -> list[str]:
+        """The sources of its code cells."""
+        return [cell["source"] for cell in self.cells if cell.get("cell_type") == "code"]
+
+    @property
     def settings(self) -> dict[str, Any]:
         """The settings for evalkit in the notebook's metadata; empty if they are not a mapping."""
         settings = self.metadata.get("evalkit", {})

@@ -13,7 +13,7 @@ SIZE_BUDGET = 1_500_000  # bytes; larger pages are pointed out
 
 
 class Progress:
-    """The lines and the bar of a batch."""
+    """The lines of a batch of `total` reports; if `terminal` is one, they are written above a bar."""
 
     def __init__(self, total: int, say: Callable[[str], None], terminal: TextIO | None = None) -> None:
         self.total, self.say, self.done = total, say, 0
