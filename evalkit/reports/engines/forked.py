@@ -67,11 +67,12 @@ class Recorder(Session):
         message = msg_or_type if isinstance(msg_or_type, dict) else self.msg(msg_or_type, content)
         message["content"] = self.unpack(self.pack(message["content"]))
         kind, content = message["msg_type"], message["content"]
-        if kind == "clear_output":
-            self.clear_next = content.get("wait", False)
-            if not self.clear_next:
-                self._clear()
+        if kind == "clear_output" and content.get("wait", False):
+            self.clear_next = True
             return message
+        if kind == "clear_output" or (self.clear_next and kind in _OUTPUTS):
+            self.outputs.clear()
+            self.displays, self.clear_next = {name: [] for name in self.displays}, False
         name = content.get("transient", {}).get("display_id")
         if kind == "update_display_data":
             for output in self.displays.get(name, []):
@@ -81,25 +82,16 @@ class Recorder(Session):
             if kind != "stream":
                 self.take_printed()
             # nbformat's own function for this validates each output against the schema of a whole notebook
-            self._add(nbformat.from_dict({"output_type": kind, **{key: content[key] for key in _OUTPUTS[kind]}}), name)
+            output = nbformat.from_dict({"output_type": kind, **{key: content[key] for key in _OUTPUTS[kind]}})
+            self.outputs.append(output)
+            if name:
+                self.displays.setdefault(name, []).append(output)
         return message
 
     def take_printed(self) -> None:
         """Add what was written to the descriptors, past Python, since the last call."""
         for stream in self.streams:
             stream.take_printed()
-
-    def _add(self, output: NotebookNode, name: str | None = None) -> None:
-        if self.clear_next:
-            self._clear()
-            self.clear_next = False
-        self.outputs.append(output)
-        if name:
-            self.displays.setdefault(name, []).append(output)
-
-    def _clear(self) -> None:
-        self.outputs.clear()
-        self.displays = {name: [] for name in self.displays}
 
 
 class Stream(io.TextIOBase):
