@@ -65,6 +65,8 @@ def stopped_once(*, is_last: bool = False) -> Iterator[None]:
         if not is_last or signal.getsignal(signal.SIGTERM) is _stop:
             for number, handler in before.items():
                 signal.signal(number, handler)
+        elif hasattr(signal, "pthread_sigmask"):  # Python drops its handlers a little before the process ends
+            signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
 
 
 @contextmanager
