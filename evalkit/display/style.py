@@ -75,7 +75,7 @@ THEME: Any = {
     "xtick.color": INK,
     "ytick.color": INK,
 }
-_THEMED = "evalkit"  # gid of figures in the theme
+_THEMED, _NOTHING = "evalkit", "nothing-to-draw"  # gids of figures in the theme, and of empty axes
 
 
 class Look(NamedTuple):
@@ -128,9 +128,6 @@ def themed(draw: Callable[_P, _R]) -> Callable[_P, _R]:
             return draw(*args, **options)
 
     return drawn
-
-
-_NOTHING = "nothing-to-draw"
 
 
 @themed
@@ -191,13 +188,8 @@ def labels(names: Sequence[object], width: int = 32) -> list[str]:
         if len(set(texts)) > 1 and max(map(len, texts)) > width:
             texts = [_without_common(text, texts, ending) if len(text) > width else text for text in texts]
     cut = [label(text, width) for text in texts]
-    seen: dict[str, int] = {}
-    out = []
-    for text in cut:
-        seen[text] = seen.get(text, 0) + 1
-        number = f" #{seen[text]}" if cut.count(text) > 1 else ""
-        out.append(label(text, width - len(number)) + number)
-    return out
+    numbers = [f" #{cut[: i + 1].count(text)}" if cut.count(text) > 1 else "" for i, text in enumerate(cut)]
+    return [label(text, width - len(number)) + number for text, number in zip(cut, numbers, strict=True)]
 
 
 def _without_common(text: str, texts: Sequence[str], ending: bool) -> str:

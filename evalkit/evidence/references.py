@@ -3,7 +3,7 @@
 import hashlib
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalkit.io import absolute, is_url, plain
@@ -29,25 +29,13 @@ _FACTS = {
 
 
 class RunRef(NamedTuple):
-    """A run that gets a page.
-
-    Attributes
-    ----------
-    run_id : str
-    kind : str
-    paths : list of str
-        Absolute paths of its logs.
-    part : str
-        See `evalkit.kinds.RunFiles`.
-    facts : list of (name, value)
-        Descriptive facts of the run, as text.
-    """
+    """A run that gets a page, with facts that describe it; for `part` see `evalkit.kinds.RunFiles`."""
 
     run_id: str
     kind: str
-    paths: list[str]
+    paths: list[str]  # absolute, of its logs
     part: str
-    facts: list[tuple[str, str]]
+    facts: list[tuple[str, str]]  # name and value, as text
 
     @property
     def page(self) -> str:
@@ -72,23 +60,12 @@ class PairRef(NamedTuple):
 
 
 class RunList(NamedTuple):
-    """A table whose rows link to pages.
-
-    Attributes
-    ----------
-    title : str
-    page : str
-        The page with the table, relative to the pages of runs.
-    members : list of str
-        File names of pages, in the order of the rows.
-    key : str
-        Identifies the list in an address.
-    """
+    """A table whose rows link to pages."""
 
     title: str
-    page: str
-    members: list[str]
-    key: str
+    page: str  # with the table, relative to the pages of runs
+    members: list[str]  # file names of pages, in the order of the rows
+    key: str  # of the list in an address
 
 
 def page_name(name: str) -> str:
@@ -114,19 +91,12 @@ def facts_of(kind: LogKind, run: Mapping[str, Any]) -> list[tuple[str, str]]:
     return facts
 
 
-def as_data(runs: Sequence[RunRef]) -> list[list[Any]]:
-    """Convert references to JSON values."""
-    return [list(run) for run in runs]
-
-
 def read_reference(value: Any) -> RunRef | None:
     """Convert a JSON value to a reference; None if malformed, since anyone may write a notebook's output."""
-    if not isinstance(value, list) or len(value) != len(RunRef._fields):
+    types = [str, str, list, str, list]
+    if not isinstance(value, list) or list(map(type, value)) != types:
         return None
     run_id, kind, paths, part, facts = value
-    texts = [run_id, kind, part]
-    if not all(isinstance(text, str) for text in texts) or not isinstance(paths, list) or not isinstance(facts, list):
-        return None
     pairs = [(str(fact[0]), str(fact[1])) for fact in facts if isinstance(fact, (list, tuple)) and len(fact) == 2]
     return RunRef(run_id, kind, [path for path in paths if isinstance(path, str)], part, pairs)
 

@@ -1,5 +1,6 @@
 """Write folders of pages, incrementally: the page of a run is written again only after a change."""
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -47,7 +48,9 @@ def write_pages(
     SourceError
         If a page can't be written.
     """
-    before = _read_manifest(folder)
+    before: dict[str, str] = {}
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        before = {**read_json(folder / MANIFEST)}
     version, states = code_version(), {page: state_of(run) for page, run in runs.items()}
     positions = places(lists)
     now, written = {}, 0
@@ -107,14 +110,6 @@ def _transcript(kind: str, paths: tuple[str, ...], part: str, version: str) -> T
         return transcript_of(kind_named(kind), RunFiles(list(paths), part))
     except SourceError as error:
         return Transcript("", [], [Turn("evalkit", "system", str(error), ("can't be read",), ("error", "decision"))])
-
-
-def _read_manifest(folder: Path) -> dict[str, str]:
-    try:
-        value = read_json(folder / MANIFEST)
-    except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _digest(value: Any) -> str:

@@ -13,9 +13,9 @@ MOST_ROWS = 40  # of a heatmap
 
 
 class Rows(NamedTuple):
-    """Marks on the rows of a plot."""
+    """Marks on the rows of a plot, from top to bottom, in series within each row; None is the key of missing values."""
 
-    marks: pd.DataFrame
+    marks: pd.DataFrame  # one row per mark: key, series, y, x, low, high, n, reason, tip, href
     names: list
     series: list
 
@@ -42,7 +42,11 @@ def place(
     percent: bool = True,
     missing: str = "no estimate",
 ) -> Rows:
-    """Position estimates on rows, a row per category; the series of a row share 0.8 of its height."""
+    """Position estimates on rows, a row per category; the series of a row share 0.8 of its height.
+
+    Where `hue` is `category`, each row is a series of its own. Those of `order` and `hues` come first, whether the
+    table has them or not. A group with data but without an estimate gets its reason, else the text `missing`.
+    """
     table = with_data(table)
     names, series = keys(table[category], order), keys(table[hue], hues) if hue else [None]
     beside = 1 if hue == category else len(series)
@@ -52,23 +56,12 @@ def place(
         offset = 0 if beside == 1 else (series.index(member) - (beside - 1) / 2) * 0.8 / beside
         reason = reason_of(row, missing) if number(row["estimate"]) is None else ""
         title = ", ".join(name_of(row[column]) for column in dict.fromkeys(filter(None, (category, hue))))
-        marks.append(
-            {
-                "key": key,
-                "series": member,
-                "y": names.index(key) + offset,
-                "x": number(row["estimate"]),
-                "low": number(row.get("low")),
-                "high": number(row.get("high")),
-                "n": size_of(row),
-                "reason": reason,
-                "tip": row.get("tip") or f"{title}: {describe_value({**row, 'reason': reason}, percent=percent)}",
-                "href": link_of(row),
-            }
-        )
+        numbers = (number(row.get(name)) for name in ("estimate", "low", "high"))
+        tip = row.get("tip") or f"{title}: {describe_value({**row, 'reason': reason}, percent=percent)}"
+        marks.append((key, member, names.index(key) + offset, *numbers, size_of(row), reason, tip, link_of(row)))
     columns = ["key", "series", "y", "x", "low", "high", "n", "reason", "tip", "href"]
-    frame = pd.DataFrame(marks, columns=columns).astype(dict.fromkeys(("y", "x", "low", "high", "n"), "float64"))
-    return Rows(frame.astype({"key": "object", "series": "object"}), names, series)
+    types = {"key": "object", "series": "object"} | dict.fromkeys(("y", "x", "low", "high", "n"), "float64")
+    return Rows(pd.DataFrame(marks, columns=columns).astype(types), names, series)
 
 
 def link_of(row: Mapping[Hashable, Any], part: str = "") -> str:
@@ -79,35 +72,38 @@ def link_of(row: Mapping[Hashable, Any], part: str = "") -> str:
 
 
 def swarm(values: Sequence[float] | np.ndarray, width: float = 0.02) -> np.ndarray:
-    """Spread points across their row so that those close to each other stay apart."""
+    """Spread points across their row so that those close to each other stay apart.
+
+    Points are close if they fall into the same bin, of `width` as a share of their range. Returns an offset for each
+    from -0.5 to 0.5; 0 for a point that stands alone.
+    """
     at = np.asarray(values, dtype=float)
     if not len(at):
         return at
     span = np.ptp(at)
-    bins = np.floor((at - at.min()) / span / width) if span > 0 else np.zeros(len(at))
-    offsets = np.zeros(len(values))
-    most = int(pd.Series(bins).value_counts().max())
-    step = 1 / max(most, 6)
-    for occupied in np.unique(bins):
-        at = np.flatnonzero(bins == occupied)
-        order = np.arange(len(at))
-        offsets[at] = step * np.where(order % 2, (order + 1) // 2, -(order // 2))
-    return offsets
+    bins = pd.Series(np.floor((at - at.min()) / span / width) if span > 0 else np.zeros(len(at)))
+    order = bins.groupby(bins).cumcount().to_numpy()
+    step = 1 / max(int(bins.value_counts().max()), 6)
+    return step * np.where(order % 2, (order + 1) // 2, -(order // 2))
 
 
 class Grid(NamedTuple):
-    """Cells of a table."""
+    """Cells of a table: the table's row by (row, column)."""
 
-    rows: list
+    rows: list  # keys of those with data
     columns: list
     cells: dict[tuple, dict]
-    note: str
+    note: str  # which rows these are, if not all are drawn
 
 
 def grid(
     table: pd.DataFrame, row: str, column: str, rows: Keys = (), columns: Keys = (), value: str = "estimate"
 ) -> Grid:
-    """Arrange the rows of a table in cells; of more than 40 rows, those whose values differ most are kept."""
+    """Arrange the rows of a table in cells; of more than 40 rows, those whose values differ most are kept.
+
+    Keys of `rows` and `columns` come first, even if the table lacks them; if `rows` are given, all are kept. Rows and
+    columns of the same keys have the same order.
+    """
     table = with_data(table)
     cells = {(key_of(record[row]), key_of(record[column])): record for record in table.to_dict("records")}
     down, across = keys(table[row], rows), keys(table[column], columns)
@@ -142,7 +138,11 @@ def mirrored(pairs: pd.DataFrame, first: str = "model_a", second: str = "model_b
 
 
 def stacked(table: pd.DataFrame, category: str, parts: Mapping[str, str], *, share: bool = True) -> pd.DataFrame:
-    """Reshape a table of counts to one row per part of a stacked bar."""
+    """Reshape a table of counts to one row per part of a bar: row, name, part, n, total, left, width, tip and href.
+
+    `parts` are columns of counts, from left to right, with their labels in tooltips. Rows that sum to 0 and parts that
+    are 0 are left out. With `share`, all bars have length 1, else that of their sum.
+    """
     counts = table[list(parts)].astype(float).fillna(0)
     filled = counts.sum(axis=1).to_numpy() > 0
     out = []
@@ -159,7 +159,10 @@ def stacked(table: pd.DataFrame, category: str, parts: Mapping[str, str], *, sha
 
 
 def binned(events: pd.DataFrame, row: str, x: str, kind: str, width: int) -> pd.DataFrame:
-    """Merge the events of every `width` positions of a row into one of their most frequent kind."""
+    """Merge the events of every `width` positions of a row into one at the first, of their most frequent kind.
+
+    Its tip counts them.
+    """
     bins = events.assign(_bin=(events[x] - events[x].min()) // width)
     counts = bins.groupby([row, "_bin", kind], sort=False, dropna=False).size().rename("count").reset_index()
     totals = counts.groupby([row, "_bin"], sort=False, dropna=False)["count"].transform("sum")
