@@ -12,7 +12,6 @@ from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar, cast
 import matplotlib as mpl
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -161,12 +160,6 @@ def looks(names: Iterable[Hashable]) -> dict[Any, Look]:
 def colours(names: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Assign a colour and a marker to every name, as `looks` does."""
     return {name: look[:2] for name, look in looks(names).items()}
-
-
-def luminance(colour: str) -> float:
-    """Compute the relative luminance of a colour, from 0 to 1, by the definition of WCAG 2.1."""
-    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour))
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def label(text: object, width: int = 32) -> str:

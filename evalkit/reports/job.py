@@ -56,8 +56,15 @@ class Failure(NamedTuple):
     cell: int | None
 
 
+# Files in the folder of a job, through which its process and the batch communicate
+JOURNAL = "journal"  # the finished cells
+BEGUN = "begun"  # is there once the first cell has begun
+OVERDUE = "overdue"  # is there once the report has exceeded its time limit, with the error
+PRINTED = "printed-1", "printed-2"  # standard output and error of the process
+
+
 class Job(NamedTuple):
-    """A report to be made, and how; its process and the batch communicate through files in `work`."""
+    """A report to be made, and how."""
 
     report: Report
     output: Path
@@ -67,25 +74,6 @@ class Job(NamedTuple):
     code: bool = True
     forked: bool = True
     evidence: str = "linked"  # which runs get pages
-
-    @property
-    def journal(self) -> Path:
-        """The file to which finished cells are written."""
-        return self.work / "journal"
-
-    @property
-    def begun(self) -> Path:
-        """A file that exists once the first cell has begun."""
-        return self.work / "begun"
-
-    @property
-    def overdue(self) -> Path:
-        """A file that exists once the report has exceeded its time limit; it holds the error."""
-        return self.work / "overdue"
-
-    def printed(self, descriptor: int) -> Path:
-        """Return the file to which the process's standard output (1) or error (2) is redirected."""
-        return self.work / f"printed-{descriptor}"
 
     def record(self, **fields: Any) -> Record:
         """Return the report's record with these fields; without a page by default."""

@@ -162,13 +162,15 @@ def _restyle(
     frame: str | None,
 ) -> None:
     """Style the text that seaborn wrote into the cells: bold in framed cells, in ink on tones that follow the page."""
+    import seaborn as sns
+
     for text in ax.texts:
         x, y = (int(place) for place in text.get_position())
         cell = cells.get((rows[y], columns[x]), {})
         if frame and cell.get(frame):
             text.set_fontweight("bold")
         if look := kinds.get(cell.get(value)):
-            on_dark = "white" if style.luminance(look.colour) <= 0.17 else _DARK
+            on_dark = "white" if sns.utils.relative_luminance(look.colour) <= 0.17 else _DARK
             text.set(size=9.5, weight="bold", color=style.INK if look.colour in _FOLLOWING else on_dark)
 
 

@@ -19,7 +19,7 @@ from evalkit.reports.engines import outputs
 from evalkit.reports.engines.journal import NORMAL, read_journal
 from evalkit.reports.evidence import keep_evidence
 from evalkit.reports.html.page import render
-from evalkit.reports.job import Failure, Job
+from evalkit.reports.job import JOURNAL, OVERDUE, Failure, Job
 from evalkit.reports.parameters import title_of
 from evalkit.reports.records import Record, files_beside, read_record, record_path, write_file
 
@@ -33,7 +33,7 @@ def build(job: Job) -> None:
 
 def build_failed(job: Job, error: str, seconds: float) -> None:
     """Write the partial report of a process that was ended: its finished cells, and the error."""
-    nb, last = read_journal(job.journal)
+    nb, last = read_journal(job.work / JOURNAL)
     nb = nb or nbformat.reads(read_file(job.report.notebook.path).decode(), as_version=4)
     _finish(job, nb, Failure(error, last), seconds)
 
@@ -50,7 +50,7 @@ def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
             None,
             job.report.parameters,
             engine_name=engine,
-            journal=str(job.journal),
+            journal=str(job.work / JOURNAL),
             kernel_name=spec.get("name") or "python3",
             language=spec.get("language") or "python",
             request_save_on_cell_execute=False,
@@ -58,14 +58,14 @@ def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
             shutdown_kernel="immediate",
         )
     except Exception as error:
-        nb, last = read_journal(job.journal)
+        nb, last = read_journal(job.work / JOURNAL)
         if nb is None or last is None:
             raise
         failure: Failure | None = Failure(f"{type(error).__name__}: {error}", last)
         if isinstance(error, PapermillExecutionError):
             failure = _first_error(nb)  # papermill also reports errors that a cell's tag allows
-        if job.overdue.exists():
-            failure = Failure(job.overdue.read_text(), last)
+        if (job.work / OVERDUE).exists():
+            failure = Failure((job.work / OVERDUE).read_text(), last)
         if failure:
             return nb, failure
     return nb, _missing_figure(nb)

@@ -9,6 +9,8 @@ import nbformat
 from nbformat import NotebookNode
 from papermill.engines import Engine, NBClientEngine, NotebookExecutionManager, papermill_engines
 
+from evalkit.reports.job import BEGUN
+
 NORMAL = "evalkit-kernel"
 INJECTED = "injected-parameters"  # tag of the cell in which papermill puts parameters
 
@@ -18,7 +20,7 @@ class JournalManager(NotebookExecutionManager):
 
     def __init__(self, nb: NotebookNode, journal: str) -> None:
         super().__init__(nb, progress_bar=False, autosave_cell_every=0)
-        self.journal, self.begun = journal, Path(journal).with_name("begun")
+        self.journal, self.begun = journal, Path(journal).with_name(BEGUN)
 
     def save(self, **kwargs: Any) -> None:
         """Do nothing: the batch writes the notebook once, at the end."""

@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 from evalkit.io.text import plain, warnings_as_usual
-from evalkit.reports.job import Job
+from evalkit.reports.job import BEGUN, OVERDUE, PRINTED, Job
 from evalkit.reports.processes import end_with_parent, quiet_imports, release_signals, start_method
 
 if TYPE_CHECKING:
@@ -60,14 +60,14 @@ class Attempt:
         if self.error or self.overdue:
             self.kill()
             self.deadline = now + POST_MORTEM
-        elif self.number == 1 and not self.job.begun.exists():
+        elif self.number == 1 and not (self.job.work / BEGUN).exists():
             self.kill()  # it hangs before the first cell, and is worth a retry
         elif now < self.started + self.timeout:
             self.deadline = self.started + self.timeout
         else:
             self.overdue = f"TimeoutError: not finished after {self.timeout:g} s"
             with contextlib.suppress(OSError):  # on a full disk, only the batch knows
-                self.job.overdue.write_text(self.overdue)
+                (self.job.work / OVERDUE).write_text(self.overdue)
             self.deadline = now + GRACE
             self._interrupt()
 
@@ -83,8 +83,8 @@ class Attempt:
 
     def is_worth_another(self) -> bool:
         """Return whether a retry may help: the kernel did not start, or the crash may come from forking."""
-        crashed = -self.process.exitcode in _CRASHES
-        return self.number == 1 and not self.error and (not self.job.begun.exists() or (self.job.forked and crashed))
+        may_pass = self.job.forked and -self.process.exitcode in _CRASHES
+        return self.number == 1 and not self.error and (may_pass or not (self.job.work / BEGUN).exists())
 
     def cause(self) -> str:
         """Return what the process died of."""
@@ -96,7 +96,7 @@ class Attempt:
         code = self.process.exitcode
         how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         try:
-            printed = self.job.printed(2).read_text(errors="replace").strip().splitlines()
+            printed = (self.job.work / PRINTED[1]).read_text(errors="replace").strip().splitlines()
         except OSError:
             printed = []
         last = f"; it last printed: {plain(printed[-1], 200)}" if printed else ""
@@ -186,7 +186,7 @@ def _detach(job: Job) -> None:
     faulthandler.disable()  # it would write to the batch's own standard error
     sys.stdout.flush()
     sys.stderr.flush()
-    for descriptor in (1, 2):
-        file = os.open(job.printed(descriptor), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for descriptor, name in enumerate(PRINTED, 1):
+        file = os.open(job.work / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         os.dup2(file, descriptor)
         os.close(file)
