@@ -19,7 +19,6 @@ LONG_FILES = {  # to be split
     "evalkit/io/parallel.py": 301,
     "evalkit/kinds/registry.py": 323,
     "evalkit/mindcraft/kind.py": 301,
-    "evalkit/reports/parameters.py": 304,
     "evalkit/stats/trend.py": 301,
 }
 

@@ -24,7 +24,11 @@ _INHERITED = (
 
 
 def compact(root: ElementTree.Element, marks: Sequence[Mark], *, themed: bool) -> None:
-    """Compact an SVG of matplotlib in place; it renders the same, without metadata and style sheet."""
+    """Compact an SVG of matplotlib in place; it renders the same, without metadata and style sheet.
+
+    `marks` are the tooltips and links behind its placeholder addresses. If it is `themed`, colours that are tones get
+    classes named after them: ``fill-ink``, ``stroke-series-1``.
+    """
     for element in root.iter():
         _tidy(element, themed=themed)
     used = {name for element in root.iter() for name in _references(element)}

@@ -74,8 +74,7 @@ def estimates(
     handles = style.series_handles(names_of(rows.series), list(styles.values())) if shown else []
     words, owns_figure = category.replace("_", " "), ax is None
     ax = ax or style.new_axes(WIDTH, _height(rows, beside, len(published), words) + style.legend_height(handles, WIDTH))
-    key = key_of(highlight)
-    strong = rows.marks["key"].eq(key) | rows.marks["series"].eq(key) | (highlight is None)
+    strong = _is_strong(rows.marks["key"], highlight) | _is_strong(rows.marks["series"], highlight)
     for marks, pale in ((rows.marks[~strong], True), (rows.marks[strong], False)):
         _draw_estimates(ax, marks, styles, pale=pale, small=beside > 6)
     _draw_reasons(ax, rows.marks)
@@ -136,13 +135,10 @@ def strips(
     styles = style.looks(rows.names)
     points = _values(values, category, value, rows.names, percent)
     means_below = rows.marks.assign(y=rows.marks["y"] + 0.28)
-    for pale in (True, False) if highlight is not None else (False,):
-        drawn = [
-            marks[marks["series"].eq(key_of(highlight)) != pale] if highlight is not None else marks
-            for marks in (points, means_below)
-        ]
-        draw_points(ax, drawn[0], styles, size=18, alpha=0.3 if pale else 0.6, edge=0)
-        _draw_estimates(ax, drawn[1], styles, pale=pale, small=False)
+    for pale in (True, False):
+        single, mean = (marks[_is_strong(marks["series"], highlight) != pale] for marks in (points, means_below))
+        draw_points(ax, single, styles, size=18, alpha=0.3 if pale else 0.6, edge=0)
+        _draw_estimates(ax, mean, styles, pale=pale, small=False)
     _draw_reasons(ax, means_below)
     draw_sizes(ax, rows.marks)
     _name_rows(ax, rows.names, words)
@@ -204,6 +200,10 @@ def shares(
     return ax
 
 
+def _is_strong(names: pd.Series, highlight: Hashable) -> pd.Series:
+    return names.eq(key_of(highlight)) | (highlight is None)
+
+
 def _draw_estimates(ax: Axes, marks: pd.DataFrame, styles: Mapping[Hashable, Look], *, pale: bool, small: bool) -> None:
     alpha = 0.45 if pale else 1.0
     for series, group in marks.groupby("series", sort=False, dropna=False):
@@ -218,12 +218,11 @@ def _draw_reasons(ax: Axes, marks: pd.DataFrame) -> None:
 
 def _values(values: pd.DataFrame, category: str, value: str, names: Keys, percent: bool) -> pd.DataFrame:
     """Position single values on the rows of their categories, close ones side by side."""
-    places = {name: y for y, name in enumerate(names)}
+    places = {name: float(y) for y, name in enumerate(names)}
     points = values.assign(x=values[value].astype(float), series=[key_of(name) for name in values[category]])
     points = points[points["series"].map(lambda name: name in places).astype(bool)]
-    points = points.assign(
-        y=[float(places[name]) for name in points["series"]], href=list(map(link_of, points.to_dict("records")))
-    )
+    links = list(map(link_of, points.to_dict("records")))
+    points = points.assign(y=[places[name] for name in points["series"]], href=links)
     for _, row in points.groupby("y"):
         points.loc[row.index, "y"] += 0.55 * swarm(row["x"].to_numpy()) - 0.1
     texts = (format_interval(x, None, None, percent=percent) for x in points["x"])

@@ -9,14 +9,11 @@ import sys
 import time
 import traceback
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalkit.io.text import plain, warnings_as_usual
 from evalkit.reports.job import BEGUN, OVERDUE, PRINTED, Job
 from evalkit.reports.processes import end_with_parent, quiet_imports, release_signals, start_method
-
-if TYPE_CHECKING:
-    import psutil
 
 VARIABLE = "EVALKIT_EVIDENCE"  # as evalkit.evidence.VARIABLE, which would import pandas
 START = 60.0  # seconds within which the first cell must have begun, else the report is retried
@@ -107,7 +104,12 @@ class Attempt:
         import psutil
 
         with contextlib.suppress(psutil.NoSuchProcess):
-            for member in _stopped_tree(psutil.Process(self.process.pid)):
+            members = [psutil.Process(self.process.pid)]
+            for member in members:  # it grows by the children of those that are suspended, and so start no others
+                with contextlib.suppress(psutil.Error):
+                    member.suspend()
+                    members += member.children()
+            for member in members:
                 with contextlib.suppress(psutil.Error):
                     member.kill()
         self.process.kill()
@@ -121,24 +123,6 @@ class Attempt:
                 os.kill(self.process.pid, signal.SIGINT)
             else:
                 psutil.Process(self.process.pid).children()[0].send_signal(signal.SIGINT)
-
-
-def _stopped_tree(root: "psutil.Process") -> "list[psutil.Process]":
-    """Suspend a process and its descendants, so that none of them starts another one, and return them."""
-    import psutil
-
-    stopped: list[psutil.Process] = []
-    running = [root]
-    while running:
-        for process in running:
-            with contextlib.suppress(psutil.Error):
-                process.suspend()
-        stopped += running
-        try:
-            running = [process for process in root.children(recursive=True) if process not in stopped]
-        except psutil.Error:  # it has ended in the meantime
-            break
-    return stopped
 
 
 def work(job: Job, faults: Connection, error: str = "", seconds: float = 0.0) -> None:
