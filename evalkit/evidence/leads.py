@@ -1,5 +1,6 @@
 """Link findings and figures to runs: to the page of a single run, or to the rows of several in the table of runs."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -162,11 +163,10 @@ class Evidence:
         """Return the positions of runs by their texts in these columns."""
         if by not in self._groups:
             self._items |= {name: _items(self._runs[name], name) for name in by if name not in self._items}
-            positions: dict[tuple[str, ...], list[int]] = {}
+            self._groups[by] = positions = defaultdict(list)
             for position, texts in enumerate(zip(*(self._items[name] for name in by), strict=True)):
                 for key in product(*texts):
-                    positions.setdefault(key, []).append(position)
-            self._groups[by] = positions
+                    positions[key].append(position)
         return self._groups[by]
 
 
