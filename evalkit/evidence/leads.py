@@ -1,6 +1,5 @@
 """Link findings and figures to runs: to the page of a single run, or to the rows of several in the table of runs."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -163,10 +162,11 @@ class Evidence:
         """Return the positions of runs by their texts in these columns."""
         if by not in self._groups:
             self._items |= {name: _items(self._runs[name], name) for name in by if name not in self._items}
-            self._groups[by] = positions = defaultdict(list)
+            positions: dict[tuple[str, ...], list[int]] = {}
             for position, texts in enumerate(zip(*(self._items[name] for name in by), strict=True)):
                 for key in product(*texts):
-                    positions[key].append(position)
+                    positions.setdefault(key, []).append(position)
+            self._groups[by] = positions
         return self._groups[by]
 
 

@@ -96,7 +96,6 @@ def _finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float)
     headline, tables = outputs.extract_tables(nb, report.name)
     figures, evidence = outputs.extract_figures(nb, report.name), outputs.extract_evidence(nb)
     nb.metadata.pop("papermill", None)
-    page, executed = f"{report.key}.html", f"{report.key}.ipynb"
     before = read_record(job.output, report.key)
     beside = {table["file"]: table["csv"] for table in tables} | figures
     text = render(
@@ -111,25 +110,24 @@ def _finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float)
     record = job.record(
         title=title_of(nb.cells) or report.notebook.name,
         status="failed" if failure else "made",
-        error=failure.error if failure else "",
-        cell=failure.cell if failure else None,
+        **(failure._asdict() if failure else {}),
         made=made.isoformat(timespec="seconds"),
         seconds=round(seconds, 3),
         headline=headline,
         findings=outputs.extract_findings(nb),
         tables=[{key: table[key] for key in ("name", "file", "rows")} for table in tables],
         figures=list(figures),
-        page=page,
+        page=f"{report.key}.html",
         page_bytes=len(text.encode(errors="replace")),
-        executed=executed,
+        executed=f"{report.key}.ipynb",
         previous=_previous(before),
     )
     keep_evidence(job.output, job.work, report.key, evidence)
-    files = {f"{report.notebook.name}/{file}": content for file, content in beside.items()}
-    for file, content in (files | {executed: nbformat.writes(nb), page: text}).items():
-        write_file(job.output / file, content, job.work)
+    files = beside | {f"{report.name}.ipynb": nbformat.writes(nb), f"{report.name}.html": text}
+    for file, content in files.items():
+        write_file(job.output / report.notebook.name / file, content, job.work)
     write_file(record_path(job.output, report.key), json.dumps(record, indent=1, default=str), job.work)
-    for file in files_beside(before) - beside.keys():
+    for file in files_beside(before) - files.keys():
         (job.output / report.notebook.name / file).unlink(missing_ok=True)
 
 
