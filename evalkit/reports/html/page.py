@@ -31,13 +31,6 @@ _PRIORITY = ["image/svg+xml", "image/png", "image/jpeg", "text/html", "text/mark
 class PageExporter(HTMLExporter):
     """nbconvert's HTML exporter with this package's template."""
 
-    @property
-    def default_config(self) -> Config:
-        """The exporter's settings."""
-        config = Config(super().default_config)
-        config.merge(Config({"NbConvertBase": {"display_data_priority": _PRIORITY}}))
-        return config
-
     def from_notebook_node(self, nb: NotebookNode, resources: dict | None = None, **kw: Any) -> tuple[Any, dict]:
         """Convert a notebook, without HTMLExporter's second parse of the whole page for its own template."""
         language = nb.metadata.get("language_info", {}).get("pygments_lexer", "ipython3")
@@ -66,6 +59,7 @@ class PageExporter(HTMLExporter):
 def exporter(code: bool = True) -> PageExporter:
     """Return the exporter, cached as building it takes longer than rendering a page."""
     made = PageExporter(
+        config=Config({"NbConvertBase": {"display_data_priority": _PRIORITY}}),
         template_name="evalkit",
         extra_template_basedirs=[str(TEMPLATES)],
         exclude_anchor_links=True,
@@ -118,7 +112,8 @@ def render(
 
 def without_empty_sections(nb: NotebookNode) -> NotebookNode:
     """Drop headings, with their prose, whose code cells have no output."""
-    levels = [_level(cell) for cell in nb.cells]
+    headings = (re.match(r"(#{1,6}) ", cell.source) if cell.cell_type == "markdown" else None for cell in nb.cells)
+    levels = [len(match[1]) if match else 0 for match in headings]
     left_out: set[int] = set()
     for start, level in enumerate(levels):
         end = next((i for i, other in enumerate(levels) if i > start and 0 < other <= level), len(levels))
@@ -127,12 +122,6 @@ def without_empty_sections(nb: NotebookNode) -> NotebookNode:
             left_out |= {i for i in range(start, end) if nb.cells[i].cell_type == "markdown"}
     cells = [cell for i, cell in enumerate(nb.cells) if i not in left_out]
     return NotebookNode({**nb, "cells": cells})
-
-
-def _level(cell: NotebookNode) -> int:
-    """Return the level of the heading that a cell begins with; 0 for none."""
-    match = re.match(r"(#{1,6}) ", cell.source) if cell.cell_type == "markdown" else None
-    return len(match[1]) if match else 0
 
 
 def without_hidden(nb: NotebookNode) -> NotebookNode:
