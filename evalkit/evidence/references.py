@@ -1,12 +1,12 @@
 """References to runs: the data of their pages, which a notebook passes to its report as JSON."""
 
 import hashlib
-import os
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalkit.io import absolute, is_url, plain
+from evalkit.io.sources import state_of as file_state
 from evalkit.kinds import LogKind, in_words, kind_named
 
 if TYPE_CHECKING:
@@ -104,11 +104,6 @@ def read_reference(value: Any) -> RunRef | None:
 def state_of(run: RunRef) -> list[Any]:
     """Return sizes and times of a run's files, for detecting changes; None for a missing file."""
     companions = kind_named(run.kind).companions
-    states: list[Any] = []
-    for path in (name for log in run.paths for name in (log, *companions(log))):
-        try:
-            status = os.stat(path)
-            states.append([status.st_size, status.st_mtime_ns])
-        except (OSError, ValueError):
-            states.append(None)
-    return states
+    paths = (path for log in run.paths for path in (log, *companions(log)))
+    states = (None if is_url(path) else file_state(path) for path in paths)
+    return [state and [state.size, state.modified] for state in states]

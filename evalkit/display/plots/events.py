@@ -89,10 +89,8 @@ def _points(events: pd.DataFrame, row: str, x: str, kind: str, kinds: Mapping[An
     ranks = {name: i for i, name in enumerate(kinds)}
     shown = events[events[kind].isin(list(kinds))].sort_values(kind, key=lambda names: names.map(ranks), kind="stable")
     records, where = shown.to_dict("records"), x.replace("_", " ")
-    tips = [
-        record.get("tip")
-        or f"{name_of(record[row])}, {where} {name_of(record[x])}: {kinds[record[kind]].text or record[kind]}"
-        for record in records
-    ]
+    names = (kinds[record[kind]].text or record[kind] for record in records)
+    made = (f"{name_of(r[row])}, {where} {name_of(r[x])}: {name}" for r, name in zip(records, names, strict=True))
+    tips = [record.get("tip") or tip for record, tip in zip(records, made, strict=True)]
     marks = {"x": shown[x].astype(float), "y": shown["_y"].astype(float), "series": shown[kind], "tip": tips}
     return pd.DataFrame({**marks, "href": list(map(link_of, records))}, index=shown.index)

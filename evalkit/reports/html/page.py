@@ -40,14 +40,6 @@ class PageExporter(HTMLExporter):
         self.register_filter("filter_data_type", types)
         return TemplateExporter.from_notebook_node(self, nb, resources, **kw)
 
-    def default_filters(self) -> Iterable[tuple[str, Any]]:
-        """Yield the template's filters."""
-        yield from super().default_filters()
-        yield "clean", clean
-        yield "terminal", terminal
-        yield "drawn", drawn
-        yield "caption", caption
-
     @pass_context
     def markdown2html(self, context: Mapping[str, Any], source: str) -> str:
         """Render Markdown; its headings get anchors and go into the table of contents."""
@@ -59,6 +51,7 @@ class PageExporter(HTMLExporter):
 def exporter(code: bool = True) -> PageExporter:
     """Return the exporter, cached as building it takes longer than rendering a page."""
     made = PageExporter(
+        filters={"clean": clean, "terminal": terminal, "drawn": drawn, "caption": caption},
         config=Config({"NbConvertBase": {"display_data_priority": _PRIORITY}}),
         template_name="evalkit",
         extra_template_basedirs=[str(TEMPLATES)],
