@@ -43,42 +43,12 @@ from evalkit.display.words import (
 )
 
 __all__ = [
-    "FIGURE",
-    "FINDINGS",
-    "HEADLINE",
-    "MARKERS",
-    "PALETTE",
-    "TABLE",
-    "TONES",
-    "Look",
-    "attach",
-    "colours",
-    "describe_curves",
-    "describe_estimates",
-    "describe_heatmap",
-    "describe_shares",
-    "describe_strips",
-    "describe_timeline",
-    "describe_value",
-    "format_interval",
-    "headline",
-    "label",
-    "labels",
-    "looks",
-    "new_axes",
-    "new_figure",
-    "nothing_to_draw",
-    "percent_axis",
-    "plots",
-    "provenance",
-    "publish",
-    "show_details",
-    "show_figure",
-    "show_findings",
-    "show_sandboxed",
-    "show_table",
-    "show_text",
-]
+    "FIGURE", "FINDINGS", "HEADLINE", "MARKERS", "PALETTE", "TABLE", "TONES", "Look", "attach", "colours",
+    "describe_curves", "describe_estimates", "describe_heatmap", "describe_shares", "describe_strips",
+    "describe_timeline", "describe_value", "format_interval", "headline", "label", "labels", "looks", "new_axes",
+    "new_figure", "nothing_to_draw", "percent_axis", "plots", "provenance", "publish", "show_details",
+    "show_figure", "show_findings", "show_sandboxed", "show_table", "show_text",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

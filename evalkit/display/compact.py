@@ -26,14 +26,8 @@ _INHERITED = (
 def compact(root: ElementTree.Element, marks: Sequence[Mark], *, themed: bool) -> None:
     """Compact an SVG of matplotlib in place; it renders the same, without metadata and style sheet.
 
-    Parameters
-    ----------
-    root : Element
-        The ``svg`` element.
-    marks : sequence of Mark
-        Tooltips and links behind the placeholder addresses, as returned by `evalkit.display.marks.marked`.
-    themed : bool
-        Whether colours that are tones get classes named after them: ``fill-ink``, ``stroke-series-1``.
+    `marks` are the tooltips and links behind its placeholder addresses. If it is `themed`, colours that are tones get
+    classes named after them: ``fill-ink``, ``stroke-series-1``.
     """
     for element in root.iter():
         _tidy(element, themed=themed)

@@ -26,27 +26,19 @@ LARGEST_TWICE = 200_000  # characters of one that is also drawn for narrow windo
 
 
 class Drawing(NamedTuple):
-    """A figure in the formats for pages, front ends and papers; svg and pdf are empty if not made."""
+    """A figure in the formats for pages, front ends and papers; empty if not made."""
 
     svg: str
     png: bytes
     pdf: bytes
-    narrow: str = ""  # SVG for narrow windows; empty if not made, and outside of reports
+    narrow: str = ""  # SVG for narrow windows
 
 
 def draw(figure: Figure, alt: str, *, pdf: bool = False, narrow: bool = False) -> Drawing:
     """Lay out a figure once and render it in all formats; text is plain, never a formula.
 
-    Parameters
-    ----------
-    figure : Figure
-        It is left unchanged, except for the positions of its axes.
-    alt : str
-        Plain text.
-    pdf : bool
-        Whether to render a PDF too, with its fonts embedded; its bytes are reproducible.
-    narrow : bool
-        Whether to render it for narrow windows too; the figure keeps this layout.
+    The figure is left unchanged except for the positions of its axes; drawn for `narrow` windows too, it keeps that
+    layout. The PDF embeds its fonts, and its bytes are reproducible.
     """
     for text in figure.findobj(Text):  # also what was written outside the theme, such as legends and notes
         text.set_parse_math(False)
@@ -97,9 +89,8 @@ def _png(figure: Figure) -> bytes:
     image = Image.fromarray(np.asarray(agg.buffer_rgba())).convert("RGB")
     if not figure.findobj(AxesImage):  # flat colours: a third of the size, and quicker to compress
         image = image.quantize(256, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
-        image.putpalette(
-            [255 if channel == 254 else channel for channel in image.getpalette() or ()]
-        )  # white comes out a little grey
+        palette = image.getpalette() or ()  # white comes out a little grey
+        image.putpalette([255 if channel == 254 else channel for channel in palette])
     buffer = io.BytesIO()
     image.save(buffer, format="png", dpi=(DPI, DPI))
     figure.set_dpi(72)

@@ -1,7 +1,7 @@
 """Tooltips and links of artists, stored beside them and written into the SVG when it is rendered."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -51,8 +51,7 @@ def marked(figure: Figure) -> Iterator[list[Mark]]:
     crowded = sum(len(_marks[artist]) for artist in artists) > MOST
     marks: list[Mark] = []
     seen: set[str] = set()
-    urls_of = [artist.get_urls() if isinstance(artist, Collection) else artist.get_url() for artist in artists]
-    before: list[tuple[Artist, Any]] = list(zip(artists, urls_of, strict=True))
+    before = [artist.get_urls() if isinstance(artist, Collection) else [artist.get_url()] for artist in artists]
     try:
         for artist in artists:
             urls = []
@@ -62,14 +61,15 @@ def marked(figure: Figure) -> Iterator[list[Mark]]:
                 shown = is_first or (not crowded and (mark.href or mark.tip))
                 urls.append(f"evalkit-mark:{len(marks)}" if shown else None)
                 marks += [mark._replace(is_first=is_first)] * bool(shown)
-            if isinstance(artist, Collection):
-                artist.set_urls(urls)
-            else:
-                artist.set_url(urls[0])
+            _set_urls(artist, urls)
         yield marks
     finally:
-        for artist, url in before:
-            if isinstance(artist, Collection):
-                artist.set_urls(url)
-            else:
-                artist.set_url(url)
+        for artist, old in zip(artists, before, strict=True):
+            _set_urls(artist, old)
+
+
+def _set_urls(artist: Artist, urls: Sequence[Any]) -> None:
+    if isinstance(artist, Collection):
+        artist.set_urls(urls)
+    else:
+        artist.set_url(urls[0])

@@ -16,13 +16,7 @@ _MOST_TEXTS = 300  # that are checked for overlaps
 
 
 def narrow(figure: Figure) -> bool:
-    """Lay out a themed figure for a narrow window, in place; this can't be undone.
-
-    Returns
-    -------
-    bool
-        False if it is narrow already, or can't be made so, as labels would overlap.
-    """
+    """Lay out a themed figure for a narrow window, in place; this can't be undone."""
     places = [(ax, spec) for ax in figure.axes if (spec := ax.get_subplotspec()) is not None]
     if figure.get_figwidth() <= WIDTH or len(places) != len(figure.axes) or not places:
         return False
@@ -35,10 +29,10 @@ def narrow(figure: Figure) -> bool:
         height *= down / grid.nrows
         _regrid(figure, [ax for ax, _ in places], down)
     for ax, _ in places:
-        ax.set_xlabel(_rewrapped(ax.get_xlabel(), WIDTH - 2.2))
+        ax.set_xlabel(broken(ax.get_xlabel().replace("\n", " "), WIDTH - 2.2))
     for text in (figure._supxlabel, figure._supylabel):  # type: ignore[attr-defined]  # no public access
         if text is not None:
-            text.set_text(_rewrapped(text.get_text(), WIDTH - 1.0))
+            text.set_text(broken(text.get_text().replace("\n", " "), WIDTH - 1.0))
     height += sum(_rearrange_legends(figure))
     figure.set_size_inches(WIDTH, height)
     if (engine := figure.get_layout_engine()) is not None:
@@ -52,10 +46,6 @@ def _regrid(figure: Figure, panels: list[Axes], down: int) -> None:
         ax.set_subplotspec(grid[i // 2, i % 2])
         ax.tick_params(axis="y", labelleft=i % 2 == 0 or not ax.get_shared_y_axes().joined(ax, panels[0]) or i == 0)
         ax.tick_params(axis="x", labelbottom=i + 2 >= len(panels) or not ax.get_shared_x_axes().joined(ax, panels[-1]))
-
-
-def _rewrapped(text: str, room: float) -> str:
-    return broken(text.replace("\n", " "), room)
 
 
 def _rearrange_legends(figure: Figure) -> list[float]:

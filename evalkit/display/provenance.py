@@ -18,24 +18,12 @@ from evalkit.kinds import LogKind, Parsed, cached_records
 
 
 class Inputs(NamedTuple):
-    """The input files of a result.
+    """The input files of a result."""
 
-    Attributes
-    ----------
-    count : int
-        Number of distinct files.
-    size : int
-        Total size of those whose size is known, in bytes.
-    unreadable : int
-        Files that could not be read, pipes and devices among them.
-    fingerprint : str
-        16 hexadecimal digits: a hash of the names and contents of all.
-    """
-
-    count: int  # type: ignore[assignment]  # shadows the method of tuples on purpose
-    size: int
-    unreadable: int
-    fingerprint: str
+    count: int  # type: ignore[assignment]  # of distinct files; shadows the method of tuples on purpose
+    size: int  # in bytes, of those whose size is known
+    unreadable: int  # pipes and devices among them
+    fingerprint: str  # 16 hexadecimal digits: a hash of the names and contents of all
 
 
 def _digest_file(path: str, data: bytes | OSError) -> Parsed:
@@ -57,27 +45,17 @@ _CONTENTS = LogKind(
 
 
 def describe_inputs(sources: Iterable[str]) -> Inputs:
-    """Return the number, size and fingerprint of files.
+    """Return the number, size and fingerprint of files, given as paths and URLs of a ledger.
 
     Names are hashed relative to the files' common folder, so that the same data elsewhere have the same fingerprint.
-    For a file that can't be read, only the name is hashed. Only regular files are opened. A file behind a URL is not
-    read again: its size and tag are hashed, as the listing has them. 40,000 local files take about half a second if
-    none of them has changed since the last time; see ``benchmarks/provenance.py``.
-
-    Parameters
-    ----------
-    sources : iterable of str
-        Paths and URLs as in a ledger.
-
-    Returns
-    -------
-    Inputs
+    For a file that can't be read, only the name is hashed. A file behind a URL is not read again: its size and tag are
+    hashed, as the listing has them. 40,000 unchanged local files take half a second; see ``benchmarks/provenance.py``.
     """
     paths = sorted({unescape_surrogates(source) for source in sources})
     names = {path: absolute(path) for path in paths}
     root = common_folder({os.path.dirname(name) for name in names.values()})
-    contents = _local_contents(root, [path for path in paths if not is_url(path)])
-    contents |= _remote_contents(root, [path for path in paths if is_url(path)])
+    urls = list(filter(is_url, paths))
+    contents = _local_contents(root, [path for path in paths if not is_url(path)]) | _remote_contents(root, urls)
     digest, size, unreadable = hashlib.blake2b(digest_size=8), 0, 0
     for path in paths:
         file_size, content = contents.get(path, (0, ""))
@@ -86,11 +64,6 @@ def describe_inputs(sources: Iterable[str]) -> Inputs:
         size += file_size if content else 0
         unreadable += not content
     return Inputs(len(paths), size, unreadable, digest.hexdigest())
-
-
-def fingerprint(sources: Iterable[str]) -> str:
-    """Hash the names and contents of files to 16 hexadecimal digits; see `describe_inputs`."""
-    return describe_inputs(sources).fingerprint
 
 
 def _local_contents(root: str, paths: list[str]) -> dict[str, tuple[int, str]]:

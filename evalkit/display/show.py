@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from evalkit.display.style import figure_of, has_nothing_to_draw
-from evalkit.display.tables import table_html
+from evalkit.display.tables import escape, table_html
 from evalkit.io import for_spreadsheets, plain
 from evalkit.io.text import is_local_link, shorten
 from evalkit.stats.text import format_interval, number
@@ -58,22 +58,20 @@ def show_figure(figure: Figure | Axes, alt: str, caption: str = "", name: str = 
         display({FIGURE: {}, "text/plain": ""}, raw=True, metadata={HIDDEN: True})
         return
     drawing = draw(root, plain(alt), pdf=bool(name), narrow=bool(os.environ.get(REPORT)))
-    size = {"width": round(root.get_figwidth() * 100), "height": round(root.get_figheight() * 100)}
-    about = {"alt": plain(alt), "caption": plain(caption), **size}
+    width, height = (round(inches * 100) for inches in root.get_size_inches())
+    about = {"alt": plain(alt), "caption": plain(caption), "width": width, "height": height}
     data: dict[str, Any] = {"image/png": drawing.png, "text/plain": f"Figure: {plain(alt)}"}
     metadata = {"image/png": about}
     if drawing.svg:
         data["image/svg+xml"] = drawing.svg
         metadata["image/svg+xml"] = {**about, SAFE: True}
-    if name:
-        data[FIGURE] = {"name": name, "pdf": base64.b64encode(drawing.pdf).decode("ascii")}
-    if drawing.narrow:
-        data[FIGURE] = {**data.get(FIGURE, {}), "narrow": drawing.narrow}
+    saved = {"name": name, "pdf": base64.b64encode(drawing.pdf).decode("ascii")} if name else {}
+    if saved := saved | ({"narrow": drawing.narrow} if drawing.narrow else {}):
+        data[FIGURE] = saved
     display(data, raw=True, metadata=metadata)
     if caption:  # front ends show none; a report's page has it below the figure
-        page = f'<p class="evalkit-caption" style="text-align:left">{_escape(caption)}</p>'
-        shown = {"text/html": page, "text/plain": plain(caption)}
-        display(shown, raw=True, metadata={"text/html": {SAFE: True}, HIDDEN: True})
+        page = f'<p class="evalkit-caption" style="text-align:left">{escape(caption)}</p>'
+        _show_html(page, plain(caption), hidden=True)
 
 
 def show_table(
@@ -129,14 +127,11 @@ def show_findings(findings: Iterable[tuple[Any, ...] | str]) -> None:
         `section` is the heading of a section; a text alone has no link. `evalkit.Evidence.cite` turns the examples of
         a finding into links; without it they are left out.
     """
-    entries = [(finding,) if isinstance(finding, str) else tuple(finding) for finding in findings]
-    rows = [(entry[0], entry[1] if len(entry) > 1 else "", entry[2] if len(entry) > 2 else ()) for entry in entries]
-    sentences = [{"text": plain(text), "section": plain(section)} for text, section, _ in rows]
-    links = [_run_links(examples) for *_, examples in rows]
-    items = "".join(
-        f"<li>{_escape(sentence['text'])}{_section_link(sentence['section'])}{runs}</li>"
-        for sentence, runs in zip(sentences, links, strict=True)
-    )
+    sentences, items = [], ""
+    for finding in findings:
+        text, section, examples = (*([finding] if isinstance(finding, str) else finding), "", ())[:3]
+        sentences.append({"text": plain(text), "section": plain(section)})
+        items += f"<li>{escape(text)}{_section_link(plain(section))}{_run_links(examples)}</li>"
     page = f'<ul class="evalkit-findings" style="text-align:left">{items}</ul>'
     _show_html(page, "\n".join(f"- {sentence['text']}" for sentence in sentences), {FINDINGS: sentences})
 
@@ -151,14 +146,14 @@ class RunLink(NamedTuple):
 def _run_links(examples: Iterable[Any]) -> str:
     """Return links to the example runs of a finding that have pages."""
     links = [example for example in examples if isinstance(example, RunLink) and is_local_link(example.href)]
-    listed = ", ".join(f'<a href="{_escape(to.href)}">{_escape(shorten(plain(to.label), 90))}</a>' for to in links)
+    listed = ", ".join(f'<a href="{escape(to.href)}">{escape(shorten(plain(to.label), 90))}</a>' for to in links)
     return f' <span class="evalkit-runs">For example: {listed}</span>' if listed else ""
 
 
 def _section_link(section: str) -> str:
     """Return a link to a section by JupyterLab's id of it; a report's page replaces that by its own."""
-    href = _escape(quote(section.replace(" ", "-")))
-    return f' <a class="evalkit-section" href="#{href}">{_escape(section)}</a>' if section else ""
+    href = escape(quote(section.replace(" ", "-")))
+    return f' <a class="evalkit-section" href="#{href}">{escape(section)}</a>' if section else ""
 
 
 def show_text(text: str) -> None:
@@ -178,21 +173,19 @@ def show_details(title: str, text: str | Iterable[tuple[str, str]]) -> None:
     text : str, or iterable of (title, text)
         Several texts are folded again, each under its own title; nothing is shown if there are none.
     """
-    sections = None if isinstance(text, str) else list(text)
-    if sections == []:
-        return
-    inner = _pre(text) if sections is None else "".join(_folded(*section) for section in sections)
-    texts = [text] if sections is None else [f"{plain(name)}\n{content}" for name, content in sections]
-    body = "\n".join(plain(one, keep_lines=True) for one in texts)
-    _show_html(_details(title, inner), f"{plain(title)}\n{body}")
-
-
-def _folded(title: str, text: str) -> str:
-    return _details(title, _pre(text))
+    if isinstance(text, str):
+        inner, texts = _pre(text), [text]
+    else:
+        sections = list(text)
+        inner = "".join(_details(name, _pre(body)) for name, body in sections)
+        texts = [f"{plain(name)}\n{body}" for name, body in sections]
+    if texts:
+        lines = [plain(title), *(plain(one, keep_lines=True) for one in texts)]
+        _show_html(_details(title, inner), "\n".join(lines))
 
 
 def _details(title: str, inner: str) -> str:
-    return f'<details class="evalkit-details"><summary>{_escape(title)}</summary>{inner}</details>'
+    return f'<details class="evalkit-details"><summary>{escape(title)}</summary>{inner}</details>'
 
 
 def _pre(text: object) -> str:
@@ -226,7 +219,7 @@ def show_sandboxed(page: str, title: str, height: int = 320) -> None:
     inner = html.escape(f'<!DOCTYPE html><meta http-equiv="Content-Security-Policy" content="{_POLICY}">{encodable}')
     frame = (
         f'<iframe class="evalkit-sandbox" sandbox="" referrerpolicy="no-referrer" loading="lazy" width="100%" '
-        f'height="{int(height)}" title="{_escape(title)}" srcdoc="{inner}"></iframe>'
+        f'height="{int(height)}" title="{escape(title)}" srcdoc="{inner}"></iframe>'
     )
     _show_html(_details(title, frame), f"{plain(title)}: HTML, {len(page)} characters")
 
@@ -272,9 +265,9 @@ def headline(estimate: Any, label: str = "", *, percent: bool = True, href: str 
     data = {"label": plain(label), **numbers, "method": values.get("method"), "percent": percent, "text": text}
     n = "" if numbers["n"] is None else f"n = {numbers['n']:,.0f}"
     known = numbers["estimate"] is not None  # else the label says why there is no result
-    shown = f'<a href="{_escape(href)}">{_escape(text)}</a>' if is_local_link(href) else _escape(text)
-    body = f"<strong>{shown}</strong> <span>{_escape(label)}</span> <span>{n}</span>"
-    page = f'<p class="evalkit-headline">{body if known else f"<strong>{_escape(label)}</strong>"}</p>'
+    shown = f'<a href="{escape(href)}">{escape(text)}</a>' if is_local_link(href) else escape(text)
+    body = f"<strong>{shown}</strong> <span>{escape(label)}</span> <span>{n}</span>"
+    page = f'<p class="evalkit-headline">{body if known else f"<strong>{escape(label)}</strong>"}</p>'
     plain_text = f"{plain(label)}: {text}, {n}" if known else plain(label)
     _show_html(page, plain_text, {HEADLINE: data}, hidden=not known)  # the findings say it in full
 
@@ -283,7 +276,3 @@ def _show_html(page: str, text: str, more: Mapping[str, Any] | None = None, *, h
     """Show HTML in which all foreign text is escaped, and mark it as such for a report's page."""
     data = {**(more or {}), "text/html": page, "text/plain": text}
     display(data, raw=True, metadata={"text/html": {SAFE: True}} | ({HIDDEN: True} if hidden else {}))
-
-
-def _escape(text: object) -> str:
-    return html.escape(plain(text))

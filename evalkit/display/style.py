@@ -12,7 +12,6 @@ from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar, cast
 import matplotlib as mpl
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -75,7 +74,7 @@ THEME: Any = {
     "xtick.color": INK,
     "ytick.color": INK,
 }
-_THEMED = "evalkit"  # gid of figures in the theme
+_THEMED, _NOTHING = "evalkit", "nothing-to-draw"  # gids of figures in the theme, and of empty axes
 
 
 class Look(NamedTuple):
@@ -130,9 +129,6 @@ def themed(draw: Callable[_P, _R]) -> Callable[_P, _R]:
     return drawn
 
 
-_NOTHING = "nothing-to-draw"
-
-
 @themed
 def nothing_to_draw(what: str = "runs", ax: Axes | None = None) -> Axes:
     """Write on empty axes that there are no runs (episodes, steps) of this kind."""
@@ -166,12 +162,6 @@ def colours(names: Iterable[str]) -> dict[str, tuple[str, str]]:
     return {name: look[:2] for name, look in looks(names).items()}
 
 
-def luminance(colour: str) -> float:
-    """Compute the relative luminance of a colour, from 0 to 1, by the definition of WCAG 2.1."""
-    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour))
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
 def label(text: object, width: int = 32) -> str:
     """Return a name from a log as a label: one line of plain text of at most `width` characters.
 
@@ -191,13 +181,8 @@ def labels(names: Sequence[object], width: int = 32) -> list[str]:
         if len(set(texts)) > 1 and max(map(len, texts)) > width:
             texts = [_without_common(text, texts, ending) if len(text) > width else text for text in texts]
     cut = [label(text, width) for text in texts]
-    seen: dict[str, int] = {}
-    out = []
-    for text in cut:
-        seen[text] = seen.get(text, 0) + 1
-        number = f" #{seen[text]}" if cut.count(text) > 1 else ""
-        out.append(label(text, width - len(number)) + number)
-    return out
+    numbers = [f" #{cut[: i + 1].count(text)}" if cut.count(text) > 1 else "" for i, text in enumerate(cut)]
+    return [label(text, width - len(number)) + number for text, number in zip(cut, numbers, strict=True)]
 
 
 def _without_common(text: str, texts: Sequence[str], ending: bool) -> str:

@@ -67,22 +67,13 @@ class _Renderer(RendererSVG):
         if not len(kinds) < len(paths) == len(offsets):
             super().draw_path_collection(gc, master_transform, paths, all_transforms, offsets, *args, **options)
             return
-        offset_trans, *properties, offset_position = args
+        offset_trans, *properties, position = args
+        draw: Any = super().draw_path_collection  # the stubs have an earlier signature
         for at in kinds.values():
-            first = paths[at[0]], all_transforms[at[0] % len(all_transforms) :][:1]
-            rest = [_of(values, at) for values in properties]
+            transforms = all_transforms[at[0] % len(all_transforms) :][:1]
+            rest = [offset_trans, *(_of(values, at) for values in properties), position]
             more = {name: _of(values, at) for name, values in options.items()}
-            super().draw_path_collection(  # type: ignore[call-arg]  # the stubs have an earlier signature
-                gc,
-                master_transform,
-                [first[0]],
-                first[1],
-                _of(offsets, at),
-                offset_trans,
-                *rest,
-                offset_position,
-                **more,
-            )
+            draw(gc, master_transform, [paths[at[0]]], transforms, _of(offsets, at), *rest, **more)
 
 
 def _of(values: Any, at: Sequence[int]) -> Any:
@@ -95,20 +86,10 @@ _NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
 
 
 def draw_svg(figure: Figure, alt: str) -> str:
-    """Render a figure that is laid out already.
+    """Render a figure that is laid out already, at 72 dpi and with a canvas that can draw; `alt` is plain text.
 
-    Parameters
-    ----------
-    figure : Figure
-        At 72 dpi, with a canvas that can draw.
-    alt : str
-        Plain text.
-
-    Returns
-    -------
-    str
-        An ``svg`` element for a file or a page, with its own style for light and dark, no script, and ids that no other
-        figure has.
+    Returns an ``svg`` element for a file or a page, with its own style for light and dark, no script, and ids that no
+    other figure has.
     """
     stream = io.StringIO()
     width, height = figure.get_size_inches()

@@ -1,5 +1,6 @@
 """Format frames as plain HTML tables, which a report's page makes sortable and searchable."""
 
+import contextlib
 import html
 import math
 import os
@@ -34,32 +35,25 @@ def table_html(
 ) -> tuple[str, str]:
     """Format a non-empty frame as HTML and plain text; parameters as for `evalkit.display.show_table`."""
     shown, notes = _readable(table.head(rows), digits, percent)
-    titles = {str(name): _title(str(name), estimate, counted) for name in shown}
+    titles = [_title(str(name), estimate, counted) for name in shown]
     kinds = [_NUMBER if _is_number(table, str(name)) else _TEXT for name in shown]
-    head = "".join(
-        f'<th scope="col"{k} data-column="{_escape(name)}">{_escape(titles[str(name)])}</th>'
-        for name, k in zip(shown, kinds, strict=True)
-    )
+    heads = zip(shown, titles, kinds, strict=True)
+    head = "".join(f'<th scope="col"{k} data-column="{escape(name)}">{escape(title)}</th>' for name, title, k in heads)
     leads = table.head(rows).reindex(columns=list(_ROW)).itertuples(index=False, name=None)
     lines = zip(shown.itertuples(index=False, name=None), leads, strict=True)
     body = "".join(_row(values, kinds, *lead) for values, lead in lines)
     notes += [f"{len(table) - rows:,} more rows are not shown."] * (len(table) > rows)
-    below = f'<p class="quiet">{_escape(" ".join(notes))}</p>' if notes else ""
-    name = _escape(caption or "table")
-    id_attribute = f' id="{_escape(anchor)}"' if anchor else ""
+    below = f'<p class="quiet">{escape(" ".join(notes))}</p>' if notes else ""
+    name = escape(caption or "table")
+    id_attribute = f' id="{escape(anchor)}"' if anchor else ""
     size = f'<span class="quiet">{counted_noun(len(table), "row")}</span>'
     page = (
         f'<details class="evalkit-fold"{id_attribute} open><summary{_TEXT}>{name} {size}</summary>'
         f'<div class="evalkit-table" tabindex="0" role="region" aria-label="{name}"><table aria-label="{name}">'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{below}</details>"
     )
-    text = shown.rename(columns=lambda name: plain(titles[name])).to_string(index=False)
+    text = shown.set_axis(list(map(plain, titles)), axis=1).to_string(index=False)
     return page, "\n".join([text, *map(plain, notes)])
-
-
-def cell_texts(values: pd.Series, name: str, digits: int = 3) -> list[str]:
-    """Return the text of each cell of a column, as shown in a table."""
-    return _column(values, name, digits, "")
 
 
 def _is_number(table: pd.DataFrame, name: str) -> bool:
@@ -79,7 +73,9 @@ def _readable(table: pd.DataFrame, digits: int, percent: bool) -> tuple[pd.DataF
 
     How estimates were made stands in the notes if it is the same in all rows, else in the last column.
     """
-    folder = _common_folder(table["source"]) if "source" in table else ""
+    folder = ""
+    with contextlib.suppress(TypeError):  # missing sources
+        folder = common_folder(map(os.path.dirname, table["source"])) if "source" in table else ""
     out: dict[str, list[str]] = {}
     bounds: set[str] = set()
     twice = ["success_rate"] * ("estimate" in table)  # the estimate under a second name, for users of frames
@@ -90,34 +86,32 @@ def _readable(table: pd.DataFrame, digits: int, percent: bool) -> tuple[pd.DataF
             out[f"{name}{_INTERVAL}"] = [format_interval(*triple, percent=percent) for triple in triples]
             bounds |= {low, high}
         else:
-            out[name] = _column(table[name], str(name), digits, folder)
+            out[name] = cell_texts(table[name], str(name), digits, folder)
     shared, row_notes = _technical(table)
     out |= {NOTES: row_notes} if any(row_notes) else {}
-    filled = {
-        name: texts
-        for name, texts in out.items()
-        if name not in bounds and any(text not in ("", "–") for text in texts)
-    }
+    filled = {name: texts for name, texts in out.items() if name not in bounds and not {"", "–"}.issuperset(texts)}
     notes = [shared] * bool(shared) + [f"Sources lie in {folder}"] * bool(folder)
     return pd.DataFrame(filled or out, index=table.index), notes
 
 
-def _column(values: pd.Series, name: str, digits: int, folder: str) -> list[str]:
+def cell_texts(values: pd.Series, name: str, digits: int = 3, folder: str = "") -> list[str]:
+    """Return the text of each cell of a column, as shown in a table; paths are those within `folder`."""
     if name == "source" and folder:
         return [plain(path.removeprefix(folder).lstrip("/")) for path in values]
     words = VALUES.get(name, {})
     is_float = pd.api.types.is_float_dtype(values)
-    is_whole = is_float and (values.dropna() % 1 == 0).all()
-    show = _p_value if name.startswith("p_") and is_float else _cell
+    if name.startswith("p_") and is_float:
+        return ["< 0.001" if value < 0.001 else _cell(value, 3) for value in values]
+    digits = 0 if is_float and (values.dropna() % 1 == 0).all() else digits
     texts = (words.get(value) if words and isinstance(value, str) else None for value in values)
-    return [text or show(value, 0 if is_whole else digits) for text, value in zip(texts, values, strict=True)]
+    return [text or _cell(value, digits) for text, value in zip(texts, values, strict=True)]
 
 
 def _technical(table: pd.DataFrame) -> tuple[str, list[str]]:
     """Return how the estimates of a table were made, and the warning of each row if rows differ."""
     shared, row_warnings = [], [""] * len(table)
     for name in TECHNICAL:
-        texts = _column(table[name], name, 3, "") if name in table else []
+        texts = cell_texts(table[name], name) if name in table else []
         known = [text for text in dict.fromkeys(texts) if text not in ("", "–")]
         if name == WARNING and len(set(texts)) > 1:
             row_warnings = ["" if text == "–" else text for text in texts]
@@ -126,19 +120,11 @@ def _technical(table: pd.DataFrame) -> tuple[str, list[str]]:
     return " ".join(shared), row_warnings
 
 
-def _common_folder(sources: pd.Series) -> str:
-    """Return the common folder of all sources; empty if there is none."""
-    try:
-        return common_folder(os.path.dirname(path) for path in sources)
-    except TypeError:  # missing sources
-        return ""
-
-
 def _cell(value: Any, digits: int) -> str:
     if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
     if isinstance(value, (list, tuple, set)):
-        return plain(", ".join(str(v) for v in value))
+        return plain(", ".join(map(str, value)))
     if isinstance(value, Mapping):
         return plain(dict(value))
     if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
@@ -148,24 +134,21 @@ def _cell(value: Any, digits: int) -> str:
     return plain(value)
 
 
-def _p_value(value: Any, digits: int) -> str:
-    return "< 0.001" if value < 0.001 else _cell(value, 3)
-
-
 def _row(values: tuple, kinds: list[str], run_id: Any, href: Any) -> str:
     cells = [f"<td{kind}>{_folded(value)}</td>" for value, kind in zip(values, kinds, strict=True)]
     if isinstance(href, str) and is_local_link(href) and cells:
-        cells[0] = f'<td{kinds[0]}><a href="{_escape(href)}">{_escape(values[0])}</a></td>'
-    run = f' data-run="{_escape(run_id)}"' if isinstance(run_id, str) and run_id else ""
+        cells[0] = f'<td{kinds[0]}><a href="{escape(href)}">{escape(values[0])}</a></td>'
+    run = f' data-run="{escape(run_id)}"' if isinstance(run_id, str) and run_id else ""
     return f"<tr{run}>{''.join(cells)}</tr>"
 
 
 def _folded(text: str) -> str:
     """Fold long text under its beginning."""
     if len(text) <= LONG:
-        return _escape(text)
-    return f"<details><summary>{_escape(text[: LONG // 2])}…</summary>{_escape(text)}</details>"
+        return escape(text)
+    return f"<details><summary>{escape(text[: LONG // 2])}…</summary>{escape(text)}</details>"
 
 
-def _escape(text: object) -> str:
+def escape(text: object) -> str:
+    """Return text from logs, in one plain line, as HTML."""
     return html.escape(plain(text))

@@ -17,7 +17,6 @@ TITLES = {
     "completion_estimate": "completion rate",
     "confirmed_estimate": "confirmed success",
     "corrected_estimate": "corrected for picking",
-    "cost": "cost",
     "coverage": "share of all tasks",
     "cut": "results cut",
     "differ": "episodes that differ",
@@ -39,8 +38,6 @@ TITLES = {
     "mean_score_without_suspects": "mean score without suspects (points)",
     "message_count": "messages per run",
     "minimal_detectable": "smallest difference that would show",
-    "model_a": "model a",
-    "model_b": "model b",
     "model_name": "model",
     "n_blocked_agents": "blocked agents",
     "n_clusters": "tasks",
@@ -66,7 +63,6 @@ TITLES = {
     "std": "standard deviation",
     "task_id": "task",
     "task_type": "type of task",
-    "tasks_expected": "tasks expected",
     "their_n": "runs, theirs",
     "their_rate": "rate, theirs",
     "their_successes": "successes, theirs",
@@ -80,11 +76,7 @@ TITLES = {
 }
 
 # What n and n_clusters count, by the word for a row of the frame that was estimated
-COUNTED = {
-    "runs": ("runs", "tasks"),
-    "episodes": ("episodes", "tasks"),
-    "steps": ("steps", "histories"),
-}
+COUNTED = {"runs": ("runs", "tasks"), "episodes": ("episodes", "tasks"), "steps": ("steps", "histories")}
 
 # Values in words, by column: how runs ended, and flags
 STATUSES = {
@@ -127,16 +119,7 @@ NOTES = "notes"
 
 
 def title_of(column: str, estimate: str = "estimate", counted: str = "runs") -> str:
-    """Return the title of a column.
-
-    Parameters
-    ----------
-    column : str
-    estimate : str
-        What the column `estimate` holds.
-    counted : str
-        What `n` counts: a key of `COUNTED`, or the noun itself.
-    """
+    """Return the title of a column, where `estimate` is what that column holds, and `n` counts what `counted` names."""
     n, clusters = COUNTED.get(counted, (counted, "tasks"))
     given = {"estimate": estimate, "n": n, "n_clusters": clusters}
     return given.get(column) or TITLES.get(column) or str(column).replace("_", " ")

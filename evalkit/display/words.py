@@ -25,8 +25,7 @@ def key_of(value: Any) -> Any:
 
 def name_of(value: Any) -> str:
     """Return the name of a group in one line of plain text."""
-    key = key_of(value)
-    return "unknown" if key is None else plain(key)
+    return "unknown" if (key := key_of(value)) is None else plain(key)
 
 
 def names_of(keys: Sequence[Any]) -> list[str]:
@@ -85,17 +84,19 @@ def describe_estimates(
         Of more than 40 groups only the extremes.
     """
     rows = [row for row in table.to_dict("records") if not is_empty(row)]
-    texts = [f"{', '.join(name_of(row[key]) for key in keys)}: {_value(row, value, percent, digits)}" for row in rows]
+    names = [", ".join(name_of(row[key]) for key in keys) for row in rows]
+    values = (describe_value(row, percent=percent, digits=digits, value=value) for row in rows)
+    texts = [f"{name}: {text}" for name, text in zip(names, values, strict=True)]
     if len(rows) <= MOST:
-        return "; ".join(texts) + "." if texts else "Nothing to show."
+        return _sentence(texts)
     known = sorted((float(row[value]), i) for i, row in enumerate(rows) if number(row[value]) is not None)
     ends = [f"Lowest: {texts[known[0][1]]}", f"highest: {texts[known[-1][1]]}"] if known else []
     counts = f"{len(rows)} groups, {len(known)} of them with an estimate."
     return f"{counts} {'; '.join(ends)}." if ends else counts
 
 
-def _value(row: _Row, value: str, percent: bool, digits: int) -> str:
-    return describe_value(row, percent=percent, digits=digits, value=value)
+def _sentence(texts: Sequence[str]) -> str:
+    return "; ".join(texts) + "." if texts else "Nothing to show."
 
 
 def describe_heatmap(
@@ -107,18 +108,14 @@ def describe_heatmap(
 
 def describe_shares(table: pd.DataFrame, category: str, parts: Mapping[str, Any] | Sequence[str]) -> str:
     """Describe counts: ``alder: 12 success, 3 timed out of 15; …``; parts that are 0 are left out."""
-    texts = []
+    looks, texts = parts if isinstance(parts, Mapping) else {}, []
     for row in table.to_dict("records"):
-        counts = {str(getattr(_look(parts, part), "text", "") or part): number(row[part]) or 0 for part in parts}
+        counts = {str(getattr(looks.get(part), "text", "") or part): number(row[part]) or 0 for part in parts}
         total = sum(counts.values())
         if total:
             listed = ", ".join(f"{count:,.0f} {plain(part)}" for part, count in counts.items() if count)
             texts.append(f"{name_of(row[category])}: {listed} of {total:,.0f}")
-    return "; ".join(texts) + "." if texts else "Nothing to show."
-
-
-def _look(parts: Mapping[str, Any] | Sequence[str], part: str) -> Any:
-    return parts[part] if isinstance(parts, Mapping) else None
+    return _sentence(texts)
 
 
 def describe_strips(
@@ -133,14 +130,13 @@ def describe_strips(
     """Describe single values and their means: ``alder: mean 1.25 (0.80 to 1.70, n = 20), values from 0 to 4``."""
     given = {key_of(row[category]): row for row in means.to_dict("records")} if means is not None else {}
     texts = []
-    for name, group in values.dropna(subset=value).groupby(category, sort=False, dropna=False):
-        key = key_of(name)
-        mean = given.get(key, {"estimate": group[value].mean(), "n": len(group)})
-        ends = (group[value].min(), group[value].max())
+    for name, group in values.dropna(subset=value).groupby(category, sort=False, dropna=False)[value]:
+        mean = given.get(key_of(name), {"estimate": group.mean(), "n": len(group)})
+        ends = group.min(), group.max()
         lowest, highest = (format_interval(end, None, None, percent=percent, digits=digits) for end in ends)
         described = describe_value(mean, percent=percent, digits=digits)
         texts.append(f"{name_of(name)}: mean {described}, values from {lowest} to {highest}")
-    return "; ".join(texts) + "." if texts else "Nothing to show."
+    return _sentence(texts)
 
 
 def describe_curves(
@@ -149,13 +145,11 @@ def describe_curves(
     """Describe curves: the value at each x, or, for more than 6, at the first and the last."""
     where, texts = xlabel or x.replace("_", " "), []
     for name, rows in table.dropna(subset=[x, "estimate"]).sort_values(x).groupby(hue, sort=False, dropna=False):
-        shown = rows if len(rows) <= 6 else rows.iloc[[0, -1]]
-        points = (
-            f"{describe_value(row, percent=percent, digits=digits)} at {where} {name_of(row[x])}"
-            for row in shown.to_dict("records")
-        )
+        shown = (rows if len(rows) <= 6 else rows.iloc[[0, -1]]).to_dict("records")
+        values = (describe_value(row, percent=percent, digits=digits) for row in shown)
+        points = (f"{text} at {where} {name_of(row[x])}" for text, row in zip(values, shown, strict=True))
         texts.append(f"{name_of(name)}: {', '.join(points)}")
-    return "; ".join(texts) + "." if texts else "Nothing to show."
+    return _sentence(texts)
 
 
 def describe_timeline(table: pd.DataFrame, row: str, kind: str, looks: Mapping[Any, Any]) -> str:
@@ -165,4 +159,4 @@ def describe_timeline(table: pd.DataFrame, row: str, kind: str, looks: Mapping[A
         counts = group[kind].value_counts()
         listed = (f"{counts[name]} {plain(looks[name].text or name)}" for name in looks if name in counts)
         texts.append(f"{name_of(row_name)}: {', '.join(listed)}")
-    return "; ".join(texts) + "." if len(table) else "Nothing to show."
+    return _sentence(texts if len(table) else [])

@@ -11,8 +11,7 @@ from evalkit._names import check_columns
 from evalkit.display import show_text
 from evalkit.display.show import RunLink
 from evalkit.display.tables import cell_texts
-from evalkit.evidence.links import LIMIT, PAIRS, TO_PAGES, hand_over, mode, show_runs, take
-from evalkit.evidence.references import page_name
+from evalkit.evidence.links import LIMIT, PAIRS, address, hand_over, mode, show_runs, take, with_turns
 from evalkit.kinds import Example, Finding
 from evalkit.kinds.runs import is_uncounted
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
 RUNS = "all-runs"  # the anchor of the table of runs
 MOST_GROUPS = 400  # groups of a figure that link to runs; with more, none does
+_DECISION = "at=decision"  # the place of a run's page where it was decided
 MOST_POINTS = 60  # runs that the points of one figure link to
 _COLUMNS = ("task_id", "model_name", "task_type", "repetition", "status", "score", "is_successful")
 
@@ -109,14 +109,14 @@ class Evidence:
         check_columns(opposite, "model_a", "model_b")
         if not mode():
             return table
-        distinct = opposite[["model_a", "model_b"]].drop_duplicates()
-        linked = set(zip(distinct["model_a"], distinct["model_b"], strict=True))
-        names = pd.concat([table["model_a"], table["model_b"]]).drop_duplicates()
+        columns = ["model_a", "model_b"]
+        linked = set(opposite[columns].drop_duplicates().itertuples(index=False, name=None))
+        names = table[columns].melt()["value"].drop_duplicates()
         texts = dict(zip(names, cell_texts(names, "model_a"), strict=True))
         hrefs = []
-        for a, b in zip(table["model_a"], table["model_b"], strict=True):
+        for a, b in table[columns].itertuples(index=False, name=None):
             pair = (a, b) if (a, b) in linked else (b, a)
-            query = urlencode({"model_a": texts[pair[0]], "model_b": texts[pair[1]]}, quote_via=quote)
+            query = urlencode(dict(zip(columns, map(texts.get, pair), strict=True)), quote_via=quote)
             hrefs.append(f"#{PAIRS}?{query}" if pair in linked else "")
         return table.assign(href=pd.Series(hrefs, table.index, dtype="object"))
 
@@ -136,30 +136,24 @@ class Evidence:
             show_text(f"{len(self._shown):,} of {len(self._runs):,} runs, {chosen}.")
 
     def _cited(self, example: Example) -> list[RunLink]:
-        label, *ids, turn = example.label, example.run_id, example.other, example.turn
-        ids = [run_id for run_id in ids if run_id]
+        ids = [run_id for run_id in (example.run_id, example.other) if run_id]
         if not mode() or not take(*ids):
             return []
         hand_over(self._logs, ids, [(ids[0], ids[1])] if len(ids) > 1 else [], "")
-        end = "at=decision" if turn is None else f"t{turn}"
-        return [RunLink(label, f"{TO_PAGES}{page_name('--'.join(ids))}#{end}")]
+        return [RunLink(example.label, address("--".join(ids), example.turn, _DECISION))]
 
     def _pages(self, table: pd.DataFrame) -> list[str]:
         """Return links to the pages of the first runs of a table."""
-        ids = table["run_id"].dropna().unique()[:MOST_POINTS]
-        linked = {run_id for run_id in ids if take(run_id)}
-        hand_over(self._logs, list(linked), [], "")
-        turns = table["turn"] if "turn" in table else [None] * len(table)
-        ends = ["at=decision" if pd.isna(turn) else f"t{int(turn)}" for turn in turns]
-        pairs = zip(table["run_id"], ends, strict=True)
-        return [f"{TO_PAGES}{page_name(run_id)}#{end}" if run_id in linked else "" for run_id, end in pairs]
+        linked = [run_id for run_id in table["run_id"].dropna().unique()[:MOST_POINTS] if take(run_id)]
+        hand_over(self._logs, linked, [], "")
+        return [address(run_id, turn, _DECISION) if run_id in linked else "" for run_id, turn in with_turns(table)]
 
     def _href(self, by: tuple[str, ...], key: tuple[str, ...]) -> str:
         """Return a link to the only run, or to the rows of the runs, with these cell texts."""
         positions = self._grouped(by).get(key, [])
         if len(positions) == 1 and take(run_id := self._runs["run_id"].iloc[positions[0]]):
             hand_over(self._logs, [run_id], [], "")
-            return f"{TO_PAGES}{page_name(run_id)}#at=decision"
+            return address(run_id, None, _DECISION)
         if set(positions).isdisjoint(self._shown):
             return ""
         return f"#{RUNS}?{urlencode(dict(zip(by, key, strict=True)), quote_via=quote)}"

@@ -6,7 +6,7 @@ for all its reports. Outside of a report there are no pages, and so no links.
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -14,7 +14,7 @@ from IPython.display import display
 
 from evalkit._names import check_columns
 from evalkit.display import show_table, show_text
-from evalkit.evidence.references import PairRef, RunList, RunRef, as_data, page_name, reference
+from evalkit.evidence.references import PairRef, RunList, RunRef, page_name, read_reference, reference
 
 if TYPE_CHECKING:
     from evalkit.kinds import Logs
@@ -48,18 +48,29 @@ def show_runs(logs: "Logs", table: pd.DataFrame, caption: str = "", **options: A
     if not chosen or table.empty:
         show_table(shown, caption, **options)
         return
-    ids = [run_id for run_id in table["run_id"].dropna().unique() if take(run_id)]
-    hand_over(logs, ids, [], caption)
+    known = [run_id for run_id in table["run_id"].dropna().unique() if take(run_id)]
+    key = hand_over(logs, known, [], caption)
     if chosen == "all" and id(logs) not in _listed:
         _listed.add(id(logs))
         hand_over(logs, list(logs.runs["run_id"]), [], f"all runs of {logs.source}")
-    key, known = _key(caption, [page_name(run_id) for run_id in ids]), set(ids)
-    turns = table["turn"] if "turn" in table else [None] * len(table)
-    rows = zip(table["run_id"], turns, strict=True)
-    ends = [(run_id, f"#list={key}" if pd.isna(turn) else f"#t{int(turn)}") for run_id, turn in rows]
-    hrefs = [f"{TO_PAGES}{page_name(run_id)}{end}" if run_id in known else None for run_id, end in ends]
-    show_table(shown.assign(href=pd.Series(hrefs, shown.index, dtype="object")), caption, **options)
-    _say_limit(set(table["run_id"].dropna()) != known)
+    hrefs = [address(run_id, turn, f"list={key}") if run_id in known else None for run_id, turn in with_turns(table)]
+    _show_linked(shown, hrefs, caption, set(table["run_id"].dropna()) != set(known), **options)
+
+
+def with_turns(table: pd.DataFrame) -> Iterator[tuple[Any, Any]]:
+    """Yield the run of each row and its turn, missing where the table has none."""
+    return zip(table["run_id"], table["turn"] if "turn" in table else [None] * len(table), strict=True)
+
+
+def address(name: str, turn: Any, otherwise: str) -> str:
+    """Return the address of a run's page, at a turn if it is known, else at another place."""
+    return f"{TO_PAGES}{page_name(name)}#{otherwise if pd.isna(turn) else f't{int(turn)}'}"
+
+
+def _show_linked(table: pd.DataFrame, hrefs: list[str | None], caption: str, is_limited: bool, **options: Any) -> None:
+    show_table(table.assign(href=pd.Series(hrefs, table.index, dtype="object")), caption, **options)
+    if is_limited:
+        show_text(f"Rows without a link: a report links to at most {LIMIT} runs, a table to {MOST_PAIRS} pairs.")
 
 
 def show_pairs(logs: "Logs", table: pd.DataFrame, caption: str = "", **options: Any) -> None:
@@ -80,12 +91,10 @@ def show_pairs(logs: "Logs", table: pd.DataFrame, caption: str = "", **options: 
         return
     rows = list(zip(table["run_id_a"], table["run_id_b"], strict=True))
     pairs = [pair for pair in rows[:MOST_PAIRS] if take(*pair)]
-    hand_over(logs, list(dict.fromkeys(run_id for pair in pairs for run_id in pair)), pairs, caption)
-    names, known = {pair: page_name("--".join(pair)) for pair in rows}, set(pairs)
-    key = _key(caption, [names[pair] for pair in pairs])
-    hrefs = [f"{TO_PAGES}{names[pair]}#list={key}" if pair in known else None for pair in rows]
-    show_table(shown.assign(href=pd.Series(hrefs, shown.index, dtype="object")), caption, **options)
-    _say_limit(None in hrefs)
+    known = set(pairs)
+    key = hand_over(logs, list(dict.fromkeys(run_id for pair in pairs for run_id in pair)), pairs, caption)
+    hrefs = [address("--".join(pair), None, f"list={key}") if pair in known else None for pair in rows]
+    _show_linked(shown, hrefs, caption, None in hrefs, **options)
 
 
 def mode() -> str:
@@ -102,30 +111,17 @@ def take(*run_ids: str) -> bool:
     return True
 
 
-def _say_limit(is_reached: bool) -> None:
-    if is_reached:
-        show_text(f"Rows without a link: a report links to at most {LIMIT} runs, a table to {MOST_PAIRS} pairs.")
-
-
-def hand_over(logs: "Logs", ids: Sequence[str], pairs: Sequence[tuple[str, str]], title: str) -> None:
-    """Output the data of pages of runs and pairs, and the table of this title as a list of them."""
+def hand_over(logs: "Logs", ids: Sequence[str], pairs: Sequence[tuple[str, str]], title: str) -> str:
+    """Output the data of pages of runs and pairs, and the table of this title as a list of them; return its key."""
     wanted = logs.runs[logs.runs["run_id"].isin(set(ids))]
     runs = {run["run_id"]: reference(logs, run) for run in wanted.to_dict("records")}
-    complete = [pair for pair in pairs if all(run_id in runs for run_id in pair)]
-    if not title:
-        members = []
-    elif pairs:
-        members = [page_name("--".join(pair)) for pair in complete]
-    else:
-        members = [runs[run_id].page for run_id in ids if run_id in runs]
-    about = {"runs": as_data(list(runs.values())), "pairs": complete, "title": title, "members": members}
-    data = {**about, "key": _key(title, members)}
+    complete = [pair for pair in pairs if runs.keys() >= set(pair)]
+    members = ["--".join(pair) for pair in complete] if pairs else [run_id for run_id in ids if run_id in runs]
+    pages = [page_name(member) for member in members] if title else []
+    key = hashlib.blake2b("\0".join([title, *pages]).encode(errors="replace"), digest_size=5).hexdigest()
+    data = {"runs": list(map(list, runs.values())), "pairs": complete, "title": title, "members": pages, "key": key}
     display({EVIDENCE: data, "text/plain": f"{len(runs)} runs with links to their pages"}, raw=True)
-
-
-def _key(title: str, members: Sequence[str]) -> str:
-    """Return the key that identifies a list in an address."""
-    return hashlib.blake2b("\0".join([title, *members]).encode(errors="replace"), digest_size=5).hexdigest()
+    return key
 
 
 def read_handed_over(given: Sequence[Any], page: str) -> tuple[dict[str, RunRef], list[PairRef], list[RunList]]:
@@ -145,20 +141,15 @@ def read_handed_over(given: Sequence[Any], page: str) -> tuple[dict[str, RunRef]
     pairs : list of PairRef
     lists : list of RunList
     """
-    from evalkit.evidence.references import read_reference
-
     runs: dict[str, RunRef] = {}
     pairs, lists = [], []
-    for data in given:
-        if not isinstance(data, Mapping):
-            continue
+    for data in filter(lambda value: isinstance(value, Mapping), given):
         parsed = [run for value in _list(data.get("runs")) if (run := read_reference(value))]
         by_id = {run.run_id: run for run in parsed}
         runs |= {run.page: run for run in parsed}
-        named = [
-            pair for pair in _list(data.get("pairs")) if isinstance(pair, list) and list(map(type, pair)) == [str, str]
-        ]
-        resolved = [PairRef(by_id[a], by_id[b]) for a, b in named if {a, b} <= by_id.keys()]
+        named = (pair for pair in _list(data.get("pairs")) if isinstance(pair, list) and len(pair) == 2)
+        ids = [(a, b) for a, b in named if isinstance(a, str) and isinstance(b, str) and {a, b} <= by_id.keys()]
+        resolved = [PairRef(by_id[a], by_id[b]) for a, b in ids]
         known = {run.page for run in parsed} | {pair.page for pair in resolved}
         members = [member for member in _list(data.get("members")) if isinstance(member, str) and member in known]
         pairs += resolved

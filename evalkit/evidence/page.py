@@ -28,46 +28,37 @@ _LISTED = ("model", "task", "repetition", "status", "score", "success", "flags")
 _ROLES = frozenset(("system", "assistant", "user", "action", "result"))
 
 Lists = Sequence[dict[str, Any]]
+_Pictures = dict[Image, dict[str, Any]]  # those of a page, without duplicates
 
 
 def run_page(run: RunRef, transcript: Transcript, lists: Lists = ()) -> str:
-    """Render the page of a run.
-
-    Parameters
-    ----------
-    run : RunRef
-    transcript : Transcript
-    lists : sequence of dict
-        Its positions in tables that link to it, as returned by `places`.
-    """
-    pictures = Pictures()
+    """Render the page of a run, with its positions in the tables that link to it (`places`)."""
+    pictures: _Pictures = {}
     turns = [_turn(number, turn, pictures) for number, turn in enumerate(transcript.turns, 1)]
-    counts = Counter(event for turn in transcript.turns for event in turn.events)
     return _render(
         "run.html.j2",
         "viewer.js",
         title=_title(run),
         facts=run.facts,
-        says=[plain(fact) for fact in transcript.facts],
-        files=[plain(path) for path in run.paths],
+        says=map(plain, transcript.facts),
+        files=map(plain, run.paths),
         lists=lists,
-        events=[(event, counts[event]) for event in EVENTS if counts[event]],
+        events=_counted(turns),
         turns=_shortened(turns),
-        nothing="The log holds no turns.",
-        pictures=pictures.all,
+        pictures=pictures.values(),
     )
 
 
 def pair_page(pair: PairRef, a: Transcript, b: Transcript, lists: Lists = ()) -> str:
-    """Render the page of two runs side by side; parameters as for `run_page`."""
-    pictures, rows = Pictures(), align(a, b)
+    """Render the page of two runs side by side, as `run_page` does."""
+    pictures: _Pictures = {}
+    rows = align(a, b)
     first = first_difference(rows)
     shown: list[dict[str, Any]] = []
     for number, row in enumerate(rows, 1):
         turns = [turn and _turn(number, turn, pictures) for turn in (row.a, row.b)]
         events = dict.fromkeys(event for turn in turns if turn for event in turn["events"])
         shown.append({"number": number, "turns": turns, "differs": row.differs, "events": list(events)})
-    counts = Counter(event for row in shown for event in row["events"])
     sides = [
         {"name": _title(run), "short": _name(run), "page": run.page, "facts": run.facts} for run in (pair.a, pair.b)
     ]
@@ -79,10 +70,15 @@ def pair_page(pair: PairRef, a: Transcript, b: Transcript, lists: Lists = ()) ->
         rule=RULE,
         sides=sides,
         lists=lists,
-        events=[(event, counts[event]) for event in EVENTS if counts[event]],
+        events=_counted(shown),
         rows=_shortened(shown),
-        pictures=pictures.all,
+        pictures=pictures.values(),
     )
+
+
+def _counted(rows: Sequence[dict[str, Any]]) -> list[tuple[str, int]]:
+    counts = Counter(event for row in rows for event in row["events"])
+    return [(event, counts[event]) for event in EVENTS if counts[event]]
 
 
 def list_page(title: str, note: str, runs: Sequence[RunRef], folder: str) -> str:
@@ -106,35 +102,22 @@ def places(lists: Sequence[RunList]) -> dict[str, list[dict[str, Any]]]:
     return positions
 
 
-class Pictures:
-    """The pictures of a page, re-encoded and without duplicates."""
-
-    def __init__(self) -> None:
-        self.all: list[dict[str, Any]] = []
-        self._names: dict[Image, tuple[str, int, int]] = {}
-
-    def add(self, image: Image) -> tuple[str, int, int]:
-        """Add a picture, and return its name, width and height."""
-        if image not in self._names:
-            data, width, height = _encoded(image)
-            name = f"picture-{len(self.all) + 1}"
-            self.all.append({"name": name, "width": width, "height": height, "data": data})
-            self._names[image] = name, width, height
-        return self._names[image]
-
-
-def _encoded(image: Image) -> tuple[str, int, int]:
+def _picture(image: Image, pictures: _Pictures) -> dict[str, Any]:
+    """Return a picture as a page shows it, which is re-encoded and added to the page's `pictures` once."""
     from PIL import Image as Pillow  # few runs have pictures
 
-    picture = Pillow.frombytes("RGB", (image.width, image.height), image.pixels)
-    picture.thumbnail((SIDE, SIDE))
-    buffer = io.BytesIO()
-    picture.save(buffer, "WEBP", quality=75, method=4)
-    text = base64.b64encode(buffer.getvalue()).decode("ascii")
-    return f"data:image/webp;base64,{text}", *picture.size
+    if image not in pictures:
+        picture = Pillow.frombytes("RGB", (image.width, image.height), image.pixels)
+        picture.thumbnail((SIDE, SIDE))
+        buffer = io.BytesIO()
+        picture.save(buffer, "WEBP", quality=75, method=4)
+        data = f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
+        name = f"picture-{len(pictures) + 1}"
+        pictures[image] = {"name": name, "width": picture.width, "height": picture.height, "data": data}
+    return pictures[image]
 
 
-def _turn(number: int, turn: Turn, pictures: Pictures) -> dict[str, Any]:
+def _turn(number: int, turn: Turn, pictures: _Pictures) -> dict[str, Any]:
     text = plain(turn.text, keep_lines=True)
     size = f"{len(text):,} characters"
     if len(text) > LARGEST:
@@ -151,7 +134,7 @@ def _turn(number: int, turn: Turn, pictures: Pictures) -> dict[str, Any]:
         "head": plain(text[:HEAD]) if is_long else "",
         "size": size,
         "text": text,
-        "images": [pictures.add(image) for image in turn.images],
+        "images": [_picture(image, pictures) for image in turn.images],
         "left_out": 0,
     }
 
@@ -165,38 +148,26 @@ def _shortened(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _title(run: RunRef) -> str:
-    facts = (run.fact("task") or run.run_id, _name(run), run.fact("status"))
-    return ", ".join(filter(None, facts))
+    return ", ".join(filter(None, (run.fact("task") or run.run_id, _name(run), run.fact("status"))))
 
 
 def _name(run: RunRef) -> str:
     """Return the name of a run: its model and repetition."""
-    repetition = run.fact("repetition")
-    model = run.fact("model")
+    model, repetition = run.fact("model"), run.fact("repetition")
     return " ".join(filter(None, (model, f"({repetition})" * (repetition not in ("", "0"))))) or run.run_id
 
 
 def _render(template: str, script: str, **values: Any) -> str:
-    page, code, policy = _page(template, script)
-    return page.render(script=code, style=_style(), policy=policy, **values)
+    page, own = _page(template, script)
+    return page.render(**own, **values)
 
 
 @cache
-def _page(template: str, script: str) -> tuple[Template, Markup, str]:
-    """Return a template, its script, and a policy that allows this script and style and nothing else."""
+def _page(template: str, script: str) -> tuple[Template, dict[str, str]]:
+    """Return a template, its script and style, and a policy that allows these and nothing else."""
     environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True)
-    code = Markup((TEMPLATES / script).read_text(encoding="utf-8"))
-    policy = (
-        f"default-src 'none'; img-src data:; script-src '{_digest(code)}'; style-src '{_digest(_style())}'; "
-        "form-action 'none'; base-uri 'none'"
-    )
-    return environment.get_template(template), code, policy
-
-
-@cache
-def _style() -> Markup:
-    return Markup((TEMPLATES / "viewer.css").read_text(encoding="utf-8"))
-
-
-def _digest(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"
+    code, look = (Markup((TEMPLATES / name).read_text(encoding="utf-8")) for name in (script, "viewer.css"))
+    hashes = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (code, look))
+    allowed = "script-src 'sha256-{}'; style-src 'sha256-{}'".format(*hashes)
+    policy = f"default-src 'none'; img-src data:; {allowed}; form-action 'none'; base-uri 'none'"
+    return environment.get_template(template), {"script": code, "style": look, "policy": policy}

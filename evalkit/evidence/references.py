@@ -1,12 +1,12 @@
 """References to runs: the data of their pages, which a notebook passes to its report as JSON."""
 
 import hashlib
-import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalkit.io import absolute, is_url, plain
+from evalkit.io.sources import state_of as file_state
 from evalkit.kinds import LogKind, in_words, kind_named
 
 if TYPE_CHECKING:
@@ -29,25 +29,13 @@ _FACTS = {
 
 
 class RunRef(NamedTuple):
-    """A run that gets a page.
-
-    Attributes
-    ----------
-    run_id : str
-    kind : str
-    paths : list of str
-        Absolute paths of its logs.
-    part : str
-        See `evalkit.kinds.RunFiles`.
-    facts : list of (name, value)
-        Descriptive facts of the run, as text.
-    """
+    """A run that gets a page, with facts that describe it; for `part` see `evalkit.kinds.RunFiles`."""
 
     run_id: str
     kind: str
-    paths: list[str]
+    paths: list[str]  # absolute, of its logs
     part: str
-    facts: list[tuple[str, str]]
+    facts: list[tuple[str, str]]  # name and value, as text
 
     @property
     def page(self) -> str:
@@ -72,23 +60,12 @@ class PairRef(NamedTuple):
 
 
 class RunList(NamedTuple):
-    """A table whose rows link to pages.
-
-    Attributes
-    ----------
-    title : str
-    page : str
-        The page with the table, relative to the pages of runs.
-    members : list of str
-        File names of pages, in the order of the rows.
-    key : str
-        Identifies the list in an address.
-    """
+    """A table whose rows link to pages."""
 
     title: str
-    page: str
-    members: list[str]
-    key: str
+    page: str  # with the table, relative to the pages of runs
+    members: list[str]  # file names of pages, in the order of the rows
+    key: str  # of the list in an address
 
 
 def page_name(name: str) -> str:
@@ -114,19 +91,12 @@ def facts_of(kind: LogKind, run: Mapping[str, Any]) -> list[tuple[str, str]]:
     return facts
 
 
-def as_data(runs: Sequence[RunRef]) -> list[list[Any]]:
-    """Convert references to JSON values."""
-    return [list(run) for run in runs]
-
-
 def read_reference(value: Any) -> RunRef | None:
     """Convert a JSON value to a reference; None if malformed, since anyone may write a notebook's output."""
-    if not isinstance(value, list) or len(value) != len(RunRef._fields):
+    types = [str, str, list, str, list]
+    if not isinstance(value, list) or list(map(type, value)) != types:
         return None
     run_id, kind, paths, part, facts = value
-    texts = [run_id, kind, part]
-    if not all(isinstance(text, str) for text in texts) or not isinstance(paths, list) or not isinstance(facts, list):
-        return None
     pairs = [(str(fact[0]), str(fact[1])) for fact in facts if isinstance(fact, (list, tuple)) and len(fact) == 2]
     return RunRef(run_id, kind, [path for path in paths if isinstance(path, str)], part, pairs)
 
@@ -134,11 +104,6 @@ def read_reference(value: Any) -> RunRef | None:
 def state_of(run: RunRef) -> list[Any]:
     """Return sizes and times of a run's files, for detecting changes; None for a missing file."""
     companions = kind_named(run.kind).companions
-    states: list[Any] = []
-    for path in (name for log in run.paths for name in (log, *companions(log))):
-        try:
-            status = os.stat(path)
-            states.append([status.st_size, status.st_mtime_ns])
-        except (OSError, ValueError):
-            states.append(None)
-    return states
+    paths = (path for log in run.paths for path in (log, *companions(log)))
+    states = (None if is_url(path) else file_state(path) for path in paths)
+    return [state and [state.size, state.modified] for state in states]

@@ -1,5 +1,6 @@
 """Write folders of pages, incrementally: the page of a run is written again only after a change."""
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 RUNS = "runs"  # the folder of pages, beside those of reports
 MANIFEST = ".evalkit/pages.json"  # in this folder: a digest of each page's inputs
-_CACHED = 64  # transcripts that are cached for pairs of the same runs
 
 
 def write_pages(
@@ -47,19 +47,22 @@ def write_pages(
     SourceError
         If a page can't be written.
     """
-    before = _read_manifest(folder)
+    before: dict[str, str] = {}
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        before = {**read_json(folder / MANIFEST)}
     version, states = code_version(), {page: state_of(run) for page, run in runs.items()}
     positions = places(lists)
     now, written = {}, 0
-    pages: list[tuple[str, RunRef | PairRef]] = [*runs.items(), *((pair.page, pair) for pair in pairs)]
+    pages: list[tuple[str, Any]] = [*runs.items(), *((pair.page, pair) for pair in pairs)]
     for page, wanted in pages:
-        sources = [wanted] if isinstance(wanted, RunRef) else [wanted.a, wanted.b]
+        sources = list(wanted) if isinstance(wanted, PairRef) else [wanted]
         inputs = [states.get(run.page) or state_of(run) for run in sources]
-        now[page] = _digest([version, wanted, inputs, positions.get(page, [])])
+        given = json.dumps([version, wanted, inputs, positions.get(page, [])], default=str)
+        now[page] = hashlib.blake2b(given.encode(), digest_size=12).hexdigest()
         if before.get(page) == now[page] and (folder / page).is_file():
             continue
         transcripts = [_transcript(run.kind, tuple(run.paths), run.part, version) for run in sources]
-        make: Any = run_page if isinstance(wanted, RunRef) else pair_page
+        make: Any = pair_page if isinstance(wanted, PairRef) else run_page
         text = make(wanted, *transcripts, positions.get(page, []))
         write_bytes(text.encode(errors="replace"), str(folder / page))
         written += 1
@@ -100,23 +103,10 @@ def write_view(logs: "Logs", runs: "pd.DataFrame", output: Path, title: str = ""
     return index
 
 
-@lru_cache(maxsize=_CACHED)
+@lru_cache(maxsize=64)  # for pairs of the same runs
 def _transcript(kind: str, paths: tuple[str, ...], part: str, version: str) -> Transcript:
     """Return a transcript; for a run whose logs can't be read, one that says why."""
     try:
         return transcript_of(kind_named(kind), RunFiles(list(paths), part))
     except SourceError as error:
         return Transcript("", [], [Turn("evalkit", "system", str(error), ("can't be read",), ("error", "decision"))])
-
-
-def _read_manifest(folder: Path) -> dict[str, str]:
-    try:
-        value = read_json(folder / MANIFEST)
-    except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def _digest(value: Any) -> str:
-    text = json.dumps(value, default=str)
-    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()

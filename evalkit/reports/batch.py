@@ -7,7 +7,8 @@ import os
 import shutil
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from functools import cache
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO, cast
@@ -17,19 +18,15 @@ from evalkit.io.paths import SourceError, redacted
 from evalkit.io.text import plain
 from evalkit.reports import changes
 from evalkit.reports.engines.preload import can_fork, preload_engine, preload_libraries
-from evalkit.reports.engines.process import Attempt
-from evalkit.reports.engines.signals import held_signals, stopped_once
-from evalkit.reports.engines.worker import describe
+from evalkit.reports.engines.process import Attempt, describe
 from evalkit.reports.evidence import is_missing, write_evidence
 from evalkit.reports.job import Job, Report
 from evalkit.reports.planning.expansion import marked
+from evalkit.reports.processes import held_signals, start_method, stopped_once
 from evalkit.reports.progress import Progress
 from evalkit.reports.records import Record, read_record, record_path, work_folder, write_file
-from evalkit.reports.startup import start_method
 
 TIMEOUT = 600.0  # seconds for one report
-EVIDENCE_VARIABLE = "EVALKIT_EVIDENCE"  # as evalkit.evidence.VARIABLE, which would import pandas
-
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_MAX_THREADS")
 
 
@@ -98,39 +95,34 @@ def run(
     jobs = jobs or _cores()
     for variable in _THREADS:
         os.environ.setdefault(variable, str(max(1, _cores() // jobs)))
-    with stopped_once(), work_folder(output) as work, _set(EVIDENCE_VARIABLE, evidence):
-        batch = _Batch(output, work, jobs, timeout, Progress(len(reports), say, terminal), evidence)
-        stopped = batch.run(reports, force=force, code=code, fork=fork)
+    with stopped_once(), work_folder(output) as work:
+        batch = _Batch(output, work, jobs, timeout, Progress(len(reports), say, terminal))
+        stopped = batch.run(reports, force=force, code=code, fork=fork, evidence=evidence)
         from evalkit.reports.html.index import write_index
 
         fault = ""
         try:
-            if not stopped and (batch.made or batch.failed or is_missing(output)):
+            if not stopped and (batch.keys["made"] or batch.keys["failed"] or is_missing(output)):
                 write_evidence(output)
             write_index(output, work)
         except (OSError, SourceError) as error:
             fault = describe(error)
-    places = output / "index.html", output / "manifest.json"
-    return Summary(batch.made, batch.failed, batch.unusable, batch.unchanged, stopped, *places, fault)
+    result: dict[str, Any] = {**batch.keys, "index": output / "index.html", "manifest": output / "manifest.json"}
+    return Summary(**result, stopped=stopped, index_fault=fault)
 
 
 class _Batch:
     """The state of a batch while it runs."""
 
-    def __init__(self, output: Path, work: Path, jobs: int, timeout: float, progress: Progress, evidence: str) -> None:
+    def __init__(self, output: Path, work: Path, jobs: int, timeout: float, progress: Progress) -> None:
         self.output, self.work, self.jobs, self.timeout, self.progress = output, work, jobs, timeout, progress
-        self.evidence = evidence
-        self.made: list[str] = []
-        self.failed: list[str] = []
-        self.unusable: list[str] = []
-        self.unchanged: list[str] = []
+        self.keys: dict[str, list[str]] = {"made": [], "failed": [], "unusable": [], "unchanged": []}
         self.running: dict[int, Attempt] = {}
 
-    def run(self, reports: list[Report], *, force: bool, code: bool, fork: bool) -> bool:
+    def run(self, reports: list[Report], **options: Any) -> bool:
         """Make the reports that are due; return whether the batch was stopped before the end."""
         try:
-            due = self._choose(reports, force=force, code=code, fork=fork)
-            self._make(deque((job, 1) for job in due), code)
+            self._make(deque((job, 1) for job in self._choose(reports, **options)))
         except KeyboardInterrupt:
             for attempt in self.running.values():
                 attempt.kill()
@@ -140,31 +132,31 @@ class _Batch:
             self.progress.close()
         return False
 
-    def _choose(self, reports: list[Report], *, force: bool, code: bool, fork: bool) -> list[Job]:
+    def _choose(self, reports: list[Report], *, force: bool, code: bool, fork: bool, evidence: str) -> list[Job]:
         """Return the jobs of the reports that must be made; the others are printed as up to date.
 
         New reports come first, then those that took longest, so that no long one is left to one core at the end.
         """
-        fingerprint = changes.cached_fingerprint()
+        fingerprint = cache(changes.input_fingerprint)  # each source is listed once
         due, took = [], {}
         for number, report in enumerate(reports):
-            stamp = changes.stamp(report, code=code, evidence=self.evidence, fingerprint=fingerprint)
+            stamp = changes.stamp(report, code=code, evidence=evidence, fingerprint=fingerprint)
             record = read_record(self.output, report.key)
             why = changes.why(record, stamp, self.output) or ("forced" if force else "")
             if why or record is None:
                 forked = fork and can_fork(report.notebook)
-                due.append(Job(report, self.output, self.work / str(number), why, stamp, code, forked))
+                due.append(Job(report, self.output, self.work / str(number), why, stamp, code, forked, evidence))
                 took[report.key] = record["seconds"] if record else math.inf
             else:
-                self.unchanged.append(report.key)
+                self.keys["unchanged"].append(report.key)
                 self.progress.unchanged(record)
         return sorted(due, key=lambda job: took[job.report.key], reverse=True)
 
-    def _make(self, waiting: deque[tuple[Job, int]], code: bool) -> None:
+    def _make(self, waiting: deque[tuple[Job, int]]) -> None:
         if waiting and start_method() == "fork":
             notebooks = {job.report.notebook.path: job.report.notebook for job, _ in waiting if job.forked}
             with paused_gc():
-                preload_engine(code=code)
+                preload_engine(code=waiting[0][0].code)
                 preload_libraries(notebooks.values())
         while waiting or self.running:
             while waiting and len(self.running) < self.jobs:
@@ -214,8 +206,8 @@ class _Batch:
         self._note(record)
 
     def _note(self, record: Record) -> None:
-        (self.failed if record["status"] == "failed" else self.made).append(record["key"])
-        self.unusable += [record["key"]] * record["error"].startswith(f"{SourceError.__name__}: ")
+        self.keys["failed" if record["status"] == "failed" else "made"].append(record["key"])
+        self.keys["unusable"] += [record["key"]] * record["error"].startswith(f"{SourceError.__name__}: ")
         self.progress.finished(record)
 
 
@@ -225,20 +217,6 @@ def _without_clash(report: Report, output: Path) -> Report:
     given = json.loads(json.dumps(report.parameters, default=str))
     is_other = existing and (existing["params_file"] or existing["parameters"] != given)
     return marked(report) if is_other else report
-
-
-@contextlib.contextmanager
-def _set(variable: str, value: str) -> Iterator[None]:
-    """Set an environment variable within a ``with`` block; processes of reports inherit it."""
-    before = os.environ.get(variable)
-    os.environ[variable] = value
-    try:
-        yield
-    finally:
-        if before is None:
-            os.environ.pop(variable, None)
-        else:
-            os.environ[variable] = before
 
 
 def _cores() -> int:

@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,46 +16,7 @@ from evalkit.reports.records import Record, files_beside
 
 REMOTE = "remote"  # marks inputs without a fingerprint: such a report is always made again
 
-
-def stamp(
-    report: Report,
-    *,
-    code: bool = True,
-    evidence: str = "linked",
-    fingerprint: Callable[[str], str] | None = None,
-) -> dict[str, Any]:
-    """Return the stamp of a report's inputs.
-
-    Parameters
-    ----------
-    report : Report
-    code : bool
-        Whether the page includes the notebook's code.
-    evidence : str
-        Which runs get pages.
-    fingerprint : function, optional
-        By default `input_fingerprint`; pass `cached_fingerprint()` to list each source once per batch.
-
-    Returns
-    -------
-    dict
-        notebook, parameters, inputs, evalkit, packages and page; plain JSON.
-    """
-    fingerprint = fingerprint or input_fingerprint
-    inputs = {}
-    for name, value in report.all_parameters.items():
-        texts = [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str) and item]
-        fingerprints = {text: mark for text in texts if (mark := fingerprint(text))}
-        if fingerprints:
-            inputs[name] = fingerprints
-    return {
-        "notebook": _digest([(cell.get("cell_type"), cell["source"]) for cell in report.notebook.cells]),
-        "parameters": json.loads(json.dumps(report.parameters, default=str)),
-        "inputs": inputs,
-        "evalkit": code_version(),
-        "packages": package_versions(),
-        "page": {"code": code, "evidence": evidence},
-    }
+_Fingerprint = Callable[[str], str]
 
 
 def input_fingerprint(text: str) -> str:
@@ -73,9 +33,23 @@ def input_fingerprint(text: str) -> str:
     return _digest([(path, *(state_of(path) or MISSING)[:2]) for path in files]) if files else ""
 
 
-def cached_fingerprint() -> Callable[[str], str]:
-    """Return `input_fingerprint` with its own cache, for one batch."""
-    return cache(input_fingerprint)
+def stamp(
+    report: Report, *, code: bool = True, evidence: str = "linked", fingerprint: _Fingerprint = input_fingerprint
+) -> dict[str, Any]:
+    """Return the stamp of a report's inputs, as plain JSON; a cached `fingerprint` lists each source once."""
+    inputs = {}
+    for name, value in report.all_parameters.items():
+        texts = [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str) and item]
+        if fingerprints := {text: mark for text in texts if (mark := fingerprint(text))}:
+            inputs[name] = fingerprints
+    return {
+        "notebook": _digest([(cell.get("cell_type"), cell["source"]) for cell in report.notebook.cells]),
+        "parameters": json.loads(json.dumps(report.parameters, default=str)),
+        "inputs": inputs,
+        "evalkit": code_version(),
+        "packages": package_versions(),
+        "page": {"code": code, "evidence": evidence},
+    }
 
 
 def why(record: Record | None, stamp: dict[str, Any], output: Path) -> str:
@@ -85,30 +59,20 @@ def why(record: Record | None, stamp: dict[str, Any], output: Path) -> str:
     if record["status"] == "failed":
         return "failed last time"
     old = record["stamp"]
-    files = [record["page"], record["executed"]]
-    folder = output / record["notebook"]
-    if not all((output / file).is_file() for file in files) or not all(
-        (folder / file).is_file() for file in files_beside(record)
-    ):
+    files = [record["page"], record["executed"], *(f"{record['notebook']}/{file}" for file in files_beside(record))]
+    if not all((output / file).is_file() for file in files):
         return "a file of it is missing"
     if old.get("notebook") != stamp["notebook"]:
         return "the notebook changed"
-    for key, change in (
-        ("parameters", "changed parameters"),
-        ("inputs", "changed input"),
-        ("packages", "changed packages"),
-    ):
-        if old.get(key) != stamp[key]:
-            return f"{change}: {_differing(old.get(key) or {}, stamp[key])}"
+    for key, what in {"parameters": "parameters", "inputs": "input", "packages": "packages"}.items():
+        if (before := old.get(key) or {}) != (now := stamp[key]):
+            names = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+            return f"changed {what}: {', '.join(names)}"
     if any(REMOTE in fingerprints.values() for fingerprints in stamp["inputs"].values()):
         return "remote input"
     if old.get("evalkit") != stamp["evalkit"]:
         return "evalkit changed"
     return "" if old.get("page") == stamp["page"] else "other page options"
-
-
-def _differing(old: dict, new: dict) -> str:
-    return ", ".join(sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name)))
 
 
 def _digest(value: Any) -> str:

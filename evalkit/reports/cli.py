@@ -12,11 +12,11 @@ from tabulate import tabulate
 from evalkit._names import nearest
 from evalkit.io.text import plain
 from evalkit.reports.batch import Summary, run
-from evalkit.reports.engines.signals import stopped_once
-from evalkit.reports.parameters import parse_values, read_notebook, read_values
+from evalkit.reports.parameters import Faults, parse_values, read_notebook, read_values
 from evalkit.reports.planning.places import Places, copy_notebooks
 from evalkit.reports.planning.plan import PlanError, plan
 from evalkit.reports.planning.targets import ANY_KIND
+from evalkit.reports.processes import stopped_once
 from evalkit.reports.records import find_records, read_records, remove_report, work_folder
 
 
@@ -34,11 +34,8 @@ def report(
 ) -> int:
     """Plan and run a batch with the options of the command line.
 
-    Returns
-    -------
-    int
-        0 for success, 1 if a report failed, 2 if the batch is invalid or no report could be made of the given sources,
-        130 if it was stopped.
+    Returns the exit code: 0 for success, 1 if a report failed, 2 if the batch is invalid or no report could be made of
+    the given sources, 130 if it was stopped.
     """
     started = time.monotonic()
     with stopped_once(is_last=True):
@@ -65,24 +62,17 @@ def report(
 
 
 def remove(names: Iterable[str], output: str) -> int:
-    """Delete reports by name, and rewrite the index.
-
-    Returns
-    -------
-    int
-        0 if all exist, else 2, and nothing is deleted.
-    """
+    """Delete reports by name, and rewrite the index; returns 2 if one does not exist, and deletes nothing."""
     from evalkit.reports.html.index import write_index
 
     folder = Path(output)
     matches = {name: find_records(folder, name) for name in names}
-    for name, records in matches.items():
-        if len(records) != 1:
-            keys = [record["key"] for record in records or read_records(folder)]
-            cause = f"several reports have this name: {', '.join(keys)}" if records else "no such report"
-            hint = "" if records else f"; {nearest(name, keys)}"
-            click.echo(f"evalkit: {plain(name)}: {plain(cause + hint)}", err=True)
-    if any(len(records) != 1 for records in matches.values()):
+    faulty = {name: records for name, records in matches.items() if len(records) != 1}
+    for name, records in faulty.items():
+        keys = [record["key"] for record in records or read_records(folder)]
+        several, none = f"several reports have this name: {', '.join(keys)}", f"no such report; {nearest(name, keys)}"
+        click.echo(f"evalkit: {plain(name)}: {plain(several if records else none)}", err=True)
+    if faulty:
         return 2
     for (record,) in matches.values():
         remove_report(folder, record)
@@ -114,13 +104,11 @@ def copied(folder: str, names: Sequence[str]) -> str:
 
 
 def _values(files: Iterable[str], yamls: Iterable[str]) -> dict[str, Any]:
-    values, faults = dict[str, Any](), list[str]()
+    values, faults = dict[str, Any](), Faults()
     sources = [(file, read_values, file) for file in files] + [("-y", parse_values, text) for text in yamls]
     for name, read, source in sources:
-        try:
+        with faults.of(f"{name}: "):
             values |= read(source)
-        except ValueError as error:
-            faults.append(f"{name}: {error}")
     if faults:
         raise PlanError(faults)
     return values

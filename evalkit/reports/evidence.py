@@ -22,18 +22,7 @@ def keep_evidence(output: Path, work: Path, key: str, given: list[Any]) -> None:
 
 
 def write_evidence(output: Path) -> int:
-    """Write the pages of all runs that the reports of an output folder link to, each once.
-
-    Returns
-    -------
-    int
-        Number of pages written; the others had not changed.
-
-    Raises
-    ------
-    evalkit.io.SourceError
-        If a page can't be written.
-    """
+    """Write the pages of all runs that the reports of an output folder link to, each once; return how many changed."""
     stored = sorted((output / _STORED).glob("*/*.json"))
     if not stored and not (output / _WRITTEN).is_file():
         return 0

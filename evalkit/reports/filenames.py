@@ -12,26 +12,16 @@ _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 
 
 def file_name(values: Iterable[Any]) -> str:
-    """Return a file name for values, without suffix.
+    """Return a file name for values, without suffix; ``defaults`` if there are none but empty texts.
 
     Characters that are not allowed in a file name become ``_``, as in ``meta-llama_Llama-3-8B``; of a path only the
     last part is used. So different values may have the same name. A value without any valid character, or with a name
     that some system reserves, gets a hash of six hexadecimal digits.
-
-    Parameters
-    ----------
-    values : iterable
-        Texts, numbers, lists; empty texts are left out.
-
-    Returns
-    -------
-    str
-        ``defaults`` if there are no values.
     """
     values = [value for value in values if value != ""]
-    name = "-".join(_part(value) for value in values)
+    name = "-".join(map(_part, values))
     if len(name.encode()) > LONGEST:
-        name = f"{_cut(name, LONGEST - 7)}-{mark(repr(values))}"
+        name = f"{name.encode()[: LONGEST - 7].decode(errors='ignore')}-{mark(repr(values))}"
     return name or "defaults"
 
 
@@ -49,7 +39,3 @@ def _part(value: Any) -> str:
     if safe and not _RESERVED.fullmatch(safe):
         return safe
     return f"{safe}-{mark(text)}".lstrip("-")
-
-
-def _cut(text: str, size: int) -> str:
-    return text.encode()[:size].decode(errors="ignore")

@@ -13,15 +13,9 @@ from evalkit.reports.records import Record
 
 
 def refuse_secrets(parameters: Mapping[str, Any]) -> None:
-    """Raise SourceError for values with credentials in a URL: pages, file names and records would show them.
-
-    Raises
-    ------
-    SourceError
-    """
-    for value in parameters.values():
-        for text in texts_of(value):
-            refuse_credentials(text)
+    """Raise SourceError for values with credentials in a URL: pages, file names and records would show them."""
+    for text in texts_of(dict(parameters)):
+        refuse_credentials(text)
 
 
 @dataclass(frozen=True)
@@ -62,8 +56,15 @@ class Failure(NamedTuple):
     cell: int | None
 
 
+# Files in the folder of a job, through which its process and the batch communicate
+JOURNAL = "journal"  # the finished cells
+BEGUN = "begun"  # is there once the first cell has begun
+OVERDUE = "overdue"  # is there once the report has exceeded its time limit, with the error
+PRINTED = "printed-1", "printed-2"  # standard output and error of the process
+
+
 class Job(NamedTuple):
-    """A report to be made, and how; its process and the batch communicate through files in `work`."""
+    """A report to be made, and how."""
 
     report: Report
     output: Path
@@ -72,25 +73,7 @@ class Job(NamedTuple):
     stamp: dict[str, Any]
     code: bool = True
     forked: bool = True
-
-    @property
-    def journal(self) -> Path:
-        """The file to which finished cells are written."""
-        return self.work / "journal"
-
-    @property
-    def begun(self) -> Path:
-        """A file that exists once the first cell has begun."""
-        return self.work / "begun"
-
-    @property
-    def overdue(self) -> Path:
-        """A file that exists once the report has exceeded its time limit; it holds the error."""
-        return self.work / "overdue"
-
-    def printed(self, descriptor: int) -> Path:
-        """Return the file to which the process's standard output (1) or error (2) is redirected."""
-        return self.work / f"printed-{descriptor}"
+    evidence: str = "linked"  # which runs get pages
 
     def record(self, **fields: Any) -> Record:
         """Return the report's record with these fields; without a page by default."""

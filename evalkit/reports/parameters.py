@@ -8,7 +8,8 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +25,18 @@ REQUIRED = object()  # the default of a parameter without one
 _TYPES: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool, "list": list, "dict": dict}
 
 
+class Faults(list[str]):
+    """The faults of a batch, collected so that all of them are reported at once."""
+
+    @contextmanager
+    def of(self, where: str = "") -> Iterator[None]:
+        """Add an error of the ``with`` block, behind the place it belongs to, instead of raising it."""
+        try:
+            yield
+        except ValueError as error:
+            self.append(f"{where}{error}")
+
+
 class Parameter(NamedTuple):
     """One line of a parameters cell: ``name: type = default``."""
 
@@ -33,7 +46,7 @@ class Parameter(NamedTuple):
 
 
 class Notebook(NamedTuple):
-    """A notebook: its path, title, parameters, metadata and cells."""
+    """A notebook as far as planning needs it; its settings for evalkit stand in its metadata."""
 
     path: Path
     title: str
@@ -45,6 +58,11 @@ class Notebook(NamedTuple):
     def name(self) -> str:
         """The notebook's file name without its suffix."""
         return self.path.stem
+
+    @property
+    def codes(self) -> list[str]:
+        """The sources of its code cells."""
+        return [cell["source"] for cell in self.cells if cell.get("cell_type") == "code"]
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -71,19 +89,11 @@ class Notebook(NamedTuple):
 
 
 def read_notebook(path: str | os.PathLike) -> Notebook:
-    """Read a notebook's parameters, title and metadata.
-
-    Raises
-    ------
-    ValueError
-        If the file is not a notebook, or its parameters cell is not Python.
-    OSError
-        As ``open`` does.
-    """
+    """Read a notebook; raises OSError, or ValueError if it is none or its parameters cell is not Python."""
     path = Path(path)
     try:
         content = read_json(path)
-        cells = [{**cell, "source": _text(cell["source"])} for cell in content["cells"]]
+        cells = [{**cell, "source": "".join(cell["source"])} for cell in content["cells"]]
         metadata = dict(content.get("metadata", {}))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path}: not a notebook (nbformat 4): {type(error).__name__}: {error}") from error
@@ -92,7 +102,13 @@ def read_notebook(path: str | os.PathLike) -> Notebook:
         parameters = read_parameters(tagged[0]["source"]) if tagged else {}
     except SyntaxError as error:
         raise ValueError(f"{path}: the parameters cell is not Python: {error.msg} (line {error.lineno})") from error
-    return Notebook(path, _title(cells) or path.stem, parameters, metadata, cells)
+    return Notebook(path, title_of(cells) or path.stem, parameters, metadata, cells)
+
+
+def title_of(cells: Iterable[Mapping[str, Any]]) -> str:
+    """Return the first top-level heading of a notebook's cells; empty if there is none."""
+    prose = (cell["source"] for cell in cells if cell.get("cell_type") == "markdown")
+    return next((match[1] for source in prose if (match := re.search(r"^# +(.+?)\s*$", source, re.MULTILINE))), "")
 
 
 def read_parameters(source: str) -> dict[str, Parameter]:
@@ -111,13 +127,7 @@ def read_parameters(source: str) -> dict[str, Parameter]:
 
 
 def read_values(path: str | os.PathLike) -> dict[str, Any]:
-    """Read a params file as papermill does: YAML, with dates as strings; an empty file has no values.
-
-    Raises
-    ------
-    ValueError
-        If the file can't be read or is not a mapping of names to values.
-    """
+    """Read a params file as papermill does: YAML, with dates as strings; raises ValueError if it can't be read."""
     try:
         return parse_values(read_file(path).decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -127,10 +137,9 @@ def read_values(path: str | os.PathLike) -> dict[str, Any]:
 
 
 def parse_values(text: str) -> dict[str, Any]:
-    """Read values from YAML text; raises ValueError as `read_values` does."""
+    """Read values from YAML text, none if it is empty; raises ValueError as `read_values` does."""
     values = _read_yaml(text)
-    if values is None:
-        return {}
+    values = {} if values is None else values
     if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
         raise ValueError("not a mapping of parameter names to values")
     return values
@@ -179,18 +188,20 @@ class _Loader(yaml.SafeLoader):
         names: set[str] = set()
         for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
             if not isinstance(key, yaml.ScalarNode):
-                raise yaml.constructor.ConstructorError(None, None, "a name must be a text", key.start_mark)
-            name = str(key.value)
-            if name in names:
-                raise yaml.constructor.ConstructorError(None, None, f"{name} is given twice", key.start_mark)
-            names.add(name)
+                raise _fault("a name must be a text", key)
+            if key.value in names:
+                raise _fault(f"{key.value} is given twice", key)
+            names.add(key.value)
         return super().construct_mapping(node, deep)
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         super().flatten_mapping(node)
         if len(node.value) > MOST_VALUES:
-            problem = f"merges (<<) make more than {MOST_VALUES} names"
-            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+            raise _fault(f"merges (<<) make more than {MOST_VALUES} names", node)
+
+
+def _fault(problem: str, node: yaml.Node) -> yaml.YAMLError:
+    return yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
 
 
 def check_names(values: Iterable[str], parameters: Mapping[str, Parameter]) -> list[str]:
@@ -199,15 +210,7 @@ def check_names(values: Iterable[str], parameters: Mapping[str, Parameter]) -> l
 
 
 def check_value(value: Any, parameter: Parameter) -> tuple[Any, str]:
-    """Check one value against its parameter's type.
-
-    Returns
-    -------
-    value : Any
-        As passed to the notebook; an integer given for a float becomes a float.
-    fault : str
-        Empty if there is none.
-    """
+    """Return a value as passed to the notebook (an integer given for a float is a float) and its fault, or ``""``."""
     if value is None:
         return value, f"{parameter.name} has no value (null); its type is {parameter.type or 'not annotated'}"
     outer, inner = _split(parameter.type)
@@ -216,7 +219,8 @@ def check_value(value: Any, parameter: Parameter) -> tuple[Any, str]:
     if outer == "float" and type(value) is int:
         value = float(value)
     if type(value) is not _TYPES[outer]:
-        return value, f"{parameter.name} must be {parameter.type}, not {_describe(value)}{_hint(value, outer)}"
+        given = f"{type(value).__name__} ({json.dumps(value, default=str, ensure_ascii=False)})"
+        return value, f"{parameter.name} must be {parameter.type}, not {given}{_hint(value, outer)}"
     held: Any = value  # the type check narrowed it from Any
     items = held if outer == "list" else held.values() if outer == "dict" else ()
     kind = inner[-1] if inner else ""
@@ -230,18 +234,16 @@ def check_value(value: Any, parameter: Parameter) -> tuple[Any, str]:
 
 
 def from_text(text: str, parameter: Parameter) -> tuple[Any, str]:
-    """Parse a value given on the command line, by its parameter's type.
+    """Parse a value given on the command line by its parameter's type; returns value and fault as `check_value` does.
 
-    A list is written as in YAML, ``[a, b]``, or as a single item. Returns value and fault like `check_value`.
+    A list is written as in YAML, ``[a, b]``, or as a single item.
     """
     outer, inner = _split(parameter.type)
     again = f"; for a report of each, say -p {parameter.name} again" if text.startswith("[") and outer != "list" else ""
     wrong = f"{parameter.name} must be {parameter.type}, not {shorten(repr(text), 200)}{again}"
     try:
-        if outer == "int":
-            return int(text), ""
-        if outer == "float":
-            return float(text), ""
+        if outer in ("int", "float"):
+            return _TYPES[outer](text), ""
         if outer == "bool":
             return {"true": True, "false": False}[text.lower()], ""
         if outer == "list" and not text.startswith("["):
@@ -264,14 +266,9 @@ def texts_of(value: Any) -> list[str]:
 
 def _split(annotation: str) -> tuple[str, list[str]]:
     """Split ``dict[str, int]`` into ``dict`` and its inner types."""
-    match = re.fullmatch(r"(\w+)(?:\[(.*)\])?", annotation.strip())
-    if not match:
-        return annotation, []
-    return match[1], [inner.strip() for inner in (match[2] or "").split(",") if inner.strip()]
-
-
-def _describe(value: Any) -> str:
-    return f"{type(value).__name__} ({json.dumps(value, default=str, ensure_ascii=False)})"
+    if match := re.fullmatch(r"(\w+)(?:\[(.*)\])?", annotation.strip()):
+        return match[1], [inner for part in (match[2] or "").split(",") if (inner := part.strip())]
+    return annotation, []
 
 
 def _hint(value: Any, wanted: str) -> str:
@@ -291,14 +288,3 @@ def _literal(node: ast.expr) -> Any:
         return ast.literal_eval(node)
     except ValueError:
         return None
-
-
-def _text(source: Any) -> str:
-    return source if isinstance(source, str) else "".join(source)
-
-
-def _title(cells: list[dict]) -> str:
-    for cell in cells:
-        if cell.get("cell_type") == "markdown" and (match := re.search(r"^# +(.+?)\s*$", cell["source"], re.MULTILINE)):
-            return match[1]
-    return ""

@@ -13,17 +13,7 @@ SIZE_BUDGET = 1_500_000  # bytes; larger pages are pointed out
 
 
 class Progress:
-    """The lines and the bar of a batch.
-
-    Parameters
-    ----------
-    total : int
-        Number of reports.
-    say : function
-        Called with each line; in a terminal, lines are written above the bar instead.
-    terminal : text file, optional
-        Where the bar is drawn; none is drawn if it is not a terminal.
-    """
+    """The lines of a batch of `total` reports; if `terminal` is one, they are written above a bar."""
 
     def __init__(self, total: int, say: Callable[[str], None], terminal: TextIO | None = None) -> None:
         self.total, self.say, self.done = total, say, 0

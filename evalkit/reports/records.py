@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 from evalkit.io.paths import SourceError, redacted
 from evalkit.io.read import read_json
@@ -49,26 +49,20 @@ def record_path(output: Path, key: str) -> Path:
 
 
 def read_record(output: Path, key: str) -> Record | None:
-    """Return a report's record; None if it is missing or unreadable."""
-    return _read(record_path(output, key))
+    """Return a report's record; None if it is missing, unreadable or that of another report."""
+    try:
+        record = {"findings": [], "source": "", **read_json(record_path(output, key))}
+    except (OSError, ValueError, TypeError):
+        return None
+    is_complete = Record.__annotations__.keys() <= record.keys()
+    is_own = is_complete and record["key"] == key == f"{record['notebook']}/{record['name']}"
+    return cast(Record, record) if is_own else None
 
 
 def read_records(output: Path) -> list[Record]:
     """Return all records of an output folder, sorted by key, without credentials that earlier versions stored."""
-    records = [_redacted(record) for path in output.glob("*/*.json") if (record := _read(path))]
-    return sorted(records, key=lambda record: record["key"])
-
-
-def _read(path: Path) -> Record | None:
-    record: Any
-    try:
-        record = read_json(path)
-    except (OSError, ValueError):
-        return None
-    record = {"findings": [], "source": "", **record} if isinstance(record, dict) else record
-    is_complete = isinstance(record, dict) and Record.__annotations__.keys() <= record.keys()
-    is_in_place = is_complete and [record["notebook"], record["name"]] == [path.parent.name, path.with_suffix("").name]
-    return record if is_in_place and record["key"] == f"{record['notebook']}/{record['name']}" else None
+    keys = sorted(f"{path.parent.name}/{path.stem}" for path in output.glob("*/*.json"))
+    return [_redacted(record) for key in keys if (record := read_record(output, key))]
 
 
 def _redacted(value: Any) -> Any:
@@ -90,12 +84,7 @@ def find_records(output: Path, name: str) -> list[Record]:
 
 
 def remove_report(output: Path, record: Record) -> None:
-    """Delete all files of a report, its record first: without it, the other files belong to no report.
-
-    Raises
-    ------
-    OSError
-    """
+    """Delete all files of a report, its record first: without it, the other files belong to no report."""
     folder = output / record["notebook"]
     record_path(output, record["key"]).unlink(missing_ok=True)
     names = {f"{record['name']}.html", f"{record['name']}.ipynb", *files_beside(record)}
@@ -107,13 +96,7 @@ def remove_report(output: Path, record: Record) -> None:
 
 
 def write_file(path: Path, content: str | bytes, work: Path) -> None:
-    """Write a file atomically: in the folder `work`, then moved to `path`.
-
-    Raises
-    ------
-    OSError
-        Names the file `path`.
-    """
+    """Write a file atomically, in the folder `work`, then moved to `path`, which an OSError names."""
     data = content.encode(errors="replace") if isinstance(content, str) else content
     temporary = work / f"{os.getpid()}-{path.name}"
     try:
@@ -131,12 +114,8 @@ def write_file(path: Path, content: str | bytes, work: Path) -> None:
 def work_folder(output: Path) -> Iterator[Path]:
     """Create a hidden folder within `output` for unfinished files, and remove those of killed batches.
 
-    A batch holds a lock on its folder while it runs, so that other batches leave it alone.
-
-    Raises
-    ------
-    SourceError
-        If `output` can't be created or written to.
+    A batch holds a lock on its folder while it runs, so that other batches leave it alone. Raises SourceError if
+    `output` can't be created or written to.
     """
     check_path(str(output))
     try:

@@ -8,11 +8,15 @@ import pandas as pd
 import pytest
 
 from evalkit import display, mindcraft
-from evalkit.display.provenance import describe_inputs, fingerprint
+from evalkit.display.provenance import describe_inputs
 from evalkit.io import read
 from evalkit.io.records import dataset_files
 from evalkit.io.versions import code_version
 from tests.special_files import link_to_device, pipe, unix_socket
+
+
+def fingerprint(paths):
+    return describe_inputs(paths).fingerprint
 
 
 @pytest.fixture

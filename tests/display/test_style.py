@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from seaborn.utils import relative_luminance
 
 import evalkit
 from evalkit.display import MARKERS, PALETTE, colours, label, labels, looks, new_axes, new_figure, percent_axis
-from evalkit.display.style import TONES, luminance
+from evalkit.display.style import TONES
 from evalkit.io import plain
 
 
@@ -31,7 +32,7 @@ def test_series_differ_in_colour_and_in_further_cues_also_beyond_the_palette():
 
 def _contrast(one: str, other: str) -> float:
     """Compute the contrast of two colours, after WCAG 2.1."""
-    light = sorted((luminance(one), luminance(other)), reverse=True)
+    light = sorted((relative_luminance(one), relative_luminance(other)), reverse=True)
     return (light[0] + 0.05) / (light[1] + 0.05)
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from evalkit.evidence import PairRef, RunList, page_name, reference, write_pages
 from evalkit.evidence.links import read_handed_over
-from evalkit.evidence.references import as_data
 from evalkit.mindcraft import load
 from tests.mindcraft.builders import write_all
 
@@ -84,7 +83,7 @@ def test_any_id_makes_a_name_of_a_file(name):
 
 
 def test_what_was_not_handed_over_by_a_table_is_left_out(runs):
-    one = as_data(list(runs.values()))
+    one = list(map(list, runs.values()))
     ids = [run.run_id for run in runs.values()]
     good = json.loads(json.dumps({"runs": one, "pairs": [ids], "title": "t", "members": list(runs), "key": "k"}))
     assert read_handed_over([good], "p")[0] == runs

@@ -1,8 +1,10 @@
 import os
+from unittest import mock
 
 import pytest
 
-from evalkit.reports.changes import REMOTE, cached_fingerprint, input_fingerprint, stamp, why
+from evalkit.reports import batch
+from evalkit.reports.changes import REMOTE, input_fingerprint, stamp, why
 from evalkit.reports.planning.plan import plan
 
 
@@ -52,12 +54,13 @@ def test_samples_have_a_fingerprint_and_urls_are_remote():
     assert input_fingerprint("s3://bucket/logs") == REMOTE
 
 
-def test_a_batch_lists_each_source_once(folder, monkeypatch):
+def test_a_batch_lists_each_source_once(project, folder, monkeypatch, tmp_path):
+    project("one", "print(n)", parameters='runs: str = "samples:mindcraft"\nn: int = 1')
+    reports = plan(["one"], values={"runs": str(folder), "n": [1, 2, 3]})
     listed = []
     monkeypatch.setattr("evalkit.reports.changes.list_files", lambda path: listed.append(path) or [])
-    fingerprint = cached_fingerprint()
-    for _ in range(3):
-        fingerprint(str(folder))
+    monkeypatch.setattr(batch, "preload_engine", mock.Mock(side_effect=KeyboardInterrupt))  # nothing is made
+    assert batch.run(reports, output=tmp_path / "out", say=lambda line: None).stopped
     assert listed == [str(folder)]
 
 

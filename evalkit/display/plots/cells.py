@@ -10,34 +10,18 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
+from evalkit.display import style
 from evalkit.display.marks import attach
 from evalkit.display.plots.prepare import Keys, grid, link_of
-from evalkit.display.style import (
-    GRID,
-    GROUND,
-    INK,
-    PALE,
-    QUIET,
-    SHADE,
-    Look,
-    area_handles,
-    figure_of,
-    fit_labels,
-    labels,
-    legend_below,
-    legend_height,
-    luminance,
-    new_axes,
-    nothing_to_draw,
-    themed,
-)
+from evalkit.display.style import Look
 from evalkit.display.words import describe_value, name_of, names_of, number, size_of
 
 _Cell = Mapping[Hashable, Any]
 _DARK = "#1a1a1a"  # text on lighter cells: not a tone, as the cells keep their colour on dark pages
+_FOLLOWING = (style.GROUND, style.GRID, style.PALE, style.SHADE)  # cells that change their tone there
 
 
-@themed
+@style.themed
 def heatmap(
     table: pd.DataFrame,
     row: str,
@@ -89,30 +73,34 @@ def heatmap(
 
     rows, columns, cells, note = grid(table, row, column, rows, columns, value)
     if not cells:
-        return nothing_to_draw(ax=ax)
-    shades = _by_kind(kinds) if kinds else _signed(cells, value, percent) if signed else _plain(cells, value, percent)
+        return style.nothing_to_draw(ax=ax)
+    shades = _shades(cells, value, percent, signed, kinds or {})
     texts = {key: _text(cell, value, percent, signed, digits, kinds) for key, cell in cells.items()}
-    present = [kind for kind in kinds or () if legend and any(cell[value] == kind for cell in cells.values())]
-    handles = area_handles([f"{kinds[k].text} {k}" for k in present], [kinds[k] for k in present]) if kinds else []
+    shown = {cell[value] for cell in cells.values()} if kinds and legend else set()
+    present = {kind: look for kind, look in (kinds or {}).items() if kind in shown}
+    handles = style.area_handles([f"{look.text} {kind}" for kind, look in present.items()], list(present.values()))
     owns_figure = ax is None
     ax = ax or _new_axes(rows, columns, max(map(len, texts.values())), handles)
     matrix = [[shades.of(cells[r, c][value]) if (r, c) in cells else math.nan for c in columns] for r in rows]
     written = np.array([[texts.get((r, c), "") for c in columns] for r in rows], dtype=object)
     ends = {"vmin": shades.lowest, "vmax": shades.highest, "cmap": shades.colours}
-    look = {"cbar": False, "xticklabels": False, "yticklabels": False, "linewidths": 1, "linecolor": GROUND}
+    look = {"cbar": False, "xticklabels": False, "yticklabels": False, "linewidths": 1, "linecolor": style.GROUND}
     sns.heatmap(np.array(matrix), annot=written, fmt="", annot_kws={"size": 8}, ax=ax, **look, **ends)
     ax.grid(False)
-    _restyle(ax, rows, columns, cells, value, kinds, frame)
-    _write_dashes(ax, rows, columns, cells, texts, shades, value)
-    for (r, c), cell in cells.items():
+    _restyle(ax, rows, columns, cells, value, kinds or {}, frame)
+    places = {(r, c): (columns.index(c), rows.index(r)) for r, c in cells}
+    for key, (x, y) in places.items():
+        if math.isnan(shades.of(cells[key][value])):  # no value, or an unknown kind: seaborn leaves the cell empty
+            ax.text(x + 0.5, y + 0.5, texts[key], ha="center", va="center", size=8, color=style.QUIET)
+    for key, cell in cells.items():
         tip = cell.get("tip") or _tip(cell, row, column, value, percent, digits)
-        _cover(ax, columns.index(c), rows.index(r), tip, link_of(cell), framed=bool(frame and cell[frame]))
+        _cover(ax, *places[key], tip, link_of(cell), framed=bool(frame and cell[frame]))
     _name_cells(ax, rows, columns)
     plain = column.replace("_", " ") + ("; cells: percent (n)" if percent and not kinds and not signed else "")
     ax.set_xlabel("; ".join(filter(None, [plain if xlabel is None else xlabel, note])))
     ax.set_ylabel("")
-    fit_labels(ax, figure_of(ax).get_figwidth() - 2.2 if owns_figure else 9, 9)
-    legend_below(ax, handles, owns_figure=owns_figure)
+    style.fit_labels(ax, style.figure_of(ax).get_figwidth() - 2.2 if owns_figure else 9, 9)
+    style.legend_below(ax, handles, owns_figure=owns_figure)
     return ax
 
 
@@ -125,22 +113,19 @@ class _Shades(NamedTuple):
     colours: Any
 
 
-def _by_kind(kinds: Mapping[Any, Look]) -> _Shades:
-    places = {kind: i for i, kind in enumerate(kinds)}
-    colours = mpl.colors.ListedColormap([look.colour for look in kinds.values()])
-    return _Shades(lambda value: places.get(value, math.nan), -0.5, len(kinds) - 0.5, colours)
-
-
-def _signed(cells: Mapping[Any, _Cell], value: str, percent: bool) -> _Shades:
-    most = 1.0 if percent else max((abs(_shade(cell[value])) for cell in cells.values()), default=1.0)
-    return _Shades(_shade, -1.1 * most, 1.1 * most, mpl.colormaps["PuOr_r"])
-
-
-def _plain(cells: Mapping[Any, _Cell], value: str, percent: bool) -> _Shades:
+def _shades(cells: Mapping[Any, _Cell], value: str, percent: bool, signed: bool, kinds: Mapping[Any, Look]) -> _Shades:
     import seaborn as sns
 
-    known = [shade for cell in cells.values() if not math.isnan(shade := _shade(cell[value]))]
-    lowest, highest = (0.0, 1.0) if percent or not known else (min(0.0, *known), max(0.0, *known) or 1.0)
+    if kinds:
+        places = {kind: i for i, kind in enumerate(kinds)}
+        colours = mpl.colors.ListedColormap([look.colour for look in kinds.values()])
+        return _Shades(lambda given: places.get(given, math.nan), -0.5, len(kinds) - 0.5, colours)
+    shades = [_shade(cell[value]) for cell in cells.values()]
+    if signed:
+        most = 1.1 * (1.0 if percent else max(map(abs, shades)))
+        return _Shades(_shade, -most, most, mpl.colormaps["PuOr_r"])
+    known = [] if percent else [shade for shade in shades if not math.isnan(shade)]
+    lowest, highest = (min(0.0, *known), max(0.0, *known) or 1.0) if known else (0.0, 1.0)
     return _Shades(_shade, lowest, highest, sns.color_palette("crest", as_cmap=True))
 
 
@@ -168,48 +153,43 @@ def _tip(cell: _Cell, row: str, column: str, value: str, percent: bool, digits: 
 
 
 def _restyle(
-    ax: Axes, rows: list, columns: list, cells: Mapping, value: str, kinds: Mapping[Any, Look] | None, frame: str | None
+    ax: Axes,
+    rows: list,
+    columns: list,
+    cells: Mapping,
+    value: str,
+    kinds: Mapping[Any, Look],
+    frame: str | None,
 ) -> None:
     """Style the text that seaborn wrote into the cells: bold in framed cells, in ink on tones that follow the page."""
+    import seaborn as sns
+
     for text in ax.texts:
         x, y = (int(place) for place in text.get_position())
         cell = cells.get((rows[y], columns[x]), {})
         if frame and cell.get(frame):
             text.set_fontweight("bold")
-        look = kinds.get(cell.get(value)) if kinds else None
-        if look:
-            text.set(size=9.5, weight="bold")
-            bright = luminance(look.colour) > 0.17
-            text.set_color(INK if look.colour in (GROUND, GRID, PALE, SHADE) else _DARK if bright else "white")
-
-
-def _write_dashes(
-    ax: Axes, rows: list, columns: list, cells: Mapping, texts: Mapping, shades: _Shades, value: str
-) -> None:
-    """Write the text of cells without a shade, which seaborn leaves empty: no value, or an unknown kind."""
-    for (r, c), cell in cells.items():
-        if math.isnan(shades.of(cell[value])):
-            place = columns.index(c) + 0.5, rows.index(r) + 0.5
-            ax.text(*place, texts[r, c], ha="center", va="center", size=8, color=QUIET)
+        if look := kinds.get(cell.get(value)):
+            on_dark = "white" if sns.utils.relative_luminance(look.colour) <= 0.17 else _DARK
+            text.set(size=9.5, weight="bold", color=style.INK if look.colour in _FOLLOWING else on_dark)
 
 
 def _cover(ax: Axes, x: int, y: int, tip: str, href: str, *, framed: bool) -> None:
     """Cover a cell with a transparent shape for its tooltip and link, with a frame if asked for."""
-    look: dict[str, Any] = {"edgecolor": INK, "linewidth": 1.8} if framed else {"linewidth": 0}
+    look: dict[str, Any] = {"edgecolor": style.INK, "linewidth": 1.8} if framed else {"linewidth": 0}
     shape = Rectangle((x + 0.03, y + 0.03), 0.94, 0.94, facecolor=(1, 1, 1, 0), zorder=3 + framed, **look)
     attach(ax.add_patch(shape), [tip], [href])
 
 
 def _name_cells(ax: Axes, rows: list, columns: list) -> None:
-    texts = labels(names_of(columns), 20)
+    texts = style.labels(names_of(columns), 20)
     slanted: dict[str, Any] = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
     ax.set_xticks(np.arange(len(columns)) + 0.5, texts, **slanted if max(map(len, texts)) > 6 else {})
-    ax.set_yticks(np.arange(len(rows)) + 0.5, labels(names_of(rows)), rotation=0)
+    ax.set_yticks(np.arange(len(rows)) + 0.5, style.labels(names_of(rows)), rotation=0)
     ax.tick_params(length=0)
 
 
 def _new_axes(rows: list, columns: list, longest: int, handles: list) -> Axes:
-    width = 2.6 + max(0.62, 0.16 + 0.075 * longest) * max(len(columns), 2)
-    turned = 0.55 * 0.085 * max(len(text) for text in labels(names_of(columns), 20))
-    width = max(width, 4.0)
-    return new_axes(width, 0.9 + 0.3 * max(len(rows), 2) + turned + legend_height(handles, width))
+    width = max(2.6 + max(0.62, 0.16 + 0.075 * longest) * max(len(columns), 2), 4.0)
+    turned = 0.55 * 0.085 * max(len(text) for text in style.labels(names_of(columns), 20))
+    return style.new_axes(width, 0.9 + 0.3 * max(len(rows), 2) + turned + style.legend_height(handles, width))

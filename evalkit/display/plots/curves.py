@@ -7,30 +7,18 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from evalkit.display.plots.points import draw_points
+from evalkit.display import style
+from evalkit.display.plots.points import draw_points, with_codes
 from evalkit.display.plots.prepare import Keys, keys, link_of
-from evalkit.display.style import (
-    PALE,
-    QUIET,
-    Look,
-    fit_labels,
-    labels,
-    legend_below,
-    legend_height,
-    looks,
-    new_axes,
-    nothing_to_draw,
-    percent_axis,
-    series_handles,
-    themed,
-)
+from evalkit.display.style import Look
 from evalkit.display.words import describe_value, key_of, name_of, names_of
 
 WIDTH, HEIGHT = 7.0, 3.4  # of a figure, in inches
 FEW = 12  # positions with a marker and an interval each; more get a band and sparse markers
+_DRAWN = {True: "steps-post", False: "default"}
 
 
-@themed
+@style.themed
 def curves(
     table: pd.DataFrame,
     x: str,
@@ -67,27 +55,33 @@ def curves(
     """
     drawn = table[table[x].notna() & table["estimate"].notna()].sort_values(x, kind="stable")
     if drawn.empty:
-        return nothing_to_draw(ax=ax)
+        return style.nothing_to_draw(ax=ax)
     names = keys(drawn[hue], hues)
-    owns_figure, is_sparse, styles = ax is None, drawn[x].nunique() <= FEW, looks(names)
+    owns_figure, is_sparse, styles = ax is None, drawn[x].nunique() <= FEW, style.looks(names)
     rows = _places(drawn, x, hue, names, percent=percent, dodge=is_sparse and highlight is None)
-    handles = series_handles(_titles(rows, names), list(styles.values()), 40) if legend and highlight is None else []
-    ax = ax or new_axes(WIDTH, HEIGHT + legend_height(handles, WIDTH))
+    shown = names if legend and highlight is None else []
+    handles = style.series_handles(_titles(rows, shown), [styles[name] for name in shown], 40)
+    ax = ax or style.new_axes(WIDTH, HEIGHT + style.legend_height(handles, WIDTH))
     strong = rows[rows["series"].eq(key_of(highlight)) | (highlight is None)]
     for _, other in rows.drop(strong.index).groupby("series", sort=False, dropna=False):
-        ax.plot(other["x"], other["y"], color=PALE, lw=1, zorder=1, drawstyle=_drawstyle(steps))
+        ax.plot(other["x"], other["y"], color=style.PALE, lw=1, zorder=1, drawstyle=_DRAWN[steps])
     _draw_curves(ax, strong, styles, sparse=is_sparse, steps=steps)
     if highlight is not None and is_sparse:
-        _draw_sizes(ax, strong)
+        above: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "ha": "center"}
+        for place, n in strong[["x", "n"]].dropna(subset="n").itertuples(index=False):
+            ax.annotate(f"n={n:.0f}", (place, 1.0), (0, 2), size=7.5, color=style.QUIET, **above)
     if is_sparse:
         ax.set_xticks(sorted(drawn[x].astype(float).unique()))
         ax.xaxis.set_major_formatter("{x:g}")
         ax.margins(x=0.12)
     ax.set_xlabel(xlabel or x.replace("_", " "))
     ax.set_ylabel(f"{ylabel}, 95 % interval" if rows["low"].notna().any() else ylabel)
-    _scale(ax, rows, percent)
-    fit_labels(ax, WIDTH - 1.0, HEIGHT - 0.4)
-    legend_below(ax, handles, owns_figure=owns_figure)
+    if percent:
+        style.percent_axis(ax, "y").set_ylim(-0.05, 1.05)
+    else:
+        ax.set_ylim(bottom=min(0, rows[["y", "low"]].min().min()))
+    style.fit_labels(ax, WIDTH - 1.0, HEIGHT - 0.4)
+    style.legend_below(ax, handles, owns_figure=owns_figure)
     return ax
 
 
@@ -111,13 +105,9 @@ def _places(table: pd.DataFrame, x: str, hue: str, names: Keys, *, percent: bool
 
 def _titles(rows: pd.DataFrame, names: Keys) -> list[str]:
     sizes = {key_of(name): n for name, n in rows.groupby("series", dropna=False)["n"].max().items()}
-    texts = labels(names_of(names))
+    texts = style.labels(names_of(names))
     known = [sizes.get(name, np.nan) for name in names]
     return [text if n != n else f"{text} (n={n:.0f})" for text, n in zip(texts, known, strict=True)]
-
-
-def _drawstyle(steps: bool) -> str:
-    return "steps-post" if steps else "default"
 
 
 def _draw_curves(ax: Axes, rows: pd.DataFrame, styles: Mapping[Hashable, Look], *, sparse: bool, steps: bool) -> None:
@@ -125,21 +115,11 @@ def _draw_curves(ax: Axes, rows: pd.DataFrame, styles: Mapping[Hashable, Look], 
 
     if rows.empty:
         return
-    codes = {name: str(i) for i, name in enumerate(styles)}
-    look = {
-        "palette": {codes[name]: style.colour for name, style in styles.items()},
-        "dashes": {codes[name]: style.dashes or "" for name, style in styles.items()},
-    }
-    coded = rows.assign(code=[codes[key_of(name)] for name in rows["series"]])
-    line = {
-        "estimator": None,
-        "errorbar": None,
-        "lw": 1.8,
-        "drawstyle": _drawstyle(steps),
-        "legend": False,
-        "zorder": 3,
-    }
-    sns.lineplot(coded, x="x", y="y", hue="code", style="code", **look, **line, ax=ax)
+    coded, looks = with_codes(rows, styles)
+    palette = {code: look.colour for code, look in looks.items()}
+    dashes = {code: look.dashes or "" for code, look in looks.items()}
+    line = {"estimator": None, "errorbar": None, "lw": 1.8, "drawstyle": _DRAWN[steps], "legend": False, "zorder": 3}
+    sns.lineplot(coded, x="x", y="y", hue="code", style="code", palette=palette, dashes=dashes, **line, ax=ax)
     marked = []
     for series, curve in rows.groupby("series", sort=False, dropna=False):
         bounded, colour = curve.dropna(subset=["low", "high"]), styles[key_of(series)].colour
@@ -151,17 +131,3 @@ def _draw_curves(ax: Axes, rows: pd.DataFrame, styles: Mapping[Hashable, Look], 
         spaced = np.unique(np.linspace(0, len(curve) - 1, 7).round().astype(int))[1:]
         marked.append(curve if sparse or len(curve) < 2 else curve.iloc[spaced])
     draw_points(ax, pd.concat(marked), styles, size=48)
-
-
-def _draw_sizes(ax: Axes, rows: pd.DataFrame) -> None:
-    above: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "ha": "center"}
-    for place, n in zip(rows["x"], rows["n"], strict=True):
-        if n == n:
-            ax.annotate(f"n={n:.0f}", (place, 1.0), (0, 2), size=7.5, color=QUIET, **above)
-
-
-def _scale(ax: Axes, rows: pd.DataFrame, percent: bool) -> None:
-    if percent:
-        percent_axis(ax, "y").set_ylim(-0.05, 1.05)
-    else:
-        ax.set_ylim(bottom=min(0, rows[["y", "low"]].min().min()))

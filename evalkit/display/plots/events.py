@@ -8,20 +8,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from evalkit.display import style
 from evalkit.display.plots.points import draw_points
 from evalkit.display.plots.prepare import binned, keys, link_of
-from evalkit.display.style import (
-    PALE,
-    Look,
-    fit_labels,
-    label,
-    labels,
-    legend_below,
-    legend_height,
-    new_axes,
-    nothing_to_draw,
-    themed,
-)
+from evalkit.display.style import Look
 from evalkit.display.words import key_of, name_of, names_of
 
 WIDTH = 8.0  # of a figure, in inches
@@ -30,7 +20,7 @@ PLACES = 160  # of such marks side by side
 _ROOM = 380  # width of the axes for events, in points
 
 
-@themed
+@style.themed
 def timeline(
     table: pd.DataFrame,
     row: str,
@@ -61,7 +51,7 @@ def timeline(
     ax : Axes, optional
     """
     if table.empty:
-        return nothing_to_draw("events", ax)
+        return style.nothing_to_draw("events", ax)
     width = 1
     if len(table) > MANY:
         width = math.ceil((table[x].max() - table[x].min() + 1) / PLACES)
@@ -72,25 +62,25 @@ def timeline(
     events = table.assign(_y=[places[key_of(name)] for name in table[row]])
     present = {name: look for name, look in kinds.items() if events[kind].eq(name).any()}
     handles = [
-        Line2D([], [], color=look.colour, marker=look.marker, ls="", ms=7, label=label(look.text or name))
+        Line2D([], [], color=look.colour, marker=look.marker, ls="", ms=7, label=style.label(look.text or name))
         for name, look in present.items()
     ]
     owns_figure, first, last = ax is None, events[x].min(), events[x].max()
     side = min(max(_ROOM * width / (last - first + width), 3.0), 7.0)
-    ax = ax or new_axes(WIDTH, 1.1 + 0.27 * max(len(names), 2) + legend_height(handles, WIDTH))
-    ax.hlines(range(len(names)), first, last, color=PALE, lw=0.5, zorder=0)
+    ax = ax or style.new_axes(WIDTH, 1.1 + 0.27 * max(len(names), 2) + style.legend_height(handles, WIDTH))
+    ax.hlines(range(len(names)), first, last, color=style.PALE, lw=0.5, zorder=0)
     if path:
-        ax.plot(events[x], events["_y"], color=PALE, lw=1, zorder=1)
+        ax.plot(events[x], events["_y"], color=style.PALE, lw=1, zorder=1)
     draw_points(ax, _points(events, row, x, kind, present), present, size=side**2, edge=0.6 if side > 4 else 0)
-    ax.set_yticks(range(len(names)), labels(names_of(names), 36))
+    ax.set_yticks(range(len(names)), style.labels(names_of(names), 36))
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.margins(x=0.02)
     ax.locator_params(axis="x", integer=True)
     ax.set_xlabel(xlabel)
     ax.set_ylabel("")
     ax.grid(False)
-    fit_labels(ax, WIDTH - 2.6, 9)
-    legend_below(ax, handles, owns_figure=owns_figure)
+    style.fit_labels(ax, WIDTH - 2.6, 9)
+    style.legend_below(ax, handles, owns_figure=owns_figure)
     return ax
 
 
@@ -99,10 +89,8 @@ def _points(events: pd.DataFrame, row: str, x: str, kind: str, kinds: Mapping[An
     ranks = {name: i for i, name in enumerate(kinds)}
     shown = events[events[kind].isin(list(kinds))].sort_values(kind, key=lambda names: names.map(ranks), kind="stable")
     records, where = shown.to_dict("records"), x.replace("_", " ")
-    tips = [
-        record.get("tip")
-        or f"{name_of(record[row])}, {where} {name_of(record[x])}: {kinds[record[kind]].text or record[kind]}"
-        for record in records
-    ]
+    names = (kinds[record[kind]].text or record[kind] for record in records)
+    made = (f"{name_of(r[row])}, {where} {name_of(r[x])}: {name}" for r, name in zip(records, names, strict=True))
+    tips = [record.get("tip") or tip for record, tip in zip(records, made, strict=True)]
     marks = {"x": shown[x].astype(float), "y": shown["_y"].astype(float), "series": shown[kind], "tip": tips}
     return pd.DataFrame({**marks, "href": list(map(link_of, records))}, index=shown.index)

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from evalkit.display import style
 from evalkit.display.plots.prepare import keys
-from evalkit.display.style import INK, broken, labels, new_axes, nothing_to_draw, themed
 from evalkit.display.words import key_of, names_of
 
 
-@themed
+@style.themed
 def facets(
     table: pd.DataFrame,
     by: str,
@@ -52,16 +52,16 @@ def facets(
     """
     names = keys(table[by])
     if not names:
-        return np.array([nothing_to_draw()])
+        return np.array([style.nothing_to_draw()])
     across = min(columns, len(names))
     down = math.ceil(len(names) / across)
     shape = {"nrows": down, "ncols": across, "squeeze": False, "sharex": sharex, "sharey": sharey}
     size = max(width * across + 1.2, 6.0), 0.6 + height * down
-    panels = new_axes(*size, **shape).ravel()
+    panels = style.new_axes(*size, **shape).ravel()
     for panel in panels[len(names) :]:
         panel.remove()
     groups = [key_of(name) for name in table[by]]
-    titles = labels(names_of(names), max(int(width * 9), 12))
+    titles = style.labels(names_of(names), max(int(width * 9), 12))
     for i, (panel, name, title) in enumerate(zip(panels, names, titles, strict=False)):
         draw(table[[group == name for group in groups]], panel)
         panel.set_title(title, size=10, pad=14)
@@ -70,6 +70,6 @@ def facets(
         if i + across >= len(names):  # nothing stands below
             panel.tick_params(axis="x", labelbottom=True)
     figure = panels[0].figure
-    figure.supxlabel(broken(xlabel, size[0] - 1.0), size=10.5, color=INK)
-    figure.supylabel(broken(ylabel, size[1] - 0.4), size=10.5, color=INK)
+    figure.supxlabel(style.broken(xlabel, size[0] - 1.0), size=10.5, color=style.INK)
+    figure.supylabel(style.broken(ylabel, size[1] - 0.4), size=10.5, color=style.INK)
     return panels[: len(names)]

@@ -7,16 +7,20 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from evalkit.display import style
 from evalkit.display.marks import attach
-from evalkit.display.style import GROUND, QUIET, SHADE, Look
+from evalkit.display.style import Look
 from evalkit.display.words import key_of, number
 
-BESIDE: dict[str, Any] = {
-    "xycoords": ("axes fraction", "data"),
-    "textcoords": "offset points",
-    "va": "center",
-    "color": QUIET,
-}
+BESIDE: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+BESIDE |= {"va": "center", "color": style.QUIET}
+
+
+def with_codes(points: pd.DataFrame, styles: Mapping[Hashable, Look]) -> tuple[pd.DataFrame, dict[str, Look]]:
+    """Add the column code, which names the series of each point for seaborn; also return the looks by code."""
+    codes = {name: str(i) for i, name in enumerate(styles)}
+    coded = points.assign(code=[codes[key_of(name)] for name in points["series"]])
+    return coded, {codes[name]: look for name, look in styles.items()}
 
 
 def draw_points(
@@ -28,35 +32,21 @@ def draw_points(
     alpha: float = 1.0,
     edge: float = 0.6,
 ) -> None:
-    """Draw points in the colours and markers of their series, with tooltips and links.
+    """Draw points (x, y, series, tip, href) in the colours and markers of their series, with tooltips and links.
 
-    Parameters
-    ----------
-    ax : Axes
-    points : DataFrame
-        x, y, series, tip and href.
-    styles : mapping of series to Look
-    size : float
-        Area of a point, in square points.
-    alpha : float
-    edge : float
-        Width of the line around a point.
+    `size` is the area of a point in square points, `edge` the width of the line around it.
     """
     import seaborn as sns
 
     if points.empty:
         return
-    codes = {name: str(i) for i, name in enumerate(styles)}
-    coded = points.assign(code=[codes[key_of(name)] for name in points["series"]])
-    looks = {codes[name]: look for name, look in styles.items()}
-    semantics = {
-        "palette": {code: look.colour for code, look in looks.items()},
-        "markers": {code: look.marker for code, look in looks.items()},
-    }
+    coded, looks = with_codes(points, styles)
+    palette = {code: look.colour for code, look in looks.items()}
+    markers = {code: look.marker for code, look in looks.items()}
     sizes = size * np.array([1.8 if looks[code].marker == "*" else 1.0 for code in coded["code"]])
-    line = {"edgecolor": GROUND, "linewidth": edge, "alpha": alpha, "zorder": 3}
+    line = {"edgecolor": style.GROUND, "linewidth": edge, "alpha": alpha, "zorder": 3, "legend": False, "s": sizes}
     labels = ax.get_xlabel(), ax.get_ylabel()
-    sns.scatterplot(coded, x="x", y="y", hue="code", style="code", s=sizes, legend=False, ax=ax, **semantics, **line)
+    sns.scatterplot(coded, x="x", y="y", hue="code", style="code", palette=palette, markers=markers, ax=ax, **line)
     ax.set(xlabel=labels[0], ylabel=labels[1])
     attach(ax.collections[-1], coded["tip"], coded["href"])
 
@@ -70,15 +60,14 @@ def draw_intervals(ax: Axes, marks: pd.DataFrame, colour: str, *, width: float, 
 
 def draw_sizes(ax: Axes, marks: pd.DataFrame) -> None:
     """Write n at the right end of every row."""
-    for y, n in zip(marks["y"], marks["n"], strict=True):
-        if n == n:
-            ax.annotate(f"n={n:.0f}", (1.0, y), (4, 0), size=8, **BESIDE)
+    for y, n in marks[["y", "n"]].dropna(subset="n").itertuples(index=False):
+        ax.annotate(f"n={n:.0f}", (1.0, y), (4, 0), size=8, **BESIDE)
 
 
 def draw_references(ax: Axes, published: Sequence[Mapping[Hashable, Any]], first: int) -> None:
     """Draw published results in grey below the rows, each with a vertical line through them."""
     for y, row in enumerate(published, start=first):
-        ax.plot([row["mean"]] * 2, [-0.55, y], color=QUIET, lw=0.7, ls=(0, (4, 3)), alpha=0.6, zorder=0)
-        ax.errorbar(row["mean"], y, xerr=number(row.get("spread")), fmt="|", color=QUIET, ms=9, lw=1.6)
+        ax.plot([row["mean"]] * 2, [-0.55, y], color=style.QUIET, lw=0.7, ls=(0, (4, 3)), alpha=0.6, zorder=0)
+        ax.errorbar(row["mean"], y, xerr=number(row.get("spread")), fmt="|", color=style.QUIET, ms=9, lw=1.6)
     if published:
-        ax.axhspan(first - 0.5, first + len(published) - 0.45, color=SHADE, zorder=-1)
+        ax.axhspan(first - 0.5, first + len(published) - 0.45, color=style.SHADE, zorder=-1)

@@ -13,19 +13,9 @@ MOST_ROWS = 40  # of a heatmap
 
 
 class Rows(NamedTuple):
-    """Marks on the rows of a plot.
+    """Marks on the rows of a plot, from top to bottom, in series within each row; None is the key of missing values."""
 
-    Attributes
-    ----------
-    marks : DataFrame
-        One row per mark: key, series, y, x, low, high, n, reason, tip, href.
-    names : list
-        Keys of the rows, from top to bottom; None for missing values.
-    series : list
-        Keys of the series within each row.
-    """
-
-    marks: pd.DataFrame
+    marks: pd.DataFrame  # one row per mark: key, series, y, x, low, high, n, reason, tip, href
     names: list
     series: list
 
@@ -54,18 +44,8 @@ def place(
 ) -> Rows:
     """Position estimates on rows, a row per category; the series of a row share 0.8 of its height.
 
-    Parameters
-    ----------
-    table : DataFrame
-        With estimate and, optionally, low, high, n, reason and href.
-    category, hue : str
-        Columns of the rows and the series. If both are the same, each row is a series of its own.
-    order, hues : sequence
-        Rows and series to be placed first, whether the table has them or not.
-    percent : bool
-        Whether tooltips write values as percentages.
-    missing : str
-        Why a group has data but no estimate, if neither a `reason` nor a `warning` says so.
+    Where `hue` is `category`, each row is a series of its own. Those of `order` and `hues` come first, whether the
+    table has them or not. A group with data but without an estimate gets its reason, else the text `missing`.
     """
     table = with_data(table)
     names, series = keys(table[category], order), keys(table[hue], hues) if hue else [None]
@@ -76,23 +56,12 @@ def place(
         offset = 0 if beside == 1 else (series.index(member) - (beside - 1) / 2) * 0.8 / beside
         reason = reason_of(row, missing) if number(row["estimate"]) is None else ""
         title = ", ".join(name_of(row[column]) for column in dict.fromkeys(filter(None, (category, hue))))
-        marks.append(
-            {
-                "key": key,
-                "series": member,
-                "y": names.index(key) + offset,
-                "x": number(row["estimate"]),
-                "low": number(row.get("low")),
-                "high": number(row.get("high")),
-                "n": size_of(row),
-                "reason": reason,
-                "tip": row.get("tip") or f"{title}: {describe_value({**row, 'reason': reason}, percent=percent)}",
-                "href": link_of(row),
-            }
-        )
+        numbers = (number(row.get(name)) for name in ("estimate", "low", "high"))
+        tip = row.get("tip") or f"{title}: {describe_value({**row, 'reason': reason}, percent=percent)}"
+        marks.append((key, member, names.index(key) + offset, *numbers, size_of(row), reason, tip, link_of(row)))
     columns = ["key", "series", "y", "x", "low", "high", "n", "reason", "tip", "href"]
-    frame = pd.DataFrame(marks, columns=columns).astype(dict.fromkeys(("y", "x", "low", "high", "n"), "float64"))
-    return Rows(frame.astype({"key": "object", "series": "object"}), names, series)
+    types = {"key": "object", "series": "object"} | dict.fromkeys(("y", "x", "low", "high", "n"), "float64")
+    return Rows(pd.DataFrame(marks, columns=columns).astype(types), names, series)
 
 
 def link_of(row: Mapping[Hashable, Any], part: str = "") -> str:
@@ -105,50 +74,26 @@ def link_of(row: Mapping[Hashable, Any], part: str = "") -> str:
 def swarm(values: Sequence[float] | np.ndarray, width: float = 0.02) -> np.ndarray:
     """Spread points across their row so that those close to each other stay apart.
 
-    Parameters
-    ----------
-    values : sequence of float
-        No missing values.
-    width : float
-        Points are close if they fall into the same bin; a bin's width as a share of the range.
-
-    Returns
-    -------
-    array of float
-        An offset from -0.5 to 0.5 for each value: 0 for a point that stands alone.
+    Points are close if they fall into the same bin, of `width` as a share of their range. Returns an offset for each
+    from -0.5 to 0.5; 0 for a point that stands alone.
     """
     at = np.asarray(values, dtype=float)
     if not len(at):
         return at
     span = np.ptp(at)
-    bins = np.floor((at - at.min()) / span / width) if span > 0 else np.zeros(len(at))
-    offsets = np.zeros(len(values))
-    most = int(pd.Series(bins).value_counts().max())
-    step = 1 / max(most, 6)
-    for occupied in np.unique(bins):
-        at = np.flatnonzero(bins == occupied)
-        order = np.arange(len(at))
-        offsets[at] = step * np.where(order % 2, (order + 1) // 2, -(order // 2))
-    return offsets
+    bins = pd.Series(np.floor((at - at.min()) / span / width) if span > 0 else np.zeros(len(at)))
+    order = bins.groupby(bins).cumcount().to_numpy()
+    step = 1 / max(int(bins.value_counts().max()), 6)
+    return step * np.where(order % 2, (order + 1) // 2, -(order // 2))
 
 
 class Grid(NamedTuple):
-    """Cells of a table.
+    """Cells of a table: the table's row by (row, column)."""
 
-    Attributes
-    ----------
-    rows, columns : list
-        Keys, only those of cells with data; if both are the same, in the same order.
-    cells : dict
-        The table's row by (row, column).
-    note : str
-        Which rows these are, if not all are drawn.
-    """
-
-    rows: list
+    rows: list  # keys of those with data
     columns: list
     cells: dict[tuple, dict]
-    note: str
+    note: str  # which rows these are, if not all are drawn
 
 
 def grid(
@@ -156,18 +101,8 @@ def grid(
 ) -> Grid:
     """Arrange the rows of a table in cells; of more than 40 rows, those whose values differ most are kept.
 
-    Parameters
-    ----------
-    table : DataFrame
-    row, column : str
-        Columns of the rows and of the columns.
-    rows, columns : sequence
-        Keys that come first, even if the table lacks them. If `rows` are given, all are kept.
-    value : str
-
-    Returns
-    -------
-    Grid
+    Keys of `rows` and `columns` come first, even if the table lacks them; if `rows` are given, all are kept. Rows and
+    columns of the same keys have the same order.
     """
     table = with_data(table)
     cells = {(key_of(record[row]), key_of(record[column])): record for record in table.to_dict("records")}
@@ -203,22 +138,10 @@ def mirrored(pairs: pd.DataFrame, first: str = "model_a", second: str = "model_b
 
 
 def stacked(table: pd.DataFrame, category: str, parts: Mapping[str, str], *, share: bool = True) -> pd.DataFrame:
-    """Reshape a table of counts to one row per part of a stacked bar.
+    """Reshape a table of counts to one row per part of a bar: row, name, part, n, total, left, width, tip and href.
 
-    Parameters
-    ----------
-    table : DataFrame
-        One row per bar; rows that sum to 0 are left out.
-    category : str
-    parts : mapping of str to str
-        Columns of counts, from left to right, with their labels in tooltips.
-    share : bool
-        Whether all bars have length 1, else that of their sum.
-
-    Returns
-    -------
-    DataFrame
-        row, name, part, n, total, left, width, tip, href; parts that are 0 are left out.
+    `parts` are columns of counts, from left to right, with their labels in tooltips. Rows that sum to 0 and parts that
+    are 0 are left out. With `share`, all bars have length 1, else that of their sum.
     """
     counts = table[list(parts)].astype(float).fillna(0)
     filled = counts.sum(axis=1).to_numpy() > 0
@@ -236,12 +159,9 @@ def stacked(table: pd.DataFrame, category: str, parts: Mapping[str, str], *, sha
 
 
 def binned(events: pd.DataFrame, row: str, x: str, kind: str, width: int) -> pd.DataFrame:
-    """Merge the events of every `width` positions of a row into one of their most frequent kind.
+    """Merge the events of every `width` positions of a row into one at the first, of their most frequent kind.
 
-    Returns
-    -------
-    DataFrame
-        `row`, `x` (the first position), `kind` and tip, which counts the events.
+    Its tip counts them.
     """
     bins = events.assign(_bin=(events[x] - events[x].min()) // width)
     counts = bins.groupby([row, "_bin", kind], sort=False, dropna=False).size().rename("count").reset_index()

@@ -7,36 +7,18 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from evalkit.display import style
 from evalkit.display.marks import attach
 from evalkit.display.plots.points import BESIDE, draw_intervals, draw_points, draw_references, draw_sizes
 from evalkit.display.plots.prepare import Keys, Rows, link_of, place, stacked, swarm
-from evalkit.display.style import (
-    EDGE,
-    GRID,
-    GROUND,
-    INK,
-    Look,
-    area_handles,
-    figure_of,
-    fit_labels,
-    label,
-    labels,
-    legend_below,
-    legend_height,
-    looks,
-    new_axes,
-    nothing_to_draw,
-    percent_axis,
-    series_handles,
-    themed,
-)
+from evalkit.display.style import Look
 from evalkit.display.words import format_interval, key_of, name_of, names_of
 
 WIDTH = 7.0  # of a figure, in inches
 _TICKS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
-@themed
+@style.themed
 def estimates(
     table: pd.DataFrame,
     category: str,
@@ -85,15 +67,14 @@ def estimates(
     rows = place(table, category, hue, order=order, hues=hues, percent=percent, missing=missing)
     published = [] if references is None else references.to_dict("records")
     if rows.marks.empty:
-        return nothing_to_draw(ax=ax)
+        return style.nothing_to_draw(ax=ax)
     beside = 1 if hue == category else len(rows.series)
-    styles = looks(rows.series)
+    styles = style.looks(rows.series)
     shown = legend and hue not in (None, category)
-    handles = series_handles(names_of(rows.series), list(styles.values())) if shown else []
+    handles = style.series_handles(names_of(rows.series), list(styles.values())) if shown else []
     words, owns_figure = category.replace("_", " "), ax is None
-    ax = ax or new_axes(WIDTH, _height(rows, beside, len(published), words) + legend_height(handles, WIDTH))
-    key = key_of(highlight)
-    strong = rows.marks["key"].eq(key) | rows.marks["series"].eq(key) | (highlight is None)
+    ax = ax or style.new_axes(WIDTH, _height(rows, beside, len(published), words) + style.legend_height(handles, WIDTH))
+    strong = _is_strong(rows.marks["key"], highlight) | _is_strong(rows.marks["series"], highlight)
     for marks, pale in ((rows.marks[~strong], True), (rows.marks[strong], False)):
         _draw_estimates(ax, marks, styles, pale=pale, small=beside > 6)
     _draw_reasons(ax, rows.marks)
@@ -101,17 +82,17 @@ def estimates(
         draw_sizes(ax, rows.marks)
     if beside > 1:
         between = np.arange(1, len(rows.names)) - 0.5
-        ax.hlines(between, 0, 1, color=GRID, lw=0.8, zorder=0, transform=ax.get_yaxis_transform())
+        ax.hlines(between, 0, 1, color=style.GRID, lw=0.8, zorder=0, transform=ax.get_yaxis_transform())
     _name_rows(ax, rows.names, words, published)
     draw_references(ax, published, len(rows.names))
     _scale(ax, rows.marks[["x", "low", "high"]], percent, scale)
     ax.set_xlabel(f"{xlabel} with 95 % interval" if rows.marks["low"].notna().any() else xlabel)
-    fit_labels(ax, WIDTH - 2.4, figure_of(ax).get_figheight() if owns_figure else 9)
-    legend_below(ax, handles, owns_figure=owns_figure)
+    style.fit_labels(ax, WIDTH - 2.4, style.figure_of(ax).get_figheight() if owns_figure else 9)
+    style.legend_below(ax, handles, owns_figure=owns_figure)
     return ax
 
 
-@themed
+@style.themed
 def strips(
     values: pd.DataFrame,
     category: str,
@@ -148,30 +129,27 @@ def strips(
         means = grouped.agg(["mean", "size"]).reset_index().set_axis([category, "estimate", "n"], axis=1)
     rows = place(means, category, category, percent=percent)
     if rows.marks.empty:
-        return nothing_to_draw(ax=ax)
+        return style.nothing_to_draw(ax=ax)
     words, owns_figure = category.replace("_", " "), ax is None
-    ax = ax or new_axes(WIDTH, max(1.1 + 0.6 * len(rows.names), 0.65 + 0.09 * len(words)))
-    styles = looks(rows.names)
+    ax = ax or style.new_axes(WIDTH, max(1.1 + 0.6 * len(rows.names), 0.65 + 0.09 * len(words)))
+    styles = style.looks(rows.names)
     points = _values(values, category, value, rows.names, percent)
     means_below = rows.marks.assign(y=rows.marks["y"] + 0.28)
-    for pale in (True, False) if highlight is not None else (False,):
-        drawn = [
-            marks[marks["series"].eq(key_of(highlight)) != pale] if highlight is not None else marks
-            for marks in (points, means_below)
-        ]
-        draw_points(ax, drawn[0], styles, size=18, alpha=0.3 if pale else 0.6, edge=0)
-        _draw_estimates(ax, drawn[1], styles, pale=pale, small=False)
+    for pale in (True, False):
+        single, mean = (marks[_is_strong(marks["series"], highlight) != pale] for marks in (points, means_below))
+        draw_points(ax, single, styles, size=18, alpha=0.3 if pale else 0.6, edge=0)
+        _draw_estimates(ax, mean, styles, pale=pale, small=False)
     _draw_reasons(ax, means_below)
     draw_sizes(ax, rows.marks)
     _name_rows(ax, rows.names, words)
     _scale(ax, pd.concat([rows.marks[["x", "low", "high"]], pd.DataFrame({"x": values[value]})]), percent, "linear")
     bounded = " with 95 % interval" if rows.marks["low"].notna().any() else ""
     ax.set_xlabel(f"{xlabel}; small: single values, large: mean{bounded}")
-    fit_labels(ax, WIDTH - 2.4, figure_of(ax).get_figheight() if owns_figure else 9)
+    style.fit_labels(ax, WIDTH - 2.4, style.figure_of(ax).get_figheight() if owns_figure else 9)
     return ax
 
 
-@themed
+@style.themed
 def shares(
     table: pd.DataFrame,
     category: str,
@@ -196,15 +174,15 @@ def shares(
     xlabel : str
     ax : Axes, optional
     """
-    styles = parts if isinstance(parts, Mapping) else looks(parts)
+    styles = parts if isinstance(parts, Mapping) else style.looks(parts)
     bars = stacked(table, category, {part: look.text or part for part, look in styles.items()}, share=share)
     if bars.empty:
-        return nothing_to_draw(ax=ax)
+        return style.nothing_to_draw(ax=ax)
     present = [part for part in styles if bars["part"].eq(part).any()]
-    handles = area_handles([styles[part].text or part for part in present], [styles[part] for part in present])
+    handles = style.area_handles([styles[part].text or part for part in present], [styles[part] for part in present])
     totals = bars.groupby("row")[["total", "width"]].agg({"total": "first", "width": "sum"})
     owns_figure, full_length = ax is None, 1.0 if share else totals["width"].max()
-    ax = ax or new_axes(WIDTH, 1.0 + 0.42 * len(totals) + legend_height(handles, WIDTH))
+    ax = ax or style.new_axes(WIDTH, 1.0 + 0.42 * len(totals) + style.legend_height(handles, WIDTH))
     for part in present:
         _draw_part(ax, bars[bars["part"] == part], styles[part], full_length)
     for row, total in totals["total"].items():
@@ -213,13 +191,17 @@ def shares(
     ax.grid(False)
     ax.set_xlabel(xlabel)
     if share:
-        percent_axis(ax)
+        style.percent_axis(ax)
     else:
         ax.locator_params(axis="x", integer=True)
     ax.set_xlim(0, full_length)
-    fit_labels(ax, WIDTH - 2.4, 9)
-    legend_below(ax, handles, owns_figure=owns_figure)
+    style.fit_labels(ax, WIDTH - 2.4, 9)
+    style.legend_below(ax, handles, owns_figure=owns_figure)
     return ax
+
+
+def _is_strong(names: pd.Series, highlight: Hashable) -> pd.Series:
+    return names.eq(key_of(highlight)) | (highlight is None)
 
 
 def _draw_estimates(ax: Axes, marks: pd.DataFrame, styles: Mapping[Hashable, Look], *, pale: bool, small: bool) -> None:
@@ -231,17 +213,16 @@ def _draw_estimates(ax: Axes, marks: pd.DataFrame, styles: Mapping[Hashable, Loo
 
 def _draw_reasons(ax: Axes, marks: pd.DataFrame) -> None:
     for mark in marks[marks["x"].isna()].itertuples():
-        ax.annotate(label(mark.reason, 60), (0.0, mark.y), (6, 0), style="italic", size=8, **BESIDE)
+        ax.annotate(style.label(mark.reason, 60), (0.0, mark.y), (6, 0), style="italic", size=8, **BESIDE)
 
 
 def _values(values: pd.DataFrame, category: str, value: str, names: Keys, percent: bool) -> pd.DataFrame:
     """Position single values on the rows of their categories, close ones side by side."""
-    places = {name: y for y, name in enumerate(names)}
+    places = {name: float(y) for y, name in enumerate(names)}
     points = values.assign(x=values[value].astype(float), series=[key_of(name) for name in values[category]])
     points = points[points["series"].map(lambda name: name in places).astype(bool)]
-    points = points.assign(
-        y=[float(places[name]) for name in points["series"]], href=list(map(link_of, points.to_dict("records")))
-    )
+    links = list(map(link_of, points.to_dict("records")))
+    points = points.assign(y=[places[name] for name in points["series"]], href=links)
     for _, row in points.groupby("y"):
         points.loc[row.index, "y"] += 0.55 * swarm(row["x"].to_numpy()) - 0.1
     texts = (format_interval(x, None, None, percent=percent) for x in points["x"])
@@ -250,19 +231,21 @@ def _values(values: pd.DataFrame, category: str, value: str, names: Keys, percen
     return points.assign(tip=[text or tip for text, tip in zip(given, tips, strict=True)])
 
 
-def _draw_part(ax: Axes, bars: pd.DataFrame, style: Look, full_length: float) -> None:
-    look: dict[str, Any] = {"color": style.colour, "hatch": style.hatch, "edgecolor": GROUND, "linewidth": 0.8}
-    drawn = ax.barh(bars["row"], bars["width"], left=bars["left"], height=0.68, **look)
-    box = {"facecolor": GROUND, "alpha": 0.85, "edgecolor": "none", "boxstyle": "round,pad=0.15"}
+def _draw_part(ax: Axes, bars: pd.DataFrame, look: Look, full_length: float) -> None:
+    drawn = ax.barh(
+        bars["row"], bars["width"], left=bars["left"], height=0.68,
+        color=look.colour, hatch=look.hatch, edgecolor=style.GROUND, linewidth=0.8,
+    )  # fmt: skip
+    box = {"facecolor": style.GROUND, "alpha": 0.85, "edgecolor": "none", "boxstyle": "round,pad=0.15"}
     for patch, bar in zip(drawn, bars.to_dict("records"), strict=True):
         attach(patch, [bar["tip"]], [bar["href"]])
         if bar["width"] >= (0.025 + 0.015 * len(text := f"{bar['n']:.0f}")) * full_length:
             centre = bar["left"] + bar["width"] / 2, bar["row"]
-            ax.text(*centre, text, color=INK, ha="center", va="center", size=8.5, bbox=box)
+            ax.text(*centre, text, color=style.INK, ha="center", va="center", size=8.5, bbox=box)
 
 
 def _name_rows(ax: Axes, names: Keys, words: str, published: Sequence[Mapping[Hashable, Any]] = ()) -> None:
-    texts = [*labels(names_of(names), 30), *labels([row["name"] for row in published], 30)]
+    texts = [*style.labels(names_of(names), 30), *style.labels([row["name"] for row in published], 30)]
     ax.set_yticks(range(len(texts)), texts)
     ax.set_ylim(len(texts) - 0.45, -0.55)
     ax.set_ylabel(words)
@@ -273,7 +256,7 @@ def _name_rows(ax: Axes, names: Keys, words: str, published: Sequence[Mapping[Ha
 def _scale(ax: Axes, numbers: pd.DataFrame, percent: bool, scale: str) -> None:
     lowest, highest = float(numbers.min().min()), float(numbers.max().max())
     if percent:
-        percent_axis(ax)
+        style.percent_axis(ax)
         ax.set_xlim(np.nanmin([-0.02, lowest]), np.nanmax([1.02, highest]))
     elif scale == "symlog":
         end = max(np.nan_to_num(highest), 100)
@@ -283,7 +266,7 @@ def _scale(ax: Axes, numbers: pd.DataFrame, percent: bool, scale: str) -> None:
         ax.minorticks_off()
         ax.set_xlim(min(0, np.nan_to_num(lowest)), end * 1.05)
     elif lowest < 0:
-        ax.axvline(0, color=EDGE, lw=0.8, zorder=0)
+        ax.axvline(0, color=style.EDGE, lw=0.8, zorder=0)
 
 
 def _height(rows: Rows, beside: int, published: int, words: str) -> float:

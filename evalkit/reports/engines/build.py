@@ -1,62 +1,101 @@
 """Make one report: execute the notebook, extract its data, render the page, and write the files."""
 
 import json
+import logging
 import time
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import nbformat
+import papermill
 from nbformat import NotebookNode
+from papermill.exceptions import PapermillExecutionError
 
 from evalkit._version import __version__
 from evalkit.io.paths import redacted
 from evalkit.io.read import read_file
 from evalkit.io.text import plain
-from evalkit.reports.engines.execution import execute
-from evalkit.reports.engines.journal import read_journal
-from evalkit.reports.engines.outputs import (
-    extract_evidence,
-    extract_figures,
-    extract_findings,
-    extract_tables,
-    redact_errors,
-)
+from evalkit.reports.engines import outputs
+from evalkit.reports.engines.journal import NORMAL, read_journal
 from evalkit.reports.evidence import keep_evidence
-from evalkit.reports.html.page import render, title_of
-from evalkit.reports.job import Failure, Job
+from evalkit.reports.html.page import render
+from evalkit.reports.job import JOURNAL, OVERDUE, Failure, Job
+from evalkit.reports.parameters import title_of
 from evalkit.reports.records import Record, files_beside, read_record, record_path, write_file
 
 
 def build(job: Job) -> None:
-    """Make a report: its page, executed notebook, tables and, last, its record.
-
-    Raises
-    ------
-    OSError
-        If a file can't be written, as on a full disk.
-    """
+    """Make a report: its page, executed notebook, tables and, last, its record."""
     started = time.monotonic()
-    nb, failure = execute(job)
-    finish(job, nb, failure, time.monotonic() - started)
+    nb, failure = _execute(job)
+    _finish(job, nb, failure, time.monotonic() - started)
 
 
 def build_failed(job: Job, error: str, seconds: float) -> None:
     """Write the partial report of a process that was ended: its finished cells, and the error."""
-    nb, last = read_journal(job.journal)
+    nb, last = read_journal(job.work / JOURNAL)
     nb = nb or nbformat.reads(read_file(job.report.notebook.path).decode(), as_version=4)
-    finish(job, nb, Failure(error, last), seconds)
+    _finish(job, nb, Failure(error, last), seconds)
 
 
-def finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float) -> None:
+def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
+    """Execute a report's notebook with papermill; after a failure, it has the outputs up to the failed cell."""
+    logging.getLogger("papermill").setLevel(logging.ERROR)
+    engine, spec = NORMAL, job.report.notebook.metadata.get("kernelspec", {})
+    if job.forked:
+        from evalkit.reports.engines.forked import FORKED as engine
+    try:
+        nb = papermill.execute_notebook(
+            str(job.report.notebook.path).replace("{", "{{").replace("}", "}}"),  # papermill formats paths
+            None,
+            job.report.parameters,
+            engine_name=engine,
+            journal=str(job.work / JOURNAL),
+            kernel_name=spec.get("name") or "python3",
+            language=spec.get("language") or "python",
+            request_save_on_cell_execute=False,
+            progress_bar=False,
+            shutdown_kernel="immediate",
+        )
+    except Exception as error:
+        nb, last = read_journal(job.work / JOURNAL)
+        if nb is None or last is None:
+            raise
+        failure: Failure | None = Failure(f"{type(error).__name__}: {error}", last)
+        if isinstance(error, PapermillExecutionError):
+            failure = _first_error(nb)  # papermill also reports errors that a cell's tag allows
+        if (job.work / OVERDUE).exists():
+            failure = Failure((job.work / OVERDUE).read_text(), last)
+        if failure:
+            return nb, failure
+    return nb, _missing_figure(nb)
+
+
+def _first_error(nb: NotebookNode) -> Failure | None:
+    for index, cell in enumerate(nb.cells):
+        for output in cell.get("outputs", []):
+            if output.output_type == "error" and "raises-exception" not in cell.metadata.get("tags", []):
+                return Failure(f"{output.ename}: {output.evalue}", index)
+    return None
+
+
+def _missing_figure(nb: NotebookNode) -> Failure | None:
+    for index, cell in enumerate(nb.cells):
+        if "figure" in cell.metadata.get("tags", []) and cell.cell_type == "code":
+            kinds = [kind for output in cell.outputs for kind in output.get("data", {})]
+            if not any(kind.startswith("image/") or kind == outputs.FIGURE for kind in kinds):
+                return Failure("a cell tagged figure shows no figure", index)
+    return None
+
+
+def _finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float) -> None:
     """Write a report's files, the record last."""
     report, made = job.report, datetime.now(UTC)
     failure = failure and failure._replace(error=redacted(plain(failure.error, keep_lines=True)))
-    redact_errors(nb)
-    headline, tables = extract_tables(nb, report.name)
-    figures, evidence = extract_figures(nb, report.name), extract_evidence(nb)
+    outputs.redact_errors(nb)
+    headline, tables = outputs.extract_tables(nb, report.name)
+    figures, evidence = outputs.extract_figures(nb, report.name), outputs.extract_evidence(nb)
     nb.metadata.pop("papermill", None)
-    page, executed = f"{report.key}.html", f"{report.key}.ipynb"
     before = read_record(job.output, report.key)
     beside = {table["file"]: table["csv"] for table in tables} | figures
     text = render(
@@ -69,33 +108,27 @@ def finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float) 
         path=str(report.notebook.path.parent),
     )
     record = job.record(
-        title=title_of(nb) or report.notebook.name,
+        title=title_of(nb.cells) or report.notebook.name,
         status="failed" if failure else "made",
-        error=failure.error if failure else "",
-        cell=failure.cell if failure else None,
+        **(failure._asdict() if failure else {}),
         made=made.isoformat(timespec="seconds"),
         seconds=round(seconds, 3),
         headline=headline,
-        findings=extract_findings(nb),
+        findings=outputs.extract_findings(nb),
         tables=[{key: table[key] for key in ("name", "file", "rows")} for table in tables],
         figures=list(figures),
-        page=page,
+        page=f"{report.key}.html",
         page_bytes=len(text.encode(errors="replace")),
-        executed=executed,
+        executed=f"{report.key}.ipynb",
         previous=_previous(before),
     )
-    folder = f"{report.notebook.name}/"
-    files = {folder + file: content for file, content in beside.items()}
     keep_evidence(job.output, job.work, report.key, evidence)
-    _write(job, {**files, executed: nbformat.writes(nb), page: text}, record)
-    for file in files_beside(before) - beside.keys():
-        (job.output / folder / file).unlink(missing_ok=True)
-
-
-def _write(job: Job, files: Mapping[str, str | bytes], record: Record) -> None:
+    files = beside | {f"{report.name}.ipynb": nbformat.writes(nb), f"{report.name}.html": text}
     for file, content in files.items():
-        write_file(job.output / file, content, job.work)
-    write_file(record_path(job.output, job.report.key), json.dumps(record, indent=1, default=str), job.work)
+        write_file(job.output / report.notebook.name / file, content, job.work)
+    write_file(record_path(job.output, report.key), json.dumps(record, indent=1, default=str), job.work)
+    for file in files_beside(before) - files.keys():
+        (job.output / report.notebook.name / file).unlink(missing_ok=True)
 
 
 def _facts(job: Job, made: datetime, seconds: float) -> list[tuple[str, str]]:
@@ -110,8 +143,6 @@ def _facts(job: Job, made: datetime, seconds: float) -> list[tuple[str, str]]:
 
 
 def _previous(before: Record | None) -> dict[str, Any] | None:
-    if before is None:
-        return None
-    if before["status"] == "failed":
-        return before["previous"]
+    if before is None or before["status"] == "failed":
+        return before["previous"] if before else None
     return {"headline": before["headline"], "made": before["made"]}

@@ -37,6 +37,16 @@ _OUTPUTS = {
     "error": ("ename", "evalue", "traceback"),
 }
 
+_LANGUAGE = {  # the metadata of an IPython kernel's language
+    "codemirror_mode": {"name": "ipython", "version": sys.version_info.major},
+    "file_extension": ".py",
+    "mimetype": "text/x-python",
+    "name": "python",
+    "nbconvert_exporter": "python",
+    "pygments_lexer": "ipython3",
+    "version": platform.python_version(),
+}
+
 
 class Recorder(Session):
     """A session that replaces a kernel's: messages become outputs of the current cell."""
@@ -57,11 +67,12 @@ class Recorder(Session):
         message = msg_or_type if isinstance(msg_or_type, dict) else self.msg(msg_or_type, content)
         message["content"] = self.unpack(self.pack(message["content"]))
         kind, content = message["msg_type"], message["content"]
-        if kind == "clear_output":
-            self.clear_next = content.get("wait", False)
-            if not self.clear_next:
-                self._clear()
+        if kind == "clear_output" and content.get("wait", False):
+            self.clear_next = True
             return message
+        if kind == "clear_output" or (self.clear_next and kind in _OUTPUTS):
+            self.outputs.clear()
+            self.displays, self.clear_next = {name: [] for name in self.displays}, False
         name = content.get("transient", {}).get("display_id")
         if kind == "update_display_data":
             for output in self.displays.get(name, []):
@@ -71,7 +82,10 @@ class Recorder(Session):
             if kind != "stream":
                 self.take_printed()
             # nbformat's own function for this validates each output against the schema of a whole notebook
-            self._add(nbformat.from_dict({"output_type": kind, **{key: content[key] for key in _OUTPUTS[kind]}}), name)
+            output = nbformat.from_dict({"output_type": kind, **{key: content[key] for key in _OUTPUTS[kind]}})
+            self.outputs.append(output)
+            if name:
+                self.displays.setdefault(name, []).append(output)
         return message
 
     def take_printed(self) -> None:
@@ -79,24 +93,12 @@ class Recorder(Session):
         for stream in self.streams:
             stream.take_printed()
 
-    def _add(self, output: NotebookNode, name: str | None = None) -> None:
-        if self.clear_next:
-            self._clear()
-            self.clear_next = False
-        self.outputs.append(output)
-        if name:
-            self.displays.setdefault(name, []).append(output)
-
-    def _clear(self) -> None:
-        self.outputs.clear()
-        self.displays = {name: [] for name in self.displays}
-
 
 class Stream(io.TextIOBase):
     """Standard output or error of a notebook.
 
-    What programs and libraries write past Python, to the process's own descriptor, goes to a file; it is added before
-    the next output of another kind, and at the end of the cell.
+    What programs write past Python, to the process's own descriptor, goes to a file; it is added before the next output
+    of another kind, and at the end of the cell.
     """
 
     encoding = "UTF-8"
@@ -144,14 +146,7 @@ class ForkedShell(ZMQInteractiveShell):
 
 
 def start_shell() -> tuple[ForkedShell, Recorder]:
-    """Set this process up for a notebook: a new shell, and standard streams that go into the outputs.
-
-    Returns
-    -------
-    shell : ForkedShell
-    recorder : Recorder
-        Its `outputs` are those of the current cell.
-    """
+    """Set this process up for a notebook: a new shell, and standard streams that go into the recorder's outputs."""
     recorder = Recorder()
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()  # else every child would draw the same numbers
@@ -173,8 +168,7 @@ def start_shell() -> tuple[ForkedShell, Recorder]:
 def _show_inline() -> None:
     """Let pyplot show figures below the cell, even if it was imported before the fork, without a shell.
 
-    matplotlib's inline backend binds itself to the shell on import only: without this, figures would be lost without
-    an error.
+    matplotlib's inline backend binds itself to the shell on import only: otherwise figures would be lost silently.
     """
     backend = os.environ["MPLBACKEND"] = os.environ.get("MPLBACKEND") or INLINE
     sys.modules.pop("matplotlib_inline.backend_inline", None)
@@ -196,48 +190,42 @@ class ForkedEngine(JournalEngine):
     def execute_managed_notebook(cls, nb_man: NotebookExecutionManager, kernel_name: str, **_: Any) -> None:
         """Execute the cells in order, up to the first error."""
         shell, recorder = start_shell()
-        try:
-            cls._execute_cells(nb_man, shell, recorder)
-        finally:
-            sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
-        nb_man.nb.metadata["language_info"] = language_info()
-
-    @classmethod
-    def _execute_cells(cls, nb_man: NotebookExecutionManager, shell: ForkedShell, recorder: Recorder) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
-        for index, cell in enumerate(nb_man.nb.cells):
-            try:
-                nb_man.cell_start(cell, index)
-                cls._execute_cell(cell, shell, recorder, loop)
-            except CellExecutionError as error:
-                nb_man.cell_exception(cell, cell_index=index, exception=error)
-                break
-            finally:
-                recorder.take_printed()
-                nb_man.cell_complete(cell, cell_index=index)
-
-    @classmethod
-    def _execute_cell(
-        cls, cell: NotebookNode, shell: ForkedShell, recorder: Recorder, loop: asyncio.AbstractEventLoop
-    ) -> None:
-        tags = cell.metadata.get("tags", [])
-        if cell.cell_type != "code" or not cell.source.strip() or "skip-execution" in tags:
-            return
-        cell.outputs = []
-        recorder.outputs = cell.outputs  # the notebook holds its own kind of list
-        cell.execution_count = shell.execution_count
         try:
-            ok = loop.run_until_complete(_run(shell, cell.source))
-        except KeyboardInterrupt:  # while the cell was awaiting
-            shell.showtraceback()
-            ok = False
-        if shell.payload_manager is not None:
-            shell.payload_manager.clear_payload()
-        if not ok and "raises-exception" not in tags:
-            last: Any = next((o for o in reversed(cell.outputs) if o.output_type == "error"), {})
-            raise CellExecutionError("", last.get("ename", ""), last.get("evalue", ""))
+            for index, cell in enumerate(nb_man.nb.cells):
+                try:
+                    nb_man.cell_start(cell, index)
+                    _execute_cell(cell, shell, recorder, loop)
+                except CellExecutionError as error:
+                    nb_man.cell_exception(cell, cell_index=index, exception=error)
+                    break
+                finally:
+                    recorder.take_printed()
+                    nb_man.cell_complete(cell, cell_index=index)
+        finally:
+            sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+        nb_man.nb.metadata["language_info"] = _LANGUAGE
+
+
+def _execute_cell(cell: NotebookNode, shell: ForkedShell, recorder: Recorder, loop: asyncio.AbstractEventLoop) -> None:
+    tags = cell.metadata.get("tags", [])
+    if cell.cell_type != "code" or not cell.source.strip() or "skip-execution" in tags:
+        return
+    cell.outputs = []
+    recorder.outputs = cell.outputs  # the notebook holds its own kind of list
+    cell.execution_count = shell.execution_count
+    try:
+        ok = loop.run_until_complete(_run(shell, cell.source))
+    except KeyboardInterrupt:  # while the cell was awaiting
+        shell.showtraceback()
+        ok = False
+    if shell.payload_manager is not None:
+        shell.payload_manager.clear_payload()
+    if not ok and "raises-exception" not in tags:
+        last: Any = next((o for o in reversed(cell.outputs) if o.output_type == "error"), {})
+        raise CellExecutionError("", last.get("ename", ""), last.get("evalue", ""))
 
 
 async def _run(shell: ForkedShell, source: str) -> bool:
@@ -257,20 +245,6 @@ async def _run(shell: ForkedShell, source: str) -> bool:
     else:
         result = shell.run_cell(source, store_history=True)
     return result.success and not getattr(shell, "_last_traceback_during_displayhook", False)  # not in every ipykernel
-
-
-def language_info() -> dict[str, Any]:
-    """Return the metadata of an IPython kernel's language."""
-    version = platform.python_version()
-    return {
-        "codemirror_mode": {"name": "ipython", "version": sys.version_info.major},
-        "file_extension": ".py",
-        "mimetype": "text/x-python",
-        "name": "python",
-        "nbconvert_exporter": "python",
-        "pygments_lexer": "ipython3",
-        "version": version,
-    }
 
 
 papermill_engines.register(FORKED, ForkedEngine)

@@ -9,6 +9,8 @@ import nbformat
 from nbformat import NotebookNode
 from papermill.engines import Engine, NBClientEngine, NotebookExecutionManager, papermill_engines
 
+from evalkit.reports.job import BEGUN
+
 NORMAL = "evalkit-kernel"
 INJECTED = "injected-parameters"  # tag of the cell in which papermill puts parameters
 
@@ -18,7 +20,7 @@ class JournalManager(NotebookExecutionManager):
 
     def __init__(self, nb: NotebookNode, journal: str) -> None:
         super().__init__(nb, progress_bar=False, autosave_cell_every=0)
-        self.journal, self.begun = journal, Path(journal).with_name("begun")
+        self.journal, self.begun = journal, Path(journal).with_name(BEGUN)
 
     def save(self, **kwargs: Any) -> None:
         """Do nothing: the batch writes the notebook once, at the end."""
@@ -60,23 +62,17 @@ def joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
     """Join consecutive texts of the same stream: a kernel sends them in pieces that depend on timing."""
     out: list[NotebookNode] = []
     for output in outputs:
-        last = out[-1] if out else None
-        if last and output.output_type == last.output_type == "stream" and output.name == last.name:
-            last.text += output.text
+        if out and output.output_type == out[-1].output_type == "stream" and output.name == out[-1].name:
+            out[-1].text += output.text
         else:
             out.append(output)
     return out
 
 
 def read_journal(journal: str | os.PathLike) -> tuple[NotebookNode | None, int | None]:
-    """Restore a notebook from its journal.
+    """Restore a notebook, with the outputs of every finished cell, and the cell that was begun last, from a journal.
 
-    Returns
-    -------
-    nb : NotebookNode or None
-        With the outputs of every finished cell; None if execution had not begun.
-    last : int or None
-        The cell that was begun last.
+    Both are None if execution had not begun.
     """
     nb: Any = None
     last: int | None = None

@@ -1,7 +1,6 @@
 """Prepare the parent of forked engines: which notebooks may be forked, and what is imported before the forks.
 
-A report's process is forked from one that has imported what the notebooks import, but has read no data and started no
-thread. So every report begins in a fresh process whose imports cost nothing.
+It has read no data and started no thread: so every report begins in a fresh process whose imports cost nothing.
 """
 
 import ast
@@ -15,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 from evalkit.reports.parameters import Notebook
-from evalkit.reports.startup import quiet_imports, start_method
+from evalkit.reports.processes import quiet_imports, start_method
 
 # Libraries whose import only defines things. Others, such as polars, start threads that a fork loses.
 PRELOADED = {"evalkit", "IPython", "matplotlib", "numpy", "pandas", "scipy", "seaborn", "statsmodels"}
@@ -40,21 +39,12 @@ def can_fork(notebook: Notebook) -> bool:
     """
     spec = notebook.metadata.get("kernelspec", {})
     wanted = spec.get("name", "python3") == "python3" and spec.get("language", "python") == "python"
-    opted_out = notebook.settings.get("quick") is False
-    codes = [cell["source"] for cell in notebook.cells if cell.get("cell_type") == "code"]
-    return (
-        start_method() == "fork"
-        and wanted
-        and not opted_out
-        and not any(_NEEDS_KERNEL.search(code) for code in codes)
-        and not _has_profile()
-    )
-
-
-def _has_profile() -> bool:
+    if start_method() != "fork" or not wanted or notebook.settings.get("quick") is False:
+        return False
     profile = Path(os.environ.get("IPYTHONDIR", "~/.ipython")).expanduser() / "profile_default"
-    settings = ("ipython_config.py", "ipython_kernel_config.py", "ipython_config.json", "ipython_kernel_config.json")
-    return any((profile / name).exists() for name in settings) or any(profile.glob("startup/*.*py"))
+    settings = (f"ipython_{config}.{suffix}" for config in ("config", "kernel_config") for suffix in ("py", "json"))
+    has_profile = any((profile / name).exists() for name in settings) or any(profile.glob("startup/*.*py"))
+    return not has_profile and not any(map(_NEEDS_KERNEL.search, notebook.codes))
 
 
 def preload_engine(*, code: bool = True) -> None:
@@ -77,11 +67,11 @@ def preload_libraries(notebooks: Iterable[Notebook]) -> None:
     Modules that their functions import later are named in their metadata: ``{"evalkit": {"preload": [...]}}``.
     """
     for notebook in notebooks:
-        for cell in notebook.cells:
-            if cell.get("cell_type") == "code":
-                with contextlib.suppress(SyntaxError, ValueError):
-                    _import_all(ast.parse(re.sub(r"(?m)^(\s*)[%!].*$", r"\1pass", cell["source"])))
-        for name in _imported_later(notebook):
+        for code in notebook.codes:
+            with contextlib.suppress(SyntaxError, ValueError):
+                _import_all(ast.parse(re.sub(r"(?m)^(\s*)[%!].*$", r"\1pass", code)))
+        later = notebook.settings.get("preload", [])
+        for name in later if isinstance(later, list) else ():
             with contextlib.suppress(Exception):
                 _resolve(name, "")
     if "evalkit.display" in sys.modules:
@@ -90,11 +80,6 @@ def preload_libraries(notebooks: Iterable[Notebook]) -> None:
                 import_module(name)
     gc.collect()
     gc.freeze()  # so that the children's collections leave the parent's pages shared
-
-
-def _imported_later(notebook: Notebook) -> list[str]:
-    names = notebook.settings.get("preload", [])
-    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
 
 def _import_all(tree: ast.AST) -> None:

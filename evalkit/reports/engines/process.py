@@ -1,20 +1,21 @@
 """One attempt at a report: its process, its time limit, and how it is ended."""
 
 import contextlib
+import faulthandler
 import multiprocessing
 import os
 import signal
+import sys
 import time
-from typing import TYPE_CHECKING, Any
+import traceback
+from multiprocessing.connection import Connection
+from typing import Any
 
-from evalkit.io.text import plain
-from evalkit.reports.engines.worker import work
-from evalkit.reports.job import Job
-from evalkit.reports.startup import start_method
+from evalkit.io.text import plain, warnings_as_usual
+from evalkit.reports.job import BEGUN, OVERDUE, PRINTED, Job
+from evalkit.reports.processes import end_with_parent, quiet_imports, release_signals, start_method
 
-if TYPE_CHECKING:
-    import psutil
-
+VARIABLE = "EVALKIT_EVIDENCE"  # as evalkit.evidence.VARIABLE, which would import pandas
 START = 60.0  # seconds within which the first cell must have begun, else the report is retried
 GRACE = 5.0  # seconds between interrupting an overdue report and ending its process
 POST_MORTEM = 120.0  # seconds for writing the partial report of a process that died
@@ -23,19 +24,9 @@ _CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS) if os.name == "posix"
 
 
 class Attempt:
-    """A process that makes a report, or writes the partial report of one that died.
+    """A process that makes a report; or, with the `error` of an earlier one and its `seconds`, the partial report.
 
-    Parameters
-    ----------
-    job : Job
-    timeout : float
-        Time limit in seconds.
-    number : int
-        1 or 2.
-    error : str
-        What an earlier process died of, for the partial report.
-    seconds : float
-        How long that process took.
+    `number` is 1 or 2, `timeout` the limit in seconds.
     """
 
     def __init__(self, job: Job, timeout: float, number: int = 1, *, error: str = "", seconds: float = 0.0) -> None:
@@ -66,14 +57,14 @@ class Attempt:
         if self.error or self.overdue:
             self.kill()
             self.deadline = now + POST_MORTEM
-        elif self.number == 1 and not self.job.begun.exists():
+        elif self.number == 1 and not (self.job.work / BEGUN).exists():
             self.kill()  # it hangs before the first cell, and is worth a retry
         elif now < self.started + self.timeout:
             self.deadline = self.started + self.timeout
         else:
             self.overdue = f"TimeoutError: not finished after {self.timeout:g} s"
             with contextlib.suppress(OSError):  # on a full disk, only the batch knows
-                self.job.overdue.write_text(self.overdue)
+                (self.job.work / OVERDUE).write_text(self.overdue)
             self.deadline = now + GRACE
             self._interrupt()
 
@@ -89,8 +80,8 @@ class Attempt:
 
     def is_worth_another(self) -> bool:
         """Return whether a retry may help: the kernel did not start, or the crash may come from forking."""
-        crashed = -self.process.exitcode in _CRASHES
-        return self.number == 1 and not self.error and (not self.job.begun.exists() or (self.job.forked and crashed))
+        may_pass = self.job.forked and -self.process.exitcode in _CRASHES
+        return self.number == 1 and not self.error and (may_pass or not (self.job.work / BEGUN).exists())
 
     def cause(self) -> str:
         """Return what the process died of."""
@@ -102,7 +93,7 @@ class Attempt:
         code = self.process.exitcode
         how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         try:
-            printed = self.job.printed(2).read_text(errors="replace").strip().splitlines()
+            printed = (self.job.work / PRINTED[1]).read_text(errors="replace").strip().splitlines()
         except OSError:
             printed = []
         last = f"; it last printed: {plain(printed[-1], 200)}" if printed else ""
@@ -113,7 +104,12 @@ class Attempt:
         import psutil
 
         with contextlib.suppress(psutil.NoSuchProcess):
-            for member in _stopped_tree(psutil.Process(self.process.pid)):
+            members = [psutil.Process(self.process.pid)]
+            for member in members:  # it grows by the children of those that are suspended, and so start no others
+                with contextlib.suppress(psutil.Error):
+                    member.suspend()
+                    members += member.children()
+            for member in members:
                 with contextlib.suppress(psutil.Error):
                     member.kill()
         self.process.kill()
@@ -129,19 +125,52 @@ class Attempt:
                 psutil.Process(self.process.pid).children()[0].send_signal(signal.SIGINT)
 
 
-def _stopped_tree(root: "psutil.Process") -> "list[psutil.Process]":
-    """Suspend a process and its descendants, so that none of them starts another one, and return them."""
-    import psutil
+def work(job: Job, faults: Connection, error: str = "", seconds: float = 0.0) -> None:
+    """Make the report of a job in this process; with an error, write the partial report of a process that died of it.
 
-    stopped: list[psutil.Process] = []
-    running = [root]
-    while running:
-        for process in running:
-            with contextlib.suppress(psutil.Error):
-                process.suspend()
-        stopped += running
+    The process leaves the terminal's group, so that Ctrl-C reaches only the batch, which then ends all processes.
+    It ends as soon as the report is written, whatever threads the notebook left running. Its own errors are sent
+    through `faults`, which needs no disk space.
+    """
+    try:
+        _detach(job)
+        os.environ[VARIABLE] = job.evidence
+        warnings_as_usual()  # warnings of a notebook belong to its outputs
+        quiet_imports()
+        from evalkit.reports.engines.build import build, build_failed
+
+        if error:
+            build_failed(job, error, seconds)
+        else:
+            build(job)
+    except BaseException as fault:
+        faults.send(describe(fault))
         try:
-            running = [process for process in root.children(recursive=True) if process not in stopped]
-        except psutil.Error:  # it has ended in the meantime
-            break
-    return stopped
+            os.write(2, traceback.format_exc().encode(errors="replace"))
+        finally:
+            os._exit(1)
+    os._exit(0)
+
+
+def describe(fault: BaseException) -> str:
+    """Describe an error in one line, with the file if there is one."""
+    if isinstance(fault, OSError) and fault.strerror:
+        return f"{fault.filename}: {fault.strerror}" if fault.filename else fault.strerror
+    return f"{type(fault).__name__}: {fault}"
+
+
+def _detach(job: Job) -> None:
+    if hasattr(os, "setsid"):
+        os.setsid()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, lambda *_: None)  # a handler of Python's own is not passed on to kernels
+    release_signals()
+    if (parent := multiprocessing.parent_process()) is not None and parent.pid is not None:
+        end_with_parent(parent.pid)
+    faulthandler.disable()  # it would write to the batch's own standard error
+    sys.stdout.flush()
+    sys.stderr.flush()
+    for descriptor, name in enumerate(PRINTED, 1):
+        file = os.open(job.work / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.dup2(file, descriptor)
+        os.close(file)

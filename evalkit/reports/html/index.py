@@ -25,18 +25,7 @@ LARGEST_PICTURE = 60_000  # bytes of a figure that is shown in the index
 
 
 def write_index(output: Path, work: Path) -> tuple[Path, Path]:
-    """Write ``index.html``, ``manifest.json`` and ``leaderboard.html`` from the records of an output folder.
-
-    Parameters
-    ----------
-    output : Path
-    work : Path
-        A folder on the same disk, where files are written before they are moved into place.
-
-    Returns
-    -------
-    index, manifest : Path
-    """
+    """Write ``index.html``, ``manifest.json`` and ``leaderboard.html`` from the records of an output folder."""
     records = read_records(output)
     now = datetime.now(UTC)
     index, manifest = output / "index.html", output / "manifest.json"
@@ -81,11 +70,8 @@ def _groups(records: list[Record], output: Path) -> list[dict[str, Any]]:
     groups = []
     for source, group in sorted(by_source.items(), key=lambda item: (item[0] == SAMPLES, item[0])):
         rows = [_row(record, _differing(record, group), _picture(record, output, pictures)) for record in group]
-        folder = source.rstrip("/")
-        title = folder.rpartition("/")[2] or source or OTHERS
-        groups.append(
-            {"title": title, "source": source if title not in (source, SAMPLES, OTHERS) else "", "rows": rows}
-        )
+        title = source.rstrip("/").rpartition("/")[2] or source or OTHERS
+        groups.append({"title": title, "source": "" if title in (source, SAMPLES, OTHERS) else source, "rows": rows})
     return groups
 
 
@@ -93,10 +79,9 @@ def _differing(record: Record, group: list[Record]) -> str:
     """Return the parameters in which a report differs from others of its notebook in the group."""
     others = [other["parameters"] for other in group if other["notebook"] == record["notebook"]]
     parameters = record["parameters"].items()
-    differing = [(name, value) for name, value in parameters if any(other.get(name) != value for other in others)]
-    return ", ".join(
-        f"{plain(name)} = {plain(json.dumps(value, ensure_ascii=False, default=str), 120)}" for name, value in differing
-    )
+    texts = {name: json.dumps(value, ensure_ascii=False, default=str) for name, value in parameters}
+    differing = [name for name, value in parameters if any(other.get(name) != value for other in others)]
+    return ", ".join(f"{plain(name)} = {plain(texts[name], 120)}" for name in differing)
 
 
 def _picture(record: Record, output: Path, numbers: Iterator[int]) -> str:
@@ -111,22 +96,17 @@ def _picture(record: Record, output: Path, numbers: Iterator[int]) -> str:
 
 
 def _row(record: Record, differing: str, picture: str) -> dict[str, Any]:
-    headline = record["headline"] or {}
-    params = Path(record["params_file"])
-    folder = record["notebook"]
+    headline, params = record["headline"] or {}, Path(record["params_file"])
     return {
         **record,
         "finding": record["findings"][0]["text"] if record["findings"] else "",
-        "headline_text": headline.get("text", ""),
-        "headline_label": headline.get("label", ""),
-        "has_estimate": headline.get("estimate") is not None,
+        "headline": headline if headline.get("estimate") is not None else {},
         "n": _count(headline),
         "differing": differing,
         "picture": picture,
         "is_orphan": bool(record["params_file"]) and params.parent.is_dir() and not params.exists(),
         "change": change(record),
         "when": record["made"][:16].replace("T", " "),
-        "files": [(f"{folder}/{table['file']}", f"{table['name']}.csv") for table in record["tables"]],
     }
 
 

@@ -21,19 +21,7 @@ _MOST = 500  # rows of one report
 
 
 def write_leaderboards(records: list[Record], output: Path, work: Path, environment: Environment) -> bool:
-    """Write ``leaderboard.html``, or remove it if no report has published standings.
-
-    Parameters
-    ----------
-    records : list of Record
-    output, work, environment
-        As in `evalkit.reports.html.index`.
-
-    Returns
-    -------
-    bool
-        Whether the page exists.
-    """
+    """Write ``leaderboard.html``, or remove it if no report has published standings."""
     rows = [row for record in records for row in _rows(record, output)]
     if not rows:
         (output / PAGE).unlink(missing_ok=True)

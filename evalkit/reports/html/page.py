@@ -1,6 +1,7 @@
 """Render an executed notebook as one HTML file that works offline and runs no script but its own."""
 
 import html
+import itertools
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -19,6 +20,7 @@ from evalkit.reports.html.policy import TEMPLATES, policy_of, script
 from evalkit.reports.html.sanitise import clean, terminal
 from evalkit.reports.html.svg import caption, figure
 from evalkit.reports.job import Failure
+from evalkit.reports.parameters import title_of
 
 HIDDEN = "evalkit_hidden"  # as in evalkit.display.show, which would import pandas
 
@@ -29,13 +31,6 @@ _PRIORITY = ["image/svg+xml", "image/png", "image/jpeg", "text/html", "text/mark
 class PageExporter(HTMLExporter):
     """nbconvert's HTML exporter with this package's template."""
 
-    @property
-    def default_config(self) -> Config:
-        """The exporter's settings."""
-        config = Config(super().default_config)
-        config.merge(Config({"NbConvertBase": {"display_data_priority": _PRIORITY}}))
-        return config
-
     def from_notebook_node(self, nb: NotebookNode, resources: dict | None = None, **kw: Any) -> tuple[Any, dict]:
         """Convert a notebook, without HTMLExporter's second parse of the whole page for its own template."""
         language = nb.metadata.get("language_info", {}).get("pygments_lexer", "ipython3")
@@ -44,14 +39,6 @@ class PageExporter(HTMLExporter):
         types = WidgetsDataTypeFilter(notebook_metadata=self._nb_metadata, parent=self, resources=resources)
         self.register_filter("filter_data_type", types)
         return TemplateExporter.from_notebook_node(self, nb, resources, **kw)
-
-    def default_filters(self) -> Iterable[tuple[str, Any]]:
-        """Yield the template's filters."""
-        yield from super().default_filters()
-        yield "clean", clean
-        yield "terminal", terminal
-        yield "drawn", drawn
-        yield "caption", caption
 
     @pass_context
     def markdown2html(self, context: Mapping[str, Any], source: str) -> str:
@@ -64,6 +51,8 @@ class PageExporter(HTMLExporter):
 def exporter(code: bool = True) -> PageExporter:
     """Return the exporter, cached as building it takes longer than rendering a page."""
     made = PageExporter(
+        filters={"clean": clean, "terminal": terminal, "drawn": drawn, "caption": caption},
+        config=Config({"NbConvertBase": {"display_data_priority": _PRIORITY}}),
         template_name="evalkit",
         extra_template_basedirs=[str(TEMPLATES)],
         exclude_anchor_links=True,
@@ -86,28 +75,12 @@ def render(
 ) -> str:
     """Render the page of an executed notebook.
 
-    Parameters
-    ----------
-    nb : NotebookNode
-    key : str
-        The report's name, shown above the page.
-    facts : iterable of (name, value)
-        How the report was made, shown at the end of the page.
-    files : iterable of str
-        Names of files beside the page, which are linked.
-    failure : Failure, optional
-    code : bool
-        Whether the page includes the code, folded; if not, it is not in the file either.
-    path : str
-        Folder from which local images in Markdown cells are taken.
-
-    Returns
-    -------
-    str
+    `facts` say at its end how it was made, `files` lie beside it, and `path` is the folder of local images in Markdown.
+    Without `code`, the page's file does not hold the code either.
     """
     page = {
         "key": key,
-        "title": title_of(nb) or key,
+        "title": title_of(nb.cells) or key,
         "policy": policy_of(script("tables.js")),
         "script": script("tables.js"),
         "facts": list(facts),
@@ -120,51 +93,36 @@ def render(
     shown = without_hidden(nb)
     shown = shown if failure else without_empty_sections(shown)
     text, _ = exporter(code).from_notebook_node(shown, {"metadata": {"path": path}, "evalkit": page})
-    anchors = set(_HEADING_ID.findall(text))
-    return _SECTION_LINK.sub(lambda match: _section_link(match, anchors), text)
+    anchors = set(re.findall(r'<h[1-6] id="([^"]*)">', text))
 
+    def linked(match: re.Match) -> str:
+        anchor = anchor_of(unquote(html.unescape(match[1])))
+        return f'<a class="evalkit-section" href="#{anchor}">{match[2]}</a>' if anchor in anchors else ""
 
-_HEADING_ID = re.compile(r'<h[1-6] id="([^"]*)">')
-_SECTION_LINK = re.compile(r'<a class="evalkit-section" href="#([^"<>]*)">([^<>]*)</a>')
-
-
-def _section_link(match: re.Match, anchors: set[str]) -> str:
-    """Return the link of a finding to its section on this page; empty if the section was left out."""
-    anchor = anchor_of(unquote(html.unescape(match[1])))
-    return f'<a class="evalkit-section" href="#{anchor}">{match[2]}</a>' if anchor in anchors else ""
+    # links of findings to their sections; there is none to a section that was left out
+    return re.sub(r'<a class="evalkit-section" href="#([^"<>]*)">([^<>]*)</a>', linked, text)
 
 
 def without_empty_sections(nb: NotebookNode) -> NotebookNode:
     """Drop headings, with their prose, whose code cells have no output."""
-    levels = [_level(cell) for cell in nb.cells]
+    headings = (re.match(r"(#{1,6}) ", cell.source) if cell.cell_type == "markdown" else None for cell in nb.cells)
+    levels = [len(match[1]) if match else 0 for match in headings]
     left_out: set[int] = set()
     for start, level in enumerate(levels):
         end = next((i for i, other in enumerate(levels) if i > start and 0 < other <= level), len(levels))
         codes = [cell for cell in nb.cells[start:end] if cell.cell_type == "code"]
-        if level > 1 and codes and not any(map(_is_shown, codes)):
+        if level > 1 and codes and not any(cell.get("outputs") for cell in codes):
             left_out |= {i for i in range(start, end) if nb.cells[i].cell_type == "markdown"}
     cells = [cell for i, cell in enumerate(nb.cells) if i not in left_out]
     return NotebookNode({**nb, "cells": cells})
 
 
-def _level(cell: NotebookNode) -> int:
-    """Return the level of the heading that a cell begins with; 0 for none."""
-    match = re.match(r"(#{1,6}) ", cell.source) if cell.cell_type == "markdown" else None
-    return len(match[1]) if match else 0
-
-
-def _is_shown(cell: NotebookNode) -> bool:
-    return bool(cell.get("outputs"))
-
-
 def without_hidden(nb: NotebookNode) -> NotebookNode:
     """Drop outputs meant for other front ends only, such as captions, which figures of a page include."""
-    cells = [
-        NotebookNode({**cell, "outputs": [out for out in cell.outputs if not out.get("metadata", {}).get(HIDDEN)]})
-        if cell.get("outputs")
-        else cell
-        for cell in nb.cells
-    ]
+    cells = [NotebookNode(cell) for cell in nb.cells]
+    for cell in cells:
+        if cell.get("outputs"):
+            cell.outputs = [output for output in cell.outputs if not output.get("metadata", {}).get(HIDDEN)]
     return NotebookNode({**nb, "cells": cells})
 
 
@@ -178,14 +136,6 @@ def drawn(output: NotebookNode, page: dict) -> str:
     return figure(output.data["image/svg+xml"], about, len(page["figures"]), narrow if isinstance(narrow, str) else "")
 
 
-def title_of(nb: NotebookNode) -> str:
-    """Return the first top-level heading of a notebook; empty if there is none."""
-    for cell in nb.cells:
-        if cell.cell_type == "markdown" and (match := re.search(r"^# +(.+?)\s*$", cell.source, re.MULTILINE)):
-            return match[1]
-    return ""
-
-
 def anchor_of(heading: str) -> str:
     """Return the anchor of a heading."""
     return re.sub(r"[^\w-]+", "-", heading.lower()).strip("-") or "section"
@@ -195,11 +145,9 @@ def _with_anchors(text: str, contents: list, anchors: set[str]) -> str:
     def anchored(match: re.Match) -> str:
         level, inner = int(match[1]), match[2]
         words = html.unescape(re.sub(r"<[^>]*>", "", inner))
-        base = anchor = anchor_of(words)
-        number = 1
-        while anchor in anchors:
-            number += 1
-            anchor = f"{base}-{number}"
+        base = anchor_of(words)
+        numbered = (f"{base}-{number}" for number in itertools.count(2))
+        anchor = next(anchor for anchor in itertools.chain([base], numbered) if anchor not in anchors)
         anchors.add(anchor)
         if level in (2, 3):
             contents.append((level, anchor, html.escape(words)))

@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree
@@ -28,22 +28,10 @@ _HREFS: dict[str, Callable[[str], Any]] = {
 
 
 def figure(svg: str, about: Mapping[str, Any], number: int, narrow: str = "") -> str:
-    """Return a figure's SVG as an element of a page.
+    """Return a figure's SVG as an element of a page; empty if it has elements that evalkit's figures don't have.
 
-    Parameters
-    ----------
-    svg : str
-    about : mapping
-        Its metadata in the notebook: alt, caption, width and files.
-    number : int
-        Number of the figure in the page, which makes its ids unique.
-    narrow : str
-        SVG of the same figure for narrow windows.
-
-    Returns
-    -------
-    str
-        Empty if the SVG has elements that evalkit's figures don't have.
+    `about` is its metadata in the notebook (alt, caption, width, files), `number` makes its ids unique in the page, and
+    `narrow` is the same figure for narrow windows.
     """
     drawn = clean_svg(svg, f"figure-{number}-")
     if not drawn:
@@ -59,15 +47,11 @@ def figure(svg: str, about: Mapping[str, Any], number: int, narrow: str = "") ->
 
 def caption(about: Mapping[str, Any]) -> str:
     """Return a figure's caption, with links to its files."""
-    text = html.escape(str(about.get("caption") or ""))
-    links = _links(about.get("files") or ())
-    return f"\n<figcaption>{text}{links}</figcaption>" if text or links else ""
-
-
-def _links(files: Iterable[str]) -> str:
-    links = (f'<a href="{html.escape(quote(f))}">{html.escape(f.rpartition(".")[2].upper())}</a>' for f in files)
-    listed = " ".join(links)
-    return f' <span class="files">{listed}</span>' if listed else ""
+    text, files = html.escape(str(about.get("caption") or "")), about.get("files") or ()
+    kinds = (html.escape(file.rpartition(".")[2].upper()) for file in files)
+    links = (f'<a href="{html.escape(quote(file))}">{kind}</a>' for file, kind in zip(files, kinds, strict=True))
+    listed = f' <span class="files">{" ".join(links)}</span>' if files else ""
+    return f"\n<figcaption>{text}{listed}</figcaption>" if text or files else ""
 
 
 def clean_svg(svg: str, prefix: str) -> str:
@@ -75,11 +59,6 @@ def clean_svg(svg: str, prefix: str) -> str:
 
     No script, style, event handler or external address is allowed. The style sheet is removed, as a page has its own
     for the same classes.
-
-    Returns
-    -------
-    str
-        Empty if it can't be parsed or has other elements.
     """
     if "<!" in svg:  # declarations, which could define entities
         return ""

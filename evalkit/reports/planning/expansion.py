@@ -21,9 +21,9 @@ from evalkit.io.sources import is_sample, own_sources
 from evalkit.io.text import warnings_as_lines
 from evalkit.reports.filenames import file_name, mark
 from evalkit.reports.job import Report
-from evalkit.reports.parameters import Notebook
+from evalkit.reports.parameters import Faults, Notebook
 from evalkit.reports.planning.targets import Target
-from evalkit.reports.startup import end_with_parent, start_method
+from evalkit.reports.processes import end_with_parent, start_method
 
 ALL = "all"
 
@@ -34,28 +34,21 @@ class Draft(NamedTuple):
     choice: Target
     notebook: Notebook
     fixed: dict[str, Any]
-    sweeps: dict[str, list | None]  # None: all values in the data
+    sweeps: dict[str, list | str]  # values, or the function that returns all values in the data
 
 
-def hooks_of(notebook: Notebook) -> tuple[dict[str, str], list[str]]:
-    """Return a notebook's sweep functions by parameter, and their faults."""
-    hooks = notebook.settings.get("sweep", {})
+def hooks_of(notebook: Notebook, faults: Faults) -> dict[str, str]:
+    """Return a notebook's sweep functions by parameter."""
+    hooks, where = notebook.settings.get("sweep", {}), f"{notebook.path}: metadata evalkit.sweep"
     if not isinstance(hooks, dict) or not all(isinstance(h, str) and h.count(":") == 1 for h in hooks.values()):
-        return {}, [f'{notebook.path}: metadata evalkit.sweep must be {{"parameter": "module:function"}}']
-    faults = [
-        f"{notebook.path}: metadata evalkit.sweep: no parameter {n}" for n in hooks if n not in notebook.parameters
-    ]
-    return hooks, faults
+        faults.append(f'{where} must be {{"parameter": "module:function"}}')
+        return {}
+    faults += [f"{where}: no parameter {name}" for name in hooks if name not in notebook.parameters]
+    return hooks
 
 
-def call_sweep(hook: str, parameters: Mapping[str, Any]) -> list:
-    """Call a sweep function in a separate process: it reads files, while the batch's process must only import.
-
-    Raises
-    ------
-    SourceError
-        If it returns no values; the function's own errors are raised too.
-    """
+def _call_sweep(hook: str, parameters: Mapping[str, Any]) -> list:
+    """Call a sweep function in a separate process: it reads files, while the batch's process must only import."""
     context, others = multiprocessing.get_context(start_method()), set(multiprocessing.active_children())
     with ProcessPoolExecutor(1, mp_context=context, initializer=end_with_parent, initargs=(os.getpid(),)) as pool:
         try:
@@ -79,24 +72,16 @@ def _call(hook: str, parameters: dict[str, Any]) -> list:
 
 
 def expand(draft: Draft) -> list[Report]:
-    """Create one report per item of the sweeps, each with its own name.
-
-    Raises
-    ------
-    SourceError
-        If a sweep function fails, or returns credentials.
-    """
+    """Create one report per item of the sweeps, each with its own name."""
     choice, notebook, fixed, _ = draft
-    sweeps = {name: _items(draft, name) if items is None else items for name, items in draft.sweeps.items()}
-    if choice.params_file:
-        stem: list[Any] = [choice.params_file.stem]
-    else:
-        stem = [choice.source, *(value for name, value in fixed.items() if name not in choice.values)]
+    hooks = {name: hook for name, hook in draft.sweeps.items() if isinstance(hook, str)}
+    sweeps = draft.sweeps | {name: _items(draft, name, hook) for name, hook in hooks.items()}
+    own = [choice.source, *(value for name, value in fixed.items() if name not in choice.values)]
+    stem = [choice.params_file.stem] if choice.params_file else own
     reports = []
     for items in itertools.product(*sweeps.values()):
-        name = file_name([*stem, *items])
         parameters = _unmixed(notebook, fixed | dict(zip(sweeps, items, strict=True)))
-        reports.append(Report(notebook, name, parameters, str(choice.params_file or "")))
+        reports.append(Report(notebook, file_name([*stem, *items]), parameters, str(choice.params_file or "")))
     return reports
 
 
@@ -107,13 +92,11 @@ def _unmixed(notebook: Notebook, given: dict[str, Any]) -> dict[str, Any]:
     return given | {name: value for name, value in unmixed.items() if value != sources[name]}
 
 
-def _items(draft: Draft, name: str) -> list:
-    """Return the values of a notebook's sweep function for the data."""
-    hook = hooks_of(draft.notebook)[0][name]
+def _items(draft: Draft, name: str, hook: str) -> list:
+    """Return the values of a parameter that its sweep function finds in the data; SourceError if it fails."""
     defaults = {other: p.default for other, p in draft.notebook.parameters.items()}
-    others = defaults | _unmixed(draft.notebook, draft.fixed)
     try:
-        return call_sweep(hook, others)
+        return _call_sweep(hook, defaults | _unmixed(draft.notebook, draft.fixed))
     except Exception as error:
         cause = str(error) if isinstance(error, SourceError) else f"{type(error).__name__}: {error}"
         if draft.choice.source and isinstance(error, SourceError):  # it names the source
@@ -127,13 +110,7 @@ def marked(report: Report) -> Report:
 
 
 def named(reports: list[Report], name: str) -> list[Report]:
-    """Rename a report to the name that the user chose.
-
-    Raises
-    ------
-    SourceError
-        If several reports of one notebook would have it, or it is not a valid file name.
-    """
+    """Rename a report to the name that the user chose; SourceError if it can't be the name of one file."""
     if file_name([name]) != name:
         raise SourceError(f"--name {name}: can't be the name of a file; {file_name([name])} could")
     counts = Counter(report.notebook.name for report in reports)

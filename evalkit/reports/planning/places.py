@@ -39,13 +39,7 @@ class Places(NamedTuple):
         return {path.stem: path for path in paths}
 
     def notebook(self, name: str, what: str = "notebook") -> Path:
-        """Find a notebook by its name; the error calls it a `what`.
-
-        Raises
-        ------
-        SourceError
-            If there is none; it names the nearest, or all.
-        """
+        """Find a notebook by its name; the error calls it a `what`."""
         known = self.all_notebooks()
         if name in known:
             return known[name]
@@ -57,13 +51,7 @@ class Places(NamedTuple):
         return next(filter(None, (_params_files(folder, notebook) for folder in self.params)), [])
 
     def all_params(self) -> list[Path]:
-        """Return every params file of the first folder of params that exists.
-
-        Raises
-        ------
-        SourceError
-            If there is no such folder, or it is empty.
-        """
+        """Return every params file of the first folder of params that exists."""
         folder = next((folder for folder in self.params if folder.is_dir()), self.params[0])
         if files := _params_files(folder):
             return files
@@ -75,25 +63,7 @@ class Places(NamedTuple):
 
 
 def copy_notebooks(folder: str | os.PathLike, names: Iterable[str] = ()) -> list[Path]:
-    """Copy evalkit's own notebooks into a folder for editing.
-
-    Parameters
-    ----------
-    folder : path
-        Created if it does not exist.
-    names : iterable of str
-        Names of notebooks; all if empty.
-
-    Returns
-    -------
-    list of Path
-        The copies.
-
-    Raises
-    ------
-    SourceError
-        For an unknown name, and if a notebook of that name exists: then nothing is copied.
-    """
+    """Copy evalkit's own notebooks into a folder for editing."""
     check_path(os.fspath(folder))
     place, target = Places([shipped("notebooks")], ()), Path(folder)
     sources = [place.notebook(name) for name in names] or list(place.all_notebooks().values())

@@ -10,6 +10,7 @@ from evalkit.io.sources import is_sample, paths_of
 from evalkit.reports.job import Report, refuse_secrets
 from evalkit.reports.parameters import (
     REQUIRED,
+    Faults,
     Notebook,
     Parameter,
     check_names,
@@ -73,9 +74,8 @@ def plan(
     PlanError
         Lists every fault of every file.
     """
-    values, texts = dict(values or {}), list(texts)
-    places = Places.of(notebooks, params)
-    choices, faults = find_targets(targets, places, once=bool(values or texts), kind=kind)
+    values, texts, faults = dict(values or {}), list(texts), Faults()
+    choices = find_targets(targets, Places.of(notebooks, params), faults, once=bool(values or texts), kind=kind)
     read = _read([choice.notebook for choice in choices], faults)
     known = {name: p for notebook in read.values() for name, p in notebook.parameters.items()}
     if read:
@@ -83,9 +83,9 @@ def plan(
     drafts = []
     for choice in choices:
         if choice.notebook in read:
-            draft, more = _check(choice, read[choice.notebook], values, texts)
-            drafts.append(draft)
-            faults += [f"{choice.where}: {fault}" for fault in more]
+            own = Faults()
+            drafts.append(_check(choice, read[choice.notebook], values, texts, own))
+            faults += [f"{choice.where}: {fault}" for fault in own]
     if faults:
         raise PlanError(faults)
     try:
@@ -95,44 +95,45 @@ def plan(
         raise PlanError([str(error)]) from None
 
 
-def _read(paths: list[Path], faults: list[str]) -> dict[Path, Notebook]:
+def _read(paths: list[Path], faults: Faults) -> dict[Path, Notebook]:
     read: dict[Path, Notebook] = {}
     names: dict[str, Path] = {}
     for path in dict.fromkeys(paths):
         if names.setdefault(path.stem, path).resolve() != path.resolve():
             faults.append(f"{path}: has the name of {names[path.stem]}; their reports would share a folder")
         try:
-            read[path] = read_notebook(path)
+            with faults.of():
+                read[path] = read_notebook(path)
         except OSError as error:
             faults.append(f"{path}: {error.strerror or error}")
-        except ValueError as error:
-            faults.append(str(error))
     return read
 
 
 def _check(
-    choice: Target, notebook: Notebook, values: dict[str, Any], texts: list[tuple[str, str]]
-) -> tuple[Draft, list[str]]:
+    choice: Target, notebook: Notebook, values: dict[str, Any], texts: list[tuple[str, str]], faults: Faults
+) -> Draft:
     """Check the values of one target against its notebook's parameters."""
-    parameters = notebook.parameters
-    hooks, faults = hooks_of(notebook)
+    parameters, hooks = notebook.parameters, hooks_of(notebook, faults)
     given: dict[str, Any] = {}
-    try:
+    with faults.of():
         given = read_values(choice.params_file) if choice.params_file else {}
-    except ValueError as error:
-        faults.append(str(error))
     faults += check_names(given, parameters)
     given |= choice.values
     if choice.source:  # every possible report of it
-        given |= {name: ALL for name in hooks if name in parameters}
+        given |= dict.fromkeys(hooks, ALL)
     given = {name: value for name, value in (given | values).items() if name in parameters}
     given |= _from_texts(texts, parameters, faults)
+    for name, value in ({name: p.default for name, p in parameters.items()} | given).items():
+        try:
+            refuse_secrets({name: value})
+        except SourceError as error:  # in a notebook's defaults too
+            faults.append(f"{name}: {error}")
+            given.pop(name, None)
     fixed: dict[str, Any] = {}
-    sweeps: dict[str, list[Any] | None] = {}
-    given = _without_secrets({name: p.default for name, p in parameters.items()} | given, given, faults)
+    sweeps: dict[str, list[Any] | str] = {}
     for name, value in given.items():
         if name in hooks and value == ALL:
-            sweeps[name] = None
+            sweeps[name] = hooks[name]
         elif isinstance(value, list) and parameters[name].type in _SINGLE:
             checked = [check_value(item, parameters[name]) for item in value]
             sweeps[name] = list(dict.fromkeys(item for item, fault in checked if not fault))
@@ -144,31 +145,17 @@ def _check(
         if parameter.default is REQUIRED and name not in given:
             faults.append(f"{name} has no value, and the notebook no default for it")
     for name, value in given.items():
-        faults += _missing_sources(value, parameters[name])
-    return Draft(choice, notebook, fixed, sweeps), faults
+        _check_sources(value, parameters[name], faults)
+    return Draft(choice, notebook, fixed, sweeps)
 
 
-def _without_secrets(values: Mapping[str, Any], given: Mapping[str, Any], faults: list[str]) -> dict[str, Any]:
-    """Return the given values without credentials: each of these is a fault, in a notebook's defaults too."""
-    refused = set()
-    for name, value in values.items():
-        try:
-            refuse_secrets({name: value})
-        except SourceError as error:
-            refused.add(name)
-            faults.append(f"{name}: {error}")
-    return {name: value for name, value in given.items() if name not in refused}
-
-
-def _from_texts(texts: list[tuple[str, str]], parameters: Mapping[str, Parameter], faults: list[str]) -> dict[str, Any]:
+def _from_texts(texts: list[tuple[str, str]], parameters: Mapping[str, Parameter], faults: Faults) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for name, text in texts:
         if name not in parameters:
             continue
-        if redacted(text) != text:  # before it is parsed: a fault would repeat it
-            value, fault = text, ""  # it is refused like one in a file
-        else:
-            value, fault = from_text(text, parameters[name])
+        # text with credentials is refused later, like that of a file; a fault found here would repeat it
+        value, fault = from_text(text, parameters[name]) if redacted(text) == text else (text, "")
         if fault:
             faults.append(fault)
         elif name not in given:
@@ -184,15 +171,10 @@ def _listed(value: Any) -> list:
     return value if isinstance(value, list) else [value]
 
 
-def _missing_sources(value: Any, parameter: Parameter) -> list[str]:
-    """Return faults for missing paths in a value that must be a path: by its form, or as its default is a sample."""
-    faults = []
+def _check_sources(value: Any, parameter: Parameter, faults: Faults) -> None:
+    """Check that the paths exist in a value that must be a path: by its form, or as its default is a sample."""
     for item in _listed(value):
-        if not isinstance(item, str) or not item or "://" in item:
-            continue
-        if is_sample(parameter.default) or item.startswith(("samples:", "./", "../", "~/")):
-            try:
+        is_local = isinstance(item, str) and item and "://" not in item
+        if is_local and (is_sample(parameter.default) or item.startswith(("samples:", "./", "../", "~/"))):
+            with faults.of(f"{parameter.name}: "):
                 paths_of(item)
-            except SourceError as error:
-                faults.append(f"{parameter.name}: {error}")
-    return faults

@@ -1,14 +1,13 @@
 """Resolve what the user named: sources of logs, notebooks and params files, or all params files."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalkit.io.paths import SourceError, has_magic, is_url
 from evalkit.io.sources import resolve
-from evalkit.reports.parameters import Notebook, read_notebook
+from evalkit.reports.parameters import Faults, Notebook, read_notebook
 from evalkit.reports.planning.places import NOTEBOOK, PARAMS_FILES, Places
 
 ANY_KIND = "*"  # the kind of a notebook for logs of every kind without its own notebook
@@ -30,46 +29,40 @@ class Target(NamedTuple):
 
 
 def find_targets(
-    targets: Iterable[str], places: Places, *, once: bool = False, kind: str = ""
-) -> tuple[list[Target], list[str]]:
-    """Find the notebooks, params files and sources that were named.
+    targets: Iterable[str], places: Places, faults: Faults, *, once: bool = False, kind: str = ""
+) -> list[Target]:
+    """Find the notebooks, params files and sources that were named; arguments as for `evalkit.reports.plan`.
 
-    Parameters
-    ----------
-    targets : iterable of str
-        Names or paths of notebooks, params files, and sources of logs; by default every params file. Notebooks that
-        are named beside sources are run on these; sources alone are run with all notebooks of their kinds of logs.
-    places : Places
-    once : bool
-        Whether a notebook that is named alone is run once, without its params files.
-    kind : str
-        The kind of all sources; by default it is detected from their content.
-
-    Returns
-    -------
-    choices : list of Target
-    faults : list of str
-        Faults of targets that were not found.
+    `once`: a notebook that is named alone is run once, without its params files.
     """
-    faults: list[str] = []
     given = list(targets)
     if not given:
-        given = _try(lambda: list(map(str, places.all_params())), faults) or []
+        with faults.of():
+            given = list(map(str, places.all_params()))
     files = [Path(target) for target in given if Path(target).suffix in PARAMS_FILES]
     names = [target for target in given if Path(target).suffix not in PARAMS_FILES]
     known = places.all_notebooks()
     sources = [name for name in names if name not in known and _is_source(name)]
-    notebooks = [path for name in names if name not in sources and (path := _notebook(name, places, faults))]
+    notebooks: list[Path] = []
+    for name in names:
+        if Path(name).suffix == NOTEBOOK:
+            notebooks.append(Path(name))
+        elif name not in sources:
+            with faults.of():
+                notebooks.append(places.notebook(name, "file, folder or notebook"))
     choices: list[Target] = []
     for path in files:
-        choices += _of_file(path, places, faults)
+        with faults.of(f"{path}: "):
+            if not path.is_file():
+                raise SourceError("no such params file")
+            choices.append(Target(places.notebook(path.resolve().parent.name), path))
     for source in sources:
-        choices += _try(partial(of_source, source, places, kind, notebooks), faults) or []
-    if not sources:
-        for notebook in notebooks:
-            params = [] if once else places.params_of(notebook.stem)
-            choices += [Target(notebook, file) for file in params or (None,)]
-    return choices, faults
+        with faults.of():
+            choices += of_source(source, places, kind, notebooks)
+    for notebook in [] if sources else notebooks:
+        params = [] if once else places.params_of(notebook.stem)
+        choices += [Target(notebook, file) for file in params or (None,)]
+    return choices
 
 
 def of_source(source: str, places: Places, kind: str = "", only: Iterable[Path] = ()) -> list[Target]:
@@ -79,21 +72,15 @@ def of_source(source: str, places: Places, kind: str = "", only: Iterable[Path] 
     the parameter that gets the source. The kind ``*`` means any kind without a notebook of its own, which the parameter
     `kind` gets. ``"within": {"tasks": "tasks"}`` gives a parameter the folder of that name in the source, if any.
 
-    Raises
-    ------
-    SourceError
-        If the source holds no logs, or a kind has no notebook among those that were named.
+    Raises SourceError if the source holds no logs, or a kind has no notebook among those that were named.
     """
     from evalkit.kinds.detection import kinds_of_source
     from evalkit.kinds.registry import kind_named
 
     kinds = [kind_named(kind)] if kind else kinds_of_source(source)
     wanted = {path.resolve() for path in only}
-    known = [
-        notebook
-        for path in {**places.all_notebooks(), **{p.stem: p for p in only}}.values()
-        if (notebook := _read(path))
-    ]
+    paths = places.all_notebooks() | {path.stem: path for path in only}
+    known = [notebook for path in paths.values() if (notebook := _read(path))]
     chosen = []
     for log_kind in kinds:
         specific = [notebook for notebook in known if notebook.kind == log_kind.name]
@@ -101,10 +88,8 @@ def of_source(source: str, places: Places, kind: str = "", only: Iterable[Path] 
         fitting = [n for n in specific + general if n.path.resolve() in wanted] if wanted else specific or general
         chosen += [Target(n.path, None, source, _values(n, source, log_kind.name)) for n in fitting]
     if not chosen:
-        names = " and ".join(log_kind.name for log_kind in kinds)
-        raise SourceError(
-            f"{source}: holds logs of kind {names}, for which there is no {'such ' * bool(wanted)}notebook"
-        )
+        names, such = " and ".join(log_kind.name for log_kind in kinds), "such " * bool(wanted)
+        raise SourceError(f"{source}: holds logs of kind {names}, for which there is no {such}notebook")
     return chosen
 
 
@@ -113,10 +98,9 @@ def _values(notebook: Notebook, source: str, kind: str) -> dict[str, Any]:
     values: dict[str, Any] = {notebook.source: [source] if takes_many else source}
     if notebook.kind == ANY_KIND and "kind" in notebook.parameters:
         values["kind"] = kind
-    for name, folder in notebook.within.items():
-        place = f"{source.rstrip('/')}/{folder}"
-        if not is_url(source) and not has_magic(source) and os.path.isdir(resolve(source)) and _is_there(place):
-            values[name] = place
+    if not is_url(source) and not has_magic(source) and os.path.isdir(resolve(source)):
+        places = {name: f"{source.rstrip('/')}/{folder}" for name, folder in notebook.within.items()}
+        values |= {name: place for name, place in places.items() if _is_there(place)}
     return values
 
 
@@ -140,27 +124,3 @@ def _is_there(name: str) -> bool:
         return bool(resolve(name))
     except SourceError:
         return False
-
-
-def _notebook(name: str, places: Places, faults: list[str]) -> Path | None:
-    return (
-        Path(name)
-        if Path(name).suffix == NOTEBOOK
-        else _try(lambda: places.notebook(name, "file, folder or notebook"), faults)
-    )
-
-
-def _of_file(path: Path, places: Places, faults: list[str]) -> list[Target]:
-    if not path.is_file():
-        faults.append(f"{path}: no such params file")
-        return []
-    notebook = _try(lambda: places.notebook(path.resolve().parent.name), faults, f"{path}: ")
-    return [Target(notebook, path)] if notebook else []
-
-
-def _try(function: Callable[[], Any], faults: list[str], where: str = "") -> Any:
-    try:
-        return function()
-    except SourceError as error:
-        faults.append(f"{where}{error}")
-        return None
