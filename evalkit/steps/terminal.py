@@ -1,5 +1,6 @@
 """Terminal output for histories, and written files."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Look
 from evalkit.kinds.findings import counted_noun
 from evalkit.kinds.terminal import fit_table
+from evalkit.steps import analysis
 from evalkit.steps.evaluation.evaluate import evaluate_history, format_step_evaluation
 from evalkit.steps.evaluation.trajectory import find_loops
 from evalkit.steps.execution.workflow import simulate_routing
@@ -33,17 +35,8 @@ Rows = list[dict[str, Any]]
 def describe(logs: Logs, views: Mapping[str, Any]) -> str:
     """Format the summary of several histories, the steps or checks of one, or the report of a step, and the ledger.
 
-    Parameters
-    ----------
-    logs : Logs
-    views : mapping
-        details (also the steps of each of several histories), checks (instead of steps), step (instead, the report of
-        this record of each history, counted from 1).
-
-    Raises
-    ------
-    SourceError
-        If no history has record `step`.
+    Of `views`: details (also the steps of each of several histories), checks (instead of steps), step (instead, the
+    report of this record of each history, counted from 1). Raises SourceError if no history has record `step`.
     """
     if views.get("step"):
         return _reports(logs.histories, views["step"])
@@ -54,18 +47,19 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> str:
         headers, cells = (_CHECK_HEADERS, _check_cells) if checks else (_STEP_HEADERS, _step_cells)
         for history in logs.histories:
             table = tabulate(map(cells, shown[history.label]), headers, tablefmt="simple", disable_numparse=True)
-            sections.append(
-                "\n".join([plain(history.label), "", table, "", *_summary(history, steps[history.label], logs)])
-            )
+            lines = [plain(history.label), "", table, "", *_summary(history, steps[history.label], logs)]
+            sections.append("\n".join(lines))
     elif several:
         sections.append("The steps of each history: --details.")
-    return "\n\n".join([*sections, _files(logs.ledger)])
+    noted = logs.ledger[logs.ledger["reason"] != ""]
+    files = [summarise(logs.ledger["status"])]
+    files += [f"  {e.status}: {plain(e.source)}: {plain(e.reason, 200)}" for e in noted.head(MOST_NOTED).itertuples()]
+    files += [f"  … and {len(noted) - MOST_NOTED} more"] * (len(noted) > MOST_NOTED)
+    return "\n\n".join([*sections, "\n".join(files)])
 
 
 def progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
     """Format one row per history, the lowest confirmed success first; one that changed recently is running."""
-    from evalkit.steps import analysis
-
     logs = look.logs
     idle = IDLE if look.idle is None else look.idle
     running = {history.label for history in logs.histories if look.quiet(history.source) < idle}
@@ -91,25 +85,20 @@ def write(logs: Logs, views: Mapping[str, Any], path: str) -> None:
 
 def _overview(logs: Logs) -> str:
     """Format one row per history, the worst first, and one of all together."""
-    from evalkit.steps import analysis
-
-    options = logs.histories[0].options
-    rows = to_jsonable(analysis.overview(logs.steps, logs.histories, options))
-    [together] = to_jsonable(analysis.total(logs.steps, logs.histories, options))
+    by_options = (logs.steps, logs.histories, logs.histories[0].options)
+    rows = to_jsonable(analysis.overview(*by_options))
+    [together] = to_jsonable(analysis.total(*by_options))
     cells = [_overview_cells(row) for row in (*rows, together)]
     align = ("left", *["right"] * (len(_OVERVIEW) - 1))
     table = tabulate(cells, _OVERVIEW, tablefmt="simple", disable_numparse=True, colalign=align).splitlines()
-    lines = [
-        f"{len(rows)} histories, {counted_noun(together['records'], 'record')}, the lowest confirmed success first",
-        "",
-        *table[:-1],
-        table[1],
-        table[-1],
-        "",
-        "confirmed: without silent failures. n: steps judged, all but skipped and unknown ones. Intervals: 95 %; that",
-        f"of one history takes its steps as independent, that of all is robust to the {len(rows)} histories.",
-    ]
-    return "\n".join([*lines, *[f"Of all: {together['warning']}."] * bool(together["warning"])])
+    warning = f"\nOf all: {together['warning']}." if together["warning"] else ""
+    return (
+        f"{len(rows)} histories, {counted_noun(together['records'], 'record')}, the lowest confirmed success first\n\n"
+        + "\n".join([*table[:-1], table[1], table[-1]])
+        + "\n\nconfirmed: without silent failures. n: steps judged, all but skipped and unknown ones. Intervals: 95 %; "
+        "that\n"
+        f"of one history takes its steps as independent, that of all is robust to the {len(rows)} histories.{warning}"
+    )
 
 
 def _overview_cells(row: dict[str, Any]) -> list[str]:
@@ -126,14 +115,10 @@ def _interval(row: dict[str, Any], prefix: str = "") -> str:
 
 
 def _summary(history: History, rows: Rows, logs: Logs) -> list[str]:
-    from evalkit.steps import analysis
-
-    counts = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in VERDICTS}
-    lines = [
-        counted_noun(len(rows), "record") + ": " + (", ".join(f"{n} {v}" for v, n in counts.items() if n) or "none")
-    ]
-    rates = to_jsonable(analysis.success_rates(analysis.steps_of(logs.steps, [history]), []))
-    if rates:
+    counts = Counter(row["verdict"] for row in rows)
+    ended = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+    lines = [f"{counted_noun(len(rows), 'record')}: {ended or 'none'}"]
+    if rates := to_jsonable(analysis.success_rates(analysis.steps_of(logs.steps, [history]), [])):
         by = {r["success"]: f"{_interval(r)} ({round(r['estimate'] * r['n'])} of {r['n']})" for r in rates}
         lines.append(f"success: {by['reported']} reported, {by['confirmed']} confirmed")
     if cut := sum(row["truncated"] for row in rows):
@@ -195,10 +180,3 @@ def _reports(histories: list[History], step: int) -> str:
         longest = max(len(history.records) for history in histories)
         raise SourceError(f"there is no record {step}: the longest history has {longest}")
     return "\n".join(lines)
-
-
-def _files(ledger: "pd.DataFrame") -> str:
-    noted = ledger[ledger["reason"] != ""]
-    lines = [summarise(ledger["status"])]
-    lines += [f"  {e.status}: {plain(e.source)}: {plain(e.reason, 200)}" for e in noted.head(MOST_NOTED).itertuples()]
-    return "\n".join([*lines, *[f"  … and {len(noted) - MOST_NOTED} more"] * (len(noted) > MOST_NOTED)])

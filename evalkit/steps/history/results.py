@@ -35,8 +35,7 @@ class Method(NamedTuple):
     @property
     def significant(self) -> bool:
         """Whether there are significant terms: listed, or counted where the list is not complete."""
-        listed = bool(self.terms)
-        return listed if self.total is None else self.total > 0 and (listed or not self.complete)
+        return self.total != 0 and (bool(self.terms) or not (self.total is None or self.complete))
 
 
 class Enrichment(NamedTuple):
@@ -56,11 +55,11 @@ class Enrichment(NamedTuple):
 
 
 class Expression(NamedTuple):
-    """Differential expression per condition."""
+    """Differential expression: significant genes per condition, their number (None: cut), and that of conditions."""
 
-    genes: dict[str, list[str]]  # the significant ones
-    counts: dict[str, int | None]  # of these; None where the list was cut
-    conditions: int | None  # how many
+    genes: dict[str, list[str]]
+    counts: dict[str, int | None]
+    conditions: int | None
 
 
 class CellTypes(NamedTuple):
@@ -105,23 +104,20 @@ def content(record: StepRecord) -> Any:
 
 def read_enrichment(record: StepRecord) -> Enrichment:
     """Read terms, p-values and counts per method; a ``top_terms`` at the top level is not a method."""
-    value = content(record)
-    requested = requested_methods(record)
+    value, requested, methods = content(record), requested_methods(record), {}
     if not isinstance(value, Mapping):
         return Enrichment({}, None, partial=truncated(record), absent=requested)
-    methods = {}
-    for key, entry in value.items():
-        if isinstance(entry, Mapping) and (str(key).lower() in METHODS or "total_significant" in entry):
+    for key, entry in ((str(key).lower(), entry) for key, entry in value.items()):
+        if isinstance(entry, Mapping) and (key in METHODS or "total_significant" in entry):
             terms = entry.get("top_terms")
-            methods[str(key).lower()] = Method(
+            methods[key] = Method(
                 terms=[str(term) for term in _list(terms)],
                 p_values=[number(p) for p in _list(entry.get("top_pvalues"))],
                 total=count(entry.get("total_significant")),
                 complete=isinstance(terms, list) and not is_cut(terms),
             )
     expected = requested or [name for name in map(str.lower, map(str, value)) if name in METHODS]
-    absent = [name for name in expected if name not in methods]
-    return Enrichment(methods, status_of(value), is_cut(value), absent)
+    return Enrichment(methods, status_of(value), is_cut(value), [name for name in expected if name not in methods])
 
 
 def requested_methods(record: StepRecord) -> list[str]:
@@ -135,8 +131,7 @@ def requested_methods(record: StepRecord) -> list[str]:
 
 def read_expression(record: StepRecord) -> Expression:
     """Read significant genes per condition, from the dict or the bare list; two of one category are kept apart."""
-    genes: dict[str, list[str]] = {}
-    counts: dict[str, int | None] = {}
+    genes, counts = dict[str, list[str]](), dict[str, int | None]()
     unique, (entries, n) = unique_keys(), _entries(content(record), "dea_results")
     for entry in entries:
         key = unique(str(entry.get("category", "unknown")))
@@ -177,7 +172,7 @@ def read_annotation(record: StepRecord) -> CellTypes:
         if isinstance(mapping, Mapping):
             groups, partial = {str(k): str(v) for k, v in mapping.items()}, is_cut(mapping)
     if groups:
-        return CellTypes(list(dict.fromkeys(groups.values())), DISCOVERED, groups, partial)
+        return CellTypes([*dict.fromkeys(groups.values())], DISCOVERED, groups, partial)
     message = value.get("message") if isinstance(value, Mapping) else record["result"]
     text = message if isinstance(message, str) else ""
     if _FAILED_CELLS.match(text) or ERROR_TEXT.match(text) or error_in(value):
@@ -186,7 +181,9 @@ def read_annotation(record: StepRecord) -> CellTypes:
     if types:
         return CellTypes(types, DISCOVERED, {}, cut)
     empty = groups is not None and not partial
-    return CellTypes([], _status_without_types(value, text, empty), {}, not empty and truncated(record))
+    status = NO_RESULT if value in NOTHING else status_of(value) or (EMPTY_MAPPING if empty else UNKNOWN)
+    status = NO_NEW_TYPES if _NO_CELL_TYPES.search(text) else status
+    return CellTypes([], status, {}, not empty and truncated(record))
 
 
 def read_cell_types(text: str) -> tuple[dict[str, str] | None, bool]:
@@ -198,12 +195,6 @@ def read_cell_types(text: str) -> tuple[dict[str, str] | None, bool]:
     if not isinstance(value, dict):
         return {}, True  # the mapping began, but none of its pairs can be read
     return {str(k): str(v) for k, v in value.items() if isinstance(v, (str, int))}, cut
-
-
-def _status_without_types(value: Any, text: str, empty: bool) -> str:
-    if _NO_CELL_TYPES.search(text):
-        return NO_NEW_TYPES
-    return NO_RESULT if value in NOTHING else status_of(value) or (EMPTY_MAPPING if empty else UNKNOWN)
 
 
 def _types_in_words(text: str, cut: bool) -> tuple[list[str], bool]:
