@@ -1,19 +1,18 @@
 """Estimate and count steps, from frames to frames, and measure what the old storage would have lost."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from evalkit.io import SourceError, escape_surrogates, frame
 from evalkit.stats import Estimate, estimate_by, proportion_interval
-from evalkit.steps.format import DEFAULTS, SILENT, VERDICTS, WENT_WRONG, Options, StepRecord, cell_type_of, number
-from evalkit.steps.history.records import History, normalise_record, unique_labels
+from evalkit.steps.format import DEFAULTS, NOT_JUDGED, SILENT, VERDICTS, WENT_WRONG, Options, number, truncated
+from evalkit.steps.history.records import History, each_record, normalise_record, unique_labels
 from evalkit.steps.history.results import content, read_annotation
 from evalkit.steps.table import FAILURE_KINDS, OVERVIEW, STORAGE
 
-NOT_JUDGED = ("skipped", "unknown")  # verdicts that no rate counts
 REPORTED, CONFIRMED = "reported", "confirmed"  # by the record; and not contradicted by the result
 
 
@@ -177,7 +176,7 @@ def storage_comparison(histories: Sequence[History], options: Options = DEFAULTS
         if not kept or record["success"] is not True or not record["result"]:
             continue
         old = normalise_record(old_flat(record["step"], record["result"], True, options=options), options)
-        row = {**ids, "result_type": record["result_type"], "cut": bool(old["result_metadata"].get("truncated"))}
+        row = {**ids, "result_type": record["result_type"], "cut": truncated(old)}
         for which, version in (("new", record), ("old", old)):
             values = list(_values(content(version)))
             items = len(read_annotation(version).groups)  # those named by an annotation, else terms, genes, …
@@ -214,11 +213,3 @@ def old_flat(
         "error": None if error is None else str(error),
         "result_summary": str(result)[: options.text_limit] if result else None,
     }
-
-
-def each_record(histories: Iterable[History]) -> Iterator[tuple[dict[str, Any], StepRecord]]:
-    """Yield the records of histories, each with the columns of `RECORD`."""
-    for history in histories:
-        for position, record in enumerate(history.records):
-            ids = {"history": history.label, "position": position, "function_name": record["step"]["function_name"]}
-            yield ids | {"cell_type": cell_type_of(record)}, record

@@ -9,13 +9,12 @@ import pandas as pd
 
 from evalkit.io import frame
 from evalkit.stats import compare_all
-from evalkit.steps.analysis import NOT_JUDGED, each_record
 from evalkit.steps.evaluation.evaluate import evaluate_history
 from evalkit.steps.evaluation.evaluators import compare_names, expected_types
 from evalkit.steps.evaluation.trajectory import NOT_RUN, STATUSES, find_loops, plan_adherence
 from evalkit.steps.execution.workflow import simulate_routing
-from evalkit.steps.format import DEFAULTS, PSEUDO_STEPS, Options, cell_types_of, function_of
-from evalkit.steps.history.records import History
+from evalkit.steps.format import DEFAULTS, NOT_JUDGED, PSEUDO_STEPS, Options, cell_types_of, function_of
+from evalkit.steps.history.records import History, each_record
 from evalkit.steps.history.results import UNKNOWN, read_annotation, read_enrichment
 from evalkit.steps.history.values import to_jsonable
 from evalkit.steps.kind import steps_df

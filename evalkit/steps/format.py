@@ -18,6 +18,7 @@ PSEUDO_STEPS = frozenset({"conversational_response", "final_question"})  # talk,
 HISTORY_KEY = "execution_history"  # of a dumped state and of a checkpoint
 PLAN_KEY = "execution_plan"
 SILENT, CRITICAL = "silent failure", "critical failure"
+NOT_JUDGED = ("skipped", "unknown")  # verdicts that no rate counts
 WENT_WRONG = ("failure", CRITICAL, SILENT)
 VERDICTS = ("success", SILENT, "failure", CRITICAL, "skipped", "unknown")
 LEGACY, STRUCTURED, UNEXPECTED = "legacy_text_parsing", "high_structured_access", "unexpected_structure"

@@ -108,13 +108,12 @@ def load(
     SourceError
         If a source does not exist, or none of its files is an execution history.
     """
-    assembly = {"options": options}
     if not isinstance(source, (str, os.PathLike)):
         source = [name for name in source if os.fspath(name)]
         if not source:
-            return assemble_logs(KIND, no_records(KIND), assembly, "")
-    reading = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
-    return load_kind(KIND, source, assembly, **reading)
+            return assemble_logs(KIND, no_records(KIND), {"options": options}, "")
+    reading: Any = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
+    return load_kind(KIND, source, {"options": options}, **reading)
 
 
 def load_history(path: str | os.PathLike, options: Options = DEFAULTS) -> list[StepRecord]:

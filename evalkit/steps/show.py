@@ -13,9 +13,7 @@ from evalkit.kinds.findings import MOST_EXAMPLES, files_text
 from evalkit.stats import format_interval
 from evalkit.steps.analysis import (
     CONFIRMED,
-    NOT_JUDGED,
     REPORTED,
-    each_record,
     failure_kinds,
     overview,
     reporting_success,
@@ -25,8 +23,8 @@ from evalkit.steps.analysis import (
 from evalkit.steps.contents import paired_success
 from evalkit.steps.evaluation.evaluate import evaluate_history, format_step_evaluation
 from evalkit.steps.execution.findings import extract_key_findings_from_execution
-from evalkit.steps.format import CRITICAL, SILENT, Options, truncated
-from evalkit.steps.history.records import History, unique_labels
+from evalkit.steps.format import CRITICAL, NOT_JUDGED, SILENT, Options, truncated
+from evalkit.steps.history.records import History, each_record, unique_labels
 from evalkit.steps.history.results import content, read_plots
 from evalkit.steps.table import PLOTS
 
