@@ -28,12 +28,7 @@ _TOKEN = re.compile(  # `cut` is the remainder of a string that was cut
     re.DOTALL,
 )
 # what `ast.literal_eval` does not know
-_WORDS: dict[str, bool | None] = {
-    "true": True,
-    "false": False,
-    "np.True_": True,
-    "np.False_": False,
-}  # what `ast.literal_eval` does not know
+_WORDS: dict[str, bool | None] = {"true": True, "false": False, "np.True_": True, "np.False_": False}
 _WORDS |= dict.fromkeys(("null", "nan", "NaN", "NaT", "inf", "-inf", "Infinity", "-Infinity"))
 _CALL = re.compile(r"(?:np|numpy)\.(?:float|int|uint|str|bool|array)\d*_?|array")
 _BEGIN = re.compile(r"\s*(?=[\[{(])")
@@ -169,11 +164,11 @@ def _order(item: Any) -> tuple[str, Any]:
 
 
 class CutList(list):
-    """A list whose text was cut: its first items, of an unknown number."""
+    """The first items of a list whose text was cut."""
 
 
 class CutDict(dict):
-    """A dict whose text was cut: its first pairs, of an unknown number."""
+    """The first pairs of a dict whose text was cut."""
 
 
 class Literal(NamedTuple):
@@ -199,17 +194,15 @@ def read_literal(text: str, start: int = 0) -> Literal:
     begin = _BEGIN.match(text, start)
     if begin is None or len(text) > MAX_LENGTH:
         return Literal(None, False)
-    return (_read_cached if len(text) <= _CACHED else _read)(text, begin.end())
+    return (_read if len(text) <= _CACHED else _read.__wrapped__)(text, begin.end())
 
 
+@lru_cache(1024)  # several checks read the same result
 def _read(text: str, start: int) -> Literal:
     try:
         return Literal(*_Reader(text, start).container(1))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return Literal(None, False)
-
-
-_read_cached = lru_cache(1024)(_read)  # several checks read the same result
 
 
 class _Reader:
