@@ -7,12 +7,12 @@ All become one `StepRecord`, which is shape B with two more keys.
 import math
 import re
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, get_args
 
 Shape = Literal["A", "B", "C"]
 ResultType = Literal["structured", "visualization", "text", "skipped", "validation"]
 
-RESULT_TYPES = ("structured", "visualization", "text", "skipped", "validation")
+RESULT_TYPES = get_args(ResultType)
 METHODS = ("go", "kegg", "reactome", "gsea")
 PSEUDO_STEPS = frozenset({"conversational_response", "final_question"})  # talk, not analysis
 HISTORY_KEY = "execution_history"  # of a dumped state and of a checkpoint

@@ -28,9 +28,7 @@ _HISTORY = Column("history", "str", "label that tells the history apart from tho
 _POSITION = Column("position", "int", "place of the record in its history, from 0")
 _FUNCTION = Column("function_name", "str", "function of the step")
 _CELL_TYPE = Column("cell_type", "str", "cell type the step is about")
-_STEP_INDEX = Column(
-    "step_index", "int?", "index of the step; where none was recorded, counted: a retry keeps its step's"
-)
+_STEP_INDEX = Column("step_index", "int?", "index of the step; if not recorded, counted: a retry keeps its step's")
 _LOOPS = Column("loops", "int", "runs of failures of one call")
 _CUT = Column("cut", "int", "stored results that are cut")
 
