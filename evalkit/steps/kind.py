@@ -18,6 +18,7 @@ from evalkit.steps.table import RECORDS, TABLES
 if TYPE_CHECKING:
     import pandas as pd
 
+_TITLE = "execution history"
 _STEPS = re.compile(rb'"execution_history"|"function_name"\s*:|"step_index"\s*:|\ASQLite format 3')
 
 
@@ -26,18 +27,14 @@ def _later(module: str, name: str) -> Callable[..., Any]:
     return lambda *args: getattr(import_module(f"evalkit.steps.{module}"), name)(*args)
 
 
-def _recognise(head: bytes) -> str:
-    return KIND.title if _STEPS.search(head) else ""
-
-
 KIND = LogKind(
     name="steps",
-    title="execution history",
+    title=_TITLE,
     summary="Verdicts on the steps of a plan-and-execute analysis agent.",
     records=RECORDS,
     tables=TABLES,
     parse=parse_file,
-    recognises=_recognise,
+    recognises=lambda head: _TITLE if _STEPS.search(head) else "",
     companions=companions,
     assemble=_later("assemble", "assemble"),
     chunk=200,

@@ -1,7 +1,7 @@
 """Terminal output for histories, and written files."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
@@ -26,10 +26,33 @@ if TYPE_CHECKING:
 SPANS = ".otlp.json"
 MOST_NOTED = 10  # files of the ledger that are named
 IDLE = 60.0  # seconds after which a history that has not changed counts as finished
-_STEP_HEADERS = ("#", "step", "function", "cell type", "verdict", "result", "cut", "note")
-_CHECK_HEADERS = ("#", "step", "function", "check", "score", "label", "severity", "explanation")
 _OVERVIEW = ("history", "records", "n", "reported", "confirmed", "silent", "failed", "loops", "cut")
+_NOTES = ("silent_failure_reason", "error", "skip_reason", "summary")
 Rows = list[dict[str, Any]]
+_CELLS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "#": lambda row: str(row["position"] + 1),
+    "step": lambda row: str(row["step_index"] + 1),
+    "function": lambda row: plain(row["function_name"] or "–", 32),
+}
+_STEP_CELLS = _CELLS | {
+    "step": lambda row: f"{row['step_index'] + 1}" + (f" (attempt {row['attempt']})" if row["attempt"] > 1 else ""),
+    "cell type": lambda row: plain(row["cell_type"] or "–", 24),
+    "verdict": lambda row: row["verdict"],
+    "result": lambda row: row["result_type"],
+    "cut": lambda row: "cut" if row["truncated"] else "",
+    "note": lambda row: plain(next(filter(None, map(row.get, _NOTES)), ""), 60),
+}
+_CHECK_CELLS = _CELLS | {
+    "check": lambda row: plain(row["name"], 28),
+    "score": lambda row: "–" if row["score"] is None else f"{row['score']:.2f}",
+    "label": lambda row: plain(row["label"], 24),
+    "severity": lambda row: plain(row["severity"], 10),
+    "explanation": lambda row: plain(row["explanation"], 60),
+}
+_EXPLAINED = (
+    "confirmed: without silent failures. n: steps judged, all but skipped and unknown ones. Intervals: 95 %; that\n"
+    "of one history takes its steps as independent, that of all is robust to the {} histories."
+)
 
 
 def describe(logs: Logs, views: Mapping[str, Any]) -> str:
@@ -44,9 +67,10 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> str:
     sections = [_overview(logs)] if several else []
     if views.get("details") or checks or not several:
         steps, shown = _by_history(logs, logs.steps), _by_history(logs, logs.checks if checks else logs.steps)
-        headers, cells = (_CHECK_HEADERS, _check_cells) if checks else (_STEP_HEADERS, _step_cells)
+        cells = _CHECK_CELLS if checks else _STEP_CELLS
         for history in logs.histories:
-            table = tabulate(map(cells, shown[history.label]), headers, tablefmt="simple", disable_numparse=True)
+            rows = [[cell(row) for cell in cells.values()] for row in shown[history.label]]
+            table = tabulate(rows, [*cells], tablefmt="simple", disable_numparse=True)
             lines = [plain(history.label), "", table, "", *_summary(history, steps[history.label], logs)]
             sections.append("\n".join(lines))
     elif several:
@@ -91,13 +115,10 @@ def _overview(logs: Logs) -> str:
     cells = [_overview_cells(row) for row in (*rows, together)]
     align = ("left", *["right"] * (len(_OVERVIEW) - 1))
     table = tabulate(cells, _OVERVIEW, tablefmt="simple", disable_numparse=True, colalign=align).splitlines()
-    warning = f"\nOf all: {together['warning']}." if together["warning"] else ""
-    return (
-        f"{len(rows)} histories, {counted_noun(together['records'], 'record')}, the lowest confirmed success first\n\n"
-        + "\n".join([*table[:-1], table[1], table[-1]])
-        + "\n\nconfirmed: without silent failures. n: steps judged, all but skipped and unknown ones. Intervals: 95 %; "
-        "that\n"
-        f"of one history takes its steps as independent, that of all is robust to the {len(rows)} histories.{warning}"
+    return "\n".join(
+        [f"{len(rows)} histories, {counted_noun(together['records'], 'record')}, the lowest confirmed success first\n"]
+        + [*table[:-1], table[1], table[-1], "", _EXPLAINED.format(len(rows))]
+        + [f"Of all: {together['warning']}."] * bool(together["warning"])
     )
 
 
@@ -139,33 +160,6 @@ def _by_history(logs: Logs, table: "pd.DataFrame") -> dict[str, Rows]:
     for row in to_jsonable(table):
         rows[row["history"]].append(row)
     return rows
-
-
-def _step_cells(row: dict[str, Any]) -> list[str]:
-    note = row["silent_failure_reason"] or row["error"] or row["skip_reason"] or row["summary"]
-    return [
-        str(row["position"] + 1),
-        f"{row['step_index'] + 1}" + (f" (attempt {row['attempt']})" if row["attempt"] > 1 else ""),
-        plain(row["function_name"] or "–", 32),
-        plain(row["cell_type"] or "–", 24),
-        row["verdict"],
-        row["result_type"],
-        "cut" if row["truncated"] else "",
-        plain(note or "", 60),
-    ]
-
-
-def _check_cells(row: dict[str, Any]) -> list[str]:
-    return [
-        str(row["position"] + 1),
-        str(row["step_index"] + 1),
-        plain(row["function_name"] or "–", 32),
-        plain(row["name"], 28),
-        "–" if row["score"] is None else f"{row['score']:.2f}",
-        plain(row["label"], 24),
-        plain(row["severity"], 10),
-        plain(row["explanation"], 60),
-    ]
 
 
 def _reports(histories: list[History], step: int) -> str:

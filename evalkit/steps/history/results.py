@@ -21,7 +21,7 @@ _CUT_PLOTS = re.compile(r"^\s*\{['\"]multiple_plots['\"]\s*:\s*true", re.IGNOREC
 _CELL_TYPES = re.compile(r"group_to_cell_type['\"]?\s*[=:]\s*(?=\{)")
 _NO_CELL_TYPES = re.compile(r"no new cell types", re.IGNORECASE)
 _FAILED_CELLS = re.compile(r"^\s*process cells failed", re.IGNORECASE)
-_DISCOVERED = re.compile(r"discovered new cell type(s?)\s*:[ \t]*", re.IGNORECASE)
+_DISCOVERED = re.compile(r"(?i)discovered new cell type(s?)\s*:[ \t]*((?:(?!discovered new cell types?\s*:).)*)")
 
 
 class Method(NamedTuple):
@@ -199,14 +199,12 @@ def read_cell_types(text: str) -> tuple[dict[str, str] | None, bool]:
 
 def _types_in_words(text: str, cut: bool) -> tuple[list[str], bool]:
     """Read "Discovered new cell type: X" (or "types: X, Y") without a name at the cut, and whether more may follow."""
-    marks = list(_DISCOVERED.finditer(text))
-    names: list[str] = []
-    for mark, end in zip(marks, [*(m.start() for m in marks[1:]), len(text)], strict=False):
-        line = text[mark.end() : end].partition("\n")[0]
-        listed = line.strip().strip("[]").split(",") if mark.group(1) else [line]
-        if cut and mark.end() + len(line) == len(text):
+    names, marks = list[str](), list(_DISCOVERED.finditer(text))
+    for mark in marks:
+        listed = mark[2].strip().strip("[]").split(",") if mark[1] else [mark[2]]
+        if cut and mark.end() == len(text):
             listed.pop()
-        names += [name for name in (one.strip(" \t\r.;'\"") for one in listed) if name]
+        names += filter(None, (name.strip(" \t\r.;'\"") for name in listed))
     return list(dict.fromkeys(names)), cut and bool(marks)
 
 

@@ -93,7 +93,9 @@ def _convert_foreign(value: Any, depth: int, above: tuple[int, ...]) -> Any:
     try:
         if module == "numpy" and hasattr(value, "tolist"):
             if value.dtype.kind in "mM":  # tolist() would give nanoseconds
-                return _dates(value.astype(str).tolist())
+                import numpy as np
+
+                return np.where(np.isnat(value), np.array(None), value.astype(str)).tolist()
             return _convert(value.tolist(), depth, above)
         if module == "pandas":
             if name == "DataFrame":
@@ -109,15 +111,8 @@ def _convert_foreign(value: Any, depth: int, above: tuple[int, ...]) -> Any:
     return _text(value)
 
 
-def _dates(texts: str | list) -> str | list | None:
-    if isinstance(texts, list):
-        return [_dates(text) for text in texts]
-    return None if texts == "NaT" else texts
-
-
 def _records(frame: Any, depth: int, above: tuple[int, ...]) -> list[dict[str, Any]]:
-    names = list(frame.columns)
-    columns = [frame.iloc[:, i].tolist() for i in range(len(names))]
+    names, columns = list(frame.columns), [frame.iloc[:, i].tolist() for i in range(frame.shape[1])]
     if not _only_counts(frame.index):
         names.insert(0, frame.index.name or "index")
         columns.insert(0, frame.index.tolist())
@@ -208,10 +203,11 @@ def _read(text: str, start: int) -> Literal:
 class _Reader:
     """Parses values from a text; each comes with whether the text ended in it, and is ... if nothing is left of it."""
 
+    _kind: str | None = None
+    _token = ""
+
     def __init__(self, text: str, start: int) -> None:
         self._matches = _TOKEN.finditer(text, start)
-        self._kind: str | None = None
-        self._token = ""
         self._take()
 
     def _take(self) -> str:
