@@ -6,6 +6,7 @@ All become one `StepRecord`, which is shape B with two more keys.
 
 import math
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, get_args
 
@@ -13,7 +14,6 @@ Shape = Literal["A", "B", "C"]
 ResultType = Literal["structured", "visualization", "text", "skipped", "validation"]
 
 RESULT_TYPES = get_args(ResultType)
-METHODS = ("go", "kegg", "reactome", "gsea")
 PSEUDO_STEPS = frozenset({"conversational_response", "final_question"})  # talk, not analysis
 HISTORY_KEY = "execution_history"  # of a dumped state and of a checkpoint
 PLAN_KEY = "execution_plan"
@@ -21,7 +21,6 @@ SILENT, CRITICAL = "silent failure", "critical failure"
 NOT_JUDGED = ("skipped", "unknown")  # verdicts that no rate counts
 WENT_WRONG = ("failure", CRITICAL, SILENT)
 VERDICTS = ("success", SILENT, "failure", CRITICAL, "skipped", "unknown")
-LEGACY, STRUCTURED, UNEXPECTED = "legacy_text_parsing", "high_structured_access", "unexpected_structure"
 
 _YES, _NO = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
 
@@ -177,13 +176,10 @@ def truth(value: Any) -> bool | None:
 
 def number(value: Any) -> float | None:
     """Convert a finite number, or text as ``default=str`` writes it, to float; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        return None
-    try:
-        read = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return read if math.isfinite(read) else None
+    if isinstance(value, (int, float, str)) and not isinstance(value, bool):
+        with suppress(ValueError, OverflowError):
+            return read if math.isfinite(read := float(value)) else None
+    return None
 
 
 def count(value: Any) -> int | None:

@@ -11,15 +11,7 @@ from evalkit.io import frame
 from evalkit.kinds import Example, Finding, counted_noun
 from evalkit.kinds.findings import MOST_EXAMPLES, files_text
 from evalkit.stats import format_interval
-from evalkit.steps.analysis import (
-    CONFIRMED,
-    REPORTED,
-    failure_kinds,
-    overview,
-    reporting_success,
-    success_rates,
-    with_labels,
-)
+from evalkit.steps import analysis
 from evalkit.steps.contents import paired_success
 from evalkit.steps.evaluation.evaluate import evaluate_history, format_step_evaluation
 from evalkit.steps.execution.findings import extract_key_findings_from_execution
@@ -114,29 +106,30 @@ def findings(
 
     With `runs`, one row per history, findings name examples.
     """
-    rates = success_rates(steps, []).set_index("success")
+    rates = analysis.success_rates(steps, []).set_index("success")
     of = f"in {counted_noun(len(histories), 'history')}"
     results = [Finding(f"No step {of} can be judged, so there is no success rate.", "Success")]
-    if CONFIRMED in rates.index:
+    if analysis.CONFIRMED in rates.index:
         shares = {which: format_interval(*rates.loc[which, _BOUNDS]) for which in rates.index}
-        text = f"{shares[CONFIRMED]} of {counted_noun(int(rates['n'][CONFIRMED]), 'step')} {of} succeeded"
+        n = counted_noun(int(rates["n"][analysis.CONFIRMED]), "step")
+        text = f"{shares[analysis.CONFIRMED]} of {n} {of} succeeded"
         silent = int(steps["verdict"].eq(SILENT).sum())
-        text += f"; {shares[REPORTED]} report success, {counted_noun(silent, 'silent failure')} among them."
+        text += f"; {shares[analysis.REPORTED]} report success, {counted_noun(silent, 'silent failure')} among them."
         marked = steps["verdict"].eq(SILENT) if silent else steps["verdict"].ne("success")
         results = [Finding(text, "Success", _examples(steps[marked & ~steps["verdict"].isin(NOT_JUDGED)], runs))]
     if len(histories) > 1 and len(rates):
-        lowest = overview(steps, histories).iloc[0]
+        lowest = analysis.overview(steps, histories).iloc[0]
         label, value = lowest["history"], format_interval(*lowest[[f"confirmed_{bound}" for bound in _BOUNDS]])
         run_ids: Iterable[str] = () if runs is None else runs.loc[runs["history"].eq(label), "run_id"]
         text = f"The lowest share has {label}: {value} of {lowest['n']:.0f} steps."
         results.append(Finding(text, "Success", tuple(Example(label, run_id) for run_id in run_ids)))
-    if len(kinds := failure_kinds(steps)):
+    if len(kinds := analysis.failure_kinds(steps)):
         first = "; ".join(f"{row.kind} ({row.steps})" for row in kinds.head(2).itertuples())
         text = f"{counted_noun(int(kinds['steps'].sum()), 'step')} failed or failed silently"
         text += f", in {counted_noun(len(kinds), 'way')}; the most frequent: {first}."
         failed = steps[steps["verdict"].isin(("failure", CRITICAL)).to_numpy()]
         results.append(Finding(text, "Failures", _examples(failed, runs)))
-    successful = reporting_success(steps)
+    successful = analysis.reporting_success(steps)
     if len(cut := successful[successful["truncated"]]):
         text = f"The results of {len(cut)} of {counted_noun(len(successful), 'step')} that report success were cut when"
         text += " stored: what stood behind the cut is unknown."
@@ -149,7 +142,7 @@ def _examples(steps: pd.DataFrame, runs: pd.DataFrame | None) -> tuple[Example, 
     """Return the first step of each function as an example."""
     if runs is None:
         return ()
-    first = with_labels(steps).drop_duplicates("function_name").head(MOST_EXAMPLES)
+    first = analysis.with_labels(steps).drop_duplicates("function_name").head(MOST_EXAMPLES)
     return tuple(
         Example(f"record {row['position'] + 1}, {row['function_name']}", row["run_id"], turn=row["turn"])
         for row in with_runs(first, runs).to_dict("records")

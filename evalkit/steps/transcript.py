@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalkit.io import SourceError
-from evalkit.kinds import RunFiles, Transcript, Turn
+from evalkit.kinds import Transcript, Turn
 from evalkit.kinds.findings import counted_noun
 from evalkit.steps.evaluation.evaluate import evaluate_history, judged
 from evalkit.steps.execution.workflow import simulate_routing
@@ -14,15 +14,7 @@ from evalkit.steps.history.records import histories_of
 from evalkit.steps.history.values import to_jsonable
 from evalkit.steps.parse import parse_file
 
-if TYPE_CHECKING:
-    from evalkit.kinds import Logs
-
 _SHOWN = 20_000  # characters of a result
-
-
-def run_files(logs: "Logs", run: Mapping[str, Any]) -> RunFiles:
-    """Return the file of a history, and its thread."""
-    return RunFiles([run["source"]], run["thread"] or "")
 
 
 def transcript(paths: Sequence[str], read: Callable[[str], bytes], thread: str = "") -> Transcript:

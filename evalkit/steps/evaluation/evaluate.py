@@ -4,13 +4,14 @@ import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import takewhile
 from typing import Any
 
 from evalkit.io import plain
 from evalkit.steps.evaluation.evaluators import Severity, check, evaluator_for
-from evalkit.steps.evaluation.verdicts import failure_in_result, judge_structure, outcome
-from evalkit.steps.format import DEFAULTS, HISTORY_KEY, SILENT, UNEXPECTED, Options, StepRecord, count, truncated
-from evalkit.steps.history.records import History, as_history, attempts, normalise_history, normalise_record
+from evalkit.steps.evaluation.verdicts import UNEXPECTED, failure_in_result, judge_structure, outcome
+from evalkit.steps.format import CRITICAL, DEFAULTS, HISTORY_KEY, SILENT, Options, StepRecord, count, truncated
+from evalkit.steps.history.records import History, as_history, attempts, normalise_record, repeats_failure
 from evalkit.steps.history.values import to_jsonable
 
 EVALUATION_VERSION = "v1_checking_only"
@@ -20,7 +21,7 @@ _OUTCOMES: dict[str, tuple[int | None, Severity]] = {  # score and severity
     "success": (1, "info"),
     SILENT: (0, "error"),
     "failure": (0, "error"),
-    "critical failure": (0, "critical"),
+    CRITICAL: (0, "critical"),
     "skipped": (None, "info"),
     "unknown": (None, "warning"),
 }
@@ -49,7 +50,8 @@ def evaluate_step(execution: Any, state: Mapping[str, Any] | None = None, option
     record = normalise_record(execution, options)
     history, attempt = state.get(HISTORY_KEY), 1
     if isinstance(history, list) and history and (history[-1] is execution or history[-1] == execution):
-        attempt = attempts(normalise_history(history, options))[-1]
+        before = (normalise_record(raw, options) for raw in reversed(history[:-1]))
+        attempt += sum(1 for _ in takewhile(lambda one: repeats_failure(one, record), before))
     if record["step_index"] is None:
         record["step_index"] = count(to_jsonable(state.get("current_step_index")))
     return evaluate_record(record, attempt, options)
@@ -80,7 +82,7 @@ def judged(records: Any, options: Options | None = None) -> History:
 def evaluate_record(record: StepRecord, attempt: int = 1, options: Options = DEFAULTS) -> dict:
     """Judge a normalised record, the `attempt`-th at its step."""
     verdict, silent = outcome(record, options)
-    critical, why = verdict == "critical failure", silent or ""
+    critical, why = verdict == CRITICAL, silent or ""
     if verdict == "skipped":
         why = str(record["step"].get("skip_reason") or "")
         added: dict[str, Any] = {"skipped_evaluation": {"skip_reason": why, "status": "skipped"}}

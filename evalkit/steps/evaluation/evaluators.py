@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypedDict
 
-from evalkit.steps.format import LEGACY, STRUCTURED, Options, StepRecord, cell_type_of, truncated
+from evalkit.steps.evaluation.verdicts import LEGACY, STRUCTURED
+from evalkit.steps.format import Options, StepRecord, cell_type_of, truncated
 from evalkit.steps.history import results
 
 Severity = Literal["info", "warning", "error", "critical"]

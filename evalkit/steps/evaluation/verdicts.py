@@ -4,24 +4,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from evalkit.steps.format import (
-    CRITICAL,
-    DEFAULTS,
-    LEGACY,
-    METHODS,
-    PSEUDO_STEPS,
-    SILENT,
-    STRUCTURED,
-    UNEXPECTED,
-    Options,
-    StepRecord,
-    count,
-    function_of,
-    number,
-    truncated,
-)
+from evalkit.steps.format import CRITICAL, DEFAULTS, PSEUDO_STEPS, SILENT, Options, StepRecord, count, number, truncated
 from evalkit.steps.history import results
 
+LEGACY, STRUCTURED, UNEXPECTED = "legacy_text_parsing", "high_structured_access", "unexpected_structure"
 _SHOWN, _READ = 200, 2000  # characters of a message that are shown, and that are searched
 _NO_PLOT = re.compile(
     r"(?is)\b(?:not available|not found|unavailable|error|exception|failed|could not|cannot|can't|unable)\b"
@@ -55,7 +41,7 @@ def silent_failure(record: StepRecord, options: Options = DEFAULTS) -> str | Non
     group of them was named; the text in a plot's place speaks of an error. What the assistant says (pseudo-steps) and
     skipped steps never count.
     """
-    function = function_of(record)
+    function = record["step"]["function_name"]
     if record["success"] is not True or record["result_type"] == "skipped" or function in PSEUDO_STEPS or not function:
         return None
     if record["error"]:
@@ -65,7 +51,7 @@ def silent_failure(record: StepRecord, options: Options = DEFAULTS) -> str | Non
 
 def failure_in_result(record: StepRecord, options: Options = DEFAULTS) -> str | None:
     """Return why the result of a step that reports success is a failure, or None; see `silent_failure`."""
-    function, result, value = function_of(record), record["result"], results.content(record)
+    function, result, value = record["step"]["function_name"], record["result"], results.content(record)
     inner = value.get("search_results") if isinstance(value, Mapping) else None
     error = results.error_in(value) or results.error_in(inner)
     if not error and isinstance(result, str) and (results.ERROR_TEXT.match(result) or _ERROR_DICT.match(result)):
@@ -108,7 +94,7 @@ def judge_structure(record: StepRecord, without_data: bool = False) -> dict[str,
     holds: ``limited``, the stored result is cut; ``none``, the step returned no data but an error, a status or nothing;
     ``partial``, there are `parsing_issues`; ``complete``.
     """
-    function, result = function_of(record), record["result"]
+    function, result = record["step"]["function_name"], record["result"]
     if truncated(record):
         return {"data_quality": LEGACY, "data_completeness": "limited", "parsing_issues": ["truncation_likely"]}
     types, find_issues = _STRUCTURES.get(function, ((dict, list, str, int, float), None))
@@ -134,7 +120,7 @@ def _enrichment_issues(record: StepRecord) -> list[str]:
     result = {str(key).lower(): entry for key, entry in record["result"].items()}
     methods, requested = results.read_enrichment(record).methods, results.requested_methods(record)
     issues = [f"{name}: requested, not in the result" for name in requested if name not in result]
-    issues += [f"{name}: not a structure" for name in METHODS if name in result and name not in methods]
+    issues += [f"{name}: not a structure" for name in results.METHODS if name in result and name not in methods]
     for name, method in methods.items():
         issues += [f"{name}: {issue}" for issue in _method_issues(method, result[name].get("top_pvalues"))]
     return issues

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evalkit.io import write_text
-from evalkit.steps.execution.findings import create_result_summary
+from evalkit.steps.evaluation.verdicts import silent_failure
+from evalkit.steps.execution.findings import summarise
 from evalkit.steps.format import DEFAULTS, Options, count, name, truth
 from evalkit.steps.history.records import normalise_history, normalise_record
 from evalkit.steps.history.results import read_plots
@@ -45,13 +46,13 @@ def store_execution_result(
     elif not _succeeded(success):
         summary, result = "Failed" if result in (None, "") else f"Failed: {result}", None
     else:
-        summary = create_result_summary(step, result, options)
+        record = normalise_record({"step": step, "success": True, "result": result}, options)
+        summary = summarise(record, silent_failure(record, options), options)
         if function in options.structured_functions:
             kind = "structured"
         elif options.is_plot(function):
-            plots = read_plots(normalise_record({"step": step, "success": True, "result": result}, options))
+            kind, plots = "visualization", read_plots(record)
             metadata = {"type": plots.type, "html_length": plots.html_length, "plots": plots.plots}
-            kind = "visualization"
         elif result and not isinstance(result, (bool, int, float)):
             text = result if isinstance(result, str) else str(result)
             result, n = text[: options.text_limit], len(text)

@@ -1,9 +1,6 @@
 """The agent's workflow: its state, the evaluator's node, the two routers, and the graph on LangGraph.
 
 Only `build_workflow` needs LangGraph (extra `workflow`); nodes, routers and the simulation are plain functions.
-
-    input_processor → planner → executor → step_evaluator → executor … → final_evaluator
-        → response_generator → plot_integration → END
 """
 
 import hashlib
