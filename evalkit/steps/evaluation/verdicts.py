@@ -165,8 +165,8 @@ def _entries(record: StepRecord, key: str) -> list | None:
 
 
 def _search_issues(record: StepRecord) -> list[str]:
-    search = results.read_search(record)
-    return ["no number of matches"] if search.total is None and not search.message else []
+    _, total, message = results.read_search(record)
+    return ["no number of matches"] if total is None and not message else []
 
 
 _STRUCTURES: Mapping[str | None, tuple[tuple[type, ...], Callable[[StepRecord], list[str]] | None]] = {

@@ -43,7 +43,7 @@ def store_execution_result(
     kind, metadata = "text", dict[str, Any]()
     if reason := name(step.get("skip_reason")):
         kind, summary, metadata = "skipped", f"Skipped: {reason}", {"skip_reason": reason}
-    elif not _succeeded(success):
+    elif truth(to_jsonable(success)) is not True:
         summary, result = "Failed" if result in (None, "") else f"Failed: {result}", None
     else:
         record = normalise_record({"step": step, "success": True, "result": result}, options)
@@ -94,7 +94,7 @@ def record_execution(
     record = {
         "step_index": len(history) if index is None else index,
         "step": step if isinstance(step, Mapping) else {},
-        "success": _succeeded(success),
+        "success": truth(to_jsonable(success)) is True,
         **stored,
         "error": text,
         "error_type": type(error).__name__ if isinstance(error, BaseException) else None,
@@ -127,7 +127,3 @@ def save_history(history: Iterable[Mapping[str, Any]], path: str | os.PathLike) 
     else:
         text = "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
     write_text(text, path)
-
-
-def _succeeded(success: Any) -> bool:
-    return truth(to_jsonable(success)) is True

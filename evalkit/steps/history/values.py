@@ -77,7 +77,8 @@ def _convert(value: Any, depth: int, above: tuple[int, ...]) -> Any:
             return _object(zip(fields, value, strict=True), depth, above)
         return [_convert(item, depth + 1, above) for item in value]
     if isinstance(value, (set, frozenset)):
-        return sorted((_convert(item, depth + 1, above) for item in value), key=_order)
+        items = [_convert(item, depth + 1, above) for item in value]
+        return sorted(items, key=lambda x: (type(x).__name__, x) if isinstance(x, (str, int, float)) else ("~", str(x)))
     if isinstance(value, (datetime, date, time)):
         return value.isoformat() if value == value else None  # NaT differs from itself
     if isinstance(value, (bytes, bytearray)):
@@ -152,10 +153,6 @@ def _text(value: Any) -> str:
     except Exception:  # a class with a faulty __str__
         text = f"<{type(value).__name__}>"
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _order(item: Any) -> tuple[str, Any]:
-    return (type(item).__name__, item) if isinstance(item, (str, int, float, bool)) else ("~", str(item))
 
 
 class CutList(list):
