@@ -74,6 +74,7 @@ def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, An
     most, unique, taken = limits(), unique_keys(), 0
     try:
         with closing(_connect(path, data)) as connection:
+            _distrust(connection)
             threads = connection.execute(_NEWEST).fetchmany(most.rows + 1)
             if len(threads) > most.rows:
                 raise BrokenFileError(f"LimitError: more threads than the limit of {most.rows} (rows)")
@@ -116,11 +117,6 @@ def _connect(path: str, data: bytes) -> sqlite3.Connection:
     else:
         connection = sqlite3.connect(":memory:")
         connection.deserialize(data[:18] + b"\1\1" + data[20:])  # those two bytes ask for a write-ahead log
-    try:
-        _distrust(connection)
-    except BaseException:
-        connection.close()
-        raise
     return connection
 
 
