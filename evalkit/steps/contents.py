@@ -13,7 +13,7 @@ from evalkit.steps.evaluation.evaluate import evaluate_history
 from evalkit.steps.evaluation.evaluators import compare_names, expected_types
 from evalkit.steps.evaluation.trajectory import NOT_RUN, STATUSES, find_loops, plan_adherence
 from evalkit.steps.execution.workflow import simulate_routing
-from evalkit.steps.format import DEFAULTS, NOT_JUDGED, PSEUDO_STEPS, Options, cell_types_of, function_of
+from evalkit.steps.format import DEFAULTS, NOT_JUDGED, PSEUDO_STEPS, Options, cell_types_of
 from evalkit.steps.history.records import History, each_record
 from evalkit.steps.history.results import UNKNOWN, read_annotation, read_enrichment
 from evalkit.steps.history.values import to_jsonable
@@ -37,7 +37,7 @@ def enrichments(histories: Sequence[History]) -> pd.DataFrame:
             ],
         }
         for ids, record in each_record(histories)
-        if function_of(record) == "perform_enrichment_analyses" and record["success"] is True
+        if record["step"]["function_name"] == "perform_enrichment_analyses" and record["success"] is True
         for name, method in read_enrichment(record).methods.items()
     ]
     return frame(rows, ENRICHMENTS)
@@ -47,7 +47,7 @@ def annotations(histories: Sequence[History]) -> pd.DataFrame:
     """List the cell types that each annotation step discovered, and those expected (`ANNOTATIONS`)."""
     rows = []
     for ids, record in each_record(histories):
-        if function_of(record) != "process_cells" or record["success"] is not True:
+        if record["step"]["function_name"] != "process_cells" or record["success"] is not True:
             continue
         types, status, _, partial = read_annotation(record)
         expected = expected_types(record)
@@ -71,7 +71,7 @@ def coverage(histories: Sequence[History], options: Options | None = None) -> pd
         types: dict[str, None] = {}
         evaluations, is_plot = evaluate_history(history, options), (options or history.options).is_plot
         for position, (record, evaluation) in enumerate(zip(history.records, evaluations, strict=True)):
-            function = function_of(record)
+            function = record["step"]["function_name"]
             if function == "process_cells" and record["success"] is True:
                 types |= dict.fromkeys(read_annotation(record).types)
             if function is None or function in PSEUDO_STEPS or is_plot(function):

@@ -1,7 +1,5 @@
 """Figures of step histories, drawn with `evalkit.display.plots`: frames of `analysis` in, axes out."""
 
-from typing import Any
-
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -132,8 +130,10 @@ def enrichment(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
         return nothing_to_draw("steps", ax)
     record = " (record " + (table["position"] + 1).astype("str") + ")"
     groups = table.assign(cell_type=table["cell_type"].fillna("unknown") + record)
-    style: dict[str, Any] = {"percent": False, "digits": 0, "xlabel": "significant terms, by method", "ax": ax}
-    return plots.heatmap(groups, "cell_type", "method", value="total_significant", **style)
+    xlabel = "significant terms, by method"
+    return plots.heatmap(
+        groups, "cell_type", "method", value="total_significant", percent=False, digits=0, xlabel=xlabel, ax=ax
+    )
 
 
 def describe_enrichment(table: pd.DataFrame) -> str:

@@ -140,11 +140,6 @@ class Options:
 DEFAULTS = Options()
 
 
-def function_of(record: StepRecord) -> str | None:
-    """Return the function of a step; None for a step without one."""
-    return record["step"].get("function_name")
-
-
 def cell_types_of(record: StepRecord) -> list[str]:
     """Return the cell types of a step: `target_cell_type`, else those its parameters name."""
     step = record["step"]

@@ -9,7 +9,7 @@ from evalkit.kinds import Transcript, Turn
 from evalkit.kinds.findings import counted_noun
 from evalkit.steps.evaluation.evaluate import evaluate_history, judged
 from evalkit.steps.execution.workflow import simulate_routing
-from evalkit.steps.format import WENT_WRONG, StepRecord, function_of, name
+from evalkit.steps.format import WENT_WRONG, StepRecord, name
 from evalkit.steps.history.records import histories_of
 from evalkit.steps.history.values import to_jsonable
 from evalkit.steps.parse import parse_file
@@ -46,7 +46,7 @@ def _turns(place: int, record: StepRecord, evaluation: Mapping[str, Any], *, dec
     """Return two turns of a step: the call, and its result."""
     step, result, silent = record["step"], record["result"], evaluation["silent_failure_reason"]
     parameters = json.dumps(to_jsonable(step["parameters"]), ensure_ascii=False)
-    call = f"{function_of(record) or 'no function'} {parameters}"
+    call = f"{record['step']['function_name'] or 'no function'} {parameters}"
     described = f"{call}\n{description}" if (description := name(step.get("description"))) else call
     text = result if isinstance(result, str) else json.dumps(to_jsonable(result), ensure_ascii=False)
     text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"

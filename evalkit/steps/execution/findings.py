@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from evalkit.steps.evaluation.verdicts import silent_failure
-from evalkit.steps.format import DEFAULTS, PSEUDO_STEPS, Options, StepRecord, cell_type_of, function_of
+from evalkit.steps.format import DEFAULTS, PSEUDO_STEPS, Options, StepRecord, cell_type_of
 from evalkit.steps.history import results
 from evalkit.steps.history.records import as_history, normalise_record
 from evalkit.steps.history.values import to_jsonable, unique_keys
@@ -28,7 +28,7 @@ def summarise(record: StepRecord, silent: str | None, options: Options = DEFAULT
     """Summarise a step that reports success; `silent` is the reason if it failed silently."""
     if record["result"] is None:
         return "Success"
-    limit, function = options.summary_limit, function_of(record)
+    limit, function = options.summary_limit, record["step"]["function_name"]
     write = _summarise_plot if options.is_plot(function) else _SUMMARIES.get(function)
     told = write is not None and (silent is None or results.only_status(record) is not None)
     return (write(record, limit) if write and told else None) or str(record["result"])[:limit]
@@ -109,7 +109,7 @@ def extract_key_findings_from_execution(history: Any, options: Options | None = 
     findings: dict[str, dict[str, Any]] = {"successful_analyses": {}, "failed_analyses": {}, "skipped_analyses": {}}
     unique = {kind: unique_keys() for kind in findings}
     for record in history.records:
-        function = function_of(record)
+        function = record["step"]["function_name"]
         if function is None or function in PSEUDO_STEPS:
             continue
         kind, finding = _finding(record, function, history.options)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from evalkit.steps.format import StepRecord, count, function_of, number, truncated
+from evalkit.steps.format import StepRecord, count, number, truncated
 from evalkit.steps.history.values import is_cut, read_literal, unique_keys
 
 METHODS = ("go", "kegg", "reactome", "gsea")
@@ -252,7 +252,7 @@ READERS: Mapping[str, Callable[[StepRecord], tuple]] = {
 
 def only_status(record: StepRecord) -> str | None:
     """Read the status of an analysis that returned nothing else."""
-    read = READERS.get(function_of(record) or "")
+    read = READERS.get(record["step"]["function_name"] or "")
     status = status_of(content(record)) if read else None
     return status if read and status and not read(record)[0] else None
 
