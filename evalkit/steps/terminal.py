@@ -109,9 +109,9 @@ def write(logs: Logs, views: Mapping[str, Any], path: str) -> None:
 
 def _overview(logs: Logs) -> str:
     """Format one row per history, the worst first, and one of all together."""
-    by_options = (logs.steps, logs.histories, logs.histories[0].options)
-    rows = to_jsonable(analysis.overview(*by_options))
-    [together] = to_jsonable(analysis.total(*by_options))
+    arguments = (logs.steps, logs.histories, logs.histories[0].options)
+    rows = to_jsonable(analysis.overview(*arguments))
+    [together] = to_jsonable(analysis.total(*arguments))
     cells = [_overview_cells(row) for row in (*rows, together)]
     align = ("left", *["right"] * (len(_OVERVIEW) - 1))
     table = tabulate(cells, _OVERVIEW, tablefmt="simple", disable_numparse=True, colalign=align).splitlines()

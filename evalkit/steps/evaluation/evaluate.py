@@ -89,8 +89,8 @@ def evaluate_record(record: StepRecord, attempt: int = 1, options: Options = DEF
     elif record["success"] is True:
         added = _judge_success(record, silent, options)
     else:
-        unsaid = "The record does not say whether the step succeeded" if verdict == "unknown" else "Unknown error"
-        why = record["error"] or unsaid
+        default = "The record does not say whether the step succeeded" if verdict == "unknown" else "Unknown error"
+        why = record["error"] or default
         added = {
             "failure_evaluation": {
                 "error_message": why,

@@ -30,8 +30,9 @@ def summarise(record: StepRecord, silent: str | None, options: Options = DEFAULT
         return "Success"
     limit, function = options.summary_limit, record["step"]["function_name"]
     write = _summarise_plot if options.is_plot(function) else _SUMMARIES.get(function)
-    told = write is not None and (silent is None or results.only_status(record) is not None)
-    return (write(record, limit) if write and told else None) or str(record["result"])[:limit]
+    if silent is not None and results.only_status(record) is None:
+        write = None  # the text of a failure is quoted
+    return (write(record, limit) if write else None) or str(record["result"])[:limit]
 
 
 def _summarise_enrichment(record: StepRecord, limit: int) -> str | None:
