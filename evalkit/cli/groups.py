@@ -9,6 +9,7 @@ import click
 from evalkit.kinds.registry import BUILT_IN, LogKind, Option, kind_named, kind_names
 
 LISTS = ("failed", "flagged", "all")  # as evalkit.kinds.listing.CHOICES, which would import more
+COUNT, POSITIVE = click.IntRange(1), click.FloatRange(0, min_open=True)
 KIND_HELP = "The kind of logs.  [default: detected from their content]"
 
 
@@ -104,7 +105,7 @@ def click_option(option: Option) -> click.Option:
     names = [f"-{option.short}", name, option.name] if option.short else [name, option.name]
     if option.type is bool:
         return click.Option(names, is_flag=True, help=option.help)
-    ranges = {int: click.IntRange(1), float: click.FloatRange(0)}
+    ranges = {int: COUNT, float: click.FloatRange(0)}
     kind = click.Choice(option.type) if isinstance(option.type, tuple) else ranges.get(option.type, option.type)
     shown = {"default": option.default, "show_default": bool(option.default) and not option.many}
     metavar = option.metavar or None
