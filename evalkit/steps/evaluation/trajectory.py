@@ -106,7 +106,8 @@ def score_tool_calls(
     missing = [call for j, call in enumerate(wanted) if j not in of_wanted]
     holds = {"subset": not extra, "superset": not missing}.get(mode, not extra and not missing)
     k, n, m = len(pairs), len(made), len(wanted)
-    return ToolCallScore(mode, holds, _ratio(k, n), _ratio(k, m), _ratio(2 * k, n + m), k, n, m, extra, missing)
+    precision, recall, f1 = (part / whole if whole else math.nan for part, whole in ((k, n), (k, m), (2 * k, n + m)))
+    return ToolCallScore(mode, holds, precision, recall, f1, k, n, m, extra, missing)
 
 
 def plan_adherence(records: Any, plan: Any = None, options: Options | None = None) -> list[PlannedStep]:
@@ -229,7 +230,3 @@ def _in_order(made: list[Call], wanted: list[Call]) -> set[tuple[int, int]]:
         else:
             j += 1
     return pairs
-
-
-def _ratio(k: int, n: int) -> float:
-    return k / n if n else math.nan
