@@ -23,10 +23,7 @@ def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool)
 
 
 @click.group(
-    cls=Kinds,
-    make=kind_command,
-    invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    cls=Kinds, make=kind_command, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
 )
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version,
@@ -48,10 +45,7 @@ def main(ctx: click.Context) -> None:
 
 
 collect_group = Kinds(
-    "collect",
-    make=collect_command,
-    help=COLLECT_HELP,
-    short_help="Collect many logs in a dataset of Parquet files.",
+    "collect", make=collect_command, help=COLLECT_HELP, short_help="Collect many logs in a dataset of Parquet files."
 )
 for command in (collect_group, show, view, detect, compare, report, notebooks):
     main.add_command(command)

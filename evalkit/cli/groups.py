@@ -9,6 +9,7 @@ import click
 from evalkit.kinds.registry import BUILT_IN, LogKind, Option, kind_named, kind_names
 
 LISTS = ("failed", "flagged", "all")  # as evalkit.kinds.listing.CHOICES, which would import more
+COUNT, POSITIVE = click.IntRange(1), click.FloatRange(0, min_open=True)
 KIND_HELP = "The kind of logs.  [default: detected from their content]"
 
 
@@ -80,10 +81,9 @@ class Kinds(Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing evalkit's own kinds."""
         rows = [(name, _summary_of(name)) for name in kind_names()]
+        rows += [(name, command.get_short_help_str(60)) for name, command in self.commands.items()]
         with formatter.section("Commands"):
-            formatter.write_dl(
-                rows + [(name, command.get_short_help_str(60)) for name, command in self.commands.items()]
-            )
+            formatter.write_dl(rows)
 
 
 def _summary_of(name: str) -> str:
@@ -105,12 +105,11 @@ def click_option(option: Option) -> click.Option:
     names = [f"-{option.short}", name, option.name] if option.short else [name, option.name]
     if option.type is bool:
         return click.Option(names, is_flag=True, help=option.help)
-    ranges = {int: click.IntRange(1), float: click.FloatRange(0)}
+    ranges = {int: COUNT, float: click.FloatRange(0)}
     kind = click.Choice(option.type) if isinstance(option.type, tuple) else ranges.get(option.type, option.type)
-    shown = bool(option.default) and not option.many
+    shown = {"default": option.default, "show_default": bool(option.default) and not option.many}
     metavar = option.metavar or None
-    more = {"multiple": option.many, "default": option.default, "show_default": shown, "metavar": metavar}
-    return click.Option(names, type=kind, help=option.help, **more)
+    return click.Option(names, type=kind, help=option.help, multiple=option.many, metavar=metavar, **shown)
 
 
 def split(values: dict[str, Any], options: Sequence[Option]) -> dict[str, Any]:
@@ -120,8 +119,9 @@ def split(values: dict[str, Any], options: Sequence[Option]) -> dict[str, Any]:
 
 def refuse(where: str, **given: object) -> None:
     """Raise UsageError for given options that would have no effect."""
-    for name in (name for name, value in given.items() if value is not None and value is not False and value != ()):
-        raise click.UsageError(f"--{name.replace('_', '-')} does nothing {where}")
+    for name, value in given.items():
+        if value is not None and value is not False and value != ():
+            raise click.UsageError(f"--{name.replace('_', '-')} does nothing {where}")
 
 
 def print_paged(text: str) -> None:

@@ -18,6 +18,7 @@ that were deleted are dropped. You can stop at any time; the same command contin
 logs are stored as the defaults for loading the dataset.
 """
 
+_SOURCES: click.Parameter = click.Argument(["sources"], nargs=-1, required=True, metavar="SOURCE...")
 _READING = (
     Option("pattern", str, "", "Pattern for the names of files in folders.", "GLOB"),
     Option("no_recursive", bool, False, "Only files of the folder itself, not of its subfolders."),
@@ -66,48 +67,29 @@ def kind_command(kind: LogKind) -> click.Command:
         refuse("without --follow", **following)
         if which:
             refuse("with --list", output=output, **unfollowed)
-            _list(kind, sources, options, which, reading)
-            return
-        _show_logs(kind, sources, options, views, output, reading)
+        from evalkit.io.write import check_output
+        from evalkit.kinds.terminal import glance, summary, write_output
 
-    parameters: list[click.Parameter] = [click.Argument(["sources"], nargs=-1, required=True, metavar="SOURCE...")]
+        if output:
+            check_output(output)
+        elif not which and (text := glance(kind, sources, options, views, reading)):
+            print(text)
+            return
+        from evalkit.kinds.listing import list_runs  # imported here: a single log is shown without them
+        from evalkit.kinds.logs import load
+
+        logs = load(kind, one_or_many(sources), options, **reading)
+        if which:
+            print_paged(list_runs(logs, which) + "\n")
+            return
+        print(summary(logs, views))
+        if output:
+            write_output(logs, views, output)
+
     output = Option("output", str, None, kind.output_help, "FILE")
     options = (*kind.options, *kind.views, _LIST, output, *_READING, *_FOLLOWING)
-    parameters += [click_option(option) for option in options]
+    parameters = [_SOURCES, *map(click_option, options)]
     return click.Command(kind.name, callback=run, params=parameters, help=kind.help, short_help=kind.summary)
-
-
-def _show_logs(
-    kind: LogKind,
-    sources: tuple[str, ...],
-    options: dict[str, Any],
-    views: dict[str, Any],
-    output: str | None,
-    reading: dict[str, Any],
-) -> None:
-    from evalkit.io.write import check_output
-    from evalkit.kinds.terminal import glance, summary, write_output
-
-    if output:
-        check_output(output)
-    elif text := glance(kind, sources, options, views, reading):
-        print(text)
-        return
-    from evalkit.kinds.logs import load  # imported here: a single log is shown without it
-
-    logs = load(kind, one_or_many(sources), options, **reading)
-    print(summary(logs, views))
-    if output:
-        write_output(logs, views, output)
-
-
-def _list(
-    kind: LogKind, sources: tuple[str, ...], options: dict[str, Any], which: Any, reading: dict[str, Any]
-) -> None:
-    from evalkit.kinds.listing import list_runs
-    from evalkit.kinds.logs import load
-
-    print_paged(list_runs(load(kind, one_or_many(sources), options, **reading), which) + "\n")
 
 
 def _follow(
@@ -117,18 +99,17 @@ def _follow(
     reading: dict[str, Any],
     *,
     interval: float | None,
-    expected: int | None,
-    idle: float | None,
     until_done: bool,
+    **ends: Any,
 ) -> None:
     from evalkit.io.screen import show_live
     from evalkit.kinds.follow import Following
 
-    if expected is None and not kind.tells_expected:
+    if ends["expected"] is None and not kind.tells_expected:
         refuse("without --expected", until_done=until_done)
     if interval is not None and interval < SHORTEST_INTERVAL:
         raise click.UsageError(f"--interval {interval:g}: at least {SHORTEST_INTERVAL:g} seconds")
-    following = Following(kind, one_or_many(sources), options, expected=expected, idle=idle, **reading)
+    following = Following(kind, one_or_many(sources), options, **ends, **reading)
     show_live(following.look, sys.stdout, interval=interval or 5.0, until_done=until_done)
 
 
@@ -152,7 +133,6 @@ def collect_command(kind: LogKind) -> click.Command:
             raise KeyboardInterrupt(message) from None
         print(f"{plain(output)}: {done.summary()}")
 
-    parameters: list[click.Parameter] = [click.Argument(["sources"], nargs=-1, required=True, metavar="SOURCE...")]
     where = click.Option(["-o", "--output"], required=True, metavar="DATASET", help="Folder or URL of the dataset.")
-    parameters += [where, *(click_option(option) for option in (*kind.options, *_READING))]
+    parameters = [_SOURCES, where, *map(click_option, (*kind.options, *_READING))]
     return click.Command(kind.name, callback=run, params=parameters, help=COLLECT_HELP, short_help=kind.title)

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from evalkit.cli.completion import complete_kinds, complete_notebooks, complete_parameters, complete_targets
-from evalkit.cli.groups import KIND_HELP
+from evalkit.cli.groups import COUNT, KIND_HELP, POSITIVE
 
 
 @click.command(short_help="Reports on a folder of logs, as HTML pages with an index.")
@@ -30,19 +30,10 @@ from evalkit.cli.groups import KIND_HELP
 @click.option("--file", "-f", "files", multiple=True, metavar="FILE", help="YAML file of parameters.")
 @click.option("--yaml", "-y", "yamls", multiple=True, metavar="TEXT", help="Parameters as YAML text.")
 @click.option(
-    "--jobs",
-    "-j",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Number of reports made at a time.  [default: number of cores]",
+    "--jobs", "-j", type=COUNT, metavar="N", help="Number of reports made at a time.  [default: number of cores]"
 )
 @click.option(
-    "--timeout",
-    type=click.FloatRange(0, min_open=True),
-    default=600,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time limit of one report.",
+    "--timeout", type=POSITIVE, default=600, show_default=True, metavar="SECONDS", help="Time limit of one report."
 )
 @click.option("--force", is_flag=True, help="Also make reports that have not changed.")
 @click.option("--no-code", is_flag=True, help="Leave the notebook's code out of the pages.")

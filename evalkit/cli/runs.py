@@ -9,7 +9,7 @@ import click
 
 from evalkit._names import nearest
 from evalkit.cli.completion import complete_kinds
-from evalkit.cli.groups import KIND_HELP, LISTS, one_or_many, print_paged, refuse
+from evalkit.cli.groups import COUNT, KIND_HELP, LISTS, POSITIVE, one_or_many, print_paged, refuse
 from evalkit.io.paths import SourceError
 from evalkit.kinds.registry import LogKind, kind_named
 
@@ -24,7 +24,7 @@ _OPTION = click.option(
 @click.argument("source")
 @click.option("--run", metavar="RUN", help="The run's id, as printed by --list.  [default: the only one]")
 @_KIND
-@click.option("--last", type=click.IntRange(1), metavar="N", help="Only the last N turns.")
+@click.option("--last", type=COUNT, metavar="N", help="Only the last N turns.")
 def show(source: str, run: str | None, kind: str | None, last: int | None) -> None:
     """Print a run turn by turn: SOURCE is one log, or a folder, dataset or URL with --run."""
     from evalkit.io.sources import resolve
@@ -98,12 +98,7 @@ def detect(source: str) -> None:
 @_OPTION
 @click.option("--value", type=click.Choice(["is_successful", "score"]), help="What to compare.  [default: success]")
 @click.option("--baseline", metavar="MODEL", help="Compare every model with this one; exit code 1 on a regression.")
-@click.option(
-    "--margin",
-    type=click.FloatRange(0, min_open=True),
-    metavar="NUMBER",
-    help="The largest loss that is no regression.",
-)
+@click.option("--margin", type=POSITIVE, metavar="NUMBER", help="The largest loss that is no regression.")
 @click.option("--strict", is_flag=True, help="With --baseline: exit code 1 also if nothing is decided.")
 def compare(
     sources: tuple[str, ...],

@@ -1,30 +1,18 @@
 """Estimate and count steps, from frames to frames, and measure what the old storage would have lost."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from evalkit.io import SourceError, escape_surrogates, frame
 from evalkit.stats import Estimate, estimate_by, proportion_interval
-from evalkit.steps.format import (
-    CRITICAL,
-    DEFAULTS,
-    SILENT,
-    VERDICTS,
-    Options,
-    StepRecord,
-    cell_type_of,
-    function_of,
-    number,
-    truncated,
-)
-from evalkit.steps.history.records import History, normalise_record, unique_labels
+from evalkit.steps.format import DEFAULTS, NOT_JUDGED, SILENT, VERDICTS, WENT_WRONG, Options, number, truncated
+from evalkit.steps.history.records import History, each_record, normalise_record, unique_labels
 from evalkit.steps.history.results import content, read_annotation
 from evalkit.steps.table import FAILURE_KINDS, OVERVIEW, STORAGE
 
-NOT_JUDGED = ("skipped", "unknown")  # verdicts that no rate counts
 REPORTED, CONFIRMED = "reported", "confirmed"  # by the record; and not contradicted by the result
 
 
@@ -34,31 +22,21 @@ def success_rates(steps: pd.DataFrame, by: str | Sequence[str] = "history") -> p
     Skipped steps, and those whose record does not say, are left out; every attempt counts. Where groups span several
     histories, intervals are robust to histories; within one history steps are taken as independent, which makes its
     interval too narrow if one failure causes the next. Histories are distinguished by source and thread, never by their
-    labels alone.
-
-    Parameters
-    ----------
-    steps : DataFrame
-        As `steps_df` returns it.
-    by : str or list of str
-        Columns of the groups, of the frame or ``history``; an empty list pools all steps.
-
-    Returns
-    -------
-    DataFrame
-        The columns of `by`, `success` (reported or confirmed), n, n_clusters, estimate, low, high, method, warning.
+    labels alone. `by` names columns of the frame, or ``history``; an empty list pools all steps. Columns: those of
+    `by`, `success` (reported or confirmed), n, n_clusters, estimate, low, high, method, warning.
     """
     by = [by] if isinstance(by, str) else list(by)
-    steps = with_labels(steps)
-    counted = steps[~steps["verdict"].isin(NOT_JUDGED).to_numpy()]
-    both = pd.concat(
-        [
-            counted.assign(success=REPORTED, value=counted["success"].astype("float64")),
-            counted.assign(success=CONFIRMED, value=counted["verdict"].eq("success").astype("float64")),
-        ]
-    )
-    several = "history" not in by and counted["history"].nunique() > 1
-    return estimate_by(both, [*by, "success"], "value", clusters="history" if several else None, weights="runs")
+    counted = with_labels(steps)
+    counted = counted[~counted["verdict"].isin(NOT_JUDGED).to_numpy()]
+    ended = {REPORTED: counted["success"], CONFIRMED: counted["verdict"].eq("success")}
+    both = pd.concat([counted.assign(success=name, value=ok.astype("float64")) for name, ok in ended.items()])
+    return _shares(both, [*by, "success"])
+
+
+def _shares(steps: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Estimate the mean of `value` by group, robust to histories where groups span several."""
+    several = "history" not in by and steps["history"].nunique() > 1
+    return estimate_by(steps, by, "value", clusters="history" if several else None, weights="runs")
 
 
 def confirmed_success(steps: pd.DataFrame) -> Estimate:
@@ -87,21 +65,16 @@ def total(steps: pd.DataFrame, histories: Sequence[History] = (), options: Optio
     The intervals are robust to histories.
     """
     steps = with_labels(steps)
-    n = len(_labels(steps, histories))
-    if n < 2:
+    if (n := len(_labels(steps, histories))) < 2:
         return frame([], OVERVIEW)
     name = f"all {n} histories"
-    rates = success_rates(steps, []).assign(history=name)
-    return _summarise(steps.assign(history=name), rates, [name], options)
+    return _summarise(steps.assign(history=name), success_rates(steps, []).assign(history=name), [name], options)
 
 
 def focus(steps: pd.DataFrame, histories: Sequence[History], label: str = "") -> list[History]:
     """Return the history to show in detail, if any: the one with this label, else the first of `overview`.
 
-    Raises
-    ------
-    SourceError
-        If no history has this label.
+    Raises SourceError if no history has this label.
     """
     by_label = {history.label: history for history in histories}
     if label and label not in by_label:
@@ -151,39 +124,37 @@ def steps_of(steps: pd.DataFrame, histories: Sequence[History]) -> pd.DataFrame:
 
 
 def failure_kinds(steps: pd.DataFrame) -> pd.DataFrame:
-    """Sort failures and silent failures by kind.
+    """Sort failures and silent failures by kind, the most frequent first; columns as in `FAILURE_KINDS`.
 
     The kind is the class of the error if recorded, else the message with its numbers and quoted names replaced, so that
-    ``No cells of type 'B'`` and ``No cells of type 'T'`` are one. The most frequent comes first; columns as in
-    `FAILURE_KINDS`.
+    ``No cells of type 'B'`` and ``No cells of type 'T'`` are one.
     """
     failed = with_labels(steps)
-    failed = failed[steps["verdict"].isin(("failure", CRITICAL, SILENT)).to_numpy()]
+    failed = failed[steps["verdict"].isin(WENT_WRONG).to_numpy()]
     messages = failed["error"].where(failed["verdict"] != SILENT, failed["silent_failure_reason"])
     failed = failed.assign(message=messages.fillna("unknown error").str.slice(0, 300))
     failed = failed.assign(kind=failed["error_type"].where(failed["error_type"].notna(), failed["message"].map(_kind)))
     rows = [
         {
-            "verdict": verdict,
-            "kind": kind,
-            "error_category": group["error_category"].iloc[0],
+            **group[["verdict", "kind", "error_category", "message"]].iloc[0],
             "steps": len(group),
             "histories": group["history"].nunique(),
             "functions": sorted(group["function_name"].dropna().unique()),
-            "message": group["message"].iloc[0],
         }
-        for (verdict, kind), group in failed.groupby(["verdict", "kind"], sort=True)
+        for _, group in failed.groupby(["verdict", "kind"], sort=True)
     ]
     return frame(sorted(rows, key=lambda row: -row["steps"]), FAILURE_KINDS)
 
 
+def _kind(message: str) -> str:
+    return re.sub(r"\d+(?:\.\d+)?", "#", re.sub(r"'[^']*'|\"[^\"]*\"", "'…'", message))
+
+
 def truncation(steps: pd.DataFrame, by: Sequence[str] = ("history", "result_type")) -> pd.DataFrame:
     """Estimate the share of successful steps whose stored result is cut, in the groups of `success_rates`."""
-    steps = with_labels(steps)
-    successful = reporting_success(steps)
+    successful = reporting_success(with_labels(steps))
+    shares = _shares(successful.assign(value=successful["truncated"].astype("float64")), list(by))
     several = "history" not in by and successful["history"].nunique() > 1
-    successful = successful.assign(value=successful["truncated"].astype("float64"))
-    shares = estimate_by(successful, list(by), "value", clusters="history" if several else None, weights="runs")
     return shares if several else shares.drop(columns="n_clusters")
 
 
@@ -201,18 +172,28 @@ def storage_comparison(histories: Sequence[History], options: Options = DEFAULTS
     """
     rows = []
     for ids, record in each_record(histories):
-        if record["shape"] != "B" or record["result_type"] not in ("structured", "visualization"):
-            continue
-        if record["success"] is not True or not record["result"]:
+        kept = record["shape"] == "B" and record["result_type"] in ("structured", "visualization")
+        if not kept or record["success"] is not True or not record["result"]:
             continue
         old = normalise_record(old_flat(record["step"], record["result"], True, options=options), options)
         row = {**ids, "result_type": record["result_type"], "cut": truncated(old)}
         for which, version in (("new", record), ("old", old)):
+            values = list(_values(content(version)))
+            items = len(read_annotation(version).groups)  # those named by an annotation, else terms, genes, …
             row[f"characters_{which}"] = len(str(version["result"]))
-            row[f"numbers_{which}"] = _numbers_in(content(version))
-            row[f"items_{which}"] = _items_in(version)
+            row[f"numbers_{which}"] = sum(number(value) is not None for value, _ in values)
+            row[f"items_{which}"] = items or sum(listed and isinstance(value, str) for value, listed in values)
         rows.append(row)
     return frame(rows, STORAGE)
+
+
+def _values(structure: Any, listed: bool = False) -> Iterator[tuple[Any, bool]]:
+    """Yield the single values in a structure, and whether they stand in a list."""
+    if isinstance(structure, (Mapping, list)):
+        for item in structure if isinstance(structure, list) else structure.values():
+            yield from _values(item, isinstance(structure, list))
+    else:
+        yield structure, listed
 
 
 def old_flat(
@@ -232,34 +213,3 @@ def old_flat(
         "error": None if error is None else str(error),
         "result_summary": str(result)[: options.text_limit] if result else None,
     }
-
-
-def each_record(histories: Iterable[History]) -> Iterator[tuple[dict[str, Any], StepRecord]]:
-    """Yield the records of histories, each with the columns of `RECORD`."""
-    for history in histories:
-        for position, record in enumerate(history.records):
-            ids = {"history": history.label, "position": position, "function_name": function_of(record)}
-            yield ids | {"cell_type": cell_type_of(record)}, record
-
-
-def _numbers_in(value: Any) -> int:
-    """Count the numbers in a structure, including those written as text."""
-    if isinstance(value, (Mapping, list)):
-        return sum(map(_numbers_in, value.values() if isinstance(value, Mapping) else value))
-    return int(number(value) is not None)
-
-
-def _items_in(record: StepRecord) -> int:
-    """Count the items of a result: named groups of an annotation, else the texts in lists (terms, genes)."""
-    return len(read_annotation(record).groups) or _texts_in(content(record))
-
-
-def _texts_in(value: Any) -> int:
-    if isinstance(value, Mapping):
-        return sum(map(_texts_in, value.values()))
-    return sum(isinstance(item, str) or _texts_in(item) for item in value) if isinstance(value, list) else 0
-
-
-def _kind(message: str) -> str:
-    text = re.sub(r"'[^']*'|\"[^\"]*\"", "'…'", message)
-    return re.sub(r"\d+(?:\.\d+)?", "#", text)

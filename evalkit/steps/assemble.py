@@ -11,7 +11,7 @@ from evalkit.steps.evaluation.evaluate import evaluate_history, judged
 from evalkit.steps.evaluation.trajectory import find_loops, plan_adherence
 from evalkit.steps.execution.findings import summarise
 from evalkit.steps.execution.workflow import simulate_routing
-from evalkit.steps.format import CRITICAL, DEFAULTS, SILENT, Options, StepRecord, cell_type_of, count, function_of
+from evalkit.steps.format import CRITICAL, DEFAULTS, NOT_JUDGED, SILENT, Options, StepRecord, cell_type_of, count
 from evalkit.steps.history.records import History, histories_of, time_of
 from evalkit.steps.history.values import to_jsonable
 from evalkit.steps.table import CHECKS, FLAGS, IDS, RUNS, STEPS
@@ -26,14 +26,7 @@ _FROM_CHECK = tuple(column.name for column in CHECKS[len(IDS) :])
 
 @paused_gc()
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
-    """Build the frames of runs (one per history), steps and checks, and the histories themselves.
-
-    Parameters
-    ----------
-    records : Records
-    options : mapping
-        options, as for `load`.
-    """
+    """Build the frames of runs (one per history), steps and checks, and the histories; options as for `load`."""
     histories = [judged(history) for history in read_histories(records, options.get("options") or DEFAULTS)]
     return Assembled(frames_of(histories), more={"histories": histories})
 
@@ -51,12 +44,12 @@ def frames_of(histories: Sequence[History]) -> "dict[str, pd.DataFrame]":
 
 def read_histories(records: Records, options: Options = DEFAULTS) -> list[History]:
     """Return the histories of records, normalised, each with a distinct label."""
-    return histories_of(_rows(records, "histories", "plan"), _rows(records, "steps", "entry"), options)
 
+    def rows(table: str, column: str) -> Iterator[tuple[str, str, Any]]:
+        columns = (records.tables[table][name].to_pylist() for name in ("source", "thread", column))
+        return ((unescape_surrogates(source), thread, value) for source, thread, value in zip(*columns, strict=True))
 
-def _rows(records: Records, table: str, column: str) -> Iterator[tuple[str, str, Any]]:
-    columns = (records.tables[table][name].to_pylist() for name in ("source", "thread", column))
-    return ((unescape_surrogates(source), thread, value) for source, thread, value in zip(*columns, strict=True))
+    return histories_of(rows("histories", "plan"), rows("steps", "entry"), options)
 
 
 def _step_rows(history: History) -> Iterator[tuple[dict, list[dict]]]:
@@ -64,7 +57,7 @@ def _step_rows(history: History) -> Iterator[tuple[dict, list[dict]]]:
     of_history = {"history": history.label, "source": history.source, "thread": history.thread}
     evaluations = evaluate_history(history)
     for position, (record, evaluation) in enumerate(zip(history.records, evaluations, strict=True)):
-        ids = {**of_history, "position": position, "function_name": function_of(record)}
+        ids = {**of_history, "position": position, "function_name": record["step"]["function_name"]}
         ids["step_index"] = record["step_index"]
         checks = [ids | {name: check.get(name) for name in _FROM_CHECK} for check in evaluation["checks"]]
         yield {**evaluation, **record, **ids, **_of_step(record, evaluation, history.options)}, checks
@@ -95,10 +88,8 @@ def _run_row(history: History) -> dict[str, Any]:
     """Return the row of a history; the other columns are known of none."""
     evaluations = evaluate_history(history)
     verdicts = Counter(evaluation["verdict"] for evaluation in evaluations)
-    failures = verdicts["failure"] + verdicts[CRITICAL]
-    n = verdicts["success"] + verdicts[SILENT] + failures
+    n = len(evaluations) - sum(verdicts[verdict] for verdict in NOT_JUDGED)
     counts = {"loops": len(find_loops(history)), "cut": sum(evaluation["truncated"] for evaluation in evaluations)}
-    status = _status(history)
     times = [time for record in history.records if (time := time_of(record))]
     raised = {
         "no_steps": not evaluations,
@@ -112,9 +103,8 @@ def _run_row(history: History) -> dict[str, Any]:
         "kind": "steps",
         "source": history.source,
         "model_name": "unknown",
-        "status": status,
+        **_ending(history),
         "score": verdicts["success"] / n if n else None,
-        "is_successful": _is_successful(history, status),
         "started": min(times, default=None),
         "duration": (max(times) - min(times)).total_seconds() if len(times) > 1 else None,
         "turns": len(evaluations),
@@ -126,22 +116,18 @@ def _run_row(history: History) -> dict[str, Any]:
         "reported": verdicts["success"] + verdicts[SILENT],
         "confirmed": verdicts["success"],
         "silent_failures": verdicts[SILENT],
-        "failures": failures,
+        "failures": verdicts["failure"] + verdicts[CRITICAL],
         **counts,
     }
 
 
-def _status(history: History) -> str | None:
-    """Return how the workflow's routers would have ended the run; None for a history without records."""
-    reached = [row for row in simulate_routing(history) if row["reached"]]
-    if not reached:
-        return None
-    return STATUS_OF_ROUTE[reached[-1]["from_step_evaluator"] or reached[-1]["from_executor"]]
+def _ending(history: History) -> dict[str, Any]:
+    """Return how the workflow's routers would have ended the run, and whether every planned step succeeded.
 
-
-def _is_successful(history: History, status: str | None) -> bool | None:
-    """Return whether every planned step that was not skipped succeeded; None without a plan or in an unfinished run."""
+    Skipped steps don't count. Success is unknown without a plan and in an unfinished run, the status without records.
+    """
+    last = [row["from_step_evaluator"] or row["from_executor"] for row in simulate_routing(history) if row["reached"]]
+    status = STATUS_OF_ROUTE[last[-1]] if last else None
     ended = {step.status for step in plan_adherence(history)} - {"skipped"}
-    if not ended or status in (None, "unfinished") or "unknown" in ended:
-        return None
-    return ended == {"success"}
+    known = ended and "unknown" not in ended and status not in (None, "unfinished")
+    return {"status": status, "is_successful": ended == {"success"} if known else None}

@@ -1,20 +1,20 @@
 """Frames of the contents of histories: enrichments, cell types, coverage, loops, plan, routing, changes."""
 
+from collections import Counter
 from collections.abc import Sequence
-from itertools import zip_longest
+from itertools import product, zip_longest
 from typing import Any
 
 import pandas as pd
 
 from evalkit.io import frame
 from evalkit.stats import compare_all
-from evalkit.steps.analysis import NOT_JUDGED, each_record
 from evalkit.steps.evaluation.evaluate import evaluate_history
 from evalkit.steps.evaluation.evaluators import compare_names, expected_types
 from evalkit.steps.evaluation.trajectory import NOT_RUN, STATUSES, find_loops, plan_adherence
 from evalkit.steps.execution.workflow import simulate_routing
-from evalkit.steps.format import DEFAULTS, PSEUDO_STEPS, Options, cell_types_of, function_of
-from evalkit.steps.history.records import History
+from evalkit.steps.format import DEFAULTS, NOT_JUDGED, PSEUDO_STEPS, Options, cell_types_of
+from evalkit.steps.history.records import History, each_record
 from evalkit.steps.history.results import UNKNOWN, read_annotation, read_enrichment
 from evalkit.steps.history.values import to_jsonable
 from evalkit.steps.kind import steps_df
@@ -31,32 +31,30 @@ def enrichments(histories: Sequence[History]) -> pd.DataFrame:
             "method": name.upper(),
             "total_significant": method.total,
             "listed": len(method.terms),
-            "top_terms": [_with_p(*pair) for pair in zip_longest(method.terms[:3], method.p_values[:3])],
+            "top_terms": [
+                f"{term or '?'} (p = {p:.2g})" if p is not None else str(term)
+                for term, p in zip_longest(method.terms[:3], method.p_values[:3])
+            ],
         }
         for ids, record in each_record(histories)
-        if function_of(record) == "perform_enrichment_analyses" and record["success"] is True
+        if record["step"]["function_name"] == "perform_enrichment_analyses" and record["success"] is True
         for name, method in read_enrichment(record).methods.items()
     ]
     return frame(rows, ENRICHMENTS)
-
-
-def _with_p(term: str | None, p: float | None) -> str:
-    return f"{term or '?'} (p = {p:.2g})" if p is not None else str(term)
 
 
 def annotations(histories: Sequence[History]) -> pd.DataFrame:
     """List the cell types that each annotation step discovered, and those expected (`ANNOTATIONS`)."""
     rows = []
     for ids, record in each_record(histories):
-        if function_of(record) != "process_cells" or record["success"] is not True:
+        if record["step"]["function_name"] != "process_cells" or record["success"] is not True:
             continue
         types, status, _, partial = read_annotation(record)
         expected = expected_types(record)
         missing, unexpected = compare_names(types, expected)
         row = {"status": status, "discovered": types, "expected": expected, "partial": partial}
         row["missing"] = [] if partial or status == UNKNOWN else missing
-        row["unexpected"] = unexpected if expected else []
-        rows.append(ids | row)
+        rows.append(ids | row | {"unexpected": unexpected if expected else []})
     return frame(rows, ANNOTATIONS)
 
 
@@ -71,22 +69,22 @@ def coverage(histories: Sequence[History], options: Options | None = None) -> pd
     for history in histories:
         verdicts: dict[tuple[str, str], list[tuple[str, int | None]]] = {}
         types: dict[str, None] = {}
-        evaluations = evaluate_history(history, options)
+        evaluations, is_plot = evaluate_history(history, options), (options or history.options).is_plot
         for position, (record, evaluation) in enumerate(zip(history.records, evaluations, strict=True)):
-            function = function_of(record)
+            function = record["step"]["function_name"]
             if function == "process_cells" and record["success"] is True:
                 types |= dict.fromkeys(read_annotation(record).types)
-            if function is None or function in PSEUDO_STEPS or (options or history.options).is_plot(function):
+            if function is None or function in PSEUDO_STEPS or is_plot(function):
                 continue
             for cell_type in cell_types_of(record):
                 types[cell_type] = None
                 verdicts.setdefault((cell_type, function), []).append((evaluation["verdict"], position))
         analyses = dict.fromkeys(function for _, function in verdicts)
-        every = ((cell_type, analysis) for cell_type in types for analysis in analyses)
-        for pair in every if len(types) * len(analyses) <= MOST_PAIRS else verdicts:
-            ended = verdicts.get(pair, [])
+        every = product(types, analyses) if len(types) * len(analyses) <= MOST_PAIRS else verdicts
+        for cell_type, analysis in every:
+            ended = verdicts.get((cell_type, analysis), [])
             best, first = min(ended or [(NOT_RUN, None)], key=lambda pair: STATUSES.index(pair[0]))
-            row = {"history": history.label, "cell_type": pair[0], "analysis": pair[1], "status": best}
+            row = {"history": history.label, "cell_type": cell_type, "analysis": analysis, "status": best}
             rows.append(row | {"steps": len(ended), "position": first})
     return frame(rows, COVERAGE)
 
@@ -138,10 +136,10 @@ def compare_histories(a: Any, b: Any, options: Options = DEFAULTS) -> pd.DataFra
 def _by_call(steps: pd.DataFrame) -> dict[tuple, dict[str, Any]]:
     """Index the last attempt of each run of a call by function, parameters and number of the run."""
     out: dict[tuple, dict[str, Any]] = {}
-    runs: dict[tuple, int] = {}
+    runs: Counter[tuple] = Counter()
     for row in to_jsonable(steps):
         call = (row["function_name"], row["parameters"])
-        runs[call] = runs.get(call, 0) + (row["attempt"] == 1)
+        runs[call] += row["attempt"] == 1
         out[(*call, runs[call])] = row
     return out
 
@@ -154,10 +152,9 @@ def _pair(key: tuple, a: dict | None, b: dict | None) -> dict[str, Any]:
     else:
         change = "fixed" if b["verdict"] == "success" else "broken" if a["verdict"] == "success" else "changed"
     row = {"function_name": key[0], "cell_type": (a or b or {})["cell_type"], "run": key[2], "change": change}
-    for side, step in (("a", a), ("b", b)):
-        if step is not None:
-            row |= {f"{name}_{side}": step[name] for name in ("verdict", "truncated", "total_significant")}
-            row[f"attempts_{side}"] = step["attempt"]
+    for side, step in (("a", a or {}), ("b", b or {})):
+        row |= {f"{name}_{side}": step.get(name) for name in ("verdict", "truncated", "total_significant")}
+        row[f"attempts_{side}"] = step.get("attempt")
     return row
 
 
@@ -167,22 +164,12 @@ def changes(steps: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
 
 
 def paired_success(table: pd.DataFrame, a: str = "a", b: str = "b") -> pd.DataFrame:
-    """Compare the confirmed success of two histories on the steps that both ran.
+    """Compare the confirmed success of two histories, `a` and `b` by name, on the steps that both ran.
 
-    Parameters
-    ----------
-    table : DataFrame
-        As `changes` returns it.
-    a, b : str
-        Names of the histories.
-
-    Returns
-    -------
-    DataFrame
-        As `evalkit.stats.compare_all`: one row, or none if they share no step. The target is new steps like these.
+    The table is that of `changes`. Returns one row as `evalkit.stats.compare_all`, or none if they share no step. The
+    target is new steps like these.
     """
-    rows = []
-    for step, verdicts in enumerate(zip(table["verdict_a"], table["verdict_b"], strict=True)):
-        if not any(pd.isna(verdict) or verdict in NOT_JUDGED for verdict in verdicts):
-            rows += [(name, step, float(verdict == "success")) for name, verdict in zip((a, b), verdicts, strict=True)]
-    return compare_all(pd.DataFrame(rows, columns=["history", "step", "success"]), "history", "step", "success")
+    judged = table[["verdict_a", "verdict_b"]].set_axis([a, b], axis="columns").dropna()
+    success = (judged[~judged.isin(NOT_JUDGED).any(axis="columns")] == "success").astype("float64")
+    rows = success.rename_axis("step").reset_index().melt("step", var_name="history", value_name="success")
+    return compare_all(rows, "history", "step", "success")

@@ -9,16 +9,17 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from evalkit._version import __version__
 from evalkit.io import write_text
 from evalkit.steps.evaluation.evaluate import evaluate_history
-from evalkit.steps.format import Options, StepRecord, function_of
+from evalkit.steps.format import Options, StepRecord
 from evalkit.steps.history.records import History, time_of
 from evalkit.steps.history.values import to_jsonable
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _OK, _ERROR, _INTERNAL = 1, 2, 1  # status codes and span kind of OTLP
 
 
@@ -59,25 +60,29 @@ def write_otlp(histories: Iterable[History], path: str | os.PathLike, options: O
 
 
 def _trace(history: History, evaluations: list[dict[str, Any]], trace_id: str) -> list[dict[str, Any]]:
-    ids = {"traceId": trace_id, "spanId": _hash(f"{trace_id}/root", 8)}
-    times = [_nanoseconds(record) for record in history.records]
-    root = ids | {
-        "name": to_jsonable(history.label),
-        "kind": _INTERNAL,
-        "startTimeUnixNano": times[0] if times else "0",
-        "endTimeUnixNano": times[-1] if times else "0",
-        "attributes": _attributes({"openinference.span.kind": "AGENT", "session.id": history.label}),
-        "status": {},
-    }
-    spans = [root]
+    root_id = _hash(f"{trace_id}/root", 8)
+    times = [_nanoseconds(record) for record in history.records] or ["0"]
+    session = {"openinference.span.kind": "AGENT", "session.id": history.label}
+    root = _span(to_jsonable(history.label), times[0], times[-1], session)
+    spans = [{"traceId": trace_id, "spanId": root_id, **root, "status": {}}]
     for i, (record, evaluation) in enumerate(zip(history.records, evaluations, strict=True)):
-        span_ids = {"traceId": trace_id, "spanId": _hash(f"{trace_id}/{i}", 8), "parentSpanId": ids["spanId"]}
-        spans.append(span_ids | _span(record, evaluation, times[max(i - 1, 0)], times[i]))
+        ids = {"traceId": trace_id, "spanId": _hash(f"{trace_id}/{i}", 8), "parentSpanId": root_id}
+        spans.append(ids | _of_record(record, evaluation, times[max(i - 1, 0)], times[i]))
     return spans
 
 
-def _span(record: StepRecord, evaluation: Mapping[str, Any], start: str, end: str) -> dict[str, Any]:
-    step, function, result = record["step"], function_of(record), record["result"]
+def _span(name: str, start: str, end: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "kind": _INTERNAL,
+        "startTimeUnixNano": start,
+        "endTimeUnixNano": end,
+        "attributes": _attributes(attributes),
+    }
+
+
+def _of_record(record: StepRecord, evaluation: Mapping[str, Any], start: str, end: str) -> dict[str, Any]:
+    step, function, result = record["step"], record["step"]["function_name"], record["result"]
     attributes = {
         "openinference.span.kind": "TOOL" if function else "CHAIN",
         "tool.name": function,
@@ -90,36 +95,24 @@ def _span(record: StepRecord, evaluation: Mapping[str, Any], start: str, end: st
         "evalkit.result_type": record["result_type"],
         **{f"evalkit.{key}": evaluation[key] for key in ("truncated", "silent_failure", "critical_failure", "attempt")},
     }
-    events = [_event("gen_ai.evaluation.result", end, _of_check(check)) for check in evaluation["checks"]]
-    failed = record["success"] is False and record["result_type"] != "skipped"
-    if failed:
+    happened = [("gen_ai.evaluation.result", _of_check(check)) for check in evaluation["checks"]]
+    if failed := record["success"] is False and record["result_type"] != "skipped":
         thrown = {"exception.type": record["error_type"], "exception.message": record["error"]}
-        events.append(_event("exception", end, thrown))
+        happened.append(("exception", thrown))
     message = evaluation["silent_failure_reason"] or record["error"] or ""
     wrong = failed or evaluation["silent_failure"]
     return {
-        "name": function or record["result_type"],
-        "kind": _INTERNAL,
-        "startTimeUnixNano": min(start, end, key=int),
-        "endTimeUnixNano": end,
-        "attributes": _attributes(attributes),
-        "events": events,
+        **_span(function or record["result_type"], min(start, end, key=int), end, attributes),
+        "events": [{"timeUnixNano": end, "name": name, "attributes": _attributes(of)} for name, of in happened],
         "status": {"code": _ERROR, "message": message} if wrong else {"code": _OK},
     }
 
 
 def _of_check(check: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "gen_ai.evaluation.name": check.get("name"),
-        "gen_ai.evaluation.score.value": check.get("score"),
-        "gen_ai.evaluation.score.label": check.get("label"),
-        "gen_ai.evaluation.explanation": check.get("explanation") or None,
-        "evalkit.severity": check.get("severity"),
-    }
-
-
-def _event(name: str, time: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    return {"timeUnixNano": time, "name": name, "attributes": _attributes(attributes)}
+    names = {"name": "name", "score": "score.value", "label": "score.label"}
+    values = {f"gen_ai.evaluation.{name}": check.get(key) for key, name in names.items()}
+    values["gen_ai.evaluation.explanation"] = check.get("explanation") or None
+    return values | {"evalkit.severity": check.get("severity")}
 
 
 def _attributes(values: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -137,8 +130,8 @@ def _typed(value: Any) -> dict[str, Any]:
 
 def _nanoseconds(record: StepRecord) -> str:
     """Return the time of a record in nanoseconds since 1970, as text."""
-    since = (time_of(record) or datetime.min.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)
-    return str(max(((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1000, 0))
+    since = (time_of(record) or _EPOCH) - _EPOCH
+    return str(max(since // timedelta(microseconds=1) * 1000, 0))
 
 
 def _hash(text: str, size: int) -> str:

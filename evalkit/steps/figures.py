@@ -1,14 +1,12 @@
 """Figures of step histories, drawn with `evalkit.display.plots`: frames of `analysis` in, axes out."""
 
-from typing import Any
-
 import pandas as pd
 from matplotlib.axes import Axes
 
 from evalkit.display import Look, format_interval, nothing_to_draw, plots
 from evalkit.steps.analysis import CONFIRMED, REPORTED
 from evalkit.steps.evaluation.trajectory import STATUSES
-from evalkit.steps.format import VERDICTS
+from evalkit.steps.format import VERDICTS, WENT_WRONG
 
 # never colour alone: a marker for points, a sign for cells
 LOOKS = {
@@ -24,18 +22,11 @@ TOGETHER = "all together"
 MOST_DRAWN = 60  # categories of a figure
 MOST_DESCRIBED = 8  # categories that a text lists one by one
 WORDS = {REPORTED: "as reported", CONFIRMED: "without silent failures"}
-WENT_WRONG = ("failure", "critical failure", "silent failure")
+_BOUNDS = ("estimate", "low", "high")
 
 
 def timeline(steps: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw one history: records from left to right, one line per function, verdicts as colours and markers.
-
-    Parameters
-    ----------
-    steps : DataFrame
-        Rows of `steps_df` of one history.
-    ax : Axes, optional
-    """
+    """Draw one history: records from left to right, a line per function, verdicts as colours and markers."""
     if steps.empty:
         return nothing_to_draw("steps", ax)
     table = steps.assign(function_name=steps["function_name"].fillna("(no function)"), record=steps["position"] + 1)
@@ -46,14 +37,18 @@ def timeline(steps: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 def describe_timeline(steps: pd.DataFrame) -> str:
     """Describe `timeline` in words."""
-    counts = steps["verdict"].value_counts()
-    listed = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict in counts)
     first = steps[steps["verdict"].isin(WENT_WRONG).to_numpy()].head(1)
     where = "".join(
         f" The first that went wrong is record {row['position'] + 1}, {row['function_name']}, a {row['verdict']}."
         for row in first.to_dict("records")
     )
-    return f"Timeline of {len(steps)} records: {listed or 'none'}.{where}"
+    return f"Timeline of {len(steps)} records: {_counted(steps['verdict'], VERDICTS) or 'none'}.{where}"
+
+
+def _counted(column: pd.Series, values: tuple[str, ...]) -> str:
+    """List how often each of some values is in a column, in their order."""
+    counts = column.value_counts()
+    return ", ".join(f"{counts[value]} {value}" for value in values if value in counts)
 
 
 def rates(
@@ -61,28 +56,15 @@ def rates(
 ) -> Axes:
     """Draw reported and confirmed success rates with their intervals, one row per category, the lowest on top.
 
-    Of more than `MOST_DRAWN` categories the lowest are drawn, and the title says so.
-
-    Parameters
-    ----------
-    table : DataFrame
-        As `success_rates` returns it, with the column `category`.
-    category : str
-    ax : Axes, optional
-    pooled : DataFrame, optional
-        As `success_rates` returns it for all categories together: drawn below the others if there are several.
+    Of more than `MOST_DRAWN` categories the lowest are drawn, and the title says so. `table` is what `success_rates`
+    returns by `category`; `pooled`, that of all together, is drawn below if there are several.
     """
     if table.empty:
         return nothing_to_draw("steps", ax)
     rows, names = _lowest_first(table, category, pooled)
-    rows = rows.assign(success=rows["success"].map(WORDS))
-    style: dict[str, Any] = {
-        "xlabel": "share of steps that succeeded",
-        "order": names,
-        "hues": list(WORDS.values()),
-        "ax": ax,
-    }
-    ax = plots.estimates(rows, category, "success", **style)
+    rows, hues = rows.assign(success=rows["success"].map(WORDS)), list(WORDS.values())
+    xlabel = "share of steps that succeeded"
+    ax = plots.estimates(rows, category, "success", xlabel=xlabel, order=names, hues=hues, ax=ax)
     if (n := table[category].nunique(dropna=False)) > MOST_DRAWN:
         ax.set_title(f"the {MOST_DRAWN} lowest of {n:,}")
     return ax
@@ -104,35 +86,28 @@ def describe_rates(table: pd.DataFrame, category: str = "history", pooled: pd.Da
     if table.empty:
         return "No steps."
     table, names = _lowest_first(table, category, pooled)
-    last = [TOGETHER] if names[-1] == TOGETHER else []
-    single = names[: len(names) - len(last)]
+    single = [name for name in names if name != TOGETHER]
     shown = single if len(single) <= MOST_DESCRIBED else [single[0], single[-1]]
-    text = "; ".join(_described(table[table[category].eq(name)], name) for name in [*shown, *last])
-    return f"{text}." + f" Between these lie {len(single) - 2} more." * (shown != single)
-
-
-def _described(rows: pd.DataFrame, name: str) -> str:
-    by = {row["success"]: row for row in rows.to_dict("records")}
-    both = (f"{which} {format_interval(*(by[which][k] for k in ('estimate', 'low', 'high')))}" for which in by)
-    return f"{name}: {', '.join(both)}, n = {rows['n'].iloc[0]}"
+    texts = []
+    for name in [*shown, *names[len(single) :]]:
+        rows = table[table[category].eq(name)]
+        both = (f"{row['success']} {format_interval(*map(row.get, _BOUNDS))}" for row in rows.to_dict("records"))
+        texts.append(f"{name}: {', '.join(both)}, n = {rows['n'].iloc[0]}")
+    return f"{'; '.join(texts)}." + f" Between these lie {len(single) - 2} more." * (shown != single)
 
 
 def survival(table: pd.DataFrame, what: str = "numbers", ax: Axes | None = None) -> Axes:
-    """Draw how much the old storage keeps of the contents of the new one, one bar per result.
+    """Draw how much of the contents of each result the old storage keeps, of one history.
 
-    Parameters
-    ----------
-    table : DataFrame
-        As `storage_comparison` returns it, of one history.
-    what : str
-        ``numbers``, ``items`` or ``characters``.
-    ax : Axes, optional
+    `table` is what `storage_comparison` returns; `what` is ``numbers``, ``items`` or ``characters``.
     """
     shown = table[table[f"{what}_new"] > 0]
     if shown.empty:
         return nothing_to_draw("steps", ax)
+    names = shown["function_name"] + (" · " + shown["cell_type"].astype("str")).fillna("")
+    number = " (" + (names.groupby(names).cumcount() + 1).astype("str") + ")"
     shown = shown.assign(
-        result=_numbered(shown["function_name"] + (" · " + shown["cell_type"].astype("str")).fillna("")),
+        result=names.where(~names.duplicated(keep=False), names + number),
         kept=shown[f"{what}_old"],
         lost=shown[f"{what}_new"] - shown[f"{what}_old"],
     )
@@ -143,12 +118,6 @@ def survival(table: pd.DataFrame, what: str = "numbers", ax: Axes | None = None)
     return plots.shares(shown, "result", looks, share=False, xlabel=f"{what} in the result", ax=ax)
 
 
-def _numbered(names: pd.Series) -> pd.Series:
-    """Number results of the same name."""
-    number = names.groupby(names).cumcount() + 1
-    return names.where(names.groupby(names).transform("size") == 1, names + " (" + number.astype("str") + ")")
-
-
 def describe_survival(table: pd.DataFrame, what: str = "numbers") -> str:
     """Describe `survival` in words."""
     new, old = int(table[f"{what}_new"].sum()), int(table[f"{what}_old"].sum())
@@ -156,25 +125,15 @@ def describe_survival(table: pd.DataFrame, what: str = "numbers") -> str:
 
 
 def enrichment(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw the number of significant terms per cell type and method, with a dash where it is unknown.
-
-    Parameters
-    ----------
-    table : DataFrame
-        As `enrichments` returns it, of one history.
-    ax : Axes, optional
-    """
+    """Draw the number of significant terms per cell type and method of one history, with a dash where unknown."""
     if table.empty:
         return nothing_to_draw("steps", ax)
     record = " (record " + (table["position"] + 1).astype("str") + ")"
     groups = table.assign(cell_type=table["cell_type"].fillna("unknown") + record)
-    style: dict[str, Any] = {
-        "value": "total_significant",
-        "percent": False,
-        "digits": 0,
-        "xlabel": "significant terms, by method",
-    }
-    return plots.heatmap(groups, "cell_type", "method", ax=ax, **style)
+    xlabel = "significant terms, by method"
+    return plots.heatmap(
+        groups, "cell_type", "method", value="total_significant", percent=False, digits=0, xlabel=xlabel, ax=ax
+    )
 
 
 def describe_enrichment(table: pd.DataFrame) -> str:
@@ -189,14 +148,7 @@ def describe_enrichment(table: pd.DataFrame) -> str:
 
 
 def coverage(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw cell types against analyses; the colour and sign of a cell show how the analysis ended.
-
-    Parameters
-    ----------
-    table : DataFrame
-        As `coverage` of `evalkit.steps.contents` returns it, of one history.
-    ax : Axes, optional
-    """
+    """Draw cell types against analyses of one history; the colour and sign of a cell show how the analysis ended."""
     if table.empty:
         return nothing_to_draw("steps", ax)
     looks = {status: LOOKS[status] for status in STATUSES}
@@ -205,7 +157,5 @@ def coverage(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 def describe_coverage(table: pd.DataFrame) -> str:
     """Describe `coverage` in words."""
-    counts = table["status"].value_counts()
-    listed = ", ".join(f"{counts[status]} {status}" for status in STATUSES if status in counts)
     size = f"{table['cell_type'].nunique()} cell types by {table['analysis'].nunique()} analyses"
-    return f"Coverage of {size}: {listed or 'nothing'}."
+    return f"Coverage of {size}: {_counted(table['status'], STATUSES) or 'nothing'}."

@@ -6,20 +6,21 @@ All become one `StepRecord`, which is shape B with two more keys.
 
 import math
 import re
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, get_args
 
 Shape = Literal["A", "B", "C"]
 ResultType = Literal["structured", "visualization", "text", "skipped", "validation"]
 
-RESULT_TYPES = ("structured", "visualization", "text", "skipped", "validation")
-METHODS = ("go", "kegg", "reactome", "gsea")
+RESULT_TYPES = get_args(ResultType)
 PSEUDO_STEPS = frozenset({"conversational_response", "final_question"})  # talk, not analysis
 HISTORY_KEY = "execution_history"  # of a dumped state and of a checkpoint
 PLAN_KEY = "execution_plan"
 SILENT, CRITICAL = "silent failure", "critical failure"
+NOT_JUDGED = ("skipped", "unknown")  # verdicts that no rate counts
+WENT_WRONG = ("failure", CRITICAL, SILENT)
 VERDICTS = ("success", SILENT, "failure", CRITICAL, "skipped", "unknown")
-LEGACY, STRUCTURED, UNEXPECTED = "legacy_text_parsing", "high_structured_access", "unexpected_structure"
 
 _YES, _NO = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
 
@@ -139,11 +140,6 @@ class Options:
 DEFAULTS = Options()
 
 
-def function_of(record: StepRecord) -> str | None:
-    """Return the function of a step; None for a step without one."""
-    return record["step"].get("function_name")
-
-
 def cell_types_of(record: StepRecord) -> list[str]:
     """Return the cell types of a step: `target_cell_type`, else those its parameters name."""
     step = record["step"]
@@ -175,13 +171,10 @@ def truth(value: Any) -> bool | None:
 
 def number(value: Any) -> float | None:
     """Convert a finite number, or text as ``default=str`` writes it, to float; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        return None
-    try:
-        read = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return read if math.isfinite(read) else None
+    if isinstance(value, (int, float, str)) and not isinstance(value, bool):
+        with suppress(ValueError, OverflowError):
+            return read if math.isfinite(read := float(value)) else None
+    return None
 
 
 def count(value: Any) -> int | None:

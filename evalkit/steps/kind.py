@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from evalkit import kinds
 from evalkit.io import Source, SourceError, StorageOptions
-from evalkit.kinds import LogKind, Logs, Option, entries_of, no_records, read_records
-from evalkit.kinds import assemble as assemble_logs
-from evalkit.kinds import load as load_kind
+from evalkit.kinds import LogKind, Logs, Option, RunFiles
 from evalkit.steps.format import DEFAULTS, Options, StepRecord
 from evalkit.steps.history.checkpoints import companions
 from evalkit.steps.parse import parse_file
@@ -18,6 +17,7 @@ from evalkit.steps.table import RECORDS, TABLES
 if TYPE_CHECKING:
     import pandas as pd
 
+_TITLE = "execution history"
 _STEPS = re.compile(rb'"execution_history"|"function_name"\s*:|"step_index"\s*:|\ASQLite format 3')
 
 
@@ -26,18 +26,14 @@ def _later(module: str, name: str) -> Callable[..., Any]:
     return lambda *args: getattr(import_module(f"evalkit.steps.{module}"), name)(*args)
 
 
-def _recognise(head: bytes) -> str:
-    return KIND.title if _STEPS.search(head) else ""
-
-
 KIND = LogKind(
     name="steps",
-    title="execution history",
+    title=_TITLE,
     summary="Verdicts on the steps of a plan-and-execute analysis agent.",
     records=RECORDS,
     tables=TABLES,
     parse=parse_file,
-    recognises=_recognise,
+    recognises=lambda head: _TITLE if _STEPS.search(head) else "",
     companions=companions,
     assemble=_later("assemble", "assemble"),
     chunk=200,
@@ -49,7 +45,7 @@ KIND = LogKind(
     describe=_later("terminal", "describe"),
     progress=_later("terminal", "progress"),
     transcript=_later("transcript", "transcript"),
-    run_files=_later("transcript", "run_files"),
+    run_files=lambda logs, run: RunFiles([run["source"]], run["thread"] or ""),
     write=_later("terminal", "write"),
     output_help="Write steps (with --checks: checks) to FILE.csv, .json or .parquet; .otlp.json: spans.",
     help="""Judge the steps of an analysis agent.
@@ -108,13 +104,12 @@ def load(
     SourceError
         If a source does not exist, or none of its files is an execution history.
     """
-    assembly = {"options": options}
     if not isinstance(source, (str, os.PathLike)):
         source = [name for name in source if os.fspath(name)]
         if not source:
-            return assemble_logs(KIND, no_records(KIND), assembly, "")
-    reading = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
-    return load_kind(KIND, source, assembly, **reading)
+            return kinds.assemble(KIND, kinds.no_records(KIND), {"options": options}, "")
+    reading: Any = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
+    return kinds.load(KIND, source, {"options": options}, **reading)
 
 
 def load_history(path: str | os.PathLike, options: Options = DEFAULTS) -> list[StepRecord]:
@@ -125,10 +120,10 @@ def load_history(path: str | os.PathLike, options: Options = DEFAULTS) -> list[S
     SourceError
         If the file does not exist or holds no history; the message names file and cause.
     """
-    records = read_records(KIND, path)
+    records = kinds.read_records(KIND, path)
     histories = _later("assemble", "read_histories")(records, options)
     if not histories:
-        raise SourceError(f"{path}: {next((entry.reason for entry in entries_of(records)), 'an empty folder')}")
+        raise SourceError(f"{path}: {next((entry.reason for entry in kinds.entries_of(records)), 'an empty folder')}")
     return histories[-1].records
 
 

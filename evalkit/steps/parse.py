@@ -1,12 +1,12 @@
 """Parse a file into records: JSON, JSONL and checkpoints of LangGraph; never raises for a file's contents."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from evalkit.io import BrokenFileError, decode_json
+from evalkit.io import BrokenFileError, Status, decode_json
 from evalkit.kinds import Parsed
 from evalkit.steps.format import HISTORY_KEY, PLAN_KEY
 from evalkit.steps.history.checkpoints import MAGIC, read_checkpoints
@@ -45,50 +45,44 @@ def _from_json(data: bytes) -> Parsed:
             if parsed.rows:
                 return parsed
         raise
-    return _from_value(value, [f"recovered: {', '.join(recovered)}"] if recovered else [])
+    return _from_value(value, recovered)
 
 
 def _from_lines(data: bytes) -> Parsed:
-    values, broken, recovered = [], [], set()
+    values, broken, recovered = [], list[str](), set[str]()
     for i, line in enumerate(data.splitlines(), 1):
-        if not line.strip():
-            continue
         try:
-            value, notes = decode_json(line, _DECODER)
-            values.append(value)
-            recovered.update(notes)
+            if line.strip():
+                value, notes = decode_json(line, _DECODER)
+                values.append(value)
+                recovered.update(notes)
         except BrokenFileError as error:
             broken.append(f"line {i}: {error}")
-    reasons = [f"recovered: {', '.join(sorted(recovered))}"] if recovered else []
-    if broken:
-        more = f" and {len(broken) - 1} more broken lines" if len(broken) > 1 else ""
-        reasons.append(f"{broken[0]}{more}")
     if not values:
         raise BrokenFileError(broken[0] if broken else "JSONDecodeError: the file is empty")
-    return _from_value(values, reasons)
+    more = f" and {len(broken) - 1} more broken lines" if len(broken) > 1 else ""
+    return _from_value(values, sorted(recovered), *[f"{line}{more}" for line in broken[:1]])
 
 
-def _from_value(value: Any, reasons: list[str]) -> Parsed:
+def _from_value(value: Any, recovered: Sequence[str], *reasons: str) -> Parsed:
     state = _state_in(value)
     entries = state[HISTORY_KEY] if state else [value] if is_record(value) else value
-    if not isinstance(entries, list):
+    records = [entry for entry in entries if is_record(entry)] if isinstance(entries, list) else []
+    if not isinstance(entries, list) or (entries and not records):
         return _OTHER
-    records = [entry for entry in entries if is_record(entry)]
-    if entries and not records:
-        return _OTHER
+    notes = [f"recovered: {', '.join(recovered)}"] * bool(recovered) + list(reasons)
     if len(records) < len(entries):
-        reasons = [*reasons, f"{len(entries) - len(records)} of {len(entries)} entries are no records of steps"]
-    if not entries:
-        reasons = [*reasons, "no steps"]
-    return Parsed("used", "; ".join(reasons), _rows([("", records, state.get(PLAN_KEY) if state else None)]))
+        notes.append(f"{len(entries) - len(records)} of {len(entries)} entries are no records of steps")
+    notes += ["no steps"] * (not entries)
+    return Parsed("used", "; ".join(notes), _rows([("", records, state.get(PLAN_KEY) if state else None)]))
 
 
 def _state_in(value: Any) -> Mapping | None:
     """Find the state that holds a history, or one level below, as in a dumped snapshot."""
     if not isinstance(value, Mapping):
         return None
-    inner = [value[key] for key in ("values", "channel_values", "state") if isinstance(value.get(key), Mapping)]
-    return next((state for state in (value, *inner) if isinstance(state.get(HISTORY_KEY), list)), None)
+    states = (value, *(value.get(key) for key in ("values", "channel_values", "state")))
+    return next((s for s in states if isinstance(s, Mapping) and isinstance(s.get(HISTORY_KEY), list)), None)
 
 
 def _rows(histories: list[tuple[str, list, Any]]) -> dict[str, list[tuple]]:
@@ -104,14 +98,14 @@ def _as_json(value: Any) -> str:
 
 
 def _from_checkpoints(path: str, data: bytes) -> Parsed:
-    histories, without, broken = [], 0, []
+    histories, without, reasons = [], 0, list[str]()
     for thread, values in read_checkpoints(path, data):
         if isinstance(values, BrokenFileError):
-            broken.append(f"thread {thread}: {values}")
+            reasons.append(f"thread {thread}: {values}")
         elif isinstance(values.get(HISTORY_KEY), list):
             histories.append((thread, values[HISTORY_KEY], values.get(PLAN_KEY)))
         else:
             without += 1
-    reasons = broken + ([f"{without} threads without {HISTORY_KEY}"] if without else [])
-    status = "used" if histories else "failed" if broken else "skipped"
+    status: Status = "used" if histories else "failed" if reasons else "skipped"
+    reasons += [f"{without} threads without {HISTORY_KEY}"] * bool(without)
     return Parsed(status, "; ".join(reasons) or ("" if histories else "no checkpoints"), _rows(histories))

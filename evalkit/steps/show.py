@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
@@ -11,22 +11,12 @@ from evalkit.io import frame
 from evalkit.kinds import Example, Finding, counted_noun
 from evalkit.kinds.findings import MOST_EXAMPLES, files_text
 from evalkit.stats import format_interval
-from evalkit.steps.analysis import (
-    CONFIRMED,
-    NOT_JUDGED,
-    REPORTED,
-    each_record,
-    failure_kinds,
-    overview,
-    reporting_success,
-    success_rates,
-    with_labels,
-)
+from evalkit.steps import analysis
 from evalkit.steps.contents import paired_success
 from evalkit.steps.evaluation.evaluate import evaluate_history, format_step_evaluation
 from evalkit.steps.execution.findings import extract_key_findings_from_execution
-from evalkit.steps.format import CRITICAL, SILENT, Options, truncated
-from evalkit.steps.history.records import History, unique_labels
+from evalkit.steps.format import CRITICAL, NOT_JUDGED, SILENT, Options, truncated
+from evalkit.steps.history.records import History, each_record, unique_labels
 from evalkit.steps.history.results import content, read_plots
 from evalkit.steps.table import PLOTS
 
@@ -34,6 +24,7 @@ SAMPLES = (
     "These samples were made for demonstration: a scripted plan, run on the 700 public blood cells that scanpy "
     "bundles. Tests, counts and errors are real; gene sets are stand-ins for GO, KEGG and Reactome, as their names say."
 )
+_BOUNDS = ["estimate", "low", "high"]
 _MAX_HTML = 2_000_000  # characters; a larger page is named, not shown
 
 
@@ -41,8 +32,7 @@ def describe_source(histories: Sequence[History], name: str = "") -> str:
     """Describe what was read, and note that samples are made up."""
     shapes = Counter(record["shape"] for history in histories for record in history.records)
     counts = ", ".join(f"{n} in shape {shape}" for shape, n in sorted(shapes.items())) or "none"
-    noun = "history" if len(histories) == 1 else "histories"
-    text = f"{len(histories)} {noun} with {shapes.total()} records of steps: {counts}."
+    text = f"{counted_noun(len(histories), 'history')} with {shapes.total()} records of steps: {counts}."
     return f"{text} {SAMPLES}" if str(name).startswith("samples:") else text
 
 
@@ -86,9 +76,9 @@ def describe_changes(table: pd.DataFrame, a: Sequence[History], b: Sequence[Hist
     counts = table["change"].value_counts()
     kinds = ("same", "fixed", "broken", "changed", "only in a", "only in b")
     numbers = ", ".join(f"{counts.get(kind, 0)} {kind}" for kind in kinds)
-    names = [a[0].label, b[0].label]
+    names = [history.label for history in (a[0], b[0])]
     if names[0] == names[1]:  # from two loads, each with its own labels
-        keys = [(a[0].source, a[0].thread), (b[0].source, b[0].thread)]
+        keys = [(history.source, history.thread) for history in (a[0], b[0])]
         names = [unique_labels(keys)[key] for key in keys]
     paired = paired_success(table, *names)["sentence"].str.replace("task", "step")
     return " ".join([f"a: {names[0]}; b: {names[1]}. {len(table)} steps: {numbers}.", *paired])
@@ -114,87 +104,56 @@ def findings(
 ) -> list[Finding]:
     """Describe how many steps succeeded, how many only reported it, what failed, and what the records lost.
 
-    Parameters
-    ----------
-    steps : DataFrame
-    histories : sequence of History
-    ledger : DataFrame
-    runs : DataFrame, optional
-        One row per history; if given, findings name examples.
+    With `runs`, one row per history, findings name examples.
     """
-    rates = success_rates(steps, []).set_index("success")
+    rates = analysis.success_rates(steps, []).set_index("success")
     of = f"in {counted_noun(len(histories), 'history')}"
     results = [Finding(f"No step {of} can be judged, so there is no success rate.", "Success")]
-    if CONFIRMED in rates.index:
-        shares = {which: format_interval(*rates.loc[which, ["estimate", "low", "high"]]) for which in rates.index}
-        text = f"{shares[CONFIRMED]} of {counted_noun(int(rates['n'][CONFIRMED]), 'step')} {of} succeeded"
+    if analysis.CONFIRMED in rates.index:
+        shares = {which: format_interval(*rates.loc[which, _BOUNDS]) for which in rates.index}
+        n = counted_noun(int(rates["n"][analysis.CONFIRMED]), "step")
+        text = f"{shares[analysis.CONFIRMED]} of {n} {of} succeeded"
         silent = int(steps["verdict"].eq(SILENT).sum())
-        text += f"; {shares[REPORTED]} report success, {counted_noun(silent, 'silent failure')} among them."
+        text += f"; {shares[analysis.REPORTED]} report success, {counted_noun(silent, 'silent failure')} among them."
         marked = steps["verdict"].eq(SILENT) if silent else steps["verdict"].ne("success")
         results = [Finding(text, "Success", _examples(steps[marked & ~steps["verdict"].isin(NOT_JUDGED)], runs))]
     if len(histories) > 1 and len(rates):
-        lowest = overview(steps, histories).iloc[0]
-        value = format_interval(*lowest[["confirmed_estimate", "confirmed_low", "confirmed_high"]])
-        results.append(
-            Finding(
-                f"The lowest share has {lowest['history']}: {value} of {lowest['n']:.0f} steps.",
-                "Success",
-                _history(lowest["history"], runs),
-            )
-        )
-    kinds = failure_kinds(steps)
-    if len(kinds):
+        lowest = analysis.overview(steps, histories).iloc[0]
+        label, value = lowest["history"], format_interval(*lowest[[f"confirmed_{bound}" for bound in _BOUNDS]])
+        run_ids: Iterable[str] = () if runs is None else runs.loc[runs["history"].eq(label), "run_id"]
+        text = f"The lowest share has {label}: {value} of {lowest['n']:.0f} steps."
+        results.append(Finding(text, "Success", tuple(Example(label, run_id) for run_id in run_ids)))
+    if len(kinds := analysis.failure_kinds(steps)):
         first = "; ".join(f"{row.kind} ({row.steps})" for row in kinds.head(2).itertuples())
         text = f"{counted_noun(int(kinds['steps'].sum()), 'step')} failed or failed silently"
         text += f", in {counted_noun(len(kinds), 'way')}; the most frequent: {first}."
         failed = steps[steps["verdict"].isin(("failure", CRITICAL)).to_numpy()]
         results.append(Finding(text, "Failures", _examples(failed, runs)))
-    successful = reporting_success(steps)
-    if cut := int(successful["truncated"].sum()):
-        steps_text = counted_noun(len(successful), "step")
-        text = f"The results of {cut} of {steps_text} that report success were cut when stored"
-        results.append(
-            Finding(
-                f"{text}: what stood behind the cut is unknown.",
-                "What was cut",
-                _examples(successful[successful["truncated"]], runs),
-            )
-        )
-    return [*results[:4], Finding(f"{_capital(files_text(ledger))}.", "Data quality")]
-
-
-def _history(label: str, runs: pd.DataFrame | None) -> tuple[Example, ...]:
-    if runs is None:
-        return ()
-    return tuple(Example(label, run_id) for run_id in runs.loc[runs["history"].eq(label), "run_id"])
+    successful = analysis.reporting_success(steps)
+    if len(cut := successful[successful["truncated"]]):
+        text = f"The results of {len(cut)} of {counted_noun(len(successful), 'step')} that report success were cut when"
+        text += " stored: what stood behind the cut is unknown."
+        results.append(Finding(text, "What was cut", _examples(cut, runs)))
+    files = files_text(ledger)
+    return [*results[:4], Finding(f"{files[:1].upper()}{files[1:]}.", "Data quality")]
 
 
 def _examples(steps: pd.DataFrame, runs: pd.DataFrame | None) -> tuple[Example, ...]:
     """Return the first step of each function as an example."""
     if runs is None:
         return ()
-    first = with_labels(steps).drop_duplicates("function_name").head(MOST_EXAMPLES)
-    rows = with_runs(first, runs).to_dict("records")
+    first = analysis.with_labels(steps).drop_duplicates("function_name").head(MOST_EXAMPLES)
     return tuple(
         Example(f"record {row['position'] + 1}, {row['function_name']}", row["run_id"], turn=row["turn"])
-        for row in rows
+        for row in with_runs(first, runs).to_dict("records")
     )
 
 
 def with_runs(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """Add the run of each row's history and, for a row about a record, the turn of its result.
 
-    Parameters
-    ----------
-    table : DataFrame
-        With history and perhaps position (from 0) or record (from 1).
-    runs : DataFrame
-        One row per history.
-
-    Returns
-    -------
-    DataFrame
-        With run_id and turn; without `history` if each row is about one of its records.
+    The table has history and perhaps position (from 0) or record (from 1); `runs` has one row per history. If each row
+    is about a record, the result has no `history`.
     """
     of_history = runs.set_index("history")
     out = table.assign(run_id=table["history"].map(of_history["run_id"]))
@@ -203,10 +162,6 @@ def with_runs(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     record = table["record"] if "record" in table else table["position"] + 1
     has_thread = table["history"].map(of_history["thread"].fillna("") != "").astype(int)
     return out.assign(turn=2 * record + has_thread, run_id=out["run_id"].where(record.notna())).drop(columns="history")
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def open_checks(checks: pd.DataFrame) -> pd.DataFrame:
@@ -234,9 +189,8 @@ def show_plots(histories: Sequence[History], limit: int = 6) -> None:
                 show_text(f"Only the first {limit} plots are shown.")
                 return
             if len(page) <= _MAX_HTML:
-                show_sandboxed(
-                    page, f"{title or ids['function_name']}, record {ids['position'] + 1} of {ids['history']}"
-                )
+                where = f"record {ids['position'] + 1} of {ids['history']}"
+                show_sandboxed(page, f"{title or ids['function_name']}, {where}")
                 shown += 1
 
 
@@ -253,10 +207,9 @@ def _pages(value: object) -> list[tuple[str, str]]:
 def show_step_reports(histories: Sequence[History], options: Options | None = None) -> None:
     """Show the report of every step of histories, folded."""
     for history in histories:
-        reports = []
-        for position, evaluation in enumerate(evaluate_history(history, options), 1):
-            place = f"{position} of {len(history.records)}"
-            title = f"{place}: {evaluation['function_name']} – {evaluation['verdict']}"
+        n, reports = len(history.records), []
+        for place, evaluation in enumerate(evaluate_history(history, options), 1):
+            title = f"{place} of {n}: {evaluation['function_name']} – {evaluation['verdict']}"
             reports.append((title, format_step_evaluation(evaluation)))
         show_details(f"{history.label}: the report of every step", reports)
 
@@ -264,9 +217,8 @@ def show_step_reports(histories: Sequence[History], options: Options | None = No
 def show_findings(histories: Sequence[History], options: Options | None = None) -> None:
     """Show the key findings of histories, folded by kind."""
     for history in histories:
-        kinds = extract_key_findings_from_execution(history, options).items()
         texts = [
             (f"{kind.replace('_', ' ')}, {len(findings)}", json.dumps(findings, indent=2, ensure_ascii=False))
-            for kind, findings in kinds
+            for kind, findings in extract_key_findings_from_execution(history, options).items()
         ]
         show_details(f"{history.label}: key findings", texts)

@@ -13,29 +13,22 @@ FLAGS = {
     "unknown_outcomes": "records do not say whether their steps succeeded",
 }
 
+_THREAD = Column("thread", "str", "thread of a checkpoint; empty for other files")
 RECORDS = {
-    "histories": (
-        Column("thread", "str", "thread of a checkpoint; empty for other files"),
-        Column("plan", "str", "the plan as JSON text; missing where none was kept"),
-    ),
-    "steps": (
-        Column("thread", "str", "thread of a checkpoint; empty for other files"),
-        Column("entry", "str", "the step's record as JSON text: what functions return has no type in common"),
-    ),
+    "histories": (_THREAD, Column("plan", "str", "the plan as JSON text; missing where none was kept")),
+    "steps": (_THREAD, Column("entry", "str", "the step's record as JSON text: results have no type in common")),
 }
 
 _HISTORY = Column("history", "str", "label that tells the history apart from those loaded with it")
 _POSITION = Column("position", "int", "place of the record in its history, from 0")
 _FUNCTION = Column("function_name", "str", "function of the step")
 _CELL_TYPE = Column("cell_type", "str", "cell type the step is about")
-_STEP_INDEX = Column(
-    "step_index", "int?", "index of the step; where none was recorded, counted: a retry keeps its step's"
-)
+_STEP_INDEX = Column("step_index", "int?", "index of the step; if not recorded, counted: a retry keeps its step's")
 _LOOPS = Column("loops", "int", "runs of failures of one call")
 _CUT = Column("cut", "int", "stored results that are cut")
 
 RUNS = run_columns(
-    Column("thread", "str", "thread of a checkpoint; empty for other files"),
+    _THREAD,
     _HISTORY,
     Column("records", "int", "records in it"),
     Column("judged", "int", "steps that shares rest on: all but skipped and unknown ones"),
@@ -47,14 +40,8 @@ RUNS = run_columns(
     _CUT,
     score="share of judged steps that are confirmed",
 )
-IDS = (
-    _HISTORY,
-    Column("source", "str", "path of the history's file"),
-    Column("thread", "str", "thread of a checkpoint; empty for other files"),
-    _POSITION,
-    _STEP_INDEX,
-    _FUNCTION,
-)
+_SOURCE = Column("source", "str", "path of the history's file")
+IDS = (_HISTORY, _SOURCE, _THREAD, _POSITION, _STEP_INDEX, _FUNCTION)
 STEPS = (
     *IDS,
     Column("attempt", "int", "how often the call was made in a row, each time before having failed, from 1"),

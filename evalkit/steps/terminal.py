@@ -1,6 +1,7 @@
 """Terminal output for histories, and written files."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
@@ -10,6 +11,7 @@ from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Look
 from evalkit.kinds.findings import counted_noun
 from evalkit.kinds.terminal import fit_table
+from evalkit.steps import analysis
 from evalkit.steps.evaluation.evaluate import evaluate_history, format_step_evaluation
 from evalkit.steps.evaluation.trajectory import find_loops
 from evalkit.steps.execution.workflow import simulate_routing
@@ -24,26 +26,40 @@ if TYPE_CHECKING:
 SPANS = ".otlp.json"
 MOST_NOTED = 10  # files of the ledger that are named
 IDLE = 60.0  # seconds after which a history that has not changed counts as finished
-_STEP_HEADERS = ("#", "step", "function", "cell type", "verdict", "result", "cut", "note")
-_CHECK_HEADERS = ("#", "step", "function", "check", "score", "label", "severity", "explanation")
 _OVERVIEW = ("history", "records", "n", "reported", "confirmed", "silent", "failed", "loops", "cut")
+_NOTES = ("silent_failure_reason", "error", "skip_reason", "summary")
 Rows = list[dict[str, Any]]
+_CELLS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "#": lambda row: str(row["position"] + 1),
+    "step": lambda row: str(row["step_index"] + 1),
+    "function": lambda row: plain(row["function_name"] or "–", 32),
+}
+_STEP_CELLS = _CELLS | {
+    "step": lambda row: f"{row['step_index'] + 1}" + (f" (attempt {row['attempt']})" if row["attempt"] > 1 else ""),
+    "cell type": lambda row: plain(row["cell_type"] or "–", 24),
+    "verdict": lambda row: row["verdict"],
+    "result": lambda row: row["result_type"],
+    "cut": lambda row: "cut" if row["truncated"] else "",
+    "note": lambda row: plain(next(filter(None, map(row.get, _NOTES)), ""), 60),
+}
+_CHECK_CELLS = _CELLS | {
+    "check": lambda row: plain(row["name"], 28),
+    "score": lambda row: "–" if row["score"] is None else f"{row['score']:.2f}",
+    "label": lambda row: plain(row["label"], 24),
+    "severity": lambda row: plain(row["severity"], 10),
+    "explanation": lambda row: plain(row["explanation"], 60),
+}
+_EXPLAINED = (
+    "confirmed: without silent failures. n: steps judged, all but skipped and unknown ones. Intervals: 95 %; that\n"
+    "of one history takes its steps as independent, that of all is robust to the {} histories."
+)
 
 
 def describe(logs: Logs, views: Mapping[str, Any]) -> str:
     """Format the summary of several histories, the steps or checks of one, or the report of a step, and the ledger.
 
-    Parameters
-    ----------
-    logs : Logs
-    views : mapping
-        details (also the steps of each of several histories), checks (instead of steps), step (instead, the report of
-        this record of each history, counted from 1).
-
-    Raises
-    ------
-    SourceError
-        If no history has record `step`.
+    Of `views`: details (also the steps of each of several histories), checks (instead of steps), step (instead, the
+    report of this record of each history, counted from 1). Raises SourceError if no history has record `step`.
     """
     if views.get("step"):
         return _reports(logs.histories, views["step"])
@@ -51,21 +67,23 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> str:
     sections = [_overview(logs)] if several else []
     if views.get("details") or checks or not several:
         steps, shown = _by_history(logs, logs.steps), _by_history(logs, logs.checks if checks else logs.steps)
-        headers, cells = (_CHECK_HEADERS, _check_cells) if checks else (_STEP_HEADERS, _step_cells)
+        cells = _CHECK_CELLS if checks else _STEP_CELLS
         for history in logs.histories:
-            table = tabulate(map(cells, shown[history.label]), headers, tablefmt="simple", disable_numparse=True)
-            sections.append(
-                "\n".join([plain(history.label), "", table, "", *_summary(history, steps[history.label], logs)])
-            )
+            rows = [[cell(row) for cell in cells.values()] for row in shown[history.label]]
+            table = tabulate(rows, [*cells], tablefmt="simple", disable_numparse=True)
+            lines = [plain(history.label), "", table, "", *_summary(history, steps[history.label], logs)]
+            sections.append("\n".join(lines))
     elif several:
         sections.append("The steps of each history: --details.")
-    return "\n\n".join([*sections, _files(logs.ledger)])
+    noted = logs.ledger[logs.ledger["reason"] != ""]
+    files = [summarise(logs.ledger["status"])]
+    files += [f"  {e.status}: {plain(e.source)}: {plain(e.reason, 200)}" for e in noted.head(MOST_NOTED).itertuples()]
+    files += [f"  … and {len(noted) - MOST_NOTED} more"] * (len(noted) > MOST_NOTED)
+    return "\n\n".join([*sections, "\n".join(files)])
 
 
 def progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
     """Format one row per history, the lowest confirmed success first; one that changed recently is running."""
-    from evalkit.steps import analysis
-
     logs = look.logs
     idle = IDLE if look.idle is None else look.idle
     running = {history.label for history in logs.histories if look.quiet(history.source) < idle}
@@ -91,25 +109,17 @@ def write(logs: Logs, views: Mapping[str, Any], path: str) -> None:
 
 def _overview(logs: Logs) -> str:
     """Format one row per history, the worst first, and one of all together."""
-    from evalkit.steps import analysis
-
-    options = logs.histories[0].options
-    rows = to_jsonable(analysis.overview(logs.steps, logs.histories, options))
-    [together] = to_jsonable(analysis.total(logs.steps, logs.histories, options))
+    arguments = (logs.steps, logs.histories, logs.histories[0].options)
+    rows = to_jsonable(analysis.overview(*arguments))
+    [together] = to_jsonable(analysis.total(*arguments))
     cells = [_overview_cells(row) for row in (*rows, together)]
     align = ("left", *["right"] * (len(_OVERVIEW) - 1))
     table = tabulate(cells, _OVERVIEW, tablefmt="simple", disable_numparse=True, colalign=align).splitlines()
-    lines = [
-        f"{len(rows)} histories, {counted_noun(together['records'], 'record')}, the lowest confirmed success first",
-        "",
-        *table[:-1],
-        table[1],
-        table[-1],
-        "",
-        "confirmed: without silent failures. n: steps judged, all but skipped and unknown ones. Intervals: 95 %; that",
-        f"of one history takes its steps as independent, that of all is robust to the {len(rows)} histories.",
-    ]
-    return "\n".join([*lines, *[f"Of all: {together['warning']}."] * bool(together["warning"])])
+    return "\n".join(
+        [f"{len(rows)} histories, {counted_noun(together['records'], 'record')}, the lowest confirmed success first\n"]
+        + [*table[:-1], table[1], table[-1], "", _EXPLAINED.format(len(rows))]
+        + [f"Of all: {together['warning']}."] * bool(together["warning"])
+    )
 
 
 def _overview_cells(row: dict[str, Any]) -> list[str]:
@@ -126,14 +136,10 @@ def _interval(row: dict[str, Any], prefix: str = "") -> str:
 
 
 def _summary(history: History, rows: Rows, logs: Logs) -> list[str]:
-    from evalkit.steps import analysis
-
-    counts = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in VERDICTS}
-    lines = [
-        counted_noun(len(rows), "record") + ": " + (", ".join(f"{n} {v}" for v, n in counts.items() if n) or "none")
-    ]
-    rates = to_jsonable(analysis.success_rates(analysis.steps_of(logs.steps, [history]), []))
-    if rates:
+    counts = Counter(row["verdict"] for row in rows)
+    ended = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+    lines = [f"{counted_noun(len(rows), 'record')}: {ended or 'none'}"]
+    if rates := to_jsonable(analysis.success_rates(analysis.steps_of(logs.steps, [history]), [])):
         by = {r["success"]: f"{_interval(r)} ({round(r['estimate'] * r['n'])} of {r['n']})" for r in rates}
         lines.append(f"success: {by['reported']} reported, {by['confirmed']} confirmed")
     if cut := sum(row["truncated"] for row in rows):
@@ -156,33 +162,6 @@ def _by_history(logs: Logs, table: "pd.DataFrame") -> dict[str, Rows]:
     return rows
 
 
-def _step_cells(row: dict[str, Any]) -> list[str]:
-    note = row["silent_failure_reason"] or row["error"] or row["skip_reason"] or row["summary"]
-    return [
-        str(row["position"] + 1),
-        f"{row['step_index'] + 1}" + (f" (attempt {row['attempt']})" if row["attempt"] > 1 else ""),
-        plain(row["function_name"] or "–", 32),
-        plain(row["cell_type"] or "–", 24),
-        row["verdict"],
-        row["result_type"],
-        "cut" if row["truncated"] else "",
-        plain(note or "", 60),
-    ]
-
-
-def _check_cells(row: dict[str, Any]) -> list[str]:
-    return [
-        str(row["position"] + 1),
-        str(row["step_index"] + 1),
-        plain(row["function_name"] or "–", 32),
-        plain(row["name"], 28),
-        "–" if row["score"] is None else f"{row['score']:.2f}",
-        plain(row["label"], 24),
-        plain(row["severity"], 10),
-        plain(row["explanation"], 60),
-    ]
-
-
 def _reports(histories: list[History], step: int) -> str:
     """Format the report of one record of each history that has it."""
     lines = []
@@ -195,10 +174,3 @@ def _reports(histories: list[History], step: int) -> str:
         longest = max(len(history.records) for history in histories)
         raise SourceError(f"there is no record {step}: the longest history has {longest}")
     return "\n".join(lines)
-
-
-def _files(ledger: "pd.DataFrame") -> str:
-    noted = ledger[ledger["reason"] != ""]
-    lines = [summarise(ledger["status"])]
-    lines += [f"  {e.status}: {plain(e.source)}: {plain(e.reason, 200)}" for e in noted.head(MOST_NOTED).itertuples()]
-    return "\n".join([*lines, *[f"  … and {len(noted) - MOST_NOTED} more"] * (len(noted) > MOST_NOTED)])

@@ -2,52 +2,33 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalkit.io import SourceError
-from evalkit.kinds import RunFiles, Transcript, Turn
+from evalkit.kinds import Transcript, Turn
 from evalkit.kinds.findings import counted_noun
-from evalkit.steps.evaluation.evaluate import evaluate_history
+from evalkit.steps.evaluation.evaluate import evaluate_history, judged
 from evalkit.steps.execution.workflow import simulate_routing
-from evalkit.steps.format import CRITICAL, SILENT, StepRecord, function_of, name
+from evalkit.steps.format import WENT_WRONG, StepRecord, name
 from evalkit.steps.history.records import histories_of
 from evalkit.steps.history.values import to_jsonable
 from evalkit.steps.parse import parse_file
 
-if TYPE_CHECKING:
-    from evalkit.kinds import Logs
-
 _SHOWN = 20_000  # characters of a result
-
-
-def run_files(logs: "Logs", run: Mapping[str, Any]) -> RunFiles:
-    """Return the file of a history, and its thread."""
-    return RunFiles([run["source"]], run["thread"] or "")
 
 
 def transcript(paths: Sequence[str], read: Callable[[str], bytes], thread: str = "") -> Transcript:
     """Return the transcript of a file: the call of each step, then its stored result, verdict and checks not passed.
 
-    The step after which the workflow's routers would have ended the run decides it.
-
-    Parameters
-    ----------
-    paths, read
-        As `LogKind.transcript` says.
-    thread : str
-        Only this thread of a checkpoint.
-
-    Raises
-    ------
-    SourceError
-        If the file holds no history.
+    The step after which the workflow's routers would have ended the run decides it. `thread` selects one of a
+    checkpoint. Raises SourceError if the file holds no history.
     """
     [path] = paths
     parsed = parse_file(path, read(path))
     if parsed.status != "used":
         raise SourceError(f"{path}: {parsed.reason}")
     threads, steps = ([(path, *row) for row in parsed.rows[name]] for name in ("histories", "steps"))
-    histories = [history for history in histories_of(threads, steps) if thread in ("", history.thread)]
+    histories = [judged(history) for history in histories_of(threads, steps) if thread in ("", history.thread)]
     if thread and not histories:
         raise SourceError(f"{path}: no thread {thread!r}")
     turns: list[Turn] = []
@@ -63,20 +44,20 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes], thread: str =
 
 def _turns(place: int, record: StepRecord, evaluation: Mapping[str, Any], *, decides: bool) -> list[Turn]:
     """Return two turns of a step: the call, and its result."""
-    parameters = json.dumps(to_jsonable(record["step"]["parameters"]), ensure_ascii=False)
-    call = f"{function_of(record) or 'no function'} {parameters}"
-    description = name(record["step"].get("description"))
-    result, error, reason = record["result"], record["error"], record["step"].get("skip_reason")
+    step, result, silent = record["step"], record["result"], evaluation["silent_failure_reason"]
+    parameters = json.dumps(to_jsonable(step["parameters"]), ensure_ascii=False)
+    call = f"{record['step']['function_name'] or 'no function'} {parameters}"
+    described = f"{call}\n{description}" if (description := name(step.get("description"))) else call
     text = result if isinstance(result, str) else json.dumps(to_jsonable(result), ensure_ascii=False)
     text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
-    lines = [f"error: {error}"] * bool(error) + [str(reason)] * bool(reason) + [text] * (result is not None)
-    silent = evaluation["silent_failure_reason"]
+    error, reason = record["error"], step.get("skip_reason")
+    lines = [f"error: {error}"] * bool(error) + [str(reason)] * bool(reason)
+    lines += [text] * (result is not None)
     marks = [f"silent failure: {silent}" if silent else evaluation["verdict"], *["cut"] * evaluation["truncated"]]
     marks += [f"{made['name']}: {made['label']}" for made in evaluation["checks"][1:] if made["severity"] != "info"]
-    when, is_failure = record["timestamp"] or "", evaluation["verdict"] in ("failure", CRITICAL, SILENT)
-    events = ("error",) * is_failure + ("decision",) * decides
-    step = f"record {place}, step {(record['step_index'] or 0) + 1}"
+    events = ("error",) * (evaluation["verdict"] in WENT_WRONG) + ("decision",) * decides
+    when, where = record["timestamp"] or "", f"record {place}, step {(record['step_index'] or 0) + 1}"
     return [
-        Turn(step, "action", f"{call}\n{description}" if description else call, (), ("command",), when, call),
+        Turn(where, "action", described, (), ("command",), when, call),
         Turn(record["result_type"], "result", "\n".join(lines) or "nothing", tuple(marks), events, when),
     ]

@@ -4,24 +4,14 @@ import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import takewhile
 from typing import Any
 
 from evalkit.io import plain
-from evalkit.steps.evaluation.evaluators import Check, Severity, check, evaluator_for
-from evalkit.steps.evaluation.verdicts import failure_in_result, judge_structure, outcome
-from evalkit.steps.format import (
-    CRITICAL,
-    DEFAULTS,
-    HISTORY_KEY,
-    SILENT,
-    UNEXPECTED,
-    Options,
-    StepRecord,
-    count,
-    function_of,
-    truncated,
-)
-from evalkit.steps.history.records import History, as_history, attempts, normalise_history, normalise_record
+from evalkit.steps.evaluation.evaluators import Severity, check, evaluator_for
+from evalkit.steps.evaluation.verdicts import UNEXPECTED, failure_in_result, judge_structure, outcome
+from evalkit.steps.format import CRITICAL, DEFAULTS, HISTORY_KEY, SILENT, Options, StepRecord, count, truncated
+from evalkit.steps.history.records import History, as_history, attempts, normalise_record, repeats_failure
 from evalkit.steps.history.values import to_jsonable
 
 EVALUATION_VERSION = "v1_checking_only"
@@ -58,10 +48,10 @@ def evaluate_step(execution: Any, state: Mapping[str, Any] | None = None, option
     """
     state = state if isinstance(state, Mapping) else {}
     record = normalise_record(execution, options)
-    history = state.get(HISTORY_KEY)
-    attempt = 1
+    history, attempt = state.get(HISTORY_KEY), 1
     if isinstance(history, list) and history and (history[-1] is execution or history[-1] == execution):
-        attempt = attempts(normalise_history(history, options))[-1]
+        before = (normalise_record(raw, options) for raw in reversed(history[:-1]))
+        attempt += sum(1 for _ in takewhile(lambda one: repeats_failure(one, record), before))
     if record["step_index"] is None:
         record["step_index"] = count(to_jsonable(state.get("current_step_index")))
     return evaluate_record(record, attempt, options)
@@ -92,86 +82,76 @@ def judged(records: Any, options: Options | None = None) -> History:
 def evaluate_record(record: StepRecord, attempt: int = 1, options: Options = DEFAULTS) -> dict:
     """Judge a normalised record, the `attempt`-th at its step."""
     verdict, silent = outcome(record, options)
-    evaluation: dict[str, Any] = {
+    critical, why = verdict == CRITICAL, silent or ""
+    if verdict == "skipped":
+        why = str(record["step"].get("skip_reason") or "")
+        added: dict[str, Any] = {"skipped_evaluation": {"skip_reason": why, "status": "skipped"}}
+    elif record["success"] is True:
+        added = _judge_success(record, silent, options)
+    else:
+        default = "The record does not say whether the step succeeded" if verdict == "unknown" else "Unknown error"
+        why = record["error"] or default
+        added = {
+            "failure_evaluation": {
+                "error_message": why,
+                "error_type": record["error_type"],
+                "error_category": "system_error" if critical else "analysis_error",
+                "suggested_action": "abort_workflow" if critical else "continue_with_caution",
+            }
+        }
+    score, severity = _OUTCOMES[verdict]
+    checks = [check("outcome", score, verdict, why, severity)]
+    if attempt > 1:
+        loop = record["success"] is False and attempt >= options.loop_length
+        label, text = "loop" if loop else "retry", f"attempt {attempt} with the same parameters"
+        checks.append(check("attempts", not loop, label, text, "error" if loop else "info"))
+    evaluation = {
         "step_index": record["step_index"],
-        "function_name": function_of(record),
+        "function_name": record["step"]["function_name"],
         "success": record["success"],
         "result_type": record["result_type"],
         "timestamp": _timestamp(record["timestamp"]),
         "evaluation_version": EVALUATION_VERSION,
         "verdict": verdict,
-        "critical_failure": verdict == CRITICAL,
+        "critical_failure": critical,
         "silent_failure": silent is not None,
         "silent_failure_reason": silent,
         "truncated": truncated(record),
         "attempt": attempt,
+        "checks": [*checks, *added.get("checks", [])],
     }
-    if verdict == "skipped":
-        why = str(record["step"].get("skip_reason") or "")
-        added = {"skipped_evaluation": {"skip_reason": why, "status": "skipped"}}
-    elif record["success"] is True:
-        why, added = silent or "", _judge_success(record, silent, options)
-    else:
-        added = {"failure_evaluation": _judge_failure(record, verdict)}
-        why = added["failure_evaluation"]["error_message"]
-    score, severity = _OUTCOMES[verdict]
-    common = [check("outcome", score, verdict, why, severity), *_repeats(record, attempt, options)]
-    evaluation["checks"] = [*common, *added.pop("checks", [])]
-    return to_jsonable({**evaluation, **{key: value for key, value in added.items() if key not in evaluation}})
-
-
-def _judge_failure(record: StepRecord, verdict: str) -> dict[str, Any]:
-    default = "The record does not say whether the step succeeded" if verdict == "unknown" else "Unknown error"
-    critical = verdict == CRITICAL
-    return {
-        "error_message": record["error"] or default,
-        "error_type": record["error_type"],
-        "error_category": "system_error" if critical else "analysis_error",
-        "suggested_action": "abort_workflow" if critical else "continue_with_caution",
-    }
+    return to_jsonable(evaluation | added | evaluation)  # nothing added replaces these keys
 
 
 def _judge_success(record: StepRecord, silent: str | None, options: Options) -> dict[str, Any]:
     """Judge the result by its type, then by its function."""
-    failure = failure_in_result(record, options) if record["error"] else silent
-    judged = _judge_result(record, without_data=failure is not None)
-    evaluator = evaluator_for(function_of(record))
-    if evaluator is None:
-        return judged | {"function_evaluation": "generic_success"}
-    try:
-        result = dict(evaluator(record, options))
-        result["checks"] = [dict(made) for made in result.get("checks", [])]
-    except Exception as error:  # a user's evaluator may raise anything, the workflow continues
-        _log.warning("the evaluator of %s failed: %s", plain(function_of(record)), plain(error))
-        text = f"{type(error).__name__}: {error}"
-        result = {"evaluator_error": text, "checks": [check("evaluator", None, "failed", text, "error")]}
-    return judged | result | {"checks": [*judged["checks"], *result["checks"]]}
-
-
-def _judge_result(record: StepRecord, without_data: bool) -> dict[str, Any]:
-    kind = record["result_type"]
+    kind, result, function = record["result_type"], record["result"], record["step"]["function_name"]
+    judged, checks, made = dict[str, Any](), [], dict[str, Any]()
     if kind == "validation":
-        result = record["result"]
         status = result.get("status") if isinstance(result, Mapping) else None
-        return {"validation_evaluation": {"status": status, "result": result}, "checks": []}
-    if kind not in ("structured", "text"):
-        return {"checks": []}
-    judged = judge_structure(record, without_data)
-    label, issues = judged["data_completeness"], judged["parsing_issues"]
-    if kind == "text":
-        cut = label == "limited"
-        why = "only the beginning of the result was kept" if cut else ""
-        return judged | {"checks": [check("text_kept", not cut, label, why, "warning" if cut else "info")]}
-    severity: Severity = "error" if judged["data_quality"] == UNEXPECTED else "warning" if issues else "info"
-    return judged | {"checks": [check("structure", not issues, label, "; ".join(issues), severity)]}
-
-
-def _repeats(record: StepRecord, attempt: int, options: Options) -> list[Check]:
-    if attempt == 1:
-        return []
-    looping = record["success"] is False and attempt >= options.loop_length
-    text = f"attempt {attempt} with the same parameters"
-    return [check("attempts", not looping, "loop" if looping else "retry", text, "error" if looping else "info")]
+        judged = {"validation_evaluation": {"status": status, "result": result}}
+    elif kind in ("structured", "text"):
+        failure = failure_in_result(record, options) if record["error"] else silent
+        judged = judge_structure(record, without_data=failure is not None)
+        label, issues = judged["data_completeness"], judged["parsing_issues"]
+        if kind == "text":
+            cut = label == "limited"
+            why = "only the beginning of the result was kept" if cut else ""
+            checks = [check("text_kept", not cut, label, why, "warning" if cut else "info")]
+        else:
+            severity: Severity = "warning" if issues else "info"
+            severity = "error" if judged["data_quality"] == UNEXPECTED else severity
+            checks = [check("structure", not issues, label, "; ".join(issues), severity)]
+    if (evaluator := evaluator_for(function)) is None:
+        return judged | {"checks": checks, "function_evaluation": "generic_success"}
+    try:
+        made = dict(evaluator(record, options))
+        own: list[Any] = [dict(one) for one in made.get("checks", [])]
+    except Exception as error:  # a user's evaluator may raise anything, the workflow continues
+        _log.warning("the evaluator of %s failed: %s", plain(function), plain(error))
+        text = f"{type(error).__name__}: {error}"
+        made, own = {"evaluator_error": text}, [check("evaluator", None, "failed", text, "error")]
+    return judged | made | {"checks": checks + own}
 
 
 def _timestamp(recorded: str | None) -> str:
@@ -202,12 +182,9 @@ def format_step_evaluation(evaluation: Mapping[str, Any]) -> str:
     elif success is True:
         lines += ["✅ SUCCESS ANALYSIS:", *_success_lines(evaluation)]
     else:
-        failure = evaluation.get("failure_evaluation") or {}
-        lines += [
-            "❌ FAILURE ANALYSIS:",
-            f"   Error Type: {_shown(failure.get('error_category'))}",
-            f"   Critical: {'🚨 YES' if evaluation.get('critical_failure') else '⚠️ No'}",
-        ]
+        category = (evaluation.get("failure_evaluation") or {}).get("error_category")
+        critical = "🚨 YES" if evaluation.get("critical_failure") else "⚠️ No"
+        lines += ["❌ FAILURE ANALYSIS:", f"   Error Type: {_shown(category)}", f"   Critical: {critical}"]
     return "\n".join([*lines, RULE])
 
 
@@ -219,8 +196,7 @@ def print_step_evaluation(evaluation: Mapping[str, Any]) -> None:
 def _success_lines(evaluation: Mapping[str, Any]) -> Iterator[str]:
     if evaluation.get("silent_failure"):
         yield f"   🔇 Silent failure: {plain(evaluation.get('silent_failure_reason'), 200)}"
-    enrichment = evaluation.get("enrichment_evaluation")
-    if isinstance(enrichment, Mapping):
+    if isinstance(enrichment := evaluation.get("enrichment_evaluation"), Mapping):
         yield "   🧬 ENRICHMENT RESULTS:"
         for method, n in (enrichment.get("pathway_counts") or {}).items():
             yield f"      {'✅' if n else '⭕' if n == 0 else '❔'} {plain(method.upper())}: {_shown(n)} pathways"
@@ -229,16 +205,14 @@ def _success_lines(evaluation: Mapping[str, Any]) -> Iterator[str]:
         if top := enrichment.get("top_pathways"):
             yield "   🔝 Sample Pathways:"
             for method, terms in top.items():
-                yield f"      {plain(method.upper())}: {', '.join(plain(term) for term in terms[:2])}"
-    cells = evaluation.get("process_cells_evaluation")
-    if isinstance(cells, Mapping):
+                yield f"      {plain(method.upper())}: {', '.join(map(plain, terms[:2]))}"
+    if isinstance(cells := evaluation.get("process_cells_evaluation"), Mapping):
         types, n = cells.get("discovered_cell_types") or [], cells.get("cell_type_count")
         if n is None:  # the list was cut
             n = f"at least {len(types)}" if types else "unknown number of"
         yield "   🧬 PROCESS CELLS RESULTS:"
         yield f"      Discovered: {n} new cell types"
-        for name in types[:3]:
-            yield f"         - {plain(name)}"
+        yield from (f"         - {plain(name)}" for name in types[:3])
 
 
 def _shown(value: Any, missing: str = "unknown") -> str:

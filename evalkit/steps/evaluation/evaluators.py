@@ -3,19 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypedDict
 
-from evalkit.steps.format import LEGACY, STRUCTURED, Options, StepRecord, cell_type_of, truncated
-from evalkit.steps.history.results import (
-    DISCOVERED,
-    LEAF_NODE,
-    UNKNOWN,
-    read_annotation,
-    read_counts,
-    read_enrichment,
-    read_expression,
-    read_plots,
-    read_search,
-    requested_methods,
-)
+from evalkit.steps.evaluation.verdicts import LEGACY, STRUCTURED
+from evalkit.steps.format import Options, StepRecord, cell_type_of, truncated
+from evalkit.steps.history import results
 
 Severity = Literal["info", "warning", "error", "critical"]
 Evaluator = Callable[[StepRecord, Options], Mapping[str, Any]]
@@ -77,10 +67,9 @@ def evaluator_for(function_name: str | None) -> Evaluator | None:
 @evaluates("perform_enrichment_analyses")
 def enrichment(record: StepRecord, options: Options) -> dict[str, Any]:
     """Judge an enrichment: pathways per method, top terms; the total over methods is for orientation only."""
-    result = read_enrichment(record)
-    methods, total = result.methods, result.total
+    result = results.read_enrichment(record)
+    methods, total, concerns, highlights = result.methods, result.total, list[str](), list[str]()
     successful = [name.upper() for name, method in methods.items() if method.significant]
-    concerns, highlights = [], []
     if not methods and result.partial:
         concerns = ["The result was cut before any method could be read"]
     elif not methods:
@@ -91,56 +80,49 @@ def enrichment(record: StepRecord, options: Options) -> dict[str, Any]:
     elif total is not None and total > options.rich_pathways:
         highlights = [f"Rich pathway enrichment found ({total} total)"]
         highlights += [f"Successful methods: {', '.join(successful)}"] if successful else []
-    unknown = "the number of significant pathways is not known"
-    checks = [
-        check("pathways_found", None, "unknown", unknown, "warning")
-        if total is None
-        else check("pathways_found", total > 0, str(total), "", "info" if total else "warning")
-    ]
-    if requested := requested_methods(record):
+    shown = ("unknown", "the number of significant pathways is not known") if total is None else (str(total), "")
+    score = None if total is None else total > 0
+    checks = [check("pathways_found", score, *shown, "info" if total else "warning")]
+    if requested := results.requested_methods(record):
         checks.append(_share("requested_methods", requested, result.absent, result.partial))
-    return {
-        "enrichment_evaluation": {
-            "pathway_counts": {name: method.total for name, method in methods.items()} | dict.fromkeys(result.absent),
-            "total_significant_pathways": total,
-            "successful_methods": successful,
-            "method_count": len(methods),
-            "data_quality": _quality(record),
-            "top_pathways": {name: method.terms[:3] for name, method in methods.items() if method.terms},
-            "status": result.status,
-            "concerns": concerns,
-            "highlights": highlights,
-        },
-        "checks": checks,
+    evaluation = {
+        "pathway_counts": {name: method.total for name, method in methods.items()} | dict.fromkeys(result.absent),
+        "total_significant_pathways": total,
+        "successful_methods": successful,
+        "method_count": len(methods),
+        "data_quality": _quality(record),
+        "top_pathways": {name: method.terms[:3] for name, method in methods.items() if method.terms},
+        "status": result.status,
+        "concerns": concerns,
+        "highlights": highlights,
     }
+    return {"enrichment_evaluation": evaluation, "checks": checks}
 
 
 @evaluates("dea_split_by_condition")
 def expression(record: StepRecord, options: Options) -> dict[str, Any]:
     """Judge a differential expression: significant genes per condition, conditions without any."""
-    _, counts, conditions = read_expression(record)
+    _, counts, conditions = results.read_expression(record)
     empty = [condition for condition, n in counts.items() if n == 0]
-    with_genes = check("conditions_with_genes", None, "unknown", "the list of conditions is not known", "warning")
+    label, why = "unknown", "the list of conditions is not known"
     if conditions == 0:
-        with_genes = check("conditions_with_genes", None, "no conditions", "no condition was compared", "warning")
-    elif conditions:
-        with_genes = _share("conditions_with_genes", list(counts), empty)
-    return {
-        "dea_evaluation": {
-            "genes_per_condition": counts,
-            "condition_count": conditions,
-            "empty_conditions": empty,
-            "data_quality": _quality(record),
-        },
-        "checks": [with_genes],
+        label, why = "no conditions", "no condition was compared"
+    no_share = check("conditions_with_genes", None, label, why, "warning")
+    evaluation = {
+        "genes_per_condition": counts,
+        "condition_count": conditions,
+        "empty_conditions": empty,
+        "data_quality": _quality(record),
     }
+    made = _share("conditions_with_genes", list(counts), empty) if conditions else no_share
+    return {"dea_evaluation": evaluation, "checks": [made]}
 
 
 @evaluates("process_cells")
 def annotation(record: StepRecord, options: Options) -> dict[str, Any]:
     """Judge an annotation: how the discovery ended, which cell types, and which of the expected ones are missing."""
-    types, status, groups, partial = read_annotation(record)
-    unknown = partial or status == UNKNOWN
+    types, status, groups, partial = results.read_annotation(record)
+    unknown = partial or status == results.UNKNOWN
     evaluation = {
         "discovery_status": status,
         "discovered_cell_types": types,
@@ -150,16 +132,13 @@ def annotation(record: StepRecord, options: Options) -> dict[str, Any]:
         "cell_type": cell_type_of(record),
     }
     # a leaf has nothing below it to discover
-    score = None if status in (UNKNOWN, LEAF_NODE) else status == DISCOVERED
-    severity: Severity = "info" if status in (DISCOVERED, LEAF_NODE) else "warning"
+    score = None if status in (results.UNKNOWN, results.LEAF_NODE) else status == results.DISCOVERED
+    severity: Severity = "info" if status in (results.DISCOVERED, results.LEAF_NODE) else "warning"
     checks = [check("discovery", score, status, ", ".join(types), severity)]
     if expected := expected_types(record):
         missing, unexpected = compare_names(types, expected)
-        evaluation |= {
-            "expected_children": expected,
-            "missing_children": None if unknown else missing,
-            "unexpected_children": unexpected,
-        }
+        evaluation["expected_children"] = expected
+        evaluation |= {"missing_children": None if unknown else missing, "unexpected_children": unexpected}
         checks.append(_share("expected_cell_types", expected, missing, unknown))
     return {"process_cells_evaluation": evaluation, "checks": checks}
 
@@ -167,60 +146,41 @@ def annotation(record: StepRecord, options: Options) -> dict[str, Any]:
 @evaluates("compare_cell_counts")
 def counts(record: StepRecord, options: Options) -> dict[str, Any]:
     """Judge a comparison of cell counts: cells per category, and their sum if all are known."""
-    cells, categories = read_counts(record)
+    cells, categories = results.read_counts(record)
     known = bool(categories) and None not in cells.values()
-    return {
-        "cell_counts_evaluation": {
-            "cells_per_category": cells,
-            "category_count": categories,
-            "total_cells": sum(cells.values()) if known else None,
-            "empty_categories": [name for name, n in cells.items() if n == 0],
-            "data_quality": _quality(record),
-        }
+    evaluation: dict[str, Any] = {
+        "cells_per_category": cells,
+        "category_count": categories,
+        "total_cells": sum(cells.values()) if known else None,
+        "empty_categories": [name for name, n in cells.items() if n == 0],
+        "data_quality": _quality(record),
     }
+    return {"cell_counts_evaluation": evaluation}
 
 
 @evaluates("search_enrichment_semantic")
 def search(record: StepRecord, options: Options) -> dict[str, Any]:
     """Judge a search in stored enrichment results: how many matches, the first of them."""
-    results, total, message = read_search(record)
+    found, total, message = results.read_search(record)
     label = "unknown" if total is None else "matches" if total else "no matches"
     score = None if total is None else total > 0
-    return {
-        "search_evaluation": {"total_matches": total, "top_results": results[:3], "message": message},
-        "checks": [check("search_matches", score, label, message or "", "info" if total else "warning")],
-    }
-
-
-_PLOT_STATUSES = {
-    "file_ref": "stored_in_file",
-    "image": "image",
-    "text": "message_instead",
-    "none": "no_plot",
-    "unknown": "unknown",
-}
+    evaluation = {"total_matches": total, "top_results": found[:3], "message": message}
+    checks = [check("search_matches", score, label, message or "", "info" if total else "warning")]
+    return {"search_evaluation": evaluation, "checks": checks}
 
 
 @evaluates("display_")
 def plot(record: StepRecord, options: Options) -> dict[str, Any]:
     """Judge a plot by its result: HTML, several plots, a file, an image, or a text in its place."""
-    kind, plots, length, path = read_plots(record)
+    kind, plots, length, path = results.read_plots(record)
     generated = None if kind == "unknown" else kind in ("html", "multiple_plots") and plots != 0
-    status = _PLOT_STATUSES.get(kind) or ("generated" if generated else "no_plot")
-    evaluation = {
-        "type": kind,
-        "html_generated": generated,
-        "html_length": length,
-        "plots": plots,
-        "status": status,
-    }
-    if path:
-        evaluation["path"] = path
+    other = {"file_ref": "stored_in_file", "image": "image", "text": "message_instead", "unknown": "unknown"}
+    status = other.get(kind) or ("generated" if generated else "no_plot")
+    evaluation = {"type": kind, "html_generated": generated, "html_length": length, "plots": plots, "status": status}
+    evaluation |= {"path": path} if path else {}
     made = kind in ("file_ref", "image") or generated
-    return {
-        "visualization_evaluation": evaluation,
-        "checks": [check("plot", made, status, "", "info" if made else "warning")],
-    }
+    checks = [check("plot", made, status, "", "info" if made else "warning")]
+    return {"visualization_evaluation": evaluation, "checks": checks}
 
 
 def expected_types(record: StepRecord) -> list[str]:

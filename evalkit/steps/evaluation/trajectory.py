@@ -1,17 +1,18 @@
 """Judge a history as a whole: tool calls against an expected list, the plan, loops."""
 
 import math
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from itertools import product
+from typing import Any, Literal, NamedTuple, get_args
 
 from evalkit.steps.evaluation.evaluate import evaluate_history
-from evalkit.steps.format import PLAN_KEY, PSEUDO_STEPS, VERDICTS, Options, StepRecord, function_of, name
-from evalkit.steps.history.records import as_history, attempts, repeats_failure, same_call
+from evalkit.steps.format import PLAN_KEY, PSEUDO_STEPS, VERDICTS, Options, StepRecord, name
+from evalkit.steps.history.records import as_history, attempts, repeats_failure
 from evalkit.steps.history.values import to_jsonable
 
 Mode = Literal["strict", "unordered", "subset", "superset"]
-MODES = ("strict", "unordered", "subset", "superset")
+MODES = get_args(Mode)
 NOT_RUN = "not run"
 STATUSES = (*VERDICTS, NOT_RUN)  # from best to worst
 
@@ -58,19 +59,6 @@ class PlannedStep(NamedTuple):
     in_order: bool | None
 
 
-def _calls_made(records: Sequence[StepRecord], retries: bool) -> list[Call]:
-    """List the tool calls of a history, in order; skipped and pseudo-steps are none."""
-    calls: list[Call] = []
-    before = None
-    for record in records:
-        if function_of(record) in (None, *PSEUDO_STEPS) or record["result_type"] == "skipped":
-            continue
-        if retries or before is None or not repeats_failure(before, record):
-            calls.append(_made(record))
-        before = record
-    return calls
-
-
 def score_tool_calls(
     records: Any,
     expected: Iterable[str | Mapping[str, Any] | Sequence],
@@ -105,15 +93,21 @@ def score_tool_calls(
     """
     if mode not in MODES:
         raise ValueError(f"unknown mode {mode!r}: one of {', '.join(MODES)}")
-    made, wanted = _calls_made(as_history(records, options).records, retries), [_call(item) for item in expected]
+    records, before = as_history(records, options).records, None
+    made, wanted = list[Call](), [_call(item) for item in expected]
+    for record in records:  # skipped and pseudo-steps are no calls
+        if record["step"]["function_name"] not in (None, *PSEUDO_STEPS) and record["result_type"] != "skipped":
+            if retries or before is None or not repeats_failure(before, record):
+                made.append(_made(record))
+            before = record
     pairs = _in_order(made, wanted) if mode == "strict" else _in_any_order(made, wanted)
     of_made, of_wanted = {i for i, _ in pairs}, {j for _, j in pairs}
     extra = [call for i, call in enumerate(made) if i not in of_made]
     missing = [call for j, call in enumerate(wanted) if j not in of_wanted]
     holds = {"subset": not extra, "superset": not missing}.get(mode, not extra and not missing)
-    k, precision, recall = len(pairs), _ratio(len(pairs), len(made)), _ratio(len(pairs), len(wanted))
-    f1 = _ratio(2 * k, len(made) + len(wanted))
-    return ToolCallScore(mode, holds, precision, recall, f1, k, len(made), len(wanted), extra, missing)
+    k, n, m = len(pairs), len(made), len(wanted)
+    precision, recall, f1 = (part / whole if whole else math.nan for part, whole in ((k, n), (k, m), (2 * k, n + m)))
+    return ToolCallScore(mode, holds, precision, recall, f1, k, n, m, extra, missing)
 
 
 def plan_adherence(records: Any, plan: Any = None, options: Options | None = None) -> list[PlannedStep]:
@@ -132,15 +126,13 @@ def plan_adherence(records: Any, plan: Any = None, options: Options | None = Non
     """
     history = as_history(records, options)
     evaluations, records = evaluate_history(history), history.records
-    free = _FreeCalls(map(_made, records))
-    out, latest = [], -1
+    free, out, latest = _FreeCalls(map(_made, records)), [], -1
     for position, wanted in enumerate(_planned_calls(history.plan if plan is None else plan)):
-        run = free.take(wanted, lambda i, j: repeats_failure(records[i], records[j]))
-        if not run:
+        if run := free.take(wanted, lambda i, j: repeats_failure(records[i], records[j])):
+            out.append(PlannedStep(position, wanted, evaluations[run[-1]]["verdict"], len(run), run[0] > latest))
+            latest = max(latest, run[0])
+        else:
             out.append(PlannedStep(position, wanted, NOT_RUN, 0, None))
-            continue
-        out.append(PlannedStep(position, wanted, evaluations[run[-1]]["verdict"], len(run), run[0] > latest))
-        latest = max(latest, run[0])
     return out
 
 
@@ -156,14 +148,12 @@ def _planned_calls(plan: Any) -> list[Call]:
 def find_loops(records: Any, options: Options | None = None) -> list[Loop]:
     """Find runs of at least ``options.loop_length`` failures of the same function with the same parameters."""
     history = as_history(records, options)
-    counts = attempts(history.records)
-    loops = []
-    for i, (record, length) in enumerate(zip(history.records, counts, strict=True)):
-        following = history.records[i + 1 : i + 2]
-        goes_on = any(next_["success"] is False and same_call(record, next_) for next_ in following)
+    records, counts, loops = history.records, attempts(history.records), []
+    for i, (record, length) in enumerate(zip(records, counts, strict=True)):
+        goes_on = i + 1 < len(counts) and counts[i + 1] > 1 and records[i + 1]["success"] is False
         if record["success"] is False and length >= history.options.loop_length and not goes_on:
-            call = function_of(record), record["step"]["parameters"]
-            loops.append(Loop(i - length + 1, length, *call, record["error"]))
+            step = record["step"]
+            loops.append(Loop(i - length + 1, length, step["function_name"], step["parameters"], record["error"]))
     return loops
 
 
@@ -172,22 +162,18 @@ class _FreeCalls:
 
     def __init__(self, made: Iterable[Call]) -> None:
         self._taken: set[int] = set()
-        self._queues: dict[tuple, deque[int]] = {}
-        for i, call in enumerate(made):
-            for key in ((call.function_name,), (call.function_name, _frozen(call.parameters))):
-                self._queues.setdefault(key, deque()).append(i)
+        self._queues: defaultdict[tuple, deque[int]] = defaultdict(deque)
+        for i, (function, parameters) in enumerate(made):
+            self._queues[(function,)].append(i)
+            self._queues[function, _frozen(parameters)].append(i)
 
     def take(self, wanted: Call, goes_on: Callable[[int, int], bool] = lambda i, j: False) -> list[int]:
         """Take the first matching call, and those matching after it while each continues the one before."""
         parameters = () if wanted.parameters is None else (_frozen(wanted.parameters),)
-        queue, run = self._queues.get((wanted.function_name, *parameters), deque()), list[int]()
-        while queue:
-            if queue[0] in self._taken:
-                queue.popleft()
-            elif run and not goes_on(run[-1], queue[0]):
-                break
-            else:
-                run.append(queue.popleft())
+        queue, run = self._queues[wanted.function_name, *parameters], list[int]()
+        while queue and (queue[0] in self._taken or not run or goes_on(run[-1], queue[0])):
+            if (i := queue.popleft()) not in self._taken:
+                run.append(i)
         self._taken.update(run)
         return run
 
@@ -202,7 +188,7 @@ def _frozen(value: Any) -> Any:
 
 
 def _made(record: StepRecord) -> Call:
-    return Call(function_of(record) or "", record["step"]["parameters"])
+    return Call(record["step"]["function_name"] or "", record["step"]["parameters"])
 
 
 def _call(item: Any) -> Call:
@@ -221,10 +207,6 @@ def _name_in(step: Mapping[str, Any]) -> str | None:
     return name(step.get("function_name") or step.get("name"))
 
 
-def _fits(made: Call, wanted: Call) -> bool:
-    return made.function_name == wanted.function_name and wanted.parameters in (None, made.parameters)
-
-
 def _in_any_order(made: list[Call], wanted: list[Call]) -> set[tuple[int, int]]:
     """Pair calls, those with given parameters first, as they match fewer calls than names alone do."""
     free = _FreeCalls(made)
@@ -234,15 +216,13 @@ def _in_any_order(made: list[Call], wanted: list[Call]) -> set[tuple[int, int]]:
 
 def _in_order(made: list[Call], wanted: list[Call]) -> set[tuple[int, int]]:
     """Pair the calls of a longest common subsequence."""
-    n, m = len(made), len(wanted)
-    length = [[0] * (m + 1) for _ in range(n + 1)]
-    for i in range(n - 1, -1, -1):
-        for j in range(m - 1, -1, -1):
-            fits = _fits(made[i], wanted[j])
-            length[i][j] = 1 + length[i + 1][j + 1] if fits else max(length[i + 1][j], length[i][j + 1])
-    pairs, i, j = set(), 0, 0
+    n, m, pairs, i, j = len(made), len(wanted), set(), 0, 0
+    fits = [[a.function_name == b.function_name and b.parameters in (None, a.parameters) for b in wanted] for a in made]
+    length = [[0] * (m + 1) for _ in range(n + 1)]  # of the longest one from there on
+    for a, b in product(reversed(range(n)), reversed(range(m))):
+        length[a][b] = 1 + length[a + 1][b + 1] if fits[a][b] else max(length[a + 1][b], length[a][b + 1])
     while i < n and j < m:
-        if _fits(made[i], wanted[j]):
+        if fits[i][j]:
             pairs.add((i, j))
             i, j = i + 1, j + 1
         elif length[i + 1][j] >= length[i][j + 1]:
@@ -250,7 +230,3 @@ def _in_order(made: list[Call], wanted: list[Call]) -> set[tuple[int, int]]:
         else:
             j += 1
     return pairs
-
-
-def _ratio(k: int, n: int) -> float:
-    return k / n if n else math.nan

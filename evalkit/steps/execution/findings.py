@@ -4,20 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from evalkit.steps.evaluation.verdicts import silent_failure
-from evalkit.steps.format import DEFAULTS, PSEUDO_STEPS, Options, StepRecord, cell_type_of, function_of
+from evalkit.steps.format import DEFAULTS, PSEUDO_STEPS, Options, StepRecord, cell_type_of
+from evalkit.steps.history import results
 from evalkit.steps.history.records import as_history, normalise_record
-from evalkit.steps.history.results import (
-    NO_NEW_TYPES,
-    UNKNOWN,
-    content,
-    only_status,
-    read_annotation,
-    read_counts,
-    read_enrichment,
-    read_expression,
-    read_plots,
-    read_search,
-)
 from evalkit.steps.history.values import to_jsonable, unique_keys
 
 LISTED = 5  # terms, p-values, genes and results shown of each list
@@ -39,52 +28,47 @@ def summarise(record: StepRecord, silent: str | None, options: Options = DEFAULT
     """Summarise a step that reports success; `silent` is the reason if it failed silently."""
     if record["result"] is None:
         return "Success"
-    limit, function = options.summary_limit, function_of(record)
+    limit, function = options.summary_limit, record["step"]["function_name"]
     write = _summarise_plot if options.is_plot(function) else _SUMMARIES.get(function)
-    if write is None or (silent is not None and only_status(record) is None):
-        return str(record["result"])[:limit]
-    return write(record, limit) or str(record["result"])[:limit]
+    if silent is not None and results.only_status(record) is None:
+        write = None  # the text of a failure is quoted
+    return (write(record, limit) if write else None) or str(record["result"])[:limit]
 
 
 def _summarise_enrichment(record: StepRecord, limit: int) -> str | None:
-    methods, status, *_ = read_enrichment(record)
-    if methods:
-        totals = {name.upper(): method.total for name, method in methods.items()}
-        counts = (f"{name}: {'unknown number of' if n is None else n} terms" for name, n in totals.items())
-        return f"Enrichment: {', '.join(counts)}"
+    methods, status, *_ = results.read_enrichment(record)
+    totals = {name.upper(): "unknown number of" if m.total is None else m.total for name, m in methods.items()}
+    if totals:
+        return f"Enrichment: {', '.join(f'{name}: {n} terms' for name, n in totals.items())}"
     return f"Enrichment: No results ({status[:limit]})" if status else None
 
 
 def _summarise_annotation(record: StepRecord, limit: int) -> str | None:
-    types, status, _, partial = read_annotation(record)
+    types, status, _, partial = results.read_annotation(record)
     if types:
         return f"Process cells: Discovery completed: {_listed(types, limit)}{', the rest was cut' * partial}"
-    if status == NO_NEW_TYPES:
+    if status == results.NO_NEW_TYPES:
         return "Process cells: No new cell types discovered"
-    return None if status == UNKNOWN else f"Process cells: No cell types discovered ({status[:limit]})"
+    return None if status == results.UNKNOWN else f"Process cells: No cell types discovered ({status[:limit]})"
 
 
 def _summarise_expression(record: StepRecord, limit: int) -> str | None:
-    if status := only_status(record):
+    if status := results.only_status(record):
         return f"DEA: No results ({status[:limit]})"
-    conditions = read_expression(record).conditions
+    conditions = results.read_expression(record).conditions
     if conditions == 0:
         return "DEA: No conditions compared"
-    return "DEA: Analysis completed" if conditions or isinstance(content(record), Mapping) else None
+    return "DEA: Analysis completed" if conditions or isinstance(results.content(record), Mapping) else None
 
 
 def _summarise_search(record: StepRecord, limit: int) -> str | None:
-    results, total, message = read_search(record)
-    if total is None:
-        return None
-    matches = f"Search: {total} match{'es' * (total != 1)}"
-    if results:
-        return f"{matches}: {_listed(results, limit)}"
-    return f"{matches} ({message[:limit]})" if message else matches
+    found, total, message = results.read_search(record)
+    more = f": {_listed(found, limit)}" if found else f" ({message[:limit]})" if message else ""
+    return None if total is None else f"Search: {total} match{'es' * (total != 1)}{more}"
 
 
 def _summarise_plot(record: StepRecord, limit: int) -> str | None:
-    kind, plots, length, path = read_plots(record)
+    kind, plots, length, path = results.read_plots(record)
     if kind in ("none", "text") or plots == 0:
         return None
     number = "Visualization" if plots is None else f"Visualization: {plots} plot{'s' * (plots != 1)}"
@@ -101,14 +85,6 @@ def _listed(names: Sequence[str], limit: int) -> str:
             return f"{shown} and {len(names) - i} more"
         shown += f", {name}"
     return shown
-
-
-_SUMMARIES: Mapping[str | None, Callable[[StepRecord, int], str | None]] = {
-    "perform_enrichment_analyses": _summarise_enrichment,
-    "process_cells": _summarise_annotation,
-    "dea_split_by_condition": _summarise_expression,
-    "search_enrichment_semantic": _summarise_search,
-}
 
 
 def extract_key_findings_from_execution(history: Any, options: Options | None = None) -> dict[str, Any]:
@@ -134,7 +110,7 @@ def extract_key_findings_from_execution(history: Any, options: Options | None = 
     findings: dict[str, dict[str, Any]] = {"successful_analyses": {}, "failed_analyses": {}, "skipped_analyses": {}}
     unique = {kind: unique_keys() for kind in findings}
     for record in history.records:
-        function = function_of(record)
+        function = record["step"]["function_name"]
         if function is None or function in PSEUDO_STEPS:
             continue
         kind, finding = _finding(record, function, history.options)
@@ -147,16 +123,12 @@ def _finding(record: StepRecord, function: str, options: Options) -> tuple[str, 
         return "skipped_analyses", {"skip_reason": record["step"].get("skip_reason")}
     silent = silent_failure(record, options)
     if record["success"] is not True or silent:
-        return "failed_analyses", {
-            "error": silent or record["error"] or "unknown",
-            "error_type": record["error_type"],
-            "silent": silent is not None,
-            "step_index": record["step_index"],
-        }
+        error = {"error": silent or record["error"] or "unknown", "error_type": record["error_type"]}
+        return "failed_analyses", error | {"silent": silent is not None, "step_index": record["step_index"]}
     if function in _FINDINGS:
         return "successful_analyses", _FINDINGS[function][1](record)
     if options.is_plot(function):
-        return "successful_analyses", {k: v for k, v in read_plots(record)._asdict().items() if v is not None}
+        return "successful_analyses", {k: v for k, v in results.read_plots(record)._asdict().items() if v is not None}
     summary = record["result_summary"] or str(record["result"])[: DEFAULTS.summary_limit]
     return "successful_analyses", {"summary": summary}
 
@@ -169,47 +141,43 @@ def _key(record: StepRecord, function: str, options: Options) -> str:
         return f"{_FINDINGS[function][0]}_{cell_type or 'unknown'}"
     if options.is_plot(function):
         prefix = next(p for p in options.visualization_prefixes if function.startswith(p))
-        shown = f"visualization_{function.removeprefix(prefix)}"
-        return f"{shown}_{cell_type}" if cell_type else shown
+        return f"visualization_{function.removeprefix(prefix)}{f'_{cell_type}' if cell_type else ''}"
     return function
 
 
 def _find_enrichment(record: StepRecord) -> dict[str, Any]:
-    methods, status, *_ = read_enrichment(record)
-    if not methods:
-        return {"status": status or "unknown"}
+    methods, status, *_ = results.read_enrichment(record)
     return {
-        name: {
-            "top_terms": method.terms[:LISTED],
-            "p_values": method.p_values[:LISTED],
-            "total_significant": method.total,
-        }
-        for name, method in methods.items()
-    }
+        name: {"top_terms": m.terms[:LISTED], "p_values": m.p_values[:LISTED], "total_significant": m.total}
+        for name, m in methods.items()
+    } or {"status": status or "unknown"}
 
 
 def _find_expression(record: StepRecord) -> dict[str, Any]:
-    genes, counts, _ = read_expression(record)
-    return {
-        condition: {"significant_genes": counts[condition], "top_genes": listed[:LISTED]}
-        for condition, listed in genes.items()
-    }
+    genes, counts, _ = results.read_expression(record)
+    return {name: {"significant_genes": counts[name], "top_genes": top[:LISTED]} for name, top in genes.items()}
 
 
 def _find_cell_types(record: StepRecord) -> dict[str, Any]:
-    types, status, groups, partial = read_annotation(record)
+    types, status, groups, partial = results.read_annotation(record)
     return {"status": status, "discovered_cell_types": types, "group_to_cell_type": groups, "partial": partial}
 
 
 def _find_matches(record: StepRecord) -> dict[str, Any]:
-    results, total, message = read_search(record)
-    return {"total_matches": total, "results": results[:LISTED], "message": message}
+    found, total, message = results.read_search(record)
+    return {"total_matches": total, "results": found[:LISTED], "message": message}
 
 
-_FINDINGS: Mapping[str, tuple[str, Callable[[StepRecord], dict[str, Any]]]] = {
+_SUMMARIES: Mapping[str | None, Callable[[StepRecord, int], str | None]] = {
+    "perform_enrichment_analyses": _summarise_enrichment,
+    "process_cells": _summarise_annotation,
+    "dea_split_by_condition": _summarise_expression,
+    "search_enrichment_semantic": _summarise_search,
+}
+_FINDINGS: Mapping[str, tuple[str, Callable[[StepRecord], dict[str, Any]]]] = {  # by the prefix of their key
     "perform_enrichment_analyses": ("enrichment", _find_enrichment),
     "dea_split_by_condition": ("dea", _find_expression),
     "process_cells": ("process_cells", _find_cell_types),
-    "compare_cell_counts": ("compare_cell_counts", lambda record: read_counts(record).cells),
+    "compare_cell_counts": ("compare_cell_counts", lambda record: results.read_counts(record).cells),
     "search_enrichment_semantic": ("search", _find_matches),
 }

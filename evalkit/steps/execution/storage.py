@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evalkit.io import write_text
-from evalkit.steps.execution.findings import create_result_summary
+from evalkit.steps.evaluation.verdicts import silent_failure
+from evalkit.steps.execution.findings import summarise
 from evalkit.steps.format import DEFAULTS, Options, count, name, truth
 from evalkit.steps.history.records import normalise_history, normalise_record
 from evalkit.steps.history.results import read_plots
@@ -38,27 +39,26 @@ def store_execution_result(
         ``{"length": n}`` is noted. Numbers and empty results are stored as they are, None stays None.
     """
     step = step if isinstance(step, Mapping) else {}
-    result = to_jsonable(result)
-    function = name(step.get("function_name"))
-    metadata: dict[str, Any] = {}
+    result, function = to_jsonable(result), name(step.get("function_name"))
+    kind, metadata = "text", dict[str, Any]()
     if reason := name(step.get("skip_reason")):
-        return _stored("skipped", result, f"Skipped: {reason}", {"skip_reason": reason}, options)
-    if not _succeeded(success):
-        shown = f"Failed: {result}" if result not in (None, "") else "Failed"
-        return _stored("text", None, shown, metadata, options)
-    summary = create_result_summary(step, result, options)
-    if function in options.structured_functions:
-        return _stored("structured", result, summary, metadata, options)
-    if options.is_plot(function):
-        plots = read_plots(normalise_record({"step": step, "success": True, "result": result}, options))
-        metadata = {"type": plots.type, "html_length": plots.html_length, "plots": plots.plots}
-        return _stored("visualization", result, summary, metadata, options)
-    if result and not isinstance(result, (bool, int, float)):
-        text = result if isinstance(result, str) else str(result)
-        cut = len(text) > options.text_limit
-        metadata = {"truncated": [len(text), options.text_limit]} if cut else {"length": len(text)}
-        result = text[: options.text_limit]
-    return _stored("text", result, summary, metadata, options)
+        kind, summary, metadata = "skipped", f"Skipped: {reason}", {"skip_reason": reason}
+    elif truth(to_jsonable(success)) is not True:
+        summary, result = "Failed" if result in (None, "") else f"Failed: {result}", None
+    else:
+        record = normalise_record({"step": step, "success": True, "result": result}, options)
+        summary = summarise(record, silent_failure(record, options), options)
+        if function in options.structured_functions:
+            kind = "structured"
+        elif options.is_plot(function):
+            kind, plots = "visualization", read_plots(record)
+            metadata = {"type": plots.type, "html_length": plots.html_length, "plots": plots.plots}
+        elif result and not isinstance(result, (bool, int, float)):
+            text = result if isinstance(result, str) else str(result)
+            result, n = text[: options.text_limit], len(text)
+            metadata = {"length": n} if n <= options.text_limit else {"truncated": [n, options.text_limit]}
+    summary = summary[: options.summary_limit] if kind in ("text", "skipped") else summary
+    return {"result_type": kind, "result": result, "result_summary": summary, "result_metadata": metadata}
 
 
 def record_execution(
@@ -94,7 +94,7 @@ def record_execution(
     record = {
         "step_index": len(history) if index is None else index,
         "step": step if isinstance(step, Mapping) else {},
-        "success": _succeeded(success),
+        "success": truth(to_jsonable(success)) is True,
         **stored,
         "error": text,
         "error_type": type(error).__name__ if isinstance(error, BaseException) else None,
@@ -120,23 +120,10 @@ def save_history(history: Iterable[Mapping[str, Any]], path: str | os.PathLike) 
         If the file can't be written.
     """
     records = normalise_history(list(history))
-    stored = [{key: value for key, value in record.items() if key != "shape"} for record in records]
+    stored = ({key: value for key, value in record.items() if key != "shape"} for record in records)
     lines = [json.dumps(to_jsonable(record), ensure_ascii=False, allow_nan=False) for record in stored]
     if os.fspath(path).endswith((".jsonl", ".ndjson")):
         text = "".join(f"{line}\n" for line in lines)
     else:
         text = "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
     write_text(text, path)
-
-
-def _succeeded(success: Any) -> bool:
-    return truth(to_jsonable(success)) is True
-
-
-def _stored(kind: str, result: Any, summary: str, metadata: dict, options: Options) -> dict[str, Any]:
-    return {
-        "result_type": kind,
-        "result": result,
-        "result_summary": summary[: options.summary_limit] if kind in ("text", "skipped") else summary,
-        "result_metadata": metadata,
-    }

@@ -1,9 +1,6 @@
 """The agent's workflow: its state, the evaluator's node, the two routers, and the graph on LangGraph.
 
 Only `build_workflow` needs LangGraph (extra `workflow`); nodes, routers and the simulation are plain functions.
-
-    input_processor → planner → executor → step_evaluator → executor … → final_evaluator
-        → response_generator → plot_integration → END
 """
 
 import hashlib
@@ -12,21 +9,15 @@ import logging
 import operator
 from collections.abc import Callable, Mapping
 from functools import partial
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import Annotated, Any, TypedDict, get_type_hints
 
-from evalkit.steps.evaluation.evaluate import (
-    evaluate_history,
-    evaluate_step,
-    format_step_evaluation,
-    print_step_evaluation,
-)
-from evalkit.steps.format import DEFAULTS, HISTORY_KEY, PLAN_KEY, Options, StepRecord, count, function_of
+from evalkit.steps.evaluation.evaluate import evaluate_history, evaluate_step, format_step_evaluation
+from evalkit.steps.format import DEFAULTS, HISTORY_KEY, PLAN_KEY, Options, StepRecord, count
 from evalkit.steps.history.records import as_history, normalise_record, same_call
 from evalkit.steps.history.values import to_jsonable
 
 NODES = ("input_processor", "planner", "executor", "final_evaluator", "response_generator", "plot_integration")
-NO_HISTORY = {"status": "no_history", "critical_failure": False}
 Node = Callable[[Any], Any]
 _log = logging.getLogger(__name__)
 
@@ -73,9 +64,8 @@ def step_evaluator_node(
     """
     history = state.get(HISTORY_KEY)
     if not isinstance(history, list) or not history:
-        return {"last_step_evaluation": dict(NO_HISTORY)}
-    identity = _identity(history)
-    last = state.get("last_step_evaluation") or {}
+        return {"last_step_evaluation": {"status": "no_history", "critical_failure": False}}
+    identity, last = _identity(history), state.get("last_step_evaluation") or {}
     if last.get("record_id") == identity:
         idle = last.get("attempts_at_step", 1) + 1
         again = {"attempts_at_step": idle, "retry_cap_reached": idle >= options.retry_cap}
@@ -87,7 +77,7 @@ def step_evaluator_node(
     tries = _tries(newest, run, _index(state))
     evaluation |= {"record_id": identity, "attempts_at_step": tries, "retry_cap_reached": tries >= options.retry_cap}
     if state.get("print_report") if print_report is None else print_report:
-        print_step_evaluation(evaluation)
+        print(format_step_evaluation(evaluation))
     elif _log.isEnabledFor(logging.INFO):
         values = (evaluation[key] for key in ("function_name", "success", "critical_failure"))
         report = format_step_evaluation(evaluation)
@@ -103,8 +93,8 @@ def route_from_executor(state: Mapping[str, Any]) -> str:
     {"step_evaluate", "complete"}
         ``step_evaluate`` while there is a history and `current_step_index` is at most the number of planned steps.
     """
-    at_step = _after_executor(_index(state), _step_count(state.get(PLAN_KEY)))
-    return at_step if state.get(HISTORY_KEY) else "complete"
+    at_step = _index(state) <= _step_count(state.get(PLAN_KEY))
+    return "step_evaluate" if at_step and state.get(HISTORY_KEY) else "complete"
 
 
 def route_from_step_evaluator(state: Mapping[str, Any]) -> str:
@@ -117,8 +107,11 @@ def route_from_step_evaluator(state: Mapping[str, Any]) -> str:
         `current_step_index` has reached the number of planned steps; else ``continue``.
     """
     last = state.get("last_step_evaluation") or {}
-    critical, stuck = bool(last.get("critical_failure")), bool(last.get("retry_cap_reached"))
-    return _after_step_evaluator(critical, stuck, _index(state), _step_count(state.get(PLAN_KEY)))
+    if last.get("critical_failure"):
+        return "abort"
+    if _index(state) >= _step_count(state.get(PLAN_KEY)):
+        return "complete"
+    return "abort" if last.get("retry_cap_reached") else "continue"
 
 
 def build_workflow(
@@ -167,15 +160,14 @@ def build_workflow(
     graph: Any = StateGraph(state_type)
     for name, node in {"step_evaluator": partial(step_evaluator_node, options=options), **nodes}.items():
         graph.add_node(name, node)
-    for a, b in ((START, "input_processor"), ("input_processor", "planner"), ("planner", "executor")):
+    before = (START, "input_processor", "planner", "executor")
+    after = ("final_evaluator", "response_generator", "plot_integration", END)
+    for a, b in (*pairwise(before), *pairwise(after)):
         graph.add_edge(a, b)
     to_end = {"step_evaluate": "step_evaluator", "complete": "final_evaluator"}
     graph.add_conditional_edges("executor", route_from_executor, to_end)
     onward = {"abort": "response_generator", "complete": "final_evaluator", "continue": "executor"}
     graph.add_conditional_edges("step_evaluator", route_from_step_evaluator, onward)
-    for a, b in (("final_evaluator", "response_generator"), ("response_generator", "plot_integration")):
-        graph.add_edge(a, b)
-    graph.add_edge("plot_integration", END)
     # the retry cap ends every loop; LangGraph's own limit must not stop a long plan
     return graph.compile(checkpointer=checkpointer).with_config(recursion_limit=100_000)
 
@@ -199,24 +191,23 @@ def simulate_routing(records: Any, plan: Any = None, options: Options | None = N
         from_step_evaluator, and `reached`: False for records after the router would have ended the run.
     """
     history = as_history(records, options)
-    indices = [record["step_index"] or 0 for record in history.records]
-    n_steps = _step_count(history.plan if plan is None else plan) or max(indices, default=-1) + 1
-    rows, reached, run = [], True, 0
-    for i, (record, evaluation) in enumerate(zip(history.records, evaluate_history(history), strict=True)):
+    records, rows, reached, run = history.records, list[dict[str, Any]](), True, 0
+    indices = [record["step_index"] or 0 for record in records]
+    planned = range(_step_count(history.plan if plan is None else plan) or max(indices, default=-1) + 1)
+    for i, (record, evaluation) in enumerate(zip(records, evaluate_history(history), strict=True)):
         moved_on = i + 1 < len(indices) and indices[i + 1] > indices[i]
         index = indices[i + 1] if moved_on else indices[i] + (record["success"] is True)
-        run = run + 1 if i and _alike(record, history.records[i - 1]) else 1
+        run = run + 1 if i and _alike(record, records[i - 1]) else 1
         tries = _tries(record, run, index)
-        critical, stuck = evaluation["critical_failure"], tries >= history.options.retry_cap
-        executor = _after_executor(index, n_steps)
-        evaluator = _after_step_evaluator(critical, stuck, index, n_steps) if executor == "step_evaluate" else None
+        last = {**evaluation, "retry_cap_reached": tries >= history.options.retry_cap}
+        state = {HISTORY_KEY: records, PLAN_KEY: planned, "current_step_index": index, "last_step_evaluation": last}
+        executor = route_from_executor(state)
+        evaluator = route_from_step_evaluator(state) if executor == "step_evaluate" else None
         rows.append(
             {
                 "position": i,
                 "step_index": indices[i],
-                "function_name": function_of(record),
-                "success": record["success"],
-                "critical_failure": critical,
+                **{key: evaluation[key] for key in ("function_name", "success", "critical_failure")},
                 "attempts_at_step": tries,
                 "from_executor": executor,
                 "from_step_evaluator": evaluator,
@@ -227,24 +218,10 @@ def simulate_routing(records: Any, plan: Any = None, options: Options | None = N
     return rows
 
 
-def _after_executor(index: int, n_steps: int) -> str:
-    """Choose the node after the executor, given the index and the number of planned steps."""
-    return "step_evaluate" if index <= n_steps else "complete"
-
-
-def _after_step_evaluator(critical: bool, stuck: bool, index: int, n_steps: int) -> str:
-    """Choose the node after an evaluation."""
-    if critical:
-        return "abort"
-    if index >= n_steps:
-        return "complete"
-    return "abort" if stuck else "continue"
-
-
 def _step_count(plan: Any) -> int:
     """Count the steps of a plan: a list, or a mapping that holds one under ``steps``."""
     steps = plan.get("steps") if isinstance(plan, Mapping) else plan
-    return len(steps) if isinstance(steps, (list, tuple)) else 0
+    return len(steps) if isinstance(steps, (list, tuple, range)) else 0
 
 
 def _alike(a: StepRecord, b: StepRecord) -> bool:
@@ -261,12 +238,12 @@ def _tries(record: StepRecord, run: int, index: int) -> int:
 
 
 def _check_state_type(state_type: type) -> None:
-    declared = get_type_hints(state_type, include_extras=True)
-    needed = (PLAN_KEY, "current_step_index", HISTORY_KEY, "last_step_evaluation", "step_evaluation_history")
+    declared, reduced = get_type_hints(state_type, include_extras=True), "step_evaluation_history"
+    needed = (PLAN_KEY, "current_step_index", HISTORY_KEY, "last_step_evaluation", reduced)
     if undeclared := [key for key in needed if key not in declared]:
         raise ValueError(f"{state_type.__name__} does not declare {', '.join(undeclared)}: LangGraph would drop it")
-    if not hasattr(declared["step_evaluation_history"], "__metadata__"):
-        raise ValueError(f"{state_type.__name__}: step_evaluation_history needs a reducer, as in WorkflowState")
+    if not hasattr(declared[reduced], "__metadata__"):
+        raise ValueError(f"{state_type.__name__}: {reduced} needs a reducer, as in WorkflowState")
 
 
 def _index(state: Mapping[str, Any]) -> int:

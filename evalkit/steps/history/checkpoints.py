@@ -22,7 +22,6 @@ import msgspec
 
 from evalkit.io import BrokenFileError, is_url
 from evalkit.io.limits import LimitError, check_size, limits
-from evalkit.steps.history.msgpack import check_msgpack
 from evalkit.steps.history.values import unique_keys
 
 MAGIC = b"SQLite format 3\0"
@@ -50,6 +49,15 @@ _NEWEST = f"""
     GROUP BY thread_id, checkpoint_ns ORDER BY MAX(checkpoint_id)
 """
 _ONE = f"SELECT type, checkpoint FROM {_TABLE} WHERE rowid = ?"
+# msgpack by the first byte of a value: the bytes that follow it, and the values
+_FIXED = dict.fromkeys((*range(0x80), 0xC0, 0xC2, 0xC3, *range(0xE0, 0x100)), (0, 0))  # small numbers, nil, booleans
+_FIXED |= {0xCA + i: (n, 0) for i, n in enumerate((4, 8, 1, 2, 4, 8, 1, 2, 4, 8))}  # numbers
+_FIXED |= {0xD4 + i: (1 + 2**i, 0) for i in range(5)}  # extensions, after their code
+_FIXED |= {0xA0 + n: (n, 0) for n in range(32)}  # short texts
+_FIXED |= {0x80 + n: (0, 2 * n) for n in range(16)} | {0x90 + n: (0, n) for n in range(16)}  # short maps and lists
+# or the bytes of its size, those of its code, and the values per entry
+_SIZED = {first + i: (2**i, more, 0) for first, more in ((0xC4, 0), (0xC7, 1), (0xD9, 0)) for i in range(3)}
+_SIZED |= {0xDC: (2, 0, 1), 0xDD: (4, 0, 1), 0xDE: (2, 0, 2), 0xDF: (4, 0, 2)}  # lists and maps
 
 
 def companions(path: str) -> list[str]:
@@ -61,16 +69,12 @@ def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, An
     """Yield the newest checkpoint of every thread, the thread written last at the end.
 
     Yields its name, with the namespace of a subgraph after a slash, and the ``channel_values`` as plain data, or the
-    error.
-
-    Raises
-    ------
-    BrokenFileError
-        If it is not a database with a table of checkpoints, or exceeds limits.
+    error. Raises BrokenFileError if it is not a database with a table of checkpoints, or exceeds limits.
     """
     most, unique, taken = limits(), unique_keys(), 0
     try:
         with closing(_connect(path, data)) as connection:
+            _distrust(connection)
             threads = connection.execute(_NEWEST).fetchmany(most.rows + 1)
             if len(threads) > most.rows:
                 raise BrokenFileError(f"LimitError: more threads than the limit of {most.rows} (rows)")
@@ -80,16 +84,22 @@ def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, An
                 check_size(taken)  # many values may share the same bytes
                 yield unique(f"{thread}/{namespace}" if namespace else str(thread)), _channels(kind, blob)
     except sqlite3.Error as error:
-        raise BrokenFileError(f"no LangGraph checkpoints: {_cause(error)}") from error
+        late = f"reading took longer than the limit of {limits().seconds} (seconds)"
+        cause = late if "interrupted" in str(error) else error
+        raise BrokenFileError(f"no LangGraph checkpoints: {cause}") from error
     except UnicodeDecodeError as error:  # of names in its schema
         raise BrokenFileError(f"no LangGraph checkpoints: not UTF-8: {error.reason}") from error
 
 
 def _channels(kind: Any, blob: Any) -> dict[str, Any] | BrokenFileError:
     try:
-        checkpoint = _decode(kind, blob)
-    except BrokenFileError as error:
-        return error
+        if kind not in ("msgpack", "json"):
+            return BrokenFileError(f"a checkpoint of type {kind!r:.40} is not read")  # pickles run code
+        checkpoint = _from_msgpack(blob) if kind == "msgpack" else json.loads(blob)
+    except LimitError as error:
+        return BrokenFileError(f"LimitError: {error.strerror}")
+    except (ValueError, RecursionError, TypeError) as error:
+        return BrokenFileError(f"a checkpoint can't be decoded: {error}")
     values = checkpoint.get("channel_values") if isinstance(checkpoint, dict) else None
     return values if isinstance(values, dict) else {}
 
@@ -107,18 +117,13 @@ def _connect(path: str, data: bytes) -> sqlite3.Connection:
     else:
         connection = sqlite3.connect(":memory:")
         connection.deserialize(data[:18] + b"\1\1" + data[20:])  # those two bytes ask for a write-ahead log
-    try:
-        _distrust(connection)
-    except BaseException:
-        connection.close()
-        raise
     return connection
 
 
 def _distrust(connection: sqlite3.Connection) -> None:
     """Disable all features of a connection that reading stored values does not need; reject other schemas."""
     most, end = limits(), time.monotonic() + limits().seconds
-    connection.text_factory = _text
+    connection.text_factory = lambda data: data.decode("utf-8", "replace")
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(most.bytes, 2**31 - 1))
     for category, limit in _LIMITS.items():
         connection.setlimit(category, limit)
@@ -133,33 +138,10 @@ def _distrust(connection: sqlite3.Connection) -> None:
     connection.set_authorizer(_authorize)
 
 
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
-
-
 def _authorize(action: int, first: str | None, second: str | None, *_: str | None) -> int:
     """Authorize statements to read the table and to call MAX, nothing else."""
     known = {sqlite3.SQLITE_READ: first == _TABLE, sqlite3.SQLITE_FUNCTION: second == "max"}.get(action, True)
     return sqlite3.SQLITE_OK if action in _ALLOWED and known else sqlite3.SQLITE_DENY
-
-
-def _cause(error: sqlite3.Error) -> str:
-    if "interrupted" in str(error):
-        return f"reading took longer than the limit of {limits().seconds} (seconds)"
-    return str(error)
-
-
-def _decode(kind: Any, blob: Any) -> Any:
-    try:
-        if kind == "msgpack":
-            return _from_msgpack(blob)
-        if kind == "json":
-            return json.loads(blob)
-    except LimitError as error:
-        raise BrokenFileError(f"LimitError: {error.strerror}") from error
-    except (ValueError, RecursionError, TypeError) as error:
-        raise BrokenFileError(f"a checkpoint can't be decoded: {error}") from error
-    raise BrokenFileError(f"a checkpoint of type {kind!r:.40} is not read")  # pickles run code
 
 
 def _from_msgpack(data: Any) -> Any:
@@ -189,3 +171,46 @@ def _numbers_of(dtype: Any, shape: Any, order: Any, buffer: Any) -> Any:
     if size > limits().values:
         raise LimitError(errno.EFBIG, f"an array of more than {limits().values} values (values)")
     return np.frombuffer(buffer, dtype=np.dtype(dtype)).reshape(shape, order=order).tolist()
+
+
+def check_msgpack(data: bytes | memoryview) -> None:
+    """Validate a msgpack value without building it.
+
+    A decoder allocates as many entries as a list declares: twelve bytes may ask for gigabytes. Here every list and map
+    must have at least one byte for each of its entries, and all of them together must stay within `Limits.values`. The
+    contents of extensions are not checked. Raises ValueError if it declares more than there is, LimitError if it holds
+    more values, or deeper ones, than the limits allow.
+    """
+    data, most = bytes(data), limits()
+    at, end, values, left, open_ = 0, len(data), 0, 1, list[int]()  # `left`: values to come in the innermost list
+    while True:
+        while not left:
+            if not open_:
+                return
+            left = open_.pop()
+        left, values = left - 1, values + 1
+        if at >= end:
+            raise ValueError("it ends within a value")
+        at, entries = _step(data, at)
+        if entries > end - at:
+            raise ValueError(f"a list announces {entries} entries, and {max(end - at, 0)} bytes are left")
+        if entries:
+            open_.append(left)
+            left = entries
+            if len(open_) > 10 * most.depth:
+                raise LimitError(errno.EOVERFLOW, f"nested deeper than {10 * most.depth} levels (10 × depth)")
+        if values > most.values:
+            raise LimitError(errno.EFBIG, f"more values than the limit of {most.values} (values)")
+
+
+def _step(data: bytes, at: int) -> tuple[int, int]:
+    """Skip one value; of a list or map only its header, with the number of values that follow."""
+    code, at = data[at], at + 1
+    if code in _FIXED:
+        skipped, entries = _FIXED[code]
+        return at + skipped, entries
+    if code not in _SIZED:
+        raise ValueError(f"no value begins with {code:#x}")
+    width, more, per_entry = _SIZED[code]
+    size = int.from_bytes(data[at : at + width])
+    return at + width + (0 if per_entry else more + size), per_entry * size

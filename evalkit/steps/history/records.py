@@ -1,8 +1,9 @@
 """Normalise histories: a record of shape A, B or C, or any other JSON value, becomes a `StepRecord`."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -13,11 +14,10 @@ from evalkit.steps.format import (
     HISTORY_KEY,
     RESULT_TYPES,
     Options,
-    Shape,
     Step,
     StepRecord,
+    cell_type_of,
     count,
-    function_of,
     name,
     truth,
 )
@@ -91,14 +91,9 @@ def unique_labels(histories: Iterable[tuple[str, str]]) -> dict[tuple[str, str],
     A label is the shortest end of a path that no other file has, and the thread: ``h.json``, ``run_07/h.json``,
     ``c.sqlite · thread-1``. Bytes that are not UTF-8 are escaped.
     """
-    pairs = list(dict.fromkeys(histories))
+    pairs, unique = list(dict.fromkeys(histories)), unique_keys()
     paths = short_paths(source for source, _ in pairs)
-    labels: dict[str, tuple[str, str]] = {}
-    unique = unique_keys()
-    for source, thread in pairs:
-        label = escape_surrogates(f"{paths[source]} · {thread}" if thread else paths[source])
-        labels[unique(label)] = (source, thread)
-    return {pair: label for label, pair in labels.items()}
+    return {(a, b): unique(escape_surrogates(f"{paths[a]} · {b}" if b else paths[a])) for a, b in pairs}
 
 
 def is_record(value: Any) -> bool:
@@ -114,17 +109,25 @@ def normalise_record(raw: Any, options: Options = DEFAULTS) -> StepRecord:
     ``options.text_limit`` characters counts as cut, unless its metadata give its length.
     """
     raw = raw if isinstance(raw, Mapping) else {}
-    shape = _shape(raw)
+    kind, shape = raw.get("result_type"), raw.get("shape")
+    if shape not in ("A", "B", "C") or "step" not in raw:
+        shape = "C" if "step" not in raw and "result" not in raw else "A" if kind is None else "B"
     flat = shape == "C" and "step" not in raw  # if present, the record was normalised before
-    step = _step(raw)
-    success = truth(raw.get("success"))
+    step, success = _step(raw), truth(raw.get("success"))
     # on disk (shape C) the summary is the cut result itself
     result = raw.get("result_summary") if flat else raw.get("result")
     metadata = dict(raw["result_metadata"]) if isinstance(raw.get("result_metadata"), Mapping) else {}
-    kind: Any = raw.get("result_type") if raw.get("result_type") in RESULT_TYPES else None
-    kind = kind or _result_type(step, success, result, options)
-    if "truncated" not in metadata and _looks_cut(result, kind, shape, metadata, options):
+    if kind not in RESULT_TYPES:
+        is_plot, is_structure = options.is_plot(step["function_name"]), isinstance(result, (Mapping, list))
+        kind = "visualization" if is_plot else "structured" if is_structure else "text"
+        kind = "skipped" if name(step.get("skip_reason")) else "text" if success is False else kind
+    # in memory (A, B) plots and structures are stored as they are; on disk (C) everything is cut
+    may_be_cut = (kind == "text" or shape == "C") and not {"truncated", "length"} & set(metadata)
+    if may_be_cut and isinstance(result, str) and len(result) == options.text_limit:
         metadata["truncated"] = [None, options.text_limit]
+    error = raw.get("error")
+    if isinstance(error, Mapping) and isinstance(error.get("message"), str):
+        error = error["message"]
     return StepRecord(
         step_index=count(raw.get("step_index")),
         step=step,
@@ -133,11 +136,24 @@ def normalise_record(raw: Any, options: Options = DEFAULTS) -> StepRecord:
         result_type=kind,
         result_summary="" if flat else str(raw.get("result_summary") or ""),
         result_metadata=metadata,
-        error=_error(raw.get("error")),
+        error=None if error is None or error is False or error in ("", {}, []) else str(error),
         error_type=name(raw.get("error_type")),
         timestamp=name(raw.get("timestamp")),
         shape=shape,
     )
+
+
+def _step(raw: Mapping) -> Step:
+    given = raw.get("step")
+    step: Any = (
+        dict(given) if isinstance(given, Mapping) else {"function_name": given} if isinstance(given, str) else {}
+    )
+    step["function_name"] = name(step.get("function_name", raw.get("function_name")))
+    parameters = step.get("parameters", raw.get("parameters"))
+    if isinstance(parameters, str):  # default=str
+        parameters = read_literal(parameters).value
+    step["parameters"] = dict(parameters) if isinstance(parameters, Mapping) else {}
+    return step
 
 
 def normalise_history(records: Any, options: Options = DEFAULTS) -> list[StepRecord]:
@@ -160,19 +176,16 @@ def normalise_history(records: Any, options: Options = DEFAULTS) -> list[StepRec
     if not isinstance(records, Sequence) or isinstance(records, (str, bytes)):
         return []
     out: list[StepRecord] = []
-    for raw in records:
-        record = normalise_record(raw, options)
-        if record["step_index"] is None and out:
-            record["step_index"] = (out[-1]["step_index"] or 0) + (not repeats_failure(out[-1], record))
-        elif record["step_index"] is None:
-            record["step_index"] = 0
+    for record in (normalise_record(raw, options) for raw in records):
+        if record["step_index"] is None:
+            record["step_index"] = (out[-1]["step_index"] or 0) + (not repeats_failure(out[-1], record)) if out else 0
         out.append(record)
     return out
 
 
 def same_call(a: StepRecord, b: StepRecord) -> bool:
     """Return whether two records are the same function with the same parameters."""
-    return function_of(a) == function_of(b) and a["step"].get("parameters") == b["step"].get("parameters")
+    return all(a["step"][key] == b["step"][key] for key in ("function_name", "parameters"))
 
 
 def repeats_failure(before: StepRecord, record: StepRecord) -> bool:
@@ -182,10 +195,18 @@ def repeats_failure(before: StepRecord, record: StepRecord) -> bool:
 
 def attempts(history: Sequence[StepRecord]) -> list[int]:
     """Count for each record how often its call was made consecutively up to it, each time before having failed."""
-    counts: list[int] = []
-    for i, record in enumerate(history):
-        counts.append(counts[-1] + 1 if i and repeats_failure(history[i - 1], record) else 1)
+    counts = [1] * len(history)
+    for i, (before, record) in enumerate(pairwise(history), 1):
+        counts[i] += counts[i - 1] * repeats_failure(before, record)
     return counts
+
+
+def each_record(histories: Iterable[History]) -> Iterator[tuple[dict[str, Any], StepRecord]]:
+    """Yield the records of histories, each with the columns of `table.RECORD`."""
+    for history in histories:
+        for position, record in enumerate(history.records):
+            ids = {"history": history.label, "position": position, "function_name": record["step"]["function_name"]}
+            yield ids | {"cell_type": cell_type_of(record)}, record
 
 
 def time_of(record: StepRecord) -> datetime | None:
@@ -195,51 +216,3 @@ def time_of(record: StepRecord) -> datetime | None:
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
-
-
-def _shape(raw: Mapping) -> Shape:
-    if raw.get("shape") in ("A", "B", "C") and "step" in raw:
-        return raw["shape"]
-    if "step" not in raw and "result" not in raw:
-        return "C"
-    return "B" if raw.get("result_type") is not None else "A"
-
-
-def _step(raw: Mapping) -> Step:
-    given = raw.get("step")
-    if isinstance(given, str):
-        given = {"function_name": given}
-    step: Any = dict(given) if isinstance(given, Mapping) else {}
-    step.setdefault("function_name", raw.get("function_name"))
-    step.setdefault("parameters", raw.get("parameters"))
-    step["function_name"] = name(step["function_name"])
-    parameters = step["parameters"]
-    if isinstance(parameters, str):  # default=str
-        parameters = read_literal(parameters).value
-    step["parameters"] = dict(parameters) if isinstance(parameters, Mapping) else {}
-    return step
-
-
-def _result_type(step: Step, success: bool | None, result: Any, options: Options) -> str:
-    if name(step.get("skip_reason")):
-        return "skipped"
-    if success is False:
-        return "text"
-    if options.is_plot(step["function_name"]):
-        return "visualization"
-    return "structured" if isinstance(result, (Mapping, list)) else "text"
-
-
-def _looks_cut(result: Any, kind: str, shape: Shape, metadata: Mapping, options: Options) -> bool:
-    if not isinstance(result, str) or len(result) != options.text_limit or "length" in metadata:
-        return False
-    # in memory (A, B) plots and structures are stored as they are; on disk (C) everything is cut
-    return kind == "text" or shape == "C"
-
-
-def _error(value: Any) -> str | None:
-    if value is None or value is False or value in ("", {}, []):
-        return None
-    if isinstance(value, Mapping) and isinstance(value.get("message"), str):
-        return value["message"]
-    return str(value)

@@ -7,9 +7,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from evalkit.steps.format import METHODS, StepRecord, count, function_of, number, truncated
+from evalkit.steps.format import StepRecord, count, number, truncated
 from evalkit.steps.history.values import is_cut, read_literal, unique_keys
 
+METHODS = ("go", "kegg", "reactome", "gsea")
 DISCOVERED, LEAF_NODE, NO_NEW_TYPES = "discovered", "leaf_node", "no_new_cell_types"
 FAILED, NO_RESULT, EMPTY_MAPPING, UNKNOWN = "failed", "no_result", "empty_mapping", "unknown"
 NOTHING: tuple[Any, ...] = (None, "", [], {}, "Success")  # the last is what shape A made of false values
@@ -21,7 +22,7 @@ _CUT_PLOTS = re.compile(r"^\s*\{['\"]multiple_plots['\"]\s*:\s*true", re.IGNOREC
 _CELL_TYPES = re.compile(r"group_to_cell_type['\"]?\s*[=:]\s*(?=\{)")
 _NO_CELL_TYPES = re.compile(r"no new cell types", re.IGNORECASE)
 _FAILED_CELLS = re.compile(r"^\s*process cells failed", re.IGNORECASE)
-_DISCOVERED = re.compile(r"discovered new cell type(s?)\s*:[ \t]*", re.IGNORECASE)
+_DISCOVERED = re.compile(r"(?i)discovered new cell type(s?)\s*:[ \t]*((?:(?!discovered new cell types?\s*:).)*)")
 
 
 class Method(NamedTuple):
@@ -35,8 +36,7 @@ class Method(NamedTuple):
     @property
     def significant(self) -> bool:
         """Whether there are significant terms: listed, or counted where the list is not complete."""
-        listed = bool(self.terms)
-        return listed if self.total is None else self.total > 0 and (listed or not self.complete)
+        return self.total != 0 and (bool(self.terms) or not (self.total is None or self.complete))
 
 
 class Enrichment(NamedTuple):
@@ -56,11 +56,11 @@ class Enrichment(NamedTuple):
 
 
 class Expression(NamedTuple):
-    """Differential expression per condition."""
+    """Differential expression: significant genes per condition, their number (None: cut), and that of conditions."""
 
-    genes: dict[str, list[str]]  # the significant ones
-    counts: dict[str, int | None]  # of these; None where the list was cut
-    conditions: int | None  # how many
+    genes: dict[str, list[str]]
+    counts: dict[str, int | None]
+    conditions: int | None
 
 
 class CellTypes(NamedTuple):
@@ -105,23 +105,20 @@ def content(record: StepRecord) -> Any:
 
 def read_enrichment(record: StepRecord) -> Enrichment:
     """Read terms, p-values and counts per method; a ``top_terms`` at the top level is not a method."""
-    value = content(record)
-    requested = requested_methods(record)
+    value, requested, methods = content(record), requested_methods(record), {}
     if not isinstance(value, Mapping):
         return Enrichment({}, None, partial=truncated(record), absent=requested)
-    methods = {}
-    for key, entry in value.items():
-        if isinstance(entry, Mapping) and (str(key).lower() in METHODS or "total_significant" in entry):
+    for key, entry in ((str(key).lower(), entry) for key, entry in value.items()):
+        if isinstance(entry, Mapping) and (key in METHODS or "total_significant" in entry):
             terms = entry.get("top_terms")
-            methods[str(key).lower()] = Method(
+            methods[key] = Method(
                 terms=[str(term) for term in _list(terms)],
                 p_values=[number(p) for p in _list(entry.get("top_pvalues"))],
                 total=count(entry.get("total_significant")),
                 complete=isinstance(terms, list) and not is_cut(terms),
             )
     expected = requested or [name for name in map(str.lower, map(str, value)) if name in METHODS]
-    absent = [name for name in expected if name not in methods]
-    return Enrichment(methods, status_of(value), is_cut(value), absent)
+    return Enrichment(methods, status_of(value), is_cut(value), [name for name in expected if name not in methods])
 
 
 def requested_methods(record: StepRecord) -> list[str]:
@@ -135,8 +132,7 @@ def requested_methods(record: StepRecord) -> list[str]:
 
 def read_expression(record: StepRecord) -> Expression:
     """Read significant genes per condition, from the dict or the bare list; two of one category are kept apart."""
-    genes: dict[str, list[str]] = {}
-    counts: dict[str, int | None] = {}
+    genes, counts = dict[str, list[str]](), dict[str, int | None]()
     unique, (entries, n) = unique_keys(), _entries(content(record), "dea_results")
     for entry in entries:
         key = unique(str(entry.get("category", "unknown")))
@@ -177,7 +173,7 @@ def read_annotation(record: StepRecord) -> CellTypes:
         if isinstance(mapping, Mapping):
             groups, partial = {str(k): str(v) for k, v in mapping.items()}, is_cut(mapping)
     if groups:
-        return CellTypes(list(dict.fromkeys(groups.values())), DISCOVERED, groups, partial)
+        return CellTypes([*dict.fromkeys(groups.values())], DISCOVERED, groups, partial)
     message = value.get("message") if isinstance(value, Mapping) else record["result"]
     text = message if isinstance(message, str) else ""
     if _FAILED_CELLS.match(text) or ERROR_TEXT.match(text) or error_in(value):
@@ -186,7 +182,9 @@ def read_annotation(record: StepRecord) -> CellTypes:
     if types:
         return CellTypes(types, DISCOVERED, {}, cut)
     empty = groups is not None and not partial
-    return CellTypes([], _status_without_types(value, text, empty), {}, not empty and truncated(record))
+    status = NO_RESULT if value in NOTHING else status_of(value) or (EMPTY_MAPPING if empty else UNKNOWN)
+    status = NO_NEW_TYPES if _NO_CELL_TYPES.search(text) else status
+    return CellTypes([], status, {}, not empty and truncated(record))
 
 
 def read_cell_types(text: str) -> tuple[dict[str, str] | None, bool]:
@@ -200,22 +198,14 @@ def read_cell_types(text: str) -> tuple[dict[str, str] | None, bool]:
     return {str(k): str(v) for k, v in value.items() if isinstance(v, (str, int))}, cut
 
 
-def _status_without_types(value: Any, text: str, empty: bool) -> str:
-    if _NO_CELL_TYPES.search(text):
-        return NO_NEW_TYPES
-    return NO_RESULT if value in NOTHING else status_of(value) or (EMPTY_MAPPING if empty else UNKNOWN)
-
-
 def _types_in_words(text: str, cut: bool) -> tuple[list[str], bool]:
     """Read "Discovered new cell type: X" (or "types: X, Y") without a name at the cut, and whether more may follow."""
-    marks = list(_DISCOVERED.finditer(text))
-    names: list[str] = []
-    for mark, end in zip(marks, [*(m.start() for m in marks[1:]), len(text)], strict=False):
-        line = text[mark.end() : end].partition("\n")[0]
-        listed = line.strip().strip("[]").split(",") if mark.group(1) else [line]
-        if cut and mark.end() + len(line) == len(text):
+    names, marks = list[str](), list(_DISCOVERED.finditer(text))
+    for mark in marks:
+        listed = mark[2].strip().strip("[]").split(",") if mark[1] else [mark[2]]
+        if cut and mark.end() == len(text):
             listed.pop()
-        names += [name for name in (one.strip(" \t\r.;'\"") for one in listed) if name]
+        names += filter(None, (name.strip(" \t\r.;'\"") for name in listed))
     return list(dict.fromkeys(names)), cut and bool(marks)
 
 
@@ -262,7 +252,7 @@ READERS: Mapping[str, Callable[[StepRecord], tuple]] = {
 
 def only_status(record: StepRecord) -> str | None:
     """Read the status of an analysis that returned nothing else."""
-    read = READERS.get(function_of(record) or "")
+    read = READERS.get(record["step"]["function_name"] or "")
     status = status_of(content(record)) if read else None
     return status if read and status and not read(record)[0] else None
 

@@ -28,12 +28,7 @@ _TOKEN = re.compile(  # `cut` is the remainder of a string that was cut
     re.DOTALL,
 )
 # what `ast.literal_eval` does not know
-_WORDS: dict[str, bool | None] = {
-    "true": True,
-    "false": False,
-    "np.True_": True,
-    "np.False_": False,
-}  # what `ast.literal_eval` does not know
+_WORDS: dict[str, bool | None] = {"true": True, "false": False, "np.True_": True, "np.False_": False}
 _WORDS |= dict.fromkeys(("null", "nan", "NaN", "NaT", "inf", "-inf", "Infinity", "-Infinity"))
 _CALL = re.compile(r"(?:np|numpy)\.(?:float|int|uint|str|bool|array)\d*_?|array")
 _BEGIN = re.compile(r"\s*(?=[\[{(])")
@@ -82,7 +77,8 @@ def _convert(value: Any, depth: int, above: tuple[int, ...]) -> Any:
             return _object(zip(fields, value, strict=True), depth, above)
         return [_convert(item, depth + 1, above) for item in value]
     if isinstance(value, (set, frozenset)):
-        return sorted((_convert(item, depth + 1, above) for item in value), key=_order)
+        items = [_convert(item, depth + 1, above) for item in value]
+        return sorted(items, key=lambda x: (type(x).__name__, x) if isinstance(x, (str, int, float)) else ("~", str(x)))
     if isinstance(value, (datetime, date, time)):
         return value.isoformat() if value == value else None  # NaT differs from itself
     if isinstance(value, (bytes, bytearray)):
@@ -98,7 +94,9 @@ def _convert_foreign(value: Any, depth: int, above: tuple[int, ...]) -> Any:
     try:
         if module == "numpy" and hasattr(value, "tolist"):
             if value.dtype.kind in "mM":  # tolist() would give nanoseconds
-                return _dates(value.astype(str).tolist())
+                import numpy as np
+
+                return np.where(np.isnat(value), np.array(None), value.astype(str)).tolist()
             return _convert(value.tolist(), depth, above)
         if module == "pandas":
             if name == "DataFrame":
@@ -114,15 +112,8 @@ def _convert_foreign(value: Any, depth: int, above: tuple[int, ...]) -> Any:
     return _text(value)
 
 
-def _dates(texts: str | list) -> str | list | None:
-    if isinstance(texts, list):
-        return [_dates(text) for text in texts]
-    return None if texts == "NaT" else texts
-
-
 def _records(frame: Any, depth: int, above: tuple[int, ...]) -> list[dict[str, Any]]:
-    names = list(frame.columns)
-    columns = [frame.iloc[:, i].tolist() for i in range(len(names))]
+    names, columns = list(frame.columns), [frame.iloc[:, i].tolist() for i in range(frame.shape[1])]
     if not _only_counts(frame.index):
         names.insert(0, frame.index.name or "index")
         columns.insert(0, frame.index.tolist())
@@ -164,16 +155,12 @@ def _text(value: Any) -> str:
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _order(item: Any) -> tuple[str, Any]:
-    return (type(item).__name__, item) if isinstance(item, (str, int, float, bool)) else ("~", str(item))
-
-
 class CutList(list):
-    """A list whose text was cut: its first items, of an unknown number."""
+    """The first items of a list whose text was cut."""
 
 
 class CutDict(dict):
-    """A dict whose text was cut: its first pairs, of an unknown number."""
+    """The first pairs of a dict whose text was cut."""
 
 
 class Literal(NamedTuple):
@@ -199,9 +186,10 @@ def read_literal(text: str, start: int = 0) -> Literal:
     begin = _BEGIN.match(text, start)
     if begin is None or len(text) > MAX_LENGTH:
         return Literal(None, False)
-    return (_read_cached if len(text) <= _CACHED else _read)(text, begin.end())
+    return (_read if len(text) <= _CACHED else _read.__wrapped__)(text, begin.end())
 
 
+@lru_cache(1024)  # several checks read the same result
 def _read(text: str, start: int) -> Literal:
     try:
         return Literal(*_Reader(text, start).container(1))
@@ -209,16 +197,14 @@ def _read(text: str, start: int) -> Literal:
         return Literal(None, False)
 
 
-_read_cached = lru_cache(1024)(_read)  # several checks read the same result
-
-
 class _Reader:
     """Parses values from a text; each comes with whether the text ended in it, and is ... if nothing is left of it."""
 
+    _kind: str | None = None
+    _token = ""
+
     def __init__(self, text: str, start: int) -> None:
         self._matches = _TOKEN.finditer(text, start)
-        self._kind: str | None = None
-        self._token = ""
         self._take()
 
     def _take(self) -> str:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from evalkit.io.limits import VARIABLE, LimitError
 from evalkit.steps import load
 from evalkit.steps.history import checkpoints
-from evalkit.steps.history.msgpack import check_msgpack
+from evalkit.steps.history.checkpoints import check_msgpack
 from evalkit.steps.parse import parse_file
 from tests.steps.history.test_records import A
 from tests.steps.test_parse import database, state
