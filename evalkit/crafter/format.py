@@ -1,22 +1,44 @@
-"""Session traces: their types, and how they are decoded.
+"""The format on disk: the game's names, the types of session traces, and how they are decoded.
 
 The types declare only fields that are used; the rest is checked, but never built. Every field may be missing or null. A
 trace that does not fit the types is decoded value by value, without unusable ones. Fields that few traces or callers
 need stay `Raw` until `peek` decodes them.
 """
 
-from typing import Any
+from functools import cache
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
-from evalkit.crafter.format.lenient import ANYTHING, Count, fit
 from evalkit.io import BrokenFileError, WrongShapeError, decode_json
+
+_ACTIONS = """
+noop move_left move_right move_up move_down do sleep place_stone place_table place_furnace place_plant
+make_wood_pickaxe make_stone_pickaxe make_iron_pickaxe make_wood_sword make_stone_sword make_iron_sword
+"""
+_TIERS = {
+    "easy": "collect_wood collect_stone collect_sapling collect_drink place_stone place_table wake_up eat_plant",
+    "medium": "make_wood_pickaxe make_wood_sword place_furnace place_plant collect_coal collect_iron eat_cow",
+    "hard": "make_stone_pickaxe make_stone_sword make_iron_pickaxe make_iron_sword collect_diamond defeat_skeleton "
+    "defeat_zombie",
+}
+ACTIONS = tuple(_ACTIONS.split())  # by index
+TIERS = {tier: tuple(names.split()) for tier, names in _TIERS.items()}
+TIER_OF = {name: tier for tier, names in TIERS.items() for name in names}
+ACHIEVEMENTS = tuple(sorted(TIER_OF))
+WEIGHTS = {"easy_achievement": 1.0, "medium_achievement": 2.5, "hard_achievement": 5.0, "invalid_action": -0.05}
+UNKNOWN = "unknown"
 
 IMAGE = b'observation_image_base64"'  # a long needle is found faster than the end that all keys of images share
 _ANY_IMAGE = b'_base64"'
 _NEAR = 256  # bytes between the image and the map of one observation
 _FIRST = 1 << 17  # bytes searched for the first image, which is in the second event, or in none
+
+Count = Annotated[int, Meta(ge=-(2**40), le=2**40)]  # larger values are no counts, and overflow columns
+ANYTHING = msgspec.json.Decoder()
+_UNFIT = object()  # a value that is not of the declared type
+_decoder = cache(lambda kind: msgspec.json.Decoder(kind | None))
 
 
 class HookData(Struct, gc=False):
@@ -94,29 +116,17 @@ class SessionMetadata(Struct, gc=False):
     timestamp: Raw | UnsetType = UNSET
 
 
-class Call(Struct, gc=False):
-    """A call of a language model."""
-
-    model: str | None = None
-
-
-class TimeRecord(Struct, gc=False):
-    """``time_record`` of an event; its ``message_time`` is always 0."""
-
-    event_time: Raw | UnsetType = UNSET
-
-
 class Event(Struct, gc=False):
     """An event; it has no type field, its keys show its type."""
 
-    llm_call_records: Raw | UnsetType = UNSET  # list[Call]
-    call_records: Raw | UnsetType = UNSET  # list[Call]
+    llm_call_records: Raw | UnsetType = UNSET  # list[Metadata], of which the model is read
+    call_records: Raw | UnsetType = UNSET  # the same
     actions: list[Any] | UnsetType | None = UNSET
     reward: Raw | UnsetType = UNSET
     metadata: Metadata | None = None
     event_metadata: list[Hook] | None = None
     hooks_triggered: list[str] | None = None
-    time_record: Raw | UnsetType = UNSET  # TimeRecord
+    time_record: Raw | UnsetType = UNSET  # with event_time; message_time is always 0
     system_state_before: Raw | UnsetType = UNSET  # State
     system_state_after: Raw | UnsetType = UNSET  # State
     model_name: str | None = None
@@ -130,10 +140,10 @@ class Event(Struct, gc=False):
 class Trace(Struct, gc=False):
     """A session trace. ``session_time_steps`` repeats the events and is not read."""
 
-    session_id: str | UnsetType | None = UNSET
+    session_id: str | None = None
     session_metadata: list[SessionMetadata] | None = None
     metadata: Metadata | None = None
-    event_history: list[Event] | UnsetType | None = UNSET
+    event_history: list[Event] | None = None
     created_at: Raw | UnsetType = UNSET
 
 
@@ -147,24 +157,9 @@ class OtherShapeError(BrokenFileError):
 def read_trace(data: bytes) -> tuple[Trace, list[str]]:
     """Decode a session trace without building its images and conversations.
 
-    Structure, literals and UTF-8 are checked in the whole file, except within the quotes of an image.
-
-    Parameters
-    ----------
-    data : bytes
-
-    Returns
-    -------
-    trace : Trace
-    notes : list of str
-        What was recovered, as in `evalkit.io.decode_json`, and ``malformed_fields`` for values that were left out.
-
-    Raises
-    ------
-    OtherShapeError
-        For well-formed JSON that is not a session trace; the text describes its shape.
-    BrokenFileError
-        For anything else, see `evalkit.io.decode_json`.
+    Structure, literals and UTF-8 are checked in the whole file, except within the quotes of an image. Notes and errors
+    are those of `evalkit.io.decode_json`, and the note ``malformed_fields`` if values were left out. Other well-formed
+    JSON raises `OtherShapeError`, which describes its shape.
     """
     lean = without_images(data)
     try:
@@ -172,11 +167,11 @@ def read_trace(data: bytes) -> tuple[Trace, list[str]]:
     except WrongShapeError as error:
         value, notes = decode_json(lean, ANYTHING)
         if not isinstance(value, dict):
-            raise OtherShapeError(f"not a session trace: {name_shape(value)}") from error
+            raise OtherShapeError(f"not a session trace: {_shape_of(value)}") from error
         trace = fit(value, Trace)
         notes = [*notes, "malformed_fields"]
-    if not isinstance(trace.session_id, str) and not isinstance(trace.event_history, list):
-        raise OtherShapeError(f"not a session trace: {name_shape(decode_json(lean, ANYTHING)[0])}")
+    if trace.session_id is None and trace.event_history is None:
+        raise OtherShapeError(f"not a session trace: {_shape_of(decode_json(lean, ANYTHING)[0])}")
     return trace, notes
 
 
@@ -204,7 +199,7 @@ def without_images(data: bytes) -> bytes:
     return b"".join(pieces)
 
 
-def name_shape(value: Any) -> str:
+def _shape_of(value: Any) -> str:
     """Describe decoded JSON that is not a session trace."""
     run = value[0] if isinstance(value, list) and value else value
     if not isinstance(run, dict):
@@ -216,9 +211,76 @@ def name_shape(value: Any) -> str:
     return "neither session_id nor event_history is there"
 
 
-def events_of(trace: Trace) -> list[Event]:
-    """Return a trace's events, which are those of ``event_history`` only."""
-    return trace.event_history if isinstance(trace.event_history, list) else []
+def peek(raw: Any, kind: Any) -> Any:
+    """Decode a `Raw` field, leaving out values that are not of the declared type; None if nothing is left."""
+    if not isinstance(raw, Raw):
+        return None
+    try:
+        return _decoder(kind).decode(raw)
+    except msgspec.ValidationError:
+        return fit(ANYTHING.decode(raw), kind)
+
+
+def fit(value: Any, kind: Any) -> Any:
+    """Convert decoded JSON to a Struct (or a list of it), leaving out values that are not of the declared type.
+
+    None if a list is expected and the value is not one. Entries of lists of Structs that are not objects become empty
+    Structs, so that lengths stay the same.
+    """
+    fitted = _fit(value, _type(kind))
+    return None if fitted is _UNFIT else fitted
+
+
+@cache
+def _type(kind: Any) -> Any:
+    from msgspec.inspect import type_info
+
+    return type_info(kind)
+
+
+def _fit(value: Any, kind: Any) -> Any:
+    from msgspec import inspect
+
+    if isinstance(kind, inspect.UnionType):
+        if value is None:
+            return None
+        kind = next(k for k in kind.types if not isinstance(k, inspect.NoneType))
+    if isinstance(kind, inspect.StructType):
+        known = [field for field in kind.fields if isinstance(value, dict) and field.encode_name in value]
+        fields = {field.name: _fit(value[field.encode_name], field.type) for field in known}
+        # a key whose value does not fit is kept as None: it shows an event's type
+        return kind.cls(**{name: None if item is _UNFIT else item for name, item in fields.items()})
+    if isinstance(kind, inspect.ListType) and isinstance(value, list):
+        return [fitted for fitted in (_fit(item, kind.item_type) for item in value) if fitted is not _UNFIT]
+    if isinstance(kind, inspect.RawType):
+        return Raw(msgspec.json.encode(value))
+    if isinstance(kind, inspect.AnyType) or (isinstance(kind, inspect.DictType) and isinstance(value, dict)):
+        return value
+    leaf: Any = {inspect.IntType: Count, inspect.StrType: str, inspect.BoolType: bool}.get(type(kind))  # type: ignore[call-overload]  # other types have no entry
+    try:
+        return _UNFIT if leaf is None else msgspec.convert(value, leaf, strict=False)
+    except msgspec.ValidationError:
+        return _UNFIT
+
+
+def action_name(action: str | int | None) -> str | None:
+    """Return the name of an action given by name or index; other values as text, None as None."""
+    if isinstance(action, int) and not isinstance(action, bool) and 0 <= action < len(ACTIONS):
+        return ACTIONS[action]
+    return None if action is None else str(action)
+
+
+def action_names(actions: Any) -> list[str | None] | None:
+    """Return the names of a list of actions, and None for anything else."""
+    if not isinstance(actions, list):
+        return None
+    n = len(ACTIONS)  # the usual case, inlined for speed
+    return [ACTIONS[action] if type(action) is int and 0 <= action < n else action_name(action) for action in actions]
+
+
+def time_of(event: Event) -> Any:
+    """Return an event's time, undecoded; None where it has none."""
+    return (peek(event.time_record, dict[str, Raw]) or {}).get("event_time")
 
 
 def kind_of(event: Event) -> str:
@@ -232,7 +294,5 @@ def kind_of(event: Event) -> str:
 
 def turn_of(event: Event) -> int | None:
     """Return an event's turn; traces of single steps count steps instead."""
-    metadata = event.metadata
-    if metadata is None:
-        return None
-    return metadata.step if metadata.turn is None else metadata.turn
+    own = event.metadata
+    return None if own is None else own.step if own.turn is None else own.turn
