@@ -1,7 +1,6 @@
-"""Play the real game and write session traces of it (extra ``crafter``).
+"""A recorder: it wraps ``crafter.Env``, has hooks judge every action by its own states, and writes session traces.
 
-A recorder wraps ``crafter.Env``, has the hooks judge every action by its own states, and writes one runtime and one
-environment event per turn, in the format that `evalkit.crafter` reads::
+Each turn is one runtime and one environment event::
 
     recorder = Recorder(seed=7, model_name="my-agent")
     image = recorder.reset()
@@ -154,13 +153,8 @@ class Recorder:
     def trace(self) -> dict[str, Any]:
         """Return the session so far as a trace."""
         unlocked = {name: int(self.env._player.achievements[name]) for name in ACHIEVEMENTS}
-        config = {
-            "task_instance_id": self.task_id,
-            "difficulty": self.difficulty,
-            "model_name": self.model_name,
-            "agent_type": self.agent_type,
-            "seed": self.seed,
-        }
+        config = {"task_instance_id": self.task_id}
+        config |= {name: getattr(self, name) for name in ("difficulty", "model_name", "agent_type", "seed")}
         results = {
             "total_reward": round(self._reward, 2),
             "num_achievements": sum(n > 0 for n in unlocked.values()),
@@ -181,15 +175,10 @@ class Recorder:
         }
 
     def save(self, folder: str | os.PathLike, indent: int | None = 2) -> str:
-        """Write the trace to ``session_<session_id>.json`` in `folder`, which is created if needed.
-
-        Returns
-        -------
-        str
-            The file's path.
-        """
+        """Write the trace to ``session_<session_id>.json`` in `folder`, which is created if needed; return its path."""
         Path(folder).mkdir(parents=True, exist_ok=True)
-        path = Path(folder) / f"session_{_file_name(self.session_id)}.json"
+        name = "".join(c if c.isalnum() or c in "._-" else "-" for c in self.session_id)
+        path = Path(folder) / f"session_{name}.json"
         separators = (",", ":") if indent is None else None
         path.write_text(json.dumps(self.trace(), indent=indent, separators=separators) + "\n", encoding="utf-8")
         return str(path)
@@ -204,38 +193,33 @@ class Recorder:
         return self.observe(), float(reward)
 
     def _record(
-        self,
-        steps: list[Step],
-        images: tuple[Any, Any],
-        reward: float,
-        reasoning: str,
-        call: Mapping[str, Any] | None,
+        self, steps: list[Step], images: tuple[Any, Any], reward: float, reasoning: str, call: Mapping[str, Any] | None
     ) -> None:
-        names = [step.action for step in steps]
-        states = {"before": self._state(steps[0].before, images[0]), "after": self._state(steps[-1].after, images[1])}
+        names, turn = [step.action for step in steps], {"turn": self._turns}
+        ends = {"before": steps[0].before, "after": steps[-1].after}
+        states = {when: self._state(end, image) for (when, end), image in zip(ends.items(), images, strict=True)}
         if call is not None:
-            metadata = {"model_name": self.model_name, **call, "turn": self._turns}
-            self._events.append(self._event(self.model_name, {}, {"llm_call_records": []}, metadata, []))
+            metadata = {"model_name": self.model_name, **call, **turn}
+            self._events.append(self._event(self.model_name, {}, "", {"llm_call_records": []}, metadata, []))
         runtime = {"actions": [ACTIONS.index(name) for name in names]}
-        metadata = {"action_names": names, "action_reasoning": reasoning, "turn": self._turns}
-        observed = {f"system_state_{when}": state and {"observation": state} for when, state in states.items()}
+        metadata = {"action_names": names, "action_reasoning": reasoning, **turn}
         entries = annotate(runtime, steps, self.hooks)
-        self._events.append(self._event("runtime", observed, runtime, metadata, entries))
+        self._events.append(self._event("runtime", states, "observation", runtime, metadata, entries))
         outcome = {"reward": round(reward, 2), "terminated": self.done}
-        metadata = {"actions_executed": names, "turn": self._turns}
-        shown = {f"system_state_{when}": state and {"public_state": state} for when, state in states.items()}
-        ends = {"system_state_before": steps[0].before, "system_state_after": steps[-1].after}
-        entries = annotate({**outcome, **ends}, hooks=self.hooks)
-        self._events.append(self._event(self.task_id, shown, outcome, metadata, entries))
+        entries = annotate({**outcome, **{f"system_state_{w}": end for w, end in ends.items()}}, hooks=self.hooks)
+        metadata = {"actions_executed": names, **turn}
+        self._events.append(self._event(self.task_id, states, "public_state", outcome, metadata, entries))
         self._turns += 1
 
-    def _event(self, system: str, states: dict, fields: dict, metadata: dict, entries: list[dict]) -> dict[str, Any]:
+    def _event(
+        self, system: str, states: dict, shown_as: str, fields: dict, metadata: dict, entries: list[dict]
+    ) -> dict[str, Any]:
         time = self.clock().isoformat()
+        shown = {w: states.get(w) and {shown_as: states[w]} for w in ("before", "after")}
         return {
             "time_record": {"event_time": time, "message_time": 0},
             "system_instance_id": system,
-            "system_state_before": states.get("system_state_before"),
-            "system_state_after": states.get("system_state_after"),
+            **{f"system_state_{when}": state for when, state in shown.items()},
             **fields,
             "metadata": metadata,
             "event_metadata": [{**entry, "timestamp": time} for entry in entries],
@@ -259,7 +243,3 @@ class Recorder:
         seen = sorted({name for row in rows for name in row} - {"player"})
         lines = [f"Local Map View ({len(rows)}x{len(rows)}):", *(" ".join(row) for row in rows)]
         return "\n".join(lines) + f"\nVisible items: {', '.join(seen)}"
-
-
-def _file_name(session_id: str) -> str:
-    return "".join(c if c.isalnum() or c in "._-" else "-" for c in session_id)
