@@ -10,17 +10,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from evalkit.crafter import scoring
 from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, WEIGHTS
-from evalkit.crafter.scoring import (
-    COUNTINGS,
-    NO_SCORED_EVENTS,
-    Counting,
-    band,
-    check_rules,
-    count_hooks,
-    score_counts,
-    score_event,
-)
+from evalkit.crafter.scoring import Counting
 from evalkit.crafter.table import ACHIEVEMENT_ROWS, EPISODES, EVENTS, FLAGS, order_difficulties, order_flags
 from evalkit.crafter.turns import actions, turns
 from evalkit.io import Entry, SourceError, absolute, frame_of, paused_gc
@@ -38,7 +30,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     Options are models, difficulty, weights and counting, as for `load`.
     """
     counting: Counting = options.get("counting", "achievement")
-    weights = check_rules(options.get("weights") or WEIGHTS, counting)
+    weights = scoring.check_rules(options.get("weights") or WEIGHTS, counting)
     episodes, events, notes = _chosen(records, options.get("models") or (), options.get("difficulty") or "")
     of = np.repeat(np.arange(len(episodes)), episodes["events"].to_numpy())  # the episode of each event
     worth = _Worth(events["hooks"], weights, counting)
@@ -87,11 +79,12 @@ class _Worth:
         kinds = [*(tuple((name, int(n)) for name, n in pairs) for pairs in texts), ()]
         self.weights, self.counting, self.scored = weights, counting, codes >= 0
         self.counts, self.scores = {}, {}
-        for way in COUNTINGS:
-            counts = [count_hooks(event, way) for event in kinds]
+        for way in scoring.COUNTINGS:
+            counts = [scoring.count_hooks(event, way) for event in kinds]
             self.counts[way] = np.array([[event.get(name, 0) for name in WEIGHTS] for event in counts])[codes]
-            self.scores[way] = np.array([score_event(event, weights, way).score for event in kinds])[codes]
-        self.symbols = np.array([score_event(event, weights, counting).symbol for event in kinds], dtype="U1")[codes]
+            self.scores[way] = np.array([scoring.score_event(event, weights, way).score for event in kinds])[codes]
+        symbols = [scoring.score_event(event, weights, counting).symbol for event in kinds]
+        self.symbols = np.array(symbols, dtype="U1")[codes]
 
     def totals(self, of: np.ndarray, n: int, way: Counting) -> tuple[np.ndarray, np.ndarray]:
         """Return counts and score of each episode: Σ count × weight or, by hook, the running sum over its events."""
@@ -99,8 +92,9 @@ class _Worth:
         if way == "hook":  # in order, as the original sums
             return counts, np.bincount(of, self.scores[way], n)
         rows = list(map(tuple, counts.tolist()))
-        score = {row: score_counts(dict(zip(WEIGHTS, row, strict=True)), self.weights).score for row in set(rows)}
-        return counts, np.array([score[row] for row in rows], dtype=float)
+        named = {row: dict(zip(WEIGHTS, row, strict=True)) for row in set(rows)}
+        scores = {row: scoring.score_counts(counted, self.weights).score for row, counted in named.items()}
+        return counts, np.array([scores[row] for row in rows], dtype=float)
 
 
 def _sums(of: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
@@ -125,10 +119,10 @@ def _unlocks(episodes: pa.Table, events: pa.Table, of: np.ndarray) -> tuple[np.n
 def _episodes(episodes: pa.Table, events: pa.Table, of: np.ndarray, worth: _Worth, named: np.ndarray) -> pd.DataFrame:
     n = len(episodes)
     there = episodes["events"].to_numpy() > 0  # the others were aborted: nothing derived from events is known
-    totals = {way: worth.totals(of, n, way) for way in COUNTINGS}
+    totals = {way: worth.totals(of, n, way) for way in scoring.COUNTINGS}
     counts, points = totals[worth.counting]
     points = np.where(there, points, np.nan).tolist()
-    bands = {score: band(score) for score in set(points)}
+    bands = {score: scoring.band(score) for score in set(points)}
     can_tell, unlocked = episodes["can_tell"].to_numpy() & there, named.sum(axis=1)
     flags = _flags(episodes, worth.counting)
     values: dict[str, Any] = {name: episodes[name] for name in episodes.column_names}
@@ -173,7 +167,7 @@ def _trajectories(of: np.ndarray, symbols: np.ndarray, there: np.ndarray) -> lis
     text = "".join(symbols[shown].tolist())
     ends = np.cumsum(np.bincount(of[shown], minlength=len(there))).tolist()
     spans = zip([0, *ends[:-1]], ends, there.tolist(), strict=True)
-    return [(text[start:end] or NO_SCORED_EVENTS) if scored else None for start, end, scored in spans]
+    return [(text[start:end] or scoring.NO_SCORED_EVENTS) if scored else None for start, end, scored in spans]
 
 
 def _integers(values: np.ndarray, known: np.ndarray) -> pd.Series:

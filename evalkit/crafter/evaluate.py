@@ -5,19 +5,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from evalkit.crafter import scoring
 from evalkit.crafter.format import UNKNOWN, WEIGHTS, Event, fit
 from evalkit.crafter.parse import open_trace
-from evalkit.crafter.scoring import (
-    DIGITS,
-    NO_SCORED_EVENTS,
-    Counting,
-    EventScore,
-    band,
-    check_rules,
-    read_hooks,
-    score_event,
-    score_verdicts,
-)
+from evalkit.crafter.scoring import Counting
 from evalkit.crafter.table import EPISODES, FLAGS, order_flags
 from evalkit.io import Entry, Ledger, frame, plain, read_file, refuse_credentials, unescape_surrogates
 
@@ -70,7 +61,7 @@ class TraceScores(list[TraceScore]):
 
 def evaluate_event(
     event: Mapping[str, Any] | Event, weights: Mapping[str, float] = WEIGHTS, counting: Counting = "achievement"
-) -> EventScore:
+) -> scoring.EventScore:
     """Score one event by its hooks.
 
     Parameters
@@ -93,9 +84,9 @@ def evaluate_event(
     ValueError
         For an unknown weight or counting.
     """
-    weights = check_rules(weights, counting)
+    weights = scoring.check_rules(weights, counting)
     read = event if isinstance(event, Event) else fit(event, Event)
-    return score_event(read_hooks(read).hooks, weights, counting)
+    return scoring.score_event(scoring.read_hooks(read).hooks, weights, counting)
 
 
 def evaluate_trace(
@@ -118,7 +109,7 @@ def evaluate_trace(
         score_by_hook (the score by either counting), suspect_invalid_actions, flags, weights and counting. With
         `total_score` None and `error` for a file that can't be read.
     """
-    weights, place = check_rules(weights, counting), os.fspath(path)
+    weights, place = scoring.check_rules(weights, counting), os.fspath(path)
     refuse_credentials(place)
     try:
         data: bytes | OSError = read_file(path)
@@ -128,7 +119,7 @@ def evaluate_trace(
     return result or TraceScore(
         total_score=None,
         counts={},
-        trajectory=NO_SCORED_EVENTS,
+        trajectory=scoring.NO_SCORED_EVENTS,
         num_events=0,
         trace_file=os.path.basename(place),
         source=place,
@@ -148,7 +139,7 @@ def evaluate_file(
     entry, judged = open_trace(path, data)
     if judged is None:
         return entry, None
-    scored = score_verdicts(judged.verdicts, weights, counting)
+    scored = scoring.score_verdicts(judged.verdicts, weights, counting)
     foreign = ["unknown_to_original"] * (judged.foreign and counting == "hook")
     episode = {
         **judged.session._asdict(),
@@ -167,7 +158,7 @@ def results_of(episodes: "pd.DataFrame", rules: Mapping[str, Any]) -> list[Trace
     columns = {name: f"{name}s" for name in WEIGHTS}
     scores = ("score", "score_by_achievement", "score_by_hook")
     aborted: dict[str, Any] = dict.fromkeys([*scores, "suspect_invalid_actions", *columns.values()], 0)
-    rows = episodes.fillna(aborted | {"trajectory": NO_SCORED_EVENTS})
+    rows = episodes.fillna(aborted | {"trajectory": scoring.NO_SCORED_EVENTS})
     results = []
     for row in rows.sort_values("score", ascending=False, kind="stable").to_dict("records"):
         named = {name: row[name] if isinstance(row[name], str) else None for name in ("session_id", "task_id")}
@@ -214,7 +205,7 @@ def trace_text(result: TraceScore) -> str:
         lines.append(f"     {NAMES[name]}: {count} × {weight} = {count * weight:.2f}")
     key, title, meaning = _OTHER[result.get("counting", "achievement")]
     other: Any = result.get(key)
-    if other is not None and round(other - result["total_score"], DIGITS):
+    if other is not None and round(other - result["total_score"], scoring.DIGITS):
         lines.append(f"   {title}: {round(other, 2) + 0.0:.2f} ({meaning})")
     lines.append(f"   Trajectory: {result['trajectory']}")
     if suspect := result.get("suspect_invalid_actions"):
@@ -243,7 +234,7 @@ def episodes_of_results(results: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
         row |= {f"flag_{flag}": flag in flags for flag in FLAGS}
         if "aborted" not in flags:
             row |= {name: result.get(name) for name in ("trajectory", *_WHAT)}
-            row |= {"score": score, "band": band(score)}
+            row |= {"score": score, "band": scoring.band(score)}
             row |= {f"{name}s": result["counts"].get(name, 0) for name in WEIGHTS}
         rows.append(row)
     return frame(rows, EPISODES)

@@ -136,6 +136,34 @@ class Event(Struct, gc=False):
     input_tokens: Count | None = None
     output_tokens: Count | None = None
 
+    @property
+    def action_names(self) -> list[str | None] | None:
+        """The names of its actions; None without a list of them."""
+        if not isinstance(self.actions, list):
+            return None
+        n = len(ACTIONS)  # the usual case, inlined for speed
+        return [ACTIONS[x] if type(x) is int and 0 <= x < n else action_name(x) for x in self.actions]
+
+    @property
+    def kind(self) -> str:
+        """Its type, shown by its keys: ``language_model``, ``runtime``, ``environment`` or ``other``."""
+        if self.llm_call_records is not UNSET or self.call_records is not UNSET:
+            return "language_model"
+        if self.actions is not UNSET:
+            return "runtime"
+        return "other" if self.reward is UNSET else "environment"
+
+    @property
+    def turn(self) -> int | None:
+        """Its turn; traces of single steps count steps instead."""
+        own = self.metadata
+        return None if own is None else own.step if own.turn is None else own.turn
+
+    @property
+    def time(self) -> Any:
+        """Its time, undecoded; None where it has none."""
+        return (peek(self.time_record, dict[str, Raw]) or {}).get("event_time")
+
 
 class Trace(Struct, gc=False):
     """A session trace. ``session_time_steps`` repeats the events and is not read."""
@@ -268,31 +296,3 @@ def action_name(action: str | int | None) -> str | None:
     if isinstance(action, int) and not isinstance(action, bool) and 0 <= action < len(ACTIONS):
         return ACTIONS[action]
     return None if action is None else str(action)
-
-
-def action_names(actions: Any) -> list[str | None] | None:
-    """Return the names of a list of actions, and None for anything else."""
-    if not isinstance(actions, list):
-        return None
-    n = len(ACTIONS)  # the usual case, inlined for speed
-    return [ACTIONS[action] if type(action) is int and 0 <= action < n else action_name(action) for action in actions]
-
-
-def time_of(event: Event) -> Any:
-    """Return an event's time, undecoded; None where it has none."""
-    return (peek(event.time_record, dict[str, Raw]) or {}).get("event_time")
-
-
-def kind_of(event: Event) -> str:
-    """Return an event's type, shown by its keys: ``language_model``, ``runtime``, ``environment`` or ``other``."""
-    if event.llm_call_records is not UNSET or event.call_records is not UNSET:
-        return "language_model"
-    if event.actions is not UNSET:
-        return "runtime"
-    return "other" if event.reward is UNSET else "environment"
-
-
-def turn_of(event: Event) -> int | None:
-    """Return an event's turn; traces of single steps count steps instead."""
-    own = event.metadata
-    return None if own is None else own.step if own.turn is None else own.turn

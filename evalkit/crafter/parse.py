@@ -8,20 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from evalkit.crafter.format import (
-    UNKNOWN,
-    Event,
-    Metadata,
-    OtherShapeError,
-    State,
-    Trace,
-    action_names,
-    kind_of,
-    peek,
-    read_trace,
-    time_of,
-    turn_of,
-)
+from evalkit.crafter.format import UNKNOWN, Event, Metadata, OtherShapeError, State, Trace, peek, read_trace
 from evalkit.crafter.scoring import NOTHING, Verdict, derive, read_hooks, read_invalid
 from evalkit.io import BrokenFileError, Entry
 from evalkit.io.limits import for_patterns
@@ -79,8 +66,8 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
         return Parsed(entry.status, entry.reason)
     rows, turns, n_actions, tokens = [], set(), None, NO_TOKENS
     for position, (event, verdict) in enumerate(zip(judged.events, judged.verdicts, strict=True)):
-        kind, turn, total = kind_of(event), turn_of(event), None
-        if (names := action_names(event.actions)) is not None:
+        kind, turn, total = event.kind, event.turn, None
+        if (names := event.action_names) is not None:
             n_actions = (n_actions or 0) + len(names)
         if turn is not None:
             turns.add(turn)
@@ -138,7 +125,7 @@ def judge_trace(trace: Trace, notes: Sequence[str] = ()) -> Judged:
         "derived": derived and bool(named),
         "unnamed_achievements": any(verdict.unnamed for verdict in scored),
         "unknown_achievements": any(verdict.unknown for verdict in scored),
-        "no_environment_events": bool(events) and not named and all(kind_of(e) != "environment" for e in events),
+        "no_environment_events": bool(events) and not named and all(e.kind != "environment" for e in events),
         "suspect_invalid_actions": any(verdict.suspect for verdict in scored),
         "verdicts_disagree": any(map(_disagrees, events, verdicts)),
     }
@@ -197,7 +184,7 @@ def span_of(trace: Trace) -> tuple[int | None, float | None]:
     """
     entries, events = trace.session_metadata or [], trace.event_history or []
     stamps = [trace.created_at, *[entry.timestamp for entry in (*entries[:1], *entries[-1:])]]
-    stamps += map(time_of, (*events[:1], *events[-1:]))
+    stamps += [event.time for event in (*events[:1], *events[-1:])]
     times = [time for time in map(_time, stamps) if time is not None]
     started, ended = times[0] if times else None, max(times[1:], default=None)
     return started, None if started is None or ended is None or ended < started else (ended - started) / 1000

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
-from evalkit.crafter.format import TIER_OF, WEIGHTS, Event, Hook, HookData, Observation, State, action_names, peek
+from evalkit.crafter.format import TIER_OF, WEIGHTS, Event, Hook, HookData, Observation, State, peek
 
 Counting = Literal["achievement", "hook"]
 COUNTINGS: tuple[Counting, ...] = ("achievement", "hook")
@@ -131,7 +131,7 @@ def _is_suspect(data: HookData, event: Event) -> bool:
 
 def read_invalid(event: Event, verdict: Verdict) -> list[Invalid]:
     """Read the verdicts of invalid action of an event, each with the action it is about."""
-    names, verdicts = action_names(event.actions) or [], []
+    names, verdicts = event.action_names or [], []
     first = {name: i for i, name in reversed(list(enumerate(names)))}
     for data in verdict.invalid:
         index = data.action_index

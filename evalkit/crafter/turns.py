@@ -11,18 +11,7 @@ from functools import reduce
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from evalkit.crafter.format import (
-    ANYTHING,
-    IMAGE,
-    TIER_OF,
-    WEIGHTS,
-    Event,
-    action_names,
-    kind_of,
-    peek,
-    time_of,
-    turn_of,
-)
+from evalkit.crafter.format import ANYTHING, IMAGE, TIER_OF, WEIGHTS, Event, peek
 from evalkit.crafter.parse import NO_TOKENS, Judged, add_tokens, open_trace, tokens_of
 from evalkit.crafter.scoring import DIGITS, Verdict, observed, read_invalid, score_verdicts
 from evalkit.crafter.table import ACTION_ROWS, TURNS
@@ -50,7 +39,7 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
     entry, judged = open_trace(path, data)
     if judged is None:
         raise SourceError(f"{path}: {entry.reason}")
-    numbers = _fill([turn_of(event) for event in judged.events])
+    numbers = _fill([event.turn for event in judged.events])
     steps = enumerate(zip(numbers, judged.events, judged.verdicts, strict=True))
     groups = groupby(steps, lambda step: f"event {step[0]}" if step[1][0] is None else f"turn {step[1][0]}")
     images, turns, points = images_of(data), [], []
@@ -91,7 +80,7 @@ def _fill(turns: list[int | None]) -> list[int | None]:
 
 def _turn(name: str, steps: list[tuple[Event, Verdict]]) -> Turn:
     events = [event for event, _ in steps]
-    actions = [str(action) for event in events for action in action_names(event.actions) or ()]
+    actions = [str(action) for event in events for action in event.action_names or ()]
     reasonings = [peek(event.metadata.action_reasoning, str) for event in events if event.metadata]
     invalid = [one for event, verdict in steps for one in read_invalid(event, verdict)]
     unlocked = [f"{name} ({TIER_OF.get(name, 'unknown')})" for _, verdict in steps for name in verdict.achievements]
@@ -104,7 +93,7 @@ def _turn(name: str, steps: list[tuple[Event, Verdict]]) -> Turn:
     marks = ["unlocked"] * bool(unlocked)
     marks += ["invalid"] * any(not one.suspect for one in invalid) + ["suspect"] * any(one.suspect for one in invalid)
     happened = ["command"] * bool(actions) + ["error"] * bool(invalid) + ["achievement"] * bool(unlocked)
-    times = (peek(time_of(event), str) for event in events)  # as the trace writes them
+    times = (peek(event.time, str) for event in events)  # as the trace writes them
     time = next((time[:40] for time in times if time), "")
     same = ", ".join([*actions, *unlocked])  # reasoning and tokens always differ
     return Turn(name, "action", "\n".join(lines), tuple(marks), tuple(happened), time, same)
@@ -122,7 +111,7 @@ def _state(events: list[Event]) -> str:
 
 
 def _tokens(events: list[Event]) -> str:
-    calls = (tokens_of(event) for event in events if kind_of(event) == "language_model")
+    calls = (tokens_of(event) for event in events if event.kind == "language_model")
     prompt, completion, total = reduce(add_tokens, calls, NO_TOKENS)
     if prompt is None and completion is None:
         return "" if total is None else f"{total} tokens"

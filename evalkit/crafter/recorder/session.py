@@ -13,6 +13,7 @@ import base64
 import json
 import os
 import zlib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -21,11 +22,43 @@ from uuid import uuid4
 
 from evalkit.crafter.format import ACHIEVEMENTS, ACTIONS, action_name
 from evalkit.crafter.hooks import HOOKS, HookFunction, Step, annotate
-from evalkit.crafter.recorder.game import make_env
+from evalkit.io import SourceError
 
 Observations = Literal["images", "no images", "none"]
 
 _RADIUS = 3  # of the local map as text: 7 × 7
+
+
+class _OrderedSet(dict):
+    """The part of a set that the game uses, in order of insertion."""
+
+    def add(self, item: Any) -> None:
+        self[item] = None
+
+    def remove(self, item: Any) -> None:
+        del self[item]
+
+
+def make_env(seed: int, **options: Any) -> Any:
+    """Create a game (``crafter.Env`` with these options) whose episodes are the same for the same seed and actions.
+
+    The game keeps the objects of a region in a Python set, whose order changes from process to process, and draws at
+    random from it; ordered sets fix that order.
+    """
+    try:
+        import crafter
+    except ImportError as error:
+        raise SourceError("recording needs the game: pip install 'evalkit[crafter]'") from error
+    env = crafter.Env(seed=seed, **options)
+    world = env._world
+    plain_reset = world.reset
+
+    def reset(seed: int | None = None) -> None:
+        plain_reset(seed)
+        world._chunks = defaultdict(_OrderedSet)
+
+    world.reset = reset
+    return env
 
 
 class Recorder:
@@ -91,11 +124,7 @@ class Recorder:
         return self._image
 
     def play_turn(
-        self,
-        actions: Iterable[str | int],
-        *,
-        reasoning: str = "",
-        call: Mapping[str, Any] | None = None,
+        self, actions: Iterable[str | int], *, reasoning: str = "", call: Mapping[str, Any] | None = None
     ) -> Any:
         """Play a turn of one or more actions and record it; stops early if the episode ends.
 
