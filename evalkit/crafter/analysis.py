@@ -188,10 +188,7 @@ def band_counts(episodes: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
 
 
 def best_and_worst(episodes: pd.DataFrame, n: int = 3) -> pd.DataFrame:
-    """Return the n best and the n worst episodes by score, in descending order, each once.
-
-    `source` is the shortest end of the path that distinguishes the traces.
-    """
+    """Return the n best and the n worst episodes, each once; `source` is the shortest unique end of the path."""
     ranked = episodes.dropna(subset="score").sort_values(["score", "source"], ascending=[False, True])
     chosen = pd.concat([ranked.head(n), ranked.iloc[n:].tail(n)])
     names = ["model_name", "difficulty", "score", "band", *HOOKS, "unlocked", "turns", "trajectory", "source", "run_id"]

@@ -25,10 +25,7 @@ _OWN = ("source", "model_name", "task_id", "difficulty")
 
 @paused_gc()
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
-    """Build the frames of episodes, events and achievements, and those of turns and actions on first access.
-
-    Options are models, difficulty, weights and counting, as for `load`.
-    """
+    """Build the frames of episodes, events and achievements, and those of turns and actions on first access."""
     counting: Counting = options.get("counting", "achievement")
     weights = scoring.check_rules(options.get("weights") or WEIGHTS, counting)
     episodes, events, notes = _chosen(records, options.get("models") or (), options.get("difficulty") or "")

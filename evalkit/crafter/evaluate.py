@@ -143,7 +143,7 @@ def evaluate_file(
     foreign = ["unknown_to_original"] * (judged.foreign and counting == "hook")
     episode = {
         **judged.session._asdict(),
-        "score": scored.score,
+        "score": scored.by_counting[counting],
         "trajectory": scored.trajectory,
         "events": len(judged.events),
         **{f"score_by_{way}": score for way, score in scored.by_counting.items()},
@@ -183,12 +183,9 @@ def _result(path: str, counts: dict[str, int], episode: Mapping[Any, Any], rules
 
 
 def print_trace_evaluation(result: TraceScore) -> None:
-    """Print one trace: score, events, breakdown, trajectory, and notes about anything doubtful.
+    """Print a result of `evaluate_trace`: score, events, breakdown, trajectory, and notes about anything doubtful.
 
-    Parameters
-    ----------
-    result : TraceScore
-        As `evaluate_trace` returns it; only its first five keys are required.
+    Only its first five keys are required.
     """
     print(trace_text(result))
 

@@ -2,19 +2,11 @@
 
 A hook takes one step of the game, (state before, action, state after), and returns an entry for ``event_metadata`` or
 None. States are observations as in traces; hooks read their ``inventory``, ``achievements_status`` and
-``player_position``, and give no verdict where these are missing.
+``player_position``, and give no verdict where these are missing. `judge` runs hooks on an action whose states are
+known, `annotate` on an event of ``event_history``, with the states of every action of its turn or without.
 
-Attach them to an agent of your own in one of two ways::
-
-    from evalkit.crafter import hooks
-
-    entries = hooks.judge(before, "move_up", after)          # one action, its states known
-
-    event["event_metadata"] = hooks.annotate(event)          # an event of event_history
-    event["event_metadata"] = hooks.annotate(event, steps)   # with the states of every action of the turn
-
-A turn of several actions without `steps` is judged by its first action against the change of the whole turn. Such a
-verdict can be false, so it carries ``"suspect": true``, and is counted separately.
+A turn of several actions without these states is judged by its first action against the change of the whole turn. Such
+a verdict can be false, so it carries ``"suspect": true``, and is counted separately.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

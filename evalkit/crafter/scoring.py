@@ -57,10 +57,9 @@ _NO_DATA = HookData()
 
 
 class Scored(NamedTuple):
-    """The scores of a trace's verdicts; `score` is the one of `by_counting` asked for."""
+    """The scores of a trace's verdicts; counts and trajectory by the counting asked for."""
 
     counts: dict[str, int]
-    score: float
     by_counting: dict[Counting, float]
     trajectory: str
 
@@ -71,15 +70,11 @@ def score_verdicts(verdicts: Iterable[Verdict], weights: Mapping[str, float], co
     for way in COUNTINGS:
         summed = count_hooks(chain.from_iterable(scored), way)
         counts[way] = {name: summed[name] for name in WEIGHTS if name in summed}
-    by_hook = 0.0
+    totals: dict[Counting, float] = {"achievement": score_counts(counts["achievement"], weights).score, "hook": 0.0}
     for hooks in scored:  # no sum(): newer Pythons round it differently
-        by_hook += score_event(hooks, weights, "hook").score
-    totals: dict[Counting, float] = {
-        "achievement": score_counts(counts["achievement"], weights).score,
-        "hook": by_hook,
-    }
+        totals["hook"] += score_event(hooks, weights, "hook").score
     trajectory = "".join([score_event(hooks, weights, counting).symbol for hooks in scored]) or NO_SCORED_EVENTS
-    return Scored(counts[counting], totals[counting], totals, trajectory)
+    return Scored(counts[counting], totals, trajectory)
 
 
 def band(score: float) -> str | None:

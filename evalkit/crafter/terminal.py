@@ -116,10 +116,7 @@ def _share_text(row: Mapping[Any, Any]) -> str:
 
 
 def _breakdown_lines(episodes: pd.DataFrame, by: Group, seen: Callable[[int], str] | None = None) -> list[str]:
-    """Format one line per group: n, mean score with its interval, mean counts per trace.
-
-    `seen` formats how many traces a group has so far, in a column of its own.
-    """
+    """Format one line per group; `seen` formats how many traces it has so far, in a column of its own."""
     table = analysis.mean_scores(episodes, by)
     names = labels(table[by].astype("str"), _NAME)
     counts = analysis.breakdown(episodes, by).pivot(index=by, columns="hook", values="estimate")

@@ -6,7 +6,7 @@ that it chose; after the last one, to the last.
 
 import base64
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -27,13 +27,7 @@ _LARGEST = 1024  # pixels per side
 
 
 def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript:
-    """Return the transcript of a trace: per turn its actions and why, invalid ones, unlocked achievements and state.
-
-    Raises
-    ------
-    evalkit.io.SourceError
-        For a file that is not a session trace, or a broken one.
-    """
+    """Return the transcript of a trace: per turn its actions and why, invalid ones, unlocked achievements and state."""
     (path,) = paths
     data = read(path)
     entry, judged = open_trace(path, data)
@@ -48,7 +42,7 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
         turn = _turn(name, [(event, verdict) for _, (_, event, verdict) in members])
         seen = [images[place] for place, _ in members if place in images][-1:]
         turns.append(turn._replace(images=tuple(seen)))
-        points.append(score_verdicts([verdict for _, (_, _, verdict) in members], WEIGHTS, "achievement").score)
+        points.append(_points(verdict for _, (_, _, verdict) in members))
     if points:  # the turn that raised the score most or, if nothing was unlocked, lowered it most
         place = points.index(max(points) if max(points) > 0 else min(points))
         turns[place] = turns[place]._replace(events=(*turns[place].events, "decision"))
@@ -64,10 +58,14 @@ def _facts(judged: Judged) -> list[str]:
     facts += [f"task {session.task_id}"] * (session.task_id is not None)
     if not judged.events:
         return [*facts, "aborted: no events"]
-    facts.append(f"score {score_verdicts(judged.verdicts, WEIGHTS, 'achievement').score:.2f}")
+    facts.append(f"score {_points(judged.verdicts):.2f}")
     if judged.unlocked is not None:
         facts.append(f"{len(judged.unlocked)} of {len(TIER_OF)} achievements")
     return facts + [flag.replace("_", " ") for flag in judged.flags]
+
+
+def _points(verdicts: Iterable[Verdict]) -> float:
+    return score_verdicts(verdicts, WEIGHTS, "achievement").by_counting["achievement"]
 
 
 def _fill(turns: list[int | None]) -> list[int | None]:

@@ -45,8 +45,8 @@ def load_runs(source: Source) -> Runs:
     A ``stats.jsonl`` is one seed: its folder names the seed and the folders above that, below `source`, the method.
     Without folders above, `source` names the method; a file with another name in `source` names it itself.
     Session traces and BALROG run files are one episode each; those of a model are pooled into one run, whose seed is
-    ``pooled``. Every other run counts once, however many files hold it: see `Distinct`. A run that names no
-    seed has the seed ``unknown``.
+    ``pooled``. Every other run counts once, however many files hold it: of one task and method, runs with the same seed
+    are one run, and so are two with the same results of which one names no seed. Without a name a seed is ``unknown``.
 
     Parameters
     ----------
@@ -85,11 +85,9 @@ def load_runs(source: Source) -> Runs:
 
 
 class Distinct:
-    """Distinct runs.
+    """Distinct runs, by the rule of `load_runs`; the first is kept. Those made of single episodes are all taken.
 
-    Of one task and method, two runs with the same seed are one run, and so are two with the same results (counts and
-    steps) of which one names no seed. Of these the first is kept. Different results under one seed are an error: only
-    the user can decide which of them counts. Runs made of single episodes are taken as they are.
+    Different results (counts and steps) under one seed are an error: only the user can decide which of them counts.
     """
 
     def __init__(self) -> None:

@@ -32,11 +32,8 @@ COMPARISON_WARNING = (
 def achievement_rates(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
     """Estimate the share of episodes that unlock each of the 22 achievements, of those that report all 22.
 
-    Returns
-    -------
-    DataFrame
-        `by`, achievement, tier, n, n_clusters, estimate, low, high, method, warning; easy ones first. NaN for all of a
-        group without episodes that report them.
+    Returns `by`, achievement, tier, n, n_clusters, estimate, low, high, method, warning; easy ones first. NaN for all
+    of a group without episodes that report them.
     """
     rows = _ordered(with_worlds(achievements))
     rows["unlocked"] = rows["unlocked"].where(_can_tell(rows))
@@ -61,12 +58,8 @@ def unlock_curve(achievements: pd.DataFrame, episodes: pd.DataFrame, by: str = "
     Episodes that ended earlier keep their number, so that the curve never falls and n stays the same. Those that don't
     report all 22 achievements are left out.
 
-    Returns
-    -------
-    DataFrame
-        `by`, turn, n, n_clusters, estimate, low, high, method, warning; one row for the first turn, the last one of the
-        group and every turn at which something is unlocked. One row of NaN for a group without episodes that report
-        them.
+    Returns `by`, turn, n, n_clusters, estimate, low, high, method, warning; one row for the first turn, the last one of
+    the group and every turn at which something is unlocked. NaN for a group without episodes that report them.
     """
     known = achievements[_can_tell(achievements)]
     unlocks = known.groupby("source")["turn"].apply(lambda column: sorted(column.dropna()))
@@ -88,11 +81,8 @@ def unlock_curve(achievements: pd.DataFrame, episodes: pd.DataFrame, by: str = "
 def official_scores(achievements: pd.DataFrame) -> pd.DataFrame:
     """Apply the official formula to the episodes of each model, as one pooled group.
 
-    Returns
-    -------
-    DataFrame
-        model_name, n (episodes that report all 22 achievements), estimate, low, high (0 to 100), method, warning.
-        NaN for a model without such episodes.
+    Returns model_name, n (episodes that report all 22 achievements), estimate, low, high (0 to 100), method, warning.
+    NaN for a model without such episodes.
     """
     achievements, rows = with_worlds(achievements), []
     can_tell = _can_tell(achievements)

@@ -1,13 +1,4 @@
-"""A recorder: it wraps ``crafter.Env``, has hooks judge every action by its own states, and writes session traces.
-
-Each turn is one runtime and one environment event::
-
-    recorder = Recorder(seed=7, model_name="my-agent")
-    image = recorder.reset()
-    while not recorder.done:
-        recorder.play_turn(agent(image))       # 1 to 5 actions, by name or index
-    recorder.save("traces/")
-"""
+"""A recorder: it wraps ``crafter.Env``, has hooks judge every action by its own states, and writes session traces."""
 
 import base64
 import json
@@ -62,7 +53,9 @@ def make_env(seed: int, **options: Any) -> Any:
 
 
 class Recorder:
-    """One recorded session of the game.
+    """One recorded session of the game: after `reset`, `play_turn` until it is `done`, then `save`.
+
+    Each turn is one runtime and one environment event.
 
     Parameters
     ----------
@@ -154,9 +147,15 @@ class Recorder:
         steps: list[Step] = []
         image, before, reward = self._image, self.observe(), 0.0
         for action in actions:
-            after, gained = self._step(action)
-            steps.append(Step(before, action_name(action) or "", after))
-            before, reward = after, reward + gained
+            name = action_name(action) or ""
+            if name not in ACTIONS:
+                raise ValueError(f"the game has no action {action!r}")
+            self._image, gained, self.done, _ = self.env.step(ACTIONS.index(name))
+            self._steps += 1
+            self._reward += float(gained)
+            after = self.observe()
+            steps.append(Step(before, name, after))
+            before, reward = after, reward + float(gained)
             if self.done:
                 break
         if steps:
@@ -211,15 +210,6 @@ class Recorder:
         separators = (",", ":") if indent is None else None
         path.write_text(json.dumps(self.trace(), indent=indent, separators=separators) + "\n", encoding="utf-8")
         return str(path)
-
-    def _step(self, action: str | int) -> tuple[dict[str, Any], float]:
-        name = action_name(action)
-        if name not in ACTIONS:
-            raise ValueError(f"the game has no action {action!r}")
-        self._image, reward, self.done, _ = self.env.step(ACTIONS.index(name))
-        self._steps += 1
-        self._reward += float(reward)
-        return self.observe(), float(reward)
 
     def _record(
         self, steps: list[Step], images: tuple[Any, Any], reward: float, reasoning: str, call: Mapping[str, Any] | None
