@@ -106,8 +106,9 @@ def _unlocks(episodes: pa.Table, events: pa.Table, of: np.ndarray) -> tuple[np.n
     rows = events.filter(is_named)
     columns = of[is_named.to_numpy()].tolist(), rows["achievements"].to_pylist(), rows["turn"].to_pylist()
     for episode, names, turn in zip(*columns, strict=True):
-        for place in (PLACE[name] for name in names.split(" ") if name in PLACE):
-            if not named[episode, place]:
+        for name in names.split(" "):
+            place = PLACE.get(name)
+            if place is not None and not named[episode, place]:
                 named[episode, place] = True
                 turns[episode, place] = np.nan if turn is None else turn
     return named, turns

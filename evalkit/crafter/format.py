@@ -1,8 +1,7 @@
 """The format on disk: the game's names, the types of session traces, and how they are decoded.
 
-The types declare only fields that are used; the rest is checked, but never built. Every field may be missing or null. A
-trace that does not fit the types is decoded value by value, without unusable ones. Fields that few traces or callers
-need stay `Raw` until `peek` decodes them.
+The types declare only used fields, each of which may be missing or null; the rest is checked, but never built. A trace
+that does not fit is decoded value by value, without unusable ones. Rarely used fields stay `Raw` until `peek`.
 """
 
 from functools import cache
@@ -116,6 +115,12 @@ class SessionMetadata(Struct, gc=False):
     timestamp: Raw | UnsetType = UNSET
 
 
+class TimeRecord(Struct, gc=False):
+    """``time_record`` of an event; its ``message_time`` is always 0."""
+
+    event_time: Raw | UnsetType = UNSET
+
+
 class Event(Struct, gc=False):
     """An event; it has no type field, its keys show its type."""
 
@@ -126,7 +131,7 @@ class Event(Struct, gc=False):
     metadata: Metadata | None = None
     event_metadata: list[Hook] | None = None
     hooks_triggered: list[str] | None = None
-    time_record: Raw | UnsetType = UNSET  # with event_time; message_time is always 0
+    time_record: Raw | UnsetType = UNSET  # TimeRecord
     system_state_before: Raw | UnsetType = UNSET  # State
     system_state_after: Raw | UnsetType = UNSET  # State
     model_name: str | None = None
@@ -162,7 +167,8 @@ class Event(Struct, gc=False):
     @property
     def time(self) -> Any:
         """Its time, undecoded; None where it has none."""
-        return (peek(self.time_record, dict[str, Raw]) or {}).get("event_time")
+        record = peek(self.time_record, TimeRecord)
+        return record and record.event_time
 
 
 class Trace(Struct, gc=False):
@@ -192,12 +198,9 @@ def read_trace(data: bytes) -> tuple[Trace, list[str]]:
     lean = without_images(data)
     try:
         trace, notes = decode_json(lean, _TRACE)
-    except WrongShapeError as error:
+    except WrongShapeError:
         value, notes = decode_json(lean, ANYTHING)
-        if not isinstance(value, dict):
-            raise OtherShapeError(f"not a session trace: {_shape_of(value)}") from error
-        trace = fit(value, Trace)
-        notes = [*notes, "malformed_fields"]
+        trace, notes = fit(value, Trace), [*notes, "malformed_fields"]
     if trace.session_id is None and trace.event_history is None:
         raise OtherShapeError(f"not a session trace: {_shape_of(decode_json(lean, ANYTHING)[0])}")
     return trace, notes
@@ -250,10 +253,9 @@ def peek(raw: Any, kind: Any) -> Any:
 
 
 def fit(value: Any, kind: Any) -> Any:
-    """Convert decoded JSON to a Struct (or a list of it), leaving out values that are not of the declared type.
+    """Convert decoded JSON to a Struct or a list of it, without values that are not of the declared type.
 
-    None if a list is expected and the value is not one. Entries of lists of Structs that are not objects become empty
-    Structs, so that lengths stay the same.
+    Entries of lists of Structs that are not objects become empty Structs, so that lengths stay the same.
     """
     fitted = _fit(value, _type(kind))
     return None if fitted is _UNFIT else fitted

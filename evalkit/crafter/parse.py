@@ -131,9 +131,9 @@ def judge_trace(trace: Trace, notes: Sequence[str] = ()) -> Judged:
     }
     can_tell = not any(flags[flag] for flag in ("aborted", "unnamed_achievements", "no_environment_events"))
     flags["results_mismatch"] = can_tell and _mismatch(session, named)
-    raised = [*(flag for flag, is_so in flags.items() if is_so), *notes]
+    raised = [flag for flag, is_so in flags.items() if is_so]
     foreign = any(verdict.foreign for verdict in scored)
-    return Judged(trace, session, events, verdicts, named if can_tell else None, raised, foreign)
+    return Judged(trace, session, events, verdicts, named if can_tell else None, [*raised, *notes], foreign)
 
 
 def _disagrees(event: Event, verdict: Verdict) -> bool:
