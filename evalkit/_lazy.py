@@ -31,3 +31,9 @@ def door(
         return module if name in places else getattr(module, attribute or name)
 
     return find, lambda: sorted(public), public
+
+
+def later(place: str) -> Callable[..., Any]:
+    """Return a function that is imported on its first call, such as ``evalkit.crafter.terminal:describe``."""
+    module, _, name = place.partition(":")
+    return lambda *arguments: getattr(import_module(module), name)(*arguments)

@@ -4,7 +4,7 @@ Functions take frames and return frames with estimate, low, high and n. Aborted 
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ from evalkit.crafter.table import FLAGS, order_difficulties
 from evalkit.io import short_paths
 from evalkit.kinds import Finding, counted_noun, data_finding, examples_of
 from evalkit.stats import estimate_by
+from evalkit.stats.grouped import Kind
 from evalkit.stats.intervals import NO_VALUES
 
 __all__ = [
@@ -39,16 +40,15 @@ __all__ = [
 
 HOOKS = {f"{name}s": name.replace("_", " ").removesuffix(" achievement") for name in WEIGHTS}
 NO_SCORE, ABORTED = "no trace has a score", "aborted"
+By = str | Sequence[str]
 _OTHER_COUNTING = {
     "achievement": ("hook", "every hook once"),
     "hook": ("achievement", "every achievement that a hook names"),
 }
 
 
-def mean_scores(episodes: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
+def mean_scores(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     """Estimate the mean score per group; episodes of one task count as one cluster.
-
-    Aborted traces have no score and are left out; see `with_aborted_at_zero`.
 
     Parameters
     ----------
@@ -72,14 +72,13 @@ def mean_scores(episodes: pd.DataFrame, by: str | Sequence[str] = "model_name") 
     return table
 
 
-def with_aborted_at_zero(episodes: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
-    """Estimate the mean score per group with a score of 0 for aborted traces.
+def with_aborted_at_zero(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
+    """Estimate the mean score per group with aborted traces, with a score of 0 for these.
 
     Returns
     -------
     DataFrame
-        `by`, aborted (episodes), n (all episodes), n_clusters, estimate, low, high, method, warning; one row per group
-        with aborted traces.
+        `by`, aborted (episodes), n (all episodes), n_clusters, estimate, low, high, method, warning.
     """
     rows = with_worlds(episodes)
     table = estimates(rows.assign(score=rows["score"].mask(rows["flag_aborted"], 0.0)), by, "score")
@@ -87,7 +86,7 @@ def with_aborted_at_zero(episodes: pd.DataFrame, by: str | Sequence[str] = "mode
     return table[table["aborted"] > 0].reset_index(drop=True)
 
 
-def sign_shares(episodes: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
+def sign_shares(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     """Estimate the shares of episodes with a positive, a zero and a negative score; tasks have the same weight.
 
     Returns
@@ -96,22 +95,20 @@ def sign_shares(episodes: pd.DataFrame, by: str | Sequence[str] = "model_name") 
         `by`, sign (positive, zero, negative), episodes, n (episodes with a score), n_clusters, estimate, low, high,
         method, warning.
     """
-    by = [by] if isinstance(by, str) else list(by)
     rows = with_worlds(episodes)
     points = rows["score"].round(DIGITS)
     signs = {"positive": points > 0, "zero": points == 0, "negative": points < 0}
     tables = [rows.assign(sign=sign, is_so=so.astype("boolean").mask(points.isna())) for sign, so in signs.items()]
     long = pd.concat(tables) if len(rows) else tables[0]
     long["sign"] = pd.Categorical(long["sign"], categories=list(signs), ordered=True)
-    table = estimates(long, [*by, "sign"], "is_so", "proportion")
-    counts = _groups(long, [*by, "sign"])["is_so"].sum(min_count=1).astype("Int64")
+    by = [*_columns(by), "sign"]
+    table = estimates(long, by, "is_so", "proportion")
+    counts = _groups(long, by)["is_so"].sum(min_count=1).astype("Int64")
     table.insert(list(table).index("n"), "episodes", counts.to_numpy())
     return table
 
 
-def breakdown(
-    episodes: pd.DataFrame, by: str | Sequence[str] = "model_name", weights: Mapping[str, float] = WEIGHTS
-) -> pd.DataFrame:
+def breakdown(episodes: pd.DataFrame, by: By = "model_name", weights: Mapping[str, float] = WEIGHTS) -> pd.DataFrame:
     """Estimate the mean count per episode of each kind of hook, and sum counts and points.
 
     Parameters
@@ -127,8 +124,7 @@ def breakdown(
         `by`, hook (easy, medium, hard, invalid action), n, n_clusters, estimate, low, high, method, warning, total
         (count; missing where no trace has a score), points (total × weight).
     """
-    by = [by] if isinstance(by, str) else list(by)
-    rows = with_worlds(episodes)
+    by, rows = _columns(by), with_worlds(episodes)
     long = rows.melt(id_vars=[*by, "world"], value_vars=list(HOOKS), var_name="hook", value_name="count")
     long["count"] = long["count"].astype("Float64")
     long["hook"] = pd.Categorical(long["hook"].map(HOOKS), categories=list(HOOKS.values()), ordered=True)
@@ -139,7 +135,7 @@ def breakdown(
     return table
 
 
-def counting_totals(episodes: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
+def counting_totals(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     """Sum the scores by each way of counting.
 
     Returns
@@ -158,13 +154,7 @@ def counting_totals(episodes: pd.DataFrame, by: str | Sequence[str] = "model_nam
 
 
 def suspect_share(episodes: pd.DataFrame, weights: Mapping[str, float] = WEIGHTS) -> pd.DataFrame:
-    """Count the invalid actions per model that were judged over turns of several actions.
-
-    Parameters
-    ----------
-    episodes : DataFrame
-    weights : mapping
-        The weights that the episodes were scored with.
+    """Count the invalid actions per model that were judged over turns of several actions; `weights` as for `breakdown`.
 
     Returns
     -------
@@ -175,16 +165,18 @@ def suspect_share(episodes: pd.DataFrame, weights: Mapping[str, float] = WEIGHTS
     """
     points = episodes["suspect_invalid_actions"].astype("float64") * weights["invalid_action"]
     groups = episodes.assign(lifted=episodes["score"] - points).groupby("model_name")
-    out = groups.agg(
-        episodes=("score", "count"),
-        invalid_actions=("invalid_actions", lambda column: column.sum(min_count=1)),
-        suspect=("suspect_invalid_actions", lambda column: column.sum(min_count=1)),
-        mean_score=("score", "mean"),
-        mean_score_without_suspects=("lifted", "mean"),
-    ).reset_index()
-    share = out["suspect"].astype("float64") / out["invalid_actions"].astype("float64")  # 0 / 0 is NaN
-    out.insert(4, "share", share)
-    return out.assign(warning=np.where(out["episodes"] == 0, NO_SCORE, ""))
+    counts = groups[["invalid_actions", "suspect_invalid_actions"]].sum(min_count=1)
+    out = pd.DataFrame(
+        {
+            "episodes": groups["score"].count(),
+            "invalid_actions": counts["invalid_actions"],
+            "suspect": counts["suspect_invalid_actions"],
+            "share": counts["suspect_invalid_actions"].astype("float64") / counts["invalid_actions"].astype("float64"),
+            "mean_score": groups["score"].mean(),
+            "mean_score_without_suspects": groups["lifted"].mean(),
+        }
+    )
+    return out.reset_index().assign(warning=np.where(out["episodes"] == 0, NO_SCORE, ""))
 
 
 def band_counts(episodes: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
@@ -196,10 +188,7 @@ def band_counts(episodes: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
 
 
 def best_and_worst(episodes: pd.DataFrame, n: int = 3) -> pd.DataFrame:
-    """Return the n best and the n worst episodes by score, in descending order, each once.
-
-    `source` is the shortest end of the path that distinguishes the traces.
-    """
+    """Return the n best and the n worst episodes, each once; `source` is the shortest unique end of the path."""
     ranked = episodes.dropna(subset="score").sort_values(["score", "source"], ascending=[False, True])
     chosen = pd.concat([ranked.head(n), ranked.iloc[n:].tail(n)])
     names = ["model_name", "difficulty", "score", "band", *HOOKS, "unlocked", "turns", "trajectory", "source", "run_id"]
@@ -264,24 +253,11 @@ def with_worlds(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def estimates(
-    rows: pd.DataFrame,
-    by: str | Sequence[str],
-    value: str,
-    kind: Literal["mean", "score", "proportion"] = "mean",
-    *,
-    none: str = NO_SCORE,
-    missing: str = ABORTED,
+    rows: pd.DataFrame, by: By, value: str, kind: Kind = "mean", *, none: str = NO_SCORE, missing: str = ABORTED
 ) -> pd.DataFrame:
-    """Estimate per group, with worlds as clusters; `warning` says `none` without values, and how many are `missing`.
+    """Estimate per group, as `evalkit.stats.estimate_by`, with the column `world` as clusters.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        With `world`.
-    by, value, kind
-        As for `evalkit.stats.estimate_by`.
-    none, missing : str
-        The reason if there is no value at all, and a description of the episodes without one.
+    `warning` says `none` where there is no value at all, and how many episodes are `missing`.
     """
     table = estimate_by(rows, by, value, clusters="world", kind=kind)
     warning = table["warning"].str.replace(NO_VALUES, none, regex=False)
@@ -305,7 +281,11 @@ def interval_cells(row: Mapping[Any, Any], missing: str = "–") -> tuple[str, s
     return missing if pd.isna(row["estimate"]) else number(row["estimate"]), bounds
 
 
-def _groups(rows: pd.DataFrame, by: str | Sequence[str]) -> "pd.api.typing.DataFrameGroupBy":
+def _columns(by: By) -> list[str]:
+    return [by] if isinstance(by, str) else list(by)
+
+
+def _groups(rows: pd.DataFrame, by: By) -> "pd.api.typing.DataFrameGroupBy":
     """Group rows as `estimate_by` does, so that values computed per group are in the same order."""
     keys: Any = by if len(by) else lambda _: 0
     return rows.groupby(keys, sort=True, dropna=False, observed=True)

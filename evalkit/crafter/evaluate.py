@@ -1,26 +1,16 @@
 """Score events and single files, and format the results as text; needs no pandas."""
 
-import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from evalkit.crafter.format import UNKNOWN, WEIGHTS, Event, Trace, fit, read_trace
-from evalkit.crafter.parse import judge_trace, open_trace
-from evalkit.crafter.scoring import (
-    DIGITS,
-    NO_SCORED_EVENTS,
-    Counting,
-    EventScore,
-    band,
-    check_rules,
-    read_hooks,
-    score_event,
-    score_verdicts,
-)
+from evalkit.crafter import scoring
+from evalkit.crafter.format import UNKNOWN, WEIGHTS, Event, fit
+from evalkit.crafter.parse import open_trace
+from evalkit.crafter.scoring import Counting
 from evalkit.crafter.table import EPISODES, FLAGS, order_flags
-from evalkit.io import BrokenFileError, Entry, Ledger, frame, plain, read_file, refuse_credentials, unescape_surrogates
+from evalkit.io import Entry, Ledger, frame, plain, read_file, refuse_credentials, unescape_surrogates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +20,8 @@ _OTHER = {
     "achievement": ("score_by_hook", "Per hook", "every hook counts once"),
     "hook": ("score_by_achievement", "Per achievement", "every achievement that a hook names counts"),
 }
-_SCORES = ("score", "score_by_achievement", "score_by_hook")
+_WHOSE = ("session_id", "task_id", "model_name", "difficulty")  # in results as in the frame of episodes
+_WHAT = ("score_by_achievement", "score_by_hook", "suspect_invalid_actions")
 Group = Literal["model_name", "difficulty"]
 
 
@@ -56,25 +47,21 @@ class TraceScore(TypedDict, total=False):
     error: str
 
 
-def _score_of(result: TraceScore) -> float:
-    return math.nan if result["total_score"] is None else result["total_score"]
-
-
 class TraceScores(list[TraceScore]):
     """Results of a folder in descending order of score; `ledger` names every file that was seen."""
 
     def __init__(self, results: Iterable[TraceScore], ledger: Ledger) -> None:
-        super().__init__(sorted(results, key=lambda result: -_score_of(result)))
+        super().__init__(sorted(results, key=lambda result: result["total_score"] or 0.0, reverse=True))
         self.ledger = ledger
-        sessions = Counter(result["session_id"] for result in self if result["session_id"] is not None)
+        sessions = Counter(result["session_id"] for result in self)
         for result in self:
-            if (session := result["session_id"]) is not None and sessions[session] > 1:
+            if result["session_id"] is not None and sessions[result["session_id"]] > 1:
                 result["flags"] = order_flags([*result["flags"], "duplicate_session"])
 
 
 def evaluate_event(
     event: Mapping[str, Any] | Event, weights: Mapping[str, float] = WEIGHTS, counting: Counting = "achievement"
-) -> EventScore:
+) -> scoring.EventScore:
     """Score one event by its hooks.
 
     Parameters
@@ -97,9 +84,9 @@ def evaluate_event(
     ValueError
         For an unknown weight or counting.
     """
-    weights = check_rules(weights, counting)
+    weights = scoring.check_rules(weights, counting)
     read = event if isinstance(event, Event) else fit(event, Event)
-    return score_event(read_hooks(read).hooks, weights, counting)
+    return scoring.score_event(scoring.read_hooks(read).hooks, weights, counting)
 
 
 def evaluate_trace(
@@ -122,111 +109,83 @@ def evaluate_trace(
         score_by_hook (the score by either counting), suspect_invalid_actions, flags, weights and counting. With
         `total_score` None and `error` for a file that can't be read.
     """
-    weights = check_rules(weights, counting)
-    refuse_credentials(os.fspath(path))
+    weights, place = scoring.check_rules(weights, counting), os.fspath(path)
+    refuse_credentials(place)
     try:
-        trace, notes = read_trace(read_file(path))
+        data: bytes | OSError = read_file(path)
     except OSError as error:
-        return _broken(path, f"{type(error).__name__}: {error.strerror or error}", weights)
-    except BrokenFileError as error:
-        return _broken(path, str(error), weights)
-    return _result(path, trace, notes, weights, counting)
+        data = error
+    entry, result = evaluate_file(place, data, weights, counting)
+    return result or TraceScore(
+        total_score=None,
+        counts={},
+        trajectory=scoring.NO_SCORED_EVENTS,
+        num_events=0,
+        trace_file=os.path.basename(place),
+        source=place,
+        model_name=UNKNOWN,
+        difficulty=UNKNOWN,
+        suspect_invalid_actions=0,
+        flags=[],
+        weights=weights,
+        error=entry.reason,
+    )
 
 
 def evaluate_file(
     path: str, data: bytes | OSError, weights: dict[str, float], counting: Counting
 ) -> tuple[Entry, TraceScore | None]:
     """Score one file; return its ledger entry and, if it is a trace, its result."""
-    entry, read = open_trace(path, data)
-    return entry, None if read is None else _result(path, *read, weights, counting)
+    entry, judged = open_trace(path, data)
+    if judged is None:
+        return entry, None
+    scored = scoring.score_verdicts(judged.verdicts, weights, counting)
+    foreign = ["unknown_to_original"] * (judged.foreign and counting == "hook")
+    episode = {
+        **judged.session._asdict(),
+        "score": scored.by_counting[counting],
+        "trajectory": scored.trajectory,
+        "events": len(judged.events),
+        **{f"score_by_{way}": score for way, score in scored.by_counting.items()},
+        "suspect_invalid_actions": sum(verdict.suspect for verdict in judged.verdicts),
+        "flags": order_flags([*judged.flags, *foreign]),
+    }
+    return entry, _result(path, scored.counts, episode, {"weights": weights, "counting": counting})
 
 
 def results_of(episodes: "pd.DataFrame", rules: Mapping[str, Any]) -> list[TraceScore]:
     """Convert the frame of episodes scored by these rules to results, in descending order of score."""
-    counts = {name: f"{name}s" for name in WEIGHTS}
-    aborted: dict[str, Any] = dict.fromkeys([*_SCORES, "suspect_invalid_actions", *counts.values()], 0)
-    ranked = episodes.fillna(aborted | {"trajectory": NO_SCORED_EVENTS}).sort_values(
-        "score", ascending=False, kind="stable"
-    )
+    columns = {name: f"{name}s" for name in WEIGHTS}
+    scores = ("score", "score_by_achievement", "score_by_hook")
+    aborted: dict[str, Any] = dict.fromkeys([*scores, "suspect_invalid_actions", *columns.values()], 0)
+    rows = episodes.fillna(aborted | {"trajectory": scoring.NO_SCORED_EVENTS})
     results = []
-    for row in ranked.to_dict("records"):
-        source = unescape_surrogates(row["source"])
-        result = TraceScore(
-            total_score=row["score"],
-            counts={name: int(row[column]) for name, column in counts.items() if row[column]},
-            trajectory=row["trajectory"],
-            num_events=row["events"],
-            trace_file=os.path.basename(source),
-            source=source,
-            session_id=_text(row["session_id"]),
-            task_id=_text(row["task_id"]),
-            model_name=row["model_name"],
-            difficulty=row["difficulty"],
-            score_by_achievement=row["score_by_achievement"],
-            score_by_hook=row["score_by_hook"],
-            suspect_invalid_actions=int(row["suspect_invalid_actions"]),
-            flags=list(row["flags"]),
-            weights=rules["weights"],
-            counting=rules["counting"],
-        )
-        results.append(result)
+    for row in rows.sort_values("score", ascending=False, kind="stable").to_dict("records"):
+        named = {name: row[name] if isinstance(row[name], str) else None for name in ("session_id", "task_id")}
+        counts = {name: int(row[column]) for name, column in columns.items() if row[column]}
+        more = {"suspect_invalid_actions": int(row["suspect_invalid_actions"]), "flags": list(row["flags"])}
+        results.append(_result(unescape_surrogates(row["source"]), counts, {**row, **named, **more}, rules))
     return results
 
 
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None  # a missing value is NaN in a frame
-
-
-def _result(
-    path: str | os.PathLike, trace: Trace, notes: list[str], weights: dict[str, float], counting: Counting
-) -> TraceScore:
-    judged = judge_trace(trace)
-    scored = score_verdicts(judged.verdicts, weights, counting)
-    foreign = ["unknown_to_original"] * (judged.foreign and counting == "hook")
-    return TraceScore(
-        total_score=scored.score,
-        counts=scored.counts,
-        trajectory=scored.trajectory,
-        num_events=len(judged.events),
-        trace_file=os.path.basename(path),
-        source=os.fspath(path),
-        session_id=judged.session.session_id,
-        task_id=judged.session.task_id,
-        model_name=judged.session.model_name,
-        difficulty=judged.session.difficulty,
-        score_by_achievement=scored.by_counting["achievement"],
-        score_by_hook=scored.by_counting["hook"],
-        suspect_invalid_actions=sum(verdict.suspect for verdict in judged.verdicts),
-        flags=order_flags([*judged.flags, *notes, *foreign]),
-        weights=weights,
-        counting=counting,
-    )
-
-
-def _broken(path: str | os.PathLike, error: str, weights: dict[str, float]) -> TraceScore:
-    return TraceScore(
-        total_score=None,
-        counts={},
-        trajectory=NO_SCORED_EVENTS,
-        num_events=0,
-        trace_file=os.path.basename(path),
-        source=os.fspath(path),
-        model_name=UNKNOWN,
-        difficulty=UNKNOWN,
-        suspect_invalid_actions=0,
-        flags=[],
-        weights=weights,
-        error=error,
-    )
+def _result(path: str, counts: dict[str, int], episode: Mapping[Any, Any], rules: Mapping[str, Any]) -> TraceScore:
+    result: Any = {
+        "total_score": episode["score"],
+        "counts": counts,
+        "trajectory": episode["trajectory"],
+        "num_events": episode["events"],
+        "trace_file": os.path.basename(path),
+        "source": path,
+        **{name: episode[name] for name in (*_WHOSE, *_WHAT, "flags")},
+        **rules,
+    }
+    return result
 
 
 def print_trace_evaluation(result: TraceScore) -> None:
-    """Print one trace: score, events, breakdown, trajectory, and notes about anything doubtful.
+    """Print a result of `evaluate_trace`: score, events, breakdown, trajectory, and notes about anything doubtful.
 
-    Parameters
-    ----------
-    result : TraceScore
-        As `evaluate_trace` returns it; only its first five keys are required.
+    Only its first five keys are required.
     """
     print(trace_text(result))
 
@@ -241,7 +200,10 @@ def trace_text(result: TraceScore) -> str:
     for name, count in result["counts"].items():
         weight = result.get("weights", WEIGHTS)[name]
         lines.append(f"     {NAMES[name]}: {count} × {weight} = {count * weight:.2f}")
-    lines += _other_counting(result)
+    key, title, meaning = _OTHER[result.get("counting", "achievement")]
+    other: Any = result.get(key)
+    if other is not None and round(other - result["total_score"], scoring.DIGITS):
+        lines.append(f"   {title}: {round(other, 2) + 0.0:.2f} ({meaning})")
     lines.append(f"   Trajectory: {result['trajectory']}")
     if suspect := result.get("suspect_invalid_actions"):
         invalid = result["counts"]["invalid_action"]
@@ -251,43 +213,25 @@ def trace_text(result: TraceScore) -> str:
     return "\n".join(lines)
 
 
-def _other_counting(result: TraceScore) -> list[str]:
-    key, title, meaning = _OTHER[result.get("counting", "achievement")]
-    score: Any = result.get(key)
-    differs = score is not None and round(score - _score_of(result), DIGITS)
-    return [f"   {title}: {round(score, 2) + 0.0:.2f} ({meaning})"] if differs else []
-
-
 def episodes_of_results(results: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
-    """Convert results of `evaluate_all_traces` to the frame of episodes, for the same analyses as `load`.
+    """Convert results to the frame of episodes, with missing values where a result lacks a key.
 
-    Parameters
-    ----------
-    results : iterable of TraceScore
-        Results of unreadable files (`total_score` None) are left out. The first five keys are enough.
-
-    Returns
-    -------
-    DataFrame
-        With the columns of `EPISODES`; missing values where a result lacks the key.
+    Results of unreadable files (`total_score` None) are left out. The first five keys are enough.
     """
     rows, names = [], Counter[str]()
     for result in results:
-        if result["total_score"] is None:
+        score = result["total_score"]
+        if score is None:
             continue
         name = result.get("source") or result["trace_file"]
         names[name] += 1
-        row = {"source": name if names[name] == 1 else f"{name} ({names[name]})", "events": result["num_events"]}
-        row |= {key: result.get(key) for key in ("session_id", "task_id")}
-        row |= {key: result.get(key) or UNKNOWN for key in ("model_name", "difficulty")}
         flags = {*result.get("flags", ()), *(["aborted"] if not result["num_events"] else [])}
+        row = {key: result.get(key) for key in _WHOSE[:2]} | {key: result.get(key) or UNKNOWN for key in _WHOSE[2:]}
+        row |= {"source": name if names[name] == 1 else f"{name} ({names[name]})", "events": result["num_events"]}
         row |= {f"flag_{flag}": flag in flags for flag in FLAGS}
-        rows.append(row if "aborted" in flags else row | _scores_of_result(result))
+        if "aborted" not in flags:
+            row |= {name: result.get(name) for name in ("trajectory", *_WHAT)}
+            row |= {"score": score, "band": scoring.band(score)}
+            row |= {f"{name}s": result["counts"].get(name, 0) for name in WEIGHTS}
+        rows.append(row)
     return frame(rows, EPISODES)
-
-
-def _scores_of_result(result: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("trajectory", "suspect_invalid_actions", "score_by_achievement", "score_by_hook")
-    score = result["total_score"]
-    counts = {f"{name}s": result["counts"].get(name, 0) for name in WEIGHTS}
-    return {"score": score, "band": band(score), **counts, **{name: result.get(name) for name in names}}

@@ -1,5 +1,6 @@
 """Figures of session traces, drawn with `evalkit.display.plots`: frames of `analysis` in, axes out."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -72,30 +73,17 @@ def against_references(
         Whether to spread small values, with a scale that is logarithmic above 1.
     ax : Axes, optional
     """
-    style: dict[str, Any] = {
-        "percent": False,
-        "references": references,
-        "scale": "symlog" if small else "linear",
-        "xlabel": xlabel,
-    }
-    ax = plots.estimates(table, "model_name", "model_name", ax=ax, **style)
+    style: dict[str, Any] = {"references": references, "scale": "symlog" if small else "linear"}
+    ax = plots.estimates(table, "model_name", "model_name", percent=False, xlabel=xlabel, ax=ax, **style)
     if len(table):
         ax.set_xlim(0, 100)
     return ax
 
 
 def breakdown(table: pd.DataFrame) -> Axes:
-    """Draw the mean counts per episode, one panel with its own scale per kind of hook.
+    """Draw the mean counts per episode of `analysis.breakdown`: one panel with its own scale per kind of hook.
 
-    Parameters
-    ----------
-    table : DataFrame
-        As `analysis.breakdown` returns it.
-
-    Returns
-    -------
-    Axes
-        The first panel.
+    Returns the axes of the first panel.
     """
     names = list(dict.fromkeys(table["model_name"]))
 
@@ -122,13 +110,8 @@ def achievements(rates: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 def unlocks(curve: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Draw how many achievements are unlocked by the end of each turn, with intervals; `curve` of `unlock_curve`."""
-    style: dict[str, Any] = {
-        "percent": False,
-        "steps": True,
-        "xlabel": "turn, from 0",
-        "ylabel": "different achievements, mean",
-    }
-    return plots.curves(curve, "turn", "model_name", ax=ax, **style)
+    style: dict[str, Any] = {"xlabel": "turn, from 0", "ylabel": "different achievements, mean"}
+    return plots.curves(curve, "turn", "model_name", percent=False, steps=True, ax=ax, **style)
 
 
 def trajectories(episodes: pd.DataFrame, rows: int = 40, ax: Axes | None = None) -> Axes:
@@ -160,9 +143,8 @@ def choose_episodes(episodes: pd.DataFrame, rows: int) -> pd.DataFrame:
     if len(ranked) <= rows:
         return ranked
     room = max(1, rows // ranked["model_name"].nunique())
-    chosen = [
-        g.iloc[np.unique(np.linspace(0, len(g) - 1, room).round().astype(int))] for _, g in ranked.groupby("model_name")
-    ]
+    groups = (group for _, group in ranked.groupby("model_name"))
+    chosen = [g.iloc[np.unique(np.linspace(0, len(g) - 1, room).round().astype(int))] for g in groups]
     return pd.concat(chosen).head(rows)
 
 
@@ -171,12 +153,10 @@ def describe_achievements(rates: pd.DataFrame) -> str:
     clauses = []
     for name, rows in rates.groupby("model_name", sort=False):
         unlocked = rows[rows["estimate"] > 0].sort_values("estimate", ascending=False)
-        each = ", ".join(
-            f"{achievement} {100 * rate:.0f} %"
-            for achievement, rate in zip(unlocked["achievement"], unlocked["estimate"], strict=True)
-        )
+        pairs = zip(unlocked["achievement"], unlocked["estimate"], strict=True)
+        each = ", ".join(f"{achievement} {100 * rate:.0f} %" for achievement, rate in pairs)
         clauses.append(f"{name}: {each or ('none' if rows['n'].any() else rows['warning'].iloc[0])}")
-    return "; ".join(clauses) + "." if clauses else "Nothing to show."
+    return _sentence(clauses)
 
 
 def describe_trajectories(episodes: pd.DataFrame, rows: int = 40) -> str:
@@ -184,9 +164,12 @@ def describe_trajectories(episodes: pd.DataFrame, rows: int = 40) -> str:
     clauses = []
     for name, group in choose_episodes(episodes, rows).groupby("model_name"):
         text = "".join(group["trajectory"].str.replace(NO_SCORED_EVENTS, "", regex=False))
-        clauses.append(
-            f"{name}, {len(group)} episodes: {text.count('+')} events gain points, {text.count('-')} lose points"
-        )
+        counts = f"{text.count('+')} events gain points, {text.count('-')} lose points"
+        clauses.append(f"{name}, {len(group)} episodes: {counts}")
+    return _sentence(clauses)
+
+
+def _sentence(clauses: Sequence[str]) -> str:
     return "; ".join(clauses) + "." if clauses else "Nothing to show."
 
 

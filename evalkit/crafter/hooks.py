@@ -2,24 +2,16 @@
 
 A hook takes one step of the game, (state before, action, state after), and returns an entry for ``event_metadata`` or
 None. States are observations as in traces; hooks read their ``inventory``, ``achievements_status`` and
-``player_position``, and give no verdict where these are missing.
+``player_position``, and give no verdict where these are missing. `judge` runs hooks on an action whose states are
+known, `annotate` on an event of ``event_history``, with the states of every action of its turn or without.
 
-Attach them to an agent of your own in one of two ways::
-
-    from evalkit.crafter import hooks
-
-    entries = hooks.judge(before, "move_up", after)          # one action, its states known
-
-    event["event_metadata"] = hooks.annotate(event)          # an event of event_history
-    event["event_metadata"] = hooks.annotate(event, steps)   # with the states of every action of the turn
-
-A turn of several actions without `steps` is judged by its first action against the change of the whole turn. Such a
-verdict can be false, so it carries ``"suspect": true``, and is counted separately.
+A turn of several actions without these states is judged by its first action against the change of the whole turn. Such
+a verdict can be false, so it carries ``"suspect": true``, and is counted separately.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 from evalkit.crafter.format import ACTIONS, TIER_OF, TIERS, action_name
 
@@ -31,8 +23,7 @@ MOVES = {"move_left": (-1, 0), "move_right": (1, 0), "move_up": (0, -1), "move_d
 _FULL_ENERGY = 9
 _NOT_COLLECTED = ("health", "energy")  # these rise by themselves
 _PLACED = {"place_stone": "stone", "place_table": "wood", "place_furnace": "stone", "place_plant": "sapling"}
-_CODES = {"easy": "E", "medium": "M", "hard": "H"}
-_PRIORITIES = {"easy": 3, "medium": 4, "hard": 5}
+_CODES = {"easy": ("E", 3), "medium": ("M", 4), "hard": ("H", 5)}  # code and priority
 
 
 class Step(NamedTuple):
@@ -54,12 +45,7 @@ class HookFunction(Protocol):
 
 
 class AchievementHook:
-    """Finds the achievements of one difficulty that are unlocked after a step and were not before.
-
-    Parameters
-    ----------
-    tier : {"easy", "medium", "hard"}
-    """
+    """Finds the achievements of one difficulty (``easy``, ``medium`` or ``hard``) that a step unlocks."""
 
     on = "environment"
 
@@ -71,15 +57,12 @@ class AchievementHook:
 
     def __call__(self, before: State, action: str | int | None, after: State) -> Entry | None:
         """Return an entry whose ``data.achievements`` names the unlocked achievements, or None."""
-        was, now = before.get("achievements_status"), after.get("achievements_status")
-        if not isinstance(was, Mapping) or not isinstance(now, Mapping):
-            return None
-        names = sorted(n for n, got in now.items() if got and not was.get(n) and TIER_OF.get(n) == self.tier)
+        names = sorted(name for name in _unlocked(before, after) if TIER_OF.get(name) == self.tier)
         if not names:
             return None
         text = f"{self.tier.capitalize()} achievement(s) unlocked: {', '.join(names)}"
         data = {"achievements": names, "difficulty": self.tier}
-        return _entry(self.name, text, data, _CODES[self.tier], _PRIORITIES[self.tier])
+        return _entry(self.name, text, data, *_CODES[self.tier])
 
 
 class InvalidActionHook:
@@ -98,9 +81,7 @@ class InvalidActionHook:
     def __call__(self, before: State, action: str | int | None, after: State) -> Entry | None:
         """Return an entry with ``data.action`` and ``data.reason``, or None."""
         name = action_name(action)
-        if name is None:
-            return None
-        reason = _why_invalid(before, name, after)
+        reason = None if name is None else _why_invalid(before, name, after)
         if reason is None:
             return None
         return _entry(self.name, f"Invalid {name}: {reason}", {"action": name, "reason": reason}, "X", 2)
@@ -112,7 +93,7 @@ HOOKS: tuple[HookFunction, ...] = (EASY, MEDIUM, HARD, INVALID)
 
 
 def judge(before: State, action: str | int | None, after: State, hooks: Sequence[HookFunction] = HOOKS) -> list[Entry]:
-    """Run hooks on one step.
+    """Run hooks on one step, and return entries for ``event_metadata``.
 
     Parameters
     ----------
@@ -122,11 +103,6 @@ def judge(before: State, action: str | int | None, after: State, hooks: Sequence
         Name or index of the action; if None (unknown), only achievements are judged.
     hooks : sequence
         By default those of this module; your own hook is any callable with a `name` and `on`.
-
-    Returns
-    -------
-    list of dict
-        Entries for ``event_metadata``.
     """
     return [entry for hook in hooks if (entry := hook(before, action, after)) is not None]
 
@@ -134,7 +110,7 @@ def judge(before: State, action: str | int | None, after: State, hooks: Sequence
 def annotate(
     event: Mapping[str, Any], steps: Iterable[Step] | None = None, hooks: Sequence[HookFunction] = HOOKS
 ) -> list[Entry]:
-    """Run hooks on an event: achievements on environment events, invalid actions on runtime events.
+    """Run hooks on an event, achievements on environment events and invalid actions on runtime events; as `judge`.
 
     Parameters
     ----------
@@ -144,12 +120,6 @@ def annotate(
         Every action of the turn with its states. Each action is then judged by itself; the entry of an invalid action
         has ``data.action_index``, and no entry is suspect.
     hooks : sequence
-        As for `judge`.
-
-    Returns
-    -------
-    list of dict
-        Entries for the event's ``event_metadata``.
     """
     if "llm_call_records" in event or "call_records" in event:
         return []
@@ -182,7 +152,7 @@ def _why_invalid(before: State, action: str, after: State) -> str | None:
     if action == "sleep":
         energy = was.get("energy")
         return None if energy is None or energy < _FULL_ENERGY else f"Energy is full ({energy})"
-    if _unlocked_any(before, after):
+    if _unlocked(before, after):
         return None
     if action == "do":
         rose = any(now[item] > was.get(item, 0) for item in now if item not in _NOT_COLLECTED)
@@ -195,19 +165,18 @@ def _why_invalid(before: State, action: str, after: State) -> str | None:
 
 
 def _why_not_moved(before: State, action: str, after: State) -> str | None:
-    start: Any = before.get("player_position")
-    end: Any = after.get("player_position")
+    start, end = before.get("player_position"), after.get("player_position")
     if not (_is_point(start) and _is_point(end)):
         return None
     moved, expected = [end[0] - start[0], end[1] - start[1]], list(MOVES[action])
     return None if moved == expected else f"Expected position change {expected}, got {moved}"
 
 
-def _unlocked_any(before: State, after: State) -> bool:
+def _unlocked(before: State, after: State) -> list[str]:
     was, now = before.get("achievements_status"), after.get("achievements_status")
     if not isinstance(was, Mapping) or not isinstance(now, Mapping):
-        return False
-    return any(got and not was.get(name) for name, got in now.items())
+        return []
+    return [name for name, got in now.items() if got and not was.get(name)]
 
 
 def _inventory(state: State) -> dict[str, float] | None:
@@ -217,7 +186,7 @@ def _inventory(state: State) -> dict[str, float] | None:
     return {name: n for name, n in inventory.items() if isinstance(n, int | float)}
 
 
-def _is_point(value: Any) -> bool:
+def _is_point(value: Any) -> TypeGuard[Sequence[float]]:
     return isinstance(value, Sequence) and len(value) == 2 and all(isinstance(n, int | float) for n in value)
 
 

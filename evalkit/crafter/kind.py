@@ -6,58 +6,30 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from evalkit._lazy import later
 from evalkit.crafter.evaluate import TraceScores, evaluate_file, evaluate_trace, results_of, trace_text
 from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.parse import parse_file
 from evalkit.crafter.scoring import COUNTINGS, Counting, check_rules
 from evalkit.crafter.table import LAZY_TABLES, RECORDS, TABLES
 from evalkit.io import Ledger, Source, StorageOptions, list_source, parse_files, storage
-from evalkit.kinds import Assembled, LogKind, Option, Records
+from evalkit.kinds import LogKind, Option
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evalkit.kinds import Logs, Look, Transcript
+    from evalkit.kinds import Logs
     from evalkit.kinds.update import Changes
 
 PATTERN = "*.json"
+_COUNTING_HELP = "Count every achievement that a hook names, or every hook once as the original trace_eval does."
 _TRACE = re.compile(rb'"event_history"|"session_time_steps"|"session_metadata"')
-
-
-def _assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
-    from evalkit.crafter.assemble import assemble
-
-    return assemble(records, options)
-
-
-def _describe(logs: "Logs", views: Mapping[str, Any]) -> str:
-    from evalkit.crafter.terminal import describe
-
-    return describe(logs, views)
 
 
 def _glance(path: str, options: Mapping[str, Any], views: Mapping[str, Any]) -> str:
     result = evaluate_trace(path, counting=options["counting"])
     asked = options["models"] or options["difficulty"] or result["total_score"] is None
     return "" if asked else f"{trace_text(result)}\n"
-
-
-def _progress(look: "Look", options: Mapping[str, Any]) -> tuple[str, bool]:
-    from evalkit.crafter.terminal import progress
-
-    return progress(look, options)
-
-
-def _transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> "Transcript":
-    from evalkit.crafter.turns import transcript
-
-    return transcript(paths, read)
-
-
-def _write(logs: "Logs", views: Mapping[str, Any], path: str) -> None:
-    from evalkit.crafter.terminal import write
-
-    write(logs, views, path)
 
 
 def _recognise(head: bytes) -> str:
@@ -75,18 +47,13 @@ KIND = LogKind(
     tables=TABLES,
     parse=parse_file,
     recognises=_recognise,
-    assemble=_assemble,
+    assemble=later("evalkit.crafter.assemble:assemble"),
     lazy_tables=LAZY_TABLES,
     pattern=PATTERN,
     options=(
         Option("models", str, (), "Only these models; none means all.", "MODEL", many=True),
         Option("difficulty", str, "", "Only tasks of this difficulty.", "NAME"),
-        Option(
-            "counting",
-            COUNTINGS,
-            "achievement",
-            "Count every achievement that a hook names, or every hook once as the original trace_eval does.",
-        ),
+        Option("counting", COUNTINGS, "achievement", _COUNTING_HELP),
     ),
     chunk=500,
     views=(
@@ -94,11 +61,11 @@ KIND = LogKind(
         Option("by_difficulty", bool, False, "Also break the scores down by difficulty."),
     ),
     parallel_from=500,  # with images two processes are 1.3 times as fast for this many
-    describe=_describe,
+    describe=later("evalkit.crafter.terminal:describe"),
     glance=_glance,
-    progress=_progress,
-    transcript=_transcript,
-    write=_write,
+    progress=later("evalkit.crafter.terminal:progress"),
+    transcript=later("evalkit.crafter.turns:transcript"),
+    write=later("evalkit.crafter.terminal:write"),
     output_help="Write results and ledger to FILE.json, or the episodes to FILE.csv or FILE.parquet.",
     help="""Score Crafter session traces: SOURCE is a folder, a file, a quoted glob, a URL or a dataset of `collect`.
 
@@ -147,11 +114,12 @@ def evaluate_all_traces(
     with storage(storage_options):
         sources = [trace_dir] if isinstance(trace_dir, (str, os.PathLike)) else list(trace_dir)
         if any(map(read_manifest, sources)):
+            from evalkit.crafter.assemble import assemble
             from evalkit.kinds.logs import entries_of, read_records
 
             records = read_records(KIND, sources, pattern=pattern, recursive=recursive)
             ledger.entries += entries_of(records)
-            return TraceScores(results_of(_assemble(records, rules).frames["episodes"], rules), ledger)
+            return TraceScores(results_of(assemble(records, rules).frames["episodes"], rules), ledger)
         files = list_source(sources, pattern, recursive=recursive).files
         outcomes = list(parse_files(files, partial(evaluate_file, **rules), jobs, KIND.parallel_from))
     ledger.entries += [entry for entry, _ in outcomes]

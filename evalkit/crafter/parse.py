@@ -1,29 +1,14 @@
 """Parse one file: its session, the verdicts of its hooks, and the records of both."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
 
-from evalkit.crafter.format import (
-    UNKNOWN,
-    Call,
-    Event,
-    Metadata,
-    OtherShapeError,
-    State,
-    TimeRecord,
-    Trace,
-    action_names,
-    events_of,
-    kind_of,
-    peek,
-    read_trace,
-    turn_of,
-)
+from evalkit.crafter.format import UNKNOWN, Event, Metadata, OtherShapeError, State, Trace, peek, read_trace
 from evalkit.crafter.scoring import NOTHING, Verdict, derive, read_hooks, read_invalid
 from evalkit.io import BrokenFileError, Entry
 from evalkit.io.limits import for_patterns
@@ -40,7 +25,7 @@ _LATEST = 4e9  # epoch seconds; later times can't be those of a trace
 
 
 class Session(NamedTuple):
-    """What a trace says about its whole session; ``None`` where it says nothing."""
+    """What a trace says about its whole session; ``None`` where it says nothing. The first six are stored."""
 
     session_id: str | None
     model_name: str
@@ -54,13 +39,14 @@ class Session(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """The verdicts of a trace's hooks, event by event, which don't depend on weights or the way of counting."""
+    """The verdicts of a trace's hooks, event by event; they don't depend on weights or the way of counting."""
 
+    trace: Trace
     session: Session
     events: list[Event]
     verdicts: list[Verdict]
     unlocked: frozenset[str] | None  # None where the trace does not show it
-    flags: list[str]
+    flags: list[str]  # in the order of `table.FLAGS`, then what was recovered
     foreign: bool  # some hooks are unknown to the original trace_eval
 
     @property
@@ -75,15 +61,13 @@ class Judged(NamedTuple):
 
 def parse_file(path: str, data: bytes | OSError) -> Parsed:
     """Parse one file into a row of `table.RECORDS` for its episode, and one for each event."""
-    entry, read = open_trace(path, data)
-    if read is None:
+    entry, judged = open_trace(path, data)
+    if judged is None:
         return Parsed(entry.status, entry.reason)
-    trace, notes = read
-    judged = judge_trace(trace)
-    session, rows, turns, n_actions, tokens = judged.session, [], set(), None, NO_TOKENS
+    rows, turns, n_actions, tokens = [], set(), None, NO_TOKENS
     for position, (event, verdict) in enumerate(zip(judged.events, judged.verdicts, strict=True)):
-        kind, turn, total = kind_of(event), turn_of(event), None
-        if (names := action_names(event.actions)) is not None:
+        kind, turn, total = event.kind, event.turn, None
+        if (names := event.action_names) is not None:
             n_actions = (n_actions or 0) + len(names)
         if turn is not None:
             turns.add(turn)
@@ -92,24 +76,9 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
             tokens, total = add_tokens(tokens, call_tokens), call_tokens[2]
         columns = _NOTHING if verdict is NOTHING else _verdict_columns(event, verdict)
         rows.append((position, turn, kind, names, *columns, total))
-    episode = (
-        session.session_id,
-        session.model_name,
-        session.model_source,
-        session.task_id,
-        session.difficulty,
-        session.agent_type,
-        seed_of(trace),
-        *span_of(trace),
-        judged.status,
-        len(rows),
-        len(turns) or None,
-        n_actions,
-        judged.unlocked is not None,
-        *tokens,
-        [*judged.flags, *notes],
-        judged.foreign,
-    )
+    about = (*judged.session[:6], seed_of(judged.trace), *span_of(judged.trace), judged.status)
+    counts = (len(rows), len(turns) or None, n_actions, judged.unlocked is not None, *tokens)
+    episode = (*about, *counts, judged.flags, judged.foreign)
     return Parsed("used", entry.reason, {"episodes": [episode], "events": rows})
 
 
@@ -130,8 +99,8 @@ def _verdict_columns(event: Event, verdict: Verdict) -> tuple:
     )
 
 
-def open_trace(path: str, data: bytes | OSError) -> tuple[Entry, tuple[Trace, list[str]] | None]:
-    """Decode a trace; return its ledger entry and, if there is anything to score, the trace and notes."""
+def open_trace(path: str, data: bytes | OSError) -> tuple[Entry, Judged | None]:
+    """Decode and judge a trace; return its ledger entry and, unless it was skipped or failed, the verdicts."""
     if isinstance(data, OSError):
         return Entry(path, "failed", f"{type(data).__name__}: {data.strerror or data}"), None
     try:
@@ -140,16 +109,12 @@ def open_trace(path: str, data: bytes | OSError) -> tuple[Entry, tuple[Trace, li
         return Entry(path, "skipped", str(error)), None
     except BrokenFileError as error:
         return Entry(path, "failed", str(error)), None
-    return Entry(path, "used", ", ".join(notes)), (trace, notes)
+    return Entry(path, "used", ", ".join(notes)), judge_trace(trace, notes)
 
 
-def judge_trace(trace: Trace) -> Judged:
-    """Read all hooks of a decoded trace.
-
-    If no event has a hook, achievements are derived from the changes of ``achievements_status`` between states, and the
-    flag ``derived`` is set.
-    """
-    session, events = describe(trace), events_of(trace)
+def judge_trace(trace: Trace, notes: Sequence[str] = ()) -> Judged:
+    """Read all hooks of a trace; if no event has one, achievements are derived from the changes between states."""
+    session, events = describe(trace), trace.event_history or []
     derived = not any(event.event_metadata or event.hooks_triggered for event in events)
     verdicts = derive(events) if derived else [read_hooks(event) for event in events]
     scored = [verdict for verdict in verdicts if verdict is not NOTHING]
@@ -160,22 +125,21 @@ def judge_trace(trace: Trace) -> Judged:
         "derived": derived and bool(named),
         "unnamed_achievements": any(verdict.unnamed for verdict in scored),
         "unknown_achievements": any(verdict.unknown for verdict in scored),
-        "no_environment_events": bool(events) and not named and all(kind_of(e) != "environment" for e in events),
+        "no_environment_events": bool(events) and not named and all(e.kind != "environment" for e in events),
         "suspect_invalid_actions": any(verdict.suspect for verdict in scored),
         "verdicts_disagree": any(map(_disagrees, events, verdicts)),
     }
     can_tell = not any(flags[flag] for flag in ("aborted", "unnamed_achievements", "no_environment_events"))
     flags["results_mismatch"] = can_tell and _mismatch(session, named)
     raised = [flag for flag, is_so in flags.items() if is_so]
-    return Judged(session, events, verdicts, named if can_tell else None, raised, any(v.foreign for v in scored))
+    foreign = any(verdict.foreign for verdict in scored)
+    return Judged(trace, session, events, verdicts, named if can_tell else None, [*raised, *notes], foreign)
 
 
 def _disagrees(event: Event, verdict: Verdict) -> bool:
     """Return whether the event's own ``metadata.invalid_action`` contradicts the hook."""
-    metadata = event.metadata
-    if metadata is None or metadata.invalid_action is None:
-        return False
-    return metadata.invalid_action != bool(verdict.invalid)
+    said = None if event.metadata is None else event.metadata.invalid_action
+    return said is not None and said != bool(verdict.invalid)
 
 
 def _mismatch(session: Session, unlocked: frozenset[str]) -> bool:
@@ -186,17 +150,16 @@ def _mismatch(session: Session, unlocked: frozenset[str]) -> bool:
 
 def describe(trace: Trace) -> Session:
     """Collect what a trace says about its whole session, wherever it says so."""
-    entries, config, events = trace.session_metadata or [], _config(trace), events_of(trace)
-    session_id = trace.session_id if isinstance(trace.session_id, str) else None
+    entries, config, events = trace.session_metadata or [], _config(trace), trace.event_history or []
     results = _first([m.achievements for m in config if m.achievements is not None])
     errors = [entry.data for entry in entries if entry.metadata_type == "error"]
     where, model = "session_metadata", _first([m.model_name or m.model for m in config])
     if model is None:
         where, model = "event_history", _first(_models(events))
     if model is None:
-        where, model = "session_id", _model_in_id(session_id)
+        where, model = "session_id", _model_in_id(trace.session_id)
     return Session(
-        session_id=session_id,
+        session_id=trace.session_id,
         model_name=model or UNKNOWN,
         model_source=where if model else None,
         task_id=_first([m.task_instance_id for m in config]),
@@ -217,13 +180,11 @@ def _config(trace: Trace) -> list[Metadata]:
 def span_of(trace: Trace) -> tuple[int | None, float | None]:
     """Return when a session began (epoch milliseconds), and how long it lasted (seconds).
 
-    It begins when it was created, else at the first time in it, and ends at the last one. Times without a time zone are
-    taken as UTC.
+    It begins when it was created, else at the first time in it, and ends at the last one; without a zone, in UTC.
     """
-    entries, events = trace.session_metadata or [], events_of(trace)
+    entries, events = trace.session_metadata or [], trace.event_history or []
     stamps = [trace.created_at, *[entry.timestamp for entry in (*entries[:1], *entries[-1:])]]
-    records = [peek(event.time_record, TimeRecord) for event in (*events[:1], *events[-1:])]
-    stamps += [record.event_time for record in records if record is not None]
+    stamps += [event.time for event in (*events[:1], *events[-1:])]
     times = [time for time in map(_time, stamps) if time is not None]
     started, ended = times[0] if times else None, max(times[1:], default=None)
     return started, None if started is None or ended is None or ended < started else (ended - started) / 1000
@@ -270,7 +231,7 @@ def _models(events: list[Event]) -> Iterator[str | None]:
             yield event.metadata.model_name or event.metadata.model
         yield event.model_name
         for records in (event.llm_call_records, event.call_records):
-            for call in peek(records, list[Call]) or []:
+            for call in peek(records, list[Metadata]) or []:
                 yield call.model
         if (state := peek(event.system_state_before, State)) is not None:
             yield state.request_model

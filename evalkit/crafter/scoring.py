@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Literal, NamedTuple
+from itertools import chain
+from typing import Any, Literal, NamedTuple
 
-from evalkit.crafter.format import TIER_OF, WEIGHTS, Event, Hook, HookData, State, action_names, peek
+from evalkit.crafter.format import TIER_OF, WEIGHTS, Event, Hook, HookData, Observation, State, peek
 
 Counting = Literal["achievement", "hook"]
 COUNTINGS: tuple[Counting, ...] = ("achievement", "hook")
@@ -40,19 +41,15 @@ class Invalid(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The verdicts of one event's hooks.
+    """The verdicts of one event's hooks."""
 
-    `hooks` are the scored ones in their order: the name as in `WEIGHTS`, and the number of achievements it names (1
-    for a hook without names). `foreign` is whether some are unknown to the original trace_eval.
-    """
-
-    hooks: Hooks = ()
+    hooks: Hooks = ()  # the scored ones: name as in `WEIGHTS`, and how many achievements it names (no names: 1)
     achievements: tuple[str, ...] = ()
     suspect: int = 0  # invalid actions that were judged over a whole turn of several actions
     invalid: tuple[HookData, ...] = ()  # see `read_invalid`
     unnamed: int = 0  # achievement hooks that name nothing
     unknown: tuple[str, ...] = ()  # achievements of new_achievement that the game does not have
-    foreign: bool = False
+    foreign: bool = False  # some hooks are unknown to the original trace_eval
 
 
 NOTHING = Verdict()
@@ -60,38 +57,24 @@ _NO_DATA = HookData()
 
 
 class Scored(NamedTuple):
-    """The scores of a trace's verdicts; `score` is the one of `by_counting` asked for."""
+    """The scores of a trace's verdicts; counts and trajectory by the counting asked for."""
 
     counts: dict[str, int]
-    score: float
     by_counting: dict[Counting, float]
     trajectory: str
 
 
-def score_verdicts(verdicts: list[Verdict], weights: Mapping[str, float], counting: Counting) -> Scored:
-    """Score the verdicts of a trace."""
-    scored = [verdict for verdict in verdicts if verdict is not NOTHING]
-    totals: dict[Counting, float] = {way: _total(scored, weights, way) for way in COUNTINGS}
-    trajectory = "".join([score_event(v.hooks, weights, counting).symbol for v in scored]) or NO_SCORED_EVENTS
-    return Scored(_sum_counts(scored, counting), totals[counting], totals, trajectory)
-
-
-def _sum_counts(verdicts: Iterable[Verdict], counting: Counting) -> dict[str, int]:
-    counts = dict.fromkeys(WEIGHTS, 0)
-    for verdict in verdicts:
-        for name, n in count_hooks(verdict.hooks, counting).items():
-            counts[name] += n
-    return {name: n for name, n in counts.items() if n}
-
-
-def _total(verdicts: Iterable[Verdict], weights: Mapping[str, float], counting: Counting) -> float:
-    """Return Σ count × weight or, by hook, the running sum over events, as in the original trace_eval."""
-    if counting == "achievement":
-        return score_counts(_sum_counts(verdicts, counting), weights).score
-    total = 0.0
-    for verdict in verdicts:  # no sum(): newer Pythons round it differently
-        total += score_event(verdict.hooks, weights, counting).score
-    return total
+def score_verdicts(verdicts: Iterable[Verdict], weights: Mapping[str, float], counting: Counting) -> Scored:
+    """Score the verdicts of a trace: Σ count × weight or, by hook, the running sum, as in the original trace_eval."""
+    scored, counts = [verdict.hooks for verdict in verdicts if verdict is not NOTHING], {}
+    for way in COUNTINGS:
+        summed = count_hooks(chain.from_iterable(scored), way)
+        counts[way] = {name: summed[name] for name in WEIGHTS if name in summed}
+    totals: dict[Counting, float] = {"achievement": score_counts(counts["achievement"], weights).score, "hook": 0.0}
+    for hooks in scored:  # no sum(): newer Pythons round it differently
+        totals["hook"] += score_event(hooks, weights, "hook").score
+    trajectory = "".join([score_event(hooks, weights, counting).symbol for hooks in scored]) or NO_SCORED_EVENTS
+    return Scored(counts[counting], totals, trajectory)
 
 
 def band(score: float) -> str | None:
@@ -103,10 +86,9 @@ def band(score: float) -> str | None:
 
 
 def read_hooks(event: Event) -> Verdict:
-    """Read the scored hooks of an event.
+    """Read the scored hooks of an event; ``hooks_triggered`` is read where ``event_metadata`` is missing.
 
-    ``new_achievement`` has no difficulty: each of its names counts by its own, and not at all if the event has hooks
-    with a difficulty. ``hooks_triggered`` is read where ``event_metadata`` is missing.
+    Names of ``new_achievement``, which has no difficulty, count by their own, unless hooks of the event have one.
     """
     if not event.event_metadata and not event.hooks_triggered:
         return NOTHING
@@ -144,7 +126,7 @@ def _is_suspect(data: HookData, event: Event) -> bool:
 
 def read_invalid(event: Event, verdict: Verdict) -> list[Invalid]:
     """Read the verdicts of invalid action of an event, each with the action it is about."""
-    names, verdicts = action_names(event.actions) or [], []
+    names, verdicts = event.action_names or [], []
     first = {name: i for i, name in reversed(list(enumerate(names)))}
     for data in verdict.invalid:
         index = data.action_index
@@ -162,16 +144,14 @@ def hooks_of_names(names: Iterable[str]) -> list[tuple[str, int]]:
 def derive(events: list[Event]) -> list[Verdict]:
     """Find achievements in the states of events without hooks.
 
-    An achievement counts once, at the first event whose state has it when no state before did. The first state of a
-    trace is the start: its achievements are not counted.
+    Each counts once, at the first event whose state has it when no state before did. The first state is the start.
     """
     seen: set[str] | None = None
     verdicts = []
     for event in events:
         new: list[str] = []
         for raw in (event.system_state_before, event.system_state_after):
-            state = peek(raw, State)
-            shown = (state.public_state or state.observation) if state else None
+            shown = observed(raw)
             if shown is None or shown.achievements_status is None:
                 continue
             now = {name for name, got in shown.achievements_status.items() if got and name in TIER_OF}
@@ -181,12 +161,18 @@ def derive(events: list[Event]) -> list[Verdict]:
     return verdicts
 
 
+def observed(raw: Any) -> Observation | None:
+    """Decode what a state of an event shows."""
+    state = peek(raw, State)
+    return (state.public_state or state.observation) if state else None
+
+
 def _singular(name: str) -> str:
     """Return a hook's name as in `WEIGHTS`: newer writers use the plural."""
     return name if name in WEIGHTS else name.strip().lower().replace("-", "_").removesuffix("s")
 
 
-def count_hooks(hooks: Hooks, counting: Counting) -> dict[str, int]:
+def count_hooks(hooks: Iterable[tuple[str, int]], counting: Counting) -> dict[str, int]:
     """Count every achievement that hooks name, or every hook once."""
     counts: dict[str, int] = {}
     for name, n in hooks:
@@ -195,10 +181,10 @@ def count_hooks(hooks: Hooks, counting: Counting) -> dict[str, int]:
 
 
 def score_event(hooks: Hooks, weights: Mapping[str, float], counting: Counting) -> EventScore:
-    """Score one event; return its score and symbol.
+    """Score one event; by achievement, the symbol is the sign of the score.
 
-    By achievement, the symbol is the sign of the score. By hook, both are those of the original trace_eval: a running
-    sum, and the sign of the last hook with a nonzero weight; no symbol if the sum is 0.
+    By hook, both are those of the original trace_eval: a running sum, and the sign of the last hook with a nonzero
+    weight; no symbol if the sum is 0.
     """
     if counting == "achievement":
         return score_counts(count_hooks(hooks, counting), weights)

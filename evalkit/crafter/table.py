@@ -56,49 +56,46 @@ RECORDS = {
     ),
 }
 
-_DIFFICULTY = Column("difficulty", "str", "of the task, or unknown")
-_IDS = (
-    Column("source", "str", "path of the trace"),
-    Column("model_name", "str", "the model, or unknown"),
-    Column("task_id", "str", "the task instance (the game's world), where the trace names one"),
-    _DIFFICULTY,
-)
+
+def _of(table: str, *names: str) -> list[Column]:
+    """Return columns of records that a frame has, too."""
+    return [column for column in RECORDS[table] if column.name in names]
+
+
+_IDS = (Column("source", "str", "path of the trace"), *_of("episodes", "model_name", "task_id", "difficulty"))
+_REASON = Column("reason", "str", "why actions were judged invalid; missing where none was")
 EPISODES = run_columns(
-    _DIFFICULTY,
-    Column("session_id", "str", "id of the session"),
-    Column("agent_type", "str", "kind of agent"),
+    *_of("episodes", "difficulty"),
+    *_of("episodes", "session_id", "agent_type"),
     Column("score_by_achievement", "float", "the score where every named achievement counts", "points"),
     Column("score_by_hook", "float", "the score where every hook counts once, as in the original script", "points"),
     Column("band", "str", "Excellent (> 2), Good [1, 2], Limited [0, 1), Poor (< 0)"),
-    Column("easy_achievements", "int?", "easy achievements that hooks name (by hook: hooks)", "count"),
-    Column("medium_achievements", "int?", "medium achievements that hooks name (by hook: hooks)", "count"),
-    Column("hard_achievements", "int?", "hard achievements that hooks name (by hook: hooks)", "count"),
+    *(
+        Column(f"{t}_achievements", "int?", f"{t} achievements that hooks name (by hook: hooks)", "count")
+        for t in TIERS
+    ),
     Column("invalid_actions", "int?", "verdicts of invalid action", "count"),
     Column("suspect_invalid_actions", "int?", "of these, judged over a turn of several actions", "count"),
     Column("trajectory", "str", "a symbol per event with a scored hook"),
-    Column("events", "int", "all of event_history", "count"),
-    Column("actions", "int?", "actions in runtime events", "count"),
+    *_of("episodes", "events", "actions"),
     Column("unlocked", "int?", "different achievements of the 22", "count"),
     Column("progression", "float", "unlocked / 22", "share"),
     Column("prompt_tokens", "int?", "of all calls that tell", "tokens"),
     Column("completion_tokens", "int?", "of all calls that tell", "tokens"),
-    Column("total_tokens", "int?", "of all calls that tell", "tokens"),
+    *_of("episodes", "total_tokens"),
     *(Column(f"flag_{name}", "bool", meaning) for name, meaning in FLAGS.items()),
     score="points",
 )
 EVENTS = (
     *_IDS,
-    Column("event", "int", "position in event_history, from 0"),
-    Column("turn", "int?", "turn (or step) of the event, from 0"),
-    Column("kind", "str", "language_model, runtime, environment or other"),
+    *_of("events", "event", "turn", "kind"),
     Column("actions", "int?", "actions of a runtime event", "count"),
     Column("score", "float", "of this event; missing where it has no scored hook", "points"),
     Column("symbol", "str", "+, - or 0 in the trajectory; missing where the event has no scored hook"),
     *(Column(f"{name}s", "int", "counts of the event's hooks", "count") for name in WEIGHTS),
-    Column("suspect_invalid_actions", "int", "judged over a turn of several actions", "count"),
-    Column("achievements", "str", "names, separated by spaces"),
-    Column("reason", "str", "why actions were judged invalid; missing where none was"),
-    Column("total_tokens", "int?", "of a call of a language model", "tokens"),
+    *_of("events", "suspect_invalid_actions", "achievements"),
+    _REASON,
+    *_of("events", "total_tokens"),
 )
 _TURN = Column("turn", "int?", "turn (or step), from 0; an event that names none belongs to that of the next")
 TURNS = (
@@ -109,9 +106,8 @@ TURNS = (
     Column("action_names", "str", "names, separated by spaces"),
     Column("score", "float", "of its events; missing where none has a scored hook", "points"),
     *(Column(f"{name}s", "int", "counts of its hooks", "count") for name in WEIGHTS),
-    Column("suspect_invalid_actions", "int", "judged over a turn of several actions", "count"),
-    Column("achievements", "str", "names, separated by spaces"),
-    Column("reason", "str", "why actions were judged invalid; missing where none was"),
+    *_of("events", "suspect_invalid_actions", "achievements"),
+    _REASON,
     Column("total_tokens", "int?", "of its calls of a language model", "tokens"),
 )
 ACTION_ROWS = (

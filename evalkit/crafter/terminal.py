@@ -9,27 +9,10 @@ import pandas as pd
 
 from evalkit.crafter import analysis
 from evalkit.crafter.analysis import interval_cells, interval_text, number
-from evalkit.crafter.evaluate import (
-    NAMES,
-    Group,
-    TraceScore,
-    episodes_of_results,
-    results_of,
-    trace_text,
-)
+from evalkit.crafter.evaluate import NAMES, Group, TraceScore, episodes_of_results, results_of, trace_text
 from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.scoring import BANDS, Counting
-from evalkit.io import (
-    Entry,
-    SourceError,
-    labels,
-    plain,
-    resolve,
-    short_paths,
-    summarise,
-    write_frame,
-    write_text,
-)
+from evalkit.io import Entry, SourceError, labels, plain, resolve, short_paths, summarise, write_frame, write_text
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Look
 
@@ -42,38 +25,28 @@ _MOST_NAMED = 5  # files left out for one reason, up to which all are named
 def describe(logs: Logs, views: Mapping[str, Any]) -> str:
     """Format logs: the trace of a single file, else the summary, with `verbose` after every trace."""
     episodes, rules = logs.episodes, logs.rules
-    if _is_one_file(logs):
-        return f"{trace_text(*results_of(episodes, rules))}\n"
-    by: list[Any] = ["model_name"] * (episodes["model_name"].nunique() > 1) + ["difficulty"] * bool(
-        views.get("by_difficulty")
-    )
-    sections: list[str] = []
-    if views.get("verbose"):
-        sections += map(trace_text, results_of(episodes, rules))
-    sections.append(summary_text(episodes, by, rules["weights"], rules["counting"]))
-    entries = [Entry(*row) for row in logs.ledger.itertuples(index=False)]
-    return "\n\n".join([*sections, ledger_text(entries)])
-
-
-def _is_one_file(logs: Logs) -> bool:
     with suppress(SourceError):  # several sources, whose names are joined in one text
-        return logs.ledger["source"].tolist() == [resolve(logs.source)]
-    return False
+        if logs.ledger["source"].tolist() == [resolve(logs.source)]:
+            return f"{trace_text(*results_of(episodes, rules))}\n"
+    by: list[Group] = ["model_name"] if episodes["model_name"].nunique() > 1 else []
+    by += ["difficulty"] if views.get("by_difficulty") else []
+    sections = [trace_text(result) for result in results_of(episodes, rules)] if views.get("verbose") else []
+    sections.append(_summary(episodes, by, rules["weights"], rules["counting"]))
+    return "\n\n".join([*sections, _ledger_text([Entry(*row) for row in logs.ledger.itertuples(index=False)])])
 
 
 def progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
     """Format how many traces there are of each model, and their mean score; a trace is complete once it can be read."""
     episodes = look.logs.episodes
-    lines = breakdown_lines(episodes, "model_name", lambda n: so_far(n, look.expected))
+    lines = _breakdown_lines(episodes, "model_name", lambda n: so_far(n, look.expected))
     if options.get("by_difficulty"):
-        lines += ["", *breakdown_lines(episodes, "difficulty")]
+        lines += ["", *_breakdown_lines(episodes, "difficulty")]
     models = episodes["model_name"].value_counts()
     expected = None if look.expected is None else look.expected * len(models)
     (mean,) = analysis.mean_scores(episodes, []).to_dict("records")
-    zero = analysis.with_aborted_at_zero(episodes, []).to_dict("records")
-    total = f"total: {so_far(len(episodes), expected)} traces, mean score {interval_text(mean)}"
-    text = "\n".join([*lines, "", total, *(f"aborted: {aborted_text(row)}" for row in zero)])
-    return text, look.expected is not None and not look.writing and models.min() >= look.expected
+    lines += ["", f"total: {so_far(len(episodes), expected)} traces, mean score {interval_text(mean)}"]
+    lines += [f"aborted: {text}" for text in _aborted(episodes)]
+    return "\n".join(lines), look.expected is not None and not look.writing and models.min() >= look.expected
 
 
 def write(logs: Logs, views: Mapping[str, Any], path: str) -> None:
@@ -85,33 +58,18 @@ def write(logs: Logs, views: Mapping[str, Any], path: str) -> None:
     write_text(json.dumps(content, indent=2), path)
 
 
-def summary_text(
-    episodes: pd.DataFrame,
-    by: Sequence[Group] = (),
-    weights: Mapping[str, float] | None = None,
-    counting: Counting = "achievement",
+def _summary(
+    episodes: pd.DataFrame, by: Sequence[Group], weights: Mapping[str, float] | None, counting: Counting
 ) -> str:
-    """Format the summary, its breakdowns, the best three and the ranking; parameters as for `summary_lines`."""
-    sections = [summary_lines(episodes, weights, counting)]
-    sections += [breakdown_lines(episodes, group) for group in by]
-    sections += [top_lines(episodes), ranking_lines(episodes)]
+    """Format the summary, its breakdowns, the best three and the ranking; `weights` are None where they differ."""
+    sections = [_summary_lines(episodes, weights, counting)]
+    sections += [_breakdown_lines(episodes, group) for group in by]
+    sections += [_top_lines(episodes), _ranking_lines(episodes)]
     return "\n\n".join("\n".join(lines) for lines in sections if lines)
 
 
-def summary_lines(
-    episodes: pd.DataFrame, weights: Mapping[str, float] | None = None, counting: Counting = "achievement"
-) -> list[str]:
-    """Format the summary: mean score with interval, spread, shares, points, bands, and what was left out.
-
-    Parameters
-    ----------
-    episodes : DataFrame
-        As `load` returns it.
-    weights : mapping, optional
-        The weights that the episodes were scored with; if None, as they differ, no points per kind of hook are shown.
-    counting : {"achievement", "hook"}
-        The counting that they were scored by.
-    """
+def _summary_lines(episodes: pd.DataFrame, weights: Mapping[str, float] | None, counting: Counting) -> list[str]:
+    """Format mean score with interval, spread, shares, points (only with weights), bands, and what was left out."""
     (row,) = analysis.mean_scores(episodes, []).to_dict("records")
     models = episodes["model_name"].unique()
     of = f"{len(models)} models" if len(models) > 1 else labels(models, _NAME)[models[0]]
@@ -121,15 +79,19 @@ def summary_lines(
     lines = [f"📈 {len(episodes)} {'trace' if len(episodes) == 1 else 'traces'} of {of}"]
     lines.append(f"   Mean score: {interval_text(row)} ({f'95 % interval, {n}' if known else f'{n}; {doubts}'})")
     lines += [f"   Note: {doubts}"] * (known and bool(doubts))
-    zero = analysis.with_aborted_at_zero(episodes, []).to_dict("records")
-    lines += [f"   Aborted: {aborted_text(group)}" for group in zero]
+    lines += [f"   Aborted: {text}" for text in _aborted(episodes)]
     if row["n"]:
         lines.append(f"   Range: {number(row['minimum'])} to {number(row['maximum'])}")
         lines.append(f"   Median: {number(row['median'])}")
         lines.append(f"   Standard deviation: {number(row['std'])}")
         shares = analysis.sign_shares(episodes, []).to_dict("records")
-        lines += [f"   {share['sign'].capitalize()}: {share_text(share)}" for share in shares]
-        lines += _point_lines(episodes, weights, counting)
+        lines += [f"   {share['sign'].capitalize()}: {_share_text(share)}" for share in shares]
+        for (name, title), hook in zip(
+            NAMES.items(), analysis.breakdown(episodes, [], weights or WEIGHTS).to_dict("records"), strict=True
+        ):
+            points = f" × {weights[name]} = {number(hook['points'])}" if weights else ""
+            lines.append(f"   {title}: {hook['total']}{points}")
+        lines.append(f"   Total: {analysis.describe_counting(episodes, counting)}")
     bands = episodes["band"].value_counts()
     lines.append("   Bands:")
     lines += [f"     {name}: {bands.get(name, 0)} ({meaning})" for name, _, meaning in BANDS]
@@ -137,101 +99,82 @@ def summary_lines(
     return lines + [f"   Flags: {', '.join(flags)}"] * bool(flags)
 
 
-def aborted_text(row: Mapping[Any, Any]) -> str:
-    """Describe how many traces were aborted, and the mean with them; `row` of `with_aborted_at_zero`."""
-    return f"{row['aborted']} of {row['n']}, left out; mean score with {row['aborted']} at 0: {interval_text(row)}"
+def _aborted(episodes: pd.DataFrame) -> list[str]:
+    """Describe how many traces were aborted, and the mean with them; nothing if none was."""
+    rows = analysis.with_aborted_at_zero(episodes, []).to_dict("records")
+    return [
+        f"{r['aborted']} of {r['n']}, left out; mean score with {r['aborted']} at 0: {interval_text(r)}" for r in rows
+    ]
 
 
-def _point_lines(episodes: pd.DataFrame, weights: Mapping[str, float] | None, counting: Counting) -> list[str]:
-    lines = []
-    counts = analysis.breakdown(episodes, [], weights or WEIGHTS).to_dict("records")
-    for (name, title), row in zip(NAMES.items(), counts, strict=True):
-        points = f" × {weights[name]} = {number(row['points'])}" if weights else ""
-        lines.append(f"   {title}: {row['total']}{points}")
-    return [*lines, f"   Total: {analysis.describe_counting(episodes, counting)}"]
-
-
-def breakdown_lines(episodes: pd.DataFrame, by: Group, seen: Callable[[int], str] | None = None) -> list[str]:
-    """Format one line per group: n, mean score with its interval, mean counts per trace.
-
-    Parameters
-    ----------
-    episodes : DataFrame
-    by : {"model_name", "difficulty"}
-    seen : function of int, optional
-        Formats how many traces a group has so far, in a column of its own.
-    """
-    table = analysis.mean_scores(episodes, by)
-    names = labels(table[by].astype("str"), _NAME)
-    counts = analysis.breakdown(episodes, by).pivot(index=by, columns="hook", values="estimate")
-    sizes = episodes[by].value_counts()
-    zero = {row[by]: row for row in analysis.with_aborted_at_zero(episodes, by).to_dict("records")}
-    rows = []
-    for row in table.to_dict("records"):
-        means = ["–" if value != value else number(value) for value in counts.loc[row[by]]]
-        more = [seen(int(sizes[row[by]]))] if seen else []
-        note = row["warning"] if pd.isna(row["low"]) else ""
-        rows.append([names[row[by]], *more, str(row["n"]), *interval_cells(row), *means, note])
-        if row[by] in zero:
-            other = zero[row[by]]
-            blank = [""] * len(more)
-            rows.append([f"  with {other['aborted']} aborted at 0", *blank, str(other["n"]), *interval_cells(other)])
-    title = by.removesuffix("_name")
-    heads = ["", *["traces"] * bool(seen), "n", "score", "95 % interval", *_HOOKS.values(), ""]
-    return [f"📈 By {title} (mean score; mean count per trace)", *_table(rows, heads)]
-
-
-def _table(rows: list[list[str]], heads: list[str]) -> list[str]:
-    """Align cells below their headers: the first and the last column left, the others right."""
-    rows = [heads, *(row + [""] * (len(heads) - len(row)) for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    cells = [[row[0].ljust(widths[0]), *map(str.rjust, row[1:-1], widths[1:]), row[-1]] for row in rows]
-    return [f"   {'  '.join(row)}".rstrip() for row in cells]
-
-
-def top_lines(episodes: pd.DataFrame) -> list[str]:
-    """Format the episodes with the most points, and the sources of these."""
-    names = file_names(episodes)
-    rows = []
-    for place, row in enumerate(ranked(episodes).head(TOP).to_dict("records"), start=1):
-        counts = [f"{row[column]} {hook}" for column, hook in _HOOKS.items() if row[column]]
-        made_of = f": {', '.join(counts)}" if counts else ""
-        rows.append(f"   {place}  {number(row['score']):>6} points  {names[row['source']]}{made_of}")
-    return [f"🥇 Top {len(rows)}", *rows] if rows else []
-
-
-def ranking_lines(episodes: pd.DataFrame) -> list[str]:
-    """Format all episodes in descending order of score; aborted ones, which have none, come last."""
-    names, rows = file_names(episodes), []
-    scored, aborted = ranked(episodes), episodes[episodes["score"].isna()]
-    for rank, row in enumerate(scored.to_dict("records"), start=1):
-        strip = row["trajectory"] if len(row["trajectory"]) <= _STRIP else f"{row['trajectory'][: _STRIP - 1]}…"
-        rows.append((str(rank), number(row["score"]), strip, names[row["source"]]))
-    rows += [("", "–", "(aborted)", names[source]) for source in aborted["source"]]
-    width = max(len("trajectory"), *(len(row[2]) for row in rows))
-    heads = ("rank", "score", "trajectory", "file")
-    lines = [f"   {rank:>4} {score:>8}  {strip:{width}}  {name}" for rank, score, strip, name in (heads, *rows)]
-    return ["🏆 Traces by score", *lines]
-
-
-def ranked(episodes: pd.DataFrame) -> pd.DataFrame:
-    """Sort the episodes with a score in descending order; equal ones keep their order."""
-    return episodes.dropna(subset="score").sort_values("score", ascending=False, kind="stable")
-
-
-def file_names(episodes: pd.DataFrame) -> dict[str, str]:
-    """Return the shortest distinct path of each source, safe to print."""
-    short = short_paths(episodes["source"])
-    shown = labels(short.values(), _FILE)
-    return {source: shown[name] for source, name in short.items()}
-
-
-def share_text(row: Mapping[Any, Any]) -> str:
+def _share_text(row: Mapping[Any, Any]) -> str:
     """Format a share of episodes with its n and its interval in percent."""
     bounds = "" if pd.isna(row["low"]) else f" [{100 * row['low']:.0f}, {100 * row['high']:.0f}]"
     share = f"{100 * row['estimate']:.0f}"
     weights = "" if f"{100 * row['episodes'] / row['n']:.0f}" == share else " with equal weight for each task"
     return f"{row['episodes']} of {row['n']}, {share} %{bounds}{weights}"
+
+
+def _breakdown_lines(episodes: pd.DataFrame, by: Group, seen: Callable[[int], str] | None = None) -> list[str]:
+    """Format one line per group; `seen` formats how many traces it has so far, in a column of its own."""
+    table = analysis.mean_scores(episodes, by)
+    names = labels(table[by].astype("str"), _NAME)
+    counts = analysis.breakdown(episodes, by).pivot(index=by, columns="hook", values="estimate")
+    sizes = episodes[by].value_counts()
+    zero = {row[by]: row for row in analysis.with_aborted_at_zero(episodes, by).to_dict("records")}
+    rows = [["", *["traces"] * bool(seen), "n", "score", "95 % interval", *_HOOKS.values(), ""]]
+    for row in table.to_dict("records"):
+        more = [seen(int(sizes[row[by]]))] if seen else []
+        note = row["warning"] if pd.isna(row["low"]) else ""
+        means = map(number, counts.loc[row[by]])
+        rows.append([names[row[by]], *more, str(row["n"]), *interval_cells(row), *means, note])
+        if other := zero.get(row[by]):
+            cells = [
+                f"  with {other['aborted']} aborted at 0",
+                *[""] * len(more),
+                str(other["n"]),
+                *interval_cells(other),
+            ]
+            rows.append(cells + [""] * (len(rows[0]) - len(cells)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    aligned = ([row[0].ljust(widths[0]), *map(str.rjust, row[1:-1], widths[1:]), row[-1]] for row in rows)
+    title = f"📈 By {by.removesuffix('_name')} (mean score; mean count per trace)"
+    return [title, *(f"   {'  '.join(row)}".rstrip() for row in aligned)]
+
+
+def _top_lines(episodes: pd.DataFrame) -> list[str]:
+    """Format the episodes with the most points, and the sources of these."""
+    names = _file_names(episodes)
+    rows = []
+    for place, row in enumerate(_ranked(episodes).head(TOP).to_dict("records"), start=1):
+        counts = ", ".join(f"{row[column]} {hook}" for column, hook in _HOOKS.items() if row[column])
+        rows.append(
+            f"   {place}  {number(row['score']):>6} points  {names[row['source']]}{': ' * bool(counts)}{counts}"
+        )
+    return [f"🥇 Top {len(rows)}", *rows] if rows else []
+
+
+def _ranking_lines(episodes: pd.DataFrame) -> list[str]:
+    """Format all episodes in descending order of score; aborted ones, which have none, come last."""
+    names, rows = _file_names(episodes), [("rank", "score", "trajectory", "file")]
+    for rank, row in enumerate(_ranked(episodes).to_dict("records"), start=1):
+        rows.append((str(rank), number(row["score"]), plain(row["trajectory"], _STRIP), names[row["source"]]))
+    rows += [("", "–", "(aborted)", names[source]) for source in episodes.loc[episodes["score"].isna(), "source"]]
+    width = max(len(row[2]) for row in rows)
+    lines = [f"   {rank:>4} {score:>8}  {strip:{width}}  {name}" for rank, score, strip, name in rows]
+    return ["🏆 Traces by score", *lines]
+
+
+def _ranked(episodes: pd.DataFrame) -> pd.DataFrame:
+    """Sort the episodes with a score in descending order; equal ones keep their order."""
+    return episodes.dropna(subset="score").sort_values("score", ascending=False, kind="stable")
+
+
+def _file_names(episodes: pd.DataFrame) -> dict[str, str]:
+    """Return the shortest distinct path of each source, safe to print."""
+    short = short_paths(episodes["source"])
+    shown = labels(short.values(), _FILE)
+    return {source: shown[name] for source, name in short.items()}
 
 
 def print_evaluation_summary(results: Sequence[TraceScore], by: Sequence[Group] = ()) -> None:
@@ -247,20 +190,16 @@ def print_evaluation_summary(results: Sequence[TraceScore], by: Sequence[Group] 
         Also break down the scores by these.
     """
     scored = [result for result in results if result["total_score"] is not None]
-    if not scored:
-        print("📈 no traces")
+    if scored:
+        weights, counting = _same(scored, "weights", WEIGHTS), _same(scored, "counting", "achievement")
+        print(_summary(episodes_of_results(scored), by, weights, counting or "achievement"))
     else:
-        _print_scored(scored, by)
+        print("📈 no traces")
     for result in results:
         if result["total_score"] is None:
             print(f"   not read: {plain(result['trace_file'])}: {plain(result['error'])}")
     if (ledger := getattr(results, "ledger", None)) is not None:
-        print(f"\n{ledger_text(ledger.entries)}")
-
-
-def _print_scored(scored: Sequence[TraceScore], by: Sequence[Group]) -> None:
-    weights, counting = _same(scored, "weights", WEIGHTS), _same(scored, "counting", "achievement")
-    print(summary_text(episodes_of_results(scored), by, weights, counting or "achievement"))
+        print(f"\n{_ledger_text(ledger.entries)}")
 
 
 def _same(results: Iterable[TraceScore], key: str, default: Any) -> Any:
@@ -274,10 +213,10 @@ def print_breakdown(results: Iterable[TraceScore], by: Group) -> None:
 
     Aborted traces are left out; if there are any, a second line counts them as 0.
     """
-    print("\n".join(breakdown_lines(episodes_of_results(results), by)))
+    print("\n".join(_breakdown_lines(episodes_of_results(results), by)))
 
 
-def ledger_text(entries: Sequence[Entry]) -> str:
+def _ledger_text(entries: Sequence[Entry]) -> str:
     """Format how many files were used, skipped and failed, and why; if many share a reason, only an example."""
     lines = [f"📁 {summarise(entry.status for entry in entries)}"]
     unused: dict[tuple[str, str], list[str]] = {}

@@ -97,20 +97,13 @@ class Analysis:
         out: dict[str, Any] = {}
         for method in analyses:
             if method == "gsea":
-                table = gseapy.prerank(
-                    ranked.set_index("names")["scores"],
-                    self.sets["go"],
-                    min_size=3,
-                    permutation_num=200,
-                    seed=1,
-                    outdir=None,
-                    no_plot=True,
-                ).res2d
-                table = table.rename(columns={"NOM p-val": "p"})
+                scores, how = ranked.set_index("names")["scores"], {"min_size": 3, "permutation_num": 200, "seed": 1}
+                table = gseapy.prerank(scores, self.sets["go"], outdir=None, no_plot=True, **how).res2d
             else:
-                table = gseapy.enrich(listed, self.sets[method], background=self.genes, outdir=None, no_plot=True)
-                table = table.results.rename(columns={"Adjusted P-value": "p"})
-            table = table.astype({"p": float}).sort_values(["p", "Term"])
+                done = gseapy.enrich(listed, self.sets[method], background=self.genes, outdir=None, no_plot=True)
+                table = done.results
+            table = table.rename(columns={"NOM p-val": "p", "Adjusted P-value": "p"}).astype({"p": float})
+            table = table.sort_values(["p", "Term"])
             hits = table[table["p"] < 0.05]
             out[method] = {
                 "top_terms": hits["Term"].head(10).tolist(),
@@ -119,13 +112,9 @@ class Analysis:
             }
         counts = ", ".join(f"{m.upper()} {r['total_significant']}" for m, r in out.items())
         listing = [{"method": m, "term": t} for m, r in out.items() for t in r["top_terms"][:3]]
-        return out | {
-            "formatted_summary": f"Enrichment of {cell_type}: {counts} significant terms",
-            "top_terms": listing,
-            "significant_genes": listed[:50],
-            "conditions": ["all"],
-            "hierarchy_metadata": {"cell_type": cell_type},
-        }
+        out |= {"formatted_summary": f"Enrichment of {cell_type}: {counts} significant terms", "top_terms": listing}
+        out |= {"significant_genes": listed[:50], "conditions": ["all"]}
+        return out | {"hierarchy_metadata": {"cell_type": cell_type}}
 
     def compare_cell_counts(self, cell_types: list[str]) -> Any:
         """Count cells per type and phase."""

@@ -2,7 +2,7 @@
 
 Needs the extra ``crafter``. Run from anywhere: ``python -m evalkit.samples.make_crafter [FOLDER]``.
 
-Three policies play: `random_actions`; a forager, which lives off the land and reaches easy and medium achievements; and
+Three policies play: a random one; a forager, which lives off the land and reaches easy and medium achievements; and
 a miner, which works its way to stone and iron tools, which are hard. The scripted ones see the whole world, so their
 scores say nothing about what an agent could reach.
 """
@@ -24,33 +24,11 @@ FOLDER = Path(__file__).parent / "crafter"
 ACTIONS_PER_TURN = 5
 
 GOALS = {
-    "scripted-forager": (
-        "collect_wood",
-        "collect_sapling",
-        "place_plant",
-        "collect_drink",
-        "place_table",
-        "make_wood_pickaxe",
-        "eat_cow",
-        "make_wood_sword",
-        "wake_up",
-    ),
-    "scripted-miner": (
-        "place_table",
-        "make_wood_pickaxe",
-        "make_wood_sword",
-        "collect_stone",
-        "place_stone",
-        "make_stone_pickaxe",
-        "make_stone_sword",
-        "collect_coal",
-        "place_furnace",
-        "collect_iron",
-        "make_iron_pickaxe",
-        "make_iron_sword",
-        "collect_diamond",
-        "defeat_skeleton",
-    ),
+    "scripted-forager": "collect_wood collect_sapling place_plant collect_drink place_table make_wood_pickaxe eat_cow "
+    "make_wood_sword wake_up",
+    "scripted-miner": "place_table make_wood_pickaxe make_wood_sword collect_stone place_stone make_stone_pickaxe "
+    "make_stone_sword collect_coal place_furnace collect_iron make_iron_pickaxe make_iron_sword collect_diamond "
+    "defeat_skeleton",
 }
 
 EPISODES: tuple[tuple[str, int, int, Observations], ...] = (  # policy, seed, turns, observations
@@ -66,27 +44,20 @@ _FOES = ("zombie", "skeleton")
 class Scripted:
     """A player that sees the whole world and pursues achievements in order, with their prerequisites.
 
-    Parameters
-    ----------
-    env : crafter.Env
-    goals : tuple of str
-        Achievements; the first locked one is pursued.
-    rng : Random
-        Decides where to go when there is nothing to do.
+    `rng` decides where to go when there is nothing to do.
     """
 
-    def __init__(self, env: Any, goals: tuple[str, ...], rng: Random) -> None:
+    def __init__(self, env: Any, goals: str, rng: Random) -> None:
         from crafter import constants
 
-        self.env, self.goals, self.rng, self.rules = env, goals, rng, constants
+        self.env, self.goals, self.rng, self.rules = env, goals.split(), rng, constants
 
     def turn(self) -> Iterator[str]:
         """Yield a turn's actions, each decided after the one before was played."""
         for _ in range(ACTIONS_PER_TURN):
-            yield self.next_action()
+            yield self._next_action()
 
-    def next_action(self) -> str:
-        """Decide on one action."""
+    def _next_action(self) -> str:
         player = self.env._player
         if player.sleeping:
             return "noop"
@@ -95,8 +66,7 @@ class Scripted:
         return next((action for wish in wishes if (action := wish())), self.rng.choice(list(MOVES)))
 
     def _defend(self) -> str | None:
-        near = self._beside(lambda material, thing: _is_a(thing, *_FOES), limit=0)
-        return near and self._use(near, "do")
+        return self._approach(lambda material, thing: _is_a(thing, *_FOES), "do", limit=0)
 
     def _live(self) -> str | None:
         stock = self.env._player.inventory
@@ -109,7 +79,10 @@ class Scripted:
         if verb == "collect":
             return self._collect(what)
         if verb == "place":
-            return self._missing(self.rules.place[what]["uses"]) or self._place(what)
+            rule = self.rules.place[what]
+            return self._missing(rule["uses"]) or self._approach(
+                lambda material, thing: material in rule["where"] and thing is None, goal
+            )
         if verb == "make":
             return self._make(what)
         if verb in ("eat", "defeat"):
@@ -137,36 +110,25 @@ class Scripted:
         stock = self.env._player.inventory
         return next((self._collect(item) for item, n in uses.items() if stock[item] < n), None)
 
-    def _place(self, what: str) -> str | None:
-        where = self.rules.place[what]["where"]
-        return self._approach(lambda material, thing: material in where and thing is None, f"place_{what}")
-
-    def _approach(self, wanted: Callable[[str, Any], bool], action: str | None) -> str | None:
-        """Go next to the nearest wanted place, face it and act; None if it can't be reached."""
-        target = self._beside(wanted)
-        return target and self._use(target, action)
-
-    def _use(self, target: tuple[str | None, str], action: str | None) -> str | None:
-        step, side = target
-        if step is not None:
-            return self._walk(step)
-        return action if tuple(self.env._player.facing) == MOVES[side] else side
-
-    def _walk(self, step: str) -> str:
-        """Step, or dig if there is stone in the way."""
-        player, (dx, dy) = self.env._player, MOVES[step]
+    def _approach(self, wanted: Callable[[str, Any], bool], action: str | None, limit: int = 60) -> str | None:
+        """Go next to the nearest wanted place, face it and act, digging through stone; None if it can't be reached."""
+        if (target := self._beside(wanted, limit)) is None:
+            return None
+        player, (step, side) = self.env._player, target
+        if step is None:
+            return action if tuple(player.facing) == MOVES[side] else side
+        dx, dy = MOVES[step]
         material, _ = self.env._world[(player.pos[0] + dx, player.pos[1] + dy)]
         return "do" if material == "stone" and tuple(player.facing) == (dx, dy) else step
 
-    def _beside(self, wanted: Callable[[str, Any], bool], limit: int = 60) -> tuple[str | None, str] | None:
+    def _beside(self, wanted: Callable[[str, Any], bool], limit: int) -> tuple[str | None, str] | None:
         """Search outwards for a place with a wanted neighbour; return the first step there and the neighbour's side."""
-        x, y = self.env._player.pos
-        start = int(x), int(y)
-        queue: deque[tuple[tuple[int, int], str | None, int]] = deque([(start, None, 0)])
+        facing, start = tuple(self.env._player.facing), tuple(map(int, self.env._player.pos))
+        queue: deque[tuple[tuple[int, ...], str | None, int]] = deque([(start, None, 0)])
         seen = {start}
         while queue:
             (x, y), first, far = queue.popleft()
-            for side in self._sides(far):
+            for side in sorted(MOVES, key=lambda side: far == 0 and MOVES[side] != facing):  # the faced side first
                 place = (x + MOVES[side][0], y + MOVES[side][1])
                 if wanted(*self.env._world[place]):
                     return first, side
@@ -175,21 +137,11 @@ class Scripted:
                     queue.append((place, first or side, far + 1))
         return None
 
-    def _sides(self, far: int) -> list[str]:
-        """Return the sides of a place; at the player's own place, the faced side first."""
-        facing = tuple(self.env._player.facing)
-        return sorted(MOVES, key=lambda side: MOVES[side] != facing) if far == 0 else list(MOVES)
-
     def _passable(self, place: tuple[int, int]) -> bool:
         material, thing = self.env._world[place]
         if material == "stone":
             return self.env._player.inventory["wood_pickaxe"] > 0
         return thing is None and material in self.rules.walkable
-
-
-def random_actions(rng: Random) -> list[str]:
-    """Draw a turn's actions."""
-    return [rng.choice(ACTIONS) for _ in range(ACTIONS_PER_TURN)]
 
 
 def play(policy: str, seed: int, turns: int, observations: Observations) -> Recorder:
@@ -210,17 +162,17 @@ def play(policy: str, seed: int, turns: int, observations: Observations) -> Reco
     rng = Random(seed)
     scripted = None if policy == "random" else Scripted(recorder.env, GOALS[policy], rng)
     while not recorder.done:
-        recorder.play_turn(random_actions(rng) if scripted is None else scripted.turn())
+        drawn = (rng.choice(ACTIONS) for _ in range(ACTIONS_PER_TURN))
+        recorder.play_turn(drawn if scripted is None else scripted.turn())
     return recorder
 
 
 def difficulty(env: Any) -> str:
     """Rate a world as easy, medium or hard by the distance of the nearest coal and iron from the start."""
-    x, y = env._player.pos
-    far = 0
+    far, (x, y) = 0, env._player.pos
     for material in ("coal", "iron"):
         columns, rows = env._world.mask(0, 64, 0, 64, material).nonzero()
-        far += min((abs(int(a) - x) + abs(int(b) - y) for a, b in zip(columns, rows, strict=True)), default=64)
+        far += min(abs(columns - x) + abs(rows - y), default=64)
     return "easy" if far < 25 else "medium" if far < 28 else "hard"
 
 

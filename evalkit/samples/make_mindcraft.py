@@ -31,6 +31,8 @@ MODELS = (
     Model("cedar-8b-sft", 0.35, 0.40, 0.25, "profile"),
     Model("dogwood-8b", 0.12, 0.10, 0.10, "by_hand"),
 )
+KINDS = {"cooking": "cooking", "techtree": "crafting", "construction": "construction"}  # names of folders by type
+LEVELS = ("easy", "medium", "hard")
 NAMES = ("Andy", "Jill", "Bob", "Maya", "Omar")
 ITEMS = ("bread", "cake", "cookie", "pumpkin_pie", "rabbit_stew", "golden_apple", "baked_potato")
 CHAT = (
@@ -51,15 +53,14 @@ REPLIES = (
 
 def cooking_tasks() -> dict[str, dict[str, Any]]:
     """Return cooking tasks with 0, 1 and 2 blocked agents, some ids without the suffix, and Hell's Kitchen."""
-    tasks = {}
+    tasks: dict[str, dict[str, Any]] = {}
     pairs = [(ITEMS[i], ITEMS[(i + step) % len(ITEMS)]) for step, i in product((1, 2), range(7))]
-    for number, (first, second) in enumerate(pairs[:13]):
-        first, second = sorted((first, second))
+    for number, pair in enumerate(pairs[:13]):
+        first, second = sorted(pair)
         agents = (2, 2, 3, 2, 4)[number % 5]
         blocked = [str(agent) for agent in range(min(number % 3, agents))]
         suffix = "_blocked_access_" + "_".join(blocked) if blocked and number % 4 else ""
-        task_id = f"multiagent_cooking_1_{first}_1_{second}{suffix}"
-        tasks[task_id] = {
+        tasks[f"multiagent_cooking_1_{first}_1_{second}{suffix}"] = {
             "conversation": f"Let's collaborate to make {first} and {second}.",
             "agent_count": agents,
             "target": {first: 1, second: 1},
@@ -68,7 +69,7 @@ def cooking_tasks() -> dict[str, dict[str, Any]]:
             "blocked_access_to_recipe": blocked,
             "goal": f"Collaborate with other agents to make {first} and {second}.",
             "difficulty_metrics": {"total_recipe_steps": 4 + number % 5, "unique_target_items": 2},
-            "difficulty": ("easy", "medium", "hard")[number % 3],
+            "difficulty": LEVELS[number % 3],
         }
     for first, second in (("bread", "cake"), ("cookie", "rabbit_stew"), ("baked_potato", "golden_apple")):
         tasks[f"multiagent_cooking_{first}_{second}_hells_kitchen"] = {
@@ -88,23 +89,12 @@ def cooking_tasks() -> dict[str, dict[str, Any]]:
 def crafting_tasks() -> dict[str, dict[str, Any]]:
     """Return crafting tasks with full, partial and no plan, at depths 0 to 2."""
     tasks = {}
-    targets = (
-        "pink_wool",
-        "lime_wool",
-        "activator_rail",
-        "crossbow",
-        "purple_bed",
-        "cyan_banner",
-        "shears",
-        "bookshelf",
-    )
-    for number, target in enumerate(targets):
-        agents = (2, 2, 2, 3, 2, 5, 2, 1)[number]
-        without = (0, 1, 2, 0, 1, 5, 0, 0)[number]
-        plan = "full" if not without else "none" if without == agents else "partial"
-        table = number % 2 == 1
-        word = {"full": "full_plan", "partial": "partial_plan", "none": "no_plan"}[plan]
-        tasks[f"multiagent_crafting_{target}_{word}{'_requires_ctable' if table else ''}__depth_{number % 3}"] = {
+    targets = [("pink_wool", 2, 0), ("lime_wool", 2, 1), ("activator_rail", 2, 2), ("crossbow", 3, 0)]
+    targets += [("purple_bed", 2, 1), ("cyan_banner", 5, 5), ("shears", 2, 0), ("bookshelf", 1, 0)]
+    for number, (target, agents, without) in enumerate(targets):
+        plan = "full" if not without else "no" if without == agents else "partial"
+        table = "_requires_ctable" * (number % 2)
+        tasks[f"multiagent_crafting_{target}_{plan}_plan{table}__depth_{number % 3}"] = {
             "goal": f"Collaborate with other agents to craft a {target}",
             "conversation": f"Let's work together to craft a {target}.",
             "agent_count": agents,
@@ -116,8 +106,8 @@ def crafting_tasks() -> dict[str, dict[str, Any]]:
             "timeout": 300,
             "blocked_actions": {str(a): ["!getCraftingPlan"] * (a < without) for a in range(agents)},
             "missing_items": [],
-            "requires_ctable": table,
-            "difficulty": ("easy", "medium", "hard")[number % 3],
+            "requires_ctable": bool(table),
+            "difficulty": LEVELS[number % 3],
         }
     return tasks
 
@@ -171,13 +161,14 @@ def score_of(rng: random.Random, model: Model, task: dict[str, Any]) -> str:
 
 def run_folder(model: Model, task_type: str, task_id: str) -> Path:
     """Return the folder of a run in the layout of its model."""
-    kind = {"cooking": "cooking", "techtree": "crafting", "construction": "construction"}[task_type]
-    return {
-        "local": ROOT / "runs" / f"alder_{kind}_09-14_10-20" / task_id,
-        "s3": ROOT / "runs" / kind / model.name / f"{kind}_tasks" / f"birch_{kind}" / task_id,
-        "profile": ROOT / "runs" / f"exp_{kind}_09-16_08-05" / task_id,
-        "by_hand": ROOT / "runs" / "small-models" / model.name / task_id,
+    kind = KINDS[task_type]
+    folder = {
+        "local": f"alder_{kind}_09-14_10-20",
+        "s3": f"{kind}/{model.name}/{kind}_tasks/birch_{kind}",
+        "profile": f"exp_{kind}_09-16_08-05",
+        "by_hand": f"small-models/{model.name}",
     }[model.layout]
+    return ROOT / "runs" / folder / task_id
 
 
 def write_run(
@@ -185,20 +176,16 @@ def write_run(
 ) -> None:
     """Write the logs of one run."""
     folder = run_folder(model, task["type"], task_id)
-    folder.mkdir(parents=True, exist_ok=True)
     names = [f"{name}_{i}" for i, name in enumerate(NAMES[: task["agent_count"]])]
     score = score_of(rng, model, task)
     final = {"role": "system", "content": f"Task ended with score : {score}"}
+    died = {"role": "system", "content": "You died at position x: 12.0, y: 64.0, z: -7.5 in the overworld."}
+    by_hand = model.layout == "by_hand"
     silent = rng.random() < 0.04  # the run was cut off before scoring
     for agent, name in enumerate(names):
         turns = conversation(rng, names, agent, task, rng.randint(1, 2))
-        if score == "0" and rng.random() < 0.15:
-            turns.append(
-                {"role": "system", "content": "You died at position x: 12.0, y: 64.0, z: -7.5 in the overworld."}
-            )
-        if not silent and (agent == 0 or rng.random() < 0.7):
-            turns.append(final)
-        by_hand = model.layout == "by_hand"
+        turns += [died] * (score == "0" and rng.random() < 0.15)
+        turns += [final] * (not silent and (agent == 0 or rng.random() < 0.7))
         file = folder / (f"agent_{agent}.json" if by_hand else f"{name}_{repetition}.json")
         write_json(file, log(turns, None if by_hand else start + agent))
 
@@ -211,18 +198,11 @@ def write_json(path: Path, value: Any) -> None:
 
 def write_results(tasks: dict[str, dict[str, dict]]) -> None:
     """Write the results files and profiles that name models."""
-    for kind, task_type in (("cooking", "cooking"), ("crafting", "techtree"), ("construction", "construction")):
-        text = {
-            "total": len(tasks[task_type]),
-            "successful": 0,
-            "exp_name": f"alder_{kind}",
-            "model": "alder-large",
-            "api": "made",
-            "task_path": f"tasks/{kind}_tasks.json",
-            "task_type": task_type,
-        }
+    profile = {"name": "Andy", "model": {"api": "made", "model": "cedar-8b-sft"}, "modes": {}}
+    for task_type, kind in KINDS.items():
+        text = {"total": len(tasks[task_type]), "successful": 0, "exp_name": f"alder_{kind}", "model": "alder-large"}
+        text |= {"api": "made", "task_path": f"tasks/{kind}_tasks.json", "task_type": task_type}
         (ROOT / "runs" / f"alder_{kind}_09-14_10-20" / "results.txt").write_text(repr(text), encoding="utf-8")
-        profile = {"name": "Andy", "model": {"api": "made", "model": "cedar-8b-sft"}, "modes": {}}
         write_json(ROOT / "runs" / f"exp_{kind}_09-16_08-05" / "last_profile.json", profile)
 
 
@@ -239,20 +219,21 @@ def write_special_cases(tasks: dict[str, dict[str, dict]]) -> None:
     # a stale copy: the crashed run's folder holds the log of the task before
     stale = run_folder(birch, "cooking", cooking[6]) / "Andy_0_0.json"
     stale.write_bytes((run_folder(birch, "cooking", cooking[5]) / "Andy_0_0.json").read_bytes())
-    add_turns(
-        run_folder(cedar, "cooking", cooking[0]) / "Andy_0_0.json",
-        "Task ended with score : 1",
-        "Task ended with score : 0",
-    )
-    add_turns(run_folder(birch, "techtree", crafting[2]) / "Andy_0_0.json", "Task timeout reached ended with code : 4")
-    add_turns(run_folder(dogwood, "cooking", cooking[1]) / "agent_0.json", "Task timeout reached")
-    add_turns(run_folder(alder, "techtree", crafting[0]) / "Andy_0_0.json", "Task successful ended with code : 2")
-    add_turns(run_folder(cedar, "techtree", crafting[3]) / "Andy_0_0.json", "Task ended with score : 0.85")
-    add_turns(run_folder(dogwood, "techtree", crafting[4]) / "agent_0.json", "Task ended with score : undefined")
+    scored = "Task ended with score : "
+    for model, task_type, task_id, *finals in (
+        (cedar, "cooking", cooking[0], f"{scored}1", f"{scored}0"),
+        (birch, "techtree", crafting[2], "Task timeout reached ended with code : 4"),
+        (dogwood, "cooking", cooking[1], "Task timeout reached"),
+        (alder, "techtree", crafting[0], "Task successful ended with code : 2"),
+        (cedar, "techtree", crafting[3], f"{scored}0.85"),
+        (dogwood, "techtree", crafting[4], f"{scored}undefined"),
+    ):
+        name = "agent_0.json" if model is dogwood else "Andy_0_0.json"
+        add_turns(run_folder(model, task_type, task_id) / name, *finals)
     add_turns(run_folder(dogwood, "cooking", cooking[2]) / "agent_0.json", "Agent process restarted.", first=False)
     # a task without a definition, and an incomplete run with one agent's log lost
     extra = run_folder(alder, "cooking", "multiagent_cooking_1_apple_pie_1_bread")
-    write_json(extra / "Andy_0_0.json", log([{"role": "system", "content": "Task ended with score : 1"}], START - 1))
+    write_json(extra / "Andy_0_0.json", log([{"role": "system", "content": f"{scored}1"}], START - 1))
     (run_folder(birch, "cooking", cooking[7]) / "Jill_1_0.json").unlink()
     # a chat message that quotes the final wording, which never counts
     quoted = [{"role": "user", "content": "Jill_1: (FROM OTHER BOT)It says Task ended with score : 1, we are done!"}]
@@ -278,7 +259,7 @@ def main() -> None:
     rng = random.Random(20250914)
     tasks = {"cooking": cooking_tasks(), "techtree": crafting_tasks(), "construction": construction_tasks()}
     shutil.rmtree(ROOT, ignore_errors=True)
-    for task_type, kind in (("cooking", "cooking"), ("techtree", "crafting"), ("construction", "construction")):
+    for task_type, kind in KINDS.items():
         write_json(ROOT / "tasks" / f"{kind}_tasks.json", tasks[task_type])
     start = START
     for model in MODELS:

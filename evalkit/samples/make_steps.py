@@ -33,10 +33,7 @@ START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
 
 def old_nested(step: dict[str, Any], result: Any, success: bool, error: Any = None, index: int = 0) -> dict[str, Any]:
-    """Return a step as shape A stored it: plots as they are, everything else as the first 500 characters of its text.
-
-    A result that counts as false, and so that of a failed step too, became "Success".
-    """
+    """Return a step as shape A stored it: plots as they are, else the first 500 characters; "Success" for no result."""
     options = Options()
     plot = options.is_plot(step.get("function_name")) and isinstance(result, str)
     text = result if plot else str(result)[: options.text_limit] if result else "Success"
@@ -44,53 +41,43 @@ def old_nested(step: dict[str, Any], result: Any, success: bool, error: Any = No
     return {"step_index": index, "step": dict(step), "success": success, "result": text, "error": error}
 
 
-def _step(function: str | None, description: str, **more: Any) -> dict[str, Any]:
-    step = {"step_type": "analysis", "function_name": function, "parameters": more.pop("parameters", {})}
-    if str(function).startswith("display_"):
-        step["step_type"] = "visualization"
-    elif function == "conversational_response":
-        step["step_type"] = "conversation"
+def _step(function: str, description: str, **more: Any) -> dict[str, Any]:
+    types = {"display": "visualization", "conversational": "conversation"}
+    step_type = types.get(function.partition("_")[0], "analysis")
+    step = {"step_type": step_type, "function_name": function, "parameters": more.pop("parameters", {})}
     return {**step, "description": description, **more}
+
+
+def _of_type(function: str, description: str, cell_type: str, **more: Any) -> dict[str, Any]:
+    parameters = {"cell_type": cell_type, **more}
+    return _step(function, description, parameters=parameters, target_cell_type=cell_type)
 
 
 def _plan() -> list[dict[str, Any]]:
     types = ["T cell", "B cell", "Monocyte", "NK cell", "Dendritic cell"]
     enrich, differ = "perform_enrichment_analyses", "dea_split_by_condition"
     every = ["go", "kegg", "reactome", "gsea"]
+    found = {"expected_children": [*types, "Megakaryocyte"], "expected_outcome": "clusters carry names"}
     steps = [
-        _step(
-            "process_cells",
-            "Find the cell types",
-            parameters={"cell_type": "PBMC"},
-            expected_children=[*types, "Megakaryocyte"],
-            expected_outcome="clusters carry names",
-        ),
+        _step("process_cells", "Find the cell types", parameters={"cell_type": "PBMC"}, **found),
         _step("display_cell_count_comparison", "Draw cells per type", parameters={"cell_types": types}),
         _step("compare_cell_counts", "Count cells per phase", parameters={"cell_types": types}),
     ]
     for name, methods in (("T cell", every), ("Monocyte", every[:3]), ("Dendritic cell", every[:2])):
-        steps.append(
-            _step(differ, f"Compare populations of {name}", parameters={"cell_type": name}, target_cell_type=name)
-        )
-        steps.append(
-            _step(enrich, f"Enrich {name}", parameters={"cell_type": name, "analyses": methods}, target_cell_type=name)
-        )
+        steps.append(_of_type(differ, f"Compare populations of {name}", name))
+        steps.append(_of_type(enrich, f"Enrich {name}", name, analyses=methods))
+    skipped = _of_type(enrich, "Enrich Megakaryocyte", "Megakaryocyte", analyses=["go"])
     return [
         *steps,
         _step("search_enrichment_semantic", "Search for MHC", parameters={"query": "MHC"}),
-        _step("display_enrichment_barplot", "Draw T cell terms",
-              parameters={"cell_type": "T cell", "analysis": "kegg"}, target_cell_type="T cell"),
-        _step("display_enrichment_barplot", "Draw megakaryocyte terms",
-              parameters={"cell_type": "Megakaryocyte", "analysis": "go"}, target_cell_type="Megakaryocyte"),
-        _step(differ, "Compare populations of Progenitor", parameters={"cell_type": "Progenitor"},
-              target_cell_type="Progenitor"),
-        _step(differ, "Compare populations of Megakaryocyte", parameters={"cell_type": "Megakaryocyte"},
-              target_cell_type="Megakaryocyte"),
-        _step(enrich, "Enrich Megakaryocyte", parameters={"cell_type": "Megakaryocyte", "analyses": ["go"]},
-              target_cell_type="Megakaryocyte", skip_reason="Megakaryocyte was not discovered"),
+        _of_type("display_enrichment_barplot", "Draw T cell terms", "T cell", analysis="kegg"),
+        _of_type("display_enrichment_barplot", "Draw megakaryocyte terms", "Megakaryocyte", analysis="go"),
+        _of_type(differ, "Compare populations of Progenitor", "Progenitor"),
+        _of_type(differ, "Compare populations of Megakaryocyte", "Megakaryocyte"),
+        {**skipped, "skip_reason": "Megakaryocyte was not discovered"},
         _step("load_annotations", "Read annotations", parameters={"path": "annotations/pbmc68k.tsv"}),
         _step("conversational_response", "Answer"),
-    ]  # fmt: skip
+    ]
 
 
 def _run(libraries: tuple[str, ...], files: dict[str, str], attempts: int) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evalkit.crafter import WEIGHTS, evaluate_event, evaluate_trace
 from evalkit.crafter.assemble import assemble
-from evalkit.crafter.format import OtherShapeError, Trace, fit, kind_of, read_trace, turn_of, without_images
+from evalkit.crafter.format import OtherShapeError, Trace, fit, read_trace, without_images
 from evalkit.crafter.kind import KIND
 from evalkit.crafter.parse import describe, judge_trace, parse_file, seed_of, span_of
 from evalkit.crafter.turns import transcript
@@ -41,7 +41,7 @@ def read(content):
 )
 def test_events_are_typed_by_their_keys(event, kind):
     decoded, _ = read(trace(event))
-    assert [kind_of(e) for e in decoded.event_history] == [kind]
+    assert [e.kind for e in decoded.event_history] == [kind]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_events_are_typed_by_their_keys(event, kind):
 )
 def test_the_turn_is_the_turn_or_else_the_step(metadata, turn):
     decoded, _ = read(trace({"actions": [1], "metadata": metadata}))
-    assert turn_of(decoded.event_history[0]) == turn
+    assert decoded.event_history[0].turn == turn
 
 
 UUID = "97a85950-3090-43bd-b228-b1430e7717b3"

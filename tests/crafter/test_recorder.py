@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("crafter")
 
 from evalkit.crafter import ACTIONS, evaluate_trace, hooks, load
-from evalkit.crafter.format import events_of, read_trace
+from evalkit.crafter.format import read_trace
 from evalkit.crafter.recorder import Recorder
 from evalkit.crafter.table import FLAGS
 from evalkit.samples import make_crafter
@@ -58,7 +58,7 @@ def test_a_recorded_episode_goes_through_parser_score_and_tables(played, tmp_pat
     rows = traces.achievements
     assert set(rows.loc[rows["unlocked"], "achievement"]) == unlocked[-1]
     with open(path, "rb") as file:
-        assert len(events_of(read_trace(file.read())[0])) == 32
+        assert len(read_trace(file.read())[0].event_history) == 32
 
 
 def test_images_are_written_as_raw_rgb_or_as_a_checksum(tmp_path):

@@ -141,7 +141,7 @@ MUTATIONS = (
     ),
     # Crafter
     Mutation(
-        "Crafter: another weight of medium achievements", "evalkit/crafter/format/game.py",
+        "Crafter: another weight of medium achievements", "evalkit/crafter/format.py",
         '"medium_achievement": 2.5', '"medium_achievement": 2.0',
     ),
     Mutation(

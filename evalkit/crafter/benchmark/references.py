@@ -1,11 +1,8 @@
 """Published results, with their sources."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from evalkit.io import Column, frame
-
-if TYPE_CHECKING:
-    import pandas as pd
+import pandas as pd
 
 
 class Reference(NamedTuple):
@@ -41,15 +38,7 @@ REFERENCES = (
     Reference("GPT-4o-mini", "progression", 15.9, 2.1, _BALROG),
 )
 
-REFERENCE_COLUMNS = (
-    Column("name", "str", "method or model"),
-    Column("kind", "str", "score (of 1,000,000 steps of training) or progression (of episodes of an LLM agent)"),
-    Column("mean", "float", "as published", "percent"),
-    Column("spread", "float", "standard deviation over seeds (score) or standard error (progression)", "percent"),
-    Column("source", "str", "where it was published"),
-)
 
-
-def reference_scores(kind: str = "") -> "pd.DataFrame":
-    """Return the published results; `kind` chooses ``score`` or ``progression``."""
-    return frame([r._asdict() for r in REFERENCES if kind in ("", r.kind)], REFERENCE_COLUMNS)
+def reference_scores(kind: str = "") -> pd.DataFrame:
+    """Return the published results, in percent; `kind` chooses ``score`` or ``progression``."""
+    return pd.DataFrame([row for row in REFERENCES if kind in ("", row.kind)], columns=Reference._fields)

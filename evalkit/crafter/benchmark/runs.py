@@ -12,9 +12,7 @@ from itertools import accumulate
 from numbers import Integral
 from typing import Any, NamedTuple
 
-import msgspec
-
-from evalkit.crafter.format import ACHIEVEMENTS, UNKNOWN, OtherShapeError, read_trace
+from evalkit.crafter.format import ACHIEVEMENTS, ANYTHING, UNKNOWN, OtherShapeError, read_trace
 from evalkit.crafter.parse import judge_trace
 from evalkit.io import (
     BrokenFileError,
@@ -33,8 +31,6 @@ Run = dict[str, Any]
 COLUMNS = {name: f"achievement_{name}" for name in ACHIEVEMENTS}
 POOLED = "pooled"  # seed of the runs made of single episodes
 
-_ANY = msgspec.json.Decoder()
-
 
 class Runs(NamedTuple):
     """Runs of a source and the ledger of its files."""
@@ -49,8 +45,8 @@ def load_runs(source: Source) -> Runs:
     A ``stats.jsonl`` is one seed: its folder names the seed and the folders above that, below `source`, the method.
     Without folders above, `source` names the method; a file with another name in `source` names it itself.
     Session traces and BALROG run files are one episode each; those of a model are pooled into one run, whose seed is
-    ``pooled``. Every other run counts once, however many files hold it: see `Distinct`. A run that names no
-    seed has the seed ``unknown``.
+    ``pooled``. Every other run counts once, however many files hold it: of one task and method, runs with the same seed
+    are one run, and so are two with the same results of which one names no seed. Without a name a seed is ``unknown``.
 
     Parameters
     ----------
@@ -70,36 +66,28 @@ def load_runs(source: Source) -> Runs:
     listing = list_source(source)
     ledger, distinct, episodes = Ledger(), Distinct(), []
     for path, data in read_files(p for p in listing.files if p.lower().endswith((".json", ".jsonl"))):
-        if isinstance(data, OSError):
-            ledger.failed(path, f"{type(data).__name__}: {data.strerror or data}")
-            continue
         try:
-            file_runs, note = _read(path, data, listing)
+            runs, note = _read(path, data, listing)
         except OtherShapeError as error:
             ledger.skipped(path, str(error))
+            continue
         except BrokenFileError as error:
             ledger.failed(path, str(error))
-        else:
-            single = [run for run in file_runs if run["seed"] == POOLED]
-            known = [distinct.add(run, path) for run in file_runs if run["seed"] != POOLED]
-            episodes += single
-            if repeated := [place for place in known if place]:
-                left_out = f"{len(repeated)} of {len(file_runs)} runs left out, which are those of {repeated[0]}"
-                note = ", ".join(filter(None, (note, left_out)))
-            if len(repeated) == len(file_runs):
-                ledger.skipped(path, note)
-            else:
-                ledger.used(path, note)
+            continue
+        episodes += [run for run in runs if run["seed"] == POOLED]
+        known = [distinct.add(run, path) for run in runs if run["seed"] != POOLED]
+        if repeated := [place for place in known if place]:
+            left_out = f"{len(repeated)} of {len(runs)} runs left out, which are those of {repeated[0]}"
+            note = ", ".join(filter(None, (note, left_out)))
+        ledger.add(path, "skipped" if len(repeated) == len(runs) else "used", note)
     runs = distinct.runs + _pool(episodes)
     return Runs(sorted(runs, key=lambda run: (run["method"], run["task"], str(run["seed"]))), ledger)
 
 
 class Distinct:
-    """Distinct runs.
+    """Distinct runs, by the rule of `load_runs`; the first is kept. Those made of single episodes are all taken.
 
-    Of one task and method, two runs with the same seed are one run, and so are two with the same results (counts and
-    steps) of which one names no seed. Of these the first is kept. Different results under one seed are an error: only
-    the user can decide which of them counts. Runs made of single episodes are taken as they are.
+    Different results (counts and steps) under one seed are an error: only the user can decide which of them counts.
     """
 
     def __init__(self) -> None:
@@ -107,43 +95,29 @@ class Distinct:
         self._places: dict[tuple, tuple[Run, str]] = {}  # the first run with a seed, or with results, and its place
 
     def add(self, run: Run, place: str) -> str | None:
-        """Add a checked run from `place`; return the place of the first if it is a repeat.
-
-        Raises
-        ------
-        evalkit.io.SourceError
-            For results that differ from others of the same seed.
-        """
+        """Add a checked run from `place`; return the place of the first if it is a repeat."""
         if run["seed"] == POOLED:
             self.runs.append(run)  # episodes, which may be equal
             return None
         group, seed, results = (run["task"], run["method"]), run["seed"], _results(run)
-        named, known = seed != UNKNOWN, self._places.get((*group, "seed", seed))
-        if named and known and _results(known[0]) != results:
+        same, known = self._places.get((*group, results)), self._places.get((*group, seed))
+        if seed == UNKNOWN:
+            known = same
+        elif known and _results(known[0]) != results:
             name = f"{run['method']}, seed {seed} (task {run['task']})"
             both = place if place == known[1] else f"{known[1]} and {place}"
             raise SourceError(f"different results of {name} in {both}; keep one, or name the seeds apart")
-        if not (named and known):  # equal results matter only if one of the two names no seed
-            known = self._places.get((*group, "unnamed" if named else "any", results))
+        elif not known and same and same[0]["seed"] == UNKNOWN:
+            known = same
+            same[0]["seed"] = seed
         first, where = known or (run, place)
-        if known:
-            first["repeats"] += 1
-            first["seed"] = seed if named else first["seed"]
-        else:
+        for key in (results, first["seed"]):
+            self._places.setdefault((*group, key), (first, where))
+        if known is None:
             self.runs.append(run)
-        self._note(first, where, group, results)
-        return where if known else None
-
-    def _note(self, run: Run, place: str, group: tuple[str, str], results: tuple) -> None:
-        """Note where a run was found, by all keys that identify another one as the same."""
-        self._places.setdefault((*group, "any", results), (run, place))
-        if run["seed"] == UNKNOWN:
-            self._places.setdefault((*group, "unnamed", results), (run, place))
-        else:
-            self._places.setdefault((*group, "seed", run["seed"]), (run, place))
-            unnamed = self._places.get((*group, "unnamed", results))
-            if unnamed and unnamed[0] is run:  # it has a seed now
-                del self._places[(*group, "unnamed", results)]
+            return None
+        first["repeats"] += 1
+        return where
 
 
 def _results(run: Run) -> tuple:
@@ -162,23 +136,22 @@ def check_run(run: Mapping[str, Any]) -> Run:
         raise ValueError(f"a run is no {type(run).__name__}, but a table of lists")
     if missing := [column for column in COLUMNS.values() if column not in run]:
         raise ValueError(f"{len(missing)} of 22 achievements are missing, such as {missing[0]}")
-    for column in COLUMNS.values():
-        if not isinstance(run[column], list | tuple):
+    columns = {column: run[column] for column in COLUMNS.values()}
+    for column, counts in columns.items():
+        if not isinstance(counts, list | tuple):
             raise ValueError(f"{column} is no list of counts")
-        if odd := [n for n in run[column] if not _is_count(n)]:
+        if odd := [n for n in counts if not _is_count(n)]:
             raise ValueError(f"{column} holds {odd[0]!r:.40}: give the count of unlocks per episode, not rates")
-    xs = run.get("xs")
-    if xs is None and isinstance(run.get("length"), list | tuple) and all(map(_is_count, run["length"])):
-        xs = list(accumulate(run["length"]))
+    xs, length, seed = run.get("xs"), run.get("length"), run.get("seed")
+    if xs is None and isinstance(length, list | tuple) and all(map(_is_count, length)):
+        xs = list(accumulate(length))
     if not isinstance(xs, list | tuple | None):
         raise ValueError("xs is no list of steps")
-    columns = [run[column] for column in COLUMNS.values()] + ([] if xs is None else [xs])
-    if len({len(values) for values in columns}) > 1:
+    if len({len(values) for values in (*columns.values(), xs) if values is not None}) > 1:
         raise ValueError("the lists of a run have different lengths")
-    if xs is not None and not all(_is_count(x) for x in xs):
+    if not all(map(_is_count, xs or ())):
         raise ValueError("xs holds other than counts of steps")
     names = {key: str(run.get(key) or UNKNOWN) for key in ("task", "method")}
-    seed = run.get("seed")
     return {**run, **names, "seed": UNKNOWN if seed is None else str(seed), "xs": xs, "repeats": 0}
 
 
@@ -190,28 +163,26 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, float) and math.isfinite(value) and value >= 0 and value.is_integer()
 
 
-def _read(path: str, data: bytes, listing: Listing) -> tuple[list[Run], str]:
+def _read(path: str, data: bytes | OSError, listing: Listing) -> tuple[list[Run], str]:
     """Read one file of any kind; return its runs, and a note for the ledger."""
+    if isinstance(data, OSError):
+        raise BrokenFileError(f"{type(data).__name__}: {data.strerror or data}")
     if path.endswith(".jsonl"):
         return _read_stats(path, data, listing)
-    try:
-        value, notes = decode_json(data, _ANY) if len(data) < 1 << 16 or _is_scores(data) else (None, [])
+    is_scores = b'"achievement_collect_coal"' in data and b'"event_history"' not in data  # which may be large
+    try:  # but no large trace is fully decoded
+        value, notes = decode_json(data, ANYTHING) if len(data) < 1 << 16 or is_scores else (None, [])
     except BrokenFileError:
         value = None  # the reader of traces reports the error
-    first = value[0] if isinstance(value, list) and value else value
-    if isinstance(first, Mapping) and any(column in first for column in COLUMNS.values()):
+    runs = value if isinstance(value, list) and value else [value]
+    if isinstance(runs[0], Mapping) and any(column in runs[0] for column in COLUMNS.values()):
         try:
-            return [check_run(run) for run in (value if isinstance(value, list) else [value])], ", ".join(notes)
+            return [check_run(run) for run in runs], ", ".join(notes)
         except ValueError as error:
             raise BrokenFileError(f"ValueError: {error}") from error
     if isinstance(value, Mapping) and "progression" in value and "achievements" in value:
         return [_balrog_run(value)], ", ".join(notes)
     return _read_trace(data)
-
-
-def _is_scores(data: bytes) -> bool:
-    """Return whether data are a file of scores, which may be large, rather than a trace, which is not fully decoded."""
-    return b'"achievement_collect_coal"' in data and b'"event_history"' not in data
 
 
 def _read_stats(path: str, data: bytes, listing: Listing) -> tuple[list[Run], str]:
@@ -220,7 +191,7 @@ def _read_stats(path: str, data: bytes, listing: Listing) -> tuple[list[Run], st
         if not line.strip():
             continue
         try:
-            row, _ = decode_json(line, _ANY)
+            row, _ = decode_json(line, ANYTHING)
             check_run({column: [row[column]] for column in COLUMNS.values()} | {"xs": [row["length"]]})
             rows.append(row)
         except (BrokenFileError, ValueError, TypeError, KeyError) as error:
@@ -230,15 +201,9 @@ def _read_stats(path: str, data: bytes, listing: Listing) -> tuple[list[Run], st
     *above, name = absolute(path).removeprefix(absolute(listing.root)).strip("/").split("/")
     stem = name.removesuffix(".jsonl")
     fallback = os.path.basename(absolute(listing.root)) if above or stem == "stats" else stem
-    run = {
-        "task": UNKNOWN,
-        "method": "/".join(above[:-1]) or fallback,
-        "seed": above[-1] if above else UNKNOWN,
-        "length": [row["length"] for row in rows],
-        **{column: [row[column] for row in rows] for column in COLUMNS.values()},
-    }
-    note = f"{len(broken)} broken lines left out ({broken[0]})" if broken else ""
-    return [check_run(run)], note
+    run: Run = {"method": "/".join(above[:-1]) or fallback, "seed": above[-1] if above else UNKNOWN}
+    run |= {column: [row[column] for row in rows] for column in ("length", *COLUMNS.values())}
+    return [check_run(run)], f"{len(broken)} broken lines left out ({broken[0]})" if broken else ""
 
 
 def _balrog_run(value: Mapping[str, Any]) -> Run:

@@ -22,6 +22,7 @@ BUDGET = 1_000_000
 ONE_SEED = "one seed tells nothing about other seeds: no interval"
 
 _Result = TypeVar("_Result", "CrafterScore", "Progression")
+_Value = TypeVar("_Value")
 Source = str | os.PathLike | Mapping | Sequence[Mapping]
 
 
@@ -73,17 +74,12 @@ class Progression(NamedTuple):
 
 
 def score_of_rates(rates: Iterable[float]) -> float:
-    """Return exp(mean ln(1 + rate)) − 1.
+    """Return exp(mean ln(1 + rate)) − 1, from 0 to 100; NaN without rates or where one is missing.
 
     Parameters
     ----------
     rates : iterable of float
         Success rates **in percent**, one per achievement, from 0 to 100.
-
-    Returns
-    -------
-    float
-        From 0 to 100; NaN without rates or where one is missing.
 
     Raises
     ------
@@ -124,45 +120,60 @@ def crafter_score(path_or_runs: Source, budget: int = BUDGET) -> CrafterScore:
     ValueError
         For runs whose counts are not counts, such as rates.
     """
-    scores = crafter_scores(path_or_runs, budget)
-    if len(scores) > 1:
-        raise SourceError(f"{len(scores)} methods are there: {', '.join(scores)}; crafter_scores gives one score each")
-    return next(iter(scores.values()))
+    return _only(crafter_scores(path_or_runs, budget), "crafter_scores gives one score each")
 
 
 def crafter_scores(path_or_runs: Source, budget: int = BUDGET) -> dict[str, CrafterScore]:
     """Compute the official score of each method (for traces: of each model); arguments as for `crafter_score`."""
-    groups = _by_method(path_or_runs)
-    return {name: _noting(_official(_rates_of(runs, budget), runs), runs) for name, runs in groups.items()}
+    return {name: _noting(_official(runs, budget), runs) for name, runs in _by_method(path_or_runs).items()}
 
 
 def pooled_episodes_score(path_or_runs: Source, budget: int = BUDGET) -> CrafterScore:
     """Score all episodes of all seeds as one group. Not the official score: long seeds weigh more."""
-    runs = _one_method(path_or_runs)
-    unlocked = np.concatenate(_rates_of(runs, budget))
+    runs = _only(_by_method(path_or_runs))
+    unlocked = np.concatenate(_unlocked(runs, budget))
     return _noting(pooled_score(unlocked, what="score of pooled episodes, not the official score"), runs)
 
 
 def mean_rates_score(path_or_runs: Source, budget: int = BUDGET) -> CrafterScore:
     """Score the success rates averaged over seeds. Not the official score: it is never below it."""
-    runs = _one_method(path_or_runs)
-    seeds = [unlocked for unlocked in _rates_of(runs, budget) if len(unlocked)]
+    runs = _only(_by_method(path_or_runs))
+    seeds = [unlocked for unlocked in _unlocked(runs, budget) if len(unlocked)]
     rates = np.array([100 * unlocked.mean(axis=0) for unlocked in seeds]).reshape(-1, len(ACHIEVEMENTS))
     interval = _of_means(rates)
     method = f"score of mean rates, not the official score; {interval.method} over seeds"
-    per_seed, n = tuple(_score(row) for row in rates), sum(map(len, seeds))
-    bounds = interval.low, interval.high
-    score = CrafterScore(interval.estimate, math.nan, per_seed, len(seeds), n, *bounds, method, interval.warning)
-    return _noting(score, runs)
+    return _noting(_finished(interval, method, [_score(row) for row in rates], sum(map(len, seeds))), runs)
 
 
 def progression(path_or_runs: Source) -> Progression:
     """Average the share of achievements unlocked per episode over all episodes; arguments as for `crafter_score`."""
-    runs = _one_method(path_or_runs)
-    counts = np.concatenate(_rates_of(runs, math.inf)).sum(axis=1)  # whole numbers: equal for equal episodes
+    runs = _only(_by_method(path_or_runs))
+    counts = np.concatenate(_unlocked(runs, math.inf)).sum(axis=1)  # whole numbers: equal for equal episodes
     n, interval = len(counts), mean_interval(counts / len(ACHIEVEMENTS), bounds=(0, 1))
     error = float(counts.std() / len(ACHIEVEMENTS) / math.sqrt(n)) if n > 1 else math.nan
     return _noting(Progression(interval.estimate, error, interval.low, interval.high, n, interval.method), runs)
+
+
+def pooled_score(unlocked: np.ndarray, tasks: Iterable | None = None, what: str = "score of one group") -> CrafterScore:
+    """Apply the official formula to episodes as one group.
+
+    Parameters
+    ----------
+    unlocked : ndarray of shape (episodes, 22)
+        1 where an episode unlocked an achievement.
+    tasks : iterable, optional
+        The task of each episode: episodes of one task are a cluster in the interval.
+    what : str
+        Its name in `method`.
+
+    Returns
+    -------
+    CrafterScore
+        The interval is a jackknife of ln(1 + score), over episodes or over tasks.
+    """
+    interval, n = _of_means(100 * unlocked, tasks), len(unlocked)
+    method = f"{what}; {interval.method} over {'episodes' if tasks is None else 'tasks'}"
+    return _finished(interval, method, [interval.estimate] * (n > 0), n)
 
 
 def _score(rates: np.ndarray) -> float:
@@ -184,11 +195,17 @@ def _by_method(path_or_runs: Source) -> dict[str, list[Run]]:
         runs = distinct.runs
         if not runs:
             raise SourceError("no runs were given")
-    tasks = {run["task"] for run in runs}
+    one_task = len({run["task"] for run in runs}) == 1
     groups: dict[str, list[Run]] = {}
     for run in runs:
-        groups.setdefault(run["method"] if len(tasks) == 1 else f"{run['method']} ({run['task']})", []).append(run)
+        groups.setdefault(run["method"] if one_task else f"{run['method']} ({run['task']})", []).append(run)
     return groups
+
+
+def _only(methods: Mapping[str, _Value], hint: str = "choose one") -> _Value:
+    if len(methods) > 1:
+        raise SourceError(f"{len(methods)} methods are there: {', '.join(methods)}; {hint}")
+    return next(iter(methods.values()))
 
 
 def _noting(result: _Result, runs: list[Run]) -> _Result:
@@ -198,60 +215,31 @@ def _noting(result: _Result, runs: list[Run]) -> _Result:
     return result._replace(method=result.method + note)
 
 
-def _one_method(path_or_runs: Source) -> list[Run]:
-    groups = _by_method(path_or_runs)
-    if len(groups) > 1:
-        raise SourceError(f"{len(groups)} methods are there: {', '.join(groups)}; choose one")
-    return next(iter(groups.values()))
-
-
-def _rates_of(runs: list[Run], budget: float) -> list[np.ndarray]:
+def _unlocked(runs: list[Run], budget: float) -> list[np.ndarray]:
     """Return per run an array of episodes × 22: 1 where the achievement was unlocked within the budget."""
-    rates = []
+    arrays = []
     for run in runs:
         unlocked = np.array([run[column] for column in COLUMNS.values()], dtype=float).T >= 1
         unlocked = unlocked.reshape(-1, len(ACHIEVEMENTS)).astype(float)
-        rates.append(unlocked if run["xs"] is None else unlocked[np.asarray(run["xs"], dtype=float) <= budget])
-    return rates
+        arrays.append(unlocked if run["xs"] is None else unlocked[np.asarray(run["xs"], dtype=float) <= budget])
+    return arrays
 
 
-def _official(seeds: list[np.ndarray], runs: list[Run]) -> CrafterScore:
-    used = [unlocked for unlocked in seeds if len(unlocked)]
-    note = f"; {len(seeds) - len(used)} seeds without episodes left out" if len(used) < len(seeds) else ""
+def _official(runs: list[Run], budget: float) -> CrafterScore:
+    used = [unlocked for unlocked in _unlocked(runs, budget) if len(unlocked)]
+    note = f"; {len(runs) - len(used)} seeds without episodes left out" if len(used) < len(runs) else ""
     if not used or any(run["seed"] == POOLED for run in runs):
-        unlocked = np.concatenate(used) if used else np.empty((0, len(ACHIEVEMENTS)))
-        return pooled_score(unlocked, what=f"score of one group{note}")
+        return pooled_score(np.concatenate([np.empty((0, len(ACHIEVEMENTS))), *used]), what=f"score of one group{note}")
     scores = np.array([_score(100 * unlocked.mean(axis=0)) for unlocked in used])
-    interval, n = mean_interval(scores), sum(map(len, used))
-    std = float(scores.std()) if len(used) > 1 else math.nan
-    warning = ONE_SEED if len(used) == 1 else interval.warning
+    interval = mean_interval(scores)._replace(estimate=float(scores.mean()))
     method = f"mean of scores per seed{note}; {interval.method} over seeds"
-    bounds = interval.low, interval.high, method, warning
-    return CrafterScore(float(scores.mean()), std, tuple(scores.tolist()), len(used), n, *bounds)
+    score = _finished(interval, method, scores.tolist(), sum(map(len, used)))
+    return score._replace(warning=ONE_SEED) if len(used) == 1 else score._replace(std=float(scores.std()))
 
 
-def pooled_score(unlocked: np.ndarray, tasks: Iterable | None = None, what: str = "score of one group") -> CrafterScore:
-    """Apply the official formula to episodes as one group.
-
-    Parameters
-    ----------
-    unlocked : ndarray of shape (episodes, 22)
-        1 where an episode unlocked an achievement.
-    tasks : iterable, optional
-        The task of each episode: episodes of one task are a cluster in the interval.
-    what : str
-        Its name in `method`.
-
-    Returns
-    -------
-    CrafterScore
-        The interval is a jackknife of ln(1 + score), over episodes or over tasks.
-    """
-    interval = _of_means(100 * unlocked, tasks)
-    n = len(unlocked)
-    over = "episodes" if tasks is None else "tasks"
-    bounds = interval.low, interval.high, f"{what}; {interval.method} over {over}", interval.warning
-    return CrafterScore(interval.estimate, math.nan, (interval.estimate,) * (n > 0), int(n > 0), n, *bounds)
+def _finished(interval: Estimate, method: str, per_seed: Sequence[float], n_episodes: int) -> CrafterScore:
+    bounds = interval.low, interval.high, method, interval.warning
+    return CrafterScore(interval.estimate, math.nan, tuple(per_seed), len(per_seed), n_episodes, *bounds)
 
 
 def _of_means(rates: np.ndarray, clusters: Iterable | None = None) -> Estimate:

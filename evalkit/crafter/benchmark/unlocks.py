@@ -19,6 +19,8 @@ __all__ = [
 
 _NO_UNLOCKS = "no trace can tell what was unlocked"
 _CANNOT_TELL = "that can't tell what was unlocked"
+_REASONS = {"none": _NO_UNLOCKS, "missing": _CANNOT_TELL}
+_ESTIMATE = ("estimate", "low", "high", "method", "warning")
 
 COMPARISON_WARNING = (
     "These are short episodes of agents. The official score is defined for training runs of 1,000,000 steps, so the "
@@ -30,16 +32,12 @@ COMPARISON_WARNING = (
 def achievement_rates(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
     """Estimate the share of episodes that unlock each of the 22 achievements, of those that report all 22.
 
-    Returns
-    -------
-    DataFrame
-        `by`, achievement, tier, n, n_clusters, estimate, low, high, method, warning; easy ones first. NaN for all of a
-        group without episodes that report them.
+    Returns `by`, achievement, tier, n, n_clusters, estimate, low, high, method, warning; easy ones first. NaN for all
+    of a group without episodes that report them.
     """
     rows = _ordered(with_worlds(achievements))
     rows["unlocked"] = rows["unlocked"].where(_can_tell(rows))
-    keys = [by, "achievement"]
-    out = estimates(rows, keys, "unlocked", "proportion", none=_NO_UNLOCKS, missing=_CANNOT_TELL)
+    out = estimates(rows, [by, "achievement"], "unlocked", "proportion", **_REASONS)
     out.insert(2, "tier", out["achievement"].astype("str").map(TIER_OF))
     return out
 
@@ -51,8 +49,7 @@ def unlock_turns(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataF
     """
     rows = _ordered(achievements.dropna(subset="turn"))
     turns = rows.assign(turn=rows["turn"].astype("float64")).groupby([by, "achievement"], observed=True)["turn"]
-    out = turns.agg(unlocked="size", first="min", median="median", last="max")
-    return out.reset_index()
+    return turns.agg(unlocked="size", first="min", median="median", last="max").reset_index()
 
 
 def unlock_curve(achievements: pd.DataFrame, episodes: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
@@ -61,12 +58,8 @@ def unlock_curve(achievements: pd.DataFrame, episodes: pd.DataFrame, by: str = "
     Episodes that ended earlier keep their number, so that the curve never falls and n stays the same. Those that don't
     report all 22 achievements are left out.
 
-    Returns
-    -------
-    DataFrame
-        `by`, turn, n, n_clusters, estimate, low, high, method, warning; one row for the first turn, the last one of the
-        group and every turn at which something is unlocked; between them nothing changes. One row of NaN for a group
-        without episodes that report them.
+    Returns `by`, turn, n, n_clusters, estimate, low, high, method, warning; one row for the first turn, the last one of
+    the group and every turn at which something is unlocked. NaN for a group without episodes that report them.
     """
     known = achievements[_can_tell(achievements)]
     unlocks = known.groupby("source")["turn"].apply(lambda column: sorted(column.dropna()))
@@ -80,48 +73,38 @@ def unlock_curve(achievements: pd.DataFrame, episodes: pd.DataFrame, by: str = "
         last = max([group["turns"].fillna(1).max() - 1, *(turns[-1] for turns in unlock_lists if turns)])
         for turn in sorted({0, last, *(turn for turns in unlock_lists for turn in turns)}):
             counts = [sum(t <= turn for t in turns) for turns in unlock_lists]
-            rows.append(
-                {
-                    by: name,
-                    "turn": int(turn),
-                    **mean_interval(counts, group["world"], bounds=(0, len(ACHIEVEMENTS)))._asdict(),
-                }
-            )
-    names = [by, "turn", "n", "n_clusters", "estimate", "low", "high", "method", "warning"]
-    return pd.DataFrame(rows, columns=names)
+            interval = mean_interval(counts, group["world"], bounds=(0, len(ACHIEVEMENTS)))
+            rows.append({by: name, "turn": int(turn), **interval._asdict()})
+    return pd.DataFrame(rows, columns=[by, "turn", "n", "n_clusters", *_ESTIMATE])
 
 
 def official_scores(achievements: pd.DataFrame) -> pd.DataFrame:
     """Apply the official formula to the episodes of each model, as one pooled group.
 
-    Returns
-    -------
-    DataFrame
-        model_name, n (episodes that report all 22 achievements), estimate, low, high (0 to 100), method, warning.
-        NaN for a model without such episodes.
+    Returns model_name, n (episodes that report all 22 achievements), estimate, low, high (0 to 100), method, warning.
+    NaN for a model without such episodes.
     """
     achievements, rows = with_worlds(achievements), []
     can_tell = _can_tell(achievements)
     for name, group in achievements.groupby("model_name"):
         known = group[can_tell[group.index]]
-        left_out = group["source"].nunique() - known["source"].nunique()
         if known.empty:
             rows.append({"model_name": name, "n": 0, "warning": _NO_UNLOCKS})
             continue
         table = known.assign(unlocked=known["unlocked"].astype(int))
         table = table.pivot(index=["world", "source"], columns="achievement", values="unlocked")[list(ACHIEVEMENTS)]
         score = benchmark.pooled_score(table.to_numpy(float), table.index.get_level_values("world"))
-        warnings = [score.warning, f"left out: {left_out} {_CANNOT_TELL}" * (left_out > 0)]
-        rows.append(
-            {"model_name": name, "n": score.n_episodes, **score._asdict(), "warning": "; ".join(filter(None, warnings))}
-        )
-    return pd.DataFrame(rows, columns=["model_name", "n", "estimate", "low", "high", "method", "warning"])
+        left_out = group["source"].nunique() - known["source"].nunique()
+        warnings = filter(None, [score.warning, f"left out: {left_out} {_CANNOT_TELL}" * (left_out > 0)])
+        row = {"model_name": name, "n": score.n_episodes, **score._asdict()}
+        rows.append(row | {"warning": "; ".join(warnings)})
+    return pd.DataFrame(rows, columns=["model_name", "n", *_ESTIMATE])
 
 
 def progressions(episodes: pd.DataFrame) -> pd.DataFrame:
     """Estimate the mean share of the 22 achievements unlocked per episode, per model."""
     rows = with_worlds(episodes)
-    return estimates(rows, "model_name", "progression", "score", none=_NO_UNLOCKS, missing=_CANNOT_TELL)
+    return estimates(rows, "model_name", "progression", "score", **_REASONS)
 
 
 def in_percent(table: pd.DataFrame) -> pd.DataFrame:

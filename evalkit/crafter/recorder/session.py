@@ -1,19 +1,10 @@
-"""Play the real game and write session traces of it (extra ``crafter``).
-
-A recorder wraps ``crafter.Env``, has the hooks judge every action by its own states, and writes one runtime and one
-environment event per turn, in the format that `evalkit.crafter` reads::
-
-    recorder = Recorder(seed=7, model_name="my-agent")
-    image = recorder.reset()
-    while not recorder.done:
-        recorder.play_turn(agent(image))       # 1 to 5 actions, by name or index
-    recorder.save("traces/")
-"""
+"""A recorder: it wraps ``crafter.Env``, has hooks judge every action by its own states, and writes session traces."""
 
 import base64
 import json
 import os
 import zlib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -22,15 +13,49 @@ from uuid import uuid4
 
 from evalkit.crafter.format import ACHIEVEMENTS, ACTIONS, action_name
 from evalkit.crafter.hooks import HOOKS, HookFunction, Step, annotate
-from evalkit.crafter.recorder.game import make_env
+from evalkit.io import SourceError
 
 Observations = Literal["images", "no images", "none"]
 
 _RADIUS = 3  # of the local map as text: 7 × 7
 
 
+class _OrderedSet(dict):
+    """The part of a set that the game uses, in order of insertion."""
+
+    def add(self, item: Any) -> None:
+        self[item] = None
+
+    def remove(self, item: Any) -> None:
+        del self[item]
+
+
+def make_env(seed: int, **options: Any) -> Any:
+    """Create a game (``crafter.Env`` with these options) whose episodes are the same for the same seed and actions.
+
+    The game keeps the objects of a region in a Python set, whose order changes from process to process, and draws at
+    random from it; ordered sets fix that order.
+    """
+    try:
+        import crafter
+    except ImportError as error:
+        raise SourceError("recording needs the game: pip install 'evalkit[crafter]'") from error
+    env = crafter.Env(seed=seed, **options)
+    world = env._world
+    plain_reset = world.reset
+
+    def reset(seed: int | None = None) -> None:
+        plain_reset(seed)
+        world._chunks = defaultdict(_OrderedSet)
+
+    world.reset = reset
+    return env
+
+
 class Recorder:
-    """One recorded session of the game.
+    """One recorded session of the game: after `reset`, `play_turn` until it is `done`, then `save`.
+
+    Each turn is one runtime and one environment event.
 
     Parameters
     ----------
@@ -92,11 +117,7 @@ class Recorder:
         return self._image
 
     def play_turn(
-        self,
-        actions: Iterable[str | int],
-        *,
-        reasoning: str = "",
-        call: Mapping[str, Any] | None = None,
+        self, actions: Iterable[str | int], *, reasoning: str = "", call: Mapping[str, Any] | None = None
     ) -> Any:
         """Play a turn of one or more actions and record it; stops early if the episode ends.
 
@@ -126,9 +147,15 @@ class Recorder:
         steps: list[Step] = []
         image, before, reward = self._image, self.observe(), 0.0
         for action in actions:
-            after, gained = self._step(action)
-            steps.append(Step(before, action_name(action) or "", after))
-            before, reward = after, reward + gained
+            name = action_name(action) or ""
+            if name not in ACTIONS:
+                raise ValueError(f"the game has no action {action!r}")
+            self._image, gained, self.done, _ = self.env.step(ACTIONS.index(name))
+            self._steps += 1
+            self._reward += float(gained)
+            after = self.observe()
+            steps.append(Step(before, name, after))
+            before, reward = after, reward + float(gained)
             if self.done:
                 break
         if steps:
@@ -154,13 +181,8 @@ class Recorder:
     def trace(self) -> dict[str, Any]:
         """Return the session so far as a trace."""
         unlocked = {name: int(self.env._player.achievements[name]) for name in ACHIEVEMENTS}
-        config = {
-            "task_instance_id": self.task_id,
-            "difficulty": self.difficulty,
-            "model_name": self.model_name,
-            "agent_type": self.agent_type,
-            "seed": self.seed,
-        }
+        config = {"task_instance_id": self.task_id}
+        config |= {name: getattr(self, name) for name in ("difficulty", "model_name", "agent_type", "seed")}
         results = {
             "total_reward": round(self._reward, 2),
             "num_achievements": sum(n > 0 for n in unlocked.values()),
@@ -181,61 +203,42 @@ class Recorder:
         }
 
     def save(self, folder: str | os.PathLike, indent: int | None = 2) -> str:
-        """Write the trace to ``session_<session_id>.json`` in `folder`, which is created if needed.
-
-        Returns
-        -------
-        str
-            The file's path.
-        """
+        """Write the trace to ``session_<session_id>.json`` in `folder`, which is created if needed; return its path."""
         Path(folder).mkdir(parents=True, exist_ok=True)
-        path = Path(folder) / f"session_{_file_name(self.session_id)}.json"
+        name = "".join(c if c.isalnum() or c in "._-" else "-" for c in self.session_id)
+        path = Path(folder) / f"session_{name}.json"
         separators = (",", ":") if indent is None else None
         path.write_text(json.dumps(self.trace(), indent=indent, separators=separators) + "\n", encoding="utf-8")
         return str(path)
 
-    def _step(self, action: str | int) -> tuple[dict[str, Any], float]:
-        name = action_name(action)
-        if name not in ACTIONS:
-            raise ValueError(f"the game has no action {action!r}")
-        self._image, reward, self.done, _ = self.env.step(ACTIONS.index(name))
-        self._steps += 1
-        self._reward += float(reward)
-        return self.observe(), float(reward)
-
     def _record(
-        self,
-        steps: list[Step],
-        images: tuple[Any, Any],
-        reward: float,
-        reasoning: str,
-        call: Mapping[str, Any] | None,
+        self, steps: list[Step], images: tuple[Any, Any], reward: float, reasoning: str, call: Mapping[str, Any] | None
     ) -> None:
-        names = [step.action for step in steps]
-        states = {"before": self._state(steps[0].before, images[0]), "after": self._state(steps[-1].after, images[1])}
+        names, turn = [step.action for step in steps], {"turn": self._turns}
+        ends = {"before": steps[0].before, "after": steps[-1].after}
+        states = {when: self._state(end, image) for (when, end), image in zip(ends.items(), images, strict=True)}
         if call is not None:
-            metadata = {"model_name": self.model_name, **call, "turn": self._turns}
-            self._events.append(self._event(self.model_name, {}, {"llm_call_records": []}, metadata, []))
+            metadata = {"model_name": self.model_name, **call, **turn}
+            self._events.append(self._event(self.model_name, {}, "", {"llm_call_records": []}, metadata, []))
         runtime = {"actions": [ACTIONS.index(name) for name in names]}
-        metadata = {"action_names": names, "action_reasoning": reasoning, "turn": self._turns}
-        observed = {f"system_state_{when}": state and {"observation": state} for when, state in states.items()}
+        metadata = {"action_names": names, "action_reasoning": reasoning, **turn}
         entries = annotate(runtime, steps, self.hooks)
-        self._events.append(self._event("runtime", observed, runtime, metadata, entries))
+        self._events.append(self._event("runtime", states, "observation", runtime, metadata, entries))
         outcome = {"reward": round(reward, 2), "terminated": self.done}
-        metadata = {"actions_executed": names, "turn": self._turns}
-        shown = {f"system_state_{when}": state and {"public_state": state} for when, state in states.items()}
-        ends = {"system_state_before": steps[0].before, "system_state_after": steps[-1].after}
-        entries = annotate({**outcome, **ends}, hooks=self.hooks)
-        self._events.append(self._event(self.task_id, shown, outcome, metadata, entries))
+        entries = annotate({**outcome, **{f"system_state_{w}": end for w, end in ends.items()}}, hooks=self.hooks)
+        metadata = {"actions_executed": names, **turn}
+        self._events.append(self._event(self.task_id, states, "public_state", outcome, metadata, entries))
         self._turns += 1
 
-    def _event(self, system: str, states: dict, fields: dict, metadata: dict, entries: list[dict]) -> dict[str, Any]:
+    def _event(
+        self, system: str, states: dict, shown_as: str, fields: dict, metadata: dict, entries: list[dict]
+    ) -> dict[str, Any]:
         time = self.clock().isoformat()
+        shown = {w: states.get(w) and {shown_as: states[w]} for w in ("before", "after")}
         return {
             "time_record": {"event_time": time, "message_time": 0},
             "system_instance_id": system,
-            "system_state_before": states.get("system_state_before"),
-            "system_state_after": states.get("system_state_after"),
+            **{f"system_state_{when}": state for when, state in shown.items()},
             **fields,
             "metadata": metadata,
             "event_metadata": [{**entry, "timestamp": time} for entry in entries],
@@ -259,7 +262,3 @@ class Recorder:
         seen = sorted({name for row in rows for name in row} - {"player"})
         lines = [f"Local Map View ({len(rows)}x{len(rows)}):", *(" ".join(row) for row in rows)]
         return "\n".join(lines) + f"\nVisible items: {', '.join(seen)}"
-
-
-def _file_name(session_id: str) -> str:
-    return "".join(c if c.isalnum() or c in "._-" else "-" for c in session_id)

@@ -1,0 +1,300 @@
+"""The format on disk: the game's names, the types of session traces, and how they are decoded.
+
+The types declare only used fields, each of which may be missing or null; the rest is checked, but never built. A trace
+that does not fit is decoded value by value, without unusable ones. Rarely used fields stay `Raw` until `peek`.
+"""
+
+from functools import cache
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
+
+from evalkit.io import BrokenFileError, WrongShapeError, decode_json
+
+_ACTIONS = """
+noop move_left move_right move_up move_down do sleep place_stone place_table place_furnace place_plant
+make_wood_pickaxe make_stone_pickaxe make_iron_pickaxe make_wood_sword make_stone_sword make_iron_sword
+"""
+_TIERS = {
+    "easy": "collect_wood collect_stone collect_sapling collect_drink place_stone place_table wake_up eat_plant",
+    "medium": "make_wood_pickaxe make_wood_sword place_furnace place_plant collect_coal collect_iron eat_cow",
+    "hard": "make_stone_pickaxe make_stone_sword make_iron_pickaxe make_iron_sword collect_diamond defeat_skeleton "
+    "defeat_zombie",
+}
+ACTIONS = tuple(_ACTIONS.split())  # by index
+TIERS = {tier: tuple(names.split()) for tier, names in _TIERS.items()}
+TIER_OF = {name: tier for tier, names in TIERS.items() for name in names}
+ACHIEVEMENTS = tuple(sorted(TIER_OF))
+WEIGHTS = {"easy_achievement": 1.0, "medium_achievement": 2.5, "hard_achievement": 5.0, "invalid_action": -0.05}
+UNKNOWN = "unknown"
+
+IMAGE = b'observation_image_base64"'  # a long needle is found faster than the end that all keys of images share
+_ANY_IMAGE = b'_base64"'
+_NEAR = 256  # bytes between the image and the map of one observation
+_FIRST = 1 << 17  # bytes searched for the first image, which is in the second event, or in none
+
+Count = Annotated[int, Meta(ge=-(2**40), le=2**40)]  # larger values are no counts, and overflow columns
+ANYTHING = msgspec.json.Decoder()
+_UNFIT = object()  # a value that is not of the declared type
+_decoder = cache(lambda kind: msgspec.json.Decoder(kind | None))
+
+
+class HookData(Struct, gc=False):
+    """``data`` of a hook: the achievements it names, or the verdict on an action."""
+
+    achievements: list[str] | None = None
+    action: str | None = None
+    action_index: Any = None  # within the turn
+    reason: str | None = None
+    suspect: bool | None = None
+
+
+class Hook(Struct, gc=False):
+    """An entry of ``event_metadata``."""
+
+    hook_name: str | None = None
+    data: HookData | None = None
+
+
+class Observation(Struct, gc=False):
+    """The game's output; with images it is most of a trace's bytes."""
+
+    achievements_status: dict[str, Any] | None = None
+    inventory: dict[str, Any] | None = None
+
+
+class State(Struct, gc=False):
+    """``system_state_before`` or ``system_state_after`` of an event of any type."""
+
+    public_state: Observation | None = None
+    observation: Observation | None = None
+    request_model: str | None = field(name="gen_ai.request.model", default=None)
+
+
+class TaskMetadata(Struct, gc=False):
+    """``metadata`` of a task instance."""
+
+    difficulty: str | None = None
+    seed: Any = None
+
+
+class TaskInstance(Struct, gc=False):
+    """``task_instance`` of a metadata object."""
+
+    metadata: TaskMetadata | None = None
+
+
+class Metadata(Struct, gc=False):
+    """``metadata`` of an event, of a session, or the ``data`` of an entry of ``session_metadata``."""
+
+    turn: Count | None = None
+    step: Count | None = None
+    model_name: str | None = None
+    model: str | None = None
+    difficulty: str | None = None
+    seed: Any = None
+    task_instance: TaskInstance | None = None
+    task_instance_id: str | None = None
+    agent_type: str | None = None
+    prompt_tokens: Count | None = None
+    completion_tokens: Count | None = None
+    total_tokens: Count | None = None
+    invalid_action: bool | None = None
+    action_reasoning: Raw | UnsetType = UNSET  # str
+    achievements: dict[str, Any] | None = None
+    num_achievements: Count | None = None
+    error_message: str | None = None
+
+
+class SessionMetadata(Struct, gc=False):
+    """An entry of ``session_metadata``."""
+
+    metadata_type: str | None = None
+    data: Metadata | None = None
+    timestamp: Raw | UnsetType = UNSET
+
+
+class TimeRecord(Struct, gc=False):
+    """``time_record`` of an event; its ``message_time`` is always 0."""
+
+    event_time: Raw | UnsetType = UNSET
+
+
+class Event(Struct, gc=False):
+    """An event; it has no type field, its keys show its type."""
+
+    llm_call_records: Raw | UnsetType = UNSET  # list[Metadata], of which the model is read
+    call_records: Raw | UnsetType = UNSET  # the same
+    actions: list[Any] | UnsetType | None = UNSET
+    reward: Raw | UnsetType = UNSET
+    metadata: Metadata | None = None
+    event_metadata: list[Hook] | None = None
+    hooks_triggered: list[str] | None = None
+    time_record: Raw | UnsetType = UNSET  # TimeRecord
+    system_state_before: Raw | UnsetType = UNSET  # State
+    system_state_after: Raw | UnsetType = UNSET  # State
+    model_name: str | None = None
+    prompt_tokens: Count | None = None
+    completion_tokens: Count | None = None
+    total_tokens: Count | None = None
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+
+    @property
+    def action_names(self) -> list[str | None] | None:
+        """The names of its actions; None without a list of them."""
+        if not isinstance(self.actions, list):
+            return None
+        n = len(ACTIONS)  # the usual case, inlined for speed
+        return [ACTIONS[x] if type(x) is int and 0 <= x < n else action_name(x) for x in self.actions]
+
+    @property
+    def kind(self) -> str:
+        """Its type, shown by its keys: ``language_model``, ``runtime``, ``environment`` or ``other``."""
+        if self.llm_call_records is not UNSET or self.call_records is not UNSET:
+            return "language_model"
+        if self.actions is not UNSET:
+            return "runtime"
+        return "other" if self.reward is UNSET else "environment"
+
+    @property
+    def turn(self) -> int | None:
+        """Its turn; traces of single steps count steps instead."""
+        own = self.metadata
+        return None if own is None else own.step if own.turn is None else own.turn
+
+    @property
+    def time(self) -> Any:
+        """Its time, undecoded; None where it has none."""
+        record = peek(self.time_record, TimeRecord)
+        return record and record.event_time
+
+
+class Trace(Struct, gc=False):
+    """A session trace. ``session_time_steps`` repeats the events and is not read."""
+
+    session_id: str | None = None
+    session_metadata: list[SessionMetadata] | None = None
+    metadata: Metadata | None = None
+    event_history: list[Event] | None = None
+    created_at: Raw | UnsetType = UNSET
+
+
+_TRACE = msgspec.json.Decoder(Trace)
+
+
+class OtherShapeError(BrokenFileError):
+    """Well-formed JSON that is not a session trace."""
+
+
+def read_trace(data: bytes) -> tuple[Trace, list[str]]:
+    """Decode a session trace without building its images and conversations.
+
+    Structure, literals and UTF-8 are checked in the whole file, except within the quotes of an image. Notes and errors
+    are those of `evalkit.io.decode_json`, and the note ``malformed_fields`` if values were left out. Other well-formed
+    JSON raises `OtherShapeError`, which describes its shape.
+    """
+    lean = without_images(data)
+    try:
+        trace, notes = decode_json(lean, _TRACE)
+    except WrongShapeError:
+        value, notes = decode_json(lean, ANYTHING)
+        trace, notes = fit(value, Trace), [*notes, "malformed_fields"]
+    if trace.session_id is None and trace.event_history is None:
+        raise OtherShapeError(f"not a session trace: {_shape_of(decode_json(lean, ANYTHING)[0])}")
+    return trace, notes
+
+
+def without_images(data: bytes) -> bytes:
+    r"""Empty the image strings of a trace: they are most of its bytes, and are not read.
+
+    Sound for well-formed JSON: an unescaped quote after ``_base64`` ends a string, a colon after it makes that
+    string a key, and the value ends at the next quote not preceded by a backslash. Anything else stays as it is.
+    """
+    at = data.find(IMAGE, 0, _FIRST)
+    if at < 0:
+        return data
+    view, pieces, copied = memoryview(data), [], 0
+    while at >= 0:
+        start = data.find(b'"', at) + 1  # after the key
+        opened = data.startswith(b': "', start) * 3 or data.startswith(b':"', start) * 2
+        end = data.find(b'"', start + opened) if opened else -1
+        if end > 0 and data[end - 1] != 0x5C:
+            pieces.append(view[copied : start + opened])
+            copied = start = end
+        at = data.find(_ANY_IMAGE, start, start + _NEAR)
+        if at < 0:
+            at = data.find(IMAGE, start)
+    pieces.append(view[copied:])
+    return b"".join(pieces)
+
+
+def _shape_of(value: Any) -> str:
+    """Describe decoded JSON that is not a session trace."""
+    run = value[0] if isinstance(value, list) and value else value
+    if not isinstance(run, dict):
+        return f"a JSON {'list' if isinstance(value, list) else type(value).__name__}"
+    if "progression" in run and "episode_return" in run:
+        return "a BALROG run file (evalkit.crafter.benchmark reads it)"
+    if any(str(key).startswith("achievement_") for key in run):
+        return "a file of benchmark scores (evalkit.crafter.benchmark reads it)"
+    return "neither session_id nor event_history is there"
+
+
+def peek(raw: Any, kind: Any) -> Any:
+    """Decode a `Raw` field, leaving out values that are not of the declared type; None if nothing is left."""
+    if not isinstance(raw, Raw):
+        return None
+    try:
+        return _decoder(kind).decode(raw)
+    except msgspec.ValidationError:
+        return fit(ANYTHING.decode(raw), kind)
+
+
+def fit(value: Any, kind: Any) -> Any:
+    """Convert decoded JSON to a Struct or a list of it, without values that are not of the declared type.
+
+    Entries of lists of Structs that are not objects become empty Structs, so that lengths stay the same.
+    """
+    fitted = _fit(value, _type(kind))
+    return None if fitted is _UNFIT else fitted
+
+
+@cache
+def _type(kind: Any) -> Any:
+    from msgspec.inspect import type_info
+
+    return type_info(kind)
+
+
+def _fit(value: Any, kind: Any) -> Any:
+    from msgspec import inspect
+
+    if isinstance(kind, inspect.UnionType):
+        if value is None:
+            return None
+        kind = next(k for k in kind.types if not isinstance(k, inspect.NoneType))
+    if isinstance(kind, inspect.StructType):
+        known = [field for field in kind.fields if isinstance(value, dict) and field.encode_name in value]
+        fields = {field.name: _fit(value[field.encode_name], field.type) for field in known}
+        # a key whose value does not fit is kept as None: it shows an event's type
+        return kind.cls(**{name: None if item is _UNFIT else item for name, item in fields.items()})
+    if isinstance(kind, inspect.ListType) and isinstance(value, list):
+        return [fitted for fitted in (_fit(item, kind.item_type) for item in value) if fitted is not _UNFIT]
+    if isinstance(kind, inspect.RawType):
+        return Raw(msgspec.json.encode(value))
+    if isinstance(kind, inspect.AnyType) or (isinstance(kind, inspect.DictType) and isinstance(value, dict)):
+        return value
+    leaf: Any = {inspect.IntType: Count, inspect.StrType: str, inspect.BoolType: bool}.get(type(kind))  # type: ignore[call-overload]  # other types have no entry
+    try:
+        return _UNFIT if leaf is None else msgspec.convert(value, leaf, strict=False)
+    except msgspec.ValidationError:
+        return _UNFIT
+
+
+def action_name(action: str | int | None) -> str | None:
+    """Return the name of an action given by name or index; other values as text, None as None."""
+    if isinstance(action, int) and not isinstance(action, bool) and 0 <= action < len(ACTIONS):
+        return ACTIONS[action]
+    return None if action is None else str(action)
