@@ -59,7 +59,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> str:
     SourceError
         If there is no such column.
     """
-    from evalkit.mindcraft.analysis import overview
+    from evalkit.mindcraft.analysis.rates import overview
 
     by = list(dict.fromkeys(views.get("by") or ["model_name"]))
     runs = _with_groups(logs.runs, by)
@@ -126,7 +126,7 @@ def _tasks_done(runs: "pd.DataFrame", expected: int | None, n_definitions: int) 
 
 def _progress_rows(runs: "pd.DataFrame", by: list[str], done: "pd.DataFrame") -> list[dict[str, str]]:
     """Return the rows of the table: rates of the finished runs, and how many are running."""
-    from evalkit.mindcraft.analysis import overview
+    from evalkit.mindcraft.analysis.rates import overview
 
     running = runs.groupby(by, dropna=False)["_running"].sum().rename("running").reset_index()
     finished = runs[~runs["_running"]]
@@ -152,7 +152,7 @@ def _progress_rows(runs: "pd.DataFrame", by: list[str], done: "pd.DataFrame") ->
 
 def cooking_text(runs: "pd.DataFrame") -> str:
     """Format cooking success by model and number of blocked agents, with overall rows, and the same for each item."""
-    from evalkit.mindcraft.analysis import cooking_item_table, cooking_table
+    from evalkit.mindcraft.analysis.task_types import cooking_item_table, cooking_table
 
     table = cooking_table(runs)
     if table.empty:
@@ -210,8 +210,8 @@ def _rate_cells(row: dict) -> dict[str, str]:
 
 def _notes(runs: "pd.DataFrame") -> list[str]:
     """Describe which runs name no model, what is left out of the rates, and what was assumed for them."""
-    from evalkit.mindcraft.analysis import describe_scale
     from evalkit.mindcraft.analysis.rates import NO_SCORE, has_score, is_stale
+    from evalkit.mindcraft.analysis.task_types import describe_scale
 
     stale, unknown, lines = int(is_stale(runs).sum()), int((runs["model_name"] == UNKNOWN).sum()), []
     if unknown:
