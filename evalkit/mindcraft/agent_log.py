@@ -7,15 +7,7 @@ from typing import Any, TypedDict
 
 from evalkit.io import BrokenFileError, WrongShapeError, decode_json, read_file, refuse_credentials
 from evalkit.mindcraft import original_scripts as scripts
-from evalkit.mindcraft.final_messages import (
-    as_fraction,
-    deciding_text,
-    judge,
-    nearly_final,
-    quotes_final,
-    read_final,
-    status_of,
-)
+from evalkit.mindcraft.final_messages import judge, nearly_final, quotes_final, read_final, status_of
 from evalkit.mindcraft.format import (
     ANYTHING,
     COMMAND,
@@ -126,26 +118,10 @@ def decode_log(data: bytes) -> tuple[Any, list[str]]:
 
 def failed_log(source: str, error: str) -> AgentOutcome:
     """Return the outcome of a log that could not be read."""
-    name, repetition = name_and_number(source)
-    return {
-        "raw_score": None,
-        "completion_status": CompletionStatus.LOG_FILE_ERROR,
-        "final_system_message": None,
-        "near_final_message": None,
-        "agent_log_processed": False,
-        "parsing_errors": [error],
-        "timed_out": False,
-        "agent_name": name,
-        "repetition": repetition or 0,
-        "message_count": 0,
-        "command_count": 0,
-        "skipped_turns": 0,
-        "events": {},
-        "flags": [],
-        "task_start": None,
-        "digest": "",
-        "source": source,
-    }
+    outcome, _ = read_turns(source, AgentLog([]), [], b"")
+    outcome["completion_status"] = CompletionStatus.LOG_FILE_ERROR
+    outcome["agent_log_processed"], outcome["parsing_errors"] = False, [error]
+    return outcome
 
 
 def _salvage(value: Any) -> AgentLog:
@@ -159,13 +135,7 @@ def _salvage(value: Any) -> AgentLog:
 
 
 def read_turns(source: str, value: Any, repaired: list[str], data: bytes) -> tuple[AgentOutcome, scripts.Reading]:
-    """Read the turns of a decoded log, and what the original scripts read in them.
-
-    Raises
-    ------
-    WrongShapeError
-        If it has no list of turns.
-    """
+    """Read the turns of a decoded log, and what the original scripts read in them; WrongShapeError if it has none."""
     log, repaired = (value, repaired) if isinstance(value, AgentLog) else (_salvage(value), [*repaired, _SALVAGED])
     system, agent_texts, others = _by_role(log.turns)
     finals = [final for text in system if text[:1] not in NEVER_FIRST and (final := read_final(text))]
@@ -177,14 +147,14 @@ def read_turns(source: str, value: Any, repaired: list[str], data: bytes) -> tup
     name, repetition = name_and_number(source)
     skipped = len(log.turns) - messages
     start = positive_number(log.taskStart)
-    score, timed_out, flags = judge(finals)
+    score, timed_out, deciding, flags = judge(finals)
     marks = {"near_final": near, "quoted_only": quoted, "restarted": "restarts" in events, "turns_skipped": skipped}
     flags += [flag for flag, holds in marks.items() if holds]
     flags += [f"recovered_{what}" for what in repaired if what != _SALVAGED]
     outcome: AgentOutcome = {
         "raw_score": score,
-        "completion_status": status_of(score, as_fraction(score), timed_out),
-        "final_system_message": deciding_text(finals),
+        "completion_status": status_of(score, timed_out),
+        "final_system_message": deciding,
         "near_final_message": near,
         "agent_log_processed": True,
         "parsing_errors": [],

@@ -61,42 +61,29 @@ def nearly_final(texts: list[str], joined: str) -> str | None:
     return next(filter(NEARLY_FINAL.search, rest), None) if holds_any("\n".join(rest), FINAL_STARTS) else None
 
 
-def judge(finals: list[Final]) -> tuple[float | None, bool, list[str]]:
-    """Return the score, whether the log timed out, and the flags; the first message with a score decides."""
+def judge(finals: list[Final]) -> tuple[float | None, bool, str | None, list[str]]:
+    """Return the score, whether the log timed out, the message that decided the status, and the flags.
+
+    The first message with a score gives it; the status is decided by a time-out before a score before any other.
+    """
     if not finals:
-        return None, False, []
+        return None, False, None, []
+    timeouts = [final for final in finals if final.timed_out]
     scored = [final for final in finals if final.score is not None or final.not_a_number]
-    timed_out = any(final.timed_out for final in finals)
-    score = scored[0].score if scored else None
+    score, timed_out = scored[0].score if scored else None, bool(timeouts)
     conflicting = len({final.score for final in scored}) > 1 or (timed_out and any(f.score for f in scored))
     flags = ["score_implied"] * (score is not None and scored[0].implied)
     flags += ["score_not_a_number"] * (bool(scored) and scored[0].not_a_number)
     flags += ["score_out_of_range"] * (score is not None and not 0 <= score <= 100)
-    return score, timed_out, flags + ["conflicting"] * conflicting
+    return score, timed_out, (timeouts or scored or finals)[0].text, flags + ["conflicting"] * conflicting
 
 
-def deciding_text(finals: list[Final]) -> str | None:
-    """Return the message that decided the status: a time-out before a score, else the first one."""
-    if not finals:
-        return None
-    first_timeout = next((final.text for final in finals if final.timed_out), None)
-    scored = next((final.text for final in finals if final.score is not None or final.not_a_number), None)
-    return first_timeout or scored or finals[0].text
-
-
-def as_fraction(score: float | None) -> float | None:
-    """Convert a score of unknown scale: above 1 it is a percentage; None outside 0..100."""
-    if score is None or not 0 <= score <= 100:
-        return None
-    return score / 100 if score > 1 else score
-
-
-def status_of(raw: float | None, fraction: float | None, timed_out: bool) -> CompletionStatus:
-    """Return the status of a score; `fraction` is None where the raw score is out of range."""
+def status_of(score: float | None, timed_out: bool) -> CompletionStatus:
+    """Return the status of a score of unknown scale: above 1 it is a percentage."""
     if timed_out:
         return CompletionStatus.TIMED_OUT
-    if raw is None:
+    if score is None:
         return CompletionStatus.NO_SCORE_LOGGED
-    if fraction == 1:
+    if score in (1, 100):
         return CompletionStatus.SUCCESS
-    return CompletionStatus.FAILED_PARTIAL_SCORE if raw > 0 else CompletionStatus.FAILED_SCORE_ZERO
+    return CompletionStatus.FAILED_PARTIAL_SCORE if score > 0 else CompletionStatus.FAILED_SCORE_ZERO

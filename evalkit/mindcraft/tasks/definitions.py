@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from evalkit.io import BrokenFileError, Ledger, SourceError, decode_json, list_files, read_files
 from evalkit.io.ledger import Entry
 from evalkit.io.limits import for_patterns, is_deeper, limits
-from evalkit.mindcraft.format import ANYTHING, describe, has_task_keys, is_task_definition, other_kind
+from evalkit.mindcraft.format import ANYTHING, TASK_KEYS, describe, is_task_definition, other_kind
 from evalkit.mindcraft.tasks.facts import agent_count_of
 
 Definition = dict[str, Any]
@@ -174,7 +174,9 @@ def _take(definitions: TaskDefinitions, file: str, value: Any) -> None:
     if is_task_definition(value):
         value = {str(value.get("task_id") or os.path.basename(file).removesuffix(".json")): value}
     entries = value if isinstance(value, dict) and "turns" not in value else {}
-    good = {task_id: entry for task_id, entry in entries.items() if has_task_keys(entry)}
+    good = {
+        task_id: entry for task_id, entry in entries.items() if isinstance(entry, dict) and TASK_KEYS & entry.keys()
+    }
     if not good:
         definitions.ledger.skipped(file, f"holds no task definitions ({other_kind(value) or 'another shape'})")
         return
