@@ -16,12 +16,12 @@ from evalkit.io.paths import (
     refuse_credentials,
     storage,
 )
-from evalkit.io.records import RecordStore, StoreError, read_manifest
+from evalkit.io.records import RecordStore, StoreError, known_in, list_again, read_manifest
 from evalkit.io.sources import Listing, Source, identity_of, list_source
 from evalkit.io.versions import code_version
 from evalkit.io.write import check_path, exclusive
 from evalkit.kinds.registry import LogKind
-from evalkit.kinds.update import Changes, Progress, known_in, list_again, update
+from evalkit.kinds.update import Changes, Progress, update
 
 ARCHIVES = ("zip", "tar")  # protocols that are read-only
 
@@ -103,7 +103,7 @@ def _collect(
     known = known_in(store)
     listing = list_again(known, about["sources"], about["pattern"], recursive=about["recursive"])
     _check_listing(store.path, about["sources"], listing)
-    if known.files and not listing.files:
+    if known.listed and not listing.files:
         raise SourceError(f"{store.path}: none of its files is there any more; remove it, if that is meant")
     about |= {"root": absolute(listing.root), "options": {**store.about.get("options", {}), **options}}
     if is_new:

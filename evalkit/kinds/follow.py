@@ -152,8 +152,9 @@ class Following:
         states = states_of(listing, self._kind)
         for path, state in states.items():
             self._note(path, state)
+        here = set(listing.files)
         self.changes = update(self._store, self._kind, listing, states=states, jobs=self._jobs, is_young=self._is_young)
-        self._since = {path: since for path, since in self._since.items() if path in states or path in listing.folders}
+        self._since = {path: since for path, since in self._since.items() if path in here or path in listing.folders}
         if any(self.changes[:3]) or listing.folders.keys() != self._listing.folders.keys():
             records = records_of(self._store, self._kind, listing)
             begun = len(next(iter(records.tables.values()))) > 0  # including logs that are being written

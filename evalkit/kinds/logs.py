@@ -10,13 +10,12 @@ from evalkit._names import nearest
 from evalkit.io.frames import frame_of
 from evalkit.io.ledger import LEDGER, Entry, ledger_frame
 from evalkit.io.paths import SourceError, StorageOptions, absolute, storage, storage_options
-from evalkit.io.records import RecordStore
+from evalkit.io.records import RecordStore, list_again
 from evalkit.io.sources import Listing, Source
 from evalkit.io.text import plain
 from evalkit.io.versions import code_version
 from evalkit.kinds.detection import kind_of_source, nothing_used
 from evalkit.kinds.registry import Assembled, LogKind, Records, kind_named
-from evalkit.kinds.update import list_again
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.io.paths import SourceError, absolute
-from evalkit.io.records import MANIFEST, RecordStore, StoreError, read_manifest
+from evalkit.io.records import MANIFEST, Known, RecordStore, StoreError, known_in, read_manifest
 from evalkit.io.sources import Listing, fits, resolve
 from evalkit.io.versions import code_version
 from evalkit.io.write import exclusive
 from evalkit.kinds.registry import LogKind, Records
-from evalkit.kinds.update import Known, known_in, records_of, update
+from evalkit.kinds.update import records_of, update
 
 WAIT = 60.0  # seconds to wait for another process that is updating the same store
 KEPT_DAYS = 30
@@ -114,7 +114,7 @@ def open_dataset(kind: LogKind, named: list[str]) -> RecordStore | None:
 def dataset_records(store: RecordStore, kind: LogKind, pattern: str, *, recursive: bool) -> Records:
     """Return the records of a dataset in place of those of its source."""
     root, known = store.about["root"], known_in(store)
-    files = [path for path in sorted(known.files) if not pattern or fits(path, pattern)]
+    files = [path for path in sorted(known.listed) if not pattern or fits(path, pattern)]
     if not recursive:
         files = [path for path in files if os.path.dirname(path) == root]
     records = records_of(store, kind, Listing(root, files, dict(sorted(known.folders.items())), {}))

@@ -6,18 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from evalkit.io.frames import Column, arrow_schema, arrow_table, escape_surrogates, paused_gc, unescaped
+from evalkit.io.frames import Column, arrow_schema, arrow_table, escape_surrogates, paused_gc
 from evalkit.io.parallel import parse_chunks
 from evalkit.io.paths import FileState, is_url
-from evalkit.io.records import FILES, FOLDERS, SOURCE, RecordStore
+from evalkit.io.records import FILES, FOLDERS, SOURCE, Known, RecordStore, States, known_in
 from evalkit.io.sources import (
     MISSING,
     SETTLED,
-    FolderState,
-    KnownFolders,
     Listing,
-    Source,
-    list_source,
     state_of,
 )
 from evalkit.kinds.registry import LogKind, Parsed, Records, no_companions
@@ -47,40 +43,6 @@ class Changes(NamedTuple):
         return f"{files} files: {changes}"
 
 
-class Known(NamedTuple):
-    """What a store knows about a source.
-
-    Attributes
-    ----------
-    files : dict of str to tuple
-        The states of files that need not be read again while they have them; for others an empty tuple.
-    folders : dict of str to FolderState
-    context : dict of str to FileState
-        The same for files above the source.
-    """
-
-    files: dict[str, tuple]
-    folders: dict[str, FolderState]
-    context: dict[str, tuple]
-
-
-def known_in(store: RecordStore) -> Known:
-    """Return what a store knows about its source."""
-    files, folders = store.table("files"), store.folders()
-    paths, settled, above = unescaped(files["source"]), files["settled"].to_numpy(), files["context"].to_numpy()
-    numbers = [files[name].to_numpy().tolist() for name in ("size", "modified", "changed")]
-    states: dict[str, tuple] = dict(zip(paths, zip(*numbers, files["tag"].to_pylist(), strict=True), strict=True))
-    states |= {paths[i]: () for i in (~settled).nonzero()[0].tolist()}
-    context = {paths[i]: states.pop(paths[i]) for i in above.nonzero()[0].tolist()}
-    times = (folders[name].to_numpy().tolist() for name in FolderState._fields)
-    return Known(states, dict(zip(unescaped(folders["source"]), map(FolderState, *times), strict=True)), context)
-
-
-def list_again(known: Known, source: Source, pattern: str, *, recursive: bool) -> Listing:
-    """List a source; local folders unchanged since the store's last update are not listed again."""
-    return list_source(source, pattern, recursive=recursive, known=KnownFolders(known.folders, known.files))
-
-
 @paused_gc()
 def update(
     store: RecordStore,
@@ -88,7 +50,7 @@ def update(
     listing: Listing,
     *,
     known: Known | None = None,
-    states: Mapping[str, FileState] | None = None,
+    states: States | None = None,
     jobs: int | None = None,
     progress: Progress = None,
     about: Mapping[str, object] | None = None,
@@ -107,7 +69,7 @@ def update(
         Of the source, with the pattern and depth of the store.
     known : Known, optional
         What the store knows, if already read.
-    states : mapping of str to FileState, optional
+    states : States, optional
         As `states_of` returns them, if already read.
     jobs : int, optional
         As for `parse_files`.
@@ -123,45 +85,57 @@ def update(
     -------
     Changes
     """
-    files, folders, above = known or known_in(store)
-    states = states_of(listing, kind) if states is None else states
-    context = {path: state for path in kind.context_files(listing.files) if (state := state_of(path))}
-    context = {path: state for path, state in context.items() if path not in states}
-    to_read = [path for path, state in states.items() if files.get(path) != state]
-    to_read += [path for path, state in context.items() if above.get(path) != state]
-    files |= above
-    vanished = files.keys() - states.keys() - context.keys()
+    import numpy as np
+
+    known = known or known_in(store)
+    states = states or states_of(listing, kind)
+    above = {path: state for path in kind.context_files(listing.files) if (state := state_of(path))}
+    above = {path: above[path] for path in above.keys() - states.paths} if above else {}
+    context = np.arange(len(states.paths) + len(above)) >= len(states.paths)
+    states = States.of([*states.items(), *above.items()]) if above else states
+    unread = (~known.are_current(states, context)).nonzero()[0].tolist()
+    to_read = dict(states.items(unread))
+    vanished = known.files.keys() - set(states.paths)
     vanished -= _below(vanished, [f"{path}/" for path in to_read if vanished and os.path.isdir(path)])
-    changed = sum(path in files for path in to_read)
+    changed = len(known.files.keys() & to_read.keys())
     about, held, committed = dict(about or {}), set(), time.monotonic()
-    for at in range(0, len(to_read), kind.chunk):
-        chunk = to_read[at : at + kind.chunk]
+    waiting = list(to_read)
+    for at in range(0, len(waiting), kind.chunk):
+        chunk = waiting[at : at + kind.chunk]
         read = _read(kind, chunk, jobs)
         young = {path for path, (_, status, _) in read.files.items() if status == "failed" and is_young(path)}
         held |= young
-        left_out = young & files.keys()  # their former contents are kept
-        rows = _rows(read, {**states, **context}, context.keys(), young, left_out)
-        store.replace({escape_surrogates(path) for path in read.files if path in files and path not in left_out}, rows)
+        left_out = young & known.files.keys()  # their former contents are kept
+        rows = _rows(read, to_read, above.keys(), young, left_out)
+        replaced = read.files.keys() & known.files.keys() - left_out
+        store.replace(set(map(escape_surrogates, replaced)), rows)
         if at + len(chunk) < len(to_read) and time.monotonic() - committed > COMMIT_EVERY:
             store.commit(complete=False, **about)
             committed = time.monotonic()
         if progress:
             progress(at + len(chunk), len(to_read))
     store.replace(set(map(escape_surrogates, vanished)), {})
-    if folders != listing.folders:
+    if known.folders != listing.folders:
         listed = [(path, *state) for path, state in listing.folders.items()]
         store.set_folders(arrow_table(listed, arrow_schema(FOLDERS)))
     if store.is_changed or store.about != {**store.about, **about, "complete": True}:
         store.commit(complete=True, **about)
-    unchanged = len(states) + len(context) - len(to_read)
+    unchanged = len(states.paths) - len(to_read)
     return Changes(len(to_read) - changed, changed, len(vanished), unchanged, frozenset(held))
 
 
-def states_of(listing: Listing, kind: LogKind) -> dict[str, FileState]:
+def states_of(listing: Listing, kind: LogKind) -> States:
     """Return the state of each file of a listing."""
+    import numpy as np
+
     if listing.states or kind.companions is not no_companions:
-        return {path: listing.states.get(path) or current_state(path, kind) for path in listing.files}
-    return {path: state_of(path) or MISSING for path in listing.files}
+        return States.of([(path, listing.states.get(path) or current_state(path, kind)) for path in listing.files])
+    try:
+        found = [os.stat(path) for path in listing.files]
+    except (OSError, ValueError):  # such as a dangling link
+        return States.of([(path, state_of(path) or MISSING) for path in listing.files])
+    columns = [[s.st_size for s in found], [s.st_mtime_ns for s in found], [s.st_ctime_ns for s in found]]
+    return States(listing.files, np.array(columns, np.int64).T, [""] * len(found))
 
 
 def records_of(store: RecordStore, kind: LogKind, listing: Listing) -> Records:

@@ -1,6 +1,20 @@
 """The store of records: the parsed contents of a source's files, so that each file is parsed only once."""
 
 from evalkit.io.records.manifest import MANIFEST, StoreError, dataset_files, read_manifest
+from evalkit.io.records.states import Known, States, known_in, list_again
 from evalkit.io.records.store import FILES, FOLDERS, SOURCE, RecordStore
 
-__all__ = ["FILES", "FOLDERS", "MANIFEST", "SOURCE", "RecordStore", "StoreError", "dataset_files", "read_manifest"]
+__all__ = [
+    "FILES",
+    "FOLDERS",
+    "MANIFEST",
+    "SOURCE",
+    "Known",
+    "RecordStore",
+    "States",
+    "StoreError",
+    "dataset_files",
+    "known_in",
+    "list_again",
+    "read_manifest",
+]

@@ -231,15 +231,14 @@ def _stale_copies(logs: LogArrays, order: Array, run_of_log: Array, repetitions:
     """
     stale = np.zeros(len(order), bool)
     start, digest = logs.start[order], logs.digest[order]
-    suspects = np.flatnonzero(_occurs_twice(digest, digest >= 0) | _occurs_twice(start, start > 0))
-    if not len(suspects):
-        return stale
-    agents = [agent for repetition in repetitions for agent in repetition.agents]
-    holders: dict[tuple, dict[int, list[int]]] = {}  # mark of copies -> runs -> their logs
-    for i in suspects.tolist():
-        marks: list[tuple] = [(digest[i],)] if digest[i] >= 0 else []
-        for mark in [*marks, (agents[i], start[i])] if start[i] > 0 else marks:
-            holders.setdefault(mark, {}).setdefault(int(run_of_log[i]), []).append(i)
+    places: dict[str, int] = {}
+    agent = np.array([places.setdefault(name, len(places)) for r in repetitions for name in r.agents], int)
+    _, begun = np.unique(start, return_inverse=True)
+    marks = {"digest": np.where(digest >= 0, digest, -1), "start": np.where(start > 0, begun * len(places) + agent, -1)}
+    holders: dict[tuple[str, int], dict[int, list[int]]] = {}  # mark of copies -> runs -> their logs
+    for name, values in marks.items():
+        for i in np.flatnonzero(_occurs_twice(values) & (values >= 0)).tolist():
+            holders.setdefault((name, int(values[i])), {}).setdefault(int(run_of_log[i]), []).append(i)
     modified = logs.modified[order]
 
     def rank(run: int, members: Iterable[int]) -> tuple[float, float, int]:
@@ -255,7 +254,7 @@ def _stale_copies(logs: LogArrays, order: Array, run_of_log: Array, repetitions:
     return stale
 
 
-def _occurs_twice(values: Array, known: Array) -> Array:
-    """Return which of the known values occur more than once."""
+def _occurs_twice(values: Array) -> Array:
+    """Return which values occur more than once."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return known & (counts > 1)[inverse]
+    return (counts > 1)[inverse]

@@ -65,7 +65,7 @@ def group_by_task(logs: Sequence[str], definitions: TaskDefinitions) -> list[Tas
         members[path[:end] if end > 0 else os.path.dirname(path)].append(i)
     folders = []
     for (folder, folder_logs), path in zip(members.items(), absolute_paths(members), strict=True):
-        name = sys.intern(os.path.basename(path))  # many models run the same tasks
+        name = sys.intern(path[path.rfind("/") + 1 :])  # many models run the same tasks
         if name in definitions or not (definitions or is_experiment_name(name)):
             folders.append(TaskFolder(folder, path, name, False, folder_logs))
             continue
@@ -159,7 +159,7 @@ def context_files(files: Sequence[str]) -> list[str]:
     """Return the files above the listed folder that can name the model, such as the results file of one task folder."""
     folders = list({file[: file.rfind("/")] if "/" in file[1:] else os.path.dirname(file) for file in files})
     listed = set(absolute_paths(folders))
-    above = {os.path.dirname(folder) for folder in listed} - listed
+    above = {parent(folder) for folder in listed} - listed
     return [os.path.join(folder, name) for folder in sorted(above) for name in _NAMING_MODELS]
 
 
