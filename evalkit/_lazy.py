@@ -5,6 +5,11 @@ from importlib import import_module
 from typing import Any
 
 
+def later(module: str, name: str) -> Callable[..., Any]:
+    """Return a function that calls the one of that name in a module, which is imported on the first call."""
+    return lambda *args: getattr(import_module(module), name)(*args)
+
+
 def door(
     package: str, names: Mapping[str, str], modules: Mapping[str, str] | Iterable[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:

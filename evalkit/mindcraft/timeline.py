@@ -13,10 +13,10 @@ _HEARD = re.compile(rf"(?P<name>[^\s:]+): {re.escape(HEARD)}(?P<text>.*)", re.DO
 
 
 class AgentTurns(NamedTuple):
-    """The turns of one agent, each as (role, content)."""
+    """The turns of one agent."""
 
     name: str
-    turns: Sequence[tuple[str, str]]
+    turns: Sequence[tuple[str, str]]  # role, content
 
 
 def sender_of(role: str, content: str) -> str:
@@ -35,23 +35,20 @@ def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
     """
     sources = {(to, turn): place for to in range(len(agents)) for turn, place in _heard_by(agents, to).items()}
     done, order = [0] * len(agents), []
+
+    def place(agent: int) -> tuple[bool, int, int]:
+        """Return the sort key of an agent's next turn; a system message that ends its log comes after all else."""
+        turns, turn = agents[agent].turns, done[agent]
+        return turn + 1 == len(turns) and turns[turn][0] == "system", turn, agent
+
     for _ in range(sum(len(agent.turns) for agent in agents)):
         left = [i for i, agent in enumerate(agents) if done[i] < len(agent.turns)]
-        ready = [i for i in left if _is_sent(sources.get((i, done[i])), done)]
-        # turns that wait for each other come from texts sent twice: then none waits
-        first = min(ready or left, key=lambda i: (_place(agents[i].turns, done[i]), i))
+        sent = {i: sources.get((i, done[i])) for i in left}
+        ready = [i for i, source in sent.items() if source is None or done[source[0]] > source[1]]
+        first = min(ready or left, key=place)  # turns that wait for each other come from texts sent twice: none waits
         order.append((first, done[first]))
         done[first] += 1
     return order
-
-
-def _place(turns: Sequence[tuple[str, str]], turn: int) -> tuple[bool, int]:
-    """Return the sort key of a turn within its log; a system message that ends the log comes after everything else."""
-    return turn + 1 == len(turns) and turns[turn][0] == "system", turn
-
-
-def _is_sent(place: tuple[int, int] | None, done: Sequence[int]) -> bool:
-    return place is None or done[place[0]] > place[1]
 
 
 def _heard_by(agents: Sequence[AgentTurns], to: int) -> dict[int, tuple[int, int]]:

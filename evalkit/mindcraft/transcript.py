@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from evalkit.io import BrokenFileError, SourceError, decode_json, frame_of, read_files
@@ -25,12 +26,7 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
     """Return the transcript of one log, or of all logs of a run on one timeline; see `evalkit.mindcraft.timeline`.
 
     The final message that decided the run is marked: one of a time-out, else that of the highest score. Without any,
-    the last turn is marked. A log of several that can't be read is a turn that says why.
-
-    Raises
-    ------
-    SourceError
-        If the only file is broken, or holds no list of turns.
+    the last turn is marked. Of several logs, one that can't be read is a turn that says why; of one, a SourceError.
     """
     if not paths:
         return Transcript("no agent log", ["no agent log in this folder"], [])
@@ -139,24 +135,21 @@ def _frame(name: str, agents: "pd.DataFrame", rows: list[tuple]) -> "pd.DataFram
     columns = LAZY_TABLES[name]
     ids = [column.name for column in columns if column.name in agents]
     of_log, *values = zip(*rows, strict=True) if rows else ((),) * (len(columns) - len(ids) + 1)
-    value_columns = [column.name for column in columns if column.name not in ids]
+    names = [column.name for column in columns if column.name not in ids]
     taken: dict[str, Any] = {column: agents[column].take(of_log) for column in ids}
-    return frame_of(taken | dict(zip(value_columns, values, strict=True)), columns)
+    return frame_of(taken | dict(zip(names, values, strict=True)), columns)
 
 
 def _all_turns(agents: "pd.DataFrame") -> Iterator[tuple[int, list[tuple[str, str | None]]]]:
     """Read logs again, and yield the position and turns of each; those that can't be read have none."""
     for log, (_, data) in enumerate(read_files(agents["source"].tolist())):
-        if isinstance(data, OSError):
-            continue
-        try:
-            turns = _decode(data)
-        except BrokenFileError:
-            continue
-        yield log, [(role, content) for role, content in map(_role_and_content, turns)]
+        with suppress(BrokenFileError):
+            yield log, [_role_and_content(turn) for turn in _decode(data)]
 
 
-def _decode(data: bytes) -> list:
+def _decode(data: bytes | OSError) -> list:
+    if isinstance(data, OSError):
+        raise BrokenFileError(str(data))
     value, _ = decode_json(data, ANYTHING)
     turns = value.get("turns") if isinstance(value, dict) else value
     if not isinstance(turns, list):
@@ -175,19 +168,16 @@ def _role_and_content(turn: object) -> tuple[str, str | None]:
 
 def _turns(path: str, data: bytes) -> list[tuple[str, str]]:
     """Read the turns of a log as (role, content); content other than text is shown as JSON-like text."""
+    turns = []
     try:
-        turns = _decode(data)
+        for turn in _decode(data):
+            role, content = _role_and_content(turn)
+            if content is None:
+                content = f"(no text: {turn.get('content')!r})" if isinstance(turn, dict) else repr(turn)
+            turns.append((role, content))
     except BrokenFileError as error:
         raise SourceError(f"{path}: {error}") from error
-    return [
-        (role, _in_words(turn) if content is None else content)
-        for turn in turns
-        for role, content in [_role_and_content(turn)]
-    ]
-
-
-def _in_words(turn: object) -> str:
-    return f"(no text: {turn.get('content')!r})" if isinstance(turn, dict) else repr(turn)
+    return turns
 
 
 def _facts(outcome: AgentOutcome, turns: int) -> list[str]:
