@@ -3,6 +3,8 @@
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import takewhile
+from operator import eq
 from typing import Any, NamedTuple
 
 from evalkit.io import BrokenFileError, Ledger, SourceError, decode_json, list_files, read_files
@@ -84,16 +86,13 @@ class TaskDefinitions(Mapping[str, Definition]):
         logs : int, optional
             How many agents logged. The only candidate with that `agent_count` is taken and flagged, as a lost log would
             pick the wrong one.
-
-        Returns
-        -------
-        Resolved
         """
         candidates = self.candidates(task_id)
-        if len(candidates) < 2:
-            file = candidates[0]["definition_file"] if candidates else ""
-            other = bool(file and task_path and not _shared_parts(file, task_path))
-            return Resolved(candidates[0] if candidates else None, ambiguous=other)
+        if not candidates:
+            return Resolved(None)
+        if len(candidates) == 1:
+            file = candidates[0]["definition_file"]
+            return Resolved(candidates[0], ambiguous=bool(file and task_path and not _shared_parts(file, task_path)))
         if task_path:
             shared = [_shared_parts(c["definition_file"], task_path) for c in candidates]
             if max(shared) > 0 and shared.count(max(shared)) == 1:
@@ -108,17 +107,12 @@ class TaskDefinitions(Mapping[str, Definition]):
 
 
 def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
-    """Load task definitions from one or many files.
+    """Load task definitions; the ledger names files without any, and entries that are not definitions.
 
     Parameters
     ----------
     *paths : str or path
         Files, folders (read recursively), globs such as ``tasks/**/*.json``, or URLs of these.
-
-    Returns
-    -------
-    TaskDefinitions
-        Its `ledger` names the files without definitions, and entries that are not definitions.
 
     Raises
     ------
@@ -187,11 +181,6 @@ def _take(definitions: TaskDefinitions, file: str, value: Any) -> None:
 
 
 def _shared_parts(files: str, task_path: str) -> int:
-    """Count the path parts that two paths share at their ends, starting with the file's name."""
-    wanted = task_path.replace("\\", "/").split("/")[::-1]
-    best = 0
-    for file in files.split(os.pathsep):
-        have = file.replace("\\", "/").split("/")[::-1]
-        pairs = zip(have, wanted, strict=False)
-        best = max(best, next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(have), len(wanted))))
-    return best
+    """Count the path parts that one of the files and a path share at their ends, starting with the file's name."""
+    wanted, *have = (path.replace("\\", "/").split("/")[::-1] for path in (task_path, *files.split(os.pathsep)))
+    return max(sum(takewhile(bool, map(eq, parts, wanted))) for parts in have)
