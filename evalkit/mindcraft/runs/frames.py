@@ -7,7 +7,7 @@ import numpy as np
 
 from evalkit.io import Column, frame, frame_of
 from evalkit.kinds import run_ids
-from evalkit.mindcraft.runs.arrays import COUNTS, STATUSES
+from evalkit.mindcraft.runs.arrays import STATUSES, flag_arrays
 from evalkit.mindcraft.runs.combine import CombinedRuns, TaskRuns
 from evalkit.mindcraft.runs.models import Named
 from evalkit.mindcraft.table import AGENTS, FLAGS, LOG_FLAGS, RUNS
@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-_OF_LOGS = (
-    "source", "raw_score", "completion_status", "timed_out", "final_system_message", "near_final_message",
-    "agent_log_processed", "skipped_turns", "task_start", *COUNTS,
-)  # fmt: skip
 _OF_RUNS = ("run_id", "model_name", "task_id", "repetition", "experiment")
 _OF_NAME = ("model_name", "model_source", "experiment", "experiment_folder", "experiment_total", "suite")
 
@@ -28,6 +24,7 @@ _OF_NAME = ("model_name", "model_source", "experiment", "experiment_folder", "ex
 def runs_frame(tasks: Sequence[TaskRuns], combined: CombinedRuns, logs: "pa.Table") -> "pd.DataFrame":
     """Build the frame of runs: the columns of `RUNS`, then one ``metric_NAME`` for every metric of the definitions."""
     import pandas as pd
+    import pyarrow as pa
 
     of, repetitions = combined.of_task, combined.repetitions
     tasks_by_run = [tasks[task] for task in of.tolist()]
@@ -48,11 +45,13 @@ def runs_frame(tasks: Sequence[TaskRuns], combined: CombinedRuns, logs: "pa.Tabl
         "definition_file": [(task.definition or {}).get("definition_file") for task in tasks_by_run],
         "repetition_rule": [repetition.rule for repetition in repetitions],
         "total_agent_logs_found": [len(repetition.logs) for repetition in repetitions],
-        "final_system_message": _taken(logs["final_system_message"], combined.message),
+        "final_system_message": logs["final_system_message"].take(
+            pa.array(combined.message, mask=combined.message < 0)
+        ),
         "parsing_errors": _joined_errors(combined, logs),
     }
-    values |= {column.name: [None] * len(tasks_by_run) for column in RUNS if column.name not in values}
-    runs = frame_of({column.name: values[column.name] for column in RUNS}, RUNS)
+    unknown = [None] * len(tasks_by_run)
+    runs = frame_of({column.name: values.get(column.name, unknown) for column in RUNS}, RUNS)
     metrics, codes = _distinct([task.definition for task in tasks])
     table = metrics_frame([metrics_of(definition or {}) for definition in metrics])
     return runs if table.columns.empty else runs.join(table.take(codes[of]).reset_index(drop=True))
@@ -120,13 +119,6 @@ def _lists_of(flags: Mapping[str, np.ndarray], n: int) -> list[list[str]]:
     return lists
 
 
-def _taken(column: "pa.ChunkedArray", places: np.ndarray) -> "pa.ChunkedArray":
-    """Take values by position; a missing one for -1."""
-    import pyarrow as pa
-
-    return column.take(pa.array(places, mask=places < 0))
-
-
 def _joined_errors(combined: CombinedRuns, logs: "pa.Table") -> list[str]:
     """Return the parsing errors of each run's logs."""
     errors = _errors_of(logs)
@@ -146,30 +138,17 @@ def agents_frame(runs: "pd.DataFrame", combined: CombinedRuns, logs: "pa.Table")
     """Build the frame of agents: one row per log, in the order of the runs, with the columns of `AGENTS`."""
     import pyarrow as pa
 
-    logs_in_order = logs.take(pa.array(combined.logs))
-    values: dict[str, Any] = {name: logs_in_order[name] for name in _OF_LOGS}
-    for name in _OF_RUNS:
-        values[name] = runs[name].take(combined.run_of_log)
-    values["agent_name"] = combined.agents
-    errors = _errors_of(logs)
-    values["parsing_errors"] = ["; ".join(errors.get(log, ())) for log in combined.logs.tolist()]
-    flags = flag_arrays(logs_in_order["flags"])
+    logs_in_order, errors = logs.take(pa.array(combined.logs)), _errors_of(logs)
+    flags = {**flag_arrays(logs_in_order["flags"]), "stale_copy": combined.stale}
     none = np.zeros(len(logs_in_order), bool)
-    values |= {f"flag_{name}": flags.get(name, none) for name in LOG_FLAGS}
-    values["flag_stale_copy"] = combined.stale
+    values: dict[str, Any] = {
+        **{name: logs_in_order[name] for name in logs_in_order.column_names},
+        **{name: runs[name].take(combined.run_of_log) for name in _OF_RUNS},
+        "agent_name": combined.agents,
+        "parsing_errors": ["; ".join(errors.get(log, ())) for log in combined.logs.tolist()],
+        **{f"flag_{name}": flags.get(name, none) for name in LOG_FLAGS},
+    }
     return frame_of({column.name: values[column.name] for column in AGENTS}, AGENTS)
-
-
-def flag_arrays(flags: "pa.ChunkedArray") -> dict[str, np.ndarray]:
-    """Return, for each flag that any log carries, which logs carry it."""
-    import pyarrow.compute as pc
-
-    carried, carriers = pc.list_flatten(flags), pc.list_parent_indices(flags)
-    arrays = {}
-    for flag in carried.unique().to_pylist():
-        arrays[flag] = np.zeros(len(flags), bool)
-        arrays[flag][carriers.filter(pc.equal(carried, flag)).to_numpy()] = True
-    return arrays
 
 
 def metrics_frame(metrics: Sequence[Mapping[str, Any]]) -> "pd.DataFrame":

@@ -4,16 +4,17 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
-from evalkit.io import SourceError, absolute, frame, list_source, parse_files, paused_gc, resolve
+from evalkit.io import Column, SourceError, absolute, frame, list_source, parse_files, paused_gc, resolve
+from evalkit.io.frames import arrow_schema, arrow_table
 from evalkit.kinds import run_ids
 from evalkit.mindcraft.agent_log import AgentOutcome
 from evalkit.mindcraft.format import SCALES, Scale, check_choice
-from evalkit.mindcraft.parse import outcome_of
-from evalkit.mindcraft.runs.arrays import COUNTS, STATUSES, arrays_of_outcomes
+from evalkit.mindcraft.parse import outcome_of, row_of
+from evalkit.mindcraft.runs.arrays import COUNTS, STATUSES, log_arrays
 from evalkit.mindcraft.runs.combine import Run, TaskRuns, combine, runs_of
 from evalkit.mindcraft.runs.frames import metrics_frame
 from evalkit.mindcraft.runs.layout import TaskFolder, group_by_task
-from evalkit.mindcraft.table import FLAGS, RUNS
+from evalkit.mindcraft.table import FLAGS, RECORDS, RUNS
 from evalkit.mindcraft.tasks.definitions import TaskDefinitions
 from evalkit.mindcraft.tasks.facts import Facts, metrics_of, task_facts
 
@@ -131,7 +132,9 @@ def _outcomes(
     tasks: Sequence[TaskRuns], runs: Sequence[Run], logs: Sequence[AgentOutcome], scale: Scale
 ) -> list[TaskOutcome]:
     """Combine the logs of runs; each outcome has its agents."""
-    combined = combine(tasks, runs, arrays_of_outcomes(logs), scale)
+    schema = arrow_schema((Column("source", "str", "path of the log"), *RECORDS["logs"]))
+    table = arrow_table([(log["source"], *row_of(log)) for log in logs], schema)
+    combined = combine(tasks, runs, log_arrays(table), scale)
     scores = [
         [None if value != value else value for value in values.tolist()]
         for values in (combined.raw_score, combined.score)
