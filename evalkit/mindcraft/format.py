@@ -183,9 +183,12 @@ def as_int(value: Any) -> int | None:
 class Results(NamedTuple):
     """The contents of an experiment's ``results.txt`` or ``results.json``."""
 
-    model_name: str | None
-    task_path: str | None
-    total: int | None
+    model_name: str | None = None
+    task_path: str | None = None
+    total: int | None = None
+
+
+NO_RESULTS = Results()
 
 
 def parse_results(data: bytes) -> Results:

@@ -11,6 +11,7 @@ from evalkit.mindcraft.agent_log import AgentOutcome, decode_log, failed_log, re
 from evalkit.mindcraft.format import (
     ANYTHING,
     EVENTS,
+    NO_RESULTS,
     NOT_LOGS_BY_NAME,
     OTHER_LIST,
     RESULTS,
@@ -28,7 +29,6 @@ NEAR_FINAL_WIDTH = 200  # characters of a message in the ledger
 _BY_NAME = "another kind of file, by its name"
 _NO_EVENTS = dict.fromkeys(EVENTS, 0)
 _row = itemgetter(*(column.name for column in RECORDS["logs"]))
-_NO_RESULTS = Results(None, None, None)
 
 
 def parse(path: str, data: bytes | OSError) -> Parsed:
@@ -95,7 +95,7 @@ def _parse_named(name: str, data: bytes | OSError) -> Parsed:
 
 def _parsed_other(what: str, value: Any, data: bytes) -> Parsed:
     """Return what a decoded file other than a log says about the model."""
-    results = results_of(value) if what == "results" else _NO_RESULTS
+    results = results_of(value) if what == "results" else NO_RESULTS
     model = model_of(value) if what == "agent profile" else None
     without_turns = isinstance(value, dict) and "turns" not in value
     reading = scripts.NOTHING if without_turns else scripts.read_bytes(data)
@@ -103,7 +103,7 @@ def _parsed_other(what: str, value: Any, data: bytes) -> Parsed:
 
 
 def _other_rows(
-    reading: scripts.Reading, results: Results = _NO_RESULTS, model: str | None = None
+    reading: scripts.Reading, results: Results = NO_RESULTS, model: str | None = None
 ) -> dict[str, list[tuple]]:
     """Return the record of a file other than a log; none if it holds nothing of use."""
     row = (*results, model, scripts.to_text(reading))

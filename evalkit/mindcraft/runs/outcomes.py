@@ -135,15 +135,11 @@ def _outcomes(
     schema = arrow_schema((Column("source", "str", "path of the log"), *RECORDS["logs"]))
     table = arrow_table([(log["source"], *row_of(log)) for log in logs], schema)
     combined = combine(tasks, runs, log_arrays(table), scale)
-    scores = [
-        [None if value != value else value for value in values.tolist()]
-        for values in (combined.raw_score, combined.score)
-    ]
+    raws, scores = ([None if v != v else v for v in values.tolist()] for values in (combined.raw_score, combined.score))
     stale = iter(combined.stale.tolist())
     outcomes: list[TaskOutcome] = []
-    for i, run in enumerate(runs):
-        task, (raw, score) = tasks[run.task], (values[i] for values in scores)
-        agents = []
+    for i, (run, raw, score) in enumerate(zip(runs, raws, scores, strict=True)):
+        task, agents = tasks[run.task], []
         for place, agent in zip(run.logs, run.repetition.agents, strict=True):
             flags = [*logs[place]["flags"], *["stale_copy"] * next(stale)]
             agents.append({**logs[place], "agent_name": agent, "repetition": run.repetition.number, "flags": flags})
@@ -228,10 +224,7 @@ def _row(outcome: TaskOutcome) -> dict[str, Any]:
     }
 
 
-def _count(logs: Iterable[Mapping[str, Any]], name: str) -> int | None:
+def _count(logs: Sequence[Mapping[str, Any]], name: str) -> int | None:
     """Sum a count over the logs of a run; None where no log has it."""
-    logs = list(logs)
-    counted = [
-        log[name] if name in log else log["events"].get(name, 0) for log in logs if name in log or "events" in log
-    ]
+    counted = [log.get(name, log.get("events", {}).get(name, 0)) for log in logs if name in log or "events" in log]
     return None if logs and not counted else sum(counted)
