@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalkit.io import BrokenFileError, SourceError, decode_json, frame_of, read_files
 from evalkit.kinds import RunFiles, Transcript, Turn, read_transcript
-from evalkit.mindcraft.agent_log import AgentOutcome, read_log
-from evalkit.mindcraft.final_messages import read_final
+from evalkit.mindcraft.agent_log import AgentOutcome, read_final, read_log
 from evalkit.mindcraft.format import ANYTHING, EVENT, NEARLY_FINAL, name_and_number
 from evalkit.mindcraft.table import LAZY_TABLES
 from evalkit.mindcraft.timeline import HEARD, AgentTurns, merge, sender_of
