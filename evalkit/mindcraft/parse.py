@@ -37,11 +37,6 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
     return read if isinstance(read, Parsed) else _parsed_log(*read)
 
 
-def row_of(outcome: AgentOutcome, reading: scripts.Reading = scripts.NOTHING) -> tuple:
-    """Return the record of a log."""
-    return _row({**outcome, **_NO_EVENTS, **outcome["events"], "legacy": scripts.to_text(reading)})
-
-
 def outcome_of(path: str, data: bytes | OSError) -> AgentOutcome | None:
     """Read a file as an agent's log if its name and shape show one; None for any other file."""
     read = _read(path, data)
@@ -71,7 +66,7 @@ def _read(path: str, data: bytes | OSError) -> Parsed | tuple[AgentOutcome, scri
 
 
 def _parsed_log(outcome: AgentOutcome, reading: scripts.Reading) -> Parsed:
-    row = row_of(outcome, reading)
+    row = _row({**outcome, **_NO_EVENTS, **outcome["events"], "legacy": scripts.to_text(reading)})
     if not outcome["agent_log_processed"]:
         return Parsed("failed", "; ".join(outcome["parsing_errors"]), {"logs": [row]})
     notes = [flag for flag in outcome["flags"] if flag.startswith("recovered")]

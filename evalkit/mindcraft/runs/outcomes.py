@@ -4,17 +4,18 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
-from evalkit.io import Column, SourceError, absolute, frame, list_source, parse_files, paused_gc, resolve
-from evalkit.io.frames import arrow_schema, arrow_table
+import numpy as np
+
+from evalkit.io import SourceError, absolute, frame, list_source, parse_files, paused_gc, resolve
 from evalkit.kinds import run_ids
 from evalkit.mindcraft.agent_log import AgentOutcome
-from evalkit.mindcraft.format import SCALES, Scale, check_choice
-from evalkit.mindcraft.parse import outcome_of, row_of
-from evalkit.mindcraft.runs.arrays import COUNTS, STATUSES, log_arrays
+from evalkit.mindcraft.format import SCALES, CompletionStatus, Scale, check_choice
+from evalkit.mindcraft.parse import outcome_of
+from evalkit.mindcraft.runs.arrays import COUNTS, STATUSES, LogArrays
 from evalkit.mindcraft.runs.combine import Run, TaskRuns, combine, runs_of
 from evalkit.mindcraft.runs.frames import metrics_frame
 from evalkit.mindcraft.runs.layout import TaskFolder, group_by_task
-from evalkit.mindcraft.table import FLAGS, RECORDS, RUNS
+from evalkit.mindcraft.table import FLAGS, RUNS
 from evalkit.mindcraft.tasks.definitions import TaskDefinitions
 from evalkit.mindcraft.tasks.facts import Facts, metrics_of, task_facts
 
@@ -128,13 +129,34 @@ def _read(
     return [TaskRuns(f, definition, facts) for f in folders or [TaskFolder(folder, path, task_id, False, ())]], logs
 
 
+def _arrays_of(logs: Sequence[AgentOutcome]) -> LogArrays:
+    """Return the arrays of a few logs, twice as fast as through a table of their records."""
+
+    def array(name: str, dtype: type) -> np.ndarray:
+        return np.array([log.get(name, log["events"].get(name, 0)) for log in logs], dtype)
+
+    digests: dict[str, int] = {"": -1}
+    carried = {flag for log in logs for flag in log["flags"]}
+    return LogArrays(
+        [log["source"] for log in logs],
+        array("raw_score", float),
+        np.array([STATUSES.index(CompletionStatus(log["completion_status"])) for log in logs], int),
+        np.array([log["final_system_message"] is not None for log in logs], bool),
+        array("agent_log_processed", bool),
+        array("timed_out", bool),
+        array("task_start", float),
+        np.array([digests.setdefault(log["digest"], len(digests)) for log in logs], int),
+        {flag: np.array([flag in log["flags"] for log in logs], bool) for flag in carried},
+        {name: array(name, int) for name in COUNTS},
+        np.full(len(logs), np.nan),
+    )
+
+
 def _outcomes(
     tasks: Sequence[TaskRuns], runs: Sequence[Run], logs: Sequence[AgentOutcome], scale: Scale
 ) -> list[TaskOutcome]:
     """Combine the logs of runs; each outcome has its agents."""
-    schema = arrow_schema((Column("source", "str", "path of the log"), *RECORDS["logs"]))
-    table = arrow_table([(log["source"], *row_of(log)) for log in logs], schema)
-    combined = combine(tasks, runs, log_arrays(table), scale)
+    combined = combine(tasks, runs, _arrays_of(logs), scale)
     raws, scores = ([None if v != v else v for v in values.tolist()] for values in (combined.raw_score, combined.score))
     stale = iter(combined.stale.tolist())
     outcomes: list[TaskOutcome] = []
