@@ -5,11 +5,6 @@ from importlib import import_module
 from typing import Any
 
 
-def later(module: str, name: str) -> Callable[..., Any]:
-    """Return a function that calls the one of that name in a module, which is imported on the first call."""
-    return lambda *args: getattr(import_module(module), name)(*args)
-
-
 def door(
     package: str, names: Mapping[str, str], modules: Mapping[str, str] | Iterable[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
@@ -36,3 +31,9 @@ def door(
         return module if name in places else getattr(module, attribute or name)
 
     return find, lambda: sorted(public), public
+
+
+def later(place: str) -> Callable[..., Any]:
+    """Return a function that is imported on its first call, such as ``evalkit.crafter.terminal:describe``."""
+    module, _, name = place.partition(":")
+    return lambda *arguments: getattr(import_module(module), name)(*arguments)

@@ -18,7 +18,6 @@ LONG_FILES = {  # to be split
     "evalkit/crafter/parse.py": 303,
     "evalkit/io/parallel.py": 301,
     "evalkit/kinds/registry.py": 323,
-    "evalkit/mindcraft/kind.py": 301,
     "evalkit/reports/parameters.py": 304,
     "evalkit/stats/trend.py": 301,
 }

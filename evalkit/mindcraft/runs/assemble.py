@@ -45,7 +45,7 @@ def assemble(records: Records, options: Mapping[str, Any], *, all_folders: bool 
     lazy = {
         "messages": partial(messages_frame, agents),
         "commands": partial(commands_frame, agents),
-        "folders": partial(later("evalkit.mindcraft.legacy.folders", "folders_frame"), records, runs),
+        "folders": partial(later("evalkit.mindcraft.legacy.folders:folders_frame"), records, runs),
     }
     return Assembled({"runs": runs, "agents": agents}, notes, {"definitions": definitions}, lazy)
 
