@@ -50,14 +50,7 @@ def findings(
 
 
 def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = "How runs ended") -> list[Finding]:
-    """Describe how the runs without success ended, and what is doubtful in the data.
-
-    Parameters
-    ----------
-    runs, ledger : DataFrame
-    endings : str
-        The heading of the section about runs without success.
-    """
+    """Describe how the runs without success ended, below the heading `endings`, and what is doubtful in the data."""
     fresh = counted(runs)
     failed = fresh[~fresh["overall_is_successful"]]
     counts = failed["overall_completion_status"].value_counts()
@@ -90,15 +83,9 @@ def _either(runs: pd.DataFrame) -> tuple[Example, ...]:
 
 
 def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
-    """Describe whether cooking success changes with the number of blocked agents, and what is doubtful.
+    """Describe whether success of cooking runs changes with the number of blocked agents, and what is doubtful.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        Cooking runs.
-    trend : DataFrame
-        As `cooking_trend` returns it.
-    ledger : DataFrame
+    `trend` is as `cooking_trend` returns it.
     """
     rate = _rate(cooking(runs), "cooking success of all models together")
     blocked = [Finding(rate, "Success by number of blocked agents", _either(cooking(runs)))]

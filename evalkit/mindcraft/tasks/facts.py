@@ -35,7 +35,7 @@ class Facts(TypedDict):
     difficulty: str | None
     n_blocked_agents: int | None  # without access to the recipe (cooking)
     target_items: list[str]  # sorted
-    hells_kitchen: bool
+    hells_kitchen: bool  # each agent holds the other's recipe: named in the id, or shown by a list of targets
     plan_availability: str | None  # full, partial, none: by how many agents have the plan command blocked
     depth: int | None
     max_depth: int | None
@@ -58,7 +58,7 @@ def task_facts(task_id: str, definition: dict[str, Any] | None, type_of_path: st
     table = task.get("requires_ctable", task.get("requires_crafting_table"))
     if by_id and task_type == "techtree":
         table = "requires_ctable" in task_id
-    difficulty = task.get("difficulty") or _mapping(task.get("difficulty_metrics")).get("difficulty_category")
+    difficulty = task.get("difficulty") or _difficulty_metrics(task).get("difficulty_category")
     return Facts(
         task_type=task_type,
         agent_count=_number(_AGENTS.search(task_id)) if by_id else agent_count_of(task),
@@ -66,7 +66,7 @@ def task_facts(task_id: str, definition: dict[str, Any] | None, type_of_path: st
         difficulty=difficulty if isinstance(difficulty, str) else None,
         n_blocked_agents=_blocked_agents(task_id, definition) if task_type == "cooking" else None,
         target_items=_items(_ITEM.findall(task_id) if by_id and task_type == "cooking" else task.get("target")),
-        hells_kitchen=_is_hells_kitchen(task_id, task, task_type),
+        hells_kitchen="hells_kitchen" in task_id or (task_type == "cooking" and isinstance(task.get("target"), list)),
         plan_availability=_plan(task_id, definition) if task_type == "techtree" else None,
         depth=_number(_DEPTH.search(task_id)) if by_id else as_int(task.get("depth")),
         max_depth=as_int(task.get("max_depth")),
@@ -108,7 +108,12 @@ def metrics_of(definition: dict[str, Any]) -> dict[str, Any]:
         for name, value in definition.items()
         if name in METRICS or (isinstance(value, (int, float)) and name not in TASK_KEYS)
     }
-    return {**top, **_mapping(definition.get("difficulty_metrics"))}
+    return {**top, **_difficulty_metrics(definition)}
+
+
+def _difficulty_metrics(definition: dict[str, Any]) -> dict[str, Any]:
+    value = definition.get("difficulty_metrics")
+    return value if isinstance(value, dict) else {}
 
 
 def _blocked_agents(task_id: str, definition: dict[str, Any] | None) -> int | None:
@@ -137,21 +142,12 @@ def _plan(task_id: str, definition: dict[str, Any] | None) -> str | None:
     return "full" if without == 0 else "none" if without >= agents else "partial"
 
 
-def _is_hells_kitchen(task_id: str, task: dict[str, Any], task_type: str) -> bool:
-    """Return whether each agent holds the other's recipe: named in the id, or else shown by a list of targets."""
-    return "hells_kitchen" in task_id or (task_type == "cooking" and isinstance(task.get("target"), list))
-
-
 def _items(target: Any) -> list[str]:
     if isinstance(target, str):
         return [target]
     if isinstance(target, (dict, list)):
         return sorted({item for item in target if isinstance(item, str)})
     return []
-
-
-def _mapping(value: Any) -> dict:
-    return value if isinstance(value, dict) else {}
 
 
 def _number(match: re.Match | None) -> int | None:
