@@ -14,7 +14,7 @@ MODULES, LINES, FUNCTION_LINES, FLOORS = 12, 300, 40, 6
 LONG_FUNCTIONS: set[str] = set()
 MANY_FLOORS = {"evalkit": 7}  # the six of the design, on small helpers of the whole package
 LONG_FILES = {  # to be split
-    "evalkit/mindcraft/kind.py": 301,
+    "evalkit/stats/trend.py": 301,
     "evalkit/stats/trend.py": 301,
 }
 

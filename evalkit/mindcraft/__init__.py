@@ -16,7 +16,7 @@ _NAMES = {
     "conversation": "transcript",
     "extract_task_outcome": "runs.outcomes",
     "extract_task_outcomes": "runs.outcomes",
-    "legacy_summary": "legacy",
+    "legacy_summary": "legacy.summary",
     "load": "kind",
     "load_task_definitions": "tasks.definitions",
     "models": "kind",

@@ -1,31 +1,30 @@
 """Read one agent's log as a dictionary; bad input never raises."""
 
+import math
 import os
 import zlib
 from collections import Counter
-from typing import Any, TypedDict
+from functools import lru_cache
+from typing import Any, NamedTuple, TypedDict
 
 from evalkit.io import BrokenFileError, WrongShapeError, decode_json, read_file, refuse_credentials
 from evalkit.mindcraft import original_scripts as scripts
-from evalkit.mindcraft.final_messages import (
-    as_fraction,
-    deciding_text,
-    judge,
-    nearly_final,
-    quotes_final,
-    read_final,
-    status_of,
-)
 from evalkit.mindcraft.format import (
     ANYTHING,
     COMMAND,
     EVENT,
+    FINAL,
+    FINAL_STARTS,
     LOG,
+    NEARLY_FINAL,
     NEVER_FIRST,
+    NUMBER,
+    WORDINGS,
     AgentLog,
     CompletionStatus,
     Turn,
     describe,
+    holds_any,
     may_hold_event,
     name_and_number,
     positive_number,
@@ -34,6 +33,15 @@ from evalkit.mindcraft.format import (
 NO_TURNS = "TypeError: no list of turns in it"
 ENDS = 2048  # bytes
 _SALVAGED = "salvaged"  # not every turn had the right shape
+
+
+class Final(NamedTuple):
+    """One final message found in a system turn."""
+
+    text: str
+    timed_out: bool
+    score: float | None
+    flag: str = ""  # score_implied or score_not_a_number
 
 
 class AgentOutcome(TypedDict):
@@ -126,26 +134,10 @@ def decode_log(data: bytes) -> tuple[Any, list[str]]:
 
 def failed_log(source: str, error: str) -> AgentOutcome:
     """Return the outcome of a log that could not be read."""
-    name, repetition = name_and_number(source)
-    return {
-        "raw_score": None,
-        "completion_status": CompletionStatus.LOG_FILE_ERROR,
-        "final_system_message": None,
-        "near_final_message": None,
-        "agent_log_processed": False,
-        "parsing_errors": [error],
-        "timed_out": False,
-        "agent_name": name,
-        "repetition": repetition or 0,
-        "message_count": 0,
-        "command_count": 0,
-        "skipped_turns": 0,
-        "events": {},
-        "flags": [],
-        "task_start": None,
-        "digest": "",
-        "source": source,
-    }
+    outcome, _ = read_turns(source, AgentLog([]), [], b"")
+    outcome["completion_status"] = CompletionStatus.LOG_FILE_ERROR
+    outcome["agent_log_processed"], outcome["parsing_errors"] = False, [error]
+    return outcome
 
 
 def _salvage(value: Any) -> AgentLog:
@@ -159,32 +151,26 @@ def _salvage(value: Any) -> AgentLog:
 
 
 def read_turns(source: str, value: Any, repaired: list[str], data: bytes) -> tuple[AgentOutcome, scripts.Reading]:
-    """Read the turns of a decoded log, and what the original scripts read in them.
-
-    Raises
-    ------
-    WrongShapeError
-        If it has no list of turns.
-    """
+    """Read the turns of a decoded log, and what the original scripts read in them; WrongShapeError if it has none."""
     log, repaired = (value, repaired) if isinstance(value, AgentLog) else (_salvage(value), [*repaired, _SALVAGED])
     system, agent_texts, others = _by_role(log.turns)
     finals = [final for text in system if text[:1] not in NEVER_FIRST and (final := read_final(text))]
     joined = "\n".join(system)
-    near = nearly_final(system, joined)
+    near = _nearly_final(system, joined)
     events = _count_events(joined)
-    quoted = not finals and quotes_final("\n".join([*agent_texts, *others]))
+    quoted = not finals and _quotes_final("\n".join([*agent_texts, *others]))
     messages = len(system) + len(agent_texts) + len(others)
     name, repetition = name_and_number(source)
     skipped = len(log.turns) - messages
     start = positive_number(log.taskStart)
-    score, timed_out, flags = judge(finals)
+    score, timed_out, deciding, flags = _judge(finals)
     marks = {"near_final": near, "quoted_only": quoted, "restarted": "restarts" in events, "turns_skipped": skipped}
     flags += [flag for flag, holds in marks.items() if holds]
     flags += [f"recovered_{what}" for what in repaired if what != _SALVAGED]
     outcome: AgentOutcome = {
         "raw_score": score,
-        "completion_status": status_of(score, as_fraction(score), timed_out),
-        "final_system_message": deciding_text(finals),
+        "completion_status": _status_of(score, timed_out),
+        "final_system_message": deciding,
         "near_final_message": near,
         "agent_log_processed": True,
         "parsing_errors": [],
@@ -232,3 +218,65 @@ def _count_events(text: str) -> dict[str, int]:
     if not may_hold_event(text):
         return {}
     return dict(Counter(match.lastgroup or "" for match in EVENT.finditer(text)))
+
+
+def read_final(content: str) -> Final | None:
+    """Parse a system message as a final one; None unless its whole text is one of the wordings."""
+    text = content.strip()
+    return _final_of(text) if text.startswith(FINAL_STARTS) else None
+
+
+@lru_cache(maxsize=64)  # all logs end with the same few messages
+def _final_of(text: str) -> Final | None:
+    match = FINAL.fullmatch(text)
+    if match is None:
+        return None
+    wording = next(w for i, w in enumerate(WORDINGS) if match[f"w{i}"] is not None)
+    if match["score"] is None:
+        implied = wording.implied_score
+        return Final(text, wording.timed_out, implied, "score_implied" if implied is not None else "")
+    score = float(match["score"]) if NUMBER.fullmatch(match["score"]) else math.nan
+    return Final(text, False, score) if math.isfinite(score) else Final(text, False, None, "score_not_a_number")
+
+
+def _quotes_final(text: str) -> bool:
+    """Return whether a text holds a final wording; no wording holds a line break, so turns may be joined by them."""
+    return holds_any(text, FINAL_STARTS) and FINAL.search(text) is not None
+
+
+def _nearly_final(texts: list[str], joined: str) -> str | None:
+    """Return the first system message that holds a final wording among other text; None if there is none.
+
+    `joined` holds the texts, joined by line breaks: it rules out most logs quickly.
+    """
+    if not holds_any(joined, FINAL_STARTS):
+        return None
+    rest = [text for text in texts if text[:1] in NEVER_FIRST or read_final(text) is None]
+    return next(filter(NEARLY_FINAL.search, rest), None) if holds_any("\n".join(rest), FINAL_STARTS) else None
+
+
+def _judge(finals: list[Final]) -> tuple[float | None, bool, str | None, list[str]]:
+    """Return the score, whether the log timed out, the message that decided the status, and the flags.
+
+    The first message with a score gives it; the status is decided by a time-out before a score before any other.
+    """
+    if not finals:
+        return None, False, None, []
+    timeouts = [final for final in finals if final.timed_out]
+    scored = [final for final in finals if final.score is not None or final.flag]
+    score, timed_out = scored[0].score if scored else None, bool(timeouts)
+    conflicting = len({final.score for final in scored}) > 1 or (timed_out and any(f.score for f in scored))
+    flags = [final.flag for final in scored[:1] if final.flag]
+    flags += ["score_out_of_range"] * (score is not None and not 0 <= score <= 100)
+    return score, timed_out, (timeouts or scored or finals)[0].text, flags + ["conflicting"] * conflicting
+
+
+def _status_of(score: float | None, timed_out: bool) -> CompletionStatus:
+    """Return the status of a score of unknown scale: above 1 it is a percentage."""
+    if timed_out:
+        return CompletionStatus.TIMED_OUT
+    if score is None:
+        return CompletionStatus.NO_SCORE_LOGGED
+    if score in (1, 100):
+        return CompletionStatus.SUCCESS
+    return CompletionStatus.FAILED_PARTIAL_SCORE if score > 0 else CompletionStatus.FAILED_SCORE_ZERO

@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 
 from evalkit.display import Look, describe_estimates, describe_shares, plots
 from evalkit.mindcraft.analysis.rates import counted, score_by
-from evalkit.mindcraft.format import CompletionStatus
 
 __all__ = [
     "by_blocked",
@@ -23,15 +22,12 @@ __all__ = [
 
 # from best to worst; the last two are defects of the logs, not of the model
 STATUS_LOOKS = {
-    str(status): Look(colour, hatch=hatch, text=text)
-    for status, colour, hatch, text in (
-        (CompletionStatus.SUCCESS, "#009E73", "", "success"),
-        (CompletionStatus.FAILED_PARTIAL_SCORE, "#56B4E9", "..", "partial score"),
-        (CompletionStatus.FAILED_SCORE_ZERO, "#D55E00", "//", "score zero"),
-        (CompletionStatus.TIMED_OUT, "#E69F00", "xx", "timed out"),
-        (CompletionStatus.NO_SCORE_LOGGED, "#B8BDC6", "--", "no score logged"),
-        (CompletionStatus.LOG_FILE_ERROR, "#595959", "++", "log file error"),
-    )
+    "SUCCESS": Look("#009E73", hatch="", text="success"),
+    "FAILED_PARTIAL_SCORE": Look("#56B4E9", hatch="..", text="partial score"),
+    "FAILED_SCORE_ZERO": Look("#D55E00", hatch="//", text="score zero"),
+    "TIMED_OUT": Look("#E69F00", hatch="xx", text="timed out"),
+    "NO_SCORE_LOGGED": Look("#B8BDC6", hatch="--", text="no score logged"),
+    "LOG_FILE_ERROR": Look("#595959", hatch="++", text="log file error"),
 }
 _BLOCKED = "agents without access to the recipe"
 
@@ -48,12 +44,8 @@ def estimates(
 ) -> Axes:
     """Draw estimates with their intervals, one row per category, one colour and marker per hue.
 
-    Parameters
-    ----------
-    table, category, hue, highlight, xlabel, ax
-        As for `evalkit.display.plots.estimates`.
-    references : DataFrame, optional
-        Published means, as `analysis.published` returns them.
+    `references` are published means, as `analysis.published` returns them; the rest is as for
+    `evalkit.display.plots.estimates`.
     """
     published = None if references is None else references.rename(columns={"model_name": "name"})
     return plots.estimates(table, category, hue, highlight=highlight, xlabel=xlabel, references=published, ax=ax)
@@ -67,25 +59,20 @@ def statuses(table: pd.DataFrame, category: str = "model_name", ax: Axes | None 
 def scores(runs: pd.DataFrame, highlight: str | None = None, ax: Axes | None = None) -> Axes:
     """Draw every construction score as a point, and the mean per model; stale copies are left out."""
     building = counted(runs[runs["task_type"] == "construction"])
-    means = score_by(building)
-    style: dict[str, Any] = {"highlight": highlight, "xlabel": "construction score", "percent": True}
-    return plots.strips(building, "model_name", "overall_score", means=means, ax=ax, **style)
+    style: dict[str, Any] = {"highlight": highlight, "xlabel": "construction score", "percent": True, "ax": ax}
+    return plots.strips(building, "model_name", "overall_score", means=score_by(building), **style)
 
 
 def by_blocked(table: pd.DataFrame) -> Figure:
     """Draw success against the number of blocked agents, one panel per model, with the other models pale behind it.
 
-    Parameters
-    ----------
-    table : DataFrame
-        As `cooking_by_blocked` returns it; rows with an unknown number are left out.
+    `table` is as `cooking_by_blocked` returns it; rows with an unknown number are left out.
     """
     known = table[table["n_blocked_agents"].notna()].astype({"n_blocked_agents": float})
 
     def draw(shown: pd.DataFrame, ax: Axes) -> None:
-        plots.curves(
-            known, "n_blocked_agents", "model_name", highlight=shown["model_name"].iloc[0], legend=False, ax=ax
-        )
+        model = shown["model_name"].iloc[0]
+        plots.curves(known, "n_blocked_agents", "model_name", highlight=model, legend=False, ax=ax)
 
     panels = plots.facets(known, "model_name", draw, xlabel=_BLOCKED, ylabel="success rate, 95 % interval")
     return panels[0].figure

@@ -32,7 +32,7 @@ class CompletionStatus(StrEnum):
 
 
 def check_choice(name: str, value: str, known: Sequence[str]) -> None:
-    """Raise SourceError for an unknown value of an option."""
+    """Raise ValueError for an unknown value of an option."""
     if value not in known:
         raise ValueError(f"{name} {value!r}: one of {', '.join(known)}")
 
@@ -129,17 +129,10 @@ NOT_LOGS_BY_NAME = frozenset(("last_profile.json", "profile.json", "hells_kitche
 
 
 def other_kind(value: Any) -> str | None:
-    """Return the kind of a decoded JSON file that is not an agent log.
-
-    Returns
-    -------
-    str or None
-        ``agent profile``, ``results``, ``task definitions``, ``Hell's Kitchen progress``, ``a list of no turns``; None
-        for anything else, which then counts as a damaged log.
-    """
+    """Name the kind of a decoded JSON file that is not an agent log; None for a log, perhaps a damaged one."""
     if isinstance(value, list):
         objects = [entry for entry in value if isinstance(entry, dict)]
-        return OTHER_LIST if objects and not any(map(is_turn, objects)) else None
+        return OTHER_LIST if objects and not any(entry.keys() & {"role", "content"} for entry in objects) else None
     if not isinstance(value, dict) or "turns" in value:
         return None
     if {"total", "successful"} & value.keys() and {"model", "exp_name", "task_path"} & value.keys():
@@ -151,16 +144,6 @@ def other_kind(value: Any) -> str | None:
     if "taskId" in value or any(str(key).endswith("Complete") or "hells_kitchen" in str(key) for key in value):
         return "Hell's Kitchen progress"
     return None
-
-
-def is_turn(value: dict) -> bool:
-    """Return whether an object is a turn, perhaps damaged."""
-    return not {"role", "content"}.isdisjoint(value)
-
-
-def has_task_keys(value: Any) -> bool:
-    """Return whether a JSON object has any key of a definition."""
-    return isinstance(value, dict) and not TASK_KEYS.isdisjoint(value)
 
 
 def is_task_definition(value: Any) -> bool:
@@ -200,19 +183,16 @@ def as_int(value: Any) -> int | None:
 class Results(NamedTuple):
     """The contents of an experiment's ``results.txt`` or ``results.json``."""
 
-    model_name: str | None
-    task_path: str | None
-    total: int | None
+    model_name: str | None = None
+    task_path: str | None = None
+    total: int | None = None
+
+
+NO_RESULTS = Results()
 
 
 def parse_results(data: bytes) -> Results:
-    """Parse an experiment's ``results.txt``: the repr of a Python dictionary (literals only, ``nan`` allowed).
-
-    Raises
-    ------
-    BrokenFileError
-        If it is not one.
-    """
+    """Parse ``results.txt``, the repr of a Python dictionary (literals and ``nan``); BrokenFileError if it is none."""
     if len(data) > MAX_RESULTS:
         raise BrokenFileError(f"ValueError: {len(data)} bytes are too many for a results file")
     try:

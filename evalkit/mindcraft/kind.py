@@ -2,29 +2,20 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from evalkit._lazy import later
 from evalkit.io import Source, SourceError, StorageOptions, is_url, resolve, storage
-from evalkit.kinds import (
-    Assembled,
-    LogKind,
-    Logs,
-    Look,
-    Option,
-    Records,
-    RunFiles,
-    Transcript,
-    fresh_records,
-    no_records,
-)
+from evalkit.kinds import LogKind, Logs, Option, fresh_records, no_records
 from evalkit.kinds import collect as collect_kind
 from evalkit.kinds import load as load_kind
 from evalkit.mindcraft.format import MISSING, RESULTS, SCALES, Missing, Scale, check_choice
 from evalkit.mindcraft.parse import parse
 from evalkit.mindcraft.runs.layout import context_files
 from evalkit.mindcraft.table import LAZY_TABLES, RECORDS, TABLES
-from evalkit.mindcraft.tasks.definitions import Tasks
+from evalkit.mindcraft.tasks.definitions import Tasks, as_definitions
+from evalkit.mindcraft.transcript import run_files, transcript
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,49 +39,12 @@ def _accepts(path: str) -> str:
 
 def _prepare(options: Mapping[str, Any]) -> dict[str, Any]:
     from evalkit.mindcraft.runs.models import compile_layout
-    from evalkit.mindcraft.tasks.definitions import as_definitions
 
     check_choice("scale", options.get("scale", "auto"), SCALES)
     check_choice("missing", options.get("missing", "keep"), MISSING)
     if options.get("layout"):
         compile_layout(options["layout"])
     return {**options, "tasks": as_definitions(options.get("tasks") or ())}
-
-
-def _assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
-    from evalkit.mindcraft.runs.assemble import assemble
-
-    return assemble(records, options)
-
-
-def _task_of(runs: "pd.DataFrame") -> "pd.Series":
-    from evalkit.mindcraft.analysis.rates import tasks_of
-
-    return tasks_of(runs)
-
-
-def _describe(logs: Logs, views: Mapping[str, Any]) -> str:
-    from evalkit.mindcraft.terminal import describe
-
-    return describe(logs, views)
-
-
-def _progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
-    from evalkit.mindcraft.terminal import progress
-
-    return progress(look, options)
-
-
-def _transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript:
-    from evalkit.mindcraft.transcript import transcript
-
-    return transcript(paths, read)
-
-
-def _run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
-    from evalkit.mindcraft.transcript import run_files
-
-    return run_files(logs, run)
 
 
 KIND = LogKind(
@@ -104,10 +58,10 @@ KIND = LogKind(
     recognises=_recognise,
     accepts=_accepts,
     prepare=_prepare,
-    assemble=_assemble,
+    assemble=later("evalkit.mindcraft.runs.assemble:assemble"),
     context_files=context_files,
     uncounted=("stale_copy",),
-    task_of=_task_of,
+    task_of=later("evalkit.mindcraft.analysis.rates:tasks_of"),
     options=(
         Option("tasks", str, (), "Task definition file, folder or glob; may be repeated.", "PATH", many=True),
         Option("layout", str, "", "What the folders' names mean, such as '{model_name}/{task_id}'.", "PATTERN"),
@@ -120,12 +74,11 @@ KIND = LogKind(
         Option("cooking", bool, False, "Also cooking by number of agents without the recipe.", followed=False),
         Option("legacy", bool, False, "Also what the original scripts say of the same folders.", followed=False),
     ),
-    parallel_from=2_000,
-    describe=_describe,
-    progress=_progress,
+    describe=later("evalkit.mindcraft.terminal:describe"),
+    progress=later("evalkit.mindcraft.terminal:progress"),
     tells_expected=True,
-    transcript=_transcript,
-    run_files=_run_files,
+    transcript=transcript,
+    run_files=run_files,
     help="""Estimate success rates of Mindcraft task runs.
 
     SOURCE is a folder at any level, a file, a quoted glob, a URL or a dataset of `collect`.
@@ -194,13 +147,8 @@ def load(
         If a path does not exist, none of its files can be used as an agent log, a file or folder of `tasks` holds no
         definition, or a definition is missing and `missing` is ``raise``.
     """
-    options = {
-        "tasks": tasks,
-        "layout": layout or "",
-        "scale": scale,
-        "missing": missing,
-        "original_mtimes": original_mtimes,
-    }
+    options: dict[str, Any] = {"tasks": tasks, "layout": layout or "", "scale": scale, "missing": missing}
+    options["original_mtimes"] = original_mtimes
     return load_kind(KIND, path, options, recursive=recursive, jobs=jobs, storage_options=storage_options)
 
 
@@ -272,19 +220,18 @@ def aggregate_results(
     Parameters
     ----------
     local_folders : iterable of paths or URLs
-    task_definitions : as `tasks` of `load`
-    layout, scale, missing, jobs, storage_options
-        As for `load`.
+    task_definitions, layout, scale, missing, jobs, storage_options
+        As for `load`; `task_definitions` are its `tasks`.
 
     Returns
     -------
     DataFrame
-        One row per run; repetitions in a folder are runs of their own.
+        One row per run; a repetition is a run of its own, and so is a folder without any log.
 
     Raises
     ------
     SourceError
-        As `load`, except for folders without any log: each is a run.
+        As `load`, and for a path that is no folder.
     """
     from evalkit.mindcraft.runs.assemble import assemble
 

@@ -7,7 +7,8 @@ turn. An exception within a file has a different effect in each of them.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from contextlib import suppress
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from evalkit.mindcraft.format import AgentLog
@@ -18,61 +19,17 @@ _SUCCESS = ("Task successful ended with code : 2", "Task ended with score : 1", 
 
 
 class Reading(NamedTuple):
-    """What the scripts read in one JSON file.
+    """What the scripts read in one JSON file."""
 
-    Attributes
-    ----------
-    evaluation : float or None
-        evaluation_script.py: the score of the first turn with one; the first digit after the wording decides between 1
-        and 0.
-    crafting, analyse : bool
-        analyze_crafting_tasks.py (from the first turn on), analyse_results.py (from the last one back): a success.
-    cooking : str
-        analyze_cooking_tasks.py: ``success``, ``failure`` (a score, none of them a success), or empty.
-    stops : str
-        Name of the exception by which the file ends analyze_cooking_tasks.py, or empty.
-    construction : float or None
-        analyze_construction_tasks.py: the number after the last colon of the last turn with a score.
-    """
-
-    evaluation: float | None = None
-    crafting: bool = False
-    analyse: bool = False
-    cooking: str = ""
-    stops: str = ""
-    construction: float | None = None
+    evaluation: float | None = None  # of the first turn with a score: 1 or 0 by its first digit, else the number
+    crafting: bool = False  # a success, from the first turn on
+    analyse: bool = False  # a success, from the last turn back
+    cooking: str = ""  # success, failure (a score, none of them a success), or empty
+    stops: str = ""  # name of the exception by which the file ends analyze_cooking_tasks.py, or empty
+    construction: float | None = None  # the number after the last colon of the last turn with a score
 
 
 NOTHING = Reading()
-
-
-class FolderReading(NamedTuple):
-    """What the scripts read in one task folder; None where a script leaves the folder out.
-
-    Attributes
-    ----------
-    files : int
-        JSON files in the folder.
-    evaluation : float or None
-        The highest score of the files, at least 0.
-    crafting, analyse : bool or None
-        Whether any file shows a success; `analyse` is None unless there are two files.
-    cooking : str
-        ``success``, ``failure``, or empty without any score.
-    stops : str
-        Name of the exception that ends analyze_cooking_tasks.py, or empty.
-    construction : float or None
-        The score of the first file that has one; the scripts read files in the order of the file system, here they are
-        sorted by name.
-    """
-
-    files: int = 0
-    evaluation: float | None = None
-    crafting: bool | None = None
-    analyse: bool | None = None
-    cooking: str = ""
-    stops: str = ""
-    construction: float | None = None
 
 
 def read_log(log: AgentLog, messages: Iterable[str], data: bytes, *, whole: bool) -> Reading:
@@ -84,12 +41,11 @@ def read_log(log: AgentLog, messages: Iterable[str], data: bytes, *, whole: bool
         return NOTHING
     if not whole or None in [turn.role for turn in log.turns]:
         return read_bytes(data)  # to them a missing key differs from null
-    return read_messages(tuple(messages))
+    return _read_messages(tuple(messages))
 
 
 @lru_cache(maxsize=256)  # most logs end with the same few messages
-def read_messages(texts: tuple[str, ...]) -> Reading:
-    """Read the system messages of a log in which every turn has a role and a text."""
+def _read_messages(texts: tuple[str, ...]) -> Reading:
     return _read({"turns": [{"role": "system", "content": text} for text in texts]})
 
 
@@ -105,26 +61,26 @@ def read_bytes(data: bytes | OSError) -> Reading:
         return Reading(stops=type(error).__name__)
 
 
-def read_folder(readings: Iterable[Reading]) -> FolderReading:
-    """Combine the readings of a folder's files, in the order of their names."""
-    files = list(readings)
-    score, construction = 0.0, None
-    cooking, stops = "", ""
+def read_folder(files: list[Reading]) -> tuple:
+    """Combine what is read in the files of a task folder: the values of `table.LAZY_TABLES`, from `files` on.
+
+    The scripts read files in the order of the file system, which decides between constructions; here they are sorted by
+    name.
+    """
+    score, cooking, stops = 0.0, "", ""
     for file in files:
         if file.evaluation is not None:
             score = max(file.evaluation, score)  # in this order, which matters if one is not a number
-        if construction is None:
-            construction = file.construction
         if cooking != "success":  # once a success is found, no other file is opened
             cooking, stops = file.cooking or cooking, stops or file.stops
-    return FolderReading(
+    return (
         len(files),
         score if files else None,
         any(file.crafting for file in files) if files else None,
         any(file.analyse for file in files) if len(files) == 2 else None,
         cooking,
         stops,
-        construction,
+        next((file.construction for file in files if file.construction is not None), None),
     )
 
 
@@ -141,22 +97,12 @@ def file_from_text(text: str) -> Reading:
 
 
 def _read(value: Any) -> Reading:
+    read: dict[str, Any] = {}
+    for name, script in _SCRIPTS.items():
+        with suppress(Exception):  # whatever is missing or goes wrong, these scripts go on with the next file
+            read[name] = script(value)
     cooking, stops = _cooking(value)
-    return Reading(
-        _or(None, _evaluation, value),
-        _or(False, _crafting, value),
-        _or(False, _analyse, value),
-        cooking,
-        stops,
-        _or(None, _construction, value),
-    )
-
-
-def _or(instead: Any, read: Callable[[Any], Any], value: Any) -> Any:
-    try:
-        return read(value)
-    except Exception:  # whatever goes wrong, the scripts go on with the next file
-        return instead
+    return Reading(**read, cooking=cooking, stops=stops)
 
 
 def _messages(turns: Iterable[Any]) -> Iterator[str]:
@@ -166,32 +112,24 @@ def _messages(turns: Iterable[Any]) -> Iterator[str]:
             yield content
 
 
-def _evaluation(value: Any) -> float | None:
-    first = next((text for text in _messages(value["turns"]) if _SCORE in text), None) if "turns" in value else None
-    if first is None:
-        return None
+def _evaluation(value: Any) -> float:
+    first = next(text for text in _messages(value["turns"]) if _SCORE in text)
     digit = next((number for number in (1.0, 0.0) if f"{_SCORE}{number:.0f}" in first), None)
     return _behind_colon(first) if digit is None else digit
 
 
 def _crafting(value: Any, step: int = 1) -> bool:
-    if "turns" not in value or not isinstance(value["turns"], list):
-        return False
     return any(wording in text for text in _messages(value["turns"][::step]) for wording in _SUCCESS)
-
-
-def _analyse(value: Any) -> bool:
-    return _crafting(value, -1)
 
 
 def _cooking(value: Any) -> tuple[str, str]:
     outcome = ""
     try:
         for text in _messages(value["turns"]) if "turns" in value else ():
+            if f"{_SCORE}1" in text:
+                return "success", ""
             if _SCORE in text:
-                outcome = "success" if f"{_SCORE}1" in text else "failure"
-            if outcome == "success":
-                break
+                outcome = "failure"
     except Exception as error:
         return outcome, type(error).__name__
     return outcome, ""
@@ -206,3 +144,11 @@ def _construction(value: Mapping[str, Any]) -> float | None:
 
 def _behind_colon(text: str) -> float:
     return float(text.split(":")[-1].strip())
+
+
+_SCRIPTS: dict[str, Callable[[Any], Any]] = {
+    "evaluation": _evaluation,
+    "crafting": _crafting,
+    "analyse": partial(_crafting, step=-1),
+    "construction": _construction,
+}

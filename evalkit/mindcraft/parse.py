@@ -1,6 +1,7 @@
 """Parse one file, an agent's log or another file of an experiment, into records; bad input never raises."""
 
 import os
+from operator import itemgetter
 from typing import Any
 
 from evalkit.io import BrokenFileError, decode_json, plain
@@ -10,6 +11,7 @@ from evalkit.mindcraft.agent_log import AgentOutcome, decode_log, failed_log, re
 from evalkit.mindcraft.format import (
     ANYTHING,
     EVENTS,
+    NO_RESULTS,
     NOT_LOGS_BY_NAME,
     OTHER_LIST,
     RESULTS,
@@ -21,11 +23,12 @@ from evalkit.mindcraft.format import (
     parse_results,
     results_of,
 )
+from evalkit.mindcraft.table import RECORDS
 
 NEAR_FINAL_WIDTH = 200  # characters of a message in the ledger
 _BY_NAME = "another kind of file, by its name"
-_NO_EVENTS = (0,) * len(EVENTS)
-_NO_RESULTS = Results(None, None, None)
+_NO_EVENTS = dict.fromkeys(EVENTS, 0)
+_row = itemgetter(*(column.name for column in RECORDS["logs"]))
 
 
 def parse(path: str, data: bytes | OSError) -> Parsed:
@@ -42,17 +45,15 @@ def outcome_of(path: str, data: bytes | OSError) -> AgentOutcome | None:
 
 def _read(path: str, data: bytes | OSError) -> Parsed | tuple[AgentOutcome, scripts.Reading]:
     name = os.path.basename(path)
-    if name == RESULTS:
-        return _parse_results(data)
-    if name in NOT_LOGS_BY_NAME:
-        return _parse_named(data)
+    if name == RESULTS or name in NOT_LOGS_BY_NAME:
+        return _parse_named(name, data)
     if isinstance(data, OSError):
         return failed_log(path, describe(data)), scripts.NOTHING
     try:
         value, mended = decode_log(data)
         if not isinstance(value, AgentLog):
-            other = other_kind(value) or _other_log(data)
-            if other == OTHER_LIST:
+            other = other_kind(value)
+            if other is None or other == OTHER_LIST:
                 other = _other_log(data) or other
             if other:
                 return _parsed_other(other, value, data)
@@ -65,25 +66,7 @@ def _read(path: str, data: bytes | OSError) -> Parsed | tuple[AgentOutcome, scri
 
 
 def _parsed_log(outcome: AgentOutcome, reading: scripts.Reading) -> Parsed:
-    """Return the record of a log."""
-    events = outcome["events"]
-    row = (
-        outcome["raw_score"],
-        outcome["completion_status"],
-        outcome["final_system_message"],
-        outcome["near_final_message"],
-        outcome["agent_log_processed"],
-        outcome["parsing_errors"],
-        outcome["timed_out"],
-        outcome["message_count"],
-        outcome["command_count"],
-        *([events.get(name, 0) for name in EVENTS] if events else _NO_EVENTS),
-        outcome["skipped_turns"],
-        outcome["flags"],
-        outcome["task_start"],
-        outcome["digest"],
-        scripts.to_text(reading),
-    )
+    row = _row({**outcome, **_NO_EVENTS, **outcome["events"], "legacy": scripts.to_text(reading)})
     if not outcome["agent_log_processed"]:
         return Parsed("failed", "; ".join(outcome["parsing_errors"]), {"logs": [row]})
     notes = [flag for flag in outcome["flags"] if flag.startswith("recovered")]
@@ -92,29 +75,22 @@ def _parsed_log(outcome: AgentOutcome, reading: scripts.Reading) -> Parsed:
     return Parsed("used", ", ".join(notes), {"logs": [row]})
 
 
-def _parse_results(data: bytes | OSError) -> Parsed:
+def _parse_named(name: str, data: bytes | OSError) -> Parsed:
+    """Parse a file whose name shows that it is not a log."""
     try:
         if isinstance(data, OSError):
             raise BrokenFileError(describe(data))
-        return Parsed("used", "names the model", {"other_files": [(*parse_results(data), None, "")]})
-    except BrokenFileError as error:
-        return Parsed("failed", str(error))
-
-
-def _parse_named(data: bytes | OSError) -> Parsed:
-    """Parse a file whose name shows that it is not a log."""
-    if isinstance(data, OSError):
-        return Parsed("failed", describe(data))
-    try:
+        if name == RESULTS:
+            return Parsed("used", "names the model", {"other_files": [(*parse_results(data), None, "")]})
         value, _ = decode_json(data, ANYTHING)
         return _parsed_other(other_kind(value) or _BY_NAME, value, data)
     except BrokenFileError as error:
-        return Parsed("failed", str(error), _other_rows(scripts.read_bytes(data)))
+        return Parsed("failed", str(error), {} if name == RESULTS else _other_rows(scripts.read_bytes(data)))
 
 
 def _parsed_other(what: str, value: Any, data: bytes) -> Parsed:
     """Return what a decoded file other than a log says about the model."""
-    results = results_of(value) if what == "results" else _NO_RESULTS
+    results = results_of(value) if what == "results" else NO_RESULTS
     model = model_of(value) if what == "agent profile" else None
     without_turns = isinstance(value, dict) and "turns" not in value
     reading = scripts.NOTHING if without_turns else scripts.read_bytes(data)
@@ -122,7 +98,7 @@ def _parsed_other(what: str, value: Any, data: bytes) -> Parsed:
 
 
 def _other_rows(
-    reading: scripts.Reading, results: Results = _NO_RESULTS, model: str | None = None
+    reading: scripts.Reading, results: Results = NO_RESULTS, model: str | None = None
 ) -> dict[str, list[tuple]]:
     """Return the record of a file other than a log; none if it holds nothing of use."""
     row = (*results, model, scripts.to_text(reading))

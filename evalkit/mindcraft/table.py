@@ -32,36 +32,30 @@ RUN_FLAGS = {
     "unreadable_logs": "at least one agent's log could not be read",
 }
 FLAGS = dict(sorted((LOG_FLAGS | RUN_FLAGS).items()))
-EVENT_COLUMNS = tuple(
-    Column(name, "int?", f"lines of this kind in the logs: {name}; a lower bound", "lines") for name in EVENTS
-)
 COUNT_COLUMNS = (
     Column("message_count", "int?", "turns with text; logs keep only the last, so a lower bound", "messages"),
     Column("command_count", "int?", "commands in the agents' own turns; a lower bound", "commands"),
-    *EVENT_COLUMNS,
+    *(Column(name, "int?", f"lines of this kind in the logs: {name}; a lower bound", "lines") for name in EVENTS),
 )
-_RAW_SCORE = Column("raw_score", "float", "score as logged", "as logged")
-_STATUS = Column("completion_status", "str", "how this log ended")
 _MESSAGE = Column("final_system_message", "str", "the message that decided the status")
-_NEAR = Column("near_final_message", "str", "the first system message with a final wording among other text")
-_PROCESSED = Column("agent_log_processed", "bool", "the file could be read")
-_TIMED_OUT = Column("timed_out", "bool", "a time-out was logged")
-_SKIPPED = Column("skipped_turns", "int", "turns without text", "turns")
-_START = Column("task_start", "float", "start of the task", "epoch milliseconds")
 _LEGACY = Column("legacy", "str", "what the original scripts find in it, as JSON; empty: nothing")
+_OF_LOG = (
+    Column("raw_score", "float", "score as logged", "as logged"),
+    Column("completion_status", "str", "how this log ended"),
+    Column("timed_out", "bool", "a time-out was logged"),
+    _MESSAGE,
+    Column("near_final_message", "str", "the first system message with a final wording among other text"),
+    Column("agent_log_processed", "bool", "the file could be read"),
+    Column("parsing_errors", "str", "what was wrong with it"),
+    Column("skipped_turns", "int", "turns without text", "turns"),
+    Column("task_start", "float", "start of the task", "epoch milliseconds"),
+    *COUNT_COLUMNS,
+)
+_STORED = {"parsing_errors": "list", **{column.name: "int" for column in COUNT_COLUMNS}}  # their types in records
 RECORDS = {
     "logs": (
-        _RAW_SCORE,
-        _STATUS,
-        _MESSAGE,
-        _NEAR,
-        _PROCESSED,
-        Column("parsing_errors", "list", "what was wrong with the file"),
-        _TIMED_OUT,
-        *(column._replace(dtype="int") for column in COUNT_COLUMNS),
-        _SKIPPED,
+        *(column._replace(dtype=_STORED.get(column.name, column.dtype)) for column in _OF_LOG),
         Column("flags", "list", "what is doubtful about the log"),
-        _START,
         Column("digest", "str", "equal for copies"),
         _LEGACY,
     ),
@@ -114,20 +108,7 @@ _IDS = (
     *(column for column in RUNS if column.name in ("model_name", "task_id", "repetition", "experiment")),
     Column("agent_name", "str", "name of the agent"),
 )
-AGENTS = (
-    *_IDS,
-    _RAW_SCORE,
-    _STATUS,
-    _TIMED_OUT,
-    _MESSAGE,
-    _NEAR,
-    _PROCESSED,
-    Column("parsing_errors", "str", "what was wrong with it"),
-    _SKIPPED,
-    _START,
-    *COUNT_COLUMNS,
-    *(Column(f"flag_{name}", "bool", meaning) for name, meaning in LOG_FLAGS.items()),
-)
+AGENTS = (*_IDS, *_OF_LOG, *(Column(f"flag_{name}", "bool", meaning) for name, meaning in LOG_FLAGS.items()))
 TABLES = {"runs": RUNS, "agents": AGENTS}
 _TURN = Column("turn", "int", "place in the log, from 0")
 LAZY_TABLES = {

@@ -12,7 +12,7 @@ from evalkit.io import SourceError, plain, short_paths, unescape_surrogates
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Look
 from evalkit.kinds.findings import counted_noun
-from evalkit.kinds.terminal import any_look_lines, file_lines, fit_table, key_of, names_of
+from evalkit.kinds.terminal import any_look_lines, file_lines, fit_table, key_of, names_of, number
 from evalkit.mindcraft.format import UNKNOWN, CompletionStatus
 from evalkit.mindcraft.original_scripts import COMMIT
 
@@ -21,19 +21,13 @@ if TYPE_CHECKING:
 
 MOST_NAME = 120  # characters of a name while following; a narrow terminal shows fewer
 _SPARE = ("success", "broken", "partial", "no score", "timed out", "zero", "running")
-SCRIPTS = {
-    "evaluation": "evaluation_script.py",
-    "crafting": "analyze_crafting_tasks.py",
-    "analyse_results": "analyse_results.py",
-    "cooking": "analyze_cooking_tasks.py",
-    "construction": "analyze_construction_tasks.py",
-}
-GIVEN = {  # what each script is given for its first table
-    "evaluation": "given all task folders of these types",
-    "crafting": "given all crafting folders",
-    "analyse_results": "given all crafting folders",
-    "cooking": "the sums of all folders with cooking tasks",
-    "construction": "given the folders with construction tasks of each model, with all that lies in them",
+SCRIPTS = {  # and what each is given for its first table
+    "evaluation": "evaluation_script.py, given all task folders of these types",
+    "crafting": "analyze_crafting_tasks.py, given all crafting folders",
+    "analyse_results": "analyse_results.py, given all crafting folders",
+    "cooking": "analyze_cooking_tasks.py, the sums of all folders with cooking tasks",
+    "construction": "analyze_construction_tasks.py, "
+    "given the folders with construction tasks of each model, with all that lies in them",
 }
 SHORT = {
     CompletionStatus.SUCCESS: "success",
@@ -48,25 +42,15 @@ SHORT = {
 def describe(logs: Logs, views: Mapping[str, Any]) -> str:
     """Format the success rates and statuses of groups of runs, the ledger's summary and any other views.
 
-    Parameters
-    ----------
-    logs : Logs
-    views : mapping
-        by (columns of the runs to group by; model_name by default), cooking, legacy.
-
-    Raises
-    ------
-    SourceError
-        If there is no such column.
+    `views` are by (columns of the runs to group by; model_name by default), cooking, legacy. A missing column is a
+    SourceError.
     """
-    from evalkit.mindcraft.analysis import overview
+    from evalkit.mindcraft.analysis.rates import overview
 
     by = list(dict.fromkeys(views.get("by") or ["model_name"]))
     runs = _with_groups(logs.runs, by)
     table = overview(runs, by)
-    names = _group_names(table, by)
-    rows = [_overview_cells(row, names) for row in table.to_dict("records")]
-    lines = _table(rows, len(by)) if rows else ["no runs"]
+    lines = _table(_rows(table, by), len(by)) if len(table) else ["no runs"]
     sections = ["\n".join([*lines, *file_lines(logs.ledger, len(runs)), *_notes(runs)])]
     sections += [cooking_text(logs.runs)] * bool(views.get("cooking"))
     sections += [legacy_text(logs)] * bool(views.get("legacy"))
@@ -79,10 +63,9 @@ def progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
     A run is finished once one of its logs holds a final message, or once none has changed for as long as the task may
     take. Until then it is running, and counts in no rate.
     """
-    logs = look.logs
     by = list(dict.fromkeys(options.get("by") or ["model_name"]))
-    runs = _with_groups(logs.runs, by).assign(_running=_running(look))
-    done = _tasks_done(runs, look.expected, len(logs.definitions))
+    runs = _with_groups(look.logs.runs, by).assign(_running=_running(look))
+    done = _tasks_done(runs, look.expected, len(look.logs.definitions))
     table = fit_table(_progress_rows(runs, by, done), left=len(by), spare=_SPARE, width=look.width)
     n_done, expected = done["done"].sum(), done["expected"].sum(skipna=False)
     n_running = int(runs["_running"].sum())
@@ -91,18 +74,18 @@ def progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
     return "\n".join([table, total, *any_look_lines(runs[~runs["_running"]], look.width), *_notes(runs)]), complete
 
 
-def _running(look: Look) -> "list[bool]":
+def _running(look: Look) -> list[bool]:
     """Return which runs are still being written."""
-    logs = look.logs
-    paths = logs.agents.groupby("run_id")["source"].apply(list).to_dict()
-    ended = logs.agents.groupby("run_id")["final_system_message"].any()
-    running = []
-    for run in logs.runs[["run_id", "source", "timeout"]].itertuples(index=False):
-        idle = run.timeout if look.idle is None else look.idle
-        run_paths = map(unescape_surrogates, paths.get(run.run_id, [run.source]))
-        is_quiet = all(path not in look.writing and look.quiet(path) >= idle for path in run_paths)
-        running.append(not is_quiet and not ended.get(run.run_id, False))
-    return running
+    runs, agents = look.logs.runs, look.logs.agents
+    paths = agents.groupby("run_id")["source"].apply(list).to_dict()
+    ended = set(agents.loc[agents["final_system_message"].notna(), "run_id"])
+
+    def is_running(run_id: str, source: str, timeout: float) -> bool:
+        idle = timeout if look.idle is None else look.idle
+        own = map(unescape_surrogates, paths.get(run_id, [source]))
+        return run_id not in ended and any(path in look.writing or look.quiet(path) < idle for path in own)
+
+    return [is_running(*run) for run in zip(runs["run_id"], runs["source"], runs["timeout"], strict=True)]
 
 
 def _tasks_done(runs: "pd.DataFrame", expected: int | None, n_definitions: int) -> "pd.DataFrame":
@@ -126,22 +109,21 @@ def _tasks_done(runs: "pd.DataFrame", expected: int | None, n_definitions: int) 
 
 def _progress_rows(runs: "pd.DataFrame", by: list[str], done: "pd.DataFrame") -> list[dict[str, str]]:
     """Return the rows of the table: rates of the finished runs, and how many are running."""
-    from evalkit.mindcraft.analysis import overview
+    from evalkit.mindcraft.analysis.rates import overview
 
     running = runs.groupby(by, dropna=False)["_running"].sum().rename("running").reset_index()
     finished = runs[~runs["_running"]]
-    counts = ["n", *map(str, SHORT)]
+    counts = dict.fromkeys(["n", *map(str, SHORT)], 0)
     if finished.empty:
-        table = running.assign(**dict.fromkeys(counts, 0), estimate=math.nan, low=math.nan, high=math.nan)
+        table = running.assign(**counts, estimate=math.nan, low=math.nan, high=math.nan)
     else:
-        table = overview(finished, by).merge(running, on=by, how="outer").fillna(dict.fromkeys(counts, 0))
+        table = overview(finished, by).merge(running, on=by, how="outer").fillna(counts)
         table = table.sort_values("estimate", ascending=False, kind="stable")
-    rows, names = [], _group_names(table, by, MOST_NAME)
-    by_model = by == ["model_name"]
+    table, by_model = table.astype(dict.fromkeys(counts, "int64")), by == ["model_name"]
     one_each = by_model and (table["n"].to_numpy() == done["done"].reindex(table["model_name"]).to_numpy()).all()
-    for row in table.astype(dict.fromkeys(counts, "int64")).to_dict("records"):
-        cells = _overview_cells(row, names)
-        head = {column: cells[column] for column in by}
+    rows = []
+    for row, cells in zip(table.to_dict("records"), _rows(table, by, MOST_NAME), strict=True):
+        head = {column: cells.pop(column) for column in by}
         if by_model:
             head["tasks"] = so_far(*done.loc[row["model_name"], ["done", "expected"]])
             if one_each:  # one run per task: no need to show the number twice
@@ -152,22 +134,29 @@ def _progress_rows(runs: "pd.DataFrame", by: list[str], done: "pd.DataFrame") ->
 
 def cooking_text(runs: "pd.DataFrame") -> str:
     """Format cooking success by model and number of blocked agents, with overall rows, and the same for each item."""
-    from evalkit.mindcraft.analysis import cooking_item_table, cooking_table
+    from evalkit.mindcraft.analysis.task_types import cooking_item_table, cooking_table
 
     table = cooking_table(runs)
     if table.empty:
         return "No cooking run, Hell's Kitchen left out."
     by = ["model_name", "n_blocked_agents"]
     lines = ["Cooking by number of agents without access to the recipe, Hell's Kitchen left out:", ""]
-    lines += _table(_rate_rows(table, by), len(by))
+    lines += _table(_rows(table, by), len(by))
     for item, rows in cooking_item_table(runs).sort_values(["item", *by]).groupby("item"):
-        lines += ["", f"{plain(item)}:", "", *_table(_rate_rows(rows, by), len(by))]
+        lines += ["", f"{plain(item)}:", "", *_table(_rows(rows, by), len(by))]
     return "\n".join(lines)
 
 
-def _rate_rows(table: "pd.DataFrame", by: Sequence[str]) -> list[dict[str, str]]:
-    names = _group_names(table, by)
-    return [{**_keys(row, names), **_rate_cells(row)} for row in table.to_dict("records")]
+def _rows(table: "pd.DataFrame", by: Sequence[str], width: int = 48) -> list[dict[str, str]]:
+    """Format groups as cells by header: their names, cut to a width and still distinct, rates, and any statuses."""
+    names, rows = {column: names_of(table[column], width) for column in by}, []
+    for row in table.to_dict("records"):
+        keys = {column: names[column][key_of(row[column])] for column in by}
+        interval = "–" if row["low"] != row["low"] else f"{row['low'] * 100:.0f} – {row['high'] * 100:.0f} %"
+        rate = {"success rate": number(row["estimate"], "proportion"), "95 % interval": interval}
+        statuses = {short: str(row[str(status)]) for status, short in SHORT.items() if str(status) in row}
+        rows.append({**keys, "n": str(row["n"]), **rate, **statuses})
+    return rows
 
 
 def _table(rows: list[dict[str, str]], left: int) -> list[str]:
@@ -177,41 +166,27 @@ def _table(rows: list[dict[str, str]], left: int) -> list[str]:
 
 
 def _with_groups(runs: "pd.DataFrame", by: Sequence[str]) -> "pd.DataFrame":
-    """Return runs with columns that can be grouped by: lists become texts.
-
-    Raises
-    ------
-    SourceError
-        If there is no such column.
-    """
-    _check_columns(runs, by)
-    return runs.assign(**{c: runs[c].map(_joined) for c in by if runs[c].dtype == object})
+    """Return runs with columns that can be grouped by: lists become texts; SourceError for a missing column."""
+    try:
+        check_columns(runs, *by)
+    except ValueError as error:
+        raise SourceError(str(error)) from None
+    return runs.assign(**{column: runs[column].map(_joined) for column in by if runs[column].dtype == object})
 
 
-def _group_names(table: "pd.DataFrame", by: Sequence[str], width: int = 48) -> dict[str, dict]:
-    """Return the terminal names of each column's groups, cut to a width and still distinct."""
-    return {column: names_of(table[column], width) for column in by}
+def _joined(value: object) -> object:
+    return ", ".join(map(_quoted, value)) if isinstance(value, list) else value
 
 
-def _overview_cells(row: dict, names: dict[str, dict]) -> dict[str, str]:
-    """Format a row of `analysis.overview` as cells by header; `names` as returned by `group_names`."""
-    statuses = {short: str(row[str(status)]) for status, short in SHORT.items()}
-    return {**_keys(row, names), **_rate_cells(row), **statuses}
-
-
-def _keys(row: dict, names: dict[str, dict]) -> dict[str, str]:
-    return {column: names[column][key_of(row[column])] for column in names}
-
-
-def _rate_cells(row: dict) -> dict[str, str]:
-    interval = "–" if row["low"] != row["low"] else f"{row['low'] * 100:.0f} – {row['high'] * 100:.0f} %"
-    return {"n": str(row["n"]), "success rate": _percent(row["estimate"]), "95 % interval": interval}
+def _quoted(item: object) -> str:
+    """Quote an item that would look like two items."""
+    return json.dumps(item) if isinstance(item, str) and ("," in item or '"' in item) else str(item)
 
 
 def _notes(runs: "pd.DataFrame") -> list[str]:
     """Describe which runs name no model, what is left out of the rates, and what was assumed for them."""
-    from evalkit.mindcraft.analysis import describe_scale
     from evalkit.mindcraft.analysis.rates import NO_SCORE, has_score, is_stale
+    from evalkit.mindcraft.analysis.task_types import describe_scale
 
     stale, unknown, lines = int(is_stale(runs).sum()), int((runs["model_name"] == UNKNOWN).sum()), []
     if unknown:
@@ -219,25 +194,16 @@ def _notes(runs: "pd.DataFrame") -> list[str]:
         hint = "--layout tells what the folders mean, e.g. '{model_name}/{task_id}'"
         lines.append(f"{counted_noun(unknown, 'run')} {name} no model; {hint}")
     if stale:
-        holds = "holds a copy" if stale == 1 else "hold copies"
-        lines.append(
-            f"{counted_noun(stale, 'run')} {holds} of another run's log, and count{'s' * (stale == 1)} in no rate"
-        )
-    if len(runs) and not has_score(runs).any():
-        lines.append(NO_SCORE)
-    if runs["flag_scale_assumed"].any():
-        lines.append(describe_scale(runs))
-    return lines
+        holds, count = ("holds a copy", "counts") if stale == 1 else ("hold copies", "count")
+        lines.append(f"{counted_noun(stale, 'run')} {holds} of another run's log, and {count} in no rate")
+    lines += [NO_SCORE] * (len(runs) > 0 and not has_score(runs).any())
+    return lines + [describe_scale(runs)] * bool(runs["flag_scale_assumed"].any())
 
 
 def legacy_text(logs: Logs, limit: int = 60) -> str:
     """Format what the original scripts report for the same folders beside our figures, and a line for each difference.
 
-    Parameters
-    ----------
-    logs : Logs
-    limit : int
-        The most folders, and differences of one cause and script, to show; a line says how many more there are.
+    Of folders, and of differences of one cause and script, at most `limit` are shown; a line says how many more.
     """
     from evalkit.mindcraft.legacy.folders import ALL
     from evalkit.mindcraft.legacy.summary import legacy_summary
@@ -248,16 +214,12 @@ def legacy_text(logs: Logs, limit: int = 60) -> str:
         is_pooled = of_script["folder"] == ""
         pooled, each = of_script[is_pooled], of_script[~is_pooled & (of_script["group"] == ALL)]
         alike = pooled["group"].str.startswith("task ") & (pooled["their_rate"] - pooled["our_rate"]).abs().lt(0.005)
-        pooled = pooled[~alike]
         first = ["model_name", "group"] if script == "construction" else ["group"]
-        lines += ["", f"{SCRIPTS[str(script)]}, {GIVEN[str(script)]}:"]
-        if len(pooled):
-            lines += ["", *_table([_legacy_cells(row, first) for row in pooled.to_dict("records")], len(first))]
+        lines += ["", f"{SCRIPTS[str(script)]}:", *_legacy_table(pooled[~alike], first)]
         lines += [f"… {counted_noun(int(alike.sum()), 'task')} with the same score on both sides"] * bool(alike.any())
         if len(each):
             shown = each.head(limit).assign(folder=each["folder"].map(short_paths(each["folder"].unique())))
-            rows = [_legacy_cells(row, ["folder"]) for row in shown.to_dict("records")]
-            lines += ["", "  given each folder, with all that lies in it:", "", *_table(rows, 1)]
+            lines += ["", "  given each folder, with all that lies in it:", *_legacy_table(shown, ["folder"])]
             lines += [f"… {len(each) - limit} more"] * (len(each) > limit)
     for (name, cause), differing in differences.groupby(["script", "cause"], sort=False):
         lines.append(f"\n{name}: {cause}: {len(differing)}")
@@ -267,33 +229,16 @@ def legacy_text(logs: Logs, limit: int = 60) -> str:
     return "\n".join(lines)
 
 
-def _legacy_cells(row: dict, first: Sequence[str]) -> dict[str, str]:
-    cells = {name: plain(row[name]) for name in first}
-    for who in ("their", "our"):
-        n, successes, rate = (row[f"{who}_{name}"] for name in ("n", "successes", "rate"))
-        score = "–" if rate != rate else f"{rate:.2f}"
-        cells[f"{who} n"] = str(n)
-        cells[f"{who} successes"] = f"{successes:.6g}" if row["unit"] == "rate" else ""
-        cells[f"{who} rate"] = {"rate": _percent(rate), "score": score}.get(row["unit"], "")
-    return {**cells, "": plain(row["note"])} if row["note"] else cells
-
-
-def _percent(rate: float) -> str:
-    return "–" if rate != rate else f"{rate * 100:.1f} %"
-
-
-def _check_columns(table: "pd.DataFrame", columns: Sequence[str]) -> None:
-    """Raise SourceError for columns that a frame lacks, with the nearest name."""
-    try:
-        check_columns(table, *columns)
-    except ValueError as error:
-        raise SourceError(str(error)) from None
-
-
-def _joined(value: object) -> object:
-    return ", ".join(map(_quoted, value)) if isinstance(value, list) else value
-
-
-def _quoted(item: object) -> str:
-    """Quote an item that would look like two items."""
-    return json.dumps(item) if isinstance(item, str) and ("," in item or '"' in item) else str(item)
+def _legacy_table(totals: "pd.DataFrame", first: Sequence[str]) -> list[str]:
+    """Format rows of the summary below an empty line; nothing if there is none."""
+    rows = []
+    for row in totals.to_dict("records"):
+        cells = {name: plain(row[name]) for name in first}
+        for who in ("their", "our"):
+            n, successes, rate = (row[f"{who}_{name}"] for name in ("n", "successes", "rate"))
+            kind = "proportion" if row["unit"] == "rate" else row["unit"]
+            cells[f"{who} n"] = str(n)
+            cells[f"{who} successes"] = f"{successes:.6g}" if row["unit"] == "rate" else ""
+            cells[f"{who} rate"] = "" if row["unit"] == "count" else number(rate, kind)
+        rows.append({**cells, "": plain(row["note"])} if row["note"] else cells)
+    return ["", *_table(rows, len(first))] if rows else []

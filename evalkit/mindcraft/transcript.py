@@ -3,15 +3,14 @@
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalkit.io import BrokenFileError, SourceError, decode_json, frame_of, read_files
 from evalkit.kinds import RunFiles, Transcript, Turn, read_transcript
-from evalkit.mindcraft.agent_log import AgentOutcome, read_log
-from evalkit.mindcraft.final_messages import read_final
+from evalkit.mindcraft.agent_log import AgentOutcome, read_final, read_log
 from evalkit.mindcraft.format import ANYTHING, EVENT, NEARLY_FINAL, name_and_number
 from evalkit.mindcraft.table import LAZY_TABLES
-from evalkit.mindcraft.timeline import HEARD, AgentTurns, merge, sender_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,18 +18,21 @@ if TYPE_CHECKING:
     from evalkit.kinds import Logs
 
 _COMMAND = re.compile(r"(?<![\w!])(![A-Za-z]\w*)(?:\(([^()\n]*)\))?")
+_HEARD = re.compile(r"(?P<name>[^\s:]+): \(FROM OTHER BOT\)(?P<text>.*)", re.DOTALL)
+
+
+class AgentTurns(NamedTuple):
+    """The turns of one agent."""
+
+    name: str
+    turns: Sequence[tuple[str, str]]  # role, content
 
 
 def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript:
-    """Return the transcript of one log, or of all logs of a run on one timeline; see `evalkit.mindcraft.timeline`.
+    """Return the transcript of one log, or of all logs of a run on one timeline; see `merge`.
 
     The final message that decided the run is marked: one of a time-out, else that of the highest score. Without any,
-    the last turn is marked. A log of several that can't be read is a turn that says why.
-
-    Raises
-    ------
-    SourceError
-        If the only file is broken, or holds no list of turns.
+    the last turn is marked. Of several logs, one that can't be read is a turn that says why; of one, a SourceError.
     """
     if not paths:
         return Transcript("no agent log", ["no agent log in this folder"], [])
@@ -63,8 +65,10 @@ def run_files(logs: "Logs", run: Mapping[str, Any]) -> RunFiles:
 def _deciding(outcomes: Sequence[AgentOutcome]) -> str | None:
     """Return the final message that decides a run: a time-out, else that of the highest score, else any."""
     decided = [outcome for outcome in outcomes if outcome["final_system_message"]]
-    ranked = [(one["timed_out"], one["raw_score"] is not None, one["raw_score"] or 0.0) for one in decided]
-    return decided[ranked.index(max(ranked))]["final_system_message"] if decided else None
+    decided.sort(
+        key=lambda one: (one["timed_out"], one["raw_score"] is not None, one["raw_score"] or 0.0), reverse=True
+    )
+    return decided[0]["final_system_message"] if decided else None
 
 
 def _turn(agent: str, role: str, content: str) -> Turn:
@@ -72,11 +76,15 @@ def _turn(agent: str, role: str, content: str) -> Turn:
     called = role == "assistant" and [f"{match[1]}({match[2] or ''})" for match in _COMMAND.finditer(content)]
     marks = _marks(role, content)
     is_trouble = bool(marks) and not marks[0].endswith("final message")
-    sender = sender_of(role, content)
-    actor = f"{sender} → {agent}" if agent and sender else agent
+    heard = _heard(role, content)
+    actor = f"{heard['name']} → {agent}" if agent and heard else agent
     events = ("command",) * bool(called) + ("error",) * is_trouble
-    message = content.partition(HEARD)[2] if sender else ""
-    return Turn(actor, role, content, marks, events, same=" ".join(called or ()) or message)
+    return Turn(actor, role, content, marks, events, same=" ".join(called or ()) or (heard["text"] if heard else ""))
+
+
+def _heard(role: str, content: str) -> re.Match | None:
+    """Match a turn that relays the message of another agent."""
+    return _HEARD.match(content) if role == "user" else None
 
 
 def _with_decision(turns: list[Turn], text: str | None) -> list[Turn]:
@@ -86,6 +94,50 @@ def _with_decision(turns: list[Turn], text: str | None) -> list[Turn]:
     if turns:
         turns[place] = turns[place]._replace(events=(*turns[place].events, "decision"))
     return turns
+
+
+def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
+    """Merge the logs of a run's agents into one timeline: positions in `agents` and in the turns of each.
+
+    Turns have no timestamps. A message that an agent received comes after the turn of the agent that sent it. Where
+    nothing links two agents, their logs are interleaved from their first turns; system messages that end a log come
+    last.
+    """
+    sources = {(to, turn): place for to in range(len(agents)) for turn, place in _heard_by(agents, to).items()}
+    done, order = [0] * len(agents), []
+
+    def place(agent: int) -> tuple[bool, int, int]:
+        """Return the sort key of an agent's next turn; a system message that ends its log comes after all else."""
+        turns, turn = agents[agent].turns, done[agent]
+        return turn + 1 == len(turns) and turns[turn][0] == "system", turn, agent
+
+    for _ in range(sum(len(agent.turns) for agent in agents)):
+        left = [i for i, agent in enumerate(agents) if done[i] < len(agent.turns)]
+        sent = {i: sources.get((i, done[i])) for i in left}
+        ready = [i for i, source in sent.items() if source is None or done[source[0]] > source[1]]
+        first = min(ready or left, key=place)  # turns that wait for each other come from texts sent twice: none waits
+        order.append((first, done[first]))
+        done[first] += 1
+    return order
+
+
+def _heard_by(agents: Sequence[AgentTurns], to: int) -> dict[int, tuple[int, int]]:
+    """Find the turns that sent the messages an agent received; each turn sends a message once."""
+    names = {agent.name: speaker for speaker, agent in enumerate(agents) if speaker != to}
+    reached = dict.fromkeys(names.values(), -1)
+    sent_by = {}
+    for turn, (role, content) in enumerate(agents[to].turns):
+        heard = _heard(role, content)
+        speaker = names.get(heard["name"]) if heard else None
+        text = heard["text"].strip() if heard else ""
+        if speaker is None or not text:
+            continue
+        spoken = agents[speaker].turns
+        later = range(reached[speaker] + 1, len(spoken))
+        place = next((at for at in later if spoken[at][0] == "assistant" and text in spoken[at][1]), None)
+        if place is not None:
+            sent_by[turn], reached[speaker] = (speaker, place), place
+    return sent_by
 
 
 def conversation(path: str | os.PathLike, last: int | None = None, width: int | None = 2000) -> str:
@@ -139,24 +191,21 @@ def _frame(name: str, agents: "pd.DataFrame", rows: list[tuple]) -> "pd.DataFram
     columns = LAZY_TABLES[name]
     ids = [column.name for column in columns if column.name in agents]
     of_log, *values = zip(*rows, strict=True) if rows else ((),) * (len(columns) - len(ids) + 1)
-    value_columns = [column.name for column in columns if column.name not in ids]
+    names = [column.name for column in columns if column.name not in ids]
     taken: dict[str, Any] = {column: agents[column].take(of_log) for column in ids}
-    return frame_of(taken | dict(zip(value_columns, values, strict=True)), columns)
+    return frame_of(taken | dict(zip(names, values, strict=True)), columns)
 
 
 def _all_turns(agents: "pd.DataFrame") -> Iterator[tuple[int, list[tuple[str, str | None]]]]:
     """Read logs again, and yield the position and turns of each; those that can't be read have none."""
     for log, (_, data) in enumerate(read_files(agents["source"].tolist())):
-        if isinstance(data, OSError):
-            continue
-        try:
-            turns = _decode(data)
-        except BrokenFileError:
-            continue
-        yield log, [(role, content) for role, content in map(_role_and_content, turns)]
+        with suppress(BrokenFileError):
+            yield log, [_role_and_content(turn) for turn in _decode(data)]
 
 
-def _decode(data: bytes) -> list:
+def _decode(data: bytes | OSError) -> list:
+    if isinstance(data, OSError):
+        raise BrokenFileError(str(data))
     value, _ = decode_json(data, ANYTHING)
     turns = value.get("turns") if isinstance(value, dict) else value
     if not isinstance(turns, list):
@@ -175,19 +224,16 @@ def _role_and_content(turn: object) -> tuple[str, str | None]:
 
 def _turns(path: str, data: bytes) -> list[tuple[str, str]]:
     """Read the turns of a log as (role, content); content other than text is shown as JSON-like text."""
+    turns = []
     try:
-        turns = _decode(data)
+        for turn in _decode(data):
+            role, content = _role_and_content(turn)
+            if content is None:
+                content = f"(no text: {turn.get('content')!r})" if isinstance(turn, dict) else repr(turn)
+            turns.append((role, content))
     except BrokenFileError as error:
         raise SourceError(f"{path}: {error}") from error
-    return [
-        (role, _in_words(turn) if content is None else content)
-        for turn in turns
-        for role, content in [_role_and_content(turn)]
-    ]
-
-
-def _in_words(turn: object) -> str:
-    return f"(no text: {turn.get('content')!r})" if isinstance(turn, dict) else repr(turn)
+    return turns
 
 
 def _facts(outcome: AgentOutcome, turns: int) -> list[str]:

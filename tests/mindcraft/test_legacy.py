@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from evalkit.cli import main
 from evalkit.io import resolve
 from evalkit.mindcraft import collect, legacy_summary, load
-from evalkit.mindcraft.original_scripts import FolderReading
+from evalkit.mindcraft.table import LAZY_TABLES
 from tests.mindcraft.builders import SCORE, log, said, task, turn, write_all
 from tests.mindcraft.originals import SCRIPTS, call_all
 
@@ -410,7 +410,8 @@ def test_what_the_scripts_read_in_a_task_folder_is_kept_with_its_run(folders, ca
     files, expected = FOLDERS[case]
     read = load(folders, {TASK_ID: task()}).folders
     (row,) = read[read["source"] == str(folders / f"case_{case}" / TASK_ID)].to_dict("records")
-    found = [None if pd.isna(row[name]) else row[name] for name in FolderReading._fields]
+    names = [column.name for column in LAZY_TABLES["folders"]][3:]
+    found = [None if pd.isna(row[name]) else row[name] for name in names]
     expected = [None if value != value else value for value in (len(files), *expected)]
     assert found == pytest.approx(expected)
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.mindcraft.agent_log import read_log
-from evalkit.mindcraft.final_messages import read_final
+from evalkit.mindcraft.agent_log import read_final, read_log
 from evalkit.mindcraft.format import COMMAND, EVENT, FINAL, FINAL_STARTS, NEVER_FIRST, holds_any, may_hold_event
 from tests.mindcraft.builders import turn
 

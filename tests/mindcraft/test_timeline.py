@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from evalkit.kinds import find_run, show_run, transcript_of
 from evalkit.mindcraft import load
-from evalkit.mindcraft.timeline import AgentTurns, merge
+from evalkit.mindcraft.transcript import AgentTurns, merge
 from tests.mindcraft.builders import SCORE, turn, write_all
 
 TURN = st.tuples(

@@ -1,91 +1,22 @@
 """Rates, task types, comparisons and lists of task runs: frames of runs in, frames of estimates out."""
 
-from evalkit.mindcraft.analysis.comparison import (
-    conclude_blocked,
-    cooking_trend,
-    focus,
-    published,
-    select,
-)
-from evalkit.mindcraft.analysis.conclusions import blocked_findings, data_findings, findings
-from evalkit.mindcraft.analysis.listings import (
-    ambiguous_definitions,
-    describe_runs,
-    event_means,
-    failed_runs,
-    flag_counts,
-    progress,
-    stale_copies,
-    unused_files,
-    with_difficulty,
-    without_score,
-    zero_scores,
-)
-from evalkit.mindcraft.analysis.rates import (
-    both_ways,
-    completion_by,
-    counted,
-    headline,
-    overview,
-    score_by,
-    status_counts,
-    success_by,
-)
-from evalkit.mindcraft.analysis.task_types import (
-    construction_by_task,
-    construction_scores,
-    cooking,
-    cooking_by_blocked,
-    cooking_by_item,
-    cooking_item_by_blocked,
-    cooking_item_table,
-    cooking_table,
-    crafting_by_plan,
-    crafting_groups,
-    describe_scale,
-)
+from evalkit._lazy import door
 
-__all__ = [
-    "ambiguous_definitions",
-    "blocked_findings",
-    "both_ways",
-    "completion_by",
-    "conclude_blocked",
-    "construction_by_task",
-    "construction_scores",
-    "cooking",
-    "cooking_by_blocked",
-    "cooking_by_item",
-    "cooking_item_by_blocked",
-    "cooking_item_table",
-    "cooking_table",
-    "cooking_trend",
-    "counted",
-    "crafting_by_plan",
-    "crafting_groups",
-    "data_findings",
-    "describe_runs",
-    "describe_scale",
-    "event_means",
-    "failed_runs",
-    "findings",
-    "flag_counts",
-    "focus",
-    "headline",
-    "overview",
-    "progress",
-    "published",
-    "score_by",
-    "select",
-    "stale_copies",
-    "status_counts",
-    "success_by",
-    "unused_files",
-    "with_difficulty",
-    "without_score",
-    "zero_scores",
-]
+_MODULES = {
+    "comparison": ("conclude_blocked", "cooking_trend", "focus", "published", "select"),
+    "conclusions": ("blocked_findings", "data_findings", "findings"),
+    "listings": (
+        "ambiguous_definitions", "describe_runs", "event_means", "failed_runs", "flag_counts", "progress",
+        "stale_copies", "unused_files", "with_difficulty", "without_score", "zero_scores",
+    ),
+    "rates": (
+        "both_ways", "completion_by", "counted", "headline", "overview", "score_by", "status_counts", "success_by",
+    ),
+    "task_types": (
+        "construction_by_task", "construction_scores", "cooking", "cooking_by_blocked", "cooking_by_item",
+        "cooking_item_by_blocked", "cooking_item_table", "cooking_table", "crafting_by_plan", "crafting_groups",
+        "describe_scale",
+    ),
+}  # fmt: skip
 
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = door(__name__, {name: module for module in _MODULES for name in _MODULES[module]})

@@ -1,32 +1,20 @@
 """Select runs to compare, with published results, and test the trend over blocked agents."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
 from evalkit.io import SourceError
 from evalkit.kinds.runs import select as select_models
-from evalkit.mindcraft.analysis.rates import NO_SCORE, counted, scored_models, tasks_of
+from evalkit.mindcraft.analysis.rates import NO_SCORE, counted, has_score, tasks_of
 from evalkit.mindcraft.analysis.task_types import cooking
 from evalkit.mindcraft.tasks.facts import type_named
 from evalkit.stats import detectable_gap, trend_by
 
 
 def select(runs: pd.DataFrame, models: Sequence[str] = (), task_type: str = "") -> pd.DataFrame:
-    """Select the runs of some models and of one task type.
-
-    Parameters
-    ----------
-    runs : DataFrame
-    models : sequence of str
-        Empty: all.
-    task_type : str
-        Empty: all; ``crafting`` is another name of ``techtree``.
-
-    Returns
-    -------
-    DataFrame
+    """Select the runs of some models and of one task type, or all; ``crafting`` is another name of ``techtree``.
 
     Raises
     ------
@@ -68,26 +56,14 @@ def focus(runs: pd.DataFrame, model: str = "", baseline: str = "") -> pd.DataFra
     return runs.assign(side=pd.Categorical(side, [model, other], ordered=True))[selected]
 
 
-class Published(NamedTuple):
-    """A published MineCollab mean: success rate (cooking, crafting) or mean score (construction), from 0 to 1."""
-
-    model_name: str
-    task_type: str
-    mean: float
-
-
-# MineCollab project site, table of results; construction is the mean score / 100
-PUBLISHED = tuple(
-    Published(model, task_type, mean)
-    for model, means in {
-        "Claude-3.5-Sonnet": (0.63, 0.47, 0.36),
-        "GPT-4o": (0.40, 0.17, 0.31),
-        "LLaMa-70B": (0.36, 0.16, 0.19),
-        "LLaMa-8B-SFT": (0.21, 0.28, 0.20),
-        "LLaMa-8B": (0.02, 0.0, 0.0),
-    }.items()
-    for task_type, mean in zip(("cooking", "techtree", "construction"), means, strict=True)
-)
+# MineCollab project site, table of results: success rates (cooking, crafting), mean score / 100 (construction)
+PUBLISHED = {
+    "Claude-3.5-Sonnet": {"cooking": 0.63, "techtree": 0.47, "construction": 0.36},
+    "GPT-4o": {"cooking": 0.40, "techtree": 0.17, "construction": 0.31},
+    "LLaMa-70B": {"cooking": 0.36, "techtree": 0.16, "construction": 0.19},
+    "LLaMa-8B-SFT": {"cooking": 0.21, "techtree": 0.28, "construction": 0.20},
+    "LLaMa-8B": {"cooking": 0.02, "techtree": 0.0, "construction": 0.0},
+}
 
 
 def published(task_type: str) -> pd.DataFrame:
@@ -95,8 +71,9 @@ def published(task_type: str) -> pd.DataFrame:
 
     ``crafting`` is another name of ``techtree``.
     """
-    rows = [p for p in PUBLISHED if p.task_type == type_named(task_type)]
-    return pd.DataFrame(rows, columns=list(Published._fields))
+    name = type_named(task_type)
+    rows = [(model, name, means[name]) for model, means in PUBLISHED.items() if name in means]
+    return pd.DataFrame(rows, columns=["model_name", "task_type", "mean"])
 
 
 def cooking_trend(runs: pd.DataFrame) -> pd.DataFrame:
@@ -109,10 +86,11 @@ def cooking_trend(runs: pd.DataFrame) -> pd.DataFrame:
         of models), n, n_clusters (tasks), method, direction, warning, sentence.
     """
     table = counted(cooking(runs))
-    table = table.assign(_task=tasks_of(table), _known=scored_models(table))[table["n_blocked_agents"].notna()]
-    value = table["overall_is_successful"].astype("float64").where(table["_known"])
-    trends = trend_by(table.assign(_value=value), "model_name", "n_blocked_agents", "_value", "_task")
-    unscored = trends["model_name"].isin(table.loc[~table["_known"], "model_name"])
+    known = has_score(table).groupby(table["model_name"], dropna=False).transform("any").astype(bool)
+    value = table["overall_is_successful"].astype("float64").where(known)
+    table = table.assign(_task=tasks_of(table), _value=value)[table["n_blocked_agents"].notna()]
+    trends = trend_by(table, "model_name", "n_blocked_agents", "_value", "_task")
+    unscored = trends["model_name"].isin(table.loc[table["_value"].isna(), "model_name"])
     trends["warning"] = trends["warning"].mask(unscored, NO_SCORE)
     sentences = [_trend_sentence(row) for row in trends.to_dict("records")]
     return trends.assign(sentence=pd.Series(sentences, trends.index, dtype="str"))
@@ -143,7 +121,12 @@ def conclude_blocked(runs: pd.DataFrame, trend: pd.DataFrame) -> str:
 
     Each task counts once, however often it was run; Hell's Kitchen and stale copies are left out.
     """
-    lines = list(trend["sentence"])
+    return "\n".join([*trend["sentence"], *detectable(runs).values()]) or "No runs of this kind."
+
+
+def detectable(runs: pd.DataFrame) -> dict[str, str]:
+    """Describe for each model how large a difference between the fewest and the most blocked agents would show."""
+    lines = {}
     for model, group in counted(cooking(runs)).groupby("model_name"):
         tasks = group.groupby("n_blocked_agents")["task_id"].nunique()
         if len(tasks) > 1:
@@ -153,5 +136,5 @@ def conclude_blocked(runs: pd.DataFrame, trend: pd.DataFrame) -> str:
             reach = (
                 f"only a difference of about {gap * 100:.0f} points" if gap == gap else "no difference, however large,"
             )
-            lines.append(f"{model}: tasks by blocked agents: {counts}. So few show {reach} with 80 % power.")
-    return "\n".join(lines) or "No runs of this kind."
+            lines[str(model)] = f"{model}: tasks by blocked agents: {counts}. So few show {reach} with 80 % power."
+    return lines

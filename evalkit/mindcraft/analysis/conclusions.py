@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from evalkit.kinds import Example, Finding, counted_noun, data_finding, endings_finding, examples_of
-from evalkit.mindcraft.analysis.comparison import DIRECTIONS, conclude_blocked
+from evalkit.mindcraft.analysis.comparison import DIRECTIONS, detectable
 from evalkit.mindcraft.analysis.rates import counted, headline
 from evalkit.mindcraft.analysis.task_types import cooking
 from evalkit.mindcraft.format import CompletionStatus
@@ -50,22 +50,13 @@ def findings(
 
 
 def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = "How runs ended") -> list[Finding]:
-    """Describe how the runs without success ended, and what is doubtful in the data.
-
-    Parameters
-    ----------
-    runs, ledger : DataFrame
-    endings : str
-        The heading of the section about runs without success.
-    """
+    """Describe how the runs without success ended, below the heading `endings`, and what is doubtful in the data."""
     fresh = counted(runs)
-    failed = fresh[~fresh["overall_is_successful"]]["overall_completion_status"].value_counts()
-    words = {text: int(failed.get(str(status), 0)) for status, text in ENDINGS.items()}
-    ways = {text: n for text, n in words.items() if n}
-    ended = {
-        ENDINGS[CompletionStatus(str(status))]: fresh["overall_completion_status"].eq(status) for status in failed.index
-    }
-    examples = examples_of(fresh[~fresh["overall_is_successful"]], ended)
+    failed = fresh[~fresh["overall_is_successful"]]
+    counts = failed["overall_completion_status"].value_counts()
+    ways = {ENDINGS[CompletionStatus(str(status))]: int(n) for status, n in counts.items()}
+    ended = [failed["overall_completion_status"].eq(status) for status in counts.index]
+    examples = examples_of(failed, dict(zip(ways, ended, strict=True)))
     return [endings_finding(ways, len(fresh), "run", endings, examples), data_finding(runs, FLAGS, ledger, "run")]
 
 
@@ -76,9 +67,12 @@ def _blocked(runs: pd.DataFrame) -> tuple[Example, ...]:
     least, most = number.eq(number.min()).fillna(False), number.eq(number.max()).fillna(False)
     if number.nunique() < 2:
         return ()
-    names = [f"{number.min()} blocked", f"{number.max()} blocked"]
-    groups = {f"a success with {names[0]}": least & succeeded, f"a failure with {names[1]}": most & ~succeeded}
-    return examples_of(fresh, {**groups, f"a success with {names[1]}": most & succeeded})
+    groups = {
+        f"a success with {number.min()} blocked": least & succeeded,
+        f"a failure with {number.max()} blocked": most & ~succeeded,
+        f"a success with {number.max()} blocked": most & succeeded,
+    }
+    return examples_of(fresh, groups)
 
 
 def _either(runs: pd.DataFrame) -> tuple[Example, ...]:
@@ -89,24 +83,17 @@ def _either(runs: pd.DataFrame) -> tuple[Example, ...]:
 
 
 def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
-    """Describe whether cooking success changes with the number of blocked agents, and what is doubtful.
+    """Describe whether success of cooking runs changes with the number of blocked agents, and what is doubtful.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        Cooking runs.
-    trend : DataFrame
-        As `cooking_trend` returns it.
-    ledger : DataFrame
+    `trend` is as `cooking_trend` returns it.
     """
     rate = _rate(cooking(runs), "cooking success of all models together")
     blocked = [Finding(rate, "Success by number of blocked agents", _either(cooking(runs)))]
     if len(trend):
         blocked.append(Finding(_trends(trend), "Is there a trend?", _blocked(runs)))
-        reach = conclude_blocked(runs, trend).split("\n")[len(trend) :]
-        open_models = trend.loc[~trend["direction"].isin(DIRECTIONS), "model_name"]
-        near = [line for line in reach if any(line.startswith(f"{model}: ") for model in open_models)]
-        blocked += [Finding(line, "What can and cannot be concluded") for line in near[:1]]
+        open_models = set(trend.loc[~trend["direction"].isin(DIRECTIONS), "model_name"])
+        reach = [line for model, line in detectable(runs).items() if model in open_models]
+        blocked += [Finding(line, "What can and cannot be concluded") for line in reach[:1]]
     return [*blocked, *data_findings(runs, ledger, "Runs without a score")]
 
 
@@ -124,17 +111,10 @@ def _rate(runs: pd.DataFrame, what: str) -> str:
 
 def _trends(trend: pd.DataFrame) -> str:
     """Describe for which models success falls or rises with blocked agents; of few models each has a sentence."""
-    if len(trend) <= 2:
+    is_shown = trend["direction"].isin(DIRECTIONS)
+    if len(trend) <= 2 or is_shown.all():
         return " ".join(trend["sentence"])
-    shown = trend[trend["direction"].isin(DIRECTIONS)]
-    rest = trend[~trend["direction"].isin(DIRECTIONS)]["model_name"]
-    sentences = [*shown["sentence"]]
-    if len(rest):
-        proof = "which is no proof that there is none"
-        sentences.append(f"For {_listed(rest)} no trend with the number of blocked agents is shown, {proof}.")
-    return " ".join(sentences)
-
-
-def _listed(names: Sequence[str] | pd.Series) -> str:
-    *most, last = sorted(names)
-    return f"{', '.join(most)} and {last}" if most else str(last)
+    *most, last = sorted(trend.loc[~is_shown, "model_name"])
+    names = f"{', '.join(most)} and {last}" if most else last
+    rest = f"For {names} no trend with the number of blocked agents is shown, which is no proof that there is none."
+    return " ".join([*trend.loc[is_shown, "sentence"], rest])

@@ -34,6 +34,12 @@ def with_difficulty(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.assign(difficulty=pd.Categorical(values, list(order), ordered=True))
 
 
+def _listed(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """Return the columns that identify runs, with further ones."""
+    ids = ["model_name", "task_id", "repetition", "overall_completion_status"]
+    return runs[[*ids, *columns, "source", "run_id"]].reset_index(drop=True)
+
+
 def failed_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """List the runs without full success, broken ones first: their task, how they ended, where they are.
 
@@ -42,39 +48,28 @@ def failed_runs(runs: pd.DataFrame) -> pd.DataFrame:
     runs = counted(runs)
     order = [CompletionStatus.LOG_FILE_ERROR, CompletionStatus.NO_SCORE_LOGGED, CompletionStatus.TIMED_OUT]
     rank = runs["overall_completion_status"].map({str(status): i for i, status in enumerate(order)}).fillna(len(order))
-    columns = ["model_name", "task_id", "repetition", "overall_completion_status", "overall_score"]
-    columns += ["final_system_message", "parsing_errors", "source", "run_id"]
-    failed = runs.assign(_rank=rank)[~runs["overall_is_successful"]]
-    return failed.sort_values(["_rank", "task_id", "repetition"], ignore_index=True)[columns]
+    failed = runs.assign(_rank=rank)[~runs["overall_is_successful"]].sort_values(["_rank", "task_id", "repetition"])
+    return _listed(failed, "overall_score", "final_system_message", "parsing_errors")
 
 
 def without_score(runs: pd.DataFrame) -> pd.DataFrame:
     """List the runs without a score, where they are and what their logs say; stale copies are left out."""
-    runs = counted(runs)
-    columns = ["model_name", "task_id", "repetition", "overall_completion_status", "parsing_errors", "source", "run_id"]
-    return runs.loc[runs["overall_raw_score"].isna(), columns].reset_index(drop=True)
+    return _listed(counted(runs[runs["overall_raw_score"].isna()]), "parsing_errors")
 
 
 def zero_scores(runs: pd.DataFrame) -> pd.DataFrame:
-    """List the runs whose score is zero, and where they are; constructions among them still count in means.
-
-    Stale copies are left out.
-    """
-    runs = counted(runs)
-    columns = ["model_name", "task_id", "repetition", "overall_completion_status", "source", "run_id"]
-    return runs.loc[runs["overall_score"] == 0, columns].reset_index(drop=True)
+    """List the runs whose score is zero, without stale copies; constructions among them still count in means."""
+    return _listed(counted(runs[runs["overall_score"] == 0]))
 
 
 def stale_copies(runs: pd.DataFrame) -> pd.DataFrame:
     """List the runs that hold a copy of another run's log and so count in no rate."""
-    columns = ["model_name", "task_id", "repetition", "overall_completion_status", "source", "run_id"]
-    return runs.loc[is_stale(runs), columns].reset_index(drop=True)
+    return _listed(runs[is_stale(runs)])
 
 
 def flag_counts(runs: pd.DataFrame) -> pd.DataFrame:
     """Count the runs with each flag, with its meaning; flags that no run has are left out."""
-    counts = {name: int(runs[f"flag_{name}"].sum()) for name in FLAGS}
-    rows = [(name, n, FLAGS[name]) for name, n in counts.items() if n]
+    rows = [(name, n, meaning) for name, meaning in FLAGS.items() if (n := int(runs[f"flag_{name}"].sum()))]
     return pd.DataFrame(rows, columns=["flag", "runs", "meaning"])
 
 
@@ -83,10 +78,10 @@ def event_means(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> p
 
     These are lower bounds, as logs keep only the last turns. Stale copies are left out.
     """
-    runs, by = counted(runs), [by] if isinstance(by, str) else list(by)
-    names = [column.name for column in COUNT_COLUMNS]
-    means = runs.groupby(by, dropna=False)[names].mean()
-    return means.assign(n=runs.groupby(by, dropna=False).size()).reset_index()[[*by, "n", *names]]
+    groups = counted(runs).groupby([by] if isinstance(by, str) else list(by), dropna=False)
+    means = groups[[column.name for column in COUNT_COLUMNS]].mean()
+    means.insert(0, "n", groups.size())
+    return means.reset_index()
 
 
 def ambiguous_definitions(definitions: TaskDefinitions) -> pd.DataFrame:
@@ -122,6 +117,5 @@ def progress(runs: pd.DataFrame) -> pd.DataFrame:
     several = folders.groupby(table["experiment"]).transform("nunique") > 1
     paths = short_paths(folders.dropna().unique())
     table["experiment"] = table["experiment"].mask(several, folders.map(paths))
-    return table.drop(columns="experiment_folder").sort_values(
-        ["model_name", "experiment", "task_type"], ignore_index=True
-    )
+    del table["experiment_folder"]
+    return table.sort_values(["model_name", "experiment", "task_type"], ignore_index=True)

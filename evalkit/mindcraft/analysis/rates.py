@@ -35,11 +35,6 @@ def counted(runs: pd.DataFrame) -> pd.DataFrame:
     return runs[~is_stale(runs)]
 
 
-def scored_models(runs: pd.DataFrame) -> pd.Series:
-    """Return for each run whether any run of its model logged a score."""
-    return (has_score(runs) & ~is_stale(runs)).groupby(runs["model_name"], dropna=False).transform("any").astype(bool)
-
-
 def success_by(
     runs: pd.DataFrame, by: str | Sequence[str] = "model_name", missing: Missing = "failure"
 ) -> pd.DataFrame:
@@ -59,9 +54,8 @@ def success_by(
     DataFrame
         The columns of `by`, then n, n_clusters (tasks), estimate (the mean of the rates of tasks), low, high, method,
         target, warning, n_without_score (runs of the group without a score, whether counted or left out), and
-        success_rate, which is the estimate again under
-        a common name. A group in which no run logged a score has no rate (NaN, and the reason in
-        `warning`). Stale copies are left out; `warning` says how many.
+        success_rate, which is the estimate again under a common name. A group in which no run logged a score has no
+        rate (NaN, and the reason in `warning`). Stale copies are left out; `warning` says how many.
     """
     out = _estimates(runs, by, "overall_is_successful", "proportion", missing)
     return out.assign(success_rate=out["estimate"])
@@ -142,10 +136,12 @@ def both_ways(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.
     """
     out = success_by(runs, by).drop(columns=["method", "success_rate"])
     scored = success_by(runs, by, missing="exclude")
-    columns = {f"scored_{name}": scored[name] for name in ("n", "estimate", "low", "high")}
-    out = out.assign(**columns)
-    single = isinstance(by, str) or len(by) == 1
-    return out.sort_values("estimate", ascending=False, kind="stable", ignore_index=True) if single else out
+    out = out.join(scored[["n", "estimate", "low", "high"]].add_prefix("scored_"))
+    return _best_first(out) if isinstance(by, str) or len(by) == 1 else out
+
+
+def _best_first(table: pd.DataFrame) -> pd.DataFrame:
+    return table.sort_values("estimate", ascending=False, kind="stable", ignore_index=True)
 
 
 def status_counts(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
@@ -162,19 +158,12 @@ def status_counts(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") ->
 def overview(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
     """Return success rates and counts of statuses of each group, the best first."""
     by = _columns(runs, by)
-    success, statuses = success_by(runs, by), status_counts(runs, by)
-    table = pd.concat([success, statuses.drop(columns=by)], axis=1)  # both have one row per group, in the same order
-    return table.sort_values("estimate", ascending=False, kind="stable", ignore_index=True)
+    statuses = status_counts(runs, by).drop(columns=by)
+    return _best_first(success_by(runs, by).join(statuses))  # both have one row per group, in the same order
 
 
 def headline(runs: pd.DataFrame, what: str) -> dict[str, Any]:
-    """Return the success rate of runs for a headline.
-
-    Returns
-    -------
-    dict
-        A row of `success_by`, and `label`: what the figure is, or the reason why there is none.
-    """
+    """Return a row of `success_by` for a headline, with `label`: what the figure is, or the reason for none."""
     table = success_by(runs, [])
     if table.empty:
         return {"label": f"{what}: no runs of this kind"}

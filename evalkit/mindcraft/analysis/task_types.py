@@ -125,10 +125,8 @@ def crafting_groups(runs: pd.DataFrame, missing: Missing = "failure") -> pd.Data
     plan removed. High depth is any above 0; MineCollab's tasks have depths 0 to 2.
     """
     crafting = runs[runs["task_type"] == "techtree"]
-    tables = []
-    for group, belongs in CRAFTING_GROUPS.items():
-        members = crafting[belongs(crafting).astype(bool)] if len(crafting) else crafting
-        tables.append(success_by(members.assign(group=group), ["group", "model_name"], missing))
+    members = {group: crafting[belongs(crafting).astype(bool)] for group, belongs in CRAFTING_GROUPS.items()}
+    tables = [success_by(r.assign(group=group), ["group", "model_name"], missing) for group, r in members.items()]
     return pd.concat(tables, ignore_index=True)
 
 
@@ -174,12 +172,8 @@ def construction_scores(runs: pd.DataFrame, by: str | Sequence[str] = "model_nam
     by = [by] if isinstance(by, str) else list(by)
     building = runs[runs["task_type"] == "construction"]
     out = score_by(building, by)
-    done = score_by(building[building["overall_is_completed"]], by)
-    rate = completion_by(building, by)[["estimate", "low", "high"]]
-    done = done[[*by, "estimate", "low", "high", "n"]].rename(
-        columns={c: f"completed_{c}" for c in ("estimate", "low", "high", "n")}
-    )
-    rate.columns = ["completion_estimate", "completion_low", "completion_high"]
-    out = pd.concat([out, rate], axis=1)
-    out = out.merge(done, on=by, how="left") if by else pd.concat([out, done], axis=1)
+    out = out.join(completion_by(building, by)[["estimate", "low", "high"]].add_prefix("completion_"))
+    done = score_by(building[building["overall_is_completed"]], by).set_index(by or "n_without_score")
+    done = done[["estimate", "low", "high", "n"]].add_prefix("completed_").reset_index(drop=not by)
+    out = out.merge(done, on=by, how="left") if by else out.join(done)
     return out.assign(completed_n=out["completed_n"].fillna(0).astype("int64"))

@@ -1,7 +1,6 @@
 """Explain why the original scripts count a run differently: the first cause of one table that holds."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -41,15 +40,7 @@ CAUSES: tuple[tuple[str, str | None, Rule], ...] = (
 
 
 def differences(folders: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """List the runs that a script counts differently, with the cause.
-
-    Parameters
-    ----------
-    folders : DataFrame
-        As `legacy_folders.task_folders` returns it.
-    runs : DataFrame
-        With the columns of their folders.
-    """
+    """List the runs, with the columns of their folders, that a script counts differently, with the cause."""
     runs = runs.assign(repetitions=runs.groupby(["source", "task_id"])["task_id"].transform("size"))
     tables = []
     for script, types in (
@@ -78,23 +69,20 @@ def _in_construction(folders: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 def _explained(script: str, runs: pd.DataFrame) -> pd.DataFrame:
     """Return the cause of each difference: the first of `CAUSES` that holds."""
+    building = script == "construction"
     same = (runs["theirs"] == runs["ours"]) | (runs["theirs"].isna() & runs["ours"].isna())
-    zeros = (runs["theirs"] == 0) & (script == "construction")
-    runs = runs[~same | (runs["repetitions"] > 1) | zeros]
+    runs = runs[~same | (runs["repetitions"] > 1) | ((runs["theirs"] == 0) & building)]
     rules = [(cause, rule) for cause, only, rule in CAUSES if only in (None, script)]
     holds = [rule(runs).fillna(False).to_numpy(bool) for _, rule in rules]
-    causes: Any = np.select(holds, [cause for cause, _ in rules], "") if len(runs) else []
-    words = {0.0: "failure", 1.0: "success"} if script != "construction" else {}
-    ours = [
-        _in_words(value, words, "left out") + " (no score)" * (value == 0 and raw != raw and script != "construction")
-        for value, raw in zip(runs["ours"], runs["overall_raw_score"], strict=True)
-    ]
-    theirs = [_in_words(value, words, "left out") for value in runs["theirs"]]
+    causes = np.select(holds, [cause for cause, _ in rules], "").tolist() if len(runs) else []
+    words = {} if building else {0.0: "failure", 1.0: "success"}
+    theirs, ours = (
+        [words.get(value, f"{value:.6g}") if value == value else "left out" for value in runs[who]]
+        for who in ("theirs", "ours")
+    )
+    unscored = runs["overall_raw_score"].isna() & (runs["ours"] == 0) & (not building)
+    ours = [text + " (no score)" * bare for text, bare in zip(ours, unscored.tolist(), strict=True)]
     return runs.assign(script=script, cause=causes, theirs=theirs, ours=ours)[COLUMNS]
-
-
-def _in_words(value: float, words: dict[float, str], missing: str) -> str:
-    return missing if value != value else words.get(value, f"{value:.6g}")
 
 
 def _finds_nothing(runs: pd.DataFrame) -> pd.Series:
@@ -106,26 +94,23 @@ def _finds_nothing(runs: pd.DataFrame) -> pd.Series:
 def _regrouped(script: str, runs: pd.DataFrame) -> pd.DataFrame:
     """List the runs that a script puts in other groups, since their folder's name contradicts the definition."""
     runs = runs[~is_stale(runs) & ~runs["flat_layout"]]
-    tables = [runs.iloc[:0].assign(theirs="", ours="", cause="")]
+    tables = [runs[:0].assign(cause="", theirs="", ours="")]
     if script == "cooking":
         runs = runs[is_named_cooking(runs)]
+        apart = runs["hells_kitchen"].tolist()
         theirs = [f"{blocked_of(name)} blocked" for name in runs["name"]]
         ours = ["unknown" if n is pd.NA else f"{n} blocked" for n in runs["n_blocked_agents"]]
-        ours = ["Hell's Kitchen" if apart else n for apart, n in zip(runs["hells_kitchen"], ours, strict=True)]
-        tables.append(_other(runs, theirs, ours, "blocked agents are read from the folder's name"))
+        ours = ["Hell's Kitchen" if is_apart else n for is_apart, n in zip(apart, ours, strict=True)]
+        cause = "blocked agents are read from the folder's name"
+        tables.append(runs.assign(cause=cause, theirs=theirs, ours=ours))
         theirs = [", ".join(sorted(items_of(name))) for name in runs["name"]]
-        ours = [
-            "" if apart else ", ".join(i) for apart, i in zip(runs["hells_kitchen"], runs["target_items"], strict=True)
-        ]
-        tables.append(_other(runs, theirs, ours, "items are read from the folder's name"))
-    elif script in ("crafting", "analyse_results") and len(runs):
+        ours = ["" if is_apart else ", ".join(i) for is_apart, i in zip(apart, runs["target_items"], strict=True)]
+        tables.append(runs.assign(cause="items are read from the folder's name", theirs=theirs, ours=ours))
+    elif script in ("crafting", "analyse_results"):
         theirs, ours = (_names(crafting_groups_of(runs, script, ours=own), len(runs)) for own in (False, True))
-        tables.append(_other(runs, theirs, ours, "groups are read from the folder's path"))
-    return pd.concat(tables).assign(script=script)[COLUMNS]
-
-
-def _other(runs: pd.DataFrame, theirs: list[str], ours: list[str], cause: str) -> pd.DataFrame:
-    return runs.assign(theirs=theirs, ours=ours, cause=cause)[[a != b for a, b in zip(theirs, ours, strict=True)]]
+        tables.append(runs.assign(cause="groups are read from the folder's path", theirs=theirs, ours=ours))
+    table = pd.concat(tables).assign(script=script)[COLUMNS]
+    return table[table["theirs"] != table["ours"]]
 
 
 def _names(groups: dict[str, pd.Series], n: int) -> list[str]:

@@ -3,8 +3,6 @@
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping
-from typing import Any
 
 import pandas as pd
 import pyarrow.compute as pc
@@ -12,7 +10,7 @@ import pyarrow.compute as pc
 from evalkit.io import absolute, escape_surrogates, frame_of
 from evalkit.kinds import Records
 from evalkit.mindcraft.analysis.task_types import CRAFTING_GROUPS
-from evalkit.mindcraft.original_scripts import FolderReading, file_from_text, read_folder
+from evalkit.mindcraft.original_scripts import file_from_text, read_folder
 from evalkit.mindcraft.table import LAZY_TABLES
 
 ALL = "all"
@@ -22,13 +20,7 @@ _ITEM = re.compile(r"[0-9]+_([a-zA-Z_]+)")
 
 
 def folders_frame(records: Records, runs: pd.DataFrame) -> pd.DataFrame:
-    """Return what the scripts read in each folder of runs, and in those beside them without any run.
-
-    Returns
-    -------
-    DataFrame
-        The columns of `LAZY_TABLES`: source, path, and those of `FolderReading`.
-    """
+    """Return what the scripts read in each folder of runs, and in those beside them without any run."""
     texts: dict[str, str] = {}
     for table in records.tables.values():
         known = table.filter(pc.not_equal(table["legacy"], ""))
@@ -42,15 +34,13 @@ def folders_frame(records: Records, runs: pd.DataFrame) -> pd.DataFrame:
     others = pd.Series(list(map(escape_surrogates, records.listing.folders)), dtype="str")
     others = others[~others.isin(run_folders["source"]) & others.map(absolute).map(os.path.dirname).isin(roots)]
     sources = [*run_folders["source"], *others]
-    rows = [read_folder(map(file_from_text, of_folder.get(source, ()))) for source in sources]
-    values: dict[str, Any] = dict(zip(FolderReading._fields, zip(*rows, strict=True), strict=True)) if rows else {}
+    rows = [
+        (source, absolute(source), place < len(run_folders), *read_folder(list(map(file_from_text, of_folder[source]))))
+        for place, source in enumerate(sources)
+    ]
     columns = LAZY_TABLES["folders"]
-    values |= {
-        "source": sources,
-        "path": list(map(absolute, sources)),
-        "has_runs": [True] * len(run_folders) + [False] * len(others),
-    }
-    return frame_of({column.name: values.get(column.name, ()) for column in columns}, columns)
+    values = zip(*rows, strict=True) if rows else [()] * len(columns)
+    return frame_of({column.name: own for column, own in zip(columns, values, strict=True)}, columns)
 
 
 def _roots(paths: pd.Series, flat: pd.Series) -> pd.Series:
@@ -113,38 +103,28 @@ def items_of(name: str) -> list[str]:
     return [item.rstrip("_") for item in _ITEM.findall(bare)]
 
 
-def _has(*words: str, without: str = "") -> Callable[[pd.Series], pd.Series]:
-    def belongs(path: pd.Series) -> pd.Series:
-        matches = pd.Series(True, path.index)
-        for word in words:
-            matches &= path.str.contains(word, regex=False)
-        return matches & ~path.str.contains(without, regex=False) if without else matches
-
-    return belongs
-
-
-# group: by the folder's path, as in analyze_crafting_tasks.py, and the name of ours
-_CRAFTING: Mapping[str, tuple[Callable[[pd.Series], pd.Series], str]] = {
-    ALL: (_has(), "all"),
-    "base": (_has("full_plan", "depth_0", without="missing"), "base (full plan, depth 0)"),
-    "base without plan": (_has("no_plan", "depth_0", "missing"), "base without plan (items missing too)"),
-    "missing": (_has("missing"), "missing items"),
-    "full plan": (_has("full_plan"), "full plan"),
-    "partial plan": (_has("partial_plan"), "partial plan"),
-    "no plan": (_has("no_plan"), "no plan"),
-    "high depth": (lambda path: _has("depth_1")(path) | _has("depth_2")(path), "high depth (1 or 2)"),
-    "depth 0": (_has("depth_0"), "depth 0"),
-    "depth 1": (_has("depth_1", without="depth_0"), "depth 1"),
-    "depth 2": (lambda path: _has("depth_2", without="depth_0")(path) & ~_has("depth_1")(path), "depth 2"),
+# group: what the folder's path begins with, as in analyze_crafting_tasks.py, and the name of ours
+_CRAFTING = {
+    ALL: ("", "all"),
+    "base": ("(?=.*full_plan)(?=.*depth_0)(?!.*missing)", "base (full plan, depth 0)"),
+    "base without plan": ("(?=.*no_plan)(?=.*depth_0)(?=.*missing)", "base without plan (items missing too)"),
+    "missing": (".*missing", "missing items"),
+    "full plan": (".*full_plan", "full plan"),
+    "partial plan": (".*partial_plan", "partial plan"),
+    "no plan": (".*no_plan", "no plan"),
+    "high depth": (".*depth_[12]", "high depth (1 or 2)"),
+    "depth 0": (".*depth_0", "depth 0"),
+    "depth 1": ("(?=.*depth_1)(?!.*depth_0)", "depth 1"),
+    "depth 2": ("(?=.*depth_2)(?!.*depth_[01])", "depth 2"),
 }
 
 
 def crafting_groups_of(table: pd.DataFrame, script: str, *, ours: bool) -> dict[str, pd.Series]:
     """Return which groups of a crafting script each row belongs to, by its definition, or by its folder's path."""
-    groups = {
-        group: CRAFTING_GROUPS[name](table).astype(bool) if ours else theirs(table["path"])
-        for group, (theirs, name) in _CRAFTING.items()
-    }
+    groups = {}
+    for group, (beginning, name) in _CRAFTING.items():
+        matches = table["path"].map(re.compile(beginning, re.DOTALL).match).notna()
+        groups[group] = CRAFTING_GROUPS[name](table).astype(bool) if ours else matches
     if script == "analyse_results":  # no groups of single depths, and the base group is in no group of plans
         groups = {group: mask for group, mask in groups.items() if not group.startswith("depth")}
         groups["full plan"] &= ~groups["base"]

@@ -4,7 +4,6 @@
 a list of task folders, or the folder that holds them (`folder`), and then counts everything in it.
 """
 
-import math
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -23,7 +22,7 @@ from evalkit.mindcraft.legacy.folders import (
     task_folders,
     their_successes,
 )
-from evalkit.mindcraft.original_scripts import FolderReading
+from evalkit.mindcraft.table import LAZY_TABLES
 
 COLUMNS = ["script", "folder", "model_name", "group", "unit", "their_n", "their_successes", "their_rate"]
 COLUMNS += ["our_n", "our_successes", "our_rate", "note"]
@@ -35,6 +34,7 @@ _OF_RUNS += ["plan_availability", "depth", "missing_items", "materials", "rooms"
 _OF_RUNS += ["flag_score_implied", "flag_near_final", "flag_conflicting"]
 _BY_BOTH = 20_000  # rank of the groups of generate_item_blocked_data
 _LEVELS = re.compile(r"materials_(\d+)_rooms_(\d+)")
+Sides = tuple[pd.DataFrame, pd.DataFrame]  # rows to be summed, theirs and ours: some of `_SUMMED`
 
 
 class LegacySummary(NamedTuple):
@@ -55,16 +55,6 @@ class LegacySummary(NamedTuple):
     differences: pd.DataFrame
 
 
-class Sides(NamedTuple):
-    """Rows to be summed up, theirs and ours: folder, model_name, rank, group, unit, value.
-
-    With `counts` False, a row is not counted in n.
-    """
-
-    theirs: pd.DataFrame
-    ours: pd.DataFrame
-
-
 def legacy_summary(runs: pd.DataFrame, folders: pd.DataFrame) -> LegacySummary:
     """Summarise what the original scripts (kolbytn/mindcraft at `original_scripts.COMMIT`) report for folders of runs.
 
@@ -80,11 +70,17 @@ def legacy_summary(runs: pd.DataFrame, folders: pd.DataFrame) -> LegacySummary:
         no task folder (the flat layout), it reports nothing: NaN, and `note`.
     """
     folders = task_folders(runs, folders[folders["source"].isin(runs["source"]) | ~folders["has_runs"]])
-    columns = ["source", "path", "root", "name", "models", "stopped", *FolderReading._fields]
-    placed = runs[_OF_RUNS].merge(folders[columns], on="source", validate="many_to_one")
-    sides = {"evaluation": _evaluation(folders, placed), "crafting": _crafting(folders, placed, "crafting")}
-    sides |= {"analyse_results": _crafting(folders, placed, "analyse_results"), "cooking": _cooking(folders, placed)}
-    sides["construction"] = _construction(folders, placed)
+    read = [column.name for column in LAZY_TABLES["folders"]][3:]
+    placed = runs[_OF_RUNS].merge(
+        folders[["source", "path", "root", "name", "models", "stopped", *read]], on="source", validate="many_to_one"
+    )
+    sides = {
+        "evaluation": _evaluation(folders, placed),
+        "crafting": _crafting(folders, placed, "crafting"),
+        "analyse_results": _crafting(folders, placed, "analyse_results"),
+        "cooking": _cooking(folders, placed),
+        "construction": _construction(folders, placed),
+    }
     totals = pd.concat([_summed(script, *both) for script, both in sides.items()], ignore_index=True)
     return LegacySummary(_as_printed(totals, folders)[COLUMNS], differences(folders, placed))
 
@@ -101,11 +97,10 @@ def _scored(runs: pd.DataFrame) -> pd.DataFrame:
     return table[(table["task_type"] == "construction") & table["value"].notna() & ~is_stale(runs)]
 
 
-def _of_types(table: pd.DataFrame, *task_types: str) -> pd.DataFrame:
-    """Return the rows of each folder that holds a task of these types, then those of these types together."""
-    is_of_types = table["task_type"].isin(task_types)
-    each = table[table["root"].isin(table.loc[is_of_types, "root"].unique())]
-    return pd.concat([_by_folder(each), _together(table[is_of_types])], ignore_index=True)
+def _of_type(table: pd.DataFrame, task_type: str) -> pd.DataFrame:
+    """Return the rows of each folder that holds a task of this type, then those of this type together."""
+    of_type = table[table["task_type"] == task_type]
+    return pd.concat([_by_folder(table[table["root"].isin(of_type["root"])]), _together(of_type)], ignore_index=True)
 
 
 def _by_folder(table: pd.DataFrame) -> pd.DataFrame:
@@ -130,14 +125,14 @@ def _joined(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
 
 def _evaluation(folders: pd.DataFrame, runs: pd.DataFrame) -> Sides:
     """evaluation_script.py: `check_folder_results` of each folder, `aggregate_results` of all of a task type."""
-    beside = folders["flat_layout"] & folders["root"].isin(folders.loc[~folders["flat_layout"], "root"].unique())
+    beside = folders["flat_layout"] & folders["root"].isin(folders.loc[~folders["flat_layout"], "root"])
     read = folders["files"] > 0
     theirs = folders.assign(value=their_successes(folders, "evaluation").where(read, 0.0), counts=read, unit="rate")
     theirs = theirs[~beside]  # of a folder with subfolders, only these are read
-    other = set(runs.loc[runs["task_type"] != "construction", "root"])
-    theirs["unit"] = theirs["unit"].where(theirs["root"].isin(other), "score")
-    ours = pd.concat([_counted(runs[runs["root"].isin(other)]), _scored(runs[~runs["root"].isin(other)])])
-    return Sides(*(_evaluation_groups(*pair) for pair in ((theirs, theirs), (ours, _scored(runs)))))
+    has_other = runs["root"].isin(runs.loc[runs["task_type"] != "construction", "root"])
+    theirs["unit"] = theirs["unit"].where(theirs["root"].isin(runs.loc[has_other, "root"]), "score")
+    ours = pd.concat([_counted(runs[has_other]), _scored(runs[~has_other])])
+    return _evaluation_groups(theirs, theirs), _evaluation_groups(ours, _scored(runs))
 
 
 def _evaluation_groups(table: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
@@ -153,24 +148,24 @@ def _evaluation_groups(table: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFram
 def _crafting(folders: pd.DataFrame, runs: pd.DataFrame, script: str) -> Sides:
     """analyze_crafting_tasks.py and analyse_results.py: `aggregate_results`."""
     table = folders.assign(value=their_successes(folders, script), unit="rate")
-    theirs = _of_types(table[table["value"].notna()], "techtree")
+    theirs = _of_type(table[table["value"].notna()], "techtree")
     wrong = theirs["files"] != 2 if script == "analyse_results" else theirs["files"] == 0
     masks = crafting_groups_of(theirs, script, ours=False)
     masks = {group: mask & (~wrong | (group == ALL)) for group, mask in masks.items()}  # an error: tried, in no group
-    ours = _of_types(_counted(runs[runs["task_type"] == "techtree"]), "techtree")
-    return Sides(_grouped(theirs, masks), _grouped(ours, crafting_groups_of(ours, script, ours=True)))
+    ours = _of_type(_counted(runs[runs["task_type"] == "techtree"]), "techtree")
+    return _grouped(theirs, masks), _grouped(ours, crafting_groups_of(ours, script, ours=True))
 
 
 def _cooking(folders: pd.DataFrame, runs: pd.DataFrame) -> Sides:
     """analyze_cooking_tasks.py: `analyze_experiments`, and `generate_item_blocked_data`, which no exception ends."""
     table = folders.assign(blocked=folders["name"].map(blocked_of), item=folders["name"].map(items_of), unit="rate")
-    per_folder = _of_types(table.assign(value=their_successes(folders, "cooking")), "cooking")
+    per_folder = _of_type(table.assign(value=their_successes(folders, "cooking")), "cooking")
     never_ends = their_successes(folders.assign(stopped=False), "cooking")
-    by_both = _of_types(table.assign(value=never_ends), "cooking")
+    by_both = _of_type(table.assign(value=never_ends), "cooking")
     counted = _counted(runs[runs["task_type"] == "cooking"])
-    ours = _of_types(counted.assign(blocked=counted["n_blocked_agents"], item=counted["target_items"]), "cooking")
+    ours = _of_type(counted.assign(blocked=counted["n_blocked_agents"], item=counted["target_items"]), "cooking")
     plain = ours[~ours["hells_kitchen"]]
-    return Sides(_cooking_groups(per_folder, per_folder, by_both), _cooking_groups(ours, plain, plain))
+    return _cooking_groups(per_folder, per_folder, by_both), _cooking_groups(ours, plain, plain)
 
 
 def _cooking_groups(per_folder: pd.DataFrame, grouped: pd.DataFrame, by_both: pd.DataFrame) -> pd.DataFrame:
@@ -178,7 +173,7 @@ def _cooking_groups(per_folder: pd.DataFrame, grouped: pd.DataFrame, by_both: pd
     blocked = grouped.dropna(subset=["blocked"]).astype({"blocked": "int64"})
     items = grouped.explode("item").dropna(subset=["item"])
     both = by_both.explode("item").dropna(subset=["item", "blocked"]).astype({"blocked": "int64"})
-    number, of_both = blocked["blocked"].astype("str") + " blocked", both["blocked"].astype("str") + " blocked"
+    number, of_both = (table["blocked"].astype("str") + " blocked" for table in (blocked, both))
     tables = [
         per_folder.assign(group=ALL, rank=0),
         blocked.assign(group=number, rank=1 + blocked["blocked"]),
@@ -190,17 +185,17 @@ def _cooking_groups(per_folder: pd.DataFrame, grouped: pd.DataFrame, by_both: pd
 
 def _construction(folders: pd.DataFrame, runs: pd.DataFrame) -> Sides:
     """analyze_construction_tasks.py: `extract_success_scores` of each model's folders, whatever they hold."""
-    builds = runs[(runs["task_type"] == "construction") & ~is_stale(runs)]
-    of_models = runs.loc[(runs["task_type"] == "construction") & ~runs["flat_layout"], ["root", "model_name"]]
-    nested = folders[~folders["flat_layout"]].drop(columns="model_name").merge(of_models.drop_duplicates(), on="root")
+    builds = runs[runs["task_type"] == "construction"]
+    of_models = builds.loc[~builds["flat_layout"], ["root", "model_name"]].drop_duplicates()
+    nested = folders[~folders["flat_layout"]].drop(columns="model_name").merge(of_models, on="root")
     has_score = nested["construction"].map(lambda score: score is not None).astype(bool)
     scored = nested[has_score].assign(value=nested["construction"].astype("float64"))
     last = scored.drop_duplicates(["model_name", "name"], keep="last")  # a task in several folders has its last score
     skipped = nested[~has_score & (nested["files"] > 0)]
     levels = last["name"].str.extract(_LEVELS).map(lambda digits: str(int(digits)), na_action="ignore")
     theirs = _score_groups(scored, last.assign(materials=levels[0], rooms=levels[1], task=last["name"]), skipped)
-    ours = _scored(runs).assign(task=runs["task_id"])
-    return Sides(theirs, _score_groups(ours, ours, builds[builds["overall_score"].isna()], zeros=True))
+    ours, unscored = _scored(runs).assign(task=runs["task_id"]), builds["overall_score"].isna() & ~is_stale(builds)
+    return theirs, _score_groups(ours, ours, builds[unscored], zeros=True)
 
 
 def _score_groups(
@@ -225,28 +220,17 @@ def _score_groups(
 
 
 def _summed(script: str, theirs: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
-    """Sum `value` by folder, model and group, on both sides."""
-    sums = [_sums(table.assign(script=script), who) for table, who in ((theirs, "their"), (ours, "our"))]
+    """Sum `value` by folder, model and group, on both sides; a row whose `counts` is False is not counted in n."""
+    sums = []
+    for table, who in ((theirs, "their"), (ours, "our")):
+        groups = table.assign(script=script, counts=table.get("counts", True)).groupby(_KEYS)
+        values = {f"{who}_n": groups["counts"].sum(), f"{who}_successes": groups["value"].sum(skipna=False)}
+        sums.append(pd.DataFrame(values))
     out = sums[0].join(sums[1], how="outer").sort_index().reset_index().fillna({"their_n": 0, "our_n": 0})
     for who in ("their", "our"):
         out[f"{who}_successes"] = out[f"{who}_successes"].mask(out[f"{who}_n"] == 0, 0.0)
         out[f"{who}_rate"] = out[f"{who}_successes"] / out[f"{who}_n"]
     return out.astype({"their_n": "int64", "our_n": "int64"})
-
-
-def _sums(table: pd.DataFrame, who: str) -> pd.DataFrame:
-    table = table.assign(counts=table.get("counts", True))
-    groups = table.groupby(_KEYS)
-    successes = groups["value"].max()  # a single value is its own sum; most of thousands of groups have one
-    several = table[groups["value"].transform("size") > 1]
-    if len(several):
-        sums = several.groupby(_KEYS)["value"].agg(_plain_sum)
-        successes[sums.index] = sums
-    return pd.DataFrame({f"{who}_n": groups["counts"].sum(), f"{who}_successes": successes})
-
-
-def _plain_sum(values: Iterable[float]) -> float:
-    return math.fsum(values) if all(map(math.isfinite, values)) else sum(values)  # not a number, if one is not
 
 
 def _as_printed(totals: pd.DataFrame, folders: pd.DataFrame) -> pd.DataFrame:
@@ -256,15 +240,15 @@ def _as_printed(totals: pd.DataFrame, folders: pd.DataFrame) -> pd.DataFrame:
     of_list = totals["folder"].map(lambda root: os.path.basename(os.path.dirname(root)) if root in flat else "")
     name = name.where(of_list == "", of_list)  # for a folder without subfolders, the one above names the type
     mean = evaluation & name.str.contains("construction") & ~name.str.contains("cooking|techtree")
-    successes = totals["their_successes"].mask(mean, totals["their_rate"])
+    successes, counts = totals["their_successes"].mask(mean, totals["their_rate"]), totals["unit"] == "count"
     rate = (successes / totals["their_n"]).mask(evaluation & totals["folder"].str.contains("construction"), successes)
-    rate = rate.mask(totals["their_n"] == 0, 0.0).mask(totals["unit"] == "count")
+    rate = rate.mask(totals["their_n"] == 0, 0.0).mask(counts)
+    stops = totals["folder"].map(stops_of(folders)).astype("str")
+    ended = (totals["script"] == "cooking") & stops.notna() & (totals["rank"] < _BY_BOTH)
     note = pd.Series("", totals.index, dtype="str").mask(
         mean & (totals["their_n"] == 0), "stops with ZeroDivisionError"
     )
     note = note.mask(~evaluation & totals["folder"].isin(flat), "no task folder in it: nothing is said")
-    stops = stops_of(folders)
-    ended = (totals["script"] == "cooking") & totals["folder"].isin(stops) & (totals["rank"] < _BY_BOTH)
-    note = note.mask(ended, "stops with " + totals["folder"].map(stops).astype("str"))
-    ours = totals["our_rate"].mask(totals["unit"] == "count")
-    return totals.assign(their_successes=successes, their_rate=rate.mask(note != ""), our_rate=ours, note=note)
+    note = note.mask(ended, "stops with " + stops)
+    our_rate = totals["our_rate"].mask(counts)
+    return totals.assign(their_successes=successes, their_rate=rate.mask(note != ""), our_rate=our_rate, note=note)

@@ -1,12 +1,15 @@
 """The values of logs that runs combine, as arrays over all logs."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from evalkit.mindcraft.agent_log import AgentOutcome
+from evalkit.io import unescaped
 from evalkit.mindcraft.format import EVENTS, CompletionStatus
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 STATUSES = tuple(CompletionStatus)
 COUNTS = ("message_count", "command_count", *EVENTS)
@@ -29,23 +32,45 @@ class LogArrays(NamedTuple):
     modified: Array  # epoch seconds; NaN where the files' times are not those of the experiment
 
 
-def arrays_of_outcomes(outcomes: Sequence[AgentOutcome]) -> LogArrays:
-    """Return the arrays of a few outcomes."""
-    digests: dict[str, int] = {"": -1}
-    flags = dict.fromkeys(flag for log in outcomes for flag in log["flags"])
+def log_arrays(logs: "pa.Table", files: "pa.Table | None" = None) -> LogArrays:
+    """Return the arrays of records of logs, with the files' times if these are the experiment's own."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    def numbers(name: str) -> Array:
+        return logs[name].to_numpy()
+
+    digest = logs["digest"].combine_chunks().dictionary_encode()
+    copies = np.array([-1 if text == "" else code for code, text in enumerate(digest.dictionary.to_pylist())], int)
+    statuses = pc.index_in(logs["completion_status"], pa.array(STATUSES, pa.large_string()))
+    modified = np.full(len(logs), np.nan)
+    if files is not None:
+        modified = files["modified"].take(pc.index_in(logs["source"], files["source"])).to_numpy() / 1e9
     return LogArrays(
-        [log["source"] for log in outcomes],
-        np.array([log["raw_score"] for log in outcomes], float),
-        np.array([STATUSES.index(CompletionStatus(log["completion_status"])) for log in outcomes], int),
-        np.array([log["final_system_message"] is not None for log in outcomes], bool),
-        np.array([log["agent_log_processed"] for log in outcomes], bool),
-        np.array([log["timed_out"] for log in outcomes], bool),
-        np.array([log["task_start"] for log in outcomes], float),
-        np.array([digests.setdefault(log["digest"], len(digests)) for log in outcomes], int),
-        {flag: np.array([flag in log["flags"] for log in outcomes], bool) for flag in flags},
-        {name: np.array([log.get(name, log["events"].get(name, 0)) for log in outcomes], int) for name in COUNTS},
-        np.full(len(outcomes), np.nan),
+        unescaped(logs["source"]),
+        numbers("raw_score"),
+        statuses.to_numpy(),
+        pc.is_valid(logs["final_system_message"]).to_numpy(),
+        numbers("agent_log_processed"),
+        numbers("timed_out"),
+        numbers("task_start"),
+        copies[digest.indices.to_numpy()] if len(logs) else np.zeros(0, int),
+        flag_arrays(logs["flags"]),
+        {name: numbers(name) for name in COUNTS},
+        modified,
     )
+
+
+def flag_arrays(flags: "pa.ChunkedArray") -> dict[str, Array]:
+    """Return, for each flag that any log carries, which logs carry it."""
+    import pyarrow.compute as pc
+
+    carried, carriers = pc.list_flatten(flags), pc.list_parent_indices(flags)
+    arrays = {}
+    for flag in carried.unique().to_pylist():
+        arrays[flag] = np.zeros(len(flags), bool)
+        arrays[flag][carriers.filter(pc.equal(carried, flag)).to_numpy()] = True
+    return arrays
 
 
 class Segments:

@@ -6,53 +6,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evalkit.io import Entry, Listing, SourceError, absolute, paused_gc, unescape_surrogates, unescaped
+from evalkit._lazy import later
+from evalkit.io import Entry, SourceError, absolute, paused_gc, unescape_surrogates
 from evalkit.kinds import Assembled, Records
 from evalkit.mindcraft.format import Missing, Results
-from evalkit.mindcraft.runs.arrays import COUNTS, STATUSES, LogArrays
+from evalkit.mindcraft.runs.arrays import log_arrays
 from evalkit.mindcraft.runs.combine import TaskRuns, combine, runs_of
-from evalkit.mindcraft.runs.frames import agents_frame, flag_arrays, runs_frame
-from evalkit.mindcraft.runs.layout import (
-    TaskFolder,
-    absolute_paths,
-    drop_stray,
-    empty_folders,
-    group_by_task,
-    split_repetitions,
-)
+from evalkit.mindcraft.runs.frames import agents_frame, runs_frame
+from evalkit.mindcraft.runs.layout import TaskFolder, absolute_paths, split_repetitions, task_folders
 from evalkit.mindcraft.runs.models import ModelNames
-from evalkit.mindcraft.table import LAZY_TABLES
 from evalkit.mindcraft.tasks.definitions import Resolved, TaskDefinitions, as_definitions
 from evalkit.mindcraft.tasks.facts import Facts, agent_count_of, task_facts
+from evalkit.mindcraft.transcript import commands_frame, messages_frame
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
 
 
 @paused_gc()
 def assemble(records: Records, options: Mapping[str, Any], *, all_folders: bool = False) -> Assembled:
-    """Assemble the logs of runs.
-
-    Parameters
-    ----------
-    records : Records
-    options : mapping
-        tasks, layout, scale, missing, original_mtimes, as for `load`.
-    all_folders : bool
-        Whether every folder without logs is a run.
-
-    Raises
-    ------
-    SourceError
-        If `missing` is ``raise`` and a run has no definition.
-    """
+    """Assemble the logs of runs; options as for `load`. With `all_folders`, every folder without logs is a run."""
     definitions = as_definitions(options.get("tasks") or ())
     scale, missing = options.get("scale", "auto"), options.get("missing", "keep")
     table, listing = records.tables["logs"], records.listing
-    logs = _arrays(table, records.files if options.get("original_mtimes") else None)
+    logs = log_arrays(table, records.files if options.get("original_mtimes") else None)
     names = _model_names(records.tables["other_files"], listing.root, options.get("layout"))
-    folders = _task_folders(logs, listing, definitions, all_folders=all_folders)
+    broken = set(np.flatnonzero(~logs.processed).tolist())
+    folders = task_folders(logs.sources, broken, listing, definitions, all_folders=all_folders)
     tasks = _known_tasks(folders, logs.sources, names, definitions)
     notes = _without_definition(tasks, logs.sources, missing)
     if missing == "skip":
@@ -62,47 +42,12 @@ def assemble(records: Records, options: Mapping[str, Any], *, all_folders: bool 
     runs = runs_frame(tasks, combined, table)
     agents = agents_frame(runs, combined, table)
     notes += _entries_of(definitions, listing.files)
-    lazy = {name: partial(_make, name, records, runs, agents) for name in LAZY_TABLES}
+    lazy = {
+        "messages": partial(messages_frame, agents),
+        "commands": partial(commands_frame, agents),
+        "folders": partial(later("evalkit.mindcraft.legacy.folders:folders_frame"), records, runs),
+    }
     return Assembled({"runs": runs, "agents": agents}, notes, {"definitions": definitions}, lazy)
-
-
-def _make(name: str, records: Records, runs: "pd.DataFrame", agents: "pd.DataFrame") -> "pd.DataFrame":
-    """Build a lazy frame, on first access."""
-    from evalkit.mindcraft import transcript
-    from evalkit.mindcraft.legacy.folders import folders_frame
-
-    if name == "folders":
-        return folders_frame(records, runs)
-    return (transcript.messages_frame if name == "messages" else transcript.commands_frame)(agents)
-
-
-def _arrays(logs: "pa.Table", files: "pa.Table | None") -> LogArrays:
-    """Return the arrays of logs, with the files' times if these are the experiment's own."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    def numbers(name: str) -> np.ndarray:
-        return logs[name].to_numpy()
-
-    digest = logs["digest"].combine_chunks().dictionary_encode()
-    copies = np.array([-1 if text == "" else code for code, text in enumerate(digest.dictionary.to_pylist())], int)
-    statuses = pc.index_in(logs["completion_status"], pa.array(STATUSES, pa.large_string()))
-    modified = np.full(len(logs), np.nan)
-    if files is not None:
-        modified = files["modified"].take(pc.index_in(logs["source"], files["source"])).to_numpy() / 1e9
-    return LogArrays(
-        unescaped(logs["source"]),
-        numbers("raw_score"),
-        statuses.to_numpy(),
-        pc.is_valid(logs["final_system_message"]).to_numpy(),
-        numbers("agent_log_processed"),
-        numbers("timed_out"),
-        numbers("task_start"),
-        copies[digest.indices.to_numpy()] if len(logs) else np.zeros(0, int),
-        flag_arrays(logs["flags"]),
-        {name: numbers(name) for name in COUNTS},
-        modified,
-    )
 
 
 def _model_names(other_files: "pa.Table", root: str, layout: str | None) -> ModelNames:
@@ -111,14 +56,6 @@ def _model_names(other_files: "pa.Table", root: str, layout: str | None) -> Mode
         source, *results, profile_model = row.values()
         names.add(unescape_surrogates(source), Results(*results), profile_model)
     return names
-
-
-def _task_folders(
-    logs: LogArrays, listing: Listing, definitions: TaskDefinitions, *, all_folders: bool
-) -> list[TaskFolder]:
-    """Find the folders of task runs, including those without any log."""
-    folders = drop_stray(group_by_task(logs.sources, definitions), set(np.flatnonzero(~logs.processed).tolist()))
-    return folders + empty_folders(listing.files, listing.folders, folders, definitions, all_folders=all_folders)
 
 
 def _known_tasks(
@@ -152,14 +89,10 @@ def _known_tasks(
 
 def _without_definition(tasks: Iterable[TaskRuns], sources: Sequence[str], missing: Missing) -> list[Entry]:
     """Note in the ledger which logs are skipped for lack of a definition, or raise SourceError."""
-    notes = []
-    for task in tasks if missing != "keep" else ():
-        folder = task.folder
-        if task.definition is None and missing == "raise":
-            raise SourceError(f"{folder.folder}: no definition of task {folder.task_id!r}")
-        if task.definition is None:
-            notes += [Entry(sources[i], "skipped", f"no definition of task {folder.task_id}") for i in folder.logs]
-    return notes
+    folders = [task.folder for task in tasks if task.definition is None] if missing != "keep" else []
+    if missing == "raise" and folders:
+        raise SourceError(f"{folders[0].folder}: no definition of task {folders[0].task_id!r}")
+    return [Entry(sources[i], "skipped", f"no definition of task {one.task_id}") for one in folders for i in one.logs]
 
 
 def _entries_of(definitions: TaskDefinitions, files: Iterable[str]) -> list[Entry]:

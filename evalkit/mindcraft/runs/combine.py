@@ -33,49 +33,22 @@ class Run(NamedTuple):
 
 
 class CombinedRuns(NamedTuple):
-    """The combined logs of each run, one value per run.
+    """The combined logs of each run, one value per run."""
 
-    Attributes
-    ----------
-    of_task : array of int
-        Positions in the list of `TaskRuns`.
-    repetitions : list of Repetition
-    logs : array of int
-        Positions in the list of logs, sorted by run.
-    run_of_log : array of int
-        The run of each of `logs`.
-    raw_score, score : array of float
-        The highest score of its logs; the same from 0 to 1.
-    scale : array of str
-    status : array of int
-        Position in `STATUSES`.
-    message : array of int
-        The log (position in the list of logs) whose final message decided; -1 for none.
-    flags : dict of str to array of bool
-        Those of `FLAGS` that any run has.
-    stale : array of bool
-        For each of `logs`, whether it is a copy of another run's log.
-    counts : dict of str to array of int
-    started : array of float
-        Epoch milliseconds.
-    duration : array of float
-        Seconds.
-    """
-
-    of_task: Array
+    of_task: Array  # positions in the list of `TaskRuns`
     repetitions: list[Repetition]
-    logs: Array
-    run_of_log: Array
-    raw_score: Array
-    score: Array
+    logs: Array  # positions in the list of logs, sorted by run
+    run_of_log: Array  # the run of each of `logs`
+    raw_score: Array  # the highest of its logs
+    score: Array  # the same from 0 to 1
     scale: Array
-    status: Array
-    message: Array
-    flags: dict[str, Array]
-    stale: Array
+    status: Array  # position in `STATUSES`
+    message: Array  # the log (position in the list of logs) whose final message decided; -1 for none
+    flags: dict[str, Array]  # those of `FLAGS` that any run has
+    stale: Array  # for each of `logs`, whether it is a copy of another run's log
     counts: dict[str, Array]
-    started: Array
-    duration: Array
+    started: Array  # epoch milliseconds
+    duration: Array  # seconds
 
     @property
     def agents(self) -> list[str]:
@@ -96,17 +69,7 @@ def runs_of(tasks: Sequence[TaskRuns], sources: Sequence[str]) -> list[Run]:
 
 
 def combine(tasks: Sequence[TaskRuns], runs: Sequence[Run], logs: LogArrays, scale: Scale) -> CombinedRuns:
-    """Combine the logs of each run.
-
-    Parameters
-    ----------
-    tasks : sequence of TaskRuns
-    runs : sequence of Run
-        As returned by `runs_of`.
-    logs : LogArrays
-    scale : {"auto", "percent", "fraction"}
-        Of construction scores; ``auto``: percent as soon as one of them exceeds 1.
-    """
+    """Combine the logs of each run; `scale` ``auto`` is percent as soon as one construction score exceeds 1."""
     repetitions = [run.repetition for run in runs]
     task_of = np.array([run.task for run in runs], int)
     order = np.fromiter((place for run in runs for place in run.logs), int)
@@ -115,13 +78,13 @@ def combine(tasks: Sequence[TaskRuns], runs: Sequence[Run], logs: LogArrays, sca
     raw_scores, start = logs.raw_score[order], logs.start[order]
     raw = segments.reduce(np.fmax, raw_scores, np.nan)
     types = np.array([task.facts["task_type"] for task in tasks], object)[task_of]
-    common = _common_scale(raw_scores[(types == "construction")[run_of_log]], scale)
-    score, used, flags = _normalise(raw, types, common)
-    flags |= _flags_of_tasks(tasks, task_of)
+    if scale == "auto" and (raw_scores[(types == "construction")[run_of_log]] > 1).any():
+        scale = "percent"
+    score, used, flags = _normalise(raw, types, scale)
+    flags |= _flags_of_tasks(tasks, task_of, repetitions)
     stale = _stale_copies(logs, order, run_of_log, repetitions)
     timed_out = segments.any(logs.timed_out[order])
     flags |= _flags_of_logs(segments, logs, order, stale, timed_out)
-    flags |= _flags_of_agents(tasks, task_of, repetitions)
     processed = logs.processed[order]
     flags["unreadable_logs"] = segments.any(~processed)
     status = _statuses(raw, score, timed_out, broken=(sizes > 0) & ~segments.any(processed))
@@ -162,11 +125,6 @@ def _deciding(segments: Segments, speaks: Array, agrees: Array) -> Array:
     return np.where(deciding < 0, segments.first(speaks), deciding)
 
 
-def _common_scale(scores: Array, scale: Scale) -> Scale:
-    """Choose the scale of all construction scores that are read together: percent as soon as one exceeds 1."""
-    return "percent" if scale == "auto" and (scores > 1).any() else scale
-
-
 def _normalise(raw: Array, types: Array, scale: Scale) -> tuple[Array, Array, dict[str, Array]]:
     """Scale raw scores to 0..1, NaN if missing or out of range; return them with the scale used and flags."""
     building, unknown = types == "construction", types == "unknown"
@@ -191,14 +149,18 @@ def _statuses(raw: Array, score: Array, timed_out: Array, broken: Array) -> Arra
     return np.select(list(rules.values()), codes, STATUSES.index(CompletionStatus.FAILED_SCORE_ZERO))
 
 
-def _flags_of_tasks(tasks: Sequence[TaskRuns], task_of: Array) -> dict[str, Array]:
+def _flags_of_tasks(tasks: Sequence[TaskRuns], task_of: Array, repetitions: Sequence[Repetition]) -> dict[str, Array]:
+    """Return what the definitions, paths and numbers of agents of runs flag."""
     from_id = [task.facts["facts_source"] == "id" and task.facts["task_type"] != "unknown" for task in tasks]
     flags = {
         "ambiguous_definition": [task.ambiguous for task in tasks],
         "facts_from_id": from_id,
         "layout_mismatch": [task.named is not None and not task.named.fits_layout for task in tasks],
     }
-    return {name: np.array(values, bool)[task_of] for name, values in flags.items()}
+    expected = np.array([task.facts["agent_count"] or np.nan for task in tasks], float)[task_of]
+    logged = np.array([repetition.n_agents for repetition in repetitions], int)
+    numbers = {"missing_agent_logs": logged < expected, "extra_agent_logs": logged > expected}
+    return {name: np.array(values, bool)[task_of] for name, values in flags.items()} | numbers
 
 
 def _flags_of_logs(
@@ -214,12 +176,6 @@ def _flags_of_logs(
         flags["quoted_only"] &= ~segments.any(logs.has_message[order])
     flags["stale_copy"] = segments.any(stale)
     return flags
-
-
-def _flags_of_agents(tasks: Sequence[TaskRuns], task_of: Array, repetitions: Sequence[Repetition]) -> dict[str, Array]:
-    expected = np.array([task.facts["agent_count"] or np.nan for task in tasks], float)[task_of]
-    logged = np.array([repetition.n_agents for repetition in repetitions], int)
-    return {"missing_agent_logs": logged < expected, "extra_agent_logs": logged > expected}
 
 
 def _stale_copies(logs: LogArrays, order: Array, run_of_log: Array, repetitions: Sequence[Repetition]) -> Array:

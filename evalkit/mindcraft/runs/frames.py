@@ -1,13 +1,13 @@
 """Build the frames of runs and agents from combined runs."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evalkit.io import Column, frame, frame_of
 from evalkit.kinds import run_ids
-from evalkit.mindcraft.runs.arrays import COUNTS, STATUSES
+from evalkit.mindcraft.runs.arrays import STATUSES, flag_arrays
 from evalkit.mindcraft.runs.combine import CombinedRuns, TaskRuns
 from evalkit.mindcraft.runs.models import Named
 from evalkit.mindcraft.table import AGENTS, FLAGS, LOG_FLAGS, RUNS
@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-_OF_LOGS = (
-    "source", "raw_score", "completion_status", "timed_out", "final_system_message", "near_final_message",
-    "agent_log_processed", "skipped_turns", "task_start", *COUNTS,
-)  # fmt: skip
 _OF_RUNS = ("run_id", "model_name", "task_id", "repetition", "experiment")
 _OF_NAME = ("model_name", "model_source", "experiment", "experiment_folder", "experiment_total", "suite")
 
@@ -28,37 +24,43 @@ _OF_NAME = ("model_name", "model_source", "experiment", "experiment_folder", "ex
 def runs_frame(tasks: Sequence[TaskRuns], combined: CombinedRuns, logs: "pa.Table") -> "pd.DataFrame":
     """Build the frame of runs: the columns of `RUNS`, then one ``metric_NAME`` for every metric of the definitions."""
     import pandas as pd
+    import pyarrow as pa
 
     of, repetitions = combined.of_task, combined.repetitions
     tasks_by_run = [tasks[task] for task in of.tolist()]
     numbers = np.array([repetition.number for repetition in repetitions], int)
-    values = _outcome_columns(combined, numbers)
-    values |= _shared_columns([task.named for task in tasks], of, _of_name, _OF_NAME)
+    values = _outcome_columns(combined)
+    errors: list[list[str]] = [[] for _ in repetitions]
+    for place, messages in _errors_of(combined, logs).items():
+        errors[combined.run_of_log[place]] += messages
+    values |= _shared_columns([task.named for task in tasks], of, _row_of_name, _OF_NAME)
     values |= _shared_columns([task.facts for task in tasks], of, dict, tuple(Facts.__annotations__))
     logged = np.array([repetition.n_agents for repetition in repetitions], int)
-    tasks_of_runs = [task.folder.task_id for task in tasks_by_run]
+    task_ids = [task.folder.task_id for task in tasks_by_run]
+    deciding = pa.array(combined.message, mask=combined.message < 0)
     values |= {
-        "run_id": run_ids("mindcraft", [task.folder.path for task in tasks_by_run], tasks_of_runs, numbers.tolist()),
+        "run_id": run_ids("mindcraft", [task.folder.path for task in tasks_by_run], task_ids, numbers.tolist()),
         "kind": ["mindcraft"] * len(tasks_by_run),
         "source": [task.folder.folder for task in tasks_by_run],
-        "task_id": tasks_of_runs,
+        "task_id": task_ids,
+        "repetition": numbers,
         "flat_layout": [task.folder.flat for task in tasks_by_run],
         "agent_count": values["agent_count"].fillna(pd.Series(logged)),
         "has_definition": [task.definition is not None for task in tasks_by_run],
         "definition_file": [(task.definition or {}).get("definition_file") for task in tasks_by_run],
         "repetition_rule": [repetition.rule for repetition in repetitions],
         "total_agent_logs_found": [len(repetition.logs) for repetition in repetitions],
-        "final_system_message": _taken(logs["final_system_message"], combined.message),
-        "parsing_errors": _joined_errors(combined, logs),
+        "final_system_message": logs["final_system_message"].take(deciding),
+        "parsing_errors": list(map("; ".join, errors)),
     }
-    values |= {column.name: [None] * len(tasks_by_run) for column in RUNS if column.name not in values}
-    runs = frame_of({column.name: values[column.name] for column in RUNS}, RUNS)
+    unknown = [None] * len(tasks_by_run)
+    runs = frame_of({column.name: values.get(column.name, unknown) for column in RUNS}, RUNS)
     metrics, codes = _distinct([task.definition for task in tasks])
     table = metrics_frame([metrics_of(definition or {}) for definition in metrics])
     return runs if table.columns.empty else runs.join(table.take(codes[of]).reset_index(drop=True))
 
 
-def _of_name(named: Named) -> dict[str, Any]:
+def _row_of_name(named: Named) -> dict[str, Any]:
     return {**named.fields, **named._asdict(), "experiment_total": named.results.total}
 
 
@@ -71,33 +73,27 @@ def _shared_columns(
     return {name: table[name].take(codes[of]).reset_index(drop=True) for name in table}
 
 
-def _distinct(objects: Iterable[Any]) -> tuple[list[Any], np.ndarray]:
+def _distinct(objects: Sequence[Any]) -> tuple[list[Any], np.ndarray]:
     """Return the distinct objects, and the position of each object among them."""
-    once: list[Any] = []
-    places: dict[int, int] = {}
-    codes = []
-    for value in objects:
-        if id(value) not in places:
-            places[id(value)] = len(once)
-            once.append(value)
-        codes.append(places[id(value)])
-    return once, np.array(codes, int)
+    once = {id(value): value for value in objects}
+    places = {own: place for place, own in enumerate(once)}
+    return list(once.values()), np.array([places[id(value)] for value in objects], int)
 
 
-def _outcome_columns(combined: CombinedRuns, numbers: np.ndarray) -> dict[str, Any]:
+def _outcome_columns(combined: CombinedRuns) -> dict[str, Any]:
     """Return the columns that describe the outcomes of runs."""
     status = np.array(STATUSES, object)[combined.status]
-    known = ~np.isnan(combined.raw_score)
-    successful = combined.score == 1
-    none = np.zeros(len(status), bool)
-    flags = {f"flag_{name}": combined.flags.get(name, none) for name in FLAGS}
+    successful, none = combined.score == 1, np.zeros(len(status), bool)
+    flags: list[list[str]] = [[] for _ in status]
+    for name, carried in combined.flags.items():
+        for i in np.flatnonzero(carried).tolist():
+            flags[i].append(name)
     return {
-        "repetition": numbers,
         "overall_raw_score": combined.raw_score,
         "overall_score": combined.score,
         "score": combined.score,
         "overall_is_successful": successful,
-        "is_successful": np.where(known, successful, None),
+        "is_successful": np.where(np.isnan(combined.raw_score), None, successful),
         "overall_is_completed": combined.score > 0,
         "overall_completion_status": status,
         "status": status,
@@ -106,70 +102,32 @@ def _outcome_columns(combined: CombinedRuns, numbers: np.ndarray) -> dict[str, A
         "duration": combined.duration,
         "turns": combined.counts["message_count"],
         **combined.counts,
-        **flags,
-        "flags": _lists_of(combined.flags, len(status)),
+        **{f"flag_{name}": combined.flags.get(name, none) for name in FLAGS},
+        "flags": flags,
     }
 
 
-def _lists_of(flags: Mapping[str, np.ndarray], n: int) -> list[list[str]]:
-    """Return the names of each run's flags."""
-    lists: list[list[str]] = [[] for _ in range(n)]
-    for name, carried in flags.items():
-        for i in np.flatnonzero(carried).tolist():
-            lists[i].append(name)
-    return lists
-
-
-def _taken(column: "pa.ChunkedArray", places: np.ndarray) -> "pa.ChunkedArray":
-    """Take values by position; a missing one for -1."""
-    import pyarrow as pa
-
-    return column.take(pa.array(places, mask=places < 0))
-
-
-def _joined_errors(combined: CombinedRuns, logs: "pa.Table") -> list[str]:
-    """Return the parsing errors of each run's logs."""
-    errors = _errors_of(logs)
-    joined: list[list[str]] = [[] for _ in combined.repetitions]
-    for run, log in zip(combined.run_of_log.tolist(), combined.logs.tolist(), strict=True) if errors else ():
-        joined[run] += errors.get(log, [])
-    return ["; ".join(messages) for messages in joined]
-
-
-def _errors_of(logs: "pa.Table") -> dict[int, list[str]]:
-    """Return the parsing errors of logs, by position; few logs have any."""
-    broken = np.flatnonzero(~logs["agent_log_processed"].to_numpy())
-    return dict(zip(broken.tolist(), logs["parsing_errors"].take(broken).to_pylist(), strict=True))
+def _errors_of(combined: CombinedRuns, logs: "pa.Table") -> dict[int, list[str]]:
+    """Return the parsing errors of logs, by their position in `combined.logs`; few have any."""
+    broken = np.flatnonzero(~logs["agent_log_processed"].to_numpy()[combined.logs])
+    return dict(zip(broken.tolist(), logs["parsing_errors"].take(combined.logs[broken]).to_pylist(), strict=True))
 
 
 def agents_frame(runs: "pd.DataFrame", combined: CombinedRuns, logs: "pa.Table") -> "pd.DataFrame":
     """Build the frame of agents: one row per log, in the order of the runs, with the columns of `AGENTS`."""
     import pyarrow as pa
 
-    logs_in_order = logs.take(pa.array(combined.logs))
-    values: dict[str, Any] = {name: logs_in_order[name] for name in _OF_LOGS}
-    for name in _OF_RUNS:
-        values[name] = runs[name].take(combined.run_of_log)
-    values["agent_name"] = combined.agents
-    errors = _errors_of(logs)
-    values["parsing_errors"] = ["; ".join(errors.get(log, ())) for log in combined.logs.tolist()]
-    flags = flag_arrays(logs_in_order["flags"])
+    logs_in_order, errors = logs.take(pa.array(combined.logs)), _errors_of(combined, logs)
+    flags = {**flag_arrays(logs_in_order["flags"]), "stale_copy": combined.stale}
     none = np.zeros(len(logs_in_order), bool)
-    values |= {f"flag_{name}": flags.get(name, none) for name in LOG_FLAGS}
-    values["flag_stale_copy"] = combined.stale
+    values: dict[str, Any] = {
+        **{name: logs_in_order[name] for name in logs_in_order.column_names},
+        **{name: runs[name].take(combined.run_of_log) for name in _OF_RUNS},
+        "agent_name": combined.agents,
+        "parsing_errors": ["; ".join(errors.get(place, ())) for place in range(len(combined.logs))],
+        **{f"flag_{name}": flags.get(name, none) for name in LOG_FLAGS},
+    }
     return frame_of({column.name: values[column.name] for column in AGENTS}, AGENTS)
-
-
-def flag_arrays(flags: "pa.ChunkedArray") -> dict[str, np.ndarray]:
-    """Return, for each flag that any log carries, which logs carry it."""
-    import pyarrow.compute as pc
-
-    carried, carriers = pc.list_flatten(flags), pc.list_parent_indices(flags)
-    arrays = {}
-    for flag in carried.unique().to_pylist():
-        arrays[flag] = np.zeros(len(flags), bool)
-        arrays[flag][carriers.filter(pc.equal(carried, flag)).to_numpy()] = True
-    return arrays
 
 
 def metrics_frame(metrics: Sequence[Mapping[str, Any]]) -> "pd.DataFrame":

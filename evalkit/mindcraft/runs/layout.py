@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from evalkit.io import absolute
+from evalkit.io import Listing, absolute
 from evalkit.mindcraft.format import NOT_LOGS_BY_NAME, RESULTS, split_stem, stem_of
 from evalkit.mindcraft.tasks.definitions import TaskDefinitions
 from evalkit.mindcraft.tasks.facts import type_of
@@ -52,6 +52,14 @@ def is_experiment_name(name: str) -> bool:
     return not lower or bool(_GENERIC.fullmatch(lower) or _EXPERIMENT.fullmatch(lower))
 
 
+def task_folders(
+    logs: Sequence[str], broken: Collection[int], listing: Listing, definitions: TaskDefinitions, *, all_folders: bool
+) -> list[TaskFolder]:
+    """Find the folders of task runs, including those without any log; `broken` are positions of logs."""
+    folders = _drop_stray(group_by_task(logs, definitions), broken)
+    return folders + _empty_folders(listing, folders, definitions, all_folders=all_folders)
+
+
 def group_by_task(logs: Sequence[str], definitions: TaskDefinitions) -> list[TaskFolder]:
     """Group logs by task and folder.
 
@@ -92,29 +100,13 @@ def _flat_task(stem: str, folder: str, definitions: TaskDefinitions) -> str | No
 
 
 def split_repetitions(paths: Sequence[str], agent_count: int | None, prefix: str = "") -> tuple[Repetition, ...]:
-    """Distinguish repetitions from agents by the names of the files.
+    """Distinguish repetitions of a task from agents by the names of the files of a folder; none without logs.
 
-    Parameters
-    ----------
-    paths : sequence of str
-        Logs of one task in one folder.
-    agent_count : int or None
-        From the definition.
-    prefix : str
-        The prefix of the file names in the flat layout.
-
-    Returns
-    -------
-    tuple of Repetition
-        By number; none without logs. `rule` is how they were distinguished:
-
-        ``number_is_agent`` : one name without a server number, several agents (or the count unknown and several
-            files), and no more files than agents, as in ``andy_0.json``, ``andy_1.json``; always where the name is the
-            plain word ``agent``, which is no agent's own
-        ``name_is_agent`` : the same, but each file with a name and a number of its own, as in ``andy_0.json``,
-            ``jill_1.json``
-        ``single`` : else, one log
-        ``last_number_is_repetition`` : the rest, as in ``Andy_0_1.json``
+    The rules are ``number_is_agent`` (one name without a server number, several agents (or the count unknown and
+    several files), and no more files than agents, as in ``andy_0.json``, ``andy_1.json``; always where the name is the
+    plain word ``agent``, which is no agent's own), ``name_is_agent`` (the same, but each file with a name and a number
+    of its own, as in ``andy_0.json``, ``jill_1.json``), else ``single`` (one log), and ``last_number_is_repetition``
+    (the rest, as in ``Andy_0_1.json``).
     """
     return _split(tuple([stem_of(path).removeprefix(prefix) for path in paths]), agent_count)
 
@@ -122,11 +114,12 @@ def split_repetitions(paths: Sequence[str], agent_count: int | None, prefix: str
 @lru_cache(maxsize=4096)  # every run's folder has the same few names
 def _split(stems: tuple[str, ...], agent_count: int | None) -> tuple[Repetition, ...]:
     parsed = [split_stem(stem) for stem in stems]
-    usual = _rule([(name, number) for name, number in parsed if not _is_no_name(name, number)], agent_count)
+    nameless = [number is not None and name.lower() == "agent" for name, number in parsed]  # as in agent_0.json
+    usual = _rule([entry for entry, no_name in zip(parsed, nameless, strict=True) if not no_name], agent_count)
     members: dict[int, list[tuple[int, str]]] = defaultdict(list)
     rules: dict[int, str] = {}
     for place, (stem, (name, number)) in enumerate(zip(stems, parsed, strict=True)):
-        rule = "number_is_agent" if _is_no_name(name, number) else usual
+        rule = "number_is_agent" if nameless[place] else usual
         by_number = rule in ("last_number_is_repetition", "single")
         agent, repetition = (name, number or 0) if by_number else (stem, 0)
         members[repetition].append((place, agent))
@@ -137,11 +130,6 @@ def _split(stems: tuple[str, ...], agent_count: int | None) -> tuple[Repetition,
         logs, agents = zip(*entries, strict=True)
         runs.append(Repetition(number, rules[number], logs, agents, len(set(agents))))
     return tuple(runs)
-
-
-def _is_no_name(name: str, number: int | None) -> bool:
-    """Return whether a numbered agent has no name of its own, as in ``agent_0.json``."""
-    return number is not None and name.lower() == "agent"
 
 
 def _rule(parsed: list[tuple[str, int | None]], agent_count: int | None) -> str:
@@ -163,7 +151,7 @@ def context_files(files: Sequence[str]) -> list[str]:
     return [os.path.join(folder, name) for folder in sorted(above) for name in _NAMING_MODELS]
 
 
-def drop_stray(folders: list[TaskFolder], broken: Collection[int]) -> list[TaskFolder]:
+def _drop_stray(folders: list[TaskFolder], broken: Collection[int]) -> list[TaskFolder]:
     """Drop folders that hold only broken logs and are no task's: other task folders are in them, or below."""
     if not broken:
         return folders
@@ -172,13 +160,8 @@ def drop_stray(folders: list[TaskFolder], broken: Collection[int]) -> list[TaskF
     return [run for run in folders if run.flat or run.path not in doubtful or run.path not in above]
 
 
-def empty_folders(
-    files: Sequence[str],
-    listed: Iterable[str],
-    folders: list[TaskFolder],
-    definitions: TaskDefinitions,
-    *,
-    all_folders: bool,
+def _empty_folders(
+    listing: Listing, folders: list[TaskFolder], definitions: TaskDefinitions, *, all_folders: bool
 ) -> list[TaskFolder]:
     """Find task folders without any log: runs that broke before one was written.
 
@@ -188,14 +171,14 @@ def empty_folders(
     taken = {run.path for run in folders}
     above = _with_parents({parent(path) for path in taken})
     nested = {parent(run.path) for run in folders if not run.flat}
-    names = list(listed)
+    names = list(listing.folders)
     left = [
         (folder, path, os.path.basename(path))
         for folder, path in zip(names, absolute_paths(names), strict=True)
         if path not in taken and path not in above
     ]
     bare = {path for _, path, name in left if os.path.dirname(path) in nested and type_of(name, None) != "unknown"}
-    bare -= _filled(bare, files, names) if bare else set()
+    bare -= _filled(bare, listing.files, names) if bare else set()
     return [
         TaskFolder(folder, path, name, False, [])
         for folder, path, name in left

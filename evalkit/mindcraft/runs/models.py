@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from evalkit.io import SourceError, absolute, is_url
-from evalkit.mindcraft.format import UNKNOWN, Results
+from evalkit.mindcraft.format import NO_RESULTS, UNKNOWN, Results
 from evalkit.mindcraft.runs.layout import TaskFolder, is_experiment_name, parent
 from evalkit.mindcraft.tasks.facts import type_of
 
@@ -28,19 +28,8 @@ class Named(NamedTuple):
     fits_layout: bool
 
 
-_NO_RESULTS = Results(None, None, None)
-
-
 class ModelNames:
-    """Finds the name of every run's model.
-
-    Parameters
-    ----------
-    root : str
-        The folder that was loaded; layouts are matched below it.
-    layout : str, optional
-        As in `load`.
-    """
+    """Finds the name of every run's model; a layout, as in `load`, is matched below the folder that was loaded."""
 
     def __init__(self, root: str, layout: str | None = None) -> None:
         self._root = absolute(root)
@@ -84,7 +73,7 @@ class ModelNames:
         if type_of(run.task_id, None, named_type) != type_of("", None, named_type):
             s3_above = {}
         places = dict.fromkeys((run.path, experiment))  # the same folder in the flat layout
-        results = next((self._results[path] for path in places if path in self._results), _NO_RESULTS)
+        results = next((self._results[path] for path in places if path in self._results), NO_RESULTS)
         profiles = next((self._profiles[path] for path in places if path in self._profiles), set())
         parent = os.path.basename(experiment)
         sources = {
@@ -113,8 +102,7 @@ class ModelNames:
         if self._layout is None:
             return None
         whole_path, last_parts = self._layout
-        path = os.path.join(run.path, run.task_id if run.flat else "")
-        path = path.replace(os.sep, "/").rstrip("/")
+        path = os.path.join(run.path, run.task_id if run.flat else "").replace(os.sep, "/").rstrip("/")
         return whole_path.match(path, len(self._root.rstrip(os.sep)) + 1) or last_parts.search(path)
 
 
@@ -126,12 +114,7 @@ def compile_layout(layout: str) -> tuple[re.Pattern, re.Pattern]:
     """Compile a layout such as ``{model_name}/{task_id}`` to patterns for a run's path.
 
     The first is for the whole path below the loaded folder, where a model's name may hold ``/``; the second for the
-    last parts of a path, even if they are above the loaded folder.
-
-    Raises
-    ------
-    SourceError
-        For unknown or repeated fields, or a layout without any.
+    last parts of a path, even if they are above the loaded folder. Unknown or repeated fields are a SourceError.
     """
     pieces = re.split(r"\{(\w*)\}", layout.strip("/"))
     fields = pieces[1::2]

@@ -4,12 +4,14 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
+import numpy as np
+
 from evalkit.io import SourceError, absolute, frame, list_source, parse_files, paused_gc, resolve
 from evalkit.kinds import run_ids
 from evalkit.mindcraft.agent_log import AgentOutcome
-from evalkit.mindcraft.format import SCALES, Scale, check_choice
+from evalkit.mindcraft.format import SCALES, CompletionStatus, Scale, check_choice
 from evalkit.mindcraft.parse import outcome_of
-from evalkit.mindcraft.runs.arrays import COUNTS, STATUSES, arrays_of_outcomes
+from evalkit.mindcraft.runs.arrays import COUNTS, STATUSES, LogArrays
 from evalkit.mindcraft.runs.combine import Run, TaskRuns, combine, runs_of
 from evalkit.mindcraft.runs.frames import metrics_frame
 from evalkit.mindcraft.runs.layout import TaskFolder, group_by_task
@@ -127,20 +129,39 @@ def _read(
     return [TaskRuns(f, definition, facts) for f in folders or [TaskFolder(folder, path, task_id, False, ())]], logs
 
 
+def _arrays_of(logs: Sequence[AgentOutcome]) -> LogArrays:
+    """Return the arrays of a few logs, twice as fast as through a table of their records."""
+
+    def array(name: str, dtype: type) -> np.ndarray:
+        return np.array([log.get(name, log["events"].get(name, 0)) for log in logs], dtype)
+
+    digests: dict[str, int] = {"": -1}
+    carried = {flag for log in logs for flag in log["flags"]}
+    return LogArrays(
+        [log["source"] for log in logs],
+        array("raw_score", float),
+        np.array([STATUSES.index(CompletionStatus(log["completion_status"])) for log in logs], int),
+        np.array([log["final_system_message"] is not None for log in logs], bool),
+        array("agent_log_processed", bool),
+        array("timed_out", bool),
+        array("task_start", float),
+        np.array([digests.setdefault(log["digest"], len(digests)) for log in logs], int),
+        {flag: np.array([flag in log["flags"] for log in logs], bool) for flag in carried},
+        {name: array(name, int) for name in COUNTS},
+        np.full(len(logs), np.nan),
+    )
+
+
 def _outcomes(
     tasks: Sequence[TaskRuns], runs: Sequence[Run], logs: Sequence[AgentOutcome], scale: Scale
 ) -> list[TaskOutcome]:
     """Combine the logs of runs; each outcome has its agents."""
-    combined = combine(tasks, runs, arrays_of_outcomes(logs), scale)
-    scores = [
-        [None if value != value else value for value in values.tolist()]
-        for values in (combined.raw_score, combined.score)
-    ]
+    combined = combine(tasks, runs, _arrays_of(logs), scale)
+    raws, scores = ([None if v != v else v for v in values.tolist()] for values in (combined.raw_score, combined.score))
     stale = iter(combined.stale.tolist())
     outcomes: list[TaskOutcome] = []
-    for i, run in enumerate(runs):
-        task, (raw, score) = tasks[run.task], (values[i] for values in scores)
-        agents = []
+    for i, (run, raw, score) in enumerate(zip(runs, raws, scores, strict=True)):
+        task, agents = tasks[run.task], []
         for place, agent in zip(run.logs, run.repetition.agents, strict=True):
             flags = [*logs[place]["flags"], *["stale_copy"] * next(stale)]
             agents.append({**logs[place], "agent_name": agent, "repetition": run.repetition.number, "flags": flags})
@@ -225,10 +246,7 @@ def _row(outcome: TaskOutcome) -> dict[str, Any]:
     }
 
 
-def _count(logs: Iterable[Mapping[str, Any]], name: str) -> int | None:
+def _count(logs: Sequence[Mapping[str, Any]], name: str) -> int | None:
     """Sum a count over the logs of a run; None where no log has it."""
-    logs = list(logs)
-    counted = [
-        log[name] if name in log else log["events"].get(name, 0) for log in logs if name in log or "events" in log
-    ]
+    counted = [log.get(name, log.get("events", {}).get(name, 0)) for log in logs if name in log or "events" in log]
     return None if logs and not counted else sum(counted)

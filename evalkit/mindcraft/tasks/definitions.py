@@ -3,12 +3,14 @@
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import takewhile
+from operator import eq
 from typing import Any, NamedTuple
 
 from evalkit.io import BrokenFileError, Ledger, SourceError, decode_json, list_files, read_files
 from evalkit.io.ledger import Entry
 from evalkit.io.limits import for_patterns, is_deeper, limits
-from evalkit.mindcraft.format import ANYTHING, describe, has_task_keys, is_task_definition, other_kind
+from evalkit.mindcraft.format import ANYTHING, TASK_KEYS, describe, is_task_definition, other_kind
 from evalkit.mindcraft.tasks.facts import agent_count_of
 
 Definition = dict[str, Any]
@@ -84,16 +86,13 @@ class TaskDefinitions(Mapping[str, Definition]):
         logs : int, optional
             How many agents logged. The only candidate with that `agent_count` is taken and flagged, as a lost log would
             pick the wrong one.
-
-        Returns
-        -------
-        Resolved
         """
         candidates = self.candidates(task_id)
-        if len(candidates) < 2:
-            file = candidates[0]["definition_file"] if candidates else ""
-            other = bool(file and task_path and not _shared_parts(file, task_path))
-            return Resolved(candidates[0] if candidates else None, ambiguous=other)
+        if not candidates:
+            return Resolved(None)
+        if len(candidates) == 1:
+            file = candidates[0]["definition_file"]
+            return Resolved(candidates[0], ambiguous=bool(file and task_path and not _shared_parts(file, task_path)))
         if task_path:
             shared = [_shared_parts(c["definition_file"], task_path) for c in candidates]
             if max(shared) > 0 and shared.count(max(shared)) == 1:
@@ -108,17 +107,12 @@ class TaskDefinitions(Mapping[str, Definition]):
 
 
 def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
-    """Load task definitions from one or many files.
+    """Load task definitions; the ledger names files without any, and entries that are not definitions.
 
     Parameters
     ----------
     *paths : str or path
         Files, folders (read recursively), globs such as ``tasks/**/*.json``, or URLs of these.
-
-    Returns
-    -------
-    TaskDefinitions
-        Its `ledger` names the files without definitions, and entries that are not definitions.
 
     Raises
     ------
@@ -174,7 +168,9 @@ def _take(definitions: TaskDefinitions, file: str, value: Any) -> None:
     if is_task_definition(value):
         value = {str(value.get("task_id") or os.path.basename(file).removesuffix(".json")): value}
     entries = value if isinstance(value, dict) and "turns" not in value else {}
-    good = {task_id: entry for task_id, entry in entries.items() if has_task_keys(entry)}
+    good = {
+        task_id: entry for task_id, entry in entries.items() if isinstance(entry, dict) and TASK_KEYS & entry.keys()
+    }
     if not good:
         definitions.ledger.skipped(file, f"holds no task definitions ({other_kind(value) or 'another shape'})")
         return
@@ -185,11 +181,6 @@ def _take(definitions: TaskDefinitions, file: str, value: Any) -> None:
 
 
 def _shared_parts(files: str, task_path: str) -> int:
-    """Count the path parts that two paths share at their ends, starting with the file's name."""
-    wanted = task_path.replace("\\", "/").split("/")[::-1]
-    best = 0
-    for file in files.split(os.pathsep):
-        have = file.replace("\\", "/").split("/")[::-1]
-        pairs = zip(have, wanted, strict=False)
-        best = max(best, next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(have), len(wanted))))
-    return best
+    """Count the path parts that one of the files and a path share at their ends, starting with the file's name."""
+    wanted, *have = (path.replace("\\", "/").split("/")[::-1] for path in (task_path, *files.split(os.pathsep)))
+    return max(sum(takewhile(bool, map(eq, parts, wanted))) for parts in have)

@@ -33,10 +33,10 @@ class Facts(TypedDict):
     agent_count: int | None
     timeout: float
     difficulty: str | None
-    n_blocked_agents: int | None
-    target_items: list[str]
-    hells_kitchen: bool
-    plan_availability: str | None
+    n_blocked_agents: int | None  # without access to the recipe (cooking)
+    target_items: list[str]  # sorted
+    hells_kitchen: bool  # each agent holds the other's recipe: named in the id, or shown by a list of targets
+    plan_availability: str | None  # full, partial, none: by how many agents have the plan command blocked
     depth: int | None
     max_depth: int | None
     missing_items: list[str]
@@ -47,48 +47,34 @@ class Facts(TypedDict):
 
 
 def task_facts(task_id: str, definition: dict[str, Any] | None, type_of_path: str = "") -> Facts:
-    """Collect what a task asks for.
+    """Collect what a task asks for: from its definition, or without any from its id, as `facts_source` says.
 
-    Parameters
-    ----------
-    task_id : str
-    definition : dict or None
-        None: the facts are read from the id, and `facts_source` says so.
-    type_of_path : str
-        The task type in the run's path, used if neither definition nor id names one.
-
-    Returns
-    -------
-    Facts
-        n_blocked_agents : number of agents whose recipe access is blocked (cooking); an id that names items, or begins
-            as MineCollab's do, and has no suffix for it says 0
-        target_items : items to make, sorted
-        plan_availability : ``full``, ``partial`` or ``none``, by how many agents have the plan command blocked
-        materials, rooms : levels of a construction, from its id (the definition does not name them)
+    `type_of_path` is the task type in the run's path, used if neither definition nor id names one. Materials and rooms
+    of a construction are always read from the id, as the definition does not name them.
     """
-    task, task_id = definition or {}, for_patterns(task_id)
+    task, task_id, by_id = definition or {}, for_patterns(task_id), definition is None
     task_type = type_of(task_id, definition, type_of_path)
     construction = _ROOMS.search(task_id)
     table = task.get("requires_ctable", task.get("requires_crafting_table"))
-    if definition is None and task_type == "techtree":
+    if by_id and task_type == "techtree":
         table = "requires_ctable" in task_id
-    difficulty = task.get("difficulty") or _mapping(task.get("difficulty_metrics")).get("difficulty_category")
+    difficulty = task.get("difficulty") or _difficulty_metrics(task).get("difficulty_category")
     return Facts(
         task_type=task_type,
-        agent_count=agent_count_of(task) if definition is not None else _number(_AGENTS.search(task_id)),
+        agent_count=_number(_AGENTS.search(task_id)) if by_id else agent_count_of(task),
         timeout=positive_number(task.get("timeout")) or DEFAULT_TIMEOUT,
         difficulty=difficulty if isinstance(difficulty, str) else None,
         n_blocked_agents=_blocked_agents(task_id, definition) if task_type == "cooking" else None,
-        target_items=_items(task.get("target") if definition is not None else _items_of_id(task_id, task_type)),
-        hells_kitchen=_is_hells_kitchen(task_id, task, task_type),
+        target_items=_items(_ITEM.findall(task_id) if by_id and task_type == "cooking" else task.get("target")),
+        hells_kitchen="hells_kitchen" in task_id or (task_type == "cooking" and isinstance(task.get("target"), list)),
         plan_availability=_plan(task_id, definition) if task_type == "techtree" else None,
-        depth=as_int(task.get("depth")) if definition is not None else _number(_DEPTH.search(task_id)),
+        depth=_number(_DEPTH.search(task_id)) if by_id else as_int(task.get("depth")),
         max_depth=as_int(task.get("max_depth")),
         missing_items=_items(task.get("missing_items")),
         requires_crafting_table=table if isinstance(table, bool) else None,
         materials=as_int(construction[1]) if construction else None,
         rooms=as_int(construction[2]) if construction else None,
-        facts_source="id" if definition is None else "definition",
+        facts_source="id" if by_id else "definition",
     )
 
 
@@ -122,13 +108,17 @@ def metrics_of(definition: dict[str, Any]) -> dict[str, Any]:
         for name, value in definition.items()
         if name in METRICS or (isinstance(value, (int, float)) and name not in TASK_KEYS)
     }
-    return {**top, **_mapping(definition.get("difficulty_metrics"))}
+    return {**top, **_difficulty_metrics(definition)}
+
+
+def _difficulty_metrics(definition: dict[str, Any]) -> dict[str, Any]:
+    value = definition.get("difficulty_metrics")
+    return value if isinstance(value, dict) else {}
 
 
 def _blocked_agents(task_id: str, definition: dict[str, Any] | None) -> int | None:
-    if definition is None:
-        match = _BLOCKED.search(task_id)
-        if match:
+    if definition is None:  # an id that names items, or begins as MineCollab's do, without a suffix for it says 0
+        if match := _BLOCKED.search(task_id):
             return len(set(match[1].split("_")))
         says_none = task_id.startswith("multiagent_cooking") or _ITEM.search(task_id) or "hells_kitchen" in task_id
         return 0 if says_none and "blocked_access" not in task_id else None
@@ -152,25 +142,12 @@ def _plan(task_id: str, definition: dict[str, Any] | None) -> str | None:
     return "full" if without == 0 else "none" if without >= agents else "partial"
 
 
-def _is_hells_kitchen(task_id: str, task: dict[str, Any], task_type: str) -> bool:
-    """Return whether each agent holds the other's recipe: named in the id, or else shown by a list of targets."""
-    return "hells_kitchen" in task_id or (task_type == "cooking" and isinstance(task.get("target"), list))
-
-
 def _items(target: Any) -> list[str]:
     if isinstance(target, str):
         return [target]
     if isinstance(target, (dict, list)):
         return sorted({item for item in target if isinstance(item, str)})
     return []
-
-
-def _items_of_id(task_id: str, task_type: str) -> list[str]:
-    return _ITEM.findall(task_id) if task_type == "cooking" else []
-
-
-def _mapping(value: Any) -> dict:
-    return value if isinstance(value, dict) else {}
 
 
 def _number(match: re.Match | None) -> int | None:
