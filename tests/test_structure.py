@@ -20,7 +20,6 @@ LONG_FILES = {  # to be split
     "evalkit/kinds/registry.py": 323,
     "evalkit/mindcraft/kind.py": 301,
     "evalkit/reports/parameters.py": 304,
-    "evalkit/stats/trend.py": 301,
 }
 
 

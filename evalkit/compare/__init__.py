@@ -7,7 +7,7 @@ _NAMES = {
     "leaderboard": "ranks",
     "headline": "ranks",
     "rank_table": "ranks",
-    "standings": "listing",
+    "standings": "ranks",
     "findings": "conclusions",
     "pairs": "paired",
     "discordant": "discordance",

@@ -70,20 +70,21 @@ def components(start: np.ndarray, end: np.ndarray, count: int, directed: bool = 
 
 def _cycles(better: np.ndarray, worse: np.ndarray, count: int) -> list[list[int]]:
     """Return a shortest cycle of each strongly connected component of more than one model."""
-    component, cycles = components(better, worse, count, directed=True), []
+    component = components(better, worse, count, directed=True)
+    within = component[better] == component[worse]
+    if not within.any():
+        return []
+    better, worse, cycles = better[within], worse[within], []
     graph = csr_array((np.ones(len(better)), (better, worse)), shape=(count, count))
-    for number in np.flatnonzero(np.bincount(component, minlength=1) > 1) if count else ():
-        members = np.flatnonzero(component == number)
-        steps, before = shortest_path(graph, unweighted=True, indices=members, return_predecessors=True)
-        inside = np.isin(better, members) & np.isin(worse, members)
-        place = {model: i for i, model in enumerate(members)}
+    steps, before = shortest_path(graph, unweighted=True, return_predecessors=True)
+    for number in np.unique(component[better]):
+        edges = component[better] == number
         # each edge from better to worse closes a cycle with the shortest way back
-        ways = [(steps[place[w], v], v, w) for v, w in zip(better[inside], worse[inside], strict=True)]
+        ways = zip(steps[worse[edges], better[edges]], better[edges], worse[edges], strict=True)
         _, end, start = min(ways)
         cycle = [int(end)]
-        while cycle[-1] != start:
-            cycle.append(int(before[place[start], cycle[-1]]))
-        cycle.reverse()
+        while cycle[0] != start:
+            cycle.insert(0, int(before[start, cycle[0]]))
         first = cycle.index(min(cycle))
         cycles.append(cycle[first:] + cycle[:first])
     return sorted(cycles)
