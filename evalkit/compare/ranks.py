@@ -13,10 +13,9 @@ from evalkit.stats import Estimate, format_interval, like_with_like, pair_struct
 MOST_NAMED = 4  # models that a headline names
 RAW, NONE = "raw", "none"
 _COLUMNS = (
-    "model_name", "n", "n_tasks", "coverage", "estimate", "low", "high", "adjusted", "adjusted_low", "adjusted_high",
-    "rank_low", "rank_high", "p_best", "ties_with_first", "corrected", "corrected_low", "corrected_high", "method",
-    "target", "warning",
-)  # fmt: skip
+    "model_name n n_tasks coverage estimate low high adjusted adjusted_low adjusted_high rank_low rank_high p_best "
+    "ties_with_first corrected corrected_low corrected_high method target warning"
+)
 _STANDING = ["kind", "outcome", "model_name", "n", "n_tasks", "estimate", "low", "high", "text", "rank", "task_set"]
 
 
@@ -83,7 +82,7 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
     table = table.sort_values([by, "model_name"], ascending=[False, True], ignore_index=True)
     notes = [like.reason * (len(table) > 1), pair_structure(compared).warning]
     unrated = scored.table[~has_value].groupby("model_name").size().rename("n").reset_index()
-    table = pd.concat([table, unrated.assign(n_tasks=0, warning=NO_OUTCOME)], ignore_index=True)[list(_COLUMNS)]
+    table = pd.concat([table, unrated.assign(n_tasks=0, warning=NO_OUTCOME)], ignore_index=True)[_COLUMNS.split()]
     table = table.astype({"rank_low": "Int64", "rank_high": "Int64", "ties_with_first": "boolean"})
     if scored.left_out:
         are = "run is" if scored.left_out == 1 else "runs are"

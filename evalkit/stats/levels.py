@@ -48,18 +48,13 @@ def trend_steps(
     Parameters
     ----------
     successes, n, scores, clusters, confidence
-        As for `trend_test`.
+        As for `trend_test`, also their errors.
 
     Returns
     -------
     DataFrame
         One row per step: level, next_level, rate, next_rate, estimate (next_rate − rate), low, high, n_clusters and
         next_n_clusters (trials where there are no clusters), method, warning.
-
-    Raises
-    ------
-    ValueError
-        As for `trend_test`.
     """
     check_confidence(confidence)
     return steps_of(counted(successes, n, scores, clusters)[0], confidence)

@@ -100,11 +100,10 @@ def reliability(
     ks = sorted(set(ks))
     if any(k < 1 or int(k) != k for k in ks):
         raise ValueError(f"ks are whole numbers from 1, not {list(ks)}")
-    groups = {name: _of_group(own, task, ks, order, confidence) for name, own in rows.groupby(by, observed=True)}
-    if not groups:
-        return pd.DataFrame(columns=[by, *_COLUMNS.split()])
-    table = pd.concat([own.assign(**{by: name}) for name, own in groups.items()], ignore_index=True)
-    return pd.concat([table[[by]], typed(table, _COLUMNS)], axis=1)
+    groups = rows.groupby(by, observed=True)
+    measures = [{by: name, **row} for name, own in groups for row in _of_group(own, task, ks, order, confidence)]
+    table = pd.DataFrame(measures, columns=[by, *_COLUMNS.split()])
+    return pd.concat([table[[by]], typed(table, _COLUMNS)], axis=1) if measures else table
 
 
 def repeats_test(
@@ -179,7 +178,7 @@ def _last_run_test(values: np.ndarray, codes: np.ndarray, groups: Clusters) -> t
     return float(min(1.0, 2 * tail)), int(mixed.sum()), ""
 
 
-def _of_group(rows: pd.DataFrame, task: str, ks: Sequence[int], order: str | None, confidence: float) -> pd.DataFrame:
+def _of_group(rows: pd.DataFrame, task: str, ks: Sequence[int], order: str | None, confidence: float) -> list[dict]:
     counts = rows.groupby(task, observed=True)["_value"].agg(["size", "sum"])
     used = counts[counts["size"] >= max(ks)]
     runs = rows[rows[task].isin(used.index)]
@@ -188,21 +187,22 @@ def _of_group(rows: pd.DataFrame, task: str, ks: Sequence[int], order: str | Non
     depends = f"the number of runs depends on their outcome ({tested.method}, p = {tested.p_value:.2g}): biased"
     n_left_out = len(counts) - len(used)
     notes = f"{n_left_out} tasks with fewer than {max(ks)} runs left out" * (n_left_out > 0), depends * tested.flagged
-    rows_of = []
+    measured = []
     for k in ks:
         for measure, formula in (("pass@", pass_at_k), ("pass^", pass_hat_k)):
             if k == 1:
                 estimate = rate_interval(runs["_value"], runs[task], confidence)
             else:
                 estimate = mean_interval(np.asarray(formula(n, c, k)), used.index, confidence, bounds=(0.0, 1.0))
-            rows_of.append({"measure": f"{measure}{k}", "k": k, **estimate._asdict(), "n": len(runs)})
-    several = used.index[n > 1]
-    n, c = n[n > 1], c[n > 1]
+            measured.append((f"{measure}{k}", k, estimate._replace(n=len(runs))))
+    tasks, n, c = used.index[n > 1], n[n > 1], c[n > 1]
     alike = (c * (c - 1) + (n - c) * (n - c - 1)) / (n * (n - 1))
-    estimate = mean_interval(alike, several, confidence, bounds=(0.0, 1.0))
-    rows_of.append({"measure": "agreement", "k": 2, **estimate._asdict(), "n": int(n.sum())})
-    table = pd.DataFrame(rows_of)
-    return table.assign(warning=[join(warning, *notes) for warning in table["warning"]])
+    estimate = mean_interval(alike, tasks, confidence, bounds=(0.0, 1.0))
+    measured.append(("agreement", 2, estimate._replace(n=int(n.sum()))))
+    return [
+        {"measure": measure, "k": k, **estimate._asdict(), "warning": join(estimate.warning, *notes)}
+        for measure, k, estimate in measured
+    ]
 
 
 def pass_at_k(n: Iterable[Any] | int, c: Iterable[Any] | int, k: int) -> np.ndarray | float:
@@ -249,9 +249,10 @@ def _share_of_subsets(n: Any, c: Any, k: int, of_failures: bool) -> np.ndarray |
         raise ValueError(f"k is a whole number from 1, not {k}")
     if ((passed < 0) | (passed > attempts) | (attempts % 1 > 0) | (passed % 1 > 0)).any():
         raise ValueError("attempts n and successes c are whole numbers with 0 <= c <= n")
-    members = attempts - passed if of_failures else passed
+    known = np.isfinite(attempts) & np.isfinite(passed) & (attempts >= k)
+    members, attempts = np.where(known, [attempts - passed if of_failures else passed, attempts], math.nan)
     share = np.where(members < k, 0.0, np.exp(_log_choose(members, k) - _log_choose(attempts, k)))
-    share = np.where(np.isfinite(members) & (attempts >= k), 1 - share if of_failures else share, np.nan)
+    share = 1 - share if of_failures else share
     return float(share[0]) if np.ndim(n) == np.ndim(c) == 0 else share
 
 

@@ -84,17 +84,12 @@ def jackknife_interval(
     Parameters
     ----------
     values, statistic, clusters, confidence
-        As for `bootstrap_interval`; the statistic is called C + 1 times.
+        As for `bootstrap_interval`, also their errors; the statistic is called C + 1 times.
 
     Returns
     -------
     Estimate
         Without bounds for a single observation or cluster, and where leaving out changes nothing.
-
-    Raises
-    ------
-    ValueError
-        For an impossible confidence, or a number of labels that differs from that of observations.
     """
 
     def pseudo_values(compute: Callable[[np.ndarray], float], count: int, estimate: float) -> tuple[Any, Any]:

@@ -130,11 +130,9 @@ def trend_by(
     ----------
     frame : DataFrame
         One row per run.
-    by, level, value : str
-        Columns of the group (such as the model), of the ordered factor (numbers), and of the 0/1 outcome. Rows with a
-        missing one are left out.
-    clusters : str, optional
-        Column of what repeats, such as the task.
+    by, level, value, clusters : str
+        Columns of the group (such as the model), of the ordered factor (numbers), of the 0/1 outcome, and optionally of
+        what repeats, such as the task. Rows without one of the first three are left out.
     confidence, rng
         As for `trend_test`.
 

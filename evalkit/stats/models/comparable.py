@@ -97,8 +97,15 @@ def standardise(
     outcomes, keys = numbers(frame[value]), frame[[by, stratum, clusters]]
     usable = np.isfinite(outcomes) & keys.notna().all(axis=1).to_numpy()
     rows = keys[usable].set_axis(["by", "stratum", "cluster"], axis=1).assign(value=outcomes[usable])
-    _check_values(rows["value"], kind)
-    weights = _weights(rows, mix)
+    if kind == "proportion" and not rows["value"].isin((0.0, 1.0)).all():
+        raise ValueError("a rate needs 0/1 values; use kind='score' or kind='mean' for others")
+    if kind == "score" and not rows["value"].between(0, 1).all():
+        raise ValueError("scores lie from 0 to 1; use kind='mean' for others")
+    counted = rows.groupby("stratum", observed=True)["cluster"].nunique()
+    weights = (counted if mix is None else pd.Series(mix)).astype("float64")
+    if len(weights) and ((weights < 0).any() or not weights.sum() > 0):
+        raise ValueError("weights are at least 0, and not all 0")
+    weights = weights[weights > 0] / weights.sum()
     groups = dict(iter(rows.groupby("by", observed=True)))
     lost = frame[by].where(~usable).value_counts()
     names = sorted(frame[by].dropna().unique(), key=str)
@@ -111,21 +118,6 @@ def standardise(
     return table
 
 
-def _check_values(values: pd.Series, kind: str) -> None:
-    if kind == "proportion" and not values.isin((0.0, 1.0)).all():
-        raise ValueError("a rate needs 0/1 values; use kind='score' or kind='mean' for others")
-    if kind == "score" and not values.between(0, 1).all():
-        raise ValueError("scores lie from 0 to 1; use kind='mean' for others")
-
-
-def _weights(rows: pd.DataFrame, mix: Mapping[Any, float] | None) -> pd.Series:
-    counted = rows.groupby("stratum", observed=True)["cluster"].nunique()
-    weights = (counted if mix is None else pd.Series(mix)).astype("float64")
-    if len(weights) and ((weights < 0).any() or not weights.sum() > 0):
-        raise ValueError("weights are at least 0, and not all 0")
-    return weights[weights > 0] / weights.sum()
-
-
 def _standardised(rows: pd.DataFrame, weights: pd.Series, kind: str, confidence: float) -> tuple:
     """Return the fields of `ESTIMATES` for one group."""
     groups: dict[Any, Clusters] = {
@@ -136,11 +128,8 @@ def _standardised(rows: pd.DataFrame, weights: pd.Series, kind: str, confidence:
     described = f"standardised, {'Welch t' if kind == 'mean' else 'MOVER'}", "new tasks"
     missing = [name for name in weights.index if name not in groups]
     if rows.empty or missing:
-        share = 100 * weights[missing].sum()
-        reason = (
-            "no values" if rows.empty else f"no values of {', '.join(map(str, missing))} ({share:.0f} % of the mix)"
-        )
-        return *counts, math.nan, math.nan, math.nan, *described, reason
+        which = f" of {', '.join(map(str, missing))} ({100 * weights[missing].sum():.0f} % of the mix)"
+        return *counts, math.nan, math.nan, math.nan, *described, f"no values{'' if rows.empty else which}"
     used = [(weight, groups[name]) for name, weight in weights.items()]
     estimate = sum(weight * group.means.mean() for weight, group in used)
     if kind == "mean":

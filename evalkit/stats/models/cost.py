@@ -42,9 +42,8 @@ def cost_front(
         (lower is better). Rows with a missing one are left out.
     confidence : float
     n_resamples : int
-        Of the Bayesian bootstrap over tasks (Rubin 1981) that `front_share` counts.
     rng : numpy.random.Generator, optional
-        By default one with seed 0.
+        Of the Bayesian bootstrap over tasks (Rubin 1981) that `front_share` counts; by default one with seed 0.
 
     Returns
     -------

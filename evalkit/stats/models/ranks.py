@@ -1,6 +1,7 @@
 """Rank models, with the uncertainty of ranks and estimates corrected for selection of the best."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -92,15 +93,13 @@ def rank_models(
     return typed(table.sort_values("estimate", ascending=False, kind="stable", ignore_index=True))
 
 
-def _decided(pairs: pd.DataFrame, models: list) -> tuple[np.ndarray, np.ndarray]:
+def _decided(pairs: pd.DataFrame, models: list) -> Iterator[np.ndarray]:
     """Return how many models are decided to be better, and how many worse, than each."""
     decided = pairs[pairs["decided"]]
-    ahead = decided["estimate"] > 0
-    winners = decided["model_a"].where(ahead, decided["model_b"])
-    losers = decided["model_b"].where(ahead, decided["model_a"])
+    sides, ahead = (decided["model_a"], decided["model_b"]), decided["estimate"] > 0
+    losers, winners = sides[1].where(ahead, sides[0]), sides[0].where(ahead, sides[1])
     names = [str(name) for name in models]
-    lost, won = (side.value_counts().reindex(names, fill_value=0).to_numpy() for side in (losers, winners))
-    return lost, won
+    return (side.value_counts().reindex(names, fill_value=0).to_numpy() for side in (losers, winners))
 
 
 def _best(values: np.ndarray, signal: float, n_resamples: int, rng: np.random.Generator) -> np.ndarray:

@@ -45,8 +45,7 @@ class PairedTest(NamedTuple):
 class Compared(NamedTuple):
     """An interval of a mean difference and the p value of the same test; `method` names both.
 
-    The interval is `centre` ± `error` times the quantile of Student's t with `freedom` degrees of freedom, except for
-    bounds that were moved.
+    The interval is `centre` ± `error` times the quantile of Student's t with `freedom` degrees, but for moved bounds.
     """
 
     low: float
@@ -133,17 +132,12 @@ def sign_flip_test(a: Iterable[Any], b: Iterable[Any]) -> PairedTest:
 
     Parameters
     ----------
-    a, b : array-like of float, of one length
-        Element i of both belongs to the same unit. Pairs with a missing value are left out.
+    a, b
+        As for `paired_difference`, with an error for lengths that differ.
 
     Returns
     -------
     PairedTest
-
-    Raises
-    ------
-    ValueError
-        For lengths that differ.
     """
     return _tested(a, b, binary=False)
 

@@ -111,7 +111,7 @@ def _components(cells: Cells, a: int, b: int, repeats: np.ndarray, confidence: f
     squares = (first.means - second.means - (first.means - second.means).mean()) ** 2 * count / (count - 1)
     if not all((side.sizes > 1).any() for side in (first, second)):
         low, high = _range(squares, confidence)
-        variances = [np.where(repeats == 1, squares.mean(), math.nan), low / repeats, nothing + high]
+        variances = [np.where(repeats == 1, squares.mean(), math.nan), low / repeats, np.full(len(repeats), high)]
         return result | {"variances": variances, "warning": NEVER_REPEATED}
     within = [np.where(s.sizes > 1, s.variances, np.nanmean(s.variances)) for s in (first, second)]
     noise, single = sum(v / s.sizes for v, s in zip(within, (first, second), strict=True)), within[0] + within[1]

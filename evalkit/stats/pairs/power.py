@@ -30,10 +30,8 @@ def minimal_detectable_difference(
         Pairs, such as tasks that two models share.
     deviation : float or array of float
         Standard deviation of the differences. For 0/1 outcomes: the root of (share of pairs that differ − difference²).
-    power : float
-        Probability of finding the difference, 0.8 by custom.
-    confidence : float
-        1 − level of the test.
+    power, confidence : float
+        Probability of finding the difference, 0.8 by custom, and 1 − level of the test.
     comparisons : int
         The level is divided by it: the strictest step of Holm's correction.
     binary : bool or array of bool

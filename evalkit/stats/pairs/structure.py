@@ -57,7 +57,18 @@ def pair_structure(pairs: pd.DataFrame) -> Structure:
     ahead = (pairs["estimate"] > 0).to_numpy()
     better, worse = np.where(ahead, a, b)[decided], np.where(ahead, b, a)[decided]
     cycles = tuple(tuple(models[i] for i in cycle) for cycle in _cycles(better, worse, len(models)))
-    return Structure(groups, unshared, cycles, _warning(groups, unshared, cycles))
+    sentences = [
+        f"{' > '.join([*cycle, cycle[0]])} is a cycle: each is better than the next, so they have no order"
+        for cycle in cycles
+    ]
+    if len(groups) > 1:
+        sets = "; ".join(", ".join(group) for group in groups)
+        sentences.append(f"{len(groups)} sets of models share no tasks and can't be compared: {sets}")
+    if unshared:
+        named = ", ".join(f"{one} and {other}" for one, other in unshared[:3])
+        more = f", and {len(unshared) - 3} more" if len(unshared) > 3 else ""
+        sentences.append(f"pairs without a shared task: {named}{more}")
+    return Structure(groups, unshared, cycles, ". ".join(sentences))
 
 
 def components(start: np.ndarray, end: np.ndarray, count: int, directed: bool = False) -> np.ndarray:
@@ -88,18 +99,3 @@ def _cycles(better: np.ndarray, worse: np.ndarray, count: int) -> list[list[int]
         first = cycle.index(min(cycle))
         cycles.append(cycle[first:] + cycle[:first])
     return sorted(cycles)
-
-
-def _warning(groups: tuple, unshared: tuple, cycles: tuple) -> str:
-    sentences = [
-        f"{' > '.join([*cycle, cycle[0]])} is a cycle: each is better than the next, so they have no order"
-        for cycle in cycles
-    ]
-    if len(groups) > 1:
-        sets = "; ".join(", ".join(group) for group in groups)
-        sentences.append(f"{len(groups)} sets of models share no tasks and can't be compared: {sets}")
-    if unshared:
-        named = ", ".join(f"{one} and {other}" for one, other in unshared[:3])
-        more = f", and {len(unshared) - 3} more" if len(unshared) > 3 else ""
-        sentences.append(f"pairs without a shared task: {named}{more}")
-    return ". ".join(sentences)
