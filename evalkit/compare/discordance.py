@@ -20,12 +20,10 @@ def discordant(runs: pd.DataFrame, model_a: str = "", model_b: str = "", value: 
 
     Parameters
     ----------
-    runs : DataFrame
-        The first table of any kind.
+    runs, value
+        As for `leaderboard`.
     model_a, model_b : str
         The models; if both are empty, every pair of models; if only one is given, that model against all others.
-    value : {"", "is_successful", "score"}
-        As for `leaderboard`.
 
     Returns
     -------

@@ -70,7 +70,6 @@ def proportion_interval(
     method : {"wilson", "exact"}
         Wilson's score interval (1927), or Clopper and Pearson's (1934), whose coverage is never below `confidence`.
     confidence : float
-        Between 0 and 1, both excluded.
 
     Returns
     -------

@@ -43,7 +43,6 @@ def bootstrap_interval(
     n_resamples : int
         2,000 suffice for an interval to two digits.
     confidence : float
-        Between 0 and 1, both excluded.
 
     Returns
     -------

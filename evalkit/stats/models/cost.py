@@ -35,12 +35,10 @@ def cost_front(
 
     Parameters
     ----------
-    frame : DataFrame
-        One row per run.
-    model, task, value, cost : str
-        Columns of the model, of the task, of the outcome (higher is better) and of the cost, such as tokens or time
-        (lower is better). Rows with a missing one are left out.
-    confidence : float
+    frame, model, task, value, confidence
+        As for `compare_all`; higher values are better.
+    cost : str
+        Column of the cost, such as tokens or time; lower is better.
     n_resamples : int
     rng : numpy.random.Generator, optional
         Of the Bayesian bootstrap over tasks (Rubin 1981) that `front_share` counts; by default one with seed 0.

@@ -36,9 +36,8 @@ def rank_models(
     """Rank models on new tasks like these, with the uncertainty of the ranks.
 
     - The interval of ranks of a model begins after the models that are decided to be better, and ends before those
-      decided to be worse. All intervals together hold the true ranks with the confidence of the correction of `pairs`
-      (Mogstad, Romano, Shaikh and Wilhelm 2024).
-    - Models than which none is decided to be better tie with the first.
+      decided to be worse; models than which none is better tie with the first. All intervals together hold the true
+      ranks with the confidence of the correction of `pairs` (Mogstad, Romano, Shaikh and Wilhelm 2024).
     - The corrected estimate allows for having been picked from all models: shrunk towards their mean by the share of
       the spread of models that is noise (Efron and Morris 1975), and with an interval that holds for all models at once
       (Bonferroni), hence for any that is picked by its result.

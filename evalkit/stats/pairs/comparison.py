@@ -108,8 +108,8 @@ def mcnemar_exact(a: Iterable[Any], b: Iterable[Any]) -> PairedTest:
 
     Parameters
     ----------
-    a, b : array-like of 0/1 or bool, of one length
-        Element i of both belongs to the same unit. Pairs with a missing value are left out.
+    a, b
+        As for `paired_difference`, of 0/1 or bool.
 
     Returns
     -------

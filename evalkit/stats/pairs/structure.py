@@ -85,9 +85,9 @@ def _cycles(better: np.ndarray, worse: np.ndarray, count: int) -> list[list[int]
     within = component[better] == component[worse]
     if not within.any():
         return []
-    better, worse, cycles = better[within], worse[within], []
     graph = csr_array((np.ones(len(better)), (better, worse)), shape=(count, count))
-    steps, before = shortest_path(graph, unweighted=True, return_predecessors=True)
+    steps, before = shortest_path(graph, "D", unweighted=True, return_predecessors=True)
+    better, worse, cycles = better[within], worse[within], []
     for number in np.unique(component[better]):
         edges = component[better] == number
         # each edge from better to worse closes a cycle with the shortest way back
