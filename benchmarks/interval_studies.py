@@ -69,7 +69,7 @@ def cluster_coverage(sizes: np.ndarray, correlation: float, rate: float, samples
     means = successes / sizes
     held = holds(formulas.bounded(means, sizes, CONFIDENCE, True), rate)
     silent = ~warnings.unmixed(means) & (len(sizes) >= warnings.FEW_CLUSTERS)
-    by_runs = holds(formulas.bounded_runs(means, sizes, CONFIDENCE, True), rate)
+    by_runs = holds(formulas.bounded(means, sizes, CONFIDENCE, True, "runs"), rate)
     plain = holds(formulas.wilson(successes.sum(1) / sizes.sum(), sizes.sum(), CONFIDENCE), rate)
     return np.array([held.mean(), (~held & silent).mean(), by_runs.mean(), plain.mean()])
 

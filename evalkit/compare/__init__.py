@@ -2,24 +2,13 @@
 
 from evalkit._lazy import door
 
-_NAMES = {
-    "Leaderboard": "ranks",
-    "leaderboard": "ranks",
-    "headline": "ranks",
-    "rank_table": "ranks",
-    "standings": "listing",
-    "findings": "conclusions",
-    "pairs": "paired",
-    "discordant": "discordance",
-    "examples": "discordance",
-    "notable": "paired",
-    "in_words": "paired",
-    "against": "paired",
-    "reliability": "paired",
-    "plan": "paired",
-    "cost": "paired",
-    "describe_runs": "evalkit.kinds.runs",
-    "select": "evalkit.kinds.runs",
+_PLACES = {
+    "ranks": "Leaderboard leaderboard headline rank_table standings",
+    "conclusions": "findings",
+    "paired": "pairs notable in_words against reliability plan cost",
+    "discordance": "discordant examples",
+    "evalkit.kinds.runs": "describe_runs select",
 }
+_NAMES = {name: place for place, names in _PLACES.items() for name in names.split()}
 
 __getattr__, __dir__, __all__ = door(__name__, _NAMES, ["figures"])

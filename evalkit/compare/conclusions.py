@@ -3,7 +3,7 @@
 import pandas as pd
 
 from evalkit.compare.discordance import discordant_of, examples
-from evalkit.compare.ranks import MOST_NAMED, Leaderboard, headline
+from evalkit.compare.ranks import MOST_NAMED, RAW, Leaderboard, headline
 from evalkit.kinds import Example, Finding, counted_noun, examples_of
 from evalkit.kinds.findings import files_text
 from evalkit.kinds.runs import UNKNOWN
@@ -31,9 +31,11 @@ def findings(
         One to four. A model is called best if every other one is decided to be worse than some model.
     """
     nearest = _nearest(board)
+    sides = nearest[["model_a", "model_b"]].itertuples(index=False)
+    opposite = tuple(example for pair in sides for example in examples(discordant_of(board.outcomes, *pair)))
     results = [Finding(_first(board), ranking, _extremes(board))]
     if sentence := _pair(board, nearest):
-        results.append(Finding(sentence, pairs, _opposite(board, nearest)))
+        results.append(Finding(sentence, pairs, opposite))
     if board.notes and len(board.table) > 1:
         results.append(Finding(" ".join(_sentence(note) for note in board.notes), ranking))
     if ledger is not None:
@@ -43,20 +45,18 @@ def findings(
 
 def _first(board: Leaderboard) -> str:
     first, is_share = headline(board), board.outcomes.is_share
-    if pd.isna(first.get("estimate", float("nan"))):
-        return f"{_sentence(first['label'])}{_rates(board)}"
-    value = format_interval(first["estimate"], first["low"], first["high"], percent=is_share)
-    unit = "" if is_share else f" {board.outcomes.unit}"
-    size = f"{counted_noun(int(first['n']), 'run')} of {counted_noun(int(first['n_clusters']), 'task')}"
     label = str(first["label"])
-    if label.startswith("best: "):
-        model, _, what = label.removeprefix("best: ").partition(" (")
-        text = (
-            f"{model} is shown to be the best of {len(board.table)} models: {what.rstrip(')')} {value}{unit} ({size})."
-        )
-        picked = " The estimate is corrected for picking the best." if board.basis == "raw" else ""
-        return f"{text}{picked}"
-    return f"{_capital(label)}: {value}{unit} ({size})."
+    if pd.isna(first.get("estimate", float("nan"))):
+        return f"{_sentence(label)}{_rates(board)}"
+    value = format_interval(first["estimate"], first["low"], first["high"], percent=is_share)
+    value = value if is_share else f"{value} {board.outcomes.unit}"
+    size = f"{counted_noun(int(first['n']), 'run')} of {counted_noun(int(first['n_clusters']), 'task')}"
+    if not label.startswith("best: "):
+        return f"{_capital(label)}: {value} ({size})."
+    model, _, what = label.removeprefix("best: ").partition(" (")
+    picked = " The estimate is corrected for picking the best." if board.basis == RAW else ""
+    best = f"{model} is shown to be the best of {len(board.table)} models: {what.rstrip(')')} {value} ({size})."
+    return f"{best}{picked}"
 
 
 def _rates(board: Leaderboard) -> str:
@@ -64,13 +64,9 @@ def _rates(board: Leaderboard) -> str:
     table = board.table[board.table["estimate"].notna() & (board.table["model_name"] != UNKNOWN)]
     if len(table) < 2:
         return ""
-    is_share = board.outcomes.is_share
-    shown = table.head(MOST_NAMED).to_dict("records")
-    rates = (
-        f"{row['model_name']} {format_interval(row['estimate'], row['low'], row['high'], percent=is_share)}"
-        for row in shown
-    )
-    return f" {_capital(board.outcomes.title)}: {', '.join(rates)}{' …' if len(table) > len(shown) else ''}."
+    shown = table.head(MOST_NAMED)[["model_name", "estimate", "low", "high"]].itertuples(index=False)
+    rates = (f"{name} {format_interval(*interval, percent=board.outcomes.is_share)}" for name, *interval in shown)
+    return f" {_capital(board.outcomes.title)}: {', '.join(rates)}{' …' if len(table) > MOST_NAMED else ''}."
 
 
 def _pair(board: Leaderboard, nearest: pd.DataFrame) -> str:
@@ -98,22 +94,11 @@ def _extremes(board: Leaderboard) -> tuple[Example, ...]:
     first = board.table["model_name"].iloc[0] if len(board.table) else ""
     rows = board.outcomes.table
     rows = rows[rows["model_name"].eq(first) & rows["value"].notna()]
-    values = rows["value"]
+    values, unit = rows["value"], f" {board.outcomes.unit}".rstrip()
     if values.nunique() < 2:
         return examples_of(rows, {f"a run of {first}": values.notna()})
-    unit = f" {board.outcomes.unit}".rstrip()
-    ends = {
-        end: f"{first}, {name}: {end:.3g}{unit}" for end, name in ((values.max(), "highest"), (values.min(), "lowest"))
-    }
-    return examples_of(rows, {text: values.eq(end) for end, text in ends.items()})
-
-
-def _opposite(board: Leaderboard, nearest: pd.DataFrame) -> tuple[Example, ...]:
-    """Return tasks with opposite outcomes for the two models of a pair."""
-    if nearest.empty:
-        return ()
-    pair = nearest.iloc[0]
-    return examples(discordant_of(board.outcomes, pair["model_a"], pair["model_b"]))
+    ends = {"highest": values.max(), "lowest": values.min()}
+    return examples_of(rows, {f"{first}, {name}: {end:.3g}{unit}": values.eq(end) for name, end in ends.items()})
 
 
 def _sentence(text: str) -> str:

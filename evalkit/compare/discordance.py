@@ -20,12 +20,10 @@ def discordant(runs: pd.DataFrame, model_a: str = "", model_b: str = "", value: 
 
     Parameters
     ----------
-    runs : DataFrame
-        The first table of any kind.
+    runs, value
+        As for `leaderboard`.
     model_a, model_b : str
         The models; if both are empty, every pair of models; if only one is given, that model against all others.
-    value : {"", "is_successful", "score"}
-        As for `leaderboard`.
 
     Returns
     -------
@@ -49,15 +47,20 @@ def discordant_of(scored: Outcomes, model_a: str = "", model_b: str = "") -> pd.
     rows = np.full((len(models), units.max(initial=-1) + 1), -1)
     rows[codes, units] = np.arange(len(table))
     values = np.where(rows < 0, np.nan, table["value"].to_numpy(float)[rows]) if len(table) else rows.astype(float)
-    sides = [
-        _differing(rows, values, a, b)
-        for a, b in combinations(range(len(models)), 2)
-        if named <= {models[a], models[b]}
-    ]
-    first, second = np.concatenate(sides, axis=1) if sides else np.empty((2, 0), int)
-    gaps = np.abs(table["value"].to_numpy(float)[first] - table["value"].to_numpy(float)[second])
-    opposite = gaps > gaps.max(initial=0) / 2
-    return _pairs_of_rows(table, first[opposite], second[opposite])
+    found = [np.empty((2, 0), int)]
+    for a, b in combinations(range(len(models)), 2):
+        if named <= {models[a], models[b]}:
+            differ = np.abs(values[a] - values[b]) > 0  # False for a missing value
+            found.append(rows[[a, b]][:, differ])
+    both = np.concatenate(found, axis=1)
+    gaps = np.abs(np.subtract(*table["value"].to_numpy(float)[both]))
+    both = both[:, gaps > gaps.max(initial=0) / 2]
+    names = {"model_name": "model", "value": "value", "run_id": "run_id"}
+    pairs = table[["task", "repetition"]].take(both[0]).reset_index(drop=True)
+    for side, taken in zip("ab", both, strict=True):
+        own = table[list(names)].take(taken).reset_index(drop=True)
+        pairs[[f"{name}_{side}" for name in names.values()]] = own
+    return pairs[COLUMNS]
 
 
 def examples(pairs: pd.DataFrame) -> tuple[Example, ...]:
@@ -71,21 +74,3 @@ def examples(pairs: pd.DataFrame) -> tuple[Example, ...]:
         )
         for row in rows
     )
-
-
-def _differing(rows: np.ndarray, values: np.ndarray, a: int, b: int) -> np.ndarray:
-    """Return the rows of two models on what both ran, where their values differ; shape (2, n)."""
-    differ = np.abs(values[a] - values[b]) > 0  # False for a missing value
-    return np.stack([rows[a, differ], rows[b, differ]])
-
-
-def _pairs_of_rows(table: pd.DataFrame, first: np.ndarray, second: np.ndarray) -> pd.DataFrame:
-    """Join the rows of two runs each into one."""
-    names = {"model_name": "model", "value": "value", "run_id": "run_id"}
-    sides = [
-        table[list(names)].take(rows).set_axis([f"{name}_{side}" for name in names.values()], axis=1)
-        for side, rows in (("a", first), ("b", second))
-    ]
-    pairs = pd.concat([side.reset_index(drop=True) for side in sides], axis=1)
-    shared = table[["task", "repetition"]].take(first).reset_index(drop=True)
-    return pd.concat([shared, pairs], axis=1)[COLUMNS]

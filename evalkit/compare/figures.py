@@ -8,26 +8,21 @@ from matplotlib.axes import Axes
 from evalkit.compare.ranks import RAW, Leaderboard
 from evalkit.display import describe_estimates, plots
 
-__all__ = [
-    "describe_differences",
-    "describe_estimates",
-    "describe_ranking",
-    "differences",
-    "ranking",
-]
+__all__ = ["describe_differences", "describe_estimates", "describe_ranking", "differences", "ranking"]
 
 MOST_DRAWN = 30  # models in a matrix of pairs
 
 
 def ranking(board: Leaderboard, ax: Axes | None = None) -> Axes:
     """Draw each model's estimate with its interval, and the adjusted one beside the raw if they differ."""
-    return plots.estimates(_long(board), "model_name", _hue(board), **_scale(board), ax=ax)
+    values, hue = board.outcomes, "which" if board.is_adjusted else None
+    return plots.estimates(_long(board), "model_name", hue, percent=values.is_share, xlabel=values.title, ax=ax)
 
 
 def describe_ranking(board: Leaderboard) -> str:
     """Describe `ranking` in words, for alt text."""
-    percent = board.outcomes.is_share
-    words = describe_estimates(_long(board), "model_name", *filter(None, [_hue(board)]), percent=percent)
+    keys = ["model_name", *["which"] * board.is_adjusted]
+    words = describe_estimates(_long(board), *keys, percent=board.outcomes.is_share)
     return f"{board.outcomes.name.capitalize()} per model. {words}"
 
 
@@ -50,26 +45,15 @@ def describe_differences(pairs: pd.DataFrame) -> str:
     return f"{decided} of {len(pairs)} pairs are decided. {sentences}".rstrip()
 
 
-def _hue(board: Leaderboard) -> str | None:
-    return None if board.basis in (RAW, "none") else "which"
-
-
 def _long(board: Leaderboard) -> pd.DataFrame:
     """Return one row per model, or two if adjusted estimates are drawn beside raw ones."""
     table = board.table
-    if _hue(board) is None:
+    if not board.is_adjusted:
         return table
-    adjusted = table.assign(**{name: table[f"adjusted{end}"] for name, end in _BOUNDS.items()}, which=board.basis)
-    both = pd.concat([table.assign(which="raw"), adjusted], ignore_index=True)
-    return both.assign(which=pd.Categorical(both["which"], ["raw", board.basis], ordered=True))
-
-
-_BOUNDS = {"estimate": "", "low": "_low", "high": "_high"}
-
-
-def _scale(board: Leaderboard) -> dict[str, Any]:
-    values = board.outcomes
-    return {"percent": values.is_share, "xlabel": values.title}
+    columns = {"estimate": "adjusted", "low": "adjusted_low", "high": "adjusted_high"}
+    adjusted = table.assign(**{name: table[source] for name, source in columns.items()}, which=board.basis)
+    both = pd.concat([table.assign(which=RAW), adjusted], ignore_index=True)
+    return both.assign(which=pd.Categorical(both["which"], [RAW, board.basis], ordered=True))
 
 
 def __dir__() -> list[str]:

@@ -54,16 +54,12 @@ def pairs_of(data: Outcomes, target: Target = "new tasks", margin: float | None 
 def notable(pairs: pd.DataFrame, most: int = MOST_PAIRS) -> pd.DataFrame:
     """Select the pairs that a page shows: all of up to 10 models, else those with the smallest p values.
 
-    Returns
-    -------
-    DataFrame
-        model_a, model_b, n_tasks, estimate (a minus b), low, high, p_adjusted, decided, equivalent (if a margin was
-        given), minimal_detectable.
+    Columns are model_a, model_b, n_tasks, estimate (a minus b), low, high, p_adjusted, decided, equivalent (if a margin
+    was given), minimal_detectable.
     """
     shown = pairs.nsmallest(most, "p_adjusted") if len(pairs) > most else pairs
     columns = ["model_a", "model_b", "n_tasks", "estimate", "low", "high", "p_adjusted", "decided"]
-    columns += ["equivalent"] if shown["p_equivalent"].notna().any() else []
-    return shown[[*columns, "minimal_detectable"]]
+    return shown[[*columns, *["equivalent"] * bool(shown["p_equivalent"].notna().any()), "minimal_detectable"]]
 
 
 def in_words(pairs: pd.DataFrame) -> str:

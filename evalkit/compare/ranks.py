@@ -1,22 +1,22 @@
 """Rank models as far as the data allow: comparable rates, ranks with their range, and a headline."""
 
+import hashlib
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from evalkit.compare.paired import pairs_of
 from evalkit.kinds import Outcomes, outcomes
-from evalkit.kinds.runs import NO_OUTCOME, UNKNOWN
-from evalkit.stats import Estimate, like_with_like, pair_structure, rank_models
+from evalkit.kinds.runs import NO_OUTCOME, UNKNOWN, kind_of
+from evalkit.stats import Estimate, format_interval, like_with_like, pair_structure, rank_models
 
 MOST_NAMED = 4  # models that a headline names
 RAW, NONE = "raw", "none"
-_ADJUSTED = ["adjusted", "adjusted_low", "adjusted_high"]
 _COLUMNS = (
-    "model_name", "n", "n_tasks", "coverage", "estimate", "low", "high", "adjusted", "adjusted_low", "adjusted_high",
-    "rank_low", "rank_high", "p_best", "ties_with_first", "corrected", "corrected_low", "corrected_high", "method",
-    "target", "warning",
-)  # fmt: skip
+    "model_name n n_tasks coverage estimate low high adjusted adjusted_low adjusted_high rank_low rank_high p_best "
+    "ties_with_first corrected corrected_low corrected_high method target warning"
+)
+_STANDING = ["kind", "outcome", "model_name", "n", "n_tasks", "estimate", "low", "high", "text", "rank", "task_set"]
 
 
 class Leaderboard(NamedTuple):
@@ -71,29 +71,23 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
     has_value = scored.table.groupby("model_name")["value"].transform("count") > 0
     rows = scored.table[has_value]
     compared = pairs_of(scored._replace(table=rows), margin=margin)
-    table, basis, reason = _rated(rows, compared, scored.kind)
+    stratum = "task_type" if rows["task_type"].notna().all() and rows["task_type"].nunique() > 1 else None
+    like = like_with_like(rows, "model_name", "task", "value", stratum, kind=scored.kind)
+    rated = like.table.drop(columns=["adjusted", "adjusted_low", "adjusted_high", "warning"])
+    rated = rated.rename(columns=lambda name: name.replace("headline", "adjusted"))
+    ranks = rank_models(rows, "model_name", "task", "value", pairs=compared)
+    ranks = ranks.drop(columns=["n_tasks", "estimate", "low", "high", "method"])
+    table = rated.merge(ranks, on="model").rename(columns={"model": "model_name"})
+    by = "estimate" if like.headline == NONE else "adjusted"
+    table = table.sort_values([by, "model_name"], ascending=[False, True], ignore_index=True)
+    notes = [like.reason * (len(table) > 1), pair_structure(compared).warning]
     unrated = scored.table[~has_value].groupby("model_name").size().rename("n").reset_index()
-    table = pd.concat([table, unrated.assign(n_tasks=0, warning=NO_OUTCOME)], ignore_index=True)[list(_COLUMNS)]
+    table = pd.concat([table, unrated.assign(n_tasks=0, warning=NO_OUTCOME)], ignore_index=True)[_COLUMNS.split()]
     table = table.astype({"rank_low": "Int64", "rank_high": "Int64", "ties_with_first": "boolean"})
-    notes = [reason, pair_structure(compared).warning]
     if scored.left_out:
         are = "run is" if scored.left_out == 1 else "runs are"
         notes.append(f"{scored.left_out} {are} flagged as a copy of another's log, and in no rate.")
-    return Leaderboard(table, compared, basis, [note for note in notes if note], scored)
-
-
-def _rated(rows: pd.DataFrame, compared: pd.DataFrame, kind: Any) -> tuple[pd.DataFrame, str, str]:
-    """Rank the models that have values; return the table, its basis, and the reason."""
-    stratum = "task_type" if rows["task_type"].notna().all() and rows["task_type"].nunique() > 1 else None
-    like = like_with_like(rows, "model_name", "task", "value", stratum, kind=kind)
-    raw = like.table[["model", "n", "n_tasks", "coverage", "estimate", "low", "high", "method"]]
-    adjusted = like.table[["headline", "headline_low", "headline_high"]].set_axis(_ADJUSTED, axis=1)
-    ranks = rank_models(rows, "model_name", "task", "value", pairs=compared)
-    ranks = ranks.drop(columns=["n_tasks", "estimate", "low", "high", "method"])
-    table = pd.concat([raw, adjusted], axis=1).merge(ranks, on="model").rename(columns={"model": "model_name"})
-    by = "estimate" if like.headline == NONE else "adjusted"
-    table = table.sort_values([by, "model_name"], ascending=[False, True], ignore_index=True)
-    return table, like.headline, like.reason * (len(table) > 1)
+    return Leaderboard(table, compared, like.headline, [note for note in notes if note], scored)
 
 
 def rank_table(board: Leaderboard) -> pd.DataFrame:
@@ -105,6 +99,47 @@ def rank_table(board: Leaderboard) -> pd.DataFrame:
     for name in [*["adjusted"] * board.is_adjusted, "corrected"]:
         shown[[f"{name}_{end}" for end in ("estimate", "low", "high")]] = table[[name, f"{name}_low", f"{name}_high"]]
     return shown.assign(warning=table["warning"])
+
+
+def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
+    """List the results of each model, for the page that lists the models of all reports.
+
+    Parameters
+    ----------
+    board : Leaderboard
+    runs : DataFrame
+        The runs it was computed from.
+
+    Returns
+    -------
+    DataFrame
+        kind, outcome (what the estimates are, with their unit), model_name, n (runs), n_tasks, estimate, low, high,
+        text (these three, formatted), rank (the range that the data leave open, among the report's models), task_set
+        (the same for models that ran the same tasks, in every report; empty if tasks are not known). Models without a
+        name or an estimate are left out.
+    """
+    named = board.table["model_name"].ne(UNKNOWN) & board.table["estimate"].notna()
+    table = board.table[named]
+    if table.empty:
+        return pd.DataFrame(columns=_STANDING)
+    bounds = zip(table["estimate"], table["low"], table["high"], strict=True)
+    counted = board.outcomes.table.dropna(subset="value")
+    known = counted["task"].where(counted["task"] != counted["run_id"])  # a run without a task is one of its own
+    tasks = known.groupby(counted["model_name"]).agg(_digest)
+    ranks = rank_table(board).loc[named, "rank"]
+    return table.assign(
+        kind=kind_of(runs).name,
+        outcome=board.outcomes.title,
+        text=[format_interval(*interval, percent=board.outcomes.is_share) for interval in bounds],
+        rank=ranks + f" of {len(table)}" if len(table) > 1 else "",
+        task_set=table["model_name"].map(tasks),
+    )[_STANDING].reset_index(drop=True)
+
+
+def _digest(tasks: pd.Series) -> str:
+    """Return a short digest that identifies a set of tasks; empty if the task of a run is not known."""
+    names = "\0".join(sorted(map(str, set(tasks)))).encode(errors="replace")
+    return "" if tasks.isna().any() else hashlib.blake2b(names, digest_size=6).hexdigest()
 
 
 def ranks_text(table: pd.DataFrame) -> list[str]:
@@ -125,41 +160,32 @@ def headline(board: Leaderboard) -> dict[str, Any]:
         `label` and, if one model is shown to be best, or there is only one, the fields of an estimate.
     """
     table, name = board.table, board.outcomes.name
-    rated = table[table["estimate"].notna() & (table["model_name"] != UNKNOWN)]
-    if rated.empty and (nameless := table[table["estimate"].notna()]).empty:
+    estimated = table[table["estimate"].notna()]
+    rated = estimated[estimated["model_name"] != UNKNOWN]
+    if estimated.empty:
         return {"label": f"no best model: {NO_OUTCOME}"}
     if rated.empty:
-        fields = _fields(nameless.iloc[0], "estimate", "low", "high")
-        return {"label": f"{name}; no run with one names its model", **fields}
+        return {"label": f"{name}; no run with one names its model"} | _fields(estimated.iloc[0], "estimate", "")
     if len(rated) == 1:
         row = rated.iloc[0]
-        return {"label": f"{name} of {row['model_name']}", **_fields(row, "estimate", "low", "high")}
-    among = board.pairs[
-        board.pairs["model_a"].isin(rated["model_name"]) & board.pairs["model_b"].isin(rated["model_name"])
-    ]
+        return {"label": f"{name} of {row['model_name']}"} | _fields(row, "estimate", "")
+    among = board.pairs[board.pairs[["model_a", "model_b"]].isin(set(rated["model_name"])).all(axis=1)]
     if (among["n_tasks"] == 0).all():
         return {"label": f"no best model: {_named(rated['model_name'])} share no tasks{_standardised(board, rated)}"}
     if cycle := pair_structure(among).cycles:
         return {"label": f"no best model: {' > '.join([*cycle[0], cycle[0][0]])}, each better than the next"}
-    beaten = set(_losers(among))
+    decided = among[among["decided"]]
+    beaten = set(decided["model_b"].where(decided["estimate"] > 0, decided["model_a"]))
     first = rated[~rated["model_name"].isin(beaten)]
     if len(first) > 1 and 2 * 0.5 ** (n_tasks := among["n_tasks"].max()) > 0.05:  # as if all favoured one model
         return {"label": f"{n_tasks} shared task{'s are' if n_tasks > 1 else ' is'} too few to show a best model"}
     if len(first) > 1:
         tied = _named(first["model_name"]) if len(first) <= MOST_NAMED else f"{len(first)} of {len(rated)} models"
         return {"label": f"no model is shown to be best: {tied} tie for first"}
-    row, basis = first.iloc[0], "" if board.basis == RAW else f", {board.basis}"
-    which = "corrected" if board.basis == RAW else "adjusted"
-    return {
-        "label": f"best: {row['model_name']} ({name}{basis})",
-        **_fields(row, which, f"{which}_low", f"{which}_high"),
-    }
-
-
-def _losers(pairs: pd.DataFrame) -> pd.Series:
-    """Return the models that another one is decided to be better than."""
-    decided = pairs[pairs["decided"]]
-    return decided["model_b"].where(decided["estimate"] > 0, decided["model_a"])
+    row, basis, which = first.iloc[0], f", {board.basis}", "adjusted_"
+    if board.basis == RAW:
+        basis, which = "", "corrected_"
+    return {"label": f"best: {row['model_name']} ({name}{basis})"} | _fields(row, which[:-1], which)
 
 
 def _standardised(board: Leaderboard, rated: pd.DataFrame) -> str:
@@ -167,11 +193,8 @@ def _standardised(board: Leaderboard, rated: pd.DataFrame) -> str:
     if not board.is_adjusted or len(rated) > MOST_NAMED:
         return ""
     scale, unit = (100, " %") if board.outcomes.is_share else (1, f" {board.outcomes.unit}")
-    rates = [
-        f"{name} {adjusted * scale:.0f}{unit}"
-        for name, adjusted in zip(rated["model_name"], rated["adjusted"], strict=True)
-    ]
-    return f"; {board.basis}: {', '.join(rates)}"
+    rates = zip(rated["model_name"], rated["adjusted"] * scale, strict=True)
+    return f"; {board.basis}: {', '.join(f'{name} {rate:.0f}{unit}' for name, rate in rates)}"
 
 
 def _named(models: pd.Series) -> str:
@@ -179,6 +202,6 @@ def _named(models: pd.Series) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def _fields(row: pd.Series, estimate: str, low: str, high: str) -> dict[str, Any]:
-    values = dict(zip(Estimate._fields[:3], row[[estimate, low, high]], strict=True))
+def _fields(row: pd.Series, estimate: str, bounds: str) -> dict[str, Any]:
+    values = dict(zip(Estimate._fields[:3], row[[estimate, f"{bounds}low", f"{bounds}high"]], strict=True))
     return values | {"n": row["n"], "n_clusters": row["n_tasks"], "method": row["method"], "target": row["target"]}

@@ -3,6 +3,8 @@
 `benchmarks/coverage.py` runs these same functions on many samples at once.
 """
 
+import math
+
 import numpy as np
 from scipy import special
 
@@ -21,8 +23,8 @@ def normal(confidence: float) -> float:
 
 
 def student(confidence: float, freedom: float) -> float:
-    """Return the two-sided quantile of Student's t."""
-    return float(special.stdtrit(freedom, (1 + confidence) / 2))
+    """Return the two-sided quantile of Student's t; with infinite freedom, of the normal distribution."""
+    return normal(confidence) if np.isinf(freedom) else float(special.stdtrit(freedom, (1 + confidence) / 2))
 
 
 def wilson(rate: Numbers, n: Numbers, confidence: float) -> tuple[np.ndarray, np.ndarray]:
@@ -109,25 +111,40 @@ def effective_wilson(
     return wilson(rate, np.where(equal, when_equal, effective), confidence)
 
 
-def bounded(means: np.ndarray, sizes: np.ndarray, confidence: float, binary: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the interval of the mean of C >= 2 cluster means of values from 0 to 1, each cluster of the same weight.
-
-    Wilson on the effective n, which is at least C. For 0/1 values two thirds of the variance of as many independent
-    trials are taken as known. Where nothing varies, the effective n is C, as if the runs of a cluster always agreed.
-    """
-    count, rate = len(sizes), means.mean(-1)
-    known = KNOWN_SHARE * rate * (1 - rate) * (1 / sizes).sum() / count**2 if binary else 0.0
-    skew = 0.0 if binary else skewness(means)
-    variance = inflated(variance_of_mean(means), known, skew, count - 1, count, confidence)
-    return effective_wilson(rate, variance, count, count, confidence)
+def by_t(mean: Numbers, variance: Numbers, freedom: float, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the interval of a mean with this variance by Student's t."""
+    half = student(confidence, freedom) * np.sqrt(variance)
+    return mean - half, mean + half
 
 
-def bounded_runs(
-    means: np.ndarray, sizes: np.ndarray, confidence: float, binary: bool
+def agreeing(
+    low: float, high: float, estimate: float, p_value: float, level: float, null: float = 0.0
+) -> tuple[float, float]:
+    """Return the interval so that it holds the null value exactly where the test does not reject it."""
+    if p_value > level:
+        return min(low, null), max(high, null)
+    if low <= null <= high:
+        return (math.nextafter(null, math.inf), high) if estimate > null else (low, math.nextafter(null, -math.inf))
+    return low, high
+
+
+def moments(means: np.ndarray, sizes: np.ndarray, weights: str) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return the mean of C >= 2 clusters, or over their runs, its variance, and the effective number of clusters."""
+    return run_weighted(means, sizes) if weights == "runs" else (means.mean(-1), variance_of_mean(means), len(sizes))
+
+
+def bounded(
+    means: np.ndarray, sizes: np.ndarray, confidence: float, binary: bool, weights: str = "tasks"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the interval of the mean over runs of values from 0 to 1, in C >= 2 clusters; see `bounded`."""
-    rate, variance, count = run_weighted(means, sizes)
-    known = KNOWN_SHARE * rate * (1 - rate) / sizes.sum() if binary else 0.0
+    """Return the interval of the mean of values from 0 to 1 in C >= 2 clusters.
+
+    Wilson on the effective n, which is at least the (effective) number of clusters. For 0/1 values two thirds of the
+    variance of as many independent trials are taken as known. Where nothing varies, the effective n is C, as if the
+    runs of a cluster always agreed.
+    """
+    rate, variance, count = moments(means, sizes, weights)
+    known = KNOWN_SHARE * rate * (1 - rate) * binary
+    known = known / sizes.sum() if weights == "runs" else known * (1 / sizes).sum() / count**2
     skew = 0.0 if binary else skewness(means)
     variance = inflated(variance, known, skew, max(count - 1, 1), count, confidence)
     return effective_wilson(rate, variance, count, count, confidence)
@@ -137,26 +154,9 @@ def bounded_within(
     means: np.ndarray, variances: np.ndarray, sizes: np.ndarray, confidence: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the interval of the mean of task means of values from 0 to 1 for repetitions of these tasks."""
-    rate, count = means.mean(-1), len(sizes)
-    variance, freedom = within_tasks(variances, sizes, PSEUDO_SPREAD)
-    variance = variance * (student(confidence, freedom) / normal(confidence)) ** 2
-    return effective_wilson(rate, variance, count, count**2 / (1 / sizes).sum(), confidence)
-
-
-def mean_over_runs(means: np.ndarray, sizes: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the interval of the mean over runs, in C >= 2 clusters, by t with effective clusters − 1 degrees."""
-    mean, variance, count = run_weighted(means, sizes)
-    half = student(confidence, max(count - 1, 1)) * np.sqrt(variance)
-    return mean - half, mean + half
-
-
-def mean_within(
-    means: np.ndarray, variances: np.ndarray, sizes: np.ndarray, confidence: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the interval of the mean of task means for repetitions of these tasks, by t."""
-    variance, freedom = within_tasks(variances, sizes, 0.0)
-    half = student(confidence, freedom) * np.sqrt(variance)
-    return means.mean(-1) - half, means.mean(-1) + half
+    count, (variance, freedom) = len(sizes), within_tasks(variances, sizes, PSEUDO_SPREAD)
+    variance = inflated(variance, 0.0, 0.0, freedom, count, confidence)
+    return effective_wilson(means.mean(-1), variance, count, count**2 / (1 / sizes).sum(), confidence)
 
 
 def corrected_t(means: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
@@ -164,11 +164,10 @@ def corrected_t(means: np.ndarray, confidence: float) -> tuple[np.ndarray, np.nd
 
     Hall (1992) transforms t by a cubic that removes its skewness; each half-width is kept to at most twice that of t.
     """
-    count = means.shape[-1]
-    mean, error, quantile = means.mean(-1), np.sqrt(variance_of_mean(means)), student(confidence, count - 1)
+    count, mean, variance = means.shape[-1], means.mean(-1), variance_of_mean(means)
     if count < HALL_FROM:
-        return mean - quantile * error, mean + quantile * error
-    slant = skewness(means) / np.sqrt(count)
+        return by_t(mean, variance, count - 1, confidence)
+    error, quantile, slant = np.sqrt(variance), student(confidence, count - 1), skewness(means) / np.sqrt(count)
     below, above = -_hall(-quantile, slant), _hall(quantile, slant)
     most = HALL_MOST * quantile
     return mean - np.clip(above, 0, most) * error, mean + np.clip(below, 0, most) * error

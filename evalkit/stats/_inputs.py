@@ -49,12 +49,12 @@ def coded(labels: pd.Series) -> tuple[np.ndarray, list]:
 
 
 def clean(values: Iterable[Any], clusters: Iterable[Any] | None) -> tuple[np.ndarray, np.ndarray, str]:
-    """Return the finite values, the codes of their clusters and what was left out.
+    """Return the finite values (or rows of them), the codes of their clusters and what was left out.
 
     Without clusters, each value has its own code.
     """
     values = numbers(values)
-    finite = np.isfinite(values)
+    finite = np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
     codes = np.arange(len(values)) if clusters is None else labels(clusters, len(values))
     codes = np.unique(codes[finite], return_inverse=True)[1]
     return values[finite], codes, left_out(len(values) - int(finite.sum()), "value")
@@ -75,6 +75,15 @@ def check_choice(name: str, value: str, choices: Iterable[str]) -> None:
         raise ValueError(f"unknown {name} {value!r}: {' or '.join(map(repr, choices))}")
 
 
+def check_bounds(values: np.ndarray, bounds: tuple[float, float]) -> None:
+    """Raise ValueError for impossible bounds, and for values beyond them."""
+    least, most = bounds
+    if not least < most:
+        raise ValueError(f"bounds are the least and the largest value, not {bounds}")
+    if ((values < least) | (values > most)).any():
+        raise ValueError(f"values beyond the bounds {bounds}")
+
+
 def left_out(count: int, noun: str) -> str:
     """Describe how many were left out; empty for none."""
     return f"{count} {noun}{'s' if count > 1 else ''} left out as missing" if count else ""
@@ -83,3 +92,17 @@ def left_out(count: int, noun: str) -> str:
 def join(*sentences: str) -> str:
     """Join the sentences that are not empty."""
     return "; ".join(sentence for sentence in sentences if sentence)
+
+
+_TYPES = {
+    "int64": "k n n_clusters n_runs n_tasks rank_high rank_low",
+    "bool": "decided equivalent on_front ties_with_first",
+    "str": "dominated_by measure method model model_a model_b sentence target verdict warning",
+}
+_TYPE_OF = {name: kind for kind, names in _TYPES.items() for name in names.split()}
+
+
+def typed(table: pd.DataFrame, columns: str = "") -> pd.DataFrame:
+    """Select the columns named, or all; each gets the type that goes with its name, and the others are of floats."""
+    names = columns.split() or [str(name) for name in table]
+    return table[names].astype({name: _TYPE_OF.get(name, "float64") for name in names})

@@ -26,12 +26,6 @@ SINGLES_WARNING = "tasks with a single run: their spread is taken from the other
 FEW_REPEATED_WARNING = f"fewer than {FEW_CLUSTERS} tasks were run more than once: a rough interval"
 
 
-def rare(successes: np.ndarray | int, n: np.ndarray | int) -> np.ndarray:
-    """Return whether there are 1 or 2 successes, or failures."""
-    fewer = np.minimum(successes, n - successes)
-    return (fewer > 0) & (fewer <= RARE)
-
-
 def unmixed(means: np.ndarray) -> np.ndarray:
     """Return whether 1 or 2 of the clusters (last axis) hold a success, or a failure."""
     holding = np.minimum((means > 0).sum(-1), (means < 1).sum(-1))
@@ -48,32 +42,23 @@ def skewed(means: np.ndarray) -> np.ndarray:
 
 def of_wilson(successes: int, n: int) -> str:
     """Return the warnings about Wilson's interval."""
-    return FEW_VALUES_WARNING if n < FEW_VALUES else RARE_WARNING if rare(successes, n) else ""
+    rare = 0 < min(successes, n - successes) <= RARE
+    return FEW_VALUES_WARNING if n < FEW_VALUES else RARE_WARNING if rare else ""
 
 
-def of_rate(means: np.ndarray, effective: float) -> str:
-    """Return the warnings about the rate of clusters, given their effective number where runs are weighted equally."""
-    if len(means) < FEW_CLUSTERS:
-        return FEW_CLUSTERS_WARNING
-    return _dominated(means, effective) or (UNMIXED_WARNING if unmixed(means) else "")
+def of_clusters(means: np.ndarray, effective: float = np.inf, *, rate: bool = False, bounded: bool = False) -> str:
+    """Return the warnings about a mean of clusters, given their effective number where runs are weighted equally.
 
-
-def of_scores(means: np.ndarray, effective: float) -> str:
-    """Return the warnings about the mean of bounded scores, given the effective number of clusters."""
-    if len(means) < FEW_SCORES:
-        return FEW_SCORES_WARNING
-    return _dominated(means, effective) or (SKEWED_WARNING if skewed(means) else "")
-
-
-def of_mean(means: np.ndarray, effective: float = np.inf) -> str:
-    """Return the warnings about a mean by t, given the effective number of clusters."""
-    if len(means) < FEW_CLUSTERS:
-        return FEW_CLUSTERS_WARNING
-    return _dominated(means, effective) or (SKEWED_WARNING if skewed(means) else "")
-
-
-def _dominated(means: np.ndarray, effective: float) -> str:
-    return DOMINATED_WARNING if effective < DOMINATED * len(means) else ""
+    `rate` is that of 0/1 values by Wilson, `bounded` the mean of other values from 0 to 1 by Wilson; else it is by t.
+    """
+    fewest, few = (FEW_SCORES, FEW_SCORES_WARNING) if bounded and not rate else (FEW_CLUSTERS, FEW_CLUSTERS_WARNING)
+    if len(means) < fewest:
+        return few
+    if effective < DOMINATED * len(means):
+        return DOMINATED_WARNING
+    if rate:
+        return UNMIXED_WARNING if unmixed(means) else ""
+    return SKEWED_WARNING if skewed(means) else ""
 
 
 def within_tasks(sizes: np.ndarray) -> str:

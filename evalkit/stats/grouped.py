@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from evalkit._names import check_columns
-from evalkit.stats._inputs import check_choice, numbers
+from evalkit.stats._inputs import check_choice, numbers, typed
 from evalkit.stats.intervals import Estimate, Target, Weights, mean_interval, rate_interval
 
 Kind = Literal["proportion", "score", "mean"]
@@ -19,16 +19,7 @@ _INTERVALS: dict[str, Callable[..., Estimate]] = {
     "score": partial(mean_interval, bounds=(0.0, 1.0)),
     "mean": mean_interval,
 }
-_DTYPES = {
-    "n": "int64",
-    "n_clusters": "int64",
-    "estimate": "float64",
-    "low": "float64",
-    "high": "float64",
-    "method": "str",
-    "target": "str",
-    "warning": "str",
-}
+_COLUMNS = "n n_clusters estimate low high method target warning"
 
 
 def estimate_by(
@@ -74,7 +65,7 @@ def estimate_by(
     by = [by] if isinstance(by, str) else list(by)
     check_choice("kind", kind, _INTERVALS)
     check_columns(frame, *by, value, clusters)
-    if taken := [name for name in by if name in _DTYPES]:
+    if taken := [name for name in by if name in _COLUMNS.split()]:
         raise ValueError(f"can't group by {', '.join(map(repr, taken))}: the result has a column of that name")
     if by:
         groups = frame.groupby(by, sort=True, dropna=False, observed=True)
@@ -82,25 +73,17 @@ def estimate_by(
     else:
         keys, number = pd.DataFrame(), np.zeros(len(frame), dtype=int)
     interval = partial(_INTERVALS[kind], confidence=confidence, target=target, weights=weights)
-    labels = None if clusters is None else pd.factorize(frame[clusters])[0]
-    rows = _rows(number, numbers(frame[value]), labels, interval)
-    estimates = pd.DataFrame(rows, columns=list(Estimate._fields)).astype(_DTYPES)
-    return pd.concat([keys, estimates[list(_DTYPES)]], axis=1)
-
-
-def _rows(
-    number: np.ndarray, values: np.ndarray, labels: np.ndarray | None, interval: Callable[..., Estimate]
-) -> list[Estimate]:
-    """Estimate each group; groups with the same values, as thousands of groups of a run or two are, only once."""
+    values, labels = numbers(frame[value]), None if clusters is None else pd.factorize(frame[clusters])[0]
     order = np.argsort(number, kind="stable")
     ends = np.flatnonzero(np.diff(number[order], append=-1)) + 1
-    estimates: dict[tuple[bytes, bytes], Estimate] = {}
-    rows = []
+    seen: dict[tuple[bytes, bytes], Estimate] = {}  # thousands of groups of a run or two have the same values
+    estimates = []
     for start, end in pairwise([0, *ends.tolist()]):
         members = order[start:end]
         codes = None if labels is None else np.unique(labels[members], return_inverse=True)[1]  # within the group
         key = values[members].tobytes(), b"" if codes is None else codes.tobytes()
-        if key not in estimates:
-            estimates[key] = interval(values[members], codes)
-        rows.append(estimates[key])
-    return rows
+        if key not in seen:
+            seen[key] = interval(values[members], codes)
+        estimates.append(seen[key])
+    table = pd.DataFrame(estimates, columns=list(Estimate._fields))
+    return pd.concat([keys, typed(table, _COLUMNS)], axis=1)

@@ -11,7 +11,7 @@ import numpy as np
 
 from evalkit.stats import _formulas as formulas
 from evalkit.stats import _warnings as warnings
-from evalkit.stats._inputs import Clusters, by_cluster, check_choice, check_confidence, clean, join
+from evalkit.stats._inputs import Clusters, by_cluster, check_bounds, check_choice, check_confidence, clean, join
 
 ProportionMethod = Literal["wilson", "exact"]
 Target = Literal["new tasks", "these tasks"]
@@ -61,7 +61,7 @@ class Estimate(NamedTuple):
 def proportion_interval(
     successes: int, n: int, method: ProportionMethod = "wilson", confidence: float = 0.95
 ) -> Estimate:
-    """Estimate a proportion from counts of independent trials.
+    """Estimate a proportion from counts of independent trials; `rate_interval` does from 0/1 values, with clusters.
 
     Parameters
     ----------
@@ -70,7 +70,6 @@ def proportion_interval(
     method : {"wilson", "exact"}
         Wilson's score interval (1927), or Clopper and Pearson's (1934), whose coverage is never below `confidence`.
     confidence : float
-        Between 0 and 1, both excluded.
 
     Returns
     -------
@@ -80,10 +79,6 @@ def proportion_interval(
     ------
     ValueError
         For impossible counts, an unknown method or an impossible confidence.
-
-    See Also
-    --------
-    rate_interval : the same from 0/1 values, with clusters where they repeat.
     """
     check_confidence(confidence)
     if not (float(n).is_integer() and float(successes).is_integer() and 0 <= successes <= n):
@@ -168,14 +163,10 @@ def mean_interval(
     ----------
     values : array-like of float
         Missing and infinite values are left out.
-    clusters : array-like, optional
-        One label per value; values without a label are taken as one cluster.
-    confidence : float
-        Between 0 and 1, both excluded.
+    clusters, confidence, target, weights
+        As for `rate_interval`.
     bounds : (float, float), optional
         The least and the largest possible value, such as (0, 1) for scores that are shares.
-    target, weights
-        As for `rate_interval`.
 
     Returns
     -------
@@ -192,13 +183,10 @@ def mean_interval(
     design = _Design(bounds is not None, clusters is not None, target, weights, confidence)
     if bounds is None:
         return _estimate(known, codes, lost, design)
-    least, most = bounds
-    if not least < most:
-        raise ValueError(f"bounds are the least and the largest value, not {bounds}")
-    if ((known < least) | (known > most)).any():
-        raise ValueError(f"values beyond the bounds {bounds}")
-    scaled = _estimate((known - least) / (most - least), codes, lost, design)
-    estimate, low, high = (least + (most - least) * number for number in scaled[:3])
+    check_bounds(known, bounds)
+    least, width = bounds[0], bounds[1] - bounds[0]
+    scaled = _estimate((known - least) / width, codes, lost, design)
+    estimate, low, high = (least + width * number for number in scaled[:3])
     return scaled._replace(estimate=estimate, low=low, high=high)
 
 
@@ -214,78 +202,64 @@ def _checked(values: Any, clusters: Any, confidence: float, target: str, weights
 
 
 class _Design(NamedTuple):
-    """The design of an estimate: bounds, clusters, target, weights and confidence."""
-
     bounded: bool
     clustered: bool
     target: str
     weights: str
     confidence: float
 
-    @property
-    def within(self) -> bool:
-        return self.target == "these tasks"
-
     def method(self, count: int) -> str:
         family = "wilson" if self.bounded else "t"
-        if self.within:
+        hall = "" if self.bounded or count < formulas.HALL_FROM else ", Hall's correction"
+        if self.target == "these tasks":
             return f"{family} within tasks"
         if self.clustered:
-            return f"cluster {family}" + (", runs weigh" if self.weights == "runs" else self._corrected(count))
-        return "wilson, effective n" if self.bounded else f"t{self._corrected(count)}"
+            return f"cluster {family}{', runs weigh' if self.weights == 'runs' else hall}"
+        return "wilson, effective n" if self.bounded else f"t{hall}"
 
-    def _corrected(self, count: int) -> str:
-        return "" if self.bounded or count < formulas.HALL_FROM else ", Hall's correction"
-
-    def interval(self, groups: Clusters, binary: bool) -> tuple[np.ndarray, np.ndarray]:
+    def interval(self, groups: Clusters, binary: bool) -> tuple[Any, Any, str]:
+        """Return the bounds and the warning."""
         sizes, means, variances = groups
-        if self.within:
-            formula = formulas.bounded_within if self.bounded else formulas.mean_within
-            return formula(means, variances, sizes, self.confidence)
+        if self.target == "these tasks":
+            warning = warnings.within_tasks(sizes)
+            if self.bounded:
+                return *formulas.bounded_within(means, variances, sizes, self.confidence), warning
+            return *formulas.by_t(means.mean(), *formulas.within_tasks(variances, sizes, 0.0), self.confidence), warning
+        mean, variance, count = formulas.moments(means, sizes, self.weights)
+        warning = warnings.of_clusters(means, count, rate=self.bounded and binary, bounded=self.bounded)
         if self.bounded:
-            of_means = formulas.bounded_runs if self.weights == "runs" else formulas.bounded
-            return of_means(means, sizes, self.confidence, binary)
+            return *formulas.bounded(means, sizes, self.confidence, binary, self.weights), warning
         if self.weights == "runs":
-            return formulas.mean_over_runs(means, sizes, self.confidence)
-        return formulas.corrected_t(means, self.confidence)
-
-    def warning(self, groups: Clusters, binary: bool) -> str:
-        if self.within:
-            return warnings.within_tasks(groups.sizes)
-        by_runs = self.weights == "runs"
-        effective = formulas.run_weighted(groups.means, groups.sizes)[2] if by_runs else len(groups.sizes)
-        rule = (warnings.of_rate if binary else warnings.of_scores) if self.bounded else warnings.of_mean
-        return rule(groups.means, effective)
+            return *formulas.by_t(mean, variance, max(count - 1, 1), self.confidence), warning
+        return *formulas.corrected_t(means, self.confidence), warning
 
 
 def _estimate(values: np.ndarray, codes: np.ndarray, lost: str, design: _Design) -> Estimate:
     """Estimate a mean of clean values; bounded ones lie from 0 to 1."""
-    n, count = len(values), int(codes.max(initial=-1)) + 1
+    n, count, within = len(values), int(codes.max(initial=-1)) + 1, design.target == "these tasks"
     target = design.target if design.clustered else NEW_VALUES
     described = Estimate(math.nan, math.nan, math.nan, n, count, design.method(count), target)
     if n == 0:
         return described._replace(warning=join(NO_VALUES, lost))
     groups = by_cluster(values, codes)
     described = described._replace(estimate=float(values.mean() if design.weights == "runs" else groups.means.mean()))
-    if reason := _unrepeated(groups.sizes) if design.within else _lonely(n, count, design.clustered):
+    if reason := _unrepeated(groups.sizes) if within else too_few(n, count, design.clustered):
         return described._replace(warning=join(reason, lost))
     binary = bool(np.isin(values, (0.0, 1.0)).all())
-    low, high = map(float, design.interval(groups, binary))
+    low, high, warning = design.interval(groups, binary)
     noise = 1e-9 * np.abs(values).max()
     if not design.bounded and high - low <= noise:
-        reason = CLUSTERS_EQUAL if np.ptp(values) > noise and not design.within else ALL_EQUAL
+        reason = CLUSTERS_EQUAL if np.ptp(values) > noise and not within else ALL_EQUAL
         return described._replace(warning=join(reason, lost))
-    cautious = design.bounded and not binary and not design.within and np.ptp(groups.means) <= noise
-    warning = CAUTIOUS if cautious else design.warning(groups, binary)
-    return described._replace(low=low, high=high, warning=join(warning, lost))
+    cautious = design.bounded and not binary and not within and np.ptp(groups.means) <= noise
+    return described._replace(low=float(low), high=float(high), warning=join(CAUTIOUS if cautious else warning, lost))
 
 
-def _lonely(n: int, count: int, clustered: bool) -> str:
-    return "" if count > 1 else ONE_CLUSTER if clustered or n > 1 else ONE_VALUE
+def too_few(n: int, count: int, clustered: bool = False) -> str:
+    """Return why n values in `count` independent units have no interval; empty where they have one."""
+    return NO_VALUES if not n else "" if count > 1 else ONE_CLUSTER if clustered or n > 1 else ONE_VALUE
 
 
 def _unrepeated(sizes: np.ndarray) -> str:
     repeated = int((sizes > 1).sum())
-    if repeated == 0:
-        return NEVER_REPEATED
-    return ONE_REPEATED if repeated == 1 < len(sizes) else ""
+    return NEVER_REPEATED if repeated == 0 else ONE_REPEATED if repeated == 1 < len(sizes) else ""

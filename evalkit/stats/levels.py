@@ -14,9 +14,11 @@ from evalkit.stats.pairs.comparison import compare_units
 
 FEW = "a level with a single cluster has no interval"
 
+_COLUMNS = ["level", "next_level", "rate", "next_rate", "estimate", "low", "high", "n_clusters", "next_n_clusters"]
+
 
 class Rows(NamedTuple):
-    """Counts, one row per level or per level and cluster, without missing ones and those without trials."""
+    """Counts with trials, one row per level, or per cluster and level in this order; `codes` 0, 1, … of clusters."""
 
     successes: np.ndarray
     n: np.ndarray
@@ -27,22 +29,6 @@ class Rows(NamedTuple):
     def rates(self) -> np.ndarray:
         """The share of successes of each row."""
         return self.successes / self.n
-
-
-class Step(NamedTuple):
-    """The difference of success from one level to the next; NaN bounds where there is no interval."""
-
-    level: float
-    next_level: float
-    rate: float
-    next_rate: float
-    estimate: float
-    low: float
-    high: float
-    n_clusters: int
-    next_n_clusters: int
-    method: str
-    warning: str = ""
 
 
 def trend_steps(
@@ -62,22 +48,16 @@ def trend_steps(
     Parameters
     ----------
     successes, n, scores, clusters, confidence
-        As for `trend_test`.
+        As for `trend_test`, also their errors.
 
     Returns
     -------
     DataFrame
         One row per step: level, next_level, rate, next_rate, estimate (next_rate − rate), low, high, n_clusters and
         next_n_clusters (trials where there are no clusters), method, warning.
-
-    Raises
-    ------
-    ValueError
-        As for `trend_test`.
     """
     check_confidence(confidence)
-    rows, _ = counted(successes, n, scores, clusters)
-    return pd.DataFrame(steps_of(rows, confidence), columns=list(Step._fields))
+    return steps_of(counted(successes, n, scores, clusters)[0], confidence)
 
 
 def counted(successes: Any, n: Any, scores: Any, clusters: Any) -> tuple[Rows, str]:
@@ -93,40 +73,37 @@ def counted(successes: Any, n: Any, scores: Any, clusters: Any) -> tuple[Rows, s
     used = known & (n > 0)
     cells, place = np.unique(np.column_stack([codes, scores])[used], axis=0, return_inverse=True)
     sums = [np.bincount(place.ravel(), column[used], minlength=len(cells)) for column in (successes, n)]
-    row_codes = None if clusters is None else cells[:, 0].astype(int)
+    row_codes = None if clusters is None else np.unique(cells[:, 0], return_inverse=True)[1]
     return Rows(sums[0], sums[1], cells[:, 1], row_codes), left_out(int((~known).sum()), "row")
 
 
-def steps_of(rows: Rows, confidence: float) -> list[Step]:
-    """Return the steps between the levels of clean rows."""
-    levels = np.unique(rows.scores)
-    return [_step(rows, low, high, confidence) for low, high in pairwise(levels)]
+def steps_of(rows: Rows, confidence: float) -> pd.DataFrame:
+    """Return the table of `trend_steps` for clean rows."""
+    steps = [_step(rows, *levels, confidence) for levels in pairwise(np.unique(rows.scores))]
+    return pd.DataFrame(steps, columns=[*_COLUMNS, "method", "warning"])
 
 
-def _step(rows: Rows, level: float, following: float, confidence: float) -> Step:
-    first, second = rows.scores == level, rows.scores == following
+def _step(rows: Rows, level: float, following: float, confidence: float) -> tuple:
+    first, second = sides = rows.scores == level, rows.scores == following
+    rates, warning = [rows.rates[side].mean() for side in sides], ""
     if rows.codes is None:
-        rates, counts = (rows.rates[first][0], rows.rates[second][0]), (int(rows.n[first][0]), int(rows.n[second][0]))
+        counts = [int(rows.n[side][0]) for side in sides]
         bounds = [formulas.wilson(rate, n, confidence) for rate, n in zip(rates, counts, strict=True)]
-        return Step(level, following, *rates, *_square_and_add(rates, bounds), *counts, "square-and-add")
-    rates = rows.rates[first].mean(), rows.rates[second].mean()
-    counts = int(first.sum()), int(second.sum())
-    both, one, other = np.intersect1d(rows.codes[first], rows.codes[second], return_indices=True)
-    if len(both) > 1 and len(both) >= max(counts) / 2:
-        compared = compare_units(rows.rates[second][other] - rows.rates[first][one], True, False, confidence)
-        rates = rows.rates[first][one].mean(), rows.rates[second][other].mean()
-        step = rates[1] - rates[0], compared.low, compared.high
-        return Step(level, following, *rates, *step, len(both), len(both), "paired t", compared.warning)
-    if min(counts) < 2:
-        return Step(level, following, *rates, rates[1] - rates[0], math.nan, math.nan, *counts, "square-and-add", FEW)
-    bounds = [formulas.bounded(rows.rates[side], rows.n[side], confidence, True) for side in (first, second)]
-    return Step(level, following, *rates, *_square_and_add(rates, bounds), *counts, "square-and-add")
-
-
-def _square_and_add(rates: tuple, bounds: list) -> tuple[float, float, float]:
-    """Return the difference second − first and its interval from those of both (Newcombe 1998, method 10)."""
+    else:
+        counts = [int(side.sum()) for side in sides]
+        both, one, other = np.intersect1d(rows.codes[first], rows.codes[second], return_indices=True)
+        if len(both) > 1 and len(both) >= max(counts) / 2:
+            left, right = rows.rates[first][one], rows.rates[second][other]
+            compared = compare_units(right - left, True, False, confidence)
+            rates, counts = [left.mean(), right.mean()], [len(both)] * 2
+            step = rates[1] - rates[0], compared.low, compared.high
+            return level, following, *rates, *step, *counts, "paired t", compared.warning
+        if min(counts) < 2:
+            bounds, warning = [(np.array(math.nan), np.array(math.nan))] * 2, FEW
+        else:
+            bounds = [formulas.bounded(rows.rates[side], rows.n[side], confidence, True) for side in sides]
     (low_1, high_1), (low_2, high_2) = bounds
     difference = rates[1] - rates[0]
-    below = math.hypot(rates[1] - low_2, high_1 - rates[0])
-    above = math.hypot(high_2 - rates[1], rates[0] - low_1)
-    return difference, difference - below, difference + above
+    below, above = math.hypot(rates[1] - low_2, high_1 - rates[0]), math.hypot(high_2 - rates[1], rates[0] - low_1)
+    step = difference, difference - below, difference + above
+    return level, following, *rates, *step, *counts, "square-and-add", warning

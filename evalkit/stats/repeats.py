@@ -1,15 +1,17 @@
-"""Estimate how reliable models are over repetitions: pass@k, pass^k and agreement on one set of tasks."""
+"""Estimate how reliable models are over repetitions: pass@k, pass^k, agreement, and whether runs were retried."""
 
+import math
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
 from evalkit._names import check_columns
-from evalkit.stats._inputs import by_cluster, check_confidence, clean, join, numbers
-from evalkit.stats.intervals import Estimate, mean_interval, rate_interval
-from evalkit.stats.repetitions import pass_at_k, pass_hat_k
+from evalkit.stats._inputs import Clusters, by_cluster, check_confidence, clean, join, numbers, typed
+from evalkit.stats.intervals import mean_interval, rate_interval
 
 N_PERMUTATIONS = 1_999
 FLAGGED_AT = 0.01
@@ -18,8 +20,7 @@ SAME_NUMBER = "all tasks have the same number of runs"
 NOTHING_MIXED = "no task has both successes and failures"
 NEVER_REPEATED = "no task was run more than once"
 
-_COLUMNS = ["measure", "k", "n", "n_clusters", "estimate", "low", "high", "method", "target", "warning"]
-_DTYPES = {"measure": "str", "k": "int64", "n": "int64", "n_clusters": "int64", "method": "str", "warning": "str"}
+_COLUMNS = "measure k n n_clusters estimate low high method target warning"
 
 
 class RepeatsTest(NamedTuple):
@@ -33,8 +34,7 @@ class RepeatsTest(NamedTuple):
         Whether the p value is at most 0.01, which flags one model of 100 wrongly.
     n_tasks : int
         Tasks used.
-    method : str
-    warning : str
+    method, warning : str
     """
 
     p_value: float
@@ -93,15 +93,17 @@ def reliability(
     if not np.isin(outcomes[usable], (0.0, 1.0)).all():
         raise ValueError("pass@k needs 0/1 outcomes")
     rows = frame[usable].assign(_value=outcomes[usable])
-    ks = _default_ks(rows, by, task) if ks is None else sorted(set(ks))
+    if ks is None:
+        runs = rows.groupby([by, task], observed=True).size()
+        half = runs.groupby(level=0).quantile(0.5, interpolation="lower").min() if len(runs) else 1
+        ks = range(1, int(min(max(half, 1), MOST_K)) + 1)
+    ks = sorted(set(ks))
     if any(k < 1 or int(k) != k for k in ks):
         raise ValueError(f"ks are whole numbers from 1, not {list(ks)}")
-    tables = []
-    for name, group_rows in rows.groupby(by, observed=True):
-        tables.append(_of_group(group_rows, task, ks, order, confidence).assign(**{by: name}))
-    if not tables:
-        return pd.DataFrame(columns=[by, *_COLUMNS])
-    return pd.concat(tables, ignore_index=True)[[by, *_COLUMNS]].astype(_DTYPES)
+    groups = rows.groupby(by, observed=True)
+    measures = [{by: name, **row} for name, own in groups for row in _of_group(own, task, ks, order, confidence)]
+    table = pd.DataFrame(measures, columns=[by, *_COLUMNS.split()])
+    return pd.concat([table[[by]], typed(table, _COLUMNS)], axis=1) if measures else table
 
 
 def repeats_test(
@@ -132,19 +134,29 @@ def repeats_test(
     -------
     RepeatsTest
     """
-    values, codes, _ = clean(values, tasks) if order is None else _ordered(values, tasks, order)
-    groups = by_cluster(values, codes)
     if order is not None:
-        return _last_runs(values, codes, groups)
-    method = "success rate against number of runs, permutation"
-    if not len(groups.sizes) or np.ptp(groups.sizes) == 0:
-        return RepeatsTest(np.nan, False, len(groups.sizes), method, SAME_NUMBER)
-    rng = np.random.default_rng(0) if rng is None else rng
+        table = pd.DataFrame({"value": numbers(values), "task": list(tasks), "order": list(order)})
+        values, tasks, _ = (column for _, column in table.sort_values("order", kind="stable").items())
+    values, codes, _ = clean(values, tasks)
+    groups = by_cluster(values, codes)
+    if order is None:
+        p_value, used, reason = _size_test(groups, np.random.default_rng(0 if rng is None else rng))
+        method = "success rate against number of runs, permutation"
+    else:
+        p_value, used, reason = _last_run_test(values, codes, groups)
+        method = "last run of each task against its others, exact"
+    return RepeatsTest(p_value, p_value <= FLAGGED_AT, used, method, reason)
+
+
+def _size_test(groups: Clusters, rng: np.random.Generator) -> tuple[float, int, str]:
+    """Return the p value, the number of tasks used, and why there is no p value."""
+    count = len(groups.sizes)
+    if not count or np.ptp(groups.sizes) == 0:
+        return math.nan, count, SAME_NUMBER
     sizes, means = np.log(groups.sizes) - np.log(groups.sizes).mean(), groups.means - groups.means.mean()
-    permuted = rng.permuted(np.broadcast_to(means, (N_PERMUTATIONS, len(means))), axis=1)
+    permuted = rng.permuted(np.broadcast_to(means, (N_PERMUTATIONS, count)), axis=1)
     beyond = (_studentised(permuted, sizes) >= _studentised(means, sizes) - 1e-9).sum()
-    p_value = float((beyond + 1) / (N_PERMUTATIONS + 1))
-    return RepeatsTest(p_value, p_value <= FLAGGED_AT, len(means), method)
+    return float((beyond + 1) / (N_PERMUTATIONS + 1)), count, ""
 
 
 def _studentised(means: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -153,39 +165,20 @@ def _studentised(means: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return np.divide(np.abs(means @ sizes), error, out=np.zeros_like(error), where=error > 1e-12)
 
 
-def _ordered(values: Any, tasks: Any, order: Any) -> tuple[np.ndarray, np.ndarray, str]:
-    table = pd.DataFrame({"value": numbers(values), "task": list(tasks), "order": list(order)})
-    table = table.sort_values("order", kind="stable")
-    return clean(table["value"], table["task"])
-
-
-def _last_runs(values: np.ndarray, codes: np.ndarray, groups: Any) -> RepeatsTest:
-    method = "last run of each task against its others, exact"
+def _last_run_test(values: np.ndarray, codes: np.ndarray, groups: Clusters) -> tuple[float, int, str]:
+    """Return the p value, the number of tasks used, and why there is no p value."""
     mixed = (groups.means > 0) & (groups.means < 1)
     if not mixed.any():
-        reason = NOTHING_MIXED if (groups.sizes > 1).any() else NEVER_REPEATED
-        return RepeatsTest(np.nan, False, 0, method, reason)
+        return math.nan, 0, NOTHING_MIXED if (groups.sizes > 1).any() else NEVER_REPEATED
     last = np.zeros(len(groups.sizes))
     last[codes] = values  # the last assignment of each task stays
-    chances = groups.means[mixed]
-    distribution = np.ones(1)
-    for chance in chances:
-        distribution = np.convolve(distribution, [1 - chance, chance])
-    seen = int(last[mixed].sum())
+    chances = np.column_stack([1 - groups.means, groups.means])[mixed]
+    distribution, seen = reduce(np.convolve, chances, np.ones(1)), int(last[mixed].sum())
     tail = min(distribution[: seen + 1].sum(), distribution[seen:].sum())
-    p_value = float(min(1.0, 2 * tail))
-    return RepeatsTest(p_value, p_value <= FLAGGED_AT, int(mixed.sum()), method)
+    return float(min(1.0, 2 * tail)), int(mixed.sum()), ""
 
 
-def _default_ks(rows: pd.DataFrame, by: str, task: str) -> list[int]:
-    runs = rows.groupby([by, task], observed=True).size()
-    if not len(runs):
-        return [1]
-    half = runs.groupby(level=0).quantile(0.5, interpolation="lower").min()
-    return list(range(1, int(min(max(half, 1), MOST_K)) + 1))
-
-
-def _of_group(rows: pd.DataFrame, task: str, ks: Sequence[int], order: str | None, confidence: float) -> pd.DataFrame:
+def _of_group(rows: pd.DataFrame, task: str, ks: Sequence[int], order: str | None, confidence: float) -> list[dict]:
     counts = rows.groupby(task, observed=True)["_value"].agg(["size", "sum"])
     used = counts[counts["size"] >= max(ks)]
     runs = rows[rows[task].isin(used.index)]
@@ -194,25 +187,75 @@ def _of_group(rows: pd.DataFrame, task: str, ks: Sequence[int], order: str | Non
     depends = f"the number of runs depends on their outcome ({tested.method}, p = {tested.p_value:.2g}): biased"
     n_left_out = len(counts) - len(used)
     notes = f"{n_left_out} tasks with fewer than {max(ks)} runs left out" * (n_left_out > 0), depends * tested.flagged
-    measures = []
+    measured = []
     for k in ks:
         for measure, formula in (("pass@", pass_at_k), ("pass^", pass_hat_k)):
             if k == 1:
                 estimate = rate_interval(runs["_value"], runs[task], confidence)
             else:
-                estimate = _over_tasks(np.asarray(formula(n, c, k)), used.index, confidence)
-            measures.append((f"{measure}{k}", k, len(runs), *_fields(estimate, notes)))
-    agreement = (c * (c - 1) + (n - c) * (n - c - 1)) / np.where(n > 1, n * (n - 1), np.nan)
-    estimate = _over_tasks(agreement, used.index, confidence)
-    measures.append(("agreement", 2, int(n[n > 1].sum()), *_fields(estimate, notes)))
-    return pd.DataFrame(measures, columns=_COLUMNS)
+                estimate = mean_interval(np.asarray(formula(n, c, k)), used.index, confidence, bounds=(0.0, 1.0))
+            measured.append((f"{measure}{k}", k, estimate._replace(n=len(runs))))
+    tasks, n, c = used.index[n > 1], n[n > 1], c[n > 1]
+    alike = (c * (c - 1) + (n - c) * (n - c - 1)) / (n * (n - 1))
+    estimate = mean_interval(alike, tasks, confidence, bounds=(0.0, 1.0))
+    measured.append(("agreement", 2, estimate._replace(n=int(n.sum()))))
+    return [
+        {"measure": measure, "k": k, **estimate._asdict(), "warning": join(estimate.warning, *notes)}
+        for measure, k, estimate in measured
+    ]
 
 
-def _over_tasks(values: np.ndarray, tasks: pd.Index, confidence: float) -> Estimate:
-    known = np.isfinite(values)
-    return mean_interval(values[known], tasks[known], confidence, bounds=(0.0, 1.0))
+def pass_at_k(n: Iterable[Any] | int, c: Iterable[Any] | int, k: int) -> np.ndarray | float:
+    """Estimate the probability that at least one of k attempts succeeds, without bias (Chen et al. 2021, equation 1).
+
+    1 − C(n − c, k) / C(n, k): the share of the subsets of k attempts that hold a success. For the mean over tasks with
+    its interval, pass the result to `mean_interval`.
+
+    Parameters
+    ----------
+    n : int or array-like of int
+        Attempts at each task.
+    c : int or array-like of int
+        Successful ones, 0 <= c <= n.
+    k : int
+        At least 1.
+
+    Returns
+    -------
+    float or numpy.ndarray
+        One value per task; NaN where a task has fewer than k attempts. A float for whole numbers.
+
+    Raises
+    ------
+    ValueError
+        For k < 1, or impossible counts.
+    """
+    return _share_of_subsets(n, c, k, of_failures=True)
 
 
-def _fields(estimate: Estimate, notes: tuple[str, str]) -> tuple:
-    warning = join(estimate.warning, *notes)
-    return estimate.n_clusters, *estimate[:3], estimate.method, estimate.target, warning
+def pass_hat_k(n: Iterable[Any] | int, c: Iterable[Any] | int, k: int) -> np.ndarray | float:
+    """Estimate the probability that all of k attempts succeed, pass^k, without bias (Yao et al. 2024).
+
+    C(c, k) / C(n, k): the share of the subsets of k attempts that hold successes only. Parameters, result and errors
+    are those of `pass_at_k`.
+    """
+    return _share_of_subsets(n, c, k, of_failures=False)
+
+
+def _share_of_subsets(n: Any, c: Any, k: int, of_failures: bool) -> np.ndarray | float:
+    """Return which share of the subsets of k attempts holds successes only, or a success (not failures only)."""
+    attempts, passed = np.broadcast_arrays(numbers(np.atleast_1d(n)), numbers(np.atleast_1d(c)))
+    if k < 1 or int(k) != k:
+        raise ValueError(f"k is a whole number from 1, not {k}")
+    if ((passed < 0) | (passed > attempts) | (attempts % 1 > 0) | (passed % 1 > 0)).any():
+        raise ValueError("attempts n and successes c are whole numbers with 0 <= c <= n")
+    known = np.isfinite(attempts) & np.isfinite(passed) & (attempts >= k)
+    members, attempts = np.where(known, [attempts - passed if of_failures else passed, attempts], math.nan)
+    share = np.where(members < k, 0.0, np.exp(_log_choose(members, k) - _log_choose(attempts, k)))
+    share = 1 - share if of_failures else share
+    return float(share[0]) if np.ndim(n) == np.ndim(c) == 0 else share
+
+
+def _log_choose(n: np.ndarray, k: int) -> np.ndarray:
+    n = np.maximum(n, k)
+    return special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)

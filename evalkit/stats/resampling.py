@@ -3,13 +3,13 @@
 import math
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from evalkit.stats import _formulas as formulas
-from evalkit.stats._inputs import check_confidence, join, labels, left_out, numbers
-from evalkit.stats.intervals import NEW_VALUES, NO_VALUES, ONE_CLUSTER, ONE_VALUE, Estimate
+from evalkit.stats._inputs import check_confidence, clean, join
+from evalkit.stats.intervals import NEW_VALUES, Estimate, too_few
 
 BOOTSTRAP_FEW, JACKKNIFE_FEW = 20, 50
 FEW_WARNING = "{} of fewer than {} independent values: may be too narrow"
@@ -43,7 +43,6 @@ def bootstrap_interval(
     n_resamples : int
         2,000 suffice for an interval to two digits.
     confidence : float
-        Between 0 and 1, both excluded.
 
     Returns
     -------
@@ -55,13 +54,17 @@ def bootstrap_interval(
     ValueError
         For an impossible confidence, or a number of labels that differs from that of observations.
     """
-    sample = _Sample.of(values, clusters, confidence)
-    estimate = sample.describe(statistic, "bootstrap BCa")
-    if math.isnan(estimate.estimate) or len(sample.members) < 2:
-        return estimate
-    rng = np.random.default_rng(0) if rng is None else rng
-    low, high = _bca(sample.of_resample(statistic), len(sample.members), n_resamples, confidence, rng)
-    return _finished(estimate, low, high, FEW_WARNING.format("bootstrap", BOOTSTRAP_FEW), BOOTSTRAP_FEW)
+
+    def bca(compute: Callable[[np.ndarray], float], count: int, _: float) -> tuple[float, float]:
+        from scipy import stats
+
+        options: dict[str, Any] = {"n_resamples": n_resamples, "confidence_level": confidence, "vectorized": False}
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore", stats.DegenerateDataWarning)
+            chosen = np.random.default_rng(0 if rng is None else rng)
+            return stats.bootstrap((np.arange(count),), compute, rng=chosen, **options).confidence_interval
+
+    return _resampled(values, statistic, clusters, confidence, "bootstrap BCa", BOOTSTRAP_FEW, bca)
 
 
 def jackknife_interval(
@@ -80,88 +83,48 @@ def jackknife_interval(
     Parameters
     ----------
     values, statistic, clusters, confidence
-        As for `bootstrap_interval`; the statistic is called C + 1 times.
+        As for `bootstrap_interval`, also their errors; the statistic is called C + 1 times.
 
     Returns
     -------
     Estimate
         Without bounds for a single observation or cluster, and where leaving out changes nothing.
-
-    Raises
-    ------
-    ValueError
-        For an impossible confidence, or a number of labels that differs from that of observations.
     """
-    sample = _Sample.of(values, clusters, confidence)
-    estimate, count = sample.describe(statistic, "jackknife t"), len(sample.members)
-    if math.isnan(estimate.estimate) or count < 2:
-        return estimate
-    compute = sample.of_resample(statistic)
-    everyone = np.arange(count)
-    without = np.array([compute(np.delete(everyone, i)) for i in everyone])
-    pseudo = count * estimate.estimate - (count - 1) * without
-    half = formulas.student(confidence, count - 1) * math.sqrt(formulas.variance_of_mean(pseudo))
-    low, high = pseudo.mean() - half, pseudo.mean() + half
-    return _finished(estimate, low, high, FEW_WARNING.format("jackknife", JACKKNIFE_FEW), JACKKNIFE_FEW)
+
+    def pseudo_values(compute: Callable[[np.ndarray], float], count: int, estimate: float) -> tuple[Any, Any]:
+        everyone = np.arange(count)
+        without = np.array([compute(np.delete(everyone, i)) for i in everyone])
+        pseudo = count * estimate - (count - 1) * without
+        return formulas.by_t(pseudo.mean(), formulas.variance_of_mean(pseudo), count - 1, confidence)
+
+    return _resampled(values, statistic, clusters, confidence, "jackknife t", JACKKNIFE_FEW, pseudo_values)
 
 
-class _Sample(NamedTuple):
-    values: np.ndarray
-    members: list[np.ndarray]
-    clustered: bool
-    lost: str
+def _resampled(
+    values: Any,
+    statistic: Callable[[np.ndarray], float],
+    clusters: Any,
+    confidence: float,
+    method: str,
+    fewest: int,
+    bounds: Callable[[Callable[[np.ndarray], float], int, float], tuple[float, float]],
+) -> Estimate:
+    """Estimate a statistic; `bounds` takes it as a function of the clusters chosen, their number, and the estimate."""
+    check_confidence(confidence)
+    values, codes, lost = clean(values, clusters)
+    n, count = len(values), int(codes.max(initial=-1)) + 1
+    members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+    estimate = float(statistic(values)) if n else math.nan
+    named, target = (method, NEW_VALUES) if clusters is None else (f"cluster {method}", "new tasks")
+    described = Estimate(estimate, math.nan, math.nan, n, count, named, target, join(too_few(n, count), lost))
+    if math.isnan(estimate) or count < 2:
+        return described
 
-    @classmethod
-    def of(cls, values: Iterable[Any], clusters: Iterable[Any] | None, confidence: float) -> "_Sample":
-        check_confidence(confidence)
-        values = numbers(values)
-        finite = np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
-        codes = np.arange(len(values)) if clusters is None else labels(clusters, len(values))
-        codes = np.unique(codes[finite], return_inverse=True)[1]
-        members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
-        lost = left_out(int((~finite).sum()), "value")
-        return cls(values[finite], members if finite.any() else [], clusters is not None, lost)
+    def compute(chosen: np.ndarray) -> float:
+        return float(statistic(values[chosen if n == count else np.concatenate([members[i] for i in chosen])]))
 
-    def describe(self, statistic: Callable[[np.ndarray], float], method: str) -> Estimate:
-        """Return the estimate without bounds, and the reason why it has none yet."""
-        n, count = len(self.values), len(self.members)
-        estimate = float(statistic(self.values)) if n else math.nan
-        reason = NO_VALUES if n == 0 else ONE_VALUE if n == 1 else ONE_CLUSTER if count == 1 else ""
-        method = f"cluster {method}" if self.clustered else method
-        target = "new tasks" if self.clustered else NEW_VALUES
-        return Estimate(estimate, math.nan, math.nan, n, count, method, target, join(reason, self.lost))
-
-    def of_resample(self, statistic: Callable[[np.ndarray], float]) -> Callable[[np.ndarray], float]:
-        """Return the statistic as a function of the numbers of the clusters chosen."""
-
-        def compute(chosen: np.ndarray) -> float:
-            single = len(self.members) == len(self.values)
-            rows = chosen if single else np.concatenate([self.members[i] for i in chosen])
-            return float(statistic(self.values[rows]))
-
-        return compute
-
-
-def _finished(estimate: Estimate, low: float, high: float, doubt: str, fewest: int) -> Estimate:
+    low, high = map(float, bounds(compute, count, estimate))
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        return estimate._replace(warning=join(DEGENERATE, estimate.warning))
-    warning = join(doubt if estimate.n_clusters < fewest else "", estimate.warning)
-    return estimate._replace(low=float(low), high=float(high), warning=warning)
-
-
-def _bca(
-    statistic: Callable[[np.ndarray], float], count: int, n_resamples: int, confidence: float, rng: np.random.Generator
-) -> tuple[float, float]:
-    from scipy import stats
-
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore", stats.DegenerateDataWarning)
-        result = stats.bootstrap(
-            (np.arange(count),),
-            statistic,
-            n_resamples=n_resamples,
-            vectorized=False,
-            confidence_level=confidence,
-            rng=rng,
-        )
-    return float(result.confidence_interval.low), float(result.confidence_interval.high)
+        return described._replace(warning=join(DEGENERATE, lost))
+    few = FEW_WARNING.format(method.split()[0], fewest) if count < fewest else ""
+    return described._replace(low=low, high=high, warning=join(few, lost))

@@ -1,8 +1,4 @@
-"""Confidence sequences: estimates that stay valid however often one looks while results come in.
-
-A fixed-n interval misses the truth in 5 % of experiments if one looks once, at a size chosen beforehand. If one looks
-after each result, it misses at some look in far more. A confidence sequence misses at any look in at most 5 %.
-"""
+"""Confidence sequences: estimates that miss at any look in at most 5 % of experiments, however often one looks."""
 
 import math
 from collections.abc import Iterable
@@ -11,12 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalkit.stats._inputs import check_confidence, labels, numbers
+from evalkit.stats._inputs import check_bounds, check_confidence, labels, numbers
 
 GRID = 1_000  # candidates for the mean
 MOST_STAKED = 0.5  # of the capital, on one value
-
-_COLUMNS = ["look", "n", "estimate", "low", "high"]
 
 
 def mean_sequence(
@@ -56,21 +50,16 @@ def mean_sequence(
         For values beyond the bounds, or impossible bounds or confidence.
     """
     check_confidence(confidence)
-    least, most = bounds
-    if not least < most:
-        raise ValueError(f"bounds are the least and the largest value, not {bounds}")
     values = numbers(values)
     places = np.flatnonzero(np.isfinite(values))
     if clusters is not None:
         codes = labels(clusters, len(values))[places]
         places = places[np.sort(np.unique(codes, return_index=True)[1])]
     used = values[places]
-    if ((used < least) | (used > most)).any():
-        raise ValueError(f"values beyond the bounds {bounds}")
-    low, high = betting_bounds((used - least) / (most - least), confidence)
-    n = np.arange(1, len(used) + 1)
-    scale = {name: least + (most - least) * bound for name, bound in (("low", low), ("high", high))}
-    return pd.DataFrame({"look": places + 1, "n": n, "estimate": np.cumsum(used) / n, **scale})[_COLUMNS]
+    check_bounds(used, bounds)
+    least, width, n = bounds[0], bounds[1] - bounds[0], np.arange(1, len(used) + 1)
+    low, high = (least + width * bound for bound in betting_bounds((used - least) / width, confidence))
+    return pd.DataFrame({"look": places + 1, "n": n, "estimate": np.cumsum(used) / n, "low": low, "high": high})
 
 
 def difference_sequence(
@@ -86,9 +75,8 @@ def difference_sequence(
     ----------
     a, b : array-like of float, of one length
         Pairs, in the order their second half came in; pairs with a missing value are left out.
-    bounds : (float, float)
-        Of the values of a and b.
-    confidence : float
+    bounds, confidence
+        As for `mean_sequence`; the bounds are those of a and b.
 
     Returns
     -------
@@ -104,9 +92,8 @@ def difference_sequence(
     a, b = numbers(a), numbers(b)
     if len(a) != len(b):
         raise ValueError(f"pairs need one length, not {len(a)} and {len(b)}")
-    known = np.concatenate([a, b])[np.isfinite(np.concatenate([a, b]))]
-    if ((known < bounds[0]) | (known > bounds[1])).any():
-        raise ValueError(f"values beyond the bounds {bounds}")
+    both = np.concatenate([a, b])
+    check_bounds(both[np.isfinite(both)], bounds)
     width = bounds[1] - bounds[0]
     table = mean_sequence(a - b, bounds=(-width, width), confidence=confidence)
     return table.assign(decided=(table["low"] > 0) | (table["high"] < 0))

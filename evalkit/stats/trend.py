@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Iterable
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,10 +13,6 @@ from evalkit.stats import _formulas as formulas
 from evalkit.stats._inputs import check_confidence, join, numbers
 from evalkit.stats.levels import Rows, counted, steps_of
 from evalkit.stats.pairs.multiplicity import holm
-
-Direction = Literal[
-    "falls", "falls overall", "falls, not steadily", "rises", "rises overall", "rises, not steadily", "no"
-]
 
 N_PERMUTATIONS = 9_999
 CHUNK = 1_000  # permutations at a time
@@ -68,7 +64,7 @@ def trend_test(
     n_permutations: int = N_PERMUTATIONS,
     rng: np.random.Generator | None = None,
 ) -> Trend:
-    """Test for a trend of success rates over an ordered factor.
+    """Test for a trend of success rates over an ordered factor; `trend_steps` estimates its steps.
 
     The p value is that of a permutation test of Σ (score − mean) × rate: with independent trials the exact conditional
     test of Cochran (1954) and Armitage (1955). Trials, or whole clusters, are assigned anew to the levels; where at
@@ -87,9 +83,8 @@ def trend_test(
     confidence : float
         Of the odds ratio's interval and of the steps that `direction` speaks of.
     n_permutations : int
-        Random assignments.
     rng : numpy.random.Generator, optional
-        By default one with seed 0.
+        Of the random assignments; by default one with seed 0.
 
     Returns
     -------
@@ -100,25 +95,22 @@ def trend_test(
     ------
     ValueError
         For lengths that differ, impossible counts, or an impossible confidence.
-
-    See Also
-    --------
-    trend_steps : the difference from each level to the next.
     """
     check_confidence(confidence)
     rows, lost = counted(successes, n, scores, clusters)
     total = int(rows.n.sum())
-    count = total if rows.codes is None else len(np.unique(rows.codes))
-    within = len(rows.n) and _spanning(rows)
-    method = f"permutation of {'trials' if rows.codes is None else 'levels within ' * bool(within) + 'clusters'}"
-    freedom = _freedom(rows)
+    count = total if rows.codes is None else int(rows.codes.max(initial=-1)) + 1
+    method = f"permutation of {'trials' if rows.codes is None else 'levels within ' * _spanning(rows) + 'clusters'}"
+    freedom = math.inf  # of the variance between clusters: what is left after the rates of the levels
+    if rows.codes is not None:
+        freedom = count - (len(np.unique(rows.scores)) if count == len(rows.codes) else 1)
     if reason := _hopeless(rows, freedom):
         return Trend(math.nan, math.nan, math.nan, math.nan, total, count, method, "", join(reason, lost))
-    p_value, least = _permutation(rows, n_permutations, np.random.default_rng(0) if rng is None else rng)
+    p_value, least = _permutation(rows, n_permutations, np.random.default_rng(0 if rng is None else rng))
     odds, low, high, separated = _odds_ratio(rows, freedom, confidence)
-    low, high = _agreeing(low, high, odds, p_value, 1 - confidence)
+    low, high = formulas.agreeing(low, high, odds, p_value, 1 - confidence, 1.0)
     note = NEVER_SMALL.format(least) if least > 1 - confidence else ""
-    direction = _direction(rows, odds, p_value, confidence)
+    direction = _direction(rows, odds, confidence) if p_value <= 1 - confidence else "no"
     return Trend(odds, low, high, p_value, total, count, method, direction, join(separated, note, _uneven(rows), lost))
 
 
@@ -138,11 +130,9 @@ def trend_by(
     ----------
     frame : DataFrame
         One row per run.
-    by, level, value : str
-        Columns of the group (such as the model), of the ordered factor (numbers), and of the 0/1 outcome. Rows with a
-        missing one are left out.
-    clusters : str, optional
-        Column of what repeats, such as the task.
+    by, level, value, clusters : str
+        Columns of the group (such as the model), of the ordered factor (numbers), of the 0/1 outcome, and optionally of
+        what repeats, such as the task. Rows without one of the first three are left out.
     confidence, rng
         As for `trend_test`.
 
@@ -159,7 +149,7 @@ def trend_by(
     """
     check_confidence(confidence)
     check_columns(frame, by, level, value, clusters)
-    rng = np.random.default_rng(0) if rng is None else rng
+    rng = np.random.default_rng(0 if rng is None else rng)
     labels = None if clusters is None else frame[clusters].to_numpy()
     rows = pd.DataFrame({"value": numbers(frame[value]), "level": numbers(frame[level])})
     rows = rows.replace([math.inf, -math.inf], math.nan)
@@ -177,23 +167,10 @@ def trend_by(
 
 def _spanning(rows: Rows) -> bool:
     """Return whether at least half of the clusters have several levels."""
-    return rows.codes is not None and bool((np.unique(rows.codes, return_counts=True)[1] > 1).mean() >= 0.5)
+    return rows.codes is not None and len(rows.n) > 0 and bool((np.bincount(rows.codes) > 1).mean() >= 0.5)
 
 
-def _codes(rows: Rows) -> np.ndarray:
-    """Return the clusters of rows as 0, 1, …; without clusters each row is its own."""
-    return np.unique(np.arange(len(rows.n)) if rows.codes is None else rows.codes, return_inverse=True)[1]
-
-
-def _freedom(rows: Rows) -> int:
-    """Return the degrees of freedom of the variance between clusters: what is left after the rates of the levels."""
-    if rows.codes is None:
-        return int(rows.n.sum()) - 1
-    clusters, levels = len(np.unique(rows.codes)), len(np.unique(rows.scores))
-    return clusters - (levels if clusters == len(rows.codes) else 1)
-
-
-def _hopeless(rows: Rows, freedom: int) -> str:
+def _hopeless(rows: Rows, freedom: float) -> str:
     if not len(rows.n):
         return "no trials"
     if np.ptp(rows.scores) == 0:
@@ -207,34 +184,22 @@ def _permutation(rows: Rows, n_permutations: int, rng: np.random.Generator) -> t
     """Return the p value, and the least possible one with these rates and levels."""
     if rows.codes is None:
         centred = rows.scores - rows.scores @ rows.n / rows.n.sum()
-        seen = centred @ rows.successes
         sizes, total = rows.n.astype(int), int(rows.successes.sum())
-        drawn = rng.multivariate_hypergeometric(sizes, total, n_permutations) @ centred
+        seen, drawn = centred @ rows.successes, rng.multivariate_hypergeometric(sizes, total, n_permutations) @ centred
     else:
-        drawn, seen = _permuted_sums(rows, n_permutations, rng)
+        groups, scores, rates = rows.codes, rows.scores, rows.rates
+        if not _spanning(rows):
+            cells = np.bincount(groups)
+            scores, rates = (np.bincount(groups, column) / cells for column in (scores, rates))
+            groups = np.zeros(len(cells), dtype=int)
+        centred = scores - (np.bincount(groups, scores) / np.bincount(groups))[groups]
+        shapes = [(min(CHUNK, n_permutations - start), len(groups)) for start in range(0, n_permutations, CHUNK)]
+        orders = (np.argsort(rng.random(shape) + groups, axis=1) for shape in shapes)
+        seen, drawn = rates @ centred, np.concatenate([rates[order] @ centred for order in orders])
     tolerance = 1e-9 * np.abs(drawn).max(initial=abs(seen))
     beyond = int((np.abs(drawn) >= abs(seen) - tolerance).sum())
     farthest = int((np.abs(drawn) >= np.abs(drawn).max(initial=0) - tolerance).sum())
     return (beyond + 1) / (n_permutations + 1), farthest / n_permutations
-
-
-def _permuted_sums(rows: Rows, n_permutations: int, rng: np.random.Generator) -> tuple[np.ndarray, float]:
-    """Return Σ (score − mean) × rate for random assignments, and for the one observed."""
-    codes = _codes(rows)
-    if _spanning(rows):
-        groups, scores, rates = codes, rows.scores, rows.rates
-    else:
-        cells = np.bincount(codes)
-        scores, rates = (np.bincount(codes, column) / cells for column in (rows.scores, rows.rates))
-        groups = np.zeros(len(cells), dtype=int)
-    order = np.argsort(groups, kind="stable")
-    groups, scores, rates = np.unique(groups[order], return_inverse=True)[1], scores[order], rates[order]
-    centred = scores - (np.bincount(groups, scores) / np.bincount(groups))[groups]
-    sums = []
-    for start in range(0, n_permutations, CHUNK):
-        keys = rng.random((min(CHUNK, n_permutations - start), len(groups))) + groups
-        sums.append(rates[np.argsort(keys, axis=1)] @ centred)
-    return np.concatenate(sums), float(rates @ centred)
 
 
 def _uneven(rows: Rows) -> str:
@@ -245,7 +210,8 @@ def _uneven(rows: Rows) -> str:
     return "" if within or runs.max() <= UNEVEN * runs.min() else UNEVEN_WARNING
 
 
-def _odds_ratio(rows: Rows, freedom: int, confidence: float) -> tuple[float, float, float, str]:
+def _odds_ratio(rows: Rows, freedom: float, confidence: float) -> tuple[float, float, float, str]:
+    """Return the odds ratio per step of the score, its bounds, and why it has none."""
     passed, failed = rows.scores[rows.successes > 0], rows.scores[rows.successes < rows.n]
     if passed.min() >= failed.max() or passed.max() <= failed.min():
         return (math.inf if passed.max() > failed.min() else 0.0), math.nan, math.nan, SEPARATED
@@ -258,44 +224,24 @@ def _odds_ratio(rows: Rows, freedom: int, confidence: float) -> tuple[float, flo
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", PerfectSeparationWarning)  # also raised where rates lie on the curve exactly
         fit = GLM(rows.rates, design, family=Binomial(), var_weights=weights).fit()
-    slope = fit.params[1]
-    half = formulas.normal(confidence) * fit.bse[1]
+    slope, error = fit.params[1], fit.bse[1]
     if rows.codes is not None:
-        half = formulas.student(confidence, freedom) * _error_between(rows, design, weights, fit, freedom)
+        # from the scores of clusters around the rates of their levels; at least the error of independent runs of the
+        # tasks, so that a few clusters that happen to agree don't seem certain
+        levels = np.unique(rows.scores, return_inverse=True)[1]
+        rates = (np.bincount(levels, weights * rows.rates) / np.bincount(levels, weights))[levels]
+        bread = np.linalg.inv((design * (weights * fit.mu * (1 - fit.mu))[:, None]).T @ design)
+        influence = (design @ bread)[:, 1] * weights
+        totals = np.bincount(rows.codes, influence * (rows.rates - rates))
+        between = totals @ totals * len(totals) / freedom
+        error = math.sqrt(max(between, (influence**2) @ (rates * (1 - rates) / rows.n)))
+    half = formulas.student(confidence, freedom) * error
     with np.errstate(over="ignore"):
         return float(np.exp(slope)), float(np.exp(slope - half)), float(np.exp(slope + half)), ""
 
 
-def _error_between(rows: Rows, design: np.ndarray, weights: np.ndarray, fit: Any, freedom: int) -> float:
-    """Return the standard error of the slope from the scores of clusters around the rates of their levels.
-
-    At least that of independent runs of the tasks, so that a few clusters that happen to agree don't seem certain.
-    """
-    levels = np.unique(rows.scores, return_inverse=True)[1]
-    rates = (np.bincount(levels, weights * rows.rates) / np.bincount(levels, weights))[levels]
-    codes = _codes(rows)
-    bread = np.linalg.inv((design * (weights * fit.mu * (1 - fit.mu))[:, None]).T @ design)
-    influence = (design @ bread)[:, 1] * weights
-    totals = np.bincount(codes, influence * (rows.rates - rates))
-    between = totals @ totals * len(totals) / freedom
-    return math.sqrt(max(between, (influence**2) @ (rates * (1 - rates) / rows.n)))
-
-
-def _agreeing(low: float, high: float, odds: float, p_value: float, level: float) -> tuple[float, float]:
-    """Return the bounds so that they hold 1 exactly where the test does not reject it."""
-    if p_value > level:
-        return min(low, 1.0), max(high, 1.0)
-    if not low <= 1 <= high:
-        return low, high
-    return (math.nextafter(1, 2), high) if odds > 1 else (low, math.nextafter(1, 0))
-
-
-def _direction(rows: Rows, odds: float, p_value: float, confidence: float) -> Direction:
-    if p_value > 1 - confidence:
-        return "no"
+def _direction(rows: Rows, odds: float, confidence: float) -> str:
     sign, steps = -1 if odds < 1 else 1, steps_of(rows, confidence)
-    shown = all((step.low if sign > 0 else -step.high) > 0 for step in steps)
-    overall = all(sign * step.estimate >= 0 for step in steps)
-    if odds < 1:
-        return "falls" if shown else "falls overall" if overall else "falls, not steadily"
-    return "rises" if shown else "rises overall" if overall else "rises, not steadily"
+    shown = ((steps["low"] if sign > 0 else -steps["high"]) > 0).all()
+    overall = (sign * steps["estimate"] >= 0).all()
+    return f"{'falls' if sign < 0 else 'rises'}{'' if shown else ' overall' if overall else ', not steadily'}"

@@ -137,7 +137,7 @@ def test_the_study_runs_the_formulas_of_the_public_functions():
     sizes = np.array([1, 2, 3, 6, 4])
     successes = rng.binomial(sizes, 0.6, (30, 5))
     codes, means = np.repeat(np.arange(5), sizes), successes / sizes
-    new, runs = formulas.bounded(means, sizes, 0.95, True), formulas.bounded_runs(means, sizes, 0.95, True)
+    new, runs = formulas.bounded(means, sizes, 0.95, True), formulas.bounded(means, sizes, 0.95, True, "runs")
     for i, row in enumerate(successes):
         values = np.concatenate([[1] * s + [0] * (n - s) for s, n in zip(row, sizes, strict=True)])
         found, by_runs = rate_interval(values, codes), rate_interval(values, codes, weights="runs")

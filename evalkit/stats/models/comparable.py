@@ -1,18 +1,166 @@
-"""Raw and adjusted rates of models side by side, and which of them a headline may use."""
+"""Rates of models that ran different tasks, made comparable: tasks in common, rates for one mix, and which to use."""
 
+import math
+from collections.abc import Mapping
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
 
-from evalkit.stats._inputs import check_choice
+from evalkit._names import check_columns
+from evalkit.stats import _formulas as formulas
+from evalkit.stats._inputs import Clusters, by_cluster, check_choice, check_confidence, join, left_out, numbers
 from evalkit.stats.grouped import Kind, estimate_by
-from evalkit.stats.models.mix import coverage_of, standardise
 from evalkit.stats.models.task_effects import adjusted
-from evalkit.stats.pairs.cells import cells_of
+from evalkit.stats.pairs.cells import Cells, cells_of
 
 RAW, ADJUSTED, STANDARDISED, NONE = "raw", "adjusted for tasks", "standardised", "none"
+ESTIMATES = ["n", "n_clusters", "estimate", "low", "high", "method", "target", "warning"]
+
+
+def shared_tasks(frame: pd.DataFrame, model: str, task: str, value: str) -> pd.DataFrame:
+    """Count, for each model, the tasks it has runs of, and those that all models have.
+
+    Parameters
+    ----------
+    frame, model, task, value
+        As for `compare_all`.
+
+    Returns
+    -------
+    DataFrame
+        One row per model, in the order of their names: model, n_tasks, coverage (share of the tasks that any model has
+        runs of), n_common (tasks that all models have), common_estimate (mean of the task means on those; NaN without).
+    """
+    return coverage_of(cells_of(frame, model, task, value))
+
+
+def coverage_of(cells: Cells) -> pd.DataFrame:
+    """Return the table of `shared_tasks` for cells."""
+    common, tasks = cells.has(), (cells.sizes > 0).sum(axis=0)
+    on_common = cells.means[common].mean(axis=0) if common.any() else np.full(len(cells.models), math.nan)
+    return pd.DataFrame(
+        {
+            "model": pd.Series(cells.models, dtype="str"),
+            "n_tasks": tasks,
+            "coverage": tasks / len(cells.tasks) if cells.tasks else math.nan,
+            "n_common": int(common.sum()),
+            "common_estimate": on_common,
+        }
+    )
+
+
+def standardise(
+    frame: pd.DataFrame,
+    by: str,
+    stratum: str,
+    value: str,
+    clusters: str,
+    *,
+    kind: Kind = "proportion",
+    mix: Mapping[Any, float] | None = None,
+    confidence: float = 0.95,
+) -> pd.DataFrame:
+    """Estimate the rate or mean of each group for one mix of strata, such as types of tasks (direct standardisation).
+
+    The estimate is Σ weight × mean of the stratum, in which each cluster has the same weight. The interval of a bounded
+    value is put together from those of the strata (MOVER, Zou and Donner 2008), that of others is Welch's t.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row per run.
+    by, stratum, value, clusters : str
+        Columns of the group (such as the model), of the stratum, of the outcome and of the cluster (such as the task).
+        Rows with a missing one are left out and counted.
+    kind : {"proportion", "score", "mean"}
+        As for `estimate_by`.
+    mix : mapping of stratum to weight, optional
+        Weights that add up to more than 0; by default the number of different clusters of each stratum.
+    confidence : float
+
+    Returns
+    -------
+    DataFrame
+        The columns of `estimate_by`. Without estimate where a group has no values of a stratum with weight: its mix
+        can't be reached, and `warning` names the stratum.
+
+    Raises
+    ------
+    ValueError
+        For an unknown kind or column, or weights that are negative or all 0.
+    """
+    check_confidence(confidence)
+    check_choice("kind", kind, get_args(Kind))
+    check_columns(frame, by, stratum, value, clusters)
+    outcomes, keys = numbers(frame[value]), frame[[by, stratum, clusters]]
+    usable = np.isfinite(outcomes) & keys.notna().all(axis=1).to_numpy()
+    rows = keys[usable].set_axis(["by", "stratum", "cluster"], axis=1).assign(value=outcomes[usable])
+    if kind == "proportion" and not rows["value"].isin((0.0, 1.0)).all():
+        raise ValueError("a rate needs 0/1 values; use kind='score' or kind='mean' for others")
+    if kind == "score" and not rows["value"].between(0, 1).all():
+        raise ValueError("scores lie from 0 to 1; use kind='mean' for others")
+    counted = rows.groupby("stratum", observed=True)["cluster"].nunique()
+    weights = (counted if mix is None else pd.Series(mix)).astype("float64")
+    if len(weights) and ((weights < 0).any() or not weights.sum() > 0):
+        raise ValueError("weights are at least 0, and not all 0")
+    weights = weights[weights > 0] / weights.sum()
+    groups = dict(iter(rows.groupby("by", observed=True)))
+    lost = frame[by].where(~usable).value_counts()
+    names = sorted(frame[by].dropna().unique(), key=str)
+    estimates = []
+    for name in names:
+        *estimate, warning = _standardised(groups.get(name, rows[:0]), weights, kind, confidence)
+        estimates.append((*estimate, join(warning, left_out(int(lost.get(name, 0)), "row"))))
+    table = pd.DataFrame(estimates, columns=ESTIMATES)
+    table.insert(0, by, pd.Series(names, dtype=frame[by].dtype))
+    return table
+
+
+def _standardised(rows: pd.DataFrame, weights: pd.Series, kind: str, confidence: float) -> tuple:
+    """Return the fields of `ESTIMATES` for one group."""
+    groups: dict[Any, Clusters] = {
+        name: by_cluster(runs["value"].to_numpy(float), pd.factorize(runs["cluster"])[0])
+        for name, runs in rows.groupby("stratum", observed=True)
+    }
+    counts = len(rows), sum(len(group.means) for group in groups.values())
+    described = f"standardised, {'Welch t' if kind == 'mean' else 'MOVER'}", "new tasks"
+    missing = [name for name in weights.index if name not in groups]
+    if rows.empty or missing:
+        which = f" of {', '.join(map(str, missing))} ({100 * weights[missing].sum():.0f} % of the mix)"
+        return *counts, math.nan, math.nan, math.nan, *described, f"no values{'' if rows.empty else which}"
+    used = [(weight, groups[name]) for name, weight in weights.items()]
+    estimate = sum(weight * group.means.mean() for weight, group in used)
+    if kind == "mean":
+        low, high, warning = _welch(used, estimate, confidence)
+    else:
+        below, above = np.sqrt(sum(weight**2 * _distances(group, kind, confidence) ** 2 for weight, group in used))
+        fewest = min(len(group.means) for _, group in used)
+        low, high = estimate - below, estimate + above
+        warning = f"a stratum with {fewest} clusters: a rough interval" if fewest < 3 else ""
+    return *counts, float(estimate), float(low), float(high), *described, warning
+
+
+def _distances(group: Clusters, kind: str, confidence: float) -> np.ndarray:
+    """Return how far the bounds of a stratum lie below and above its mean."""
+    mean = group.means.mean()
+    if len(group.means) == 1:
+        low, high = formulas.wilson(mean, 1, confidence)
+    else:
+        low, high = formulas.bounded(group.means, group.sizes, confidence, kind == "proportion")
+    return np.array([mean - low, high - mean])
+
+
+def _welch(used: list, estimate: float, confidence: float) -> tuple[Any, Any, str]:
+    if min(len(group.means) for _, group in used) < 2:
+        return math.nan, math.nan, "a stratum with a single cluster has no interval"
+    terms = [(weight**2 * formulas.variance_of_mean(group.means), len(group.means) - 1) for weight, group in used]
+    variance = sum(term for term, _ in terms)
+    if variance <= 0:
+        return math.nan, math.nan, "all clusters of each stratum have the same mean: their spread can't be estimated"
+    freedom = variance**2 / sum(term**2 / free for term, free in terms)
+    return *formulas.by_t(estimate, variance, freedom, confidence), ""
 
 
 class LikeWithLike(NamedTuple):
@@ -52,15 +200,12 @@ def like_with_like(
 
     Parameters
     ----------
-    frame : DataFrame
-        One row per run.
-    model, task, value : str
-        Columns of the model, of the task and of the outcome.
+    frame, model, task, value, confidence
+        As for `compare_all`.
     stratum : str, optional
         Column of the type of task.
     kind : {"proportion", "score", "mean"}
         As for `estimate_by`.
-    confidence : float
 
     Returns
     -------
@@ -69,54 +214,43 @@ def like_with_like(
         adjusted, adjusted_low, adjusted_high; standardised, standardised_low, standardised_high; headline,
         headline_low, headline_high (those of the rule; NaN for "none"); warning.
     """
-    check_choice("kind", kind, ("proportion", "score", "mean"))
+    check_choice("kind", kind, get_args(Kind))
     cells = cells_of(frame, model, task, value)
     known = frame[frame[model].notna() & frame[task].notna()].astype({model: "str"})
     raw = estimate_by(known, model, value, task, kind, confidence).rename(columns={model: "model"})
-    by_task = adjusted(cells, confidence)
+    by_task_type = pd.DataFrame(columns=["model", "estimate", "low", "high"], dtype="float64").astype({"model": "str"})
+    if stratum is not None:
+        by_task_type = standardise(known, model, stratum, value, task, kind=kind, confidence=confidence)
+        by_task_type = by_task_type.rename(columns={model: "model"})
     table = coverage_of(cells)[["model", "n_tasks", "coverage", "n_common"]]
     table = table.merge(raw[["model", "n", "estimate", "low", "high", "method", "warning"]], on="model", how="left")
-    table = _joined(table, by_task, "adjusted")
-    if stratum is not None:
-        by_stratum = standardise(known, model, stratum, value, task, kind=kind, confidence=confidence)
-        table = _joined(table, by_stratum.rename(columns={model: "model"}), STANDARDISED)
-    else:
-        table[[STANDARDISED, f"{STANDARDISED}_low", f"{STANDARDISED}_high"]] = np.nan
-    same = bool((table["coverage"] == 1).all())
-    headline, reason = _headline(table, same)
-    column = {RAW: "estimate", ADJUSTED: "adjusted", STANDARDISED: STANDARDISED}.get(headline)
-    ends = ("low", "high") if headline == RAW else (f"{column}_low", f"{column}_high")
-    for name, source in zip(("headline", "headline_low", "headline_high"), (column, *ends), strict=True):
-        table[name] = table[source] if column else np.nan
+    adjustments = {"adjusted": adjusted(cells, confidence), STANDARDISED: by_task_type}
+    for name, other in adjustments.items():
+        columns = {"estimate": name, "low": f"{name}_low", "high": f"{name}_high"}
+        table = table.merge(other[["model", *columns]].rename(columns=columns), on="model", how="left")
+    headline, reason = _headline(table)
+    column = {RAW: "estimate", ADJUSTED: "adjusted"}.get(headline, headline)
+    shown = [column, "low", "high"] if headline == RAW else [column, f"{column}_low", f"{column}_high"]
+    for name, source in zip(("headline", "headline_low", "headline_high"), shown, strict=True):
+        table[name] = math.nan if headline == NONE else table[source]
     return LikeWithLike(table, headline, reason)
 
 
-def _joined(table: pd.DataFrame, other: pd.DataFrame, name: str) -> pd.DataFrame:
-    columns = {"estimate": name, "low": f"{name}_low", "high": f"{name}_high"}
-    return table.merge(other[["model", *columns]].rename(columns=columns), on="model", how="left")
-
-
-def _headline(table: pd.DataFrame, same: bool) -> tuple[str, str]:
-    if same or len(table) < 2:
+def _headline(table: pd.DataFrame) -> tuple[str, str]:
+    if len(table) < 2 or (table["coverage"] == 1).all():
         return RAW, "All models ran the same tasks." if len(table) > 1 else "There is one model."
     columns = {ADJUSTED: "adjusted", STANDARDISED: STANDARDISED}
     name = next((name for name, column in columns.items() if table[column].notna().all()), NONE)
     if name == NONE:
         return NONE, "Models ran different tasks, which neither shared tasks nor shared types make comparable."
-    swapped = _swapped(table, columns[name])
+    swapped = []  # pairs of models, that with the higher raw rate first
+    for a, b in combinations(table[["model", "estimate", columns[name]]].itertuples(index=False), 2):
+        ahead, behind = (a, b) if a[1] >= b[1] else (b, a)
+        if ahead[1] - behind[1] > 1e-9 and ahead[2] - behind[2] < 1e-9:
+            swapped.append((ahead[0], behind[0]))
     if not swapped:
         return name, f"Models ran different tasks; {name}, their order is that of the raw rates."
     one, other = swapped[0]
     more = f" (and so {len(swapped) - 1} more pairs)" if len(swapped) > 1 else ""
     order = f"the raw rates put {one} before {other}{more}, those {name} do not"
     return name, f"Models ran different tasks: {order}."
-
-
-def _swapped(table: pd.DataFrame, column: str) -> list[tuple[str, str]]:
-    """Return the pairs of models, that with the higher raw rate first, which another column orders the other way."""
-    swapped = []
-    for a, b in combinations(table[["model", "estimate", column]].itertuples(index=False), 2):
-        ahead, behind = (a, b) if a[1] >= b[1] else (b, a)
-        if ahead[1] - behind[1] > 1e-9 and ahead[2] - behind[2] < 1e-9:
-            swapped.append((ahead[0], behind[0]))
-    return swapped

@@ -7,26 +7,13 @@ import numpy as np
 import pandas as pd
 
 from evalkit._names import check_columns
-from evalkit.stats._inputs import check_confidence, join, numbers
+from evalkit.stats._inputs import check_confidence, join, numbers, typed
 from evalkit.stats.intervals import mean_interval
 
 N_RESAMPLES = 2_000
 FEW_COMMON = "fewer than 2 tasks that all models have: no share of resamples"
 
-_DTYPES = {
-    "model": "str",
-    "n_tasks": "int64",
-    "success": "float64",
-    "success_low": "float64",
-    "success_high": "float64",
-    "cost": "float64",
-    "cost_low": "float64",
-    "cost_high": "float64",
-    "on_front": "bool",
-    "dominated_by": "str",
-    "front_share": "float64",
-    "warning": "str",
-}
+_MEANS = "model n_tasks success success_low success_high cost cost_low cost_high"
 
 
 def cost_front(
@@ -48,16 +35,13 @@ def cost_front(
 
     Parameters
     ----------
-    frame : DataFrame
-        One row per run.
-    model, task, value, cost : str
-        Columns of the model, of the task, of the outcome (higher is better) and of the cost, such as tokens or time
-        (lower is better). Rows with a missing one are left out.
-    confidence : float
+    frame, model, task, value, confidence
+        As for `compare_all`; higher values are better.
+    cost : str
+        Column of the cost, such as tokens or time; lower is better.
     n_resamples : int
-        Of the Bayesian bootstrap over tasks (Rubin 1981) that `front_share` counts.
     rng : numpy.random.Generator, optional
-        By default one with seed 0.
+        Of the Bayesian bootstrap over tasks (Rubin 1981) that `front_share` counts; by default one with seed 0.
 
     Returns
     -------
@@ -84,22 +68,22 @@ def cost_front(
     note = ""
     if not common.all():
         note = f"on the {common.sum()} tasks that all models have" if common.any() else "on tasks that differ by model"
-    used = common if common.any() else np.ones(len(values), dtype=bool)
+    used = common if common.any() else slice(None)
     values, costs = values[used].to_numpy(float), costs[used].to_numpy(float)
     rows = [(name, *_means(values[:, i], costs[:, i], confidence, note)) for i, name in enumerate(models)]
-    columns = [name for name in _DTYPES if name not in ("on_front", "dominated_by", "front_share")]
-    table = pd.DataFrame(rows, columns=columns)
+    table = pd.DataFrame(rows, columns=[*_MEANS.split(), "warning"])
     dominating = _dominating(table["success"].to_numpy(float), table["cost"].to_numpy(float))
-    table["on_front"] = ~dominating.any(axis=1) & (table["success"].notna() & table["cost"].notna()).to_numpy(bool)
+    known = table[["success", "cost"]].notna().all(axis=1)
+    table["on_front"] = known & ~np.asarray(dominating.any(axis=1))
     table["dominated_by"] = [_cheapest(row, table) for row in dominating]
     table["front_share"] = math.nan
     if common.sum() > 1:
-        rng = np.random.default_rng(0) if rng is None else rng
+        rng = np.random.default_rng(0 if rng is None else rng)
         table["front_share"] = _front_share(values, costs, n_resamples, rng)
     else:
         table["warning"] = [join(warning, FEW_COMMON) for warning in table["warning"]]
     table = table.sort_values(["cost", "success"], ascending=[True, False], kind="stable", ignore_index=True)
-    return table[list(_DTYPES)].astype(_DTYPES)
+    return typed(table, f"{_MEANS} on_front dominated_by front_share warning")
 
 
 def _means(values: np.ndarray, costs: np.ndarray, confidence: float, note: str) -> tuple:
@@ -119,14 +103,13 @@ def _dominating(success: np.ndarray, cost: np.ndarray) -> np.ndarray:
 
 
 def _cheapest(dominating: np.ndarray, table: pd.DataFrame) -> str:
-    if not dominating.any():
-        return ""
-    return str(table["model"].iloc[int(np.where(dominating, table["cost"], np.inf).argmin())])
+    costs = np.where(dominating, table["cost"], math.inf)
+    return str(table["model"].iloc[int(costs.argmin())]) if dominating.any() else ""
 
 
 def _front_share(values: np.ndarray, costs: np.ndarray, n_resamples: int, rng: np.random.Generator) -> np.ndarray:
-    counts = np.zeros(values.shape[1])
-    for _ in range(0, n_resamples, 100):
+    counts, chunks = np.zeros(values.shape[1]), range(0, n_resamples, 100)
+    for _ in chunks:
         weights = rng.dirichlet(np.ones(len(values)), 100)
         counts += (~_dominating(weights @ values, weights @ costs).any(axis=-1)).sum(axis=0)
-    return counts / (len(range(0, n_resamples, 100)) * 100)
+    return counts / (len(chunks) * 100)

@@ -1,12 +1,13 @@
 """Rank models, with the uncertainty of ranks and estimates corrected for selection of the best."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 
-from evalkit.stats._inputs import check_confidence, join
-from evalkit.stats.intervals import Estimate, mean_interval
+from evalkit.stats._inputs import check_confidence, join, typed
+from evalkit.stats.intervals import mean_interval
 from evalkit.stats.pairs.cells import Cells, cells_of
 from evalkit.stats.pairs.pairwise import compare_all
 
@@ -15,23 +16,10 @@ CHUNK = 500  # resamples at a time
 FEW_COMMON = "fewer than 2 tasks that all models have: no probability of being best"
 ON_COMMON = "probability of being best on the {} tasks that all models have"
 
-_DTYPES = {
-    "model": "str",
-    "n_tasks": "int64",
-    "estimate": "float64",
-    "low": "float64",
-    "high": "float64",
-    "p_best": "float64",
-    "rank_low": "int64",
-    "rank_high": "int64",
-    "ties_with_first": "bool",
-    "corrected": "float64",
-    "corrected_low": "float64",
-    "corrected_high": "float64",
-    "method": "str",
-    "target": "str",
-    "warning": "str",
-}
+_COLUMNS = (
+    "model n_tasks estimate low high p_best rank_low rank_high ties_with_first corrected corrected_low corrected_high "
+    "method target warning"
+)
 
 
 def rank_models(
@@ -48,9 +36,8 @@ def rank_models(
     """Rank models on new tasks like these, with the uncertainty of the ranks.
 
     - The interval of ranks of a model begins after the models that are decided to be better, and ends before those
-      decided to be worse. All intervals together hold the true ranks with the confidence of the correction of `pairs`
-      (Mogstad, Romano, Shaikh and Wilhelm 2024).
-    - Models than which none is decided to be better tie with the first.
+      decided to be worse; models than which none is better tie with the first. All intervals together hold the true
+      ranks with the confidence of the correction of `pairs` (Mogstad, Romano, Shaikh and Wilhelm 2024).
     - The corrected estimate allows for having been picked from all models: shrunk towards their mean by the share of
       the spread of models that is noise (Efron and Morris 1975), and with an interval that holds for all models at once
       (Bonferroni), hence for any that is picked by its result.
@@ -60,16 +47,13 @@ def rank_models(
 
     Parameters
     ----------
-    frame : DataFrame
-        One row per run.
-    model, task, value : str
-        Columns, as for `compare_all`.
-    confidence : float
+    frame, model, task, value, confidence
+        As for `compare_all`.
     pairs : DataFrame, optional
         The result of `compare_all` for the same rows and confidence, if already computed.
     n_resamples : int
     rng : numpy.random.Generator, optional
-        By default one with seed 0.
+        Of the draws; by default one with seed 0.
 
     Returns
     -------
@@ -88,48 +72,33 @@ def rank_models(
     cells = cells_of(frame, model, task, value)
     if pairs is None:
         pairs = compare_all(frame, model, task, value, confidence=confidence, sentences=False, rng=rng)
-    rng = np.random.default_rng(0) if rng is None else rng
-    count = len(cells.models)
-    better, worse = _decided(pairs, cells.models)
-    common = cells.has() if count else np.zeros(0, dtype=bool)
+    count, common = len(cells.models), cells.has()
     rows = []
-    for i, name in enumerate(cells.models):
-        alone, at_once = (_estimate(cells, i, level) for level in (confidence, 1 - (1 - confidence) / count))
-        ranks = (1 + better[i], count - worse[i], better[i] == 0)
-        warning = join(alone.warning, cells.lost_of(i))
-        rows.append(
-            (name, alone.n_clusters, *alone[:3], math.nan, *ranks, math.nan, *at_once[1:3], alone.method, warning)
-        )
-    names = [name for name in _DTYPES if name != "target"]
-    table = pd.DataFrame(rows, columns=names).assign(target="new tasks", p_best=math.nan).astype(_DTYPES)
-    if not count:
-        return table[list(_DTYPES)]
+    for i, (name, better, worse) in enumerate(zip(cells.models, *_decided(pairs, cells.models), strict=True)):
+        values, bounds = cells.of(i).means, (0.0, 1.0) if cells.shares else None
+        levels = confidence, 1 - (1 - confidence) / count
+        alone, at_once = (mean_interval(values, np.arange(len(values)), c, bounds=bounds) for c in levels)
+        ranks = math.nan, 1 + better, count - worse, better == 0
+        described = alone.method, "new tasks", join(alone.warning, cells.lost_of(i))
+        rows.append((name, alone.n_clusters, *alone[:3], *ranks, math.nan, *at_once[1:3], *described))
+    table = typed(pd.DataFrame(rows, columns=_COLUMNS.split()))
     signal = _signal(table["estimate"].to_numpy(), cells, common)
     centre = table["estimate"].mean()
     shrunk = centre + signal * (table["estimate"] - centre)
     table["corrected"] = shrunk.clip(table["corrected_low"].fillna(-math.inf), table["corrected_high"].fillna(math.inf))
-    table["p_best"] = _best(cells.means[common], signal, n_resamples, rng)
+    table["p_best"] = _best(cells.means[common], signal, n_resamples, np.random.default_rng(0 if rng is None else rng))
     note = FEW_COMMON if common.sum() < 2 else ON_COMMON.format(common.sum()) if not common.all() else ""
     table["warning"] = [join(warning, note if count > 1 else "") for warning in table["warning"]]
-    table = table.sort_values("estimate", ascending=False, kind="stable", ignore_index=True)
-    return table[list(_DTYPES)].astype(_DTYPES)
+    return typed(table.sort_values("estimate", ascending=False, kind="stable", ignore_index=True))
 
 
-def _decided(pairs: pd.DataFrame, models: list) -> tuple[np.ndarray, np.ndarray]:
+def _decided(pairs: pd.DataFrame, models: list) -> Iterator[np.ndarray]:
     """Return how many models are decided to be better, and how many worse, than each."""
     decided = pairs[pairs["decided"]]
-    ahead = decided["estimate"] > 0
-    winners = decided["model_a"].where(ahead, decided["model_b"])
-    losers = decided["model_b"].where(ahead, decided["model_a"])
+    sides, ahead = (decided["model_a"], decided["model_b"]), decided["estimate"] > 0
+    losers, winners = sides[1].where(ahead, sides[0]), sides[0].where(ahead, sides[1])
     names = [str(name) for name in models]
-    lost, won = (side.value_counts().reindex(names, fill_value=0).to_numpy() for side in (losers, winners))
-    return lost, won
-
-
-def _estimate(cells: Cells, column: int, confidence: float) -> Estimate:
-    values = cells.of(column).means
-    bounds = (0.0, 1.0) if cells.shares else None
-    return mean_interval(values, np.arange(len(values)), confidence, bounds=bounds)
+    return (side.value_counts().reindex(names, fill_value=0).to_numpy() for side in (losers, winners))
 
 
 def _best(values: np.ndarray, signal: float, n_resamples: int, rng: np.random.Generator) -> np.ndarray:

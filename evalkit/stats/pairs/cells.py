@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from evalkit._names import check_columns
-from evalkit.stats._inputs import Clusters, by_cluster, coded, left_out, numbers
+from evalkit.stats._inputs import Clusters, by_cluster, coded, join, left_out, numbers
 
 
 class Cells(NamedTuple):
@@ -42,7 +42,7 @@ class Cells(NamedTuple):
     def lost_of(self, *columns: int) -> str:
         """Describe how many runs of these models, and how many without a model, were left out."""
         runs = left_out(sum(self.lost[i] for i in columns), "run")
-        return "; ".join(note for note in (runs, left_out(self.unnamed, "run without a model")) if note)
+        return join(runs, left_out(self.unnamed, "run without a model"))
 
 
 def cells_of(frame: pd.DataFrame, model: str, task: str, value: str) -> Cells:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy import special
 from evalkit.stats import _formulas as formulas
 from evalkit.stats import _warnings as warnings
 from evalkit.stats._inputs import Clusters, by_cluster, check_confidence, join, labels, left_out, numbers
-from evalkit.stats.intervals import ALL_EQUAL, NEW_VALUES, NO_VALUES, ONE_CLUSTER, ONE_VALUE, Estimate
+from evalkit.stats.intervals import ALL_EQUAL, NEW_VALUES, Estimate, too_few
 
 MOST_ENUMERATED = 24  # differences whose sign flips are enumerated; beyond that, a normal approximation
 NO_PAIRS = "no pairs"
@@ -30,8 +31,7 @@ class PairedTest(NamedTuple):
         Pairs where the first condition has the higher, and the lower value.
     n : int
         Pairs used, ties included.
-    method : str
-    warning : str
+    method, warning : str
     """
 
     p_value: float
@@ -45,8 +45,7 @@ class PairedTest(NamedTuple):
 class Compared(NamedTuple):
     """An interval of a mean difference and the p value of the same test; `method` names both.
 
-    The interval is `centre` ± `error` times the quantile of Student's t with `freedom` degrees of freedom, except for
-    bounds that were moved.
+    The interval is `centre` ± `error` times the quantile of Student's t with `freedom` degrees, but for moved bounds.
     """
 
     low: float
@@ -76,7 +75,6 @@ def paired_difference(
     clusters : array-like, optional
         One label per pair.
     confidence : float
-        Between 0 and 1, both excluded.
 
     Returns
     -------
@@ -94,16 +92,15 @@ def paired_difference(
     units = differences if codes is None else by_cluster(differences, np.unique(codes, return_inverse=True)[1]).means
     n, target = len(differences), NEW_VALUES if clusters is None else "new tasks"
     method = "paired t" if clusters is None else "paired cluster t"
+    mean = float(units.mean()) if n else math.nan
+    described = Estimate(mean, math.nan, math.nan, n, len(units), method, target, join(too_few(n, len(units)), lost))
     if len(units) < 2:
-        reason = NO_VALUES if n == 0 else ONE_VALUE if n == 1 else ONE_CLUSTER
-        mean = float(units.mean()) if n else math.nan
-        return Estimate(mean, math.nan, math.nan, n, len(units), method, target, join(reason, lost))
+        return described
     shares = bool(((both >= 0) & (both <= 1)).all())
     binary = codes is None and bool(np.isin(both, (0.0, 1.0)).all())
     compared = compare_units(units, shares, binary, confidence)
     method = compared.method.split(";")[0].replace("paired t", method)
-    warning = join(compared.warning, lost)
-    return Estimate(float(units.mean()), compared.low, compared.high, n, len(units), method, target, warning)
+    return described._replace(low=compared.low, high=compared.high, method=method, warning=join(compared.warning, lost))
 
 
 def mcnemar_exact(a: Iterable[Any], b: Iterable[Any]) -> PairedTest:
@@ -111,8 +108,8 @@ def mcnemar_exact(a: Iterable[Any], b: Iterable[Any]) -> PairedTest:
 
     Parameters
     ----------
-    a, b : array-like of 0/1 or bool, of one length
-        Element i of both belongs to the same unit. Pairs with a missing value are left out.
+    a, b
+        As for `paired_difference`, of 0/1 or bool.
 
     Returns
     -------
@@ -123,10 +120,7 @@ def mcnemar_exact(a: Iterable[Any], b: Iterable[Any]) -> PairedTest:
     ValueError
         For lengths that differ or values other than 0 and 1.
     """
-    a, b, _, lost = _pairs(a, b)
-    if not np.isin(np.concatenate([a, b]), (0.0, 1.0)).all():
-        raise ValueError("McNemar's test needs 0/1 outcomes; sign_flip_test takes others")
-    return _tested(_mcnemar(a - b), a - b, "McNemar exact", lost)
+    return _tested(a, b, binary=True)
 
 
 def sign_flip_test(a: Iterable[Any], b: Iterable[Any]) -> PairedTest:
@@ -138,42 +132,31 @@ def sign_flip_test(a: Iterable[Any], b: Iterable[Any]) -> PairedTest:
 
     Parameters
     ----------
-    a, b : array-like of float, of one length
-        Element i of both belongs to the same unit. Pairs with a missing value are left out.
+    a, b
+        As for `paired_difference`, with an error for lengths that differ.
 
     Returns
     -------
     PairedTest
-
-    Raises
-    ------
-    ValueError
-        For lengths that differ.
     """
-    a, b, _, lost = _pairs(a, b)
-    p_value, method = _sign_flips(a - b)
-    return _tested(p_value, a - b, method, lost)
+    return _tested(a, b, binary=False)
 
 
 def compare_units(differences: np.ndarray, shares: bool, binary: bool, confidence: float) -> Compared:
     """Compare on at least two units; `shares` are of values from 0 to 1, `binary` of 0/1 values."""
     mean, count = float(differences.mean()), len(differences)
     centre, error = mean, math.sqrt(formulas.variance_of_mean(differences))
-    freedom: float = count - 1
+    method, freedom, note = "paired t", float(count - 1), warnings.of_clusters(differences)
     equal = error <= 1e-9 * np.abs(differences).max()
-    method, note = "paired t", warnings.FEW_CLUSTERS_WARNING if count < warnings.FEW_CLUSTERS else ""
     if binary or (equal and shares):
         centre, error = map(float, formulas.agresti_min_moments(differences))
         method, freedom = "Agresti-Min", math.inf
-        note = note if binary else CAUTIOUS
+        note = CAUTIOUS if not binary else warnings.FEW_CLUSTERS_WARNING if count < warnings.FEW_CLUSTERS else ""
     elif equal:
-        centre = error = math.nan
-        note = ALL_EQUAL
-    else:
-        note = warnings.of_mean(differences)
-    p_value, test = (_mcnemar(differences), "McNemar exact") if binary else _sign_flips(differences)
+        centre, error, note = math.nan, math.nan, ALL_EQUAL
+    p_value, test = (_mcnemar if binary else _sign_flips)(differences)
     low, high = _bounds(centre, error, freedom, shares, confidence)
-    low, high = _agreeing(low, high, mean, p_value, 1 - confidence)
+    low, high = formulas.agreeing(low, high, mean, p_value, 1 - confidence)
     return Compared(low, high, p_value, f"{method}; {test}", note, centre, error, freedom)
 
 
@@ -203,18 +186,8 @@ def compare_runs(a: Clusters, b: Clusters, shares: bool, confidence: float) -> C
 
 
 def _bounds(centre: float, error: float, freedom: float, shares: bool, confidence: float) -> tuple[float, float]:
-    quantile = formulas.normal(confidence) if math.isinf(freedom) else formulas.student(confidence, freedom)
-    low, high = centre - quantile * error, centre + quantile * error
-    return (max(low, -1.0), min(high, 1.0)) if shares else (low, high)
-
-
-def _agreeing(low: float, high: float, estimate: float, p_value: float, level: float) -> tuple[float, float]:
-    """Return the interval so that it holds 0 exactly where the test does not reject 0."""
-    if p_value > level:
-        return min(low, 0.0), max(high, 0.0)
-    if low <= 0 <= high:
-        return (math.nextafter(0, 1), high) if estimate > 0 else (low, math.nextafter(0, -1))
-    return low, high
+    half = formulas.student(confidence, freedom) * error
+    return (max(centre - half, -1.0), min(centre + half, 1.0)) if shares else (centre - half, centre + half)
 
 
 def _pairs(
@@ -229,9 +202,19 @@ def _pairs(
     return a[complete], b[complete], codes, left_out(int((~complete).sum()), "pair")
 
 
-def _mcnemar(differences: np.ndarray) -> float:
+def _tested(a: Iterable[Any], b: Iterable[Any], binary: bool) -> PairedTest:
+    a, b, _, lost = _pairs(a, b)
+    if binary and not np.isin(np.concatenate([a, b]), (0.0, 1.0)).all():
+        raise ValueError("McNemar's test needs 0/1 outcomes; sign_flip_test takes others")
+    p_value, method = (_mcnemar if binary else _sign_flips)(a - b)
+    better, worse, n = int((a > b).sum()), int((a < b).sum()), len(a)
+    reason = "" if better + worse else NEVER_DIFFER if n else NO_PAIRS
+    return PairedTest(p_value if n else math.nan, better, worse, n, method, join(reason, lost))
+
+
+def _mcnemar(differences: np.ndarray) -> tuple[float, str]:
     better, worse = int((differences > 0).sum()), int((differences < 0).sum())
-    return min(1.0, 2 * float(special.bdtr(min(better, worse), better + worse, 0.5)))
+    return min(1.0, 2 * float(special.bdtr(min(better, worse), better + worse, 0.5))), "McNemar exact"
 
 
 def _sign_flips(differences: np.ndarray) -> tuple[float, str]:
@@ -251,13 +234,4 @@ def _sign_flips(differences: np.ndarray) -> tuple[float, str]:
 
 
 def _signed_sums(sizes: np.ndarray) -> np.ndarray:
-    sums = np.zeros(1)
-    for size in sizes:
-        sums = np.concatenate([sums + size, sums - size])
-    return sums
-
-
-def _tested(p_value: float, differences: np.ndarray, method: str, lost: str) -> PairedTest:
-    better, worse, n = int((differences > 0).sum()), int((differences < 0).sum()), len(differences)
-    reason = "" if better + worse else NEVER_DIFFER if n else NO_PAIRS
-    return PairedTest(p_value if n else math.nan, better, worse, n, method, join(reason, lost))
+    return reduce(lambda sums, size: np.concatenate([sums + size, sums - size]), sizes, np.zeros(1))

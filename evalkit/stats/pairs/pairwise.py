@@ -1,4 +1,4 @@
-"""Compare every pair of several models on the tasks it shares."""
+"""Compare every pair of several models on the tasks it shares, and every model with a baseline."""
 
 import math
 from itertools import combinations
@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from evalkit.stats._inputs import check_choice, check_confidence, join
+from evalkit.stats._inputs import check_choice, check_confidence, join, typed
 from evalkit.stats.intervals import Target
 from evalkit.stats.pairs.cells import Cells, cells_of
 from evalkit.stats.pairs.comparison import NOT_REPEATED, Compared, compare_runs, compare_units
@@ -24,29 +24,15 @@ ONE_SHARED = "a single shared task has no interval"
 SENTENCES_FOR = 100  # pairs, beyond which sentences are written only if asked for
 ASKED = 0.1  # difference of shares that is planned for
 
-_DTYPES = {
-    "model_a": "str",
-    "model_b": "str",
-    "n_tasks": "int64",
-    "n_runs": "int64",
-    "mean_a": "float64",
-    "mean_b": "float64",
-    "estimate": "float64",
-    "low": "float64",
-    "high": "float64",
-    "p_value": "float64",
-    "p_holm": "float64",
-    "p_adjusted": "float64",
-    "decided": "bool",
-    "p_equivalent": "float64",
-    "equivalent": "bool",
-    "minimal_detectable": "float64",
-    "tasks_needed": "float64",
-    "method": "str",
-    "target": "str",
-    "sentence": "str",
-    "warning": "str",
-}
+_COLUMNS = (
+    "model_a model_b n_tasks n_runs mean_a mean_b estimate low high p_value p_holm p_adjusted decided p_equivalent "
+    "equivalent minimal_detectable tasks_needed method target sentence warning"
+)
+
+_BASELINE_COLUMNS = (
+    "model n_tasks n_runs mean mean_baseline estimate low high p_value p_adjusted p_not_worse verdict method target "
+    "warning"
+)
 
 
 def compare_all(
@@ -100,16 +86,11 @@ def compare_all(
     Returns
     -------
     DataFrame
-        One row per pair, models in the order of their names:
-
-        - model_a, model_b; n_tasks shared, n_runs on them; mean_a, mean_b over these tasks
-        - estimate (mean_a − mean_b), low, high
-        - p_value, p_holm, p_adjusted (by `correction`), decided
-        - p_equivalent (corrected), equivalent
-        - minimal_detectable: the true difference that n_tasks show with `power`
-        - tasks_needed: how many tasks show a true difference of `difference` with `power`; both at the strictest step
-          of the correction and with the spread seen
-        - method, target, sentence, warning
+        One row per pair, models in the order of their names: model_a, model_b, n_tasks (shared), n_runs (on them),
+        mean_a, mean_b (over these tasks), estimate (mean_a − mean_b), low, high, p_value, p_holm, p_adjusted (by
+        `correction`), decided, p_equivalent (corrected), equivalent, minimal_detectable (the true difference that
+        n_tasks show with `power`), tasks_needed (how many show one of `difference`; both at the strictest step of the
+        correction and with the spread seen), method, target, sentence, warning.
 
     Raises
     ------
@@ -136,7 +117,65 @@ def compare_all(
     wanted = len(table) <= SENTENCES_FOR if sentences is None else sentences
     how = "max-T" if by_max_t else "Holm"
     written = pair_sentences(table, how, power, percent, margin, asked) if wanted else ""
-    return table.assign(sentence=written)[list(_DTYPES)].astype(_DTYPES)
+    return typed(table.assign(sentence=written), _COLUMNS)
+
+
+def compare_to_baseline(
+    frame: pd.DataFrame,
+    model: str,
+    task: str,
+    value: str,
+    baseline: str,
+    *,
+    margin: float = 0.05,
+    confidence: float = 0.95,
+    target: Target = "new tasks",
+    rng: np.random.Generator | None = None,
+) -> pd.DataFrame:
+    """Compare every model with a baseline, paired on the tasks both have runs of.
+
+    Each model gets one verdict: "better" (its difference from the baseline is above 0), "not worse" (by `margin` or
+    more: non-inferiority, a one-sided test with Holm's correction for the number of models), "regression" (its
+    difference is below 0, and it is not shown to be within the margin) or "not decided" (more tasks are needed).
+    Differences from 0 are corrected by max-T over the models (for these tasks by Holm).
+
+    Parameters
+    ----------
+    frame, model, task, value, confidence, target, rng
+        As for `compare_all`.
+    baseline : str
+        The model to compare with.
+    margin : float
+        In the unit of the values, above 0: the largest loss that is acceptable.
+
+    Returns
+    -------
+    DataFrame
+        One row per model but the baseline: model, n_tasks, n_runs, mean, mean_baseline, estimate (model − baseline),
+        low, high, p_value, p_adjusted, p_not_worse (corrected), verdict, method, target, warning.
+
+    Raises
+    ------
+    ValueError
+        For a baseline without runs, an unknown column, or an impossible margin or confidence.
+    """
+    check_confidence(confidence)
+    if not margin > 0:
+        raise ValueError(f"a margin is above 0, not {margin}")
+    cells = cells_of(frame, model, task, value)
+    if baseline not in cells.models:
+        raise ValueError(f"no runs of the baseline {baseline!r}; there are {', '.join(map(repr, cells.models))}")
+    base = cells.models.index(baseline)
+    pairs = [(i, base) for i in range(len(cells.models)) if i != base]
+    table = pair_rows(cells, pairs, target, confidence)
+    within = target == "these tasks"
+    table["p_adjusted"] = holm(table["p_value"]) if within else adjusted_by_max_t(cells, pairs, table["p_value"], rng)
+    table["p_not_worse"] = holm(beyond(table["centre"] + margin, table))
+    different, above = table["p_adjusted"] <= 1 - confidence, table["estimate"] > 0
+    choices = [different & above, table["p_not_worse"] <= 1 - confidence, different & ~above]
+    table["verdict"] = np.select(choices, ["better", "not worse", "regression"], "not decided")
+    table = table.rename(columns={"model_a": "model", "mean_a": "mean", "mean_b": "mean_baseline"})
+    return typed(table.assign(target=target), _BASELINE_COLUMNS)
 
 
 def pair_rows(cells: Cells, pairs: Pairs, target: str, confidence: float) -> pd.DataFrame:
@@ -148,8 +187,7 @@ def pair_rows(cells: Cells, pairs: Pairs, target: str, confidence: float) -> pd.
     """
     rows = [_pair(cells, a, b, target, confidence) for a, b in pairs]
     names = ["model_a", "model_b", "n_tasks", "n_runs", "mean_a", "mean_b", "estimate", *Compared._fields]
-    table = pd.DataFrame(rows, columns=[*names, "binary", "spread", "discordant"])
-    return table.astype({name: _DTYPES.get(str(name), "float64") for name in table})
+    return typed(pd.DataFrame(rows, columns=[*names, "binary", "spread", "discordant"]))
 
 
 def adjusted_by_max_t(
@@ -174,30 +212,22 @@ def _pair(cells: Cells, a: int, b: int, target: str, confidence: float) -> tuple
     left, right = cells.means[shared, a], cells.means[shared, b]
     differences, both, count = left - right, np.concatenate([left, right]), len(left)
     binary = bool(((both == 0) | (both == 1)).all())
-    shares = binary or bool(((both >= 0) & (both <= 1)).all())
-    compared = _within(cells, a, b, shared, shares, confidence) if target == "these tasks" and count else None
-    if compared is None:
-        compared = _across(differences, shares, binary, confidence)
-        note = NOT_REPEATED if target == "these tasks" and count else ""
-        compared = compared._replace(warning=join(compared.warning, note))
-    compared = compared._replace(warning=join(compared.warning, cells.lost_of(a, b)))
+    shares = bool(((both >= 0) & (both <= 1)).all())
+    compared, note = None, ""
+    if target == "these tasks" and count:
+        compared = compare_runs(cells.of(a, shared), cells.of(b, shared), shares, confidence)
+        note = NOT_REPEATED if compared is None else ""
+    if compared is None and count > 1:
+        compared = compare_units(differences, shares, binary, confidence)
+    elif compared is None:
+        p_value, reason = (1.0, ONE_SHARED) if count else (math.nan, NO_SHARED)
+        compared = Compared(math.nan, math.nan, p_value, "", reason)
+    compared = compared._replace(warning=join(compared.warning, note, cells.lost_of(a, b)))
     means = (left.mean(), right.mean(), differences.mean()) if count else (math.nan,) * 3
     spread = differences.std(ddof=1) if count > 1 else math.nan
     discordant = ((differences**2).sum() + 1) / (count + 2)
     runs = int(cells.sizes[shared][:, [a, b]].sum())
     return cells.models[a], cells.models[b], count, runs, *means, *compared, binary, spread, discordant
-
-
-def _across(differences: np.ndarray, shares: bool, binary: bool, confidence: float) -> Compared:
-    if len(differences) > 1:
-        return compare_units(differences, shares, binary, confidence)
-    if len(differences):
-        return Compared(math.nan, math.nan, 1.0, "", ONE_SHARED)
-    return Compared(math.nan, math.nan, math.nan, "", NO_SHARED)
-
-
-def _within(cells: Cells, a: int, b: int, shared: np.ndarray, shares: bool, confidence: float) -> Compared | None:
-    return compare_runs(cells.of(a, shared), cells.of(b, shared), shares, confidence)
 
 
 def _plan(table: pd.DataFrame, tested: int, asked: float, power: float, confidence: float) -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 from scipy import special
 
 from evalkit.stats import _formulas as formulas
-from evalkit.stats._inputs import check_confidence
+from evalkit.stats._inputs import check_confidence, typed
 from evalkit.stats.pairs.cells import Cells, cells_of
 from evalkit.stats.pairs.power import fewest_pairs, pairs_needed
 
@@ -17,21 +17,8 @@ NO_PAIR = "fewer than 2 shared tasks: nothing tells how tasks vary"
 NEVER_REPEATED = "a model has no task with several runs: between all and none of the spread may be that of runs"
 ALL_PAIRS = "all pairs"
 
-_DTYPES = {
-    "model_a": "str",
-    "model_b": "str",
-    "target": "str",
-    "difference": "float64",
-    "repeats": "float64",
-    "tasks": "float64",
-    "low": "float64",
-    "high": "float64",
-    "runs": "float64",
-    "between": "float64",
-    "within": "float64",
-    "n_tasks": "int64",
-    "warning": "str",
-}
+_PAIR = ["model_a", "model_b", "n_tasks", "between", "within", "warning"]
+_COLUMNS = "model_a model_b target difference repeats tasks low high runs between within n_tasks warning"
 
 
 def plan(
@@ -55,15 +42,12 @@ def plan(
 
     Parameters
     ----------
-    frame : DataFrame
-        One row per run.
-    model, task, value : str
-        Columns, as for `compare_all`.
+    frame, model, task, value, power, confidence
+        As for `compare_all`.
     difference : float
         The true difference to show, above 0, in the unit of the values.
     repeats : sequence of int
         Runs of each model on each task to plan for.
-    power, confidence : float
     comparisons : int, optional
         Pairs that will be compared, by default those that share tasks now; the level is divided by it.
     each_pair : bool
@@ -89,54 +73,55 @@ def plan(
     if not len(repeats) or any(r < 1 or int(r) != r for r in repeats):
         raise ValueError(f"repeats are whole numbers from 1, not {repeats}")
     cells = cells_of(frame, model, task, value)
-    pairs = list(combinations(range(len(cells.models)), 2))
-    components = [_components(cells, a, b, repeats, confidence) for a, b in pairs]
-    names = [(cells.models[a], cells.models[b]) for a, b in pairs]
-    tested = comparisons if comparisons is not None else sum(component["n_tasks"] > 0 for component in components)
-    if not each_pair:
-        names, components = ([(ALL_PAIRS, ALL_PAIRS)], [_typical(components)]) if components else ([], [])
-    binary = bool(np.isin(cells.means[cells.sizes > 0], (0.0, 1.0)).all())
-    options = {"power": power, "confidence": confidence, "comparisons": max(tested, 1)}
-    tables = [
-        _new_tasks(names, components, i, int(r), difference, binary and r == 1, options) for i, r in enumerate(repeats)
-    ]
-    table = pd.concat([*tables, _these_tasks(names, components, difference, options, confidence)], ignore_index=True)
-    order = np.tile(np.arange(len(names)), len(repeats) + 1)
-    table = table.assign(difference=difference).iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
-    return table[list(_DTYPES)].astype(_DTYPES)
+    places = combinations(range(len(cells.models)), 2)
+    pairs = [_components(cells, a, b, np.array(repeats), confidence) for a, b in places]
+    tested = max(comparisons if comparisons is not None else sum(pair["n_tasks"] > 0 for pair in pairs), 1)
+    pairs = pairs if each_pair or not pairs else [_typical(pairs)]
+    table = pd.DataFrame(pairs, columns=_PAIR)
+    binary = bool(np.isin(cells.means[cells.sizes > 0], (0.0, 1.0)).all()) & (np.array(repeats) == 1)
+    deviations = np.sqrt(np.reshape([pair["variances"] for pair in pairs], (len(pairs), 3, len(repeats))))
+    needed = pairs_needed(difference, deviations, power=power, confidence=confidence, comparisons=tested, binary=binary)
+    tasks, low, high = np.maximum(needed, fewest_pairs((1 - confidence) / tested)).swapaxes(0, 1)
+    quantiles = special.ndtri(1 - (1 - confidence) / tested / 2) + special.ndtri(power)
+    runs = np.ceil(table["within"] ** 2 * (quantiles / difference) ** 2 / table["n_tasks"])
+    nothing = np.full(len(pairs), math.nan)
+    columns = {  # for each pair the numbers of repeats, then those for its tasks
+        "target": np.tile(["new tasks"] * len(repeats) + ["these tasks"], len(pairs)),
+        "repeats": np.column_stack([np.tile(repeats, (len(pairs), 1)), runs.clip(lower=2)]).ravel(),
+        "tasks": np.column_stack([tasks, table["n_tasks"]]).ravel(),
+        "low": np.column_stack([low, nothing]).ravel(),
+        "high": np.column_stack([high, nothing]).ravel(),
+    }
+    table = table.loc[table.index.repeat(len(repeats) + 1)].reset_index(drop=True).assign(**columns)
+    return typed(table.assign(difference=difference, runs=2 * table["repeats"] * table["tasks"]), _COLUMNS)
 
 
-def _components(cells: Cells, a: int, b: int, repeats: Sequence[int], confidence: float) -> dict:
-    """Return the variance of a task's difference for each number of repeats, its range, and its parts."""
+def _components(cells: Cells, a: int, b: int, repeats: np.ndarray, confidence: float) -> dict:
+    """Return the parts of the variance of a task's difference, and for each number of repeats the whole and its range.
+
+    `variances` are of shape (3, repeats): the variance, the least and the largest.
+    """
     shared = cells.has(a, b)
-    count, nan = int(shared.sum()), np.full(len(repeats), math.nan)
-    result = {"n_tasks": count, "variance": nan, "low": nan, "high": nan, "between": math.nan, "within": math.nan}
+    count, nothing = int(shared.sum()), np.full(len(repeats), math.nan)
+    names = {"model_a": cells.models[a], "model_b": cells.models[b], "n_tasks": count}
+    result = names | {"between": math.nan, "within": math.nan, "warning": NO_PAIR, "variances": [nothing] * 3}
     if count < 2:
-        return result | {"warning": NO_PAIR}
+        return result
     first, second = cells.of(a, shared), cells.of(b, shared)
     squares = (first.means - second.means - (first.means - second.means).mean()) ** 2 * count / (count - 1)
-    repeated = all((side.sizes > 1).any() for side in (first, second))
-    if not repeated:
+    if not all((side.sizes > 1).any() for side in (first, second)):
         low, high = _range(squares, confidence)
-        variance = np.where(np.array(repeats) == 1, squares.mean(), math.nan)
-        return result | {
-            "variance": variance,
-            "low": low / np.array(repeats),
-            "high": np.full(len(repeats), high),
-            "warning": NEVER_REPEATED,
-        }
+        variances = [np.where(repeats == 1, squares.mean(), math.nan), low / repeats, np.full(len(repeats), high)]
+        return result | {"variances": variances, "warning": NEVER_REPEATED}
     within = [np.where(s.sizes > 1, s.variances, np.nanmean(s.variances)) for s in (first, second)]
     noise, single = sum(v / s.sizes for v, s in zip(within, (first, second), strict=True)), within[0] + within[1]
     between = max(float((squares - noise).mean()), 0.0)
     most = _range(squares - noise + single, confidence, between + single.mean())[1]
-    variances, ranges = [], []
-    for r in repeats:
-        variances.append(between + single.mean() / r)
-        low, high = _range(squares - noise + single / r, confidence, variances[-1])
-        ranges.append((low, min(high, most)))  # no more than with single runs
+    variances = between + single.mean() / repeats
+    ranges = [_range(squares - noise + single / r, confidence, v) for r, v in zip(repeats, variances, strict=True)]
     low, high = np.array(ranges).T
-    deviations = {"between": math.sqrt(between), "within": math.sqrt(single.mean())}
-    return result | deviations | {"variance": np.array(variances), "low": low, "high": high, "warning": ""}
+    deviations = {"between": math.sqrt(between), "within": math.sqrt(single.mean()), "warning": ""}
+    return result | deviations | {"variances": [variances, low, np.minimum(high, most)]}  # at most with single runs
 
 
 def _range(contributions: np.ndarray, confidence: float, mean: float | None = None) -> tuple[float, float]:
@@ -152,34 +137,11 @@ def _range(contributions: np.ndarray, confidence: float, mean: float | None = No
 def _typical(pairs: list[dict]) -> dict:
     """Return the mean of the components of all pairs that have some."""
     known = [pair for pair in pairs if pair["n_tasks"] > 1] or pairs
-    means = {name: np.mean([pair[name] for pair in known], axis=0) for name in ("variance", "low", "high")}
     roots = {name: math.sqrt(np.mean([pair[name] ** 2 for pair in known])) for name in ("between", "within")}
-    warning = next((pair["warning"] for pair in known if pair["warning"]), "")
-    return means | roots | {"n_tasks": int(np.median([pair["n_tasks"] for pair in known])), "warning": warning}
-
-
-def _new_tasks(
-    names: list, pairs: list[dict], place: int, repeats: int, difference: float, binary: bool, options: dict
-) -> pd.DataFrame:
-    table = _described(names, pairs).assign(target="new tasks", repeats=repeats)
-    fewest = fewest_pairs((1 - options["confidence"]) / options["comparisons"])
-    for name, source in (("tasks", "variance"), ("low", "low"), ("high", "high")):
-        variances = np.array([pair[source][place] for pair in pairs], dtype=float)
-        table[name] = np.maximum(pairs_needed(difference, np.sqrt(variances), binary=binary, **options), fewest)
-    return table.assign(runs=2 * repeats * table["tasks"])
-
-
-def _these_tasks(names: list, pairs: list[dict], difference: float, options: dict, confidence: float) -> pd.DataFrame:
-    table = _described(names, pairs).assign(target="these tasks")
-    level = (1 - confidence) / options["comparisons"]
-    quantiles = special.ndtri(1 - level / 2) + special.ndtri(options["power"])
-    needed = table["within"] ** 2 * (quantiles / difference) ** 2 / table["n_tasks"]
-    table["repeats"] = np.maximum(np.ceil(needed), 2).where(needed.notna())
-    table = table.assign(tasks=table["n_tasks"], low=math.nan, high=math.nan)
-    return table.assign(runs=2 * table["repeats"] * table["n_tasks"])
-
-
-def _described(names: list, pairs: list[dict]) -> pd.DataFrame:
-    columns = ["n_tasks", "between", "within", "warning"]
-    table = pd.DataFrame([[pair[name] for name in columns] for pair in pairs], columns=columns)
-    return table.assign(model_a=[name[0] for name in names], model_b=[name[1] for name in names])
+    return roots | {
+        "model_a": ALL_PAIRS,
+        "model_b": ALL_PAIRS,
+        "n_tasks": int(np.median([pair["n_tasks"] for pair in known])),
+        "warning": next((pair["warning"] for pair in known if pair["warning"]), ""),
+        "variances": np.mean([pair["variances"] for pair in known], axis=0),
+    }

@@ -30,10 +30,8 @@ def minimal_detectable_difference(
         Pairs, such as tasks that two models share.
     deviation : float or array of float
         Standard deviation of the differences. For 0/1 outcomes: the root of (share of pairs that differ − difference²).
-    power : float
-        Probability of finding the difference, 0.8 by custom.
-    confidence : float
-        1 − level of the test.
+    power, confidence : float
+        Probability of finding the difference, 0.8 by custom, and 1 − level of the test.
     comparisons : int
         The level is divided by it: the strictest step of Holm's correction.
     binary : bool or array of bool
@@ -52,13 +50,12 @@ def minimal_detectable_difference(
         For a power or confidence not between 0 and 1, a negative deviation, or comparisons below 1.
     """
     level = _level(power, confidence, comparisons)
-    scalar = np.ndim(n) == np.ndim(deviation) == np.ndim(binary) == 0
     n, deviation, binary = np.broadcast_arrays(np.asarray(n, float), np.asarray(deviation, float), np.asarray(binary))
     if (deviation < 0).any():
         raise ValueError(f"a deviation is not negative: {deviation[deviation < 0][0]}")
     differences = np.where(binary, _binary_difference(n, deviation, power, level), _effect(n, power, level) * deviation)
     differences = np.where(n < 2, math.nan, differences)
-    return float(differences) if scalar else differences
+    return differences if differences.ndim else float(differences)
 
 
 def pairs_needed(
@@ -80,7 +77,6 @@ def pairs_needed(
         A whole number; NaN where the difference is 0 or NaN, infinite above ten million.
     """
     level = _level(power, confidence, comparisons)
-    scalar = np.ndim(difference) == np.ndim(deviation) == np.ndim(binary) == 0
     difference, deviation, binary = np.broadcast_arrays(
         np.abs(np.asarray(difference, float)), np.asarray(deviation, float), np.asarray(binary)
     )
@@ -91,7 +87,7 @@ def pairs_needed(
     needed = np.where(binary, exact, needed)
     needed = np.where(needed > MOST, math.inf, needed)
     needed = np.where(np.isnan(deviation) | np.isnan(difference) | (difference == 0), math.nan, needed)
-    return float(needed) if scalar else needed
+    return needed if needed.ndim else float(needed)
 
 
 def detectable_gap(n: int, *, power: float = 0.8, confidence: float = 0.95) -> float:

@@ -8,26 +8,10 @@ import pandas as pd
 def pair_sentences(
     table: pd.DataFrame, correction: str, power: float, percent: bool, margin: float | None, asked: float
 ) -> list[str]:
-    """Write one sentence for each row of a table of pairs.
+    """Write one sentence for each row of the table of `compare_all`.
 
-    Parameters
-    ----------
-    table : DataFrame
-        As `compare_all` returns it.
-    correction : str
-        The name of the correction.
-    power : float
-        That of `minimal_detectable` and `tasks_needed`.
-    percent : bool
-        Whether values are shares, written in per cent.
-    margin : float or None
-        That of equivalence.
-    asked : float
-        The difference planned for, or NaN.
-
-    Returns
-    -------
-    list of str
+    `correction` is its name, `power` that of the table's plans, for a difference of `asked` (or NaN), and `margin` that
+    of equivalence; shares are written in `percent`.
     """
     tested = int(table["p_value"].notna().sum())
     family = f" after {correction} correction for {tested} pairs" if tested > 1 else ""

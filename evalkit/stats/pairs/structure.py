@@ -57,7 +57,18 @@ def pair_structure(pairs: pd.DataFrame) -> Structure:
     ahead = (pairs["estimate"] > 0).to_numpy()
     better, worse = np.where(ahead, a, b)[decided], np.where(ahead, b, a)[decided]
     cycles = tuple(tuple(models[i] for i in cycle) for cycle in _cycles(better, worse, len(models)))
-    return Structure(groups, unshared, cycles, _warning(groups, unshared, cycles))
+    sentences = [
+        f"{' > '.join([*cycle, cycle[0]])} is a cycle: each is better than the next, so they have no order"
+        for cycle in cycles
+    ]
+    if len(groups) > 1:
+        sets = "; ".join(", ".join(group) for group in groups)
+        sentences.append(f"{len(groups)} sets of models share no tasks and can't be compared: {sets}")
+    if unshared:
+        named = ", ".join(f"{one} and {other}" for one, other in unshared[:3])
+        more = f", and {len(unshared) - 3} more" if len(unshared) > 3 else ""
+        sentences.append(f"pairs without a shared task: {named}{more}")
+    return Structure(groups, unshared, cycles, ". ".join(sentences))
 
 
 def components(start: np.ndarray, end: np.ndarray, count: int, directed: bool = False) -> np.ndarray:
@@ -70,35 +81,21 @@ def components(start: np.ndarray, end: np.ndarray, count: int, directed: bool = 
 
 def _cycles(better: np.ndarray, worse: np.ndarray, count: int) -> list[list[int]]:
     """Return a shortest cycle of each strongly connected component of more than one model."""
-    component, cycles = components(better, worse, count, directed=True), []
+    component = components(better, worse, count, directed=True)
+    within = component[better] == component[worse]
+    if not within.any():
+        return []
     graph = csr_array((np.ones(len(better)), (better, worse)), shape=(count, count))
-    for number in np.flatnonzero(np.bincount(component, minlength=1) > 1) if count else ():
-        members = np.flatnonzero(component == number)
-        steps, before = shortest_path(graph, unweighted=True, indices=members, return_predecessors=True)
-        inside = np.isin(better, members) & np.isin(worse, members)
-        place = {model: i for i, model in enumerate(members)}
+    steps, before = shortest_path(graph, "D", unweighted=True, return_predecessors=True)
+    better, worse, cycles = better[within], worse[within], []
+    for number in np.unique(component[better]):
+        edges = component[better] == number
         # each edge from better to worse closes a cycle with the shortest way back
-        ways = [(steps[place[w], v], v, w) for v, w in zip(better[inside], worse[inside], strict=True)]
+        ways = zip(steps[worse[edges], better[edges]], better[edges], worse[edges], strict=True)
         _, end, start = min(ways)
         cycle = [int(end)]
-        while cycle[-1] != start:
-            cycle.append(int(before[place[start], cycle[-1]]))
-        cycle.reverse()
+        while cycle[0] != start:
+            cycle.insert(0, int(before[start, cycle[0]]))
         first = cycle.index(min(cycle))
         cycles.append(cycle[first:] + cycle[:first])
     return sorted(cycles)
-
-
-def _warning(groups: tuple, unshared: tuple, cycles: tuple) -> str:
-    sentences = [
-        f"{' > '.join([*cycle, cycle[0]])} is a cycle: each is better than the next, so they have no order"
-        for cycle in cycles
-    ]
-    if len(groups) > 1:
-        sets = "; ".join(", ".join(group) for group in groups)
-        sentences.append(f"{len(groups)} sets of models share no tasks and can't be compared: {sets}")
-    if unshared:
-        named = ", ".join(f"{one} and {other}" for one, other in unshared[:3])
-        more = f", and {len(unshared) - 3} more" if len(unshared) > 3 else ""
-        sentences.append(f"pairs without a shared task: {named}{more}")
-    return ". ".join(sentences)
