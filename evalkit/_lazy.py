@@ -1,12 +1,13 @@
 """Lazy imports of packages: public names are imported on first use, so that importing a package is fast."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 
 def door(
-    package: str, names: Mapping[str, str], modules: Mapping[str, str] | Iterable[str] = ()
+    package: str, places: Mapping[str, str], modules: Mapping[str, str] | Iterable[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package.
 
@@ -14,26 +15,31 @@ def door(
     ----------
     package : str
         Name of the package.
-    names : mapping of str to str
-        The module of the package that defines each name, or one of another package (``evalkit.io``); followed by
-        ``:other`` if it has another name there.
+    places : mapping of str to str
+        The public names that each module of the package defines, or one of another package (``evalkit.io``), separated
+        by spaces; ``name=other`` for one that has another name there.
     modules : iterable of str, or mapping of str to str
         Modules that are public themselves, with their place if it differs from their name.
     """
-    places = modules if isinstance(modules, Mapping) else {name: name for name in modules}
-    public = [*names, *places]
+    modules = modules if isinstance(modules, Mapping) else {name: name for name in modules}
+    entries = [(place, *entry.partition("=")[::2]) for place, names in places.items() for entry in names.split()]
+    public = {name: (place, other or name) for place, name, other in entries}
+    public |= {name: (place, "") for name, place in modules.items()}
 
     def find(name: str) -> Any:
         if name not in public:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        place, _, attribute = (places.get(name) or names[name]).partition(":")
+        place, attribute = public[name]
         module = import_module(place if place.startswith("evalkit.") else f"{package}.{place}")
-        return module if name in places else getattr(module, attribute or name)
+        return getattr(module, attribute) if attribute else module
 
-    return find, lambda: sorted(public), public
+    return find, lambda: sorted(public), list(public)
 
 
 def later(place: str) -> Callable[..., Any]:
     """Return a function that is imported on its first call, such as ``evalkit.crafter.terminal:describe``."""
-    module, _, name = place.partition(":")
-    return lambda *arguments: getattr(import_module(module), name)(*arguments)
+    return partial(_call, *place.split(":"))
+
+
+def _call(module: str, name: str, *arguments: Any) -> Any:
+    return getattr(import_module(module), name)(*arguments)

@@ -9,6 +9,5 @@ _PLACES = {
     "discordance": "discordant examples",
     "evalkit.kinds.runs": "describe_runs select",
 }
-_NAMES = {name: place for place, names in _PLACES.items() for name in names.split()}
 
-__getattr__, __dir__, __all__ = door(__name__, _NAMES, ["figures"])
+__getattr__, __dir__, __all__ = door(__name__, _PLACES, ["figures"])

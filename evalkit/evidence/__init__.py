@@ -2,24 +2,12 @@
 
 from evalkit._lazy import door
 
-_NAMES = {
-    "EVIDENCE": "links",
-    "Evidence": "leads",
-    "LIMIT": "links",
-    "MODES": "references",
-    "PairRef": "references",
-    "RunList": "references",
-    "RunRef": "references",
-    "align": "alignment",
-    "first_difference": "alignment",
-    "VARIABLE": "links",
-    "page_name": "references",
-    "read_handed_over": "links",
-    "reference": "references",
-    "show_pairs": "links",
-    "show_runs": "links",
-    "write_pages": "site",
-    "write_view": "site",
+_PLACES = {
+    "links": "EVIDENCE LIMIT VARIABLE read_handed_over show_pairs show_runs",
+    "leads": "Evidence",
+    "references": "MODES PairRef RunList RunRef page_name reference",
+    "alignment": "align first_difference",
+    "site": "write_pages write_view",
 }
 
-__getattr__, __dir__, __all__ = door(__name__, _NAMES)
+__getattr__, __dir__, __all__ = door(__name__, _PLACES)

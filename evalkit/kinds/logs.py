@@ -62,7 +62,8 @@ class Logs:
             with storage(self.storage_options):
                 self._more[name] = make()
             return self._more[name]
-        raise AttributeError(f"{name!r}: these logs have {', '.join(sorted(dir(self)))}")
+        names = dir(self) if "_frames" in self.__dict__ else ()  # none while it is being copied
+        raise AttributeError(f"{name!r}: these logs have {', '.join(sorted(names))}")
 
     def __dir__(self) -> list[str]:
         return list(dict.fromkeys(["kind", "ledger", "runs", "source", *self._frames, *self._more, *self._lazy]))

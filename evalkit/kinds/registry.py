@@ -226,6 +226,10 @@ class LogKind:
     write: "Callable[[Logs, Mapping[str, Any], str], None] | None" = None
     output_help: str = "Write the runs to FILE.csv, FILE.json or FILE.parquet."
 
+    def __reduce__(self) -> tuple:
+        """Pickle the kind by its name: its functions may be lambdas."""
+        return kind_named, (self.name,)
+
     @property
     def runs(self) -> str:
         """The name of the first table, which has one row per run."""

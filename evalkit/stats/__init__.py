@@ -23,4 +23,4 @@ _PLACES = {
     "models.cost": "cost_front",
 }
 
-__getattr__, __dir__, __all__ = door(__name__, {name: at for at, names in _PLACES.items() for name in names.split()})
+__getattr__, __dir__, __all__ = door(__name__, _PLACES)

@@ -180,6 +180,7 @@ def mean_interval(
         weights.
     """
     known, codes, lost = _checked(values, clusters, confidence, target, weights)
+    weights = weights if clusters is not None else "tasks"  # alike where each value is a task of its own
     design = _Design(bounds is not None, clusters is not None, target, weights, confidence)
     if bounds is None:
         return _estimate(known, codes, lost, design)

@@ -2,11 +2,11 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping
-from importlib import import_module
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from evalkit import kinds
+from evalkit._lazy import later
 from evalkit.io import Source, SourceError, StorageOptions
 from evalkit.kinds import LogKind, Logs, Option, RunFiles
 from evalkit.steps.format import DEFAULTS, Options, StepRecord
@@ -21,11 +21,6 @@ _TITLE = "execution history"
 _STEPS = re.compile(rb'"execution_history"|"function_name"\s*:|"step_index"\s*:|\ASQLite format 3')
 
 
-def _later(module: str, name: str) -> Callable[..., Any]:
-    """Return a function of another module, which is imported on the first call."""
-    return lambda *args: getattr(import_module(f"evalkit.steps.{module}"), name)(*args)
-
-
 KIND = LogKind(
     name="steps",
     title=_TITLE,
@@ -35,18 +30,18 @@ KIND = LogKind(
     parse=parse_file,
     recognises=lambda head: _TITLE if _STEPS.search(head) else "",
     companions=companions,
-    assemble=_later("assemble", "assemble"),
+    assemble=later("evalkit.steps.assemble:assemble"),
     chunk=200,
     views=(
         Option("details", bool, False, "Show every step also of several histories.", followed=False),
         Option("checks", bool, False, "Show every check of every step.", followed=False),
         Option("step", int, None, "Print the report of record N (column #) of each history.", "N", followed=False),
     ),
-    describe=_later("terminal", "describe"),
-    progress=_later("terminal", "progress"),
-    transcript=_later("transcript", "transcript"),
+    describe=later("evalkit.steps.terminal:describe"),
+    progress=later("evalkit.steps.terminal:progress"),
+    transcript=later("evalkit.steps.transcript:transcript"),
     run_files=lambda logs, run: RunFiles([run["source"]], run["thread"] or ""),
-    write=_later("terminal", "write"),
+    write=later("evalkit.steps.terminal:write"),
     output_help="Write steps (with --checks: checks) to FILE.csv, .json or .parquet; .otlp.json: spans.",
     help="""Judge the steps of an analysis agent.
 
@@ -120,8 +115,10 @@ def load_history(path: str | os.PathLike, options: Options = DEFAULTS) -> list[S
     SourceError
         If the file does not exist or holds no history; the message names file and cause.
     """
+    from evalkit.steps.assemble import read_histories
+
     records = kinds.read_records(KIND, path)
-    histories = _later("assemble", "read_histories")(records, options)
+    histories = read_histories(records, options)
     if not histories:
         raise SourceError(f"{path}: {next((entry.reason for entry in kinds.entries_of(records)), 'an empty folder')}")
     return histories[-1].records
@@ -139,5 +136,8 @@ def checks_df(source: Any, options: Options = DEFAULTS) -> "pd.DataFrame":
 
 def _frame(source: Any, options: Options, which: str) -> "pd.DataFrame":
     if isinstance(source, Mapping) or (isinstance(source, list) and any(isinstance(x, Mapping) for x in source)):
-        return _later("assemble", "frames_of")([_later("evaluation.evaluate", "judged")(source, options)])[which]
+        from evalkit.steps.assemble import frames_of
+        from evalkit.steps.evaluation.evaluate import judged
+
+        return frames_of([judged(source, options)])[which]
     return getattr(load(source, options), which)

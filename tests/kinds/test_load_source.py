@@ -1,5 +1,8 @@
 """``evalkit.load``: any kind of logs, told by their content."""
 
+import pickle
+
+import pandas as pd
 import pytest
 
 import evalkit
@@ -30,3 +33,14 @@ def test_options_are_those_of_the_kind(tmp_path):
 def test_a_dataset_knows_its_kind(tmp_path):
     evalkit.mindcraft.collect("samples:mindcraft/runs", tmp_path / "made")
     assert len(evalkit.load(tmp_path / "made").runs) == len(evalkit.load("samples:mindcraft/runs").runs)
+
+
+@pytest.mark.parametrize("kind", ["mindcraft/runs", "crafter", "steps"])
+def test_logs_can_be_sent_to_another_process(kind):
+    logs = evalkit.load(f"samples:{kind}")
+    copy = pickle.loads(pickle.dumps(logs))
+    assert copy.kind is logs.kind
+    assert repr(copy) == repr(logs)
+    assert sorted(dir(copy)) == sorted(dir(logs))
+    for name in [logs.kind.runs, *logs.kind.lazy_tables]:
+        pd.testing.assert_frame_equal(getattr(copy, name), getattr(logs, name))

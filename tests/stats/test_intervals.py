@@ -241,6 +241,11 @@ def test_a_mean_over_runs_has_the_jackknife_variance_of_clusters():
     assert (found.low, found.high) == pytest.approx((values.mean() - half, values.mean() + half))
 
 
+def test_weights_make_no_difference_without_clusters():
+    values = [1, 2, 3, 9, 5, 6]
+    assert mean_interval(values, weights="runs") == mean_interval(values)
+
+
 @given(
     st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=30).filter(lambda v: np.ptp(v) > 1e-3),
     st.floats(0.01, 100),

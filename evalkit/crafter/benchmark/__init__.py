@@ -2,22 +2,13 @@
 
 from evalkit._lazy import door
 
-_NAMES = {
-    "BUDGET": "scores",
-    "CrafterScore": "scores",
-    "pooled_score": "scores",
-    "Progression": "scores",
-    "REFERENCES": "references",
-    "Runs": "runs",
-    "check_run": "runs",
-    "crafter_score": "scores",
-    "crafter_scores": "scores",
-    "load_runs": "runs",
-    "mean_rates_score": "scores",
-    "pooled_episodes_score": "scores",
-    "progression": "scores",
-    "reference_scores": "references",
-    "score_of_rates": "scores",
+_PLACES = {
+    "scores": (
+        "BUDGET CrafterScore pooled_score Progression crafter_score crafter_scores mean_rates_score "
+        "pooled_episodes_score progression score_of_rates"
+    ),
+    "references": "REFERENCES reference_scores",
+    "runs": "Runs check_run load_runs",
 }
 
-__getattr__, __dir__, __all__ = door(__name__, _NAMES)
+__getattr__, __dir__, __all__ = door(__name__, _PLACES)

@@ -2,21 +2,18 @@
 
 from evalkit._lazy import door
 
-_MODULES = {
-    "comparison": ("conclude_blocked", "cooking_trend", "focus", "published", "select"),
-    "conclusions": ("blocked_findings", "data_findings", "findings"),
+_PLACES = {
+    "comparison": "conclude_blocked cooking_trend focus published select",
+    "conclusions": "blocked_findings data_findings findings",
     "listings": (
-        "ambiguous_definitions", "describe_runs", "event_means", "failed_runs", "flag_counts", "progress",
-        "stale_copies", "unused_files", "with_difficulty", "without_score", "zero_scores",
+        "ambiguous_definitions describe_runs event_means failed_runs flag_counts progress stale_copies "
+        "unused_files with_difficulty without_score zero_scores"
     ),
-    "rates": (
-        "both_ways", "completion_by", "counted", "headline", "overview", "score_by", "status_counts", "success_by",
-    ),
+    "rates": "both_ways completion_by counted headline overview score_by status_counts success_by",
     "task_types": (
-        "construction_by_task", "construction_scores", "cooking", "cooking_by_blocked", "cooking_by_item",
-        "cooking_item_by_blocked", "cooking_item_table", "cooking_table", "crafting_by_plan", "crafting_groups",
-        "describe_scale",
+        "construction_by_task construction_scores cooking cooking_by_blocked cooking_by_item "
+        "cooking_item_by_blocked cooking_item_table cooking_table crafting_by_plan crafting_groups describe_scale"
     ),
-}  # fmt: skip
+}
 
-__getattr__, __dir__, __all__ = door(__name__, {name: module for module in _MODULES for name in _MODULES[module]})
+__getattr__, __dir__, __all__ = door(__name__, _PLACES)
