@@ -14,7 +14,7 @@ from evalkit.crafter import scoring
 from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, WEIGHTS
 from evalkit.crafter.scoring import Counting
 from evalkit.crafter.table import ACHIEVEMENT_ROWS, EPISODES, EVENTS, FLAGS, order_difficulties, order_flags
-from evalkit.crafter.turns import actions, turns
+from evalkit.crafter.transcript import actions, turns
 from evalkit.io import Entry, SourceError, absolute, frame_of, paused_gc
 from evalkit.kinds import Assembled, Records, run_ids
 

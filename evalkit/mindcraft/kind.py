@@ -58,7 +58,7 @@ KIND = LogKind(
     recognises=_recognise,
     accepts=_accepts,
     prepare=_prepare,
-    assemble=later("evalkit.mindcraft.runs.assemble:assemble"),
+    assemble=later("evalkit.mindcraft.assemble:assemble"),
     context_files=context_files,
     uncounted=("stale_copy",),
     task_of=later("evalkit.mindcraft.analysis.rates:tasks_of"),
@@ -233,7 +233,7 @@ def aggregate_results(
     SourceError
         As `load`, and for a path that is no folder.
     """
-    from evalkit.mindcraft.runs.assemble import assemble
+    from evalkit.mindcraft.assemble import assemble
 
     options = {"tasks": task_definitions or (), "layout": layout, "scale": scale, "missing": missing}
     with storage(storage_options):

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from evalkit.crafter.turns import images_of
+from evalkit.crafter.transcript import images_of
 from evalkit.kinds import Image, RunFiles, kind_named, transcript_of
 from tests.crafter.traces import TRACES, environment, needs_traces, runtime, trace, write
 

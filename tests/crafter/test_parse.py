@@ -12,7 +12,7 @@ from evalkit.crafter.assemble import assemble
 from evalkit.crafter.format import OtherShapeError, Trace, fit, read_trace, without_images
 from evalkit.crafter.kind import KIND
 from evalkit.crafter.parse import describe, judge_trace, parse_file, seed_of, span_of
-from evalkit.crafter.turns import transcript
+from evalkit.crafter.transcript import transcript
 from evalkit.io import BrokenFileError
 from evalkit.io.frames import arrow_schema, arrow_table
 from evalkit.io.records import SOURCE
