@@ -7,7 +7,7 @@ _PLACES = {
     "format": "CompletionStatus",
     "kind": "KIND agents_df aggregate_results collect load models runs_df",
     "tasks.definitions": "TaskDefinitions load_task_definitions",
-    "runs.outcomes": "TaskOutcome aggregate_results_to_dataframe extract_task_outcome extract_task_outcomes",
+    "outcomes": "TaskOutcome aggregate_results_to_dataframe extract_task_outcome extract_task_outcomes",
     "transcript": "conversation",
     "legacy.summary": "legacy_summary",
 }

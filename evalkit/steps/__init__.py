@@ -3,7 +3,6 @@
 from evalkit._lazy import door
 
 _PLACES = {
-    "contents": "compare_histories",
     "evaluation.evaluate": "evaluate_history evaluate_step format_step_evaluation print_step_evaluation",
     "evaluation.evaluators": "Check check evaluates",
     "evaluation.trajectory": "find_loops plan_adherence score_tool_calls",
@@ -17,7 +16,7 @@ _PLACES = {
     "format": "Options StepRecord",
     "history.records": "History normalise_history",
     "history.values": "to_jsonable",
-    "kind": "KIND checks_df load load_history steps_df",
+    "kind": "compare_histories KIND checks_df load load_history steps_df",
     "show": "show_findings show_plots show_step_reports",
 }
 _MODULES = ("analysis", "contents", "figures", "show")

@@ -13,11 +13,10 @@ from evalkit.steps.evaluation.evaluate import evaluate_history
 from evalkit.steps.evaluation.evaluators import compare_names, expected_types
 from evalkit.steps.evaluation.trajectory import NOT_RUN, STATUSES, find_loops, plan_adherence
 from evalkit.steps.execution.workflow import simulate_routing
-from evalkit.steps.format import DEFAULTS, NOT_JUDGED, PSEUDO_STEPS, Options, cell_types_of
+from evalkit.steps.format import NOT_JUDGED, PSEUDO_STEPS, Options, cell_types_of
 from evalkit.steps.history.records import History, each_record
 from evalkit.steps.history.results import UNKNOWN, read_annotation, read_enrichment
 from evalkit.steps.history.values import to_jsonable
-from evalkit.steps.kind import steps_df
 from evalkit.steps.table import ADHERENCE, ANNOTATIONS, COMPARISON, COVERAGE, ENRICHMENTS, LOOPS, ROUTING
 
 MOST_PAIRS = 100_000  # of cell types and analyses of one history
@@ -111,28 +110,6 @@ def adherence(histories: Sequence[History], options: Options | None = None) -> p
     return frame(rows, ADHERENCE)
 
 
-def compare_histories(a: Any, b: Any, options: Options = DEFAULTS) -> pd.DataFrame:
-    """Compare the steps of two histories side by side.
-
-    Steps are paired by function and parameters; of repeated ones, the last attempt of each run counts, and the n-th of
-    one history is paired with the n-th of the other.
-
-    Parameters
-    ----------
-    a, b : str, path, frame of steps, or list of records
-        With one history each, or several pooled.
-
-    Returns
-    -------
-    DataFrame
-        The columns of `COMPARISON`: change (same, fixed, broken, changed, only in a, only in b), then verdict,
-        attempts, truncated and total_significant of both. In the order of a, then the steps of b only.
-    """
-    sides = [_by_call(x if isinstance(x, pd.DataFrame) else steps_df(x, options)) for x in (a, b)]
-    keys = dict.fromkeys([*sides[0], *sides[1]])
-    return frame([_pair(key, *(side.get(key) for side in sides)) for key in keys], COMPARISON)
-
-
 def _by_call(steps: pd.DataFrame) -> dict[tuple, dict[str, Any]]:
     """Index the last attempt of each run of a call by function, parameters and number of the run."""
     out: dict[tuple, dict[str, Any]] = {}
@@ -159,8 +136,15 @@ def _pair(key: tuple, a: dict | None, b: dict | None) -> dict[str, Any]:
 
 
 def changes(steps: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
-    """Compare the steps of two histories, as `compare_histories`; an empty frame without a second one."""
-    return compare_histories(steps, others) if len(others) else frame([], COMPARISON)
+    """Compare the steps of two histories, as `evalkit.steps.compare_histories`; an empty frame without a second one."""
+    return compare_steps(steps, others) if len(others) else frame([], COMPARISON)
+
+
+def compare_steps(*steps: pd.DataFrame) -> pd.DataFrame:
+    """Compare two frames of steps, as `evalkit.steps.compare_histories`."""
+    sides = list(map(_by_call, steps))
+    keys = dict.fromkeys([*sides[0], *sides[1]])
+    return frame([_pair(key, *(side.get(key) for side in sides)) for key in keys], COMPARISON)
 
 
 def paired_success(table: pd.DataFrame, a: str = "a", b: str = "b") -> pd.DataFrame:

@@ -134,6 +134,30 @@ def checks_df(source: Any, options: Options = DEFAULTS) -> "pd.DataFrame":
     return _frame(source, options, "checks")
 
 
+def compare_histories(a: Any, b: Any, options: Options = DEFAULTS) -> "pd.DataFrame":
+    """Compare the steps of two histories side by side.
+
+    Steps are paired by function and parameters; of repeated ones, the last attempt of each run counts, and the n-th of
+    one history is paired with the n-th of the other.
+
+    Parameters
+    ----------
+    a, b : str, path, frame of steps, or list of records
+        With one history each, or several pooled.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `table.COMPARISON`: change (same, fixed, broken, changed, only in a, only in b), then verdict,
+        attempts, truncated and total_significant of both. In the order of a, then the steps of b only.
+    """
+    from pandas import DataFrame
+
+    from evalkit.steps.contents import compare_steps
+
+    return compare_steps(*(x if isinstance(x, DataFrame) else steps_df(x, options) for x in (a, b)))
+
+
 def _frame(source: Any, options: Options, which: str) -> "pd.DataFrame":
     if isinstance(source, Mapping) or (isinstance(source, list) and any(isinstance(x, Mapping) for x in source)):
         from evalkit.steps.assemble import frames_of

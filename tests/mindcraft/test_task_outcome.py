@@ -6,7 +6,7 @@ import pytest
 
 from evalkit.io import SourceError
 from evalkit.mindcraft import extract_task_outcome, extract_task_outcomes
-from evalkit.mindcraft.runs.outcomes import TaskOutcome
+from evalkit.mindcraft.outcomes import TaskOutcome
 from tests.mindcraft.builders import SCORE, log, task, write, write_all
 
 REQUIRED = {
