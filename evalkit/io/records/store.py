@@ -144,19 +144,22 @@ class RecordStore:
         import pyarrow.compute as pc
 
         gone = pa.array(sorted(dropped), pa.large_string())
+        rest: dict[str, pa.Table] = {}
         for part in list(self._parts) if len(gone) else []:
             if pc.any(pc.is_in(self._load(part, "files")["source"], gone)).as_py():
-                rows = self._take(part)
-                self._add({name: t.filter(pc.invert(pc.is_in(t["source"], gone))) for name, t in rows.items()})
-        if not added.get("files"):
-            return
-        last = self._parts[-1] if self._parts else None
-        if last and len(self._load(last, "files")) + len(added["files"]) <= PART_FILES:
-            before = self._take(last)
-            names = {*before, *added}
-            both = {name: [tables[name] for tables in (before, added) if name in tables] for name in names}
-            added = {name: pa.concat_tables(tables) for name, tables in both.items()}
-        self._add(added)
+                self._add(rest)
+                rest = {name: t.filter(pc.invert(pc.is_in(t["source"], gone))) for name, t in self._take(part).items()}
+        if added.get("files"):
+            last = self._parts[-1] if self._parts and not rest else None
+            if last and len(self._load(last, "files")) + len(added["files"]) <= PART_FILES:
+                rest = self._take(last)
+            elif rest and len(rest["files"]) + len(added["files"]) > PART_FILES:
+                self._add(rest)
+                rest = {}
+            names = {*rest, *added}
+            both = {name: [tables[name] for tables in (rest, added) if name in tables] for name in names}
+            rest = {name: pa.concat_tables(tables) for name, tables in both.items()}
+        self._add(rest)
 
     def set_folders(self, folders: "pa.Table") -> None:
         """Replace the folders."""

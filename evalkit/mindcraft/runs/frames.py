@@ -115,16 +115,15 @@ def _errors_of(combined: CombinedRuns, logs: "pa.Table") -> dict[int, list[str]]
 
 def agents_frame(runs: "pd.DataFrame", combined: CombinedRuns, logs: "pa.Table") -> "pd.DataFrame":
     """Build the frame of agents: one row per log, in the order of the runs, with the columns of `AGENTS`."""
-    import pyarrow as pa
-
-    logs_in_order, errors = logs.take(pa.array(combined.logs)), _errors_of(combined, logs)
+    in_order = np.array_equal(combined.logs, np.arange(len(logs)))  # as usual: logs are sorted by path, as runs are
+    logs_in_order, errors = logs if in_order else logs.take(combined.logs), _errors_of(combined, logs)
     flags = {**flag_arrays(logs_in_order["flags"]), "stale_copy": combined.stale}
     none = np.zeros(len(logs_in_order), bool)
     values: dict[str, Any] = {
         **{name: logs_in_order[name] for name in logs_in_order.column_names},
         **{name: runs[name].take(combined.run_of_log) for name in _OF_RUNS},
         "agent_name": combined.agents,
-        "parsing_errors": ["; ".join(errors.get(place, ())) for place in range(len(combined.logs))],
+        "parsing_errors": ["; ".join(errors.get(place, ())) if errors else "" for place in range(len(combined.logs))],
         **{f"flag_{name}": flags.get(name, none) for name in LOG_FLAGS},
     }
     return frame_of({column.name: values[column.name] for column in AGENTS}, AGENTS)

@@ -108,11 +108,12 @@ def split_repetitions(paths: Sequence[str], agent_count: int | None, prefix: str
     of its own, as in ``andy_0.json``, ``jill_1.json``), else ``single`` (one log), and ``last_number_is_repetition``
     (the rest, as in ``Andy_0_1.json``).
     """
-    return _split(tuple([stem_of(path).removeprefix(prefix) for path in paths]), agent_count)
+    return _split(tuple([path[path.rfind("/") + 1 :].removeprefix(prefix) for path in paths]), agent_count)
 
 
 @lru_cache(maxsize=4096)  # every run's folder has the same few names
-def _split(stems: tuple[str, ...], agent_count: int | None) -> tuple[Repetition, ...]:
+def _split(names: tuple[str, ...], agent_count: int | None) -> tuple[Repetition, ...]:
+    stems = list(map(stem_of, names))
     parsed = [split_stem(stem) for stem in stems]
     nameless = [number is not None and name.lower() == "agent" for name, number in parsed]  # as in agent_0.json
     usual = _rule([entry for entry, no_name in zip(parsed, nameless, strict=True) if not no_name], agent_count)
