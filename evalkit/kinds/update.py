@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 COMMIT_EVERY = 5.0  # seconds
+MOST_SLICES = 100  # of a table whose rows are put in order without copying them
 _MISFITS = (AttributeError, NotImplementedError, OverflowError, TypeError, ValueError)  # of values and their columns
 _Result = tuple[str, bool, Parsed]  # a file, whether it could be read, and its contents
 Progress = Callable[[int, int], object] | None  # of files read, files to read
@@ -156,8 +157,12 @@ def records_of(store: RecordStore, kind: LogKind, listing: Listing) -> Records:
         places = pc.index_in(rows["source"], order)
         if places.null_count:  # not all of a dataset may be requested
             rows, places = rows.filter(pc.is_valid(places)), places.drop_null()
-        numbers = places.to_numpy()
-        return rows if (np.diff(numbers) >= 0).all() else rows.take(np.argsort(numbers, kind="stable"))
+        sorting = np.argsort(places.to_numpy(), kind="stable")
+        breaks = np.flatnonzero(np.diff(sorting) != 1) + 1
+        if len(breaks) >= MOST_SLICES:
+            return rows.take(sorting)
+        together = [rows.slice(int(piece[0]), len(piece)) for piece in np.split(sorting, breaks) if len(piece)]
+        return pa.concat_tables([rows[:0], *together])
 
     return Records({name: in_order(table) for name, table in tables.items()}, in_order(files), listing)
 
