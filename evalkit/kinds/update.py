@@ -132,11 +132,11 @@ def states_of(listing: Listing, kind: LogKind) -> States:
     if listing.states or kind.companions is not no_companions:
         return States.of([(path, listing.states.get(path) or current_state(path, kind)) for path in listing.files])
     try:
-        found = [os.stat(path) for path in listing.files]
+        found = ((s.st_size, s.st_mtime_ns, s.st_ctime_ns) for s in map(os.stat, listing.files))
+        times = np.fromiter(found, np.dtype((np.int64, 3)), len(listing.files))
     except (OSError, ValueError):  # such as a dangling link
         return States.of([(path, state_of(path) or MISSING) for path in listing.files])
-    columns = [[s.st_size for s in found], [s.st_mtime_ns for s in found], [s.st_ctime_ns for s in found]]
-    return States(listing.files, np.array(columns, np.int64).T, [""] * len(found))
+    return States(listing.files, times, [""] * len(listing.files))
 
 
 def records_of(store: RecordStore, kind: LogKind, listing: Listing) -> Records:
@@ -201,7 +201,8 @@ def _read(kind: LogKind, paths: Sequence[str], jobs: int | None) -> _Read:
     chunks = list(parse_chunks(wanted, partial(_parse_file, kind.parse), pack, jobs, kind.parallel_from))
     for one in chunks:
         files |= one.files
-    tables = {name: pa.concat_tables([one.tables[name] for one in chunks]) for name in kind.records} if chunks else {}
+    tables = {name: pa.concat_tables([one.tables[name] for one in chunks]) for name in kind.records if chunks}
+    tables = {name: table.combine_chunks() for name, table in tables.items()}  # of many small ones
     return _Read({path: files[path] for path in paths}, tables, begun)
 
 

@@ -1,6 +1,6 @@
 """Combine the logs of runs into one score, one status and flags for each run, as arrays over all runs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -82,7 +82,7 @@ def combine(tasks: Sequence[TaskRuns], runs: Sequence[Run], logs: LogArrays, sca
         scale = "percent"
     score, used, flags = _normalise(raw, types, scale)
     flags |= _flags_of_tasks(tasks, task_of, repetitions)
-    stale = _stale_copies(logs, order, run_of_log, repetitions)
+    stale = _stale_copies(segments, logs, order, run_of_log, repetitions)
     timed_out = segments.any(logs.timed_out[order])
     flags |= _flags_of_logs(segments, logs, order, stale, timed_out)
     processed = logs.processed[order]
@@ -178,7 +178,9 @@ def _flags_of_logs(
     return flags
 
 
-def _stale_copies(logs: LogArrays, order: Array, run_of_log: Array, repetitions: Sequence[Repetition]) -> Array:
+def _stale_copies(
+    segments: Segments, logs: LogArrays, order: Array, run_of_log: Array, repetitions: Sequence[Repetition]
+) -> Array:
     """Find logs that are copies of another run's: equal content, or an equal start of the agent of that name.
 
     Of the runs that share a log one is its owner, and is not flagged: the one whose agents started closest to each
@@ -186,27 +188,21 @@ def _stale_copies(logs: LogArrays, order: Array, run_of_log: Array, repetitions:
     times are those of the experiment; else the first by folder, task and repetition.
     """
     stale = np.zeros(len(order), bool)
-    start, digest = logs.start[order], logs.digest[order]
+    start, digest, modified = logs.start[order], logs.digest[order], logs.modified[order]
     places: dict[str, int] = {}
     agent = np.array([places.setdefault(name, len(places)) for r in repetitions for name in r.agents], int)
-    _, begun = np.unique(start, return_inverse=True)
-    marks = {"digest": np.where(digest >= 0, digest, -1), "start": np.where(start > 0, begun * len(places) + agent, -1)}
-    holders: dict[tuple[str, int], dict[int, list[int]]] = {}  # mark of copies -> runs -> their logs
-    for name, values in marks.items():
-        for i in np.flatnonzero(_occurs_twice(values) & (values >= 0)).tolist():
-            holders.setdefault((name, int(values[i])), {}).setdefault(int(run_of_log[i]), []).append(i)
-    modified = logs.modified[order]
-
-    def rank(run: int, members: Iterable[int]) -> tuple[float, float, int]:
-        starts = start[slice(*np.searchsorted(run_of_log, [run, run + 1]))]
-        starts = starts[starts > 0]
-        times = [modified[i] for i in members if modified[i] == modified[i]]
-        return float(np.ptp(starts)) if len(starts) else 0.0, min(times, default=0.0), run
-
-    for runs in holders.values():
-        if len(runs) > 1:
-            owner, _ = min(runs.items(), key=lambda item: rank(*item))
-            stale[[i for run, members in runs.items() if run != owner for i in members]] = True
+    begun = np.unique(start, return_inverse=True)[1] * len(places) + agent
+    known = np.where(start > 0, start, np.nan)
+    spread = segments.reduce(np.fmax, known, 0.0) - segments.reduce(np.fmin, known, 0.0)
+    for mark in (digest, np.where(start > 0, begun, -1)):
+        shared = np.flatnonzero(_occurs_twice(mark) & (mark >= 0))
+        holders, of = np.unique(mark[shared] * len(repetitions) + run_of_log[shared], return_inverse=True)
+        marks, runs = np.divmod(holders, len(repetitions))  # of each run that holds a mark
+        oldest = np.full(len(holders), np.inf)
+        np.fmin.at(oldest, of, modified[shared])
+        ranked = np.lexsort((runs, np.where(np.isinf(oldest), 0.0, oldest), np.nan_to_num(spread)[runs], marks))
+        owners = ranked[np.unique(marks[ranked], return_index=True)[1]]
+        stale[shared] |= ~np.isin(of, owners)
     return stale
 
 
