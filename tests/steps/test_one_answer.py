@@ -56,7 +56,9 @@ def test_the_rates_of_28_histories_are_of_28_clusters(folder, expected):
     steps = load(folder).steps
     wanted = expected["confirmed"]
     assert (wanted.n_clusters, wanted.n) == (RUNS, len(steps))
-    assert analysis.confirmed_success(steps) == wanted
+    found = analysis.confirmed_success(steps)
+    assert found[:3] == pytest.approx(wanted[:3])  # clusters are summed in the order of their ids, which hold the path
+    assert found[3:] == wanted[3:]
     pooled = analysis.success_rates(steps, []).set_index("success")
     shown = CliRunner().invoke(main, ["steps", str(folder)]).output
     total = next(line for line in shown.splitlines() if line.startswith("all 28 histories"))
