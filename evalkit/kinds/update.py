@@ -90,13 +90,15 @@ def update(
 
     known = known or known_in(store)
     states = states or states_of(listing, kind)
-    above = {path: state for path in kind.context_files(listing.files) if (state := state_of(path))}
-    above = {path: above[path] for path in above.keys() - states.paths} if above else {}
+    listed = set(states.paths)
+    # in the order of the kind: of several names of a model, the first counts
+    names = (path for path in kind.context_files(listing.files) if path not in listed)
+    above = {path: state for path in names if (state := state_of(path))}
     context = np.arange(len(states.paths) + len(above)) >= len(states.paths)
     states = States.of([*states.items(), *above.items()]) if above else states
     unread = (~known.are_current(states, context)).nonzero()[0].tolist()
     to_read = dict(states.items(unread))
-    vanished = known.files.keys() - set(states.paths)
+    vanished = known.files.keys() - listed - above.keys()
     vanished -= _below(vanished, [f"{path}/" for path in to_read if vanished and os.path.isdir(path)])
     changed = len(known.files.keys() & to_read.keys())
     about, held, committed = dict(about or {}), set(), time.monotonic()
@@ -117,8 +119,8 @@ def update(
             progress(at + len(chunk), len(to_read))
     store.replace(set(map(escape_surrogates, vanished)), {})
     if known.folders != listing.folders:
-        listed = [(path, *state) for path, state in listing.folders.items()]
-        store.set_folders(arrow_table(listed, arrow_schema(FOLDERS)))
+        folders = [(path, *state) for path, state in listing.folders.items()]
+        store.set_folders(arrow_table(folders, arrow_schema(FOLDERS)))
     if store.is_changed or store.about != {**store.about, **about, "complete": True}:
         store.commit(complete=True, **about)
     unchanged = len(states.paths) - len(to_read)

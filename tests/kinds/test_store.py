@@ -353,3 +353,14 @@ def test_a_source_of_which_nothing_can_be_used_says_what_it_looks_like(tmp_path)
     (tmp_path / "a.json").write_text("{}")
     with pytest.raises(SourceError, match=r"no toy game could be read in it \(1 file"):
         load(TOY, tmp_path, {})
+
+
+def test_files_above_the_source_keep_the_order_of_the_kind(tmp_path):
+    names = [str(write(tmp_path / f"{number}.json")) for number in (3, 1, 7, 5, 2, 6, 4, 0)]
+    write(tmp_path / "in/a.json")
+    kind = replace(TOY, context_files=lambda files: names)
+    listing = list_source(tmp_path / "in")
+    store = RecordStore("", kind.records)
+    update.update(store, kind, listing)
+    for table in update.records_of(store, kind, listing).tables.values():
+        assert table["source"].to_pylist() == [str(tmp_path / "in/a.json"), *names]

@@ -149,11 +149,6 @@ def list_files(source: Source, pattern: str = "*", *, recursive: bool = True) ->
     return list_source(source, pattern, recursive=recursive).files
 
 
-def file_states(listing: Listing, extra: Iterable[str] = ()) -> dict[str, FileState]:
-    """Return the state of each file of a listing, and of more files; `MISSING` for those that do not exist."""
-    return {path: listing.states.get(path) or state_of(path) or MISSING for path in (*listing.files, *extra)}
-
-
 def state_of(path: str) -> FileState | None:
     """Return the state of a file or folder; None if it does not exist."""
     try:
