@@ -21,9 +21,9 @@ lint: .venv/test-ready
 docs: .venv/test-ready  ## the site, in site/; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-samples: .venv/test-ready  ## the sample data anew; those of steps need the extra samples (evalkit/samples/make_steps.py)
-	$(BIN)/python -m evalkit.samples.make_mindcraft
-	$(BIN)/python -m evalkit.samples.make_crafter
+samples: .venv/test-ready  ## the sample data anew; those of steps need the extra samples (tools/samples/steps.py)
+	$(BIN)/python -m tools.samples.mindcraft
+	$(BIN)/python -m tools.samples.crafter
 
 clean:
 	rm -rf .venv reports site .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -53,7 +53,7 @@ def test_the_wheel_holds_all_notebooks_params_samples_templates_and_the_mark_of_
     package = [path for path in (ROOT / "evalkit").rglob("*") if path.is_file() and path.suffix not in {".pyc", ".pyo"}]
     assert {path.relative_to(ROOT).as_posix() for path in package} <= names
     assert "evalkit/py.typed" in names
-    assert not [name for name in names if name.startswith(("tests/", "docs/", "benchmarks/"))]
+    assert not [name for name in names if name.startswith(("tests/", "docs/", "benchmarks/", "tools/"))]
 
 
 @pytest.mark.slow

@@ -13,9 +13,9 @@ from evalkit.crafter import ACTIONS, evaluate_trace, hooks, load
 from evalkit.crafter.format import read_trace
 from evalkit.crafter.recorder import Recorder
 from evalkit.crafter.table import FLAGS
-from evalkit.samples import make_crafter
+from tools.samples import crafter as samples
 
-SAMPLES = sorted((Path(make_crafter.__file__).parent / "crafter").glob("*.json"))
+SAMPLES = sorted(samples.FOLDER.glob("*.json"))
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def played():
     """One episode of a scripted policy, with the game's own unlocks noted after every action."""
     recorder = Recorder(3, "scripted-forager", length=80)
     recorder.reset()
-    policy = make_crafter.Scripted(recorder.env, make_crafter.GOALS["scripted-forager"], make_crafter.Random(0))
+    policy = samples.Scripted(recorder.env, samples.GOALS["scripted-forager"], samples.Random(0))
     unlocked = [set()]
 
     def watched():
@@ -129,7 +129,7 @@ def test_a_turn_stops_where_the_episode_ends_and_an_empty_one_is_not_recorded():
 
 
 def test_the_samples_are_real_episodes_in_which_hooks_and_game_agree():
-    assert len(SAMPLES) == len(make_crafter.EPISODES)
+    assert len(SAMPLES) == len(samples.EPISODES)
     reached = {}
     for path in SAMPLES:
         content = json.loads(path.read_text())
@@ -151,9 +151,9 @@ def test_the_samples_are_real_episodes_in_which_hooks_and_game_agree():
 
 
 def test_a_sample_can_be_played_again():
-    policy, seed, turns, observations = make_crafter.EPISODES[0]
+    policy, seed, turns, observations = samples.EPISODES[0]
     (path,) = (path for path in SAMPLES if path.stem == f"session_crafter_episode_{seed}_{policy}")
-    again = make_crafter.play(policy, seed, turns, observations).trace()
+    again = samples.play(policy, seed, turns, observations).trace()
     assert (
         hashlib.sha256(json.dumps(again).encode()).digest()
         == hashlib.sha256(json.dumps(json.loads(path.read_text())).encode()).digest()
@@ -161,9 +161,9 @@ def test_a_sample_can_be_played_again():
 
 
 def test_invalid_actions_of_the_samples_follow_from_replaying_them():
-    policy, seed, turns, _ = make_crafter.EPISODES[-1]
+    policy, seed, turns, _ = samples.EPISODES[-1]
     (path,) = (path for path in SAMPLES if path.stem == f"session_crafter_episode_{seed}_{policy}")
-    recorder = Recorder(seed, policy, length=turns * make_crafter.ACTIONS_PER_TURN)
+    recorder = Recorder(seed, policy, length=turns * samples.ACTIONS_PER_TURN)
     recorder.reset()
     for event in json.loads(path.read_text())["event_history"]:
         if "actions" not in event:

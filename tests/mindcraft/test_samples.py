@@ -8,7 +8,7 @@ import pytest
 from evalkit.io import list_files, resolve
 from evalkit.mindcraft import load
 from evalkit.mindcraft.format import CompletionStatus
-from evalkit.samples import make_mindcraft
+from tools.samples import mindcraft as samples
 
 
 @pytest.fixture(scope="module")
@@ -61,8 +61,8 @@ def test_the_ledger_names_every_file_of_the_folders(logs):
 
 
 def test_the_script_makes_the_same_files_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(make_mindcraft, "ROOT", tmp_path)
-    make_mindcraft.main()
+    monkeypatch.setattr(samples, "ROOT", tmp_path)
+    samples.main()
     root = resolve("samples:mindcraft")
     names = [os.path.relpath(path, root) for path in list_files(root)]
     assert names == [os.path.relpath(path, tmp_path) for path in list_files(tmp_path)]

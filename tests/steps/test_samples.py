@@ -3,9 +3,9 @@ import json
 import pytest
 
 from evalkit.io import resolve
-from evalkit.samples.make_steps import old_nested
 from evalkit.steps import extract_key_findings_from_execution, load, load_history, normalise_history
 from evalkit.steps.analysis import old_flat
+from tools.samples.steps import old_nested
 
 SHAPES = {"typed.json": "B", "second_run.jsonl": "B", "nested.json": "A", "execution_history.json": "C"}
 

@@ -1,6 +1,6 @@
 """A small real analysis of 700 blood cells: the functions that the sample histories of steps call.
 
-Needs scanpy, which bundles the data, and gseapy; neither is a dependency of evalkit. See `make_steps`.
+Needs scanpy, which bundles the data, and gseapy; neither is a dependency of evalkit. See `tools.samples.steps`.
 """
 
 import math

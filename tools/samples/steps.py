@@ -1,6 +1,6 @@
 """Generate the sample step histories: a small real analysis of a public data set, its steps stored in three shapes.
 
-Run ``python -m evalkit.samples.make_steps`` with scanpy and gseapy installed (they are not dependencies of
+Run ``python -m tools.samples.steps`` with scanpy and gseapy installed (they are not dependencies of
 evalkit); it needs no network. What is real: the data (700 blood cells, 765 genes, the reduced 68k PBMC
 set that scanpy's wheel bundles), the differential expression (Wilcoxon, Benjamini-Hochberg), the enrichment (gseapy's
 hypergeometric test and preranked GSEA), the counts, and every error, which a real call raised. What is made up: the
@@ -8,7 +8,7 @@ plan, the times (a minute apart) and the gene sets, since GO, KEGG and Reactome 
 replaced by families of gene symbols (as ``go`` and ``gsea``) and by markers of cell types and of clusters, learnt on
 one half of the cells (as ``kegg`` and ``reactome``); the names of the terms say so.
 
-Files, in the folder ``steps`` beside this script:
+Files, in ``evalkit/samples/steps``:
 
 - ``typed.json``            first run, shape B: as evalkit stores it
 - ``nested.json``           the same executions in shape A: formerly kept in memory
@@ -24,11 +24,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from evalkit.samples.blood_cells import Analysis
 from evalkit.steps import Options, record_execution, save_history
 from evalkit.steps.analysis import old_flat
+from tools.samples.blood_cells import Analysis
 
-FOLDER = Path(__file__).parent / "steps"
+FOLDER = Path(__file__).parents[2] / "evalkit/samples/steps"
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
 

@@ -1,7 +1,7 @@
 """Generate the Mindcraft samples: made-up models, tasks and runs, in the real formats and wordings.
 
 No score in here was ever reached by a model: outcomes are drawn with the probabilities below. Run as
-``python -m evalkit.samples.make_mindcraft``; the result is the same every time.
+``python -m tools.samples.mindcraft``; the result is the same every time.
 """
 
 import json
@@ -11,7 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-ROOT = Path(__file__).parent / "mindcraft"
+ROOT = Path(__file__).parents[2] / "evalkit/samples/mindcraft"
 START = 1_757_845_200_000  # 14 September 2025, epoch milliseconds
 
 

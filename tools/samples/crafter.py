@@ -1,6 +1,6 @@
 """Generate the sample episodes ``samples:crafter``: real episodes of the game, the same ones on every run.
 
-Needs the extra ``crafter``. Run from anywhere: ``python -m evalkit.samples.make_crafter [FOLDER]``.
+Needs the extra ``crafter``. Run from the checkout: ``python -m tools.samples.crafter [FOLDER]``.
 
 Three policies play: a random one; a forager, which lives off the land and reaches easy and medium achievements; and
 a miner, which works its way to stone and iron tools, which are hard. The scripted ones see the whole world, so their
@@ -20,7 +20,7 @@ from evalkit.crafter.format import ACTIONS
 from evalkit.crafter.hooks import MOVES
 from evalkit.crafter.recorder import Observations, Recorder
 
-FOLDER = Path(__file__).parent / "crafter"
+FOLDER = Path(__file__).parents[2] / "evalkit/samples/crafter"
 ACTIONS_PER_TURN = 5
 
 GOALS = {

@@ -1,1 +1,0 @@
-"""Sample logs, the default input of the notebooks, and the scripts that generate them."""
