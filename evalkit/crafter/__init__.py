@@ -13,7 +13,7 @@ _PLACES = {
     "terminal": "print_evaluation_summary print_breakdown",
 }
 _MODULES = {
-    **{name: name for name in ("analysis", "benchmark", "figures", "hooks", "recorder")},
+    **{name: name for name in ("analysis", "benchmark", "figures", "hooks")},
     "unlocks": "benchmark.unlocks",
 }
 

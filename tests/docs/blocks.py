@@ -41,7 +41,7 @@ def blocks(path: Path) -> list[Block]:
 
 def pages() -> list[Path]:
     """List the pages whose blocks are run."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").rglob("*.md"))]
 
 
 def commands(text: str) -> Iterator[str]:

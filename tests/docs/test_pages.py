@@ -1,4 +1,4 @@
-"""Every code block of the README and of docs/ runs, on sample data under the names that the pages use."""
+"""Every code block of the READMEs and of docs/ runs, on sample data under the names that the pages use."""
 
 import contextlib
 import json
@@ -24,14 +24,13 @@ STATE_OF_STEPS = """
 # what a page takes as given, before its first block
 SETUP = {
     "README.md": STATE_OF_STEPS,
-    "steps.md": STATE_OF_STEPS,
-    "crafter.md": """
-        from evalkit.crafter.recorder import Recorder
+    "docs/steps.md": STATE_OF_STEPS,
+    "examples/crafter_recorder/README.md": 'agent = lambda image: ["noop"] * 500',
+    "docs/crafter.md": """
         env = type("Env", (), {"step": lambda self, action: None})()
         observe, turn, metadata = lambda env: STATE, ["noop", "do"], []
-        agent = lambda image: ["noop"] * 500
     """,
-    "figures.md": """
+    "docs/figures.md": """
         import evalkit
         from evalkit import mindcraft
         success = mindcraft.analysis.success_by(mindcraft.load("path/to/experiments").runs, ["task_type", "model_name"])
@@ -87,7 +86,7 @@ def in_memory(text: str) -> str:
 @pytest.mark.parametrize("path", pages(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_code_block_of_a_page_runs(path, place):
     names: dict = {"__name__": "__main__", "STATE": {}}
-    setup = "\n".join(line.strip() for line in SETUP.get(path.name, "").splitlines())
+    setup = "\n".join(line.strip() for line in SETUP.get(str(path.relative_to(ROOT)), "").splitlines())
     exec(setup, names)
     planned = mock.patch("evalkit.reports.cli.run", _planned) if "tutorials" not in path.parts else mock.MagicMock()
     with planned, mock.patch.dict(EVALUATORS):  # a page registers one of its own

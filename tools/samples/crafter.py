@@ -18,7 +18,7 @@ from typing import Any
 
 from evalkit.crafter.format import ACTIONS
 from evalkit.crafter.hooks import MOVES
-from evalkit.crafter.recorder import Observations, Recorder
+from examples.crafter_recorder.recorder import Observations, Recorder
 
 FOLDER = Path(__file__).parents[2] / "evalkit/samples/crafter"
 ACTIONS_PER_TURN = 5

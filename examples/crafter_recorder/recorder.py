@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, Literal
 from uuid import uuid4
 
-from evalkit.crafter.format import ACHIEVEMENTS, ACTIONS, action_name
+from evalkit.crafter import ACHIEVEMENTS, ACTIONS
 from evalkit.crafter.hooks import HOOKS, HookFunction, Step, annotate
-from evalkit.io import SourceError
 
 Observations = Literal["images", "no images", "none"]
 
@@ -36,10 +35,8 @@ def make_env(seed: int, **options: Any) -> Any:
     The game keeps the objects of a region in a Python set, whose order changes from process to process, and draws at
     random from it; ordered sets fix that order.
     """
-    try:
-        import crafter
-    except ImportError as error:
-        raise SourceError("recording needs the game: pip install 'evalkit[crafter]'") from error
+    import crafter
+
     env = crafter.Env(seed=seed, **options)
     world = env._world
     plain_reset = world.reset
@@ -147,7 +144,7 @@ class Recorder:
         steps: list[Step] = []
         image, before, reward = self._image, self.observe(), 0.0
         for action in actions:
-            name = action_name(action) or ""
+            name = ACTIONS[action] if isinstance(action, int) and 0 <= action < len(ACTIONS) else str(action)
             if name not in ACTIONS:
                 raise ValueError(f"the game has no action {action!r}")
             self._image, gained, self.done, _ = self.env.step(ACTIONS.index(name))

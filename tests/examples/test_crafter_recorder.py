@@ -11,8 +11,8 @@ pytest.importorskip("crafter")
 
 from evalkit.crafter import ACTIONS, evaluate_trace, hooks, load
 from evalkit.crafter.format import read_trace
-from evalkit.crafter.recorder import Recorder
 from evalkit.crafter.table import FLAGS
+from examples.crafter_recorder.recorder import Recorder
 from tools.samples import crafter as samples
 
 SAMPLES = sorted(samples.FOLDER.glob("*.json"))
@@ -83,7 +83,7 @@ def test_images_are_written_as_raw_rgb_or_as_a_checksum(tmp_path):
 PLAY = """
 import hashlib, json, sys
 from datetime import datetime
-from evalkit.crafter.recorder import Recorder
+from examples.crafter_recorder.recorder import Recorder
 recorder = Recorder(5, "m", session_id="s", clock=lambda: datetime(2025, 1, 1))
 recorder.reset()
 junk = [object() for _ in range(int(sys.argv[1]))]
