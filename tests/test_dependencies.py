@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-OWN = {"evalkit", "tests", "benchmarks", "tools", "conftest"}
+OWN = {"evalkit", "tests", "benchmarks", "tools", "examples", "conftest"}
 PROVIDED_BY = {"scanpy": "scanpy", "gseapy": "gseapy"}  # modules of packages that tests do not install
 
 # modules that only an extra brings, and the files that may import them

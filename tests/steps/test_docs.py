@@ -15,7 +15,7 @@ ROWS = [line.split("|")[1:-1] for line in TEXT.split("## What was asked for")[1]
 def test_every_requirement_has_its_function_and_its_test(requirement, functions, tests):
     for name in re.findall("`([^`]+)`", functions):
         if name.endswith(".py"):
-            assert (ROOT / "evalkit" / name).is_file()
+            assert (ROOT / name).is_file()
             continue
         assert pkgutil.resolve_name(f"evalkit.steps.{name}")
     for name in re.findall("`([^`]+)`", tests):
