@@ -50,6 +50,7 @@ KIND = LogKind(
     assemble=later("evalkit.crafter.assemble:assemble"),
     lazy_tables=LAZY_TABLES,
     pattern=PATTERN,
+    outcome_of={"aborted": "not measured"},
     options=(
         Option("models", str, (), "Only these models; none means all.", "MODEL", many=True),
         Option("difficulty", str, "", "Only tasks of this difficulty.", "NAME"),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from evalkit._names import nearest
 from evalkit.io.frames import Column
@@ -33,6 +33,9 @@ BUILT_IN = {  # where each is defined, and its line in ``evalkit --help``, which
     "crafter": ("evalkit.crafter.kind", "Scores of Crafter session traces."),
     "steps": ("evalkit.steps.kind", "Verdicts on the steps of a plan-and-execute analysis agent."),
 }
+
+
+Outcome = Literal["success", "failure", "not measured", "running"]  # what became of a run
 
 
 def no_companions(path: str) -> Sequence[str]:
@@ -177,6 +180,13 @@ class LogKind:
         Flags of runs that count in no rate, such as those of a copy of another run.
     task_of : function of runs
         Returns the identity of each run's task, so that repetitions are known; by default `task_id`.
+    outcome_of : mapping of str to str
+        What a status says of a run whose `is_successful` is missing: a time-out or an exhausted budget is a failure of
+        the agent, a crashed server or an unreadable log is not measured, which is the default.
+    leading : {"measured", "all"}
+        The runs that the leading rate counts: those measured, or all, where one not measured is no success.
+    conditions : sequence of str
+        Columns of the first table that, besides the task, make runs comparable, such as a budget of turns.
     chunk, parallel_from : int
         How many files are read before their rows are stored, and from how many on several processes read.
     describe : function of (Logs, views)
@@ -215,6 +225,9 @@ class LogKind:
     pattern: str = "*"
     uncounted: Sequence[str] = ()
     task_of: "Callable[[pd.DataFrame], pd.Series]" = lambda runs: runs["task_id"]
+    outcome_of: Mapping[str, Outcome] = field(default_factory=dict)
+    leading: Literal["measured", "all"] = "measured"
+    conditions: Sequence[str] = ()
     chunk: int = 10_000
     parallel_from: int = 2_000
     describe: "Callable[[Logs, Mapping[str, Any]], str] | None" = None

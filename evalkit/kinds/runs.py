@@ -38,6 +38,7 @@ NO_OUTCOME = "no run has an outcome"
 NO_RUN = "no run but those that count in no rate"
 UNKNOWN = "unknown"
 MOST_NAMED = 8  # models in a sentence
+MEASURED = ("success", "failure")
 _KEPT = ["run_id", "model_name", "task_type", "repetition", "duration", "cost", "tokens_in", "tokens_out"]
 _NAMES = frozenset(column.name for column in RUN_COLUMNS)
 
@@ -97,7 +98,8 @@ class Outcomes(NamedTuple):
     ----------
     table : DataFrame
         One row per run: model_name, task (what repeats; a run without a task is its own), task_type, repetition,
-        value (NaN if it has none), run_id, duration, cost, tokens.
+        value (NaN if it has none), run_id, duration, cost, tokens, outcome (success, failure, not measured, running; of
+        scores also scored) and condition (such as ``max_turns=20``: what else makes runs comparable; may be empty).
     kind : {"proportion", "score", "mean"}
         The kind of the values, as for `evalkit.stats.estimate_by`.
     name : str
@@ -125,20 +127,22 @@ class Outcomes(NamedTuple):
         return " in ".join(filter(None, [self.name, self.unit]))
 
 
-def outcomes(runs: "pd.DataFrame", value: str = "", kind: LogKind | None = None) -> Outcomes:
+def outcomes(runs: "pd.DataFrame", value: str = "", kind: LogKind | None = None, *, cluster: str = "") -> Outcomes:
     """Select the runs that count, with the outcome of each.
 
-    A run without an outcome is a failure if another run of its model has one; if none has, none of them has a value.
-    For scores, runs without one have no value.
+    Of success, a run that was not measured has no value, or 0 where the kind's leading rate counts all runs and another
+    run of its model was measured. Of scores, a run without one has no value.
 
     Parameters
     ----------
     runs : DataFrame
         The first table of any kind, with the columns `evalkit.kinds.RUN_COLUMNS`.
     value : {"", "is_successful", "score"}
-        What to compare; by default success if any run says whether it succeeded, else scores.
+        What to compare; by default success if any run is a success or a failure, else scores.
     kind : LogKind, optional
         Of the runs; by default the one they name.
+    cluster : str
+        A column that stands for the task where tasks are variants of few; by default none.
 
     Returns
     -------
@@ -149,28 +153,53 @@ def outcomes(runs: "pd.DataFrame", value: str = "", kind: LogKind | None = None)
     SourceError
         For runs of several kinds.
     ValueError
-        For another value.
+        For another value, or a column that is not there.
     """
     if value not in ("", "is_successful", "score"):
         raise ValueError(f"{value!r} can't be compared: {nearest(value, ('is_successful', 'score'))}")
-    check_columns(runs, *_KEPT, "is_successful", "score")
+    check_columns(runs, *_KEPT, "is_successful", "score", "status", *filter(None, [cluster]))
     kind = kind or kind_of(runs)
     counts = ~is_uncounted(runs, kind)
-    rows = runs[counts]
-    table = rows[_KEPT].assign(model_name=rows["model_name"].fillna(UNKNOWN), task=kind.task_of(rows))
+    rows, outcome = runs[counts], outcome_of(runs, kind)
+    tasks = kind.task_of(rows)
+    tasks = rows[cluster].astype("str").where(rows[cluster].notna(), tasks) if cluster else tasks
+    table = rows[_KEPT].assign(model_name=rows["model_name"].fillna(UNKNOWN), task=tasks, outcome=outcome[counts])
     table["task"] = table["task"].where(table["task"].notna(), table["run_id"])
     table["tokens"] = table.pop("tokens_in").astype("Float64") + table.pop("tokens_out").astype("Float64")
-    left_out = int((~counts).sum())
-    if value == "is_successful" or (not value and runs["is_successful"].notna().any()):
-        passed = rows["is_successful"].astype("Float64")
-        known = passed.notna().groupby(table["model_name"]).transform("any").astype(bool)
-        table = table.assign(value=_floats(passed.fillna(0).where(known)))
-        return Outcomes(table, "proportion", "success rate", left_out=left_out)
-    table = table.assign(value=_floats(rows["score"]))
+    table["condition"] = _conditions(rows, [name for name in kind.conditions if name in rows])
+    left_out, is_measured = int((~counts).sum()), table["outcome"].isin(MEASURED)
+    if value == "is_successful" or (not value and outcome.isin(MEASURED).any()):
+        succeeded = table["outcome"].eq("success").astype("float64")
+        if kind.leading == "all":
+            known = is_measured.groupby(table["model_name"]).transform("any").astype(bool)
+            is_measured = known & table["outcome"].ne("running")
+        return Outcomes(table.assign(value=succeeded.where(is_measured)), "proportion", "success rate", "", left_out)
+    score = rows["score"].astype("Float64").astype("float64")
+    table = table.assign(value=score, outcome=table["outcome"].mask(score.notna() & ~is_measured, "scored"))
     unit = next(column.unit for column in kind.tables[kind.runs] if column.name == "score")
     if unit.startswith("share"):
         return Outcomes(table, "score", "mean score", left_out=left_out)
     return Outcomes(table, "mean", "mean score", unit, left_out)
+
+
+def outcome_of(runs: "pd.DataFrame", kind: LogKind) -> "pd.Series":
+    """Return for each run whether it is a success, a failure, not measured or running: by success, else by status."""
+    success = runs["is_successful"].astype("boolean")
+    by_status = runs["status"].map(dict(kind.outcome_of), na_action="ignore").astype("object")
+    by_success = success.astype("object").map({True: "success", False: "failure"})
+    return by_success.where(success.notna(), by_status.fillna("not measured")).astype("str")
+
+
+def _conditions(runs: "pd.DataFrame", columns: list[str]) -> "pd.Series":
+    """Return what else makes runs comparable, as ``COLUMN=VALUE`` of the columns that have one."""
+    import pandas as pd
+
+    if not columns:
+        return pd.Series("", runs.index, dtype="str")
+    distinct = runs[columns].drop_duplicates().to_dict("records")
+    texts = [", ".join(f"{name}={value}" for name, value in row.items() if not pd.isna(value)) for row in distinct]
+    numbers = runs.groupby(columns, dropna=False, sort=False).ngroup()
+    return numbers.map(dict(enumerate(texts))).astype("str")
 
 
 def kind_of(runs: "pd.DataFrame") -> LogKind:
@@ -194,10 +223,6 @@ def is_uncounted(runs: "pd.DataFrame", kind: LogKind) -> "pd.Series":
 
     uncounted = set(kind.uncounted)
     return pd.Series([not uncounted.isdisjoint(flags) for flags in runs["flags"]], index=runs.index, dtype=bool)
-
-
-def _floats(values: "pd.Series") -> "pd.Series":
-    return values.astype("Float64").astype("float64")
 
 
 def select(runs: "pd.DataFrame", models: Sequence[str] = ()) -> "pd.DataFrame":

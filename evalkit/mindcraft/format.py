@@ -31,6 +31,18 @@ class CompletionStatus(StrEnum):
     LOG_FILE_ERROR = "LOG_FILE_ERROR"
 
 
+OUTCOMES: dict[
+    str, Literal["success", "failure", "not measured"]
+] = {  # of a run that does not say whether it succeeded
+    CompletionStatus.SUCCESS: "success",
+    CompletionStatus.FAILED_SCORE_ZERO: "failure",
+    CompletionStatus.FAILED_PARTIAL_SCORE: "failure",
+    CompletionStatus.TIMED_OUT: "failure",  # of the agent, whatever it had reached
+    CompletionStatus.NO_SCORE_LOGGED: "not measured",
+    CompletionStatus.LOG_FILE_ERROR: "not measured",
+}
+
+
 def check_choice(name: str, value: str, known: Sequence[str]) -> None:
     """Raise ValueError for an unknown value of an option."""
     if value not in known:

@@ -10,7 +10,7 @@ from evalkit.io import Source, SourceError, StorageOptions, is_url, resolve, sto
 from evalkit.kinds import LogKind, Logs, Option, fresh_records, no_records
 from evalkit.kinds import collect as collect_kind
 from evalkit.kinds import load as load_kind
-from evalkit.mindcraft.format import MISSING, RESULTS, SCALES, Missing, Scale, check_choice
+from evalkit.mindcraft.format import MISSING, OUTCOMES, RESULTS, SCALES, Missing, Scale, check_choice
 from evalkit.mindcraft.parse import parse
 from evalkit.mindcraft.runs.layout import context_files
 from evalkit.mindcraft.table import LAZY_TABLES, RECORDS, TABLES
@@ -62,6 +62,9 @@ KIND = LogKind(
     context_files=context_files,
     uncounted=("stale_copy",),
     task_of=later("evalkit.mindcraft.analysis.rates:tasks_of"),
+    outcome_of=OUTCOMES,
+    leading="all",
+    conditions=("agents_asked_for", "n_blocked_agents", "plan_availability", "depth"),
     options=(
         Option("tasks", str, (), "Task definition file, folder or glob; may be repeated.", "PATH", many=True),
         Option("layout", str, "", "What the folders' names mean, such as '{model_name}/{task_id}'.", "PATTERN"),

@@ -9,7 +9,7 @@ import numpy as np
 from evalkit.io import SourceError, absolute, frame, list_source, parse_files, paused_gc, resolve
 from evalkit.kinds import run_ids
 from evalkit.mindcraft.agent_log import AgentOutcome
-from evalkit.mindcraft.format import SCALES, CompletionStatus, Scale, check_choice
+from evalkit.mindcraft.format import OUTCOMES, SCALES, CompletionStatus, Scale, check_choice
 from evalkit.mindcraft.parse import outcome_of
 from evalkit.mindcraft.runs.arrays import COUNTS, STATUSES, LogArrays
 from evalkit.mindcraft.runs.combine import Run, TaskRuns, combine, runs_of
@@ -227,6 +227,7 @@ def _row(outcome: TaskOutcome) -> dict[str, Any]:
     first = [log for log in spoken if log["completion_status"] == outcome["overall_completion_status"]] or spoken
     starts = [start for log in logs if (start := log.get("task_start"))]
     counts = {name: _count(logs, name) for name in COUNTS}
+    is_unmeasured = OUTCOMES[outcome["overall_completion_status"]] == "not measured"
     return {
         **facts,
         **outcome,
@@ -236,7 +237,7 @@ def _row(outcome: TaskOutcome) -> dict[str, Any]:
         "kind": "mindcraft",
         "status": outcome["overall_completion_status"],
         "score": outcome.get("overall_score"),
-        "is_successful": None if raw is None else outcome["overall_is_successful"],
+        "is_successful": None if raw is None and is_unmeasured else outcome["overall_is_successful"],
         "started": min(starts, default=None),
         "turns": counts["message_count"],
         "flags": flags,

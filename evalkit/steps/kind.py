@@ -31,6 +31,7 @@ KIND = LogKind(
     recognises=lambda head: _TITLE if _STEPS.search(head) else "",
     companions=companions,
     assemble=later("evalkit.steps.assemble:assemble"),
+    outcome_of={"unfinished": "not measured"},
     chunk=200,
     views=(
         Option("details", bool, False, "Show every step also of several histories.", followed=False),

@@ -174,8 +174,8 @@ NO_SCORE = "no run logged a score"
 
 @pytest.fixture(scope="module")
 def unscored(tmp_path_factory):
-    """Model a: 1 of 2 (one without a score); model b: nothing scored; and runs of no named model, all successes."""
-    files = {"exp_1/b/t1/Andy_0_0.json": None, "exp_1/b/t2/Andy_0_0.json": log("Task timeout reached")}
+    """Model a: 1 of 2 (one without a score); model b: nothing measured; and runs of no named model, all successes."""
+    files = {"exp_1/b/t1/Andy_0_0.json": None, "exp_1/b/t2/Andy_0_0.json": b"{"}
     files |= {"exp_1/a/t1/Andy_0_0.json": 1, "exp_1/a/t2/Andy_0_0.json": None, "runs/t1/Andy_0_0.json": 1}
     tasks = {name: task(blocked_access_to_recipe=[], target={"bread": 1}) for name in ("t1", "t2")}
     return runs_df(write_all(tmp_path_factory.mktemp("unscored"), files), tasks)

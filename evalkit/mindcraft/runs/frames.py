@@ -7,6 +7,7 @@ import numpy as np
 
 from evalkit.io import Column, frame, frame_of
 from evalkit.kinds import run_ids
+from evalkit.mindcraft.format import OUTCOMES
 from evalkit.mindcraft.runs.arrays import STATUSES, flag_arrays
 from evalkit.mindcraft.runs.combine import CombinedRuns, TaskRuns
 from evalkit.mindcraft.runs.models import Named
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+_NOT_MEASURED = np.array([OUTCOMES[status] == "not measured" for status in STATUSES])
 _OF_RUNS = ("run_id", "model_name", "task_id", "repetition", "experiment")
 _OF_NAME = ("model_name", "model_source", "experiment", "experiment_folder", "experiment_total", "suite")
 
@@ -93,7 +95,7 @@ def _outcome_columns(combined: CombinedRuns) -> dict[str, Any]:
         "overall_score": combined.score,
         "score": combined.score,
         "overall_is_successful": successful,
-        "is_successful": np.where(np.isnan(combined.raw_score), None, successful),
+        "is_successful": np.where(np.isnan(combined.raw_score) & _NOT_MEASURED[combined.status], None, successful),
         "overall_is_completed": combined.score > 0,
         "overall_completion_status": status,
         "status": status,

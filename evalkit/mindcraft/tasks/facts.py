@@ -31,9 +31,11 @@ class Facts(TypedDict):
 
     task_type: str
     agent_count: int | None
+    agents_asked_for: int | None  # the same; the frame of runs fills the other in
     timeout: float
     difficulty: str | None
     n_blocked_agents: int | None  # without access to the recipe (cooking)
+    blocked_agents: str | None  # these, as in 0, 1; or none
     target_items: list[str]  # sorted
     hells_kitchen: bool  # each agent holds the other's recipe: named in the id, or shown by a list of targets
     plan_availability: str | None  # full, partial, none: by how many agents have the plan command blocked
@@ -58,13 +60,17 @@ def task_facts(task_id: str, definition: dict[str, Any] | None, type_of_path: st
     table = task.get("requires_ctable", task.get("requires_crafting_table"))
     if by_id and task_type == "techtree":
         table = "requires_ctable" in task_id
+    n_agents = _number(_AGENTS.search(task_id)) if by_id else agent_count_of(task)
+    blocked = _blocked_agents(task_id, definition) if task_type == "cooking" else None
     difficulty = task.get("difficulty") or _difficulty_metrics(task).get("difficulty_category")
     return Facts(
         task_type=task_type,
-        agent_count=_number(_AGENTS.search(task_id)) if by_id else agent_count_of(task),
+        agent_count=n_agents,
+        agents_asked_for=n_agents,
         timeout=positive_number(task.get("timeout")) or DEFAULT_TIMEOUT,
         difficulty=difficulty if isinstance(difficulty, str) else None,
-        n_blocked_agents=_blocked_agents(task_id, definition) if task_type == "cooking" else None,
+        n_blocked_agents=None if blocked is None else len(blocked),
+        blocked_agents=None if blocked is None else ", ".join(blocked) or "none",
         target_items=_items(_ITEM.findall(task_id) if by_id and task_type == "cooking" else task.get("target")),
         hells_kitchen="hells_kitchen" in task_id or (task_type == "cooking" and isinstance(task.get("target"), list)),
         plan_availability=_plan(task_id, definition) if task_type == "techtree" else None,
@@ -116,16 +122,16 @@ def _difficulty_metrics(definition: dict[str, Any]) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _blocked_agents(task_id: str, definition: dict[str, Any] | None) -> int | None:
-    if definition is None:  # an id that names items, or begins as MineCollab's do, without a suffix for it says 0
+def _blocked_agents(task_id: str, definition: dict[str, Any] | None) -> list[str] | None:
+    if definition is None:  # an id that names items, or begins as MineCollab's do, without a suffix for it says none
         if match := _BLOCKED.search(task_id):
-            return len(set(match[1].split("_")))
+            return sorted(set(match[1].split("_")))
         says_none = task_id.startswith("multiagent_cooking") or _ITEM.search(task_id) or "hells_kitchen" in task_id
-        return 0 if says_none and "blocked_access" not in task_id else None
+        return [] if says_none and "blocked_access" not in task_id else None
     blocked = definition.get("blocked_access_to_recipe")
     if blocked is None:
-        return 0
-    return len({str(agent) for agent in blocked}) if isinstance(blocked, list) else None
+        return []
+    return sorted({str(agent) for agent in blocked}) if isinstance(blocked, list) else None
 
 
 def _plan(task_id: str, definition: dict[str, Any] | None) -> str | None:
