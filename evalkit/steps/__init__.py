@@ -12,7 +12,6 @@ _PLACES = {
         "WorkflowState build_workflow route_from_executor route_from_step_evaluator simulate_routing "
         "step_evaluator_node"
     ),
-    "export": "to_otlp write_otlp",
     "format": "Options StepRecord",
     "history.records": "History normalise_history",
     "history.values": "to_jsonable",

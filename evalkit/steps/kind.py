@@ -43,7 +43,7 @@ KIND = LogKind(
     transcript=later("evalkit.steps.transcript:transcript"),
     run_files=lambda logs, run: RunFiles([run["source"]], run["thread"] or ""),
     write=later("evalkit.steps.terminal:write"),
-    output_help="Write steps (with --checks: checks) to FILE.csv, .json or .parquet; .otlp.json: spans.",
+    output_help="Write steps (with --checks: checks) to FILE.csv, .json or .parquet.",
     help="""Judge the steps of an analysis agent.
 
     SOURCE is a file (JSON, JSONL, SQLite checkpoint), a folder, a quoted glob, a URL or a dataset of `collect`.

@@ -15,7 +15,6 @@ from evalkit.steps import analysis
 from evalkit.steps.evaluation.evaluate import evaluate_history, format_step_evaluation
 from evalkit.steps.evaluation.trajectory import find_loops
 from evalkit.steps.execution.workflow import simulate_routing
-from evalkit.steps.export import write_otlp
 from evalkit.steps.format import CRITICAL, SILENT, VERDICTS
 from evalkit.steps.history.records import History
 from evalkit.steps.history.values import to_jsonable
@@ -23,7 +22,6 @@ from evalkit.steps.history.values import to_jsonable
 if TYPE_CHECKING:
     import pandas as pd
 
-SPANS = ".otlp.json"
 MOST_NOTED = 10  # files of the ledger that are named
 IDLE = 60.0  # seconds after which a history that has not changed counts as finished
 _OVERVIEW = ("history", "records", "n", "reported", "confirmed", "silent", "failed", "loops", "cut")
@@ -100,11 +98,8 @@ def progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
 
 
 def write(logs: Logs, views: Mapping[str, Any], path: str) -> None:
-    """Write steps or checks as a table, or the histories as spans."""
-    if path.lower().endswith(SPANS):
-        write_otlp(logs.histories, path)
-    else:
-        write_frame(logs.checks if views.get("checks") else logs.steps, path)
+    """Write steps or checks as a table."""
+    write_frame(logs.checks if views.get("checks") else logs.steps, path)
 
 
 def _overview(logs: Logs) -> str:

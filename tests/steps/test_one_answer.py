@@ -4,7 +4,6 @@ import json
 import sqlite3
 import sys
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -14,7 +13,7 @@ from click.testing import CliRunner
 from evalkit.cli import main
 from evalkit.io import SourceError
 from evalkit.stats import rate_interval
-from evalkit.steps import analysis, contents, evaluates, figures, load, show, steps_df, to_otlp
+from evalkit.steps import analysis, contents, evaluates, figures, load, show, steps_df
 from evalkit.steps.evaluation.evaluators import EVALUATORS
 
 RUNS = 28
@@ -167,15 +166,6 @@ def test_threads_of_checkpoints_are_histories_of_their_own(tmp_path):
     assert len(analysis.steps_of(logs.steps, logs.histories[:1])) == 2
 
 
-def test_equal_histories_are_traces_of_their_own(folder):
-    path = folder / "run_01" / "execution_history.json"
-    history = load(path).histories[0]
-    [resource] = to_otlp([history, replace(history, source="/elsewhere/h.json", name="h.json")])["resourceSpans"]
-    spans = resource["scopeSpans"][0]["spans"]
-    assert len({span["traceId"] for span in spans}) == 2
-    assert len({span["spanId"] for span in spans}) == len(spans)
-
-
 def test_the_history_to_look_at_is_the_worst_or_the_one_that_is_named(folder):
     logs = load(folder)
     [worst] = analysis.focus(logs.steps, logs.histories)
@@ -222,7 +212,7 @@ def calls():
     return calls
 
 
-@pytest.mark.parametrize("more", [[], ["--details"], ["--checks"], ["--output", "{folder}/spans.otlp.json"]])
+@pytest.mark.parametrize("more", [[], ["--details"], ["--checks"], ["--output", "{folder}/steps.csv"]])
 def test_each_record_is_normalised_once_and_judged_once(calls, tmp_path, monkeypatch, more):
     monkeypatch.setenv("EVALKIT_CACHE", "off")
     path = tmp_path / "h.json"

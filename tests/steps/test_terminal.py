@@ -74,12 +74,6 @@ def test_steps_and_checks_are_written(run, tmp_path, suffix, read):
     assert "severity" in read(tmp_path / f"checks.{suffix}")
 
 
-def test_spans_are_written(run, tmp_path):
-    run("samples:steps/typed.json", "--output", tmp_path / "t.otlp.json")
-    spans = json.loads((tmp_path / "t.otlp.json").read_text())["resourceSpans"][0]["scopeSpans"][0]["spans"]
-    assert len(spans) == 22
-
-
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [

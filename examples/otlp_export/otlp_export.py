@@ -1,4 +1,6 @@
-"""Histories as OpenTelemetry traces: OTLP JSON with OpenInference attributes and evaluation events.
+"""Write histories of steps as OpenTelemetry traces: OTLP JSON with OpenInference attributes and evaluation events.
+
+    python examples/otlp_export/otlp_export.py HISTORIES OUTPUT.json
 
 Names: OTLP/JSON of the OpenTelemetry protocol 1.x, OpenInference's semantic conventions for tool spans, and the event
 ``gen_ai.evaluation.result`` of OpenTelemetry's conventions for generative AI.
@@ -6,18 +8,15 @@ Names: OTLP/JSON of the OpenTelemetry protocol 1.x, OpenInference's semantic con
 
 import hashlib
 import json
-import os
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from evalkit._version import __version__
+import evalkit
 from evalkit.io import write_text
-from evalkit.steps.evaluation.evaluate import evaluate_history
-from evalkit.steps.format import Options, StepRecord
-from evalkit.steps.history.records import History, time_of
-from evalkit.steps.history.values import to_jsonable
+from evalkit.steps import History, Options, StepRecord, evaluate_history, load, to_jsonable
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _OK, _ERROR, _INTERNAL = 1, 2, 1  # status codes and span kind of OTLP
@@ -49,14 +48,14 @@ def to_otlp(histories: Iterable[History], options: Options | None = None) -> dic
         seen[trace_id] += 1
         own_id = _hash(f"{trace_id}/{seen[trace_id]}", 16) if seen[trace_id] > 1 else trace_id
         spans += _trace(history, evaluate_history(history, options), own_id)
-    scope = {"name": "evalkit.steps", "version": __version__}
+    scope = {"name": "evalkit.steps", "version": evalkit.__version__}
     resource = {"attributes": _attributes({"service.name": "evalkit"})}
     return {"resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": scope, "spans": spans}]}]}
 
 
-def write_otlp(histories: Iterable[History], path: str | os.PathLike, options: Options | None = None) -> None:
+def write_otlp(histories: Iterable[History], path: str) -> None:
     """Write `to_otlp` as a JSON file; a reader sees the old file or the new one, never half of it."""
-    write_text(json.dumps(to_otlp(histories, options), ensure_ascii=False, allow_nan=False) + "\n", path)
+    write_text(json.dumps(to_otlp(histories), ensure_ascii=False, allow_nan=False) + "\n", path)
 
 
 def _trace(history: History, evaluations: list[dict[str, Any]], trace_id: str) -> list[dict[str, Any]]:
@@ -129,8 +128,12 @@ def _typed(value: Any) -> dict[str, Any]:
 
 
 def _nanoseconds(record: StepRecord) -> str:
-    """Return the time of a record in nanoseconds since 1970, as text."""
-    since = (time_of(record) or _EPOCH) - _EPOCH
+    """Return the time of a record in nanoseconds since 1970, as text; UTC without a time zone, 0 without a time."""
+    try:
+        time = datetime.fromisoformat(record["timestamp"] or "")
+        since = (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC) - _EPOCH
+    except (ValueError, OverflowError):
+        return "0"
     return str(max(since // timedelta(microseconds=1) * 1000, 0))
 
 
@@ -140,3 +143,7 @@ def _hash(text: str, size: int) -> str:
 
 def _json(value: Any) -> str:
     return json.dumps(to_jsonable(value), ensure_ascii=False)
+
+
+if __name__ == "__main__":
+    write_otlp(load(sys.argv[1]).histories, sys.argv[2])

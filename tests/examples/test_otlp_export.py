@@ -1,12 +1,18 @@
 import json
 import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalkit.steps import History, load, load_history, normalise_history, to_otlp, write_otlp
+from evalkit.steps import History, load, load_history, normalise_history
+from examples.otlp_export.otlp_export import to_otlp, write_otlp
 from tests.steps.records import JSON, RECORD
 
+ROOT = Path(__file__).parents[2]
 SAMPLE = "samples:steps/typed.json"
 
 
@@ -74,10 +80,18 @@ def test_ids_are_the_same_wherever_the_history_stands(tmp_path):
     assert other[0]["traceId"] != a[0]["traceId"]
 
 
-def test_the_file_is_strict_json(tmp_path):
-    histories = load("samples:steps").histories
-    write_otlp(histories, tmp_path / "trace.json")
-    assert json.loads((tmp_path / "trace.json").read_text(encoding="utf-8")) == to_otlp(histories)
+def test_the_script_writes_strict_json(tmp_path):
+    script = [sys.executable, "examples/otlp_export/otlp_export.py", "samples:steps", str(tmp_path / "trace.json")]
+    subprocess.run(script, check=True, env={"PYTHONPATH": "."}, cwd=ROOT)
+    written = json.loads((tmp_path / "trace.json").read_text(encoding="utf-8"))
+    assert written == to_otlp(load("samples:steps").histories)
+
+
+def test_equal_histories_are_traces_of_their_own():
+    history = load(SAMPLE).histories[0]
+    found = spans([history, replace(history, source="/elsewhere/h.json", name="h.json")])
+    assert len({span["traceId"] for span in found}) == 2
+    assert len({span["spanId"] for span in found}) == len(found)
 
 
 @given(st.lists(RECORD | JSON, max_size=3))
@@ -87,5 +101,5 @@ def test_any_history_is_exported(records):
 
 
 def test_a_file_name_that_is_not_utf8_can_be_written(tmp_path):
-    write_otlp([History("caf\udce9.json", "", load_history(SAMPLE))], tmp_path / "o.otlp.json")
+    write_otlp([History("caf\udce9.json", "", load_history(SAMPLE))], str(tmp_path / "o.otlp.json"))
     assert "caf\\\\udce9.json" in (tmp_path / "o.otlp.json").read_text(encoding="utf-8")
