@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from evalkit.kinds.models import NAMING
 from evalkit.kinds.registry import BUILT_IN, LogKind, Option, kind_named, kind_names
 
 LISTS = ("failed", "flagged", "all")  # as evalkit.kinds.listing.CHOICES, which would import more
@@ -110,6 +111,13 @@ def click_option(option: Option) -> click.Option:
     shown = {"default": option.default, "show_default": bool(option.default) and not option.many}
     metavar = option.metavar or None
     return click.Option(names, type=kind, help=option.help, multiple=option.many, metavar=metavar, **shown)
+
+
+def naming(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options for names of models to a command."""
+    for option in reversed(NAMING):
+        command.__click_params__ = [*getattr(command, "__click_params__", ()), click_option(option)]  # type: ignore[attr-defined]
+    return command
 
 
 def split(values: dict[str, Any], options: Sequence[Option]) -> dict[str, Any]:

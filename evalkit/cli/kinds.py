@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from evalkit.cli.groups import LISTS, click_option, one_or_many, print_paged, refuse, split
+from evalkit.kinds.models import NAMING
 from evalkit.kinds.registry import LogKind, Option
 
 SHORTEST_INTERVAL = 0.5  # seconds between two updates
@@ -58,7 +59,7 @@ def kind_command(kind: LogKind) -> click.Command:
     @_reading
     def run(sources: tuple[str, ...], reading: dict[str, Any], output: str | None, **values: Any) -> None:
         following, which = split(values, _FOLLOWING), values.pop("list")
-        options, views = split(values, kind.options), split(values, kind.views)
+        options, views = split(values, (*kind.options, *NAMING)), split(values, kind.views)
         unfollowed = {o.name: views[o.name] for o in kind.views if not o.followed}
         if following.pop("follow"):
             refuse("with --follow", output=output, list=which, **unfollowed)
@@ -87,7 +88,7 @@ def kind_command(kind: LogKind) -> click.Command:
             write_output(logs, views, output)
 
     output = Option("output", str, None, kind.output_help, "FILE")
-    options = (*kind.options, *kind.views, _LIST, output, *_READING, *_FOLLOWING)
+    options = (*kind.options, *NAMING, *kind.views, _LIST, output, *_READING, *_FOLLOWING)
     parameters = [_SOURCES, *map(click_option, options)]
     return click.Command(kind.name, callback=run, params=parameters, help=kind.help, short_help=kind.summary)
 
@@ -124,7 +125,8 @@ def collect_command(kind: LogKind) -> click.Command:
 
         if output.lower().startswith("memory://"):
             raise click.UsageError(f"{output}: is gone when the command ends; name a folder or a persistent URL")
-        given = {option.name: options[option.name] for option in kind.options if options[option.name] != option.default}
+        own = (*kind.options, *NAMING)
+        given = {option.name: options[option.name] for option in own if options[option.name] != option.default}
         try:
             with progress_bar() as progress:
                 done = collect(kind, one_or_many(sources), output, given, **reading, progress=progress)
@@ -134,5 +136,5 @@ def collect_command(kind: LogKind) -> click.Command:
         print(f"{plain(output)}: {done.summary()}")
 
     where = click.Option(["-o", "--output"], required=True, metavar="DATASET", help="Folder or URL of the dataset.")
-    parameters = [_SOURCES, where, *map(click_option, (*kind.options, *_READING))]
+    parameters = [_SOURCES, where, *map(click_option, (*kind.options, *NAMING, *_READING))]
     return click.Command(kind.name, callback=run, params=parameters, help=COLLECT_HELP, short_help=kind.title)

@@ -9,7 +9,7 @@ import click
 
 from evalkit._names import nearest
 from evalkit.cli.completion import complete_kinds
-from evalkit.cli.groups import COUNT, KIND_HELP, LISTS, POSITIVE, one_or_many, print_paged, refuse
+from evalkit.cli.groups import COUNT, KIND_HELP, LISTS, POSITIVE, naming, one_or_many, print_paged, refuse
 from evalkit.io.paths import SourceError
 from evalkit.kinds.registry import LogKind, kind_named
 
@@ -24,8 +24,9 @@ _OPTION = click.option(
 @click.argument("source")
 @click.option("--run", metavar="RUN", help="The run's id, as printed by --list.  [default: the only one]")
 @_KIND
+@naming
 @click.option("--last", type=COUNT, metavar="N", help="Only the last N turns.")
-def show(source: str, run: str | None, kind: str | None, last: int | None) -> None:
+def show(source: str, run: str | None, kind: str | None, last: int | None, **names: Any) -> None:
     """Print a run turn by turn: SOURCE is one log, or a folder, dataset or URL with --run."""
     from evalkit.io.sources import resolve
     from evalkit.kinds.transcript import show_run, show_source
@@ -35,7 +36,7 @@ def show(source: str, run: str | None, kind: str | None, last: int | None) -> No
         return
     from evalkit.io.paths import storage
 
-    logs = _load_any(source, kind, ())
+    logs = _load_any(source, kind, (), names)
     with storage(logs.storage_options):
         print_paged(show_run(logs, run or "", last))
 
@@ -46,7 +47,8 @@ def show(source: str, run: str | None, kind: str | None, last: int | None) -> No
 @click.option("--list", "which", type=click.Choice(LISTS), default="all", show_default=True, help="Which runs.")
 @_KIND
 @_OPTION
-def view(sources: tuple[str, ...], output: str, which: Any, kind: str | None, texts: tuple) -> None:
+@naming
+def view(sources: tuple[str, ...], output: str, which: Any, kind: str | None, texts: tuple, **names: Any) -> None:
     """Write a page for each run of SOURCE and a page that lists them; print the path of the list."""
     from pathlib import Path
 
@@ -54,17 +56,19 @@ def view(sources: tuple[str, ...], output: str, which: Any, kind: str | None, te
     from evalkit.io.text import plain
     from evalkit.kinds.listing import choose
 
-    logs = _load_any(one_or_many(sources), kind, texts)
+    logs = _load_any(one_or_many(sources), kind, texts, names)
     page = write_view(logs, choose(logs.runs, which), Path(output), "" if which == "all" else which)
     print(plain(page))
 
 
-def _load_any(source: str | list[str], kind: str | None, texts: Sequence[tuple[str, str]]) -> Any:
+def _load_any(
+    source: str | list[str], kind: str | None, texts: Sequence[tuple[str, str]], names: dict[str, Any]
+) -> Any:
     from evalkit.kinds.detection import kind_of_source
     from evalkit.kinds.logs import load_source
 
     log_kind = kind_named(kind) if kind else kind_of_source(source)
-    return load_source(source, log_kind.name, **_options_of(log_kind, texts))
+    return load_source(source, log_kind.name, **_options_of(log_kind, texts), **names)
 
 
 def _options_of(kind: LogKind, texts: Sequence[tuple[str, str]]) -> dict[str, Any]:
@@ -96,6 +100,7 @@ def detect(source: str) -> None:
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @_KIND
 @_OPTION
+@naming
 @click.option("--value", type=click.Choice(["is_successful", "score"]), help="What to compare.  [default: success]")
 @click.option("--baseline", metavar="MODEL", help="Compare every model with this one; exit code 1 on a regression.")
 @click.option("--margin", type=POSITIVE, metavar="NUMBER", help="The largest loss that is no regression.")
@@ -108,6 +113,7 @@ def compare(
     baseline: str | None,
     margin: float | None,
     strict: bool,
+    **names: Any,
 ) -> None:
     """Compare the models of SOURCE on the tasks that they share.
 
@@ -118,7 +124,7 @@ def compare(
 
     if not baseline:
         refuse("without --baseline", strict=strict)
-    runs = _load_any(one_or_many(sources), kind, texts).runs
+    runs = _load_any(one_or_many(sources), kind, texts, names).runs
     if not baseline:
         print(describe_comparison(runs, value or "", margin))
         return

@@ -6,7 +6,7 @@ from evalkit.compare.discordance import discordant_of, examples
 from evalkit.compare.ranks import MOST_NAMED, RAW, Leaderboard, headline
 from evalkit.kinds import Example, Finding, counted_noun, examples_of
 from evalkit.kinds.findings import files_text
-from evalkit.kinds.runs import UNKNOWN
+from evalkit.kinds.models import UNKNOWN
 from evalkit.stats import format_interval
 
 RANKING, PAIRS = "Which model is best?", "Every pair on the tasks it shares"

@@ -7,7 +7,8 @@ import pandas as pd
 
 from evalkit.compare.paired import pairs_of
 from evalkit.kinds import Outcomes, outcomes
-from evalkit.kinds.runs import NO_OUTCOME, UNKNOWN, kind_of
+from evalkit.kinds.models import UNKNOWN
+from evalkit.kinds.runs import NO_OUTCOME, kind_of
 from evalkit.stats import Estimate, format_interval, like_with_like, pair_structure, rank_models
 
 MOST_NAMED = 4  # models that a headline names

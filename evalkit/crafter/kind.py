@@ -14,6 +14,7 @@ from evalkit.crafter.scoring import COUNTINGS, Counting, check_rules
 from evalkit.crafter.table import LAZY_TABLES, RECORDS, TABLES
 from evalkit.io import Ledger, Source, StorageOptions, list_source, parse_files, storage
 from evalkit.kinds import LogKind, Option
+from evalkit.kinds.models import Renames
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,6 +136,8 @@ def load(
     weights: Mapping[str, float] = WEIGHTS,
     counting: Counting = "achievement",
     *,
+    rename: Renames = (),
+    model: str = "",
     recursive: bool = True,
     jobs: int | None = None,
     storage_options: StorageOptions = None,
@@ -154,6 +157,8 @@ def load(
         Only this difficulty; ``""`` means all.
     weights, counting
         As for `evaluate_event`.
+    rename, model
+        Names of models: see `evalkit.load`. `models` are those that they have then.
     recursive : bool
         If False, read only the folder's own files, as the original trace_eval does.
     jobs : int, optional
@@ -178,7 +183,7 @@ def load(
     from evalkit.kinds.logs import load as load_kind
 
     rules = {"weights": check_rules(weights, counting), "counting": counting}
-    options = {"models": tuple(models), "difficulty": difficulty, **rules}
+    options = {"models": tuple(models), "difficulty": difficulty, "rename": rename, "model": model, **rules}
     return load_kind(
         KIND, path, options, pattern=pattern, recursive=recursive, jobs=jobs, storage_options=storage_options
     )

@@ -14,6 +14,7 @@ from evalkit.io.sources import Listing, Source, source_names
 from evalkit.io.text import plain
 from evalkit.io.versions import code_version
 from evalkit.kinds.detection import kind_of_source, nothing_used
+from evalkit.kinds.models import NAMING, rename_models, renames_of
 from evalkit.kinds.registry import Assembled, LogKind, Records, kind_named
 
 if TYPE_CHECKING:
@@ -112,7 +113,8 @@ def load_source(
     pattern, recursive, jobs, storage_options
         As for the functions of each kind.
     **options
-        Of the kind, such as ``tasks`` of Mindcraft.
+        Of the kind, such as ``tasks`` of Mindcraft; of every kind ``rename``, a list of ``"OLD=NEW"`` or a mapping of
+        models' names, and ``model``, the model of runs whose logs name none.
 
     Returns
     -------
@@ -124,7 +126,7 @@ def load_source(
         If a source is missing, holds no logs, or logs of several kinds, and for options that the kind does not have.
     """
     chosen = kind_named(kind) if kind else kind_of_source(source)
-    known = [option.name for option in chosen.options]
+    known = [option.name for option in (*chosen.options, *NAMING)]
     if unknown := [name for name in options if name not in known]:
         raise SourceError(f"{chosen.name} logs have no option {unknown[0]!r}; {nearest(unknown[0], known)}")
     return load(
@@ -150,7 +152,7 @@ def load(
     source : str, path, or several of them
         See `evalkit.io.list_source`; also a dataset of `collect`.
     options : mapping
-        Of `kind`.
+        Of `kind`; also ``rename`` and ``model``.
     pattern : str
         Glob for file names; by default that of the kind.
     recursive : bool
@@ -245,7 +247,11 @@ def assemble(
     defaults = {option.name: option.default for option in kind.options}
     given = {name: value for name, value in options.items() if (value or None) != (defaults.get(name) or None)}
     options = {**defaults, **records.options, **given}
+    renames = renames_of(options.pop("rename", ()), options.pop("model", ""))
+    models = options.pop("models", ()) if renames else ()  # as they are called then
     assembled = kind.assemble(records, options) if kind.assemble else assemble_as_recorded(kind, records)
+    if renames:
+        assembled = rename_models(assembled, renames, models)
     return Logs(kind, source, assembled, _ledger(records, assembled.notes), storage_options)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from evalkit._names import check_columns, nearest
 from evalkit.io.frames import Column, frame_of
 from evalkit.io.paths import SourceError
+from evalkit.kinds.models import UNKNOWN
 from evalkit.kinds.registry import LogKind, kind_named
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ RUN_COLUMNS = (
 )
 NO_OUTCOME = "no run has an outcome"
 NO_RUN = "no run but those that count in no rate"
-UNKNOWN = "unknown"
 MOST_NAMED = 8  # models in a sentence
 MEASURED = ("success", "failure")
 _KEPT = ["run_id", "model_name", "task_type", "repetition", "duration", "cost", "tokens_in", "tokens_out"]

@@ -9,6 +9,7 @@ from evalkit.io.screen import so_far
 from evalkit.io.sources import resolve
 from evalkit.io.text import labels, plain
 from evalkit.kinds.findings import counted_noun
+from evalkit.kinds.models import UNKNOWN
 from evalkit.kinds.registry import LogKind
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def any_look_lines(runs: "pd.DataFrame", width: int | None, kind: LogKind | None
 
 def overview_rows(runs: "pd.DataFrame", kind: LogKind | None = None) -> list[dict[str, str]]:
     """Return success rates and mean scores by model, as cells under their headers."""
-    from evalkit.kinds.runs import UNKNOWN, outcomes
+    from evalkit.kinds.runs import outcomes
     from evalkit.stats import estimate_by
 
     models = runs["model_name"].fillna(UNKNOWN)

@@ -10,6 +10,7 @@ from evalkit.io import Source, SourceError, StorageOptions, is_url, resolve, sto
 from evalkit.kinds import LogKind, Logs, Option, fresh_records, no_records
 from evalkit.kinds import collect as collect_kind
 from evalkit.kinds import load as load_kind
+from evalkit.kinds.models import Renames
 from evalkit.mindcraft.format import MISSING, OUTCOMES, RESULTS, SCALES, Missing, Scale, check_choice
 from evalkit.mindcraft.parse import parse
 from evalkit.mindcraft.runs.layout import context_files
@@ -103,6 +104,8 @@ def load(
     scale: Scale = "auto",
     missing: Missing = "keep",
     original_mtimes: bool = False,
+    rename: Renames = (),
+    model: str = "",
     recursive: bool = True,
     jobs: int | None = None,
     storage_options: StorageOptions = None,
@@ -127,6 +130,8 @@ def load(
     original_mtimes : bool
         Whether the files' times are those of the experiment (not of a copy); gives durations, and time-outs inferred
         from them.
+    rename, model
+        Names of models: see `evalkit.load`.
     recursive : bool
         Whether to read the folders below, too.
     jobs : int, optional
@@ -151,7 +156,7 @@ def load(
         definition, or a definition is missing and `missing` is ``raise``.
     """
     options: dict[str, Any] = {"tasks": tasks, "layout": layout or "", "scale": scale, "missing": missing}
-    options["original_mtimes"] = original_mtimes
+    options |= {"original_mtimes": original_mtimes, "rename": rename, "model": model}
     return load_kind(KIND, path, options, recursive=recursive, jobs=jobs, storage_options=storage_options)
 
 
@@ -203,9 +208,9 @@ def agents_df(path: Source, tasks: Tasks = (), **options: Any) -> "pd.DataFrame"
     return load(path, tasks, **options).agents
 
 
-def models(runs: Source, tasks: Tasks = (), **options: Any) -> list[str]:
+def models(runs: Source, tasks: Tasks = (), rename: Renames = (), **options: Any) -> list[str]:
     """List the models of a folder of task runs, sorted."""
-    return sorted(load(runs, tasks, **options).runs["model_name"].unique())
+    return sorted(load(runs, tasks, rename=rename, **options).runs["model_name"].unique())
 
 
 def aggregate_results(

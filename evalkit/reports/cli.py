@@ -11,6 +11,7 @@ from tabulate import tabulate
 
 from evalkit._names import nearest
 from evalkit.io.text import plain
+from evalkit.kinds.models import UNKNOWN
 from evalkit.reports.batch import Summary, run
 from evalkit.reports.parameters import Faults, parse_values, read_notebook, read_values
 from evalkit.reports.planning.places import Places, copy_notebooks
@@ -30,6 +31,8 @@ def report(
     files: Iterable[str],
     yamls: Iterable[str],
     name: str = "",
+    rename: Sequence[str] = (),
+    model: str = "",
     **options: Any,
 ) -> int:
     """Plan and run a batch with the options of the command line.
@@ -41,6 +44,8 @@ def report(
     with stopped_once(is_last=True):
         try:
             values = _values(files, yamls)
+            if renames := [*([f"{UNKNOWN}={model}"] if model else []), *rename]:
+                values["rename"] = renames
             if not targets and params is None and not Path("params").is_dir():
                 click.echo("no folder params here: making the sample reports; your own: evalkit report FOLDER")
             reports = plan(

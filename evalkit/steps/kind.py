@@ -9,6 +9,7 @@ from evalkit import kinds
 from evalkit._lazy import later
 from evalkit.io import Source, SourceError, StorageOptions
 from evalkit.kinds import LogKind, Logs, Option, RunFiles
+from evalkit.kinds.models import Renames
 from evalkit.steps.format import DEFAULTS, Options, StepRecord
 from evalkit.steps.history.checkpoints import companions
 from evalkit.steps.parse import parse_file
@@ -62,6 +63,8 @@ def load(
     source: Source,
     options: Options = DEFAULTS,
     *,
+    rename: Renames = (),
+    model: str = "",
     pattern: str = "*",
     recursive: bool = True,
     jobs: int | None = None,
@@ -77,6 +80,8 @@ def load(
         list are left out; if there are no others, the frames are empty.
     options : Options
         Options by which steps are read and judged on each load, with the evaluators registered at that time.
+    rename, model
+        Names of models: see `evalkit.load`; histories name none.
     pattern : str
         Glob for the names of files in folders.
     recursive : bool
@@ -105,7 +110,7 @@ def load(
         if not source:
             return kinds.assemble(KIND, kinds.no_records(KIND), {"options": options}, "")
     reading: Any = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
-    return kinds.load(KIND, source, {"options": options}, **reading)
+    return kinds.load(KIND, source, {"options": options, "rename": rename, "model": model}, **reading)
 
 
 def load_history(path: str | os.PathLike, options: Options = DEFAULTS) -> list[StepRecord]:
