@@ -81,7 +81,7 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
     table = rated.merge(ranks, on="model").rename(columns={"model": "model_name"})
     by = "estimate" if like.headline == NONE else "adjusted"
     table = table.sort_values([by, "model_name"], ascending=[False, True], ignore_index=True)
-    notes = [like.reason * (len(table) > 1), pair_structure(compared).warning]
+    notes = [like.reason * (len(table) > 1), *map(str, pair_structure(compared).warning.notes)]
     unrated = scored.table[~has_value].groupby("model_name").size().rename("n").reset_index()
     table = pd.concat([table, unrated.assign(n_tasks=0, warning=NO_OUTCOME)], ignore_index=True)[_COLUMNS.split()]
     table = table.astype({"rank_low": "Int64", "rank_high": "Int64", "ties_with_first": "boolean"})

@@ -6,9 +6,9 @@ Functions take frames and return frames with estimate, low, high and n. Aborted 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
+from evalkit._notes import Notes, note
 from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.scoring import BANDS, DIGITS, Counting
 from evalkit.crafter.table import FLAGS, order_difficulties
@@ -16,7 +16,6 @@ from evalkit.io import short_paths
 from evalkit.kinds import Finding, counted_noun, data_finding, examples_of
 from evalkit.stats import estimate_by
 from evalkit.stats.grouped import Kind
-from evalkit.stats.intervals import NO_VALUES
 
 __all__ = [
     "band_counts",
@@ -39,7 +38,8 @@ __all__ = [
 ]
 
 HOOKS = {f"{name}s": name.replace("_", " ").removesuffix(" achievement") for name in WEIGHTS}
-NO_SCORE, ABORTED = "no trace has a score", "aborted"
+NO_SCORE = "no trace has a score"
+SCORES = {"no_values": NO_SCORE, "left_out": "left out: {count} aborted"}
 By = str | Sequence[str]
 _OTHER_COUNTING = {
     "achievement": ("hook", "every hook once"),
@@ -176,7 +176,8 @@ def suspect_share(episodes: pd.DataFrame, weights: Mapping[str, float] = WEIGHTS
             "mean_score_without_suspects": groups["lifted"].mean(),
         }
     )
-    return out.reset_index().assign(warning=np.where(out["episodes"] == 0, NO_SCORE, ""))
+    reasons: list[Any] = [Notes() if n else note("no_values", NO_SCORE) for n in out["episodes"]]
+    return out.reset_index().assign(warning=reasons)
 
 
 def band_counts(episodes: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
@@ -253,16 +254,11 @@ def with_worlds(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def estimates(
-    rows: pd.DataFrame, by: By, value: str, kind: Kind = "mean", *, none: str = NO_SCORE, missing: str = ABORTED
+    rows: pd.DataFrame, by: By, value: str, kind: Kind = "mean", texts: Mapping[str, str] = SCORES
 ) -> pd.DataFrame:
-    """Estimate per group, as `evalkit.stats.estimate_by`, with the column `world` as clusters.
-
-    `warning` says `none` where there is no value at all, and how many episodes are `missing`.
-    """
+    """Estimate per group, as `evalkit.stats.estimate_by`, by `world` as clusters; `texts` word its warnings by code."""
     table = estimate_by(rows, by, value, clusters="world", kind=kind)
-    warning = table["warning"].str.replace(NO_VALUES, none, regex=False)
-    left_out = rf"left out: \1 {missing}"
-    return table.assign(warning=warning.str.replace(r"(\d+) values? left out as missing", left_out, regex=True))
+    return table.assign(warning=[notes.worded(texts) for notes in table["warning"]])
 
 
 def number(value: float) -> str:

@@ -74,7 +74,7 @@ def _summary_lines(episodes: pd.DataFrame, weights: Mapping[str, float] | None, 
     models = episodes["model_name"].unique()
     of = f"{len(models)} models" if len(models) > 1 else labels(models, _NAME)[models[0]]
     n = f"n = {row['n']}" + f" traces of {row['n_clusters']} tasks" * (row["n_clusters"] != row["n"])
-    doubts = "; ".join(text for text in row["warning"].split("; ") if text and not text.startswith("left out"))
+    doubts = row["warning"].without("left_out")
     known = not pd.isna(row["low"])
     lines = [f"📈 {len(episodes)} {'trace' if len(episodes) == 1 else 'traces'} of {of}"]
     lines.append(f"   Mean score: {interval_text(row)} ({f'95 % interval, {n}' if known else f'{n}; {doubts}'})")
@@ -125,7 +125,7 @@ def _breakdown_lines(episodes: pd.DataFrame, by: Group, seen: Callable[[int], st
     rows = [["", *["traces"] * bool(seen), "n", "score", "95 % interval", *_HOOKS.values(), ""]]
     for row in table.to_dict("records"):
         more = [seen(int(sizes[row[by]]))] if seen else []
-        note = row["warning"] if pd.isna(row["low"]) else ""
+        note = str(row["warning"]) if pd.isna(row["low"]) else ""
         means = map(number, counts.loc[row[by]])
         rows.append([names[row[by]], *more, str(row["n"]), *interval_cells(row), *means, note])
         if other := zero.get(row[by]):

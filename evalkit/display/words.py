@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from evalkit._notes import Notes
 from evalkit.io import plain
 from evalkit.stats.text import format_interval as format_interval
 from evalkit.stats.text import number as number
@@ -36,9 +37,10 @@ def names_of(keys: Sequence[Any]) -> list[str]:
 
 
 def reason_of(row: _Row, missing: str = "no estimate") -> str:
-    """Return why a group has data but no estimate: its `reason`, else the first clause of its `warning`."""
-    warning = row.get("warning")
-    return plain(row.get("reason") or (warning.split(";")[0] if isinstance(warning, str) else "") or missing)
+    """Return why a group has data but no estimate: its `reason`, else the first note of its `warning`."""
+    notes = row.get("warning")
+    why = next(iter(notes.notes), "") if isinstance(notes, Notes) else notes if isinstance(notes, str) else ""
+    return plain(row.get("reason") or why or missing)
 
 
 def size_of(row: _Row) -> float | None:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from evalkit._notes import Notes
 from evalkit.io.paths import SourceError, is_url, refuse_credentials
 
 if TYPE_CHECKING:
@@ -15,8 +16,8 @@ _FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
 _TEMPORARY = ".evalkit-"  # the prefix of a file's name until it is complete
 _WRITERS: dict[str, Callable[["pd.DataFrame", str], object]] = {
     ".csv": lambda table, path: for_spreadsheets(table).to_csv(path, index=False),
-    ".json": lambda table, path: table.to_json(path, orient="records", indent=1, force_ascii=False),
-    ".parquet": lambda table, path: table.to_parquet(path, index=False),
+    ".json": lambda table, path: with_texts(table).to_json(path, orient="records", indent=1, force_ascii=False),
+    ".parquet": lambda table, path: with_texts(table).to_parquet(path, index=False),
 }
 
 
@@ -28,9 +29,15 @@ def for_spreadsheets(table: "pd.DataFrame") -> "pd.DataFrame":
     """
     import pandas as pd
 
-    texts = (object, "string", "str", "category")
+    table, texts = with_texts(table), (object, "string", "str", "category")
     columns = [column.map(_as_text) if column.dtype in texts else column for _, column in table.items()]
     return pd.concat(columns, axis=1).set_axis(list(map(_as_text, table.columns)), axis=1) if columns else table
+
+
+def with_texts(table: "pd.DataFrame") -> "pd.DataFrame":
+    """Return a frame with notes, as in the column `warning`, as their text."""
+    noted = [name for name, cells in table.items() if cells.dtype == object and Notes in set(map(type, cells))]
+    return table.astype(dict.fromkeys(noted, "str"))
 
 
 def from_spreadsheet(text: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from evalkit._names import check_columns, nearest
+from evalkit._notes import note
 from evalkit.io.frames import Column, frame_of
 from evalkit.io.paths import SourceError
 from evalkit.kinds.models import UNKNOWN
@@ -35,7 +36,7 @@ RUN_COLUMNS = (
     Column("cost", "float", "what the run cost", "US dollars"),
     Column("flags", "list", "what is doubtful about the run"),
 )
-NO_OUTCOME = "no run has an outcome"
+NO_OUTCOME = note("no_outcome")
 NO_RUN = "no run but those that count in no rate"
 MOST_NAMED = 8  # models in a sentence
 MEASURED = ("success", "failure")

@@ -196,7 +196,7 @@ def _notes(runs: "pd.DataFrame") -> list[str]:
     if stale:
         holds, count = ("holds a copy", "counts") if stale == 1 else ("hold copies", "count")
         lines.append(f"{counted_noun(stale, 'run')} {holds} of another run's log, and {count} in no rate")
-    lines += [NO_SCORE] * (len(runs) > 0 and not has_score(runs).any())
+    lines += [str(NO_SCORE)] * (len(runs) > 0 and not has_score(runs).any())
     return lines + [describe_scale(runs)] * bool(runs["flag_scale_assumed"].any())
 
 

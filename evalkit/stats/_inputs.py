@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from evalkit._notes import Notes, left_out
+
 
 class Clusters(NamedTuple):
     """The statistics of each cluster: its size, mean, and variance (NaN for a single value)."""
@@ -48,7 +50,7 @@ def coded(labels: pd.Series) -> tuple[np.ndarray, list]:
     return np.argsort(order)[codes], [labels_seen[i] for i in order]
 
 
-def clean(values: Iterable[Any], clusters: Iterable[Any] | None) -> tuple[np.ndarray, np.ndarray, str]:
+def clean(values: Iterable[Any], clusters: Iterable[Any] | None) -> tuple[np.ndarray, np.ndarray, Notes]:
     """Return the finite values (or rows of them), the codes of their clusters and what was left out.
 
     Without clusters, each value has its own code.
@@ -84,20 +86,11 @@ def check_bounds(values: np.ndarray, bounds: tuple[float, float]) -> None:
         raise ValueError(f"values beyond the bounds {bounds}")
 
 
-def left_out(count: int, noun: str) -> str:
-    """Describe how many were left out; empty for none."""
-    return f"{count} {noun}{'s' if count > 1 else ''} left out as missing" if count else ""
-
-
-def join(*sentences: str) -> str:
-    """Join the sentences that are not empty."""
-    return "; ".join(sentence for sentence in sentences if sentence)
-
-
 _TYPES = {
     "int64": "k n n_clusters n_runs n_tasks rank_high rank_low",
     "bool": "decided equivalent on_front ties_with_first",
-    "str": "dominated_by measure method model model_a model_b sentence target verdict warning",
+    "str": "dominated_by measure method model model_a model_b sentence target verdict",
+    "object": "warning",
 }
 _TYPE_OF = {name: kind for kind, names in _TYPES.items() for name in names.split()}
 

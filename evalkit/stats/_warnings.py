@@ -6,6 +6,7 @@ study there applies them to many samples at once.
 
 import numpy as np
 
+from evalkit._notes import Notes, note
 from evalkit.stats._formulas import skewness
 
 FEW_VALUES = 15
@@ -13,17 +14,8 @@ RARE = 2  # successes, failures, or clusters that hold any
 FEW_CLUSTERS = 5
 FEW_SCORES = 12
 COCHRAN = 25
-
-FEW_VALUES_WARNING = f"fewer than {FEW_VALUES} values: a rough interval"
-RARE_WARNING = f"{RARE} or fewer successes or failures: may be too narrow, the exact interval is safer"
-FEW_CLUSTERS_WARNING = f"fewer than {FEW_CLUSTERS} independent values: a rough interval"
-FEW_SCORES_WARNING = f"fewer than {FEW_SCORES} independent values: may be too narrow"
-UNMIXED_WARNING = f"{RARE} or fewer clusters with a success, or with a failure: may be too narrow"
-SKEWED_WARNING = "few values for how skewed they are: may be too narrow"
 DOMINATED = 2 / 3  # effective clusters, as a share of all, below which a few large ones dominate
-DOMINATED_WARNING = "runs weigh, and a few large clusters hold most of them: may be too narrow"
-SINGLES_WARNING = "tasks with a single run: their spread is taken from the others"
-FEW_REPEATED_WARNING = f"fewer than {FEW_CLUSTERS} tasks were run more than once: a rough interval"
+FEW = note("few", fewest=FEW_CLUSTERS, what="independent values")
 
 
 def unmixed(means: np.ndarray) -> np.ndarray:
@@ -40,30 +32,33 @@ def skewed(means: np.ndarray) -> np.ndarray:
     return skewness(means) ** 2 * COCHRAN > means.shape[-1]
 
 
-def of_wilson(successes: int, n: int) -> str:
+def of_wilson(successes: int, n: int) -> Notes:
     """Return the warnings about Wilson's interval."""
-    rare = 0 < min(successes, n - successes) <= RARE
-    return FEW_VALUES_WARNING if n < FEW_VALUES else RARE_WARNING if rare else ""
+    if n < FEW_VALUES:
+        return note("few", fewest=FEW_VALUES, what="values")
+    return note("rare", most=RARE) if 0 < min(successes, n - successes) <= RARE else Notes()
 
 
-def of_clusters(means: np.ndarray, effective: float = np.inf, *, rate: bool = False, bounded: bool = False) -> str:
+def of_clusters(means: np.ndarray, effective: float = np.inf, *, rate: bool = False, bounded: bool = False) -> Notes:
     """Return the warnings about a mean of clusters, given their effective number where runs are weighted equally.
 
     `rate` is that of 0/1 values by Wilson, `bounded` the mean of other values from 0 to 1 by Wilson; else it is by t.
     """
-    fewest, few = (FEW_SCORES, FEW_SCORES_WARNING) if bounded and not rate else (FEW_CLUSTERS, FEW_CLUSTERS_WARNING)
-    if len(means) < fewest:
-        return few
+    if bounded and not rate and len(means) < FEW_SCORES:
+        return note("few_scores", fewest=FEW_SCORES)
+    if len(means) < FEW_CLUSTERS:
+        return FEW
     if effective < DOMINATED * len(means):
-        return DOMINATED_WARNING
+        return note("dominated")
     if rate:
-        return UNMIXED_WARNING if unmixed(means) else ""
-    return SKEWED_WARNING if skewed(means) else ""
+        return note("unmixed", most=RARE) if unmixed(means) else Notes()
+    return note("skewed") if skewed(means) else Notes()
 
 
-def within_tasks(sizes: np.ndarray) -> str:
+def within_tasks(sizes: np.ndarray) -> Notes:
     """Return the warnings about an estimate for repetitions of the same tasks."""
     repeated = int((sizes > 1).sum())
     if repeated == len(sizes):
-        return ""
-    return FEW_REPEATED_WARNING if repeated < FEW_CLUSTERS else SINGLES_WARNING
+        return Notes()
+    few = note("few", fewest=FEW_CLUSTERS, what="tasks were run more than once")
+    return few if repeated < FEW_CLUSTERS else note("singles")

@@ -9,23 +9,16 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from evalkit._notes import Notes, note
 from evalkit.stats import _formulas as formulas
 from evalkit.stats import _warnings as warnings
-from evalkit.stats._inputs import Clusters, by_cluster, check_bounds, check_choice, check_confidence, clean, join
+from evalkit.stats._inputs import Clusters, by_cluster, check_bounds, check_choice, check_confidence, clean
 
 ProportionMethod = Literal["wilson", "exact"]
 Target = Literal["new tasks", "these tasks"]
 Weights = Literal["tasks", "runs"]
 
 NEW_VALUES = "new values"  # the target where values are independent
-NO_VALUES = "no values"
-ONE_VALUE = "a single value has no interval"
-ONE_CLUSTER = "a single cluster has no interval"
-ALL_EQUAL = "all values are equal: their spread can't be estimated"
-CLUSTERS_EQUAL = "all clusters have the same mean: their spread can't be estimated"
-CAUTIOUS = "all values are equal: a cautious interval"
-NEVER_REPEATED = "no task was run more than once: nothing tells how its runs vary"
-ONE_REPEATED = "one task only was run more than once: it can't tell how runs of the others vary"
 
 
 class Estimate(NamedTuple):
@@ -44,8 +37,8 @@ class Estimate(NamedTuple):
     target : str
         What is estimated: "new tasks" like these, "these tasks" run again, or "new values" like these where the
         values are independent.
-    warning : str
-        What is wrong or doubtful about the interval; empty where nothing is.
+    warning : Notes
+        What is wrong or doubtful about the interval, false where nothing is; ``str(warning)`` says it.
     """
 
     estimate: float
@@ -55,7 +48,7 @@ class Estimate(NamedTuple):
     n_clusters: int
     method: str
     target: str = NEW_VALUES
-    warning: str = ""
+    warning: Notes = Notes()
 
 
 def proportion_interval(
@@ -86,10 +79,10 @@ def proportion_interval(
     check_choice("method", method, get_args(ProportionMethod))
     n, successes = int(n), int(successes)
     if n == 0:
-        return Estimate(math.nan, math.nan, math.nan, 0, 0, method, warning=NO_VALUES)
+        return Estimate(math.nan, math.nan, math.nan, 0, 0, method, warning=note("no_values"))
     if method == "exact":
         low, high = formulas.clopper_pearson(successes, n, confidence)
-        warning = ""
+        warning = Notes()
     else:
         low, high = formulas.wilson(successes / n, n, confidence)
         warning = warnings.of_wilson(successes, n)
@@ -139,7 +132,7 @@ def rate_interval(
         raise ValueError("a rate needs 0/1 values; use mean_interval for others")
     if clusters is None or (target == "new tasks" and 1 < len(known) == codes.max(initial=-1) + 1):
         plain = proportion_interval(int(known.sum()), len(known), confidence=confidence)
-        plain = plain._replace(warning=join(plain.warning, lost))
+        plain = plain._replace(warning=plain.warning + lost)
         return plain if clusters is None else plain._replace(target=target)
     return _estimate(known, codes, lost, _Design(True, True, target, weights, confidence))
 
@@ -218,7 +211,7 @@ class _Design(NamedTuple):
             return f"cluster {family}{', runs weigh' if self.weights == 'runs' else hall}"
         return "wilson, effective n" if self.bounded else f"t{hall}"
 
-    def interval(self, groups: Clusters, binary: bool) -> tuple[Any, Any, str]:
+    def interval(self, groups: Clusters, binary: bool) -> tuple[Any, Any, Notes]:
         """Return the bounds and the warning."""
         sizes, means, variances = groups
         if self.target == "these tasks":
@@ -235,32 +228,37 @@ class _Design(NamedTuple):
         return *formulas.corrected_t(means, self.confidence), warning
 
 
-def _estimate(values: np.ndarray, codes: np.ndarray, lost: str, design: _Design) -> Estimate:
+def _estimate(values: np.ndarray, codes: np.ndarray, lost: Notes, design: _Design) -> Estimate:
     """Estimate a mean of clean values; bounded ones lie from 0 to 1."""
     n, count, within = len(values), int(codes.max(initial=-1)) + 1, design.target == "these tasks"
     target = design.target if design.clustered else NEW_VALUES
     described = Estimate(math.nan, math.nan, math.nan, n, count, design.method(count), target)
     if n == 0:
-        return described._replace(warning=join(NO_VALUES, lost))
+        return described._replace(warning=note("no_values") + lost)
     groups = by_cluster(values, codes)
     described = described._replace(estimate=float(values.mean() if design.weights == "runs" else groups.means.mean()))
     if reason := _unrepeated(groups.sizes) if within else too_few(n, count, design.clustered):
-        return described._replace(warning=join(reason, lost))
+        return described._replace(warning=reason + lost)
     binary = bool(np.isin(values, (0.0, 1.0)).all())
     low, high, warning = design.interval(groups, binary)
     noise = 1e-9 * np.abs(values).max()
     if not design.bounded and high - low <= noise:
-        reason = CLUSTERS_EQUAL if np.ptp(values) > noise and not within else ALL_EQUAL
-        return described._replace(warning=join(reason, lost))
+        reason = note("clusters_equal" if np.ptp(values) > noise and not within else "all_equal")
+        return described._replace(warning=reason + lost)
     cautious = design.bounded and not binary and not within and np.ptp(groups.means) <= noise
-    return described._replace(low=float(low), high=float(high), warning=join(CAUTIOUS if cautious else warning, lost))
+    warning = note("cautious", what="values") if cautious else warning
+    return described._replace(low=float(low), high=float(high), warning=warning + lost)
 
 
-def too_few(n: int, count: int, clustered: bool = False) -> str:
+def too_few(n: int, count: int, clustered: bool = False) -> Notes:
     """Return why n values in `count` independent units have no interval; empty where they have one."""
-    return NO_VALUES if not n else "" if count > 1 else ONE_CLUSTER if clustered or n > 1 else ONE_VALUE
+    if n and count > 1:
+        return Notes()
+    return note("no_values" if not n else "one_cluster" if clustered or n > 1 else "one_value")
 
 
-def _unrepeated(sizes: np.ndarray) -> str:
+def _unrepeated(sizes: np.ndarray) -> Notes:
     repeated = int((sizes > 1).sum())
-    return NEVER_REPEATED if repeated == 0 else ONE_REPEATED if repeated == 1 < len(sizes) else ""
+    if not repeated:
+        return note("never_repeated", why=": nothing tells how its runs vary")
+    return note("one_repeated") if repeated == 1 < len(sizes) else Notes()

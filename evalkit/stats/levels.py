@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from evalkit._notes import Notes, left_out, note
 from evalkit.stats import _formulas as formulas
-from evalkit.stats._inputs import check_confidence, labels, left_out, numbers
+from evalkit.stats._inputs import check_confidence, labels, numbers
 from evalkit.stats.pairs.comparison import compare_units
-
-FEW = "a level with a single cluster has no interval"
 
 _COLUMNS = ["level", "next_level", "rate", "next_rate", "estimate", "low", "high", "n_clusters", "next_n_clusters"]
 
@@ -60,8 +59,8 @@ def trend_steps(
     return steps_of(counted(successes, n, scores, clusters)[0], confidence)
 
 
-def counted(successes: Any, n: Any, scores: Any, clusters: Any) -> tuple[Rows, str]:
-    """Return clean rows, one per level or per level and cluster, and a sentence about those left out."""
+def counted(successes: Any, n: Any, scores: Any, clusters: Any) -> tuple[Rows, Notes]:
+    """Return clean rows, one per level or per level and cluster, and a note on those left out."""
     successes, n, scores = numbers(successes), numbers(n), numbers(scores)
     if not len(successes) == len(n) == len(scores):
         raise ValueError(f"{len(successes)} successes, {len(n)} n and {len(scores)} scores: need as many of each")
@@ -85,7 +84,7 @@ def steps_of(rows: Rows, confidence: float) -> pd.DataFrame:
 
 def _step(rows: Rows, level: float, following: float, confidence: float) -> tuple:
     first, second = sides = rows.scores == level, rows.scores == following
-    rates, warning = [rows.rates[side].mean() for side in sides], ""
+    rates, warning = [rows.rates[side].mean() for side in sides], Notes()
     if rows.codes is None:
         counts = [int(rows.n[side][0]) for side in sides]
         bounds = [formulas.wilson(rate, n, confidence) for rate, n in zip(rates, counts, strict=True)]
@@ -99,7 +98,7 @@ def _step(rows: Rows, level: float, following: float, confidence: float) -> tupl
             step = rates[1] - rates[0], compared.low, compared.high
             return level, following, *rates, *step, *counts, "paired t", compared.warning
         if min(counts) < 2:
-            bounds, warning = [(np.array(math.nan), np.array(math.nan))] * 2, FEW
+            bounds, warning = [(np.array(math.nan), np.array(math.nan))] * 2, note("one_of_level")
         else:
             bounds = [formulas.bounded(rows.rates[side], rows.n[side], confidence, True) for side in sides]
     (low_1, high_1), (low_2, high_2) = bounds

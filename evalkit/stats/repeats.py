@@ -10,15 +10,13 @@ import pandas as pd
 from scipy import special
 
 from evalkit._names import check_columns
-from evalkit.stats._inputs import Clusters, by_cluster, check_confidence, clean, join, numbers, typed
+from evalkit._notes import Notes, note
+from evalkit.stats._inputs import Clusters, by_cluster, check_confidence, clean, numbers, typed
 from evalkit.stats.intervals import mean_interval, rate_interval
 
 N_PERMUTATIONS = 1_999
 FLAGGED_AT = 0.01
 MOST_K = 10
-SAME_NUMBER = "all tasks have the same number of runs"
-NOTHING_MIXED = "no task has both successes and failures"
-NEVER_REPEATED = "no task was run more than once"
 
 _COLUMNS = "measure k n n_clusters estimate low high method target warning"
 
@@ -34,14 +32,15 @@ class RepeatsTest(NamedTuple):
         Whether the p value is at most 0.01, which flags one model of 100 wrongly.
     n_tasks : int
         Tasks used.
-    method, warning : str
+    method : str
+    warning : Notes
     """
 
     p_value: float
     flagged: bool
     n_tasks: int
     method: str
-    warning: str = ""
+    warning: Notes = Notes()
 
 
 def reliability(
@@ -148,15 +147,15 @@ def repeats_test(
     return RepeatsTest(p_value, p_value <= FLAGGED_AT, used, method, reason)
 
 
-def _size_test(groups: Clusters, rng: np.random.Generator) -> tuple[float, int, str]:
+def _size_test(groups: Clusters, rng: np.random.Generator) -> tuple[float, int, Notes]:
     """Return the p value, the number of tasks used, and why there is no p value."""
     count = len(groups.sizes)
     if not count or np.ptp(groups.sizes) == 0:
-        return math.nan, count, SAME_NUMBER
+        return math.nan, count, note("same_number")
     sizes, means = np.log(groups.sizes) - np.log(groups.sizes).mean(), groups.means - groups.means.mean()
     permuted = rng.permuted(np.broadcast_to(means, (N_PERMUTATIONS, count)), axis=1)
     beyond = (_studentised(permuted, sizes) >= _studentised(means, sizes) - 1e-9).sum()
-    return float((beyond + 1) / (N_PERMUTATIONS + 1)), count, ""
+    return float((beyond + 1) / (N_PERMUTATIONS + 1)), count, Notes()
 
 
 def _studentised(means: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -165,17 +164,18 @@ def _studentised(means: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return np.divide(np.abs(means @ sizes), error, out=np.zeros_like(error), where=error > 1e-12)
 
 
-def _last_run_test(values: np.ndarray, codes: np.ndarray, groups: Clusters) -> tuple[float, int, str]:
+def _last_run_test(values: np.ndarray, codes: np.ndarray, groups: Clusters) -> tuple[float, int, Notes]:
     """Return the p value, the number of tasks used, and why there is no p value."""
     mixed = (groups.means > 0) & (groups.means < 1)
     if not mixed.any():
-        return math.nan, 0, NOTHING_MIXED if (groups.sizes > 1).any() else NEVER_REPEATED
+        repeated = (groups.sizes > 1).any()
+        return math.nan, 0, note("nothing_mixed") if repeated else note("never_repeated", why="")
     last = np.zeros(len(groups.sizes))
     last[codes] = values  # the last assignment of each task stays
     chances = np.column_stack([1 - groups.means, groups.means])[mixed]
     distribution, seen = reduce(np.convolve, chances, np.ones(1)), int(last[mixed].sum())
     tail = min(distribution[: seen + 1].sum(), distribution[seen:].sum())
-    return float(min(1.0, 2 * tail)), int(mixed.sum()), ""
+    return float(min(1.0, 2 * tail)), int(mixed.sum()), Notes()
 
 
 def _of_group(rows: pd.DataFrame, task: str, ks: Sequence[int], order: str | None, confidence: float) -> list[dict]:
@@ -184,9 +184,9 @@ def _of_group(rows: pd.DataFrame, task: str, ks: Sequence[int], order: str | Non
     runs = rows[rows[task].isin(used.index)]
     n, c = used["size"].to_numpy(), used["sum"].to_numpy()
     tested = repeats_test(rows["_value"], rows[task], None if order is None else rows[order])
-    depends = f"the number of runs depends on their outcome ({tested.method}, p = {tested.p_value:.2g}): biased"
-    n_left_out = len(counts) - len(used)
-    notes = f"{n_left_out} tasks with fewer than {max(ks)} runs left out" * (n_left_out > 0), depends * tested.flagged
+    notes = note("too_few_runs", count=len(counts) - len(used), runs=max(ks)) if len(counts) > len(used) else Notes()
+    if tested.flagged:
+        notes += note("retried", method=tested.method, p_value=tested.p_value)
     measured = []
     for k in ks:
         for measure, formula in (("pass@", pass_at_k), ("pass^", pass_hat_k)):
@@ -200,7 +200,7 @@ def _of_group(rows: pd.DataFrame, task: str, ks: Sequence[int], order: str | Non
     estimate = mean_interval(alike, tasks, confidence, bounds=(0.0, 1.0))
     measured.append(("agreement", 2, estimate._replace(n=int(n.sum()))))
     return [
-        {"measure": measure, "k": k, **estimate._asdict(), "warning": join(estimate.warning, *notes)}
+        {"measure": measure, "k": k, **estimate._asdict(), "warning": estimate.warning + notes}
         for measure, k, estimate in measured
     ]
 

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from evalkit._notes import Notes, note
 from evalkit.stats import _formulas as formulas
-from evalkit.stats._inputs import check_confidence, clean, join
+from evalkit.stats._inputs import check_confidence, clean
 from evalkit.stats.intervals import NEW_VALUES, Estimate, too_few
 
 BOOTSTRAP_FEW, JACKKNIFE_FEW = 20, 50
-FEW_WARNING = "{} of fewer than {} independent values: may be too narrow"
-DEGENERATE = "the statistic is the same, or can't be computed, in resamples: no interval"
 
 
 def bootstrap_interval(
@@ -64,7 +63,7 @@ def bootstrap_interval(
             chosen = np.random.default_rng(0 if rng is None else rng)
             return stats.bootstrap((np.arange(count),), compute, rng=chosen, **options).confidence_interval
 
-    return _resampled(values, statistic, clusters, confidence, "bootstrap BCa", BOOTSTRAP_FEW, bca)
+    return _resampled(values, statistic, clusters, confidence, "bootstrap", "BCa", BOOTSTRAP_FEW, bca)
 
 
 def jackknife_interval(
@@ -97,7 +96,7 @@ def jackknife_interval(
         pseudo = count * estimate - (count - 1) * without
         return formulas.by_t(pseudo.mean(), formulas.variance_of_mean(pseudo), count - 1, confidence)
 
-    return _resampled(values, statistic, clusters, confidence, "jackknife t", JACKKNIFE_FEW, pseudo_values)
+    return _resampled(values, statistic, clusters, confidence, "jackknife", "t", JACKKNIFE_FEW, pseudo_values)
 
 
 def _resampled(
@@ -105,7 +104,8 @@ def _resampled(
     statistic: Callable[[np.ndarray], float],
     clusters: Any,
     confidence: float,
-    method: str,
+    what: str,
+    bounded_by: str,
     fewest: int,
     bounds: Callable[[Callable[[np.ndarray], float], int, float], tuple[float, float]],
 ) -> Estimate:
@@ -115,8 +115,9 @@ def _resampled(
     n, count = len(values), int(codes.max(initial=-1)) + 1
     members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
     estimate = float(statistic(values)) if n else math.nan
+    method = f"{what} {bounded_by}"
     named, target = (method, NEW_VALUES) if clusters is None else (f"cluster {method}", "new tasks")
-    described = Estimate(estimate, math.nan, math.nan, n, count, named, target, join(too_few(n, count), lost))
+    described = Estimate(estimate, math.nan, math.nan, n, count, named, target, too_few(n, count) + lost)
     if math.isnan(estimate) or count < 2:
         return described
 
@@ -125,6 +126,6 @@ def _resampled(
 
     low, high = map(float, bounds(compute, count, estimate))
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        return described._replace(warning=join(DEGENERATE, lost))
-    few = FEW_WARNING.format(method.split()[0], fewest) if count < fewest else ""
-    return described._replace(low=low, high=high, warning=join(few, lost))
+        return described._replace(warning=note("degenerate") + lost)
+    few = note("few_for", what=what, fewest=fewest) if count < fewest else Notes()
+    return described._replace(low=low, high=high, warning=few + lost)

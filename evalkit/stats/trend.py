@@ -9,17 +9,15 @@ import numpy as np
 import pandas as pd
 
 from evalkit._names import check_columns
+from evalkit._notes import Notes, note
 from evalkit.stats import _formulas as formulas
-from evalkit.stats._inputs import check_confidence, join, numbers
+from evalkit.stats._inputs import check_confidence, numbers
 from evalkit.stats.levels import Rows, counted, steps_of
 from evalkit.stats.pairs.multiplicity import holm
 
 N_PERMUTATIONS = 9_999
 CHUNK = 1_000  # permutations at a time
-SEPARATED = "the levels separate successes from failures: the odds ratio has no bounds"
 UNEVEN = 2  # times as many runs in the clusters of one level as in those of another
-UNEVEN_WARNING = "clusters of some levels hold many more runs than those of others: the test may err too often"
-NEVER_SMALL = "too few clusters: no outcome would have a p value of {:.2g} or less"
 
 
 class Trend(NamedTuple):
@@ -40,7 +38,7 @@ class Trend(NamedTuple):
         What the data show: "falls" or "rises" where the test finds a trend and the interval of every step lies on that
         side of 0; "falls overall" where no step rises, but some step alone is not shown; "falls, not steadily" where a
         step rises; "no" where no trend is found; empty where there is no test. Likewise for "rises".
-    warning : str
+    warning : Notes
     """
 
     estimate: float
@@ -51,7 +49,7 @@ class Trend(NamedTuple):
     n_clusters: int
     method: str
     direction: str = ""
-    warning: str = ""
+    warning: Notes = Notes()
 
 
 def trend_test(
@@ -105,13 +103,13 @@ def trend_test(
     if rows.codes is not None:
         freedom = count - (len(np.unique(rows.scores)) if count == len(rows.codes) else 1)
     if reason := _hopeless(rows, freedom):
-        return Trend(math.nan, math.nan, math.nan, math.nan, total, count, method, "", join(reason, lost))
+        return Trend(math.nan, math.nan, math.nan, math.nan, total, count, method, "", reason + lost)
     p_value, least = _permutation(rows, n_permutations, np.random.default_rng(0 if rng is None else rng))
     odds, low, high, separated = _odds_ratio(rows, freedom, confidence)
     low, high = formulas.agreeing(low, high, odds, p_value, 1 - confidence, 1.0)
-    note = NEVER_SMALL.format(least) if least > 1 - confidence else ""
+    few = note("never_small", least=least) if least > 1 - confidence else Notes()
     direction = _direction(rows, odds, confidence) if p_value <= 1 - confidence else "no"
-    return Trend(odds, low, high, p_value, total, count, method, direction, join(separated, note, _uneven(rows), lost))
+    return Trend(odds, low, high, p_value, total, count, method, direction, separated + few + _uneven(rows) + lost)
 
 
 def trend_by(
@@ -170,14 +168,14 @@ def _spanning(rows: Rows) -> bool:
     return rows.codes is not None and len(rows.n) > 0 and bool((np.bincount(rows.codes) > 1).mean() >= 0.5)
 
 
-def _hopeless(rows: Rows, freedom: float) -> str:
+def _hopeless(rows: Rows, freedom: float) -> Notes:
     if not len(rows.n):
-        return "no trials"
+        return note("no_trials")
     if np.ptp(rows.scores) == 0:
-        return "a single level has no trend"
+        return note("one_level")
     if rows.successes.sum() in (0, rows.n.sum()):
-        return "all outcomes are equal"
-    return "too few clusters: need more than one per level" if freedom < 1 else ""
+        return note("outcomes_equal")
+    return note("few_clusters") if freedom < 1 else Notes()
 
 
 def _permutation(rows: Rows, n_permutations: int, rng: np.random.Generator) -> tuple[float, float]:
@@ -202,19 +200,19 @@ def _permutation(rows: Rows, n_permutations: int, rng: np.random.Generator) -> t
     return (beyond + 1) / (n_permutations + 1), farthest / n_permutations
 
 
-def _uneven(rows: Rows) -> str:
+def _uneven(rows: Rows) -> Notes:
     """Return a warning where the test assigns clusters of different sizes to levels that differ in them."""
     levels = np.unique(rows.scores, return_inverse=True)[1]
     runs = np.bincount(levels, rows.n) / np.bincount(levels)
     within = rows.codes is None or _spanning(rows)
-    return "" if within or runs.max() <= UNEVEN * runs.min() else UNEVEN_WARNING
+    return Notes() if within or runs.max() <= UNEVEN * runs.min() else note("uneven")
 
 
-def _odds_ratio(rows: Rows, freedom: float, confidence: float) -> tuple[float, float, float, str]:
+def _odds_ratio(rows: Rows, freedom: float, confidence: float) -> tuple[float, float, float, Notes]:
     """Return the odds ratio per step of the score, its bounds, and why it has none."""
     passed, failed = rows.scores[rows.successes > 0], rows.scores[rows.successes < rows.n]
     if passed.min() >= failed.max() or passed.max() <= failed.min():
-        return (math.inf if passed.max() > failed.min() else 0.0), math.nan, math.nan, SEPARATED
+        return (math.inf if passed.max() > failed.min() else 0.0), math.nan, math.nan, note("separated")
     from statsmodels.genmod.families import Binomial
     from statsmodels.genmod.generalized_linear_model import GLM
     from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
@@ -237,7 +235,7 @@ def _odds_ratio(rows: Rows, freedom: float, confidence: float) -> tuple[float, f
         error = math.sqrt(max(between, (influence**2) @ (rates * (1 - rates) / rows.n)))
     half = formulas.student(confidence, freedom) * error
     with np.errstate(over="ignore"):
-        return float(np.exp(slope)), float(np.exp(slope - half)), float(np.exp(slope + half)), ""
+        return float(np.exp(slope)), float(np.exp(slope - half)), float(np.exp(slope + half)), Notes()
 
 
 def _direction(rows: Rows, odds: float, confidence: float) -> str:

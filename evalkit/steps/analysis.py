@@ -112,7 +112,7 @@ def _summarise(steps: pd.DataFrame, rates: pd.DataFrame, labels: Sequence[str], 
     for which in (REPORTED, CONFIRMED):
         by_label = rates[rates["success"].eq(which)].set_index("history").reindex(list(labels))
         out = out.join(by_label[["estimate", "low", "high"]].add_prefix(f"{which}_"))
-        out["n"], out["warning"] = by_label["n"].fillna(0), by_label["warning"].fillna("")
+        out["n"], out["warning"] = by_label["n"].fillna(0), by_label["warning"].map(str, na_action="ignore").fillna("")
     return frame(out.rename_axis("history").reset_index().to_dict("records"), OVERVIEW)
 
 

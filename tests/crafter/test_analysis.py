@@ -43,7 +43,7 @@ def test_mean_scores_leave_out_aborted_traces_and_say_so(traces):
     assert table["estimate"].to_dict() == pytest.approx({"alder $x$": 1.0, "birch": 0.9})
     assert table["n"].tolist() == [3, 3]
     assert table["aborted"].tolist() == [0, 1]
-    assert table.loc["birch", "warning"].endswith("left out: 1 aborted")
+    assert str(table.loc["birch", "warning"]).endswith("left out: 1 aborted")
 
 
 def test_difficulties_stand_in_their_order(traces):

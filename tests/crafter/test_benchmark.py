@@ -81,7 +81,7 @@ def test_one_seed_has_neither_spread_nor_interval():
         True,
         True,
     ]
-    assert score.warning == "one seed tells nothing about other seeds: no interval"
+    assert str(score.warning) == "one seed tells nothing about other seeds: no interval"
 
 
 @pytest.mark.parametrize("n_seeds", [2, 3, 10])

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from evalkit._notes import note
 from evalkit.display.words import (
     describe_curves,
     describe_estimates,
@@ -18,6 +19,8 @@ from evalkit.display.words import (
 )
 from tests.display.gallery import KINDS
 
+NOTES = note("none", "no scores") + note("x", "x")
+
 
 @pytest.mark.parametrize(
     ("row", "options", "text"),
@@ -28,8 +31,12 @@ from tests.display.gallery import KINDS
         ({"estimate": 0.5}, {}, "50 %"),
         ({"estimate": math.nan, "n": 3}, {}, "no estimate (n = 3)"),
         ({"estimate": pd.NA, "n": 3, "reason": "too few <b>\x1b"}, {}, "too few <b>\ufffd (n = 3)"),
-        ({"estimate": math.nan, "n": 0, "n_without_score": 3, "warning": "no scores; x"}, {}, "no scores (n = 3)"),
-        ({"estimate": 0.5, "n": 2, "n_without_score": 3, "warning": "few tasks"}, {}, "50 % (n = 2)"),
+        (
+            {"estimate": math.nan, "n": 0, "n_without_score": 3, "warning": NOTES},
+            {},
+            "no scores (n = 3)",
+        ),
+        ({"estimate": 0.5, "n": 2, "n_without_score": 3, "warning": note("none", "few tasks")}, {}, "50 % (n = 2)"),
         ({"estimate": 1.25, "low": 0.8, "high": 1.7, "n": 4}, {"percent": False}, "1.25 (0.80 to 1.70, n = 4)"),
         ({"x": 1.25, "n": 4}, {"percent": False, "digits": 0, "value": "x"}, "1 (n = 4)"),
     ],

@@ -115,7 +115,7 @@ def test_cooking_by_blocked_leaves_hells_kitchen_out(runs):
     assert rows(table, "model_name", "n_blocked_agents", "n", "estimate") == [
         ("a", 0, 2, 0.5), ("a", 1, 1, None), ("b", 0, 1, 0.0), ("b", 1, 1, None),
     ]  # fmt: skip
-    assert table["warning"].tolist()[1::2] == ["no run logged a score"] * 2
+    assert table["warning"].map(str).tolist()[1::2] == ["no run logged a score"] * 2
 
 
 def test_a_run_counts_once_for_each_of_its_items(runs):

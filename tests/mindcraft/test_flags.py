@@ -146,7 +146,7 @@ def test_nine_copies_of_one_success_count_once(tmp_path):
     assert runs["flag_stale_copy"].tolist() == [False] + [True] * 9
     (row,) = analysis.success_by(runs).to_dict("records")
     assert (row["n"], row["estimate"]) == (1, 1)
-    assert row["warning"].endswith("9 stale copies left out")
+    assert str(row["warning"]).endswith("9 stale copies left out")
 
 
 def test_two_agents_of_one_run_may_start_together(tmp_path):

@@ -185,7 +185,7 @@ def unscored(tmp_path_factory):
 def test_a_model_of_which_no_run_logged_a_score_has_no_rate_and_the_reason(unscored, function):
     table = getattr(analysis, function)(unscored).set_index("model_name")
     assert table.loc["b", ["estimate", "low", "high"]].isna().all()
-    assert (table.loc["b", "warning"], table.loc["b", "n_without_score"], table.loc["b", "n"]) == (NO_SCORE, 2, 2)
+    assert (str(table.loc["b", "warning"]), table.loc["b", "n_without_score"], table.loc["b", "n"]) == (NO_SCORE, 2, 2)
     assert (table.loc["a", "estimate"], table.loc["a", "n"], table.loc["a", "n_without_score"]) == (0.5, 2, 1)
     if function == "both_ways":
         assert (table.loc["a", "scored_estimate"], table.loc["a", "scored_n"]) == (1, 1)
@@ -198,7 +198,7 @@ def test_no_comparison_trend_or_pass_rate_is_made_of_a_model_without_a_score(uns
     assert (pairs.loc[("a", "b"), "warning"], pairs.loc[("a", "b"), "n_tasks"]) == (NO_OUTCOME, 0)
     assert pairs.loc[("a", "unknown"), "n_tasks"] == 1
     trend = analysis.cooking_trend(unscored).set_index("model_name")
-    assert (trend.loc["b", "warning"], trend.loc["b", "n"]) == (NO_SCORE, 0)
+    assert (str(trend.loc["b", "warning"]), trend.loc["b", "n"]) == (NO_SCORE, 0)
     assert pd.isna(trend.loc["b", "p_value"])
     passed = compare.reliability(unscored, [1])
     assert sorted(passed.loc[passed["measure"] == "pass@1", "model_name"]) == ["a", "unknown"]
@@ -274,7 +274,7 @@ def test_stale_copies_count_in_nothing(runs, name):
         drop = [column for column in ("warning", "sentence") if column in alone]
         pd.testing.assert_frame_equal(alone.drop(columns=drop), mixed.drop(columns=drop))
         if "warning" in alone and name != "cooking_trend":
-            assert mixed["warning"].str.contains(r"\d+ stale cop(?:y|ies) left out").all()
+            assert mixed["warning"].map(str).str.contains(r"\d+ stale cop(?:y|ies) left out").all()
     elif isinstance(alone, dict):
         assert {**mixed, "warning": ""} == {**alone, "warning": ""}
     else:
@@ -283,7 +283,7 @@ def test_stale_copies_count_in_nothing(runs, name):
 
 def test_a_group_of_stale_copies_only_has_no_rate_and_says_so(runs):
     table = analysis.success_by(runs.assign(flag_stale_copy=True))
-    assert (table["n"][0], table["warning"][0]) == (0, "no run but stale copies; 31 stale copies left out")
+    assert (table["n"][0], str(table["warning"][0])) == (0, "no run but stale copies; 31 stale copies left out")
     assert pd.isna(table["estimate"][0])
     assert len(analysis.stale_copies(runs.assign(flag_stale_copy=True))) == 31
 

@@ -46,7 +46,7 @@ def test_rows_of_one_cluster_and_level_are_added_up():
 def test_a_single_cluster_at_a_level_has_no_interval():
     found = trend_steps([4, 3, 0], [4] * 3, [0, 0, 1], range(3)).iloc[0]
     assert math.isnan(found["low"])
-    assert found["warning"] == "a level with a single cluster has no interval"
+    assert str(found["warning"]) == "a level with a single cluster has no interval"
 
 
 @pytest.mark.parametrize("rows", [([], [], []), ([1], [2], [0])])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
+from evalkit._notes import Notes
 from evalkit.stats import mean_interval, proportion_interval, rate_interval
 
 CLUSTERED = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 8)), min_size=1, max_size=60)
@@ -140,19 +141,19 @@ def test_these_tasks_have_the_spread_within_tasks_only():
 def test_these_tasks_need_repetitions_that_differ(values, tasks, bounded, warning):
     found = mean_interval(values, tasks, bounds=(0, 1) if bounded else None, target="these tasks")
     assert math.isnan(found.low)
-    assert found.warning.startswith(warning)
+    assert str(found.warning).startswith(warning)
 
 
 def test_tasks_with_a_single_run_are_warned_of():
     values, tasks = [1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 1], list("aabbccddeef")
-    assert "single run" in rate_interval(values, tasks, target="these tasks").warning
-    assert rate_interval(values[:10], tasks[:10], target="these tasks").warning == ""
+    assert "single run" in str(rate_interval(values, tasks, target="these tasks").warning)
+    assert rate_interval(values[:10], tasks[:10], target="these tasks").warning == Notes()
     one = rate_interval([1, 1, 0, 1], list("aaaa"), target="these tasks")
     assert one.low < 0.75 < one.high
 
 
 def test_runs_that_weigh_in_a_few_large_clusters_are_warned_of():
     values, tasks = [1, 0] * 10 + [1, 0, 0, 1, 1, 0, 1], ["a"] * 20 + list("bcdefgh")
-    assert "few large clusters" in rate_interval(values, tasks, weights="runs").warning
-    assert rate_interval(values, tasks).warning == ""
-    assert "few large clusters" in mean_interval(np.array(values) * 9.0, tasks, weights="runs").warning
+    assert "few large clusters" in str(rate_interval(values, tasks, weights="runs").warning)
+    assert rate_interval(values, tasks).warning == Notes()
+    assert "few large clusters" in str(mean_interval(np.array(values) * 9.0, tasks, weights="runs").warning)

@@ -13,13 +13,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from evalkit._notes import Notes, note
 from evalkit.crafter.benchmark.runs import COLUMNS, POOLED, Distinct, Run, check_run, load_runs
 from evalkit.crafter.format import ACHIEVEMENTS
 from evalkit.io import SourceError
 from evalkit.stats import Estimate, jackknife_interval, mean_interval
 
 BUDGET = 1_000_000
-ONE_SEED = "one seed tells nothing about other seeds: no interval"
+ONE_SEED = note("one_seed", "one seed tells nothing about other seeds: no interval")
 
 _Result = TypeVar("_Result", "CrafterScore", "Progression")
 _Value = TypeVar("_Value")
@@ -43,7 +44,7 @@ class CrafterScore(NamedTuple):
         95 % interval: of the mean over seeds for several, none for one, and over episodes for one pooled group.
     method : str
         What was computed, and how its interval.
-    warning : str
+    warning : Notes
         What is doubtful about the interval, or why there is none.
     """
 
@@ -55,7 +56,7 @@ class CrafterScore(NamedTuple):
     low: float
     high: float
     method: str
-    warning: str = ""
+    warning: Notes = Notes()
 
 
 class Progression(NamedTuple):

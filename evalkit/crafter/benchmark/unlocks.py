@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from evalkit._notes import left_out, note
 from evalkit.crafter import benchmark
 from evalkit.crafter.analysis import estimates, with_worlds
 from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF
@@ -17,9 +18,11 @@ __all__ = [
     "unlock_turns",
 ]
 
-_NO_UNLOCKS = "no trace can tell what was unlocked"
-_CANNOT_TELL = "that can't tell what was unlocked"
-_REASONS = {"none": _NO_UNLOCKS, "missing": _CANNOT_TELL}
+_TEXTS = {
+    "no_values": "no trace can tell what was unlocked",
+    "left_out": "left out: {count} that can't tell what was unlocked",
+}
+_NO_UNLOCKS = note("no_values").worded(_TEXTS)
 _ESTIMATE = ("estimate", "low", "high", "method", "warning")
 
 COMPARISON_WARNING = (
@@ -37,7 +40,7 @@ def achievement_rates(achievements: pd.DataFrame, by: str = "model_name") -> pd.
     """
     rows = _ordered(with_worlds(achievements))
     rows["unlocked"] = rows["unlocked"].where(_can_tell(rows))
-    out = estimates(rows, [by, "achievement"], "unlocked", "proportion", **_REASONS)
+    out = estimates(rows, [by, "achievement"], "unlocked", "proportion", _TEXTS)
     out.insert(2, "tier", out["achievement"].astype("str").map(TIER_OF))
     return out
 
@@ -94,17 +97,15 @@ def official_scores(achievements: pd.DataFrame) -> pd.DataFrame:
         table = known.assign(unlocked=known["unlocked"].astype(int))
         table = table.pivot(index=["world", "source"], columns="achievement", values="unlocked")[list(ACHIEVEMENTS)]
         score = benchmark.pooled_score(table.to_numpy(float), table.index.get_level_values("world"))
-        left_out = group["source"].nunique() - known["source"].nunique()
-        warnings = filter(None, [score.warning, f"left out: {left_out} {_CANNOT_TELL}" * (left_out > 0)])
-        row = {"model_name": name, "n": score.n_episodes, **score._asdict()}
-        rows.append(row | {"warning": "; ".join(warnings)})
+        lost = left_out(group["source"].nunique() - known["source"].nunique(), "episode").worded(_TEXTS)
+        rows.append({"model_name": name, "n": score.n_episodes, **score._asdict(), "warning": score.warning + lost})
     return pd.DataFrame(rows, columns=["model_name", "n", *_ESTIMATE])
 
 
 def progressions(episodes: pd.DataFrame) -> pd.DataFrame:
     """Estimate the mean share of the 22 achievements unlocked per episode, per model."""
     rows = with_worlds(episodes)
-    return estimates(rows, "model_name", "progression", "score", **_REASONS)
+    return estimates(rows, "model_name", "progression", "score", _TEXTS)
 
 
 def in_percent(table: pd.DataFrame) -> pd.DataFrame:

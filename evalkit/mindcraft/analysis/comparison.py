@@ -91,7 +91,7 @@ def cooking_trend(runs: pd.DataFrame) -> pd.DataFrame:
     table = table.assign(_task=tasks_of(table), _value=value)[table["n_blocked_agents"].notna()]
     trends = trend_by(table, "model_name", "n_blocked_agents", "_value", "_task")
     unscored = trends["model_name"].isin(table.loc[table["_value"].isna(), "model_name"])
-    trends["warning"] = trends["warning"].mask(unscored, NO_SCORE)
+    trends.loc[unscored, "warning"] = NO_SCORE
     sentences = [_trend_sentence(row) for row in trends.to_dict("records")]
     return trends.assign(sentence=pd.Series(sentences, trends.index, dtype="str"))
 

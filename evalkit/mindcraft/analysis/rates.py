@@ -11,13 +11,14 @@ from typing import Any, Literal
 import pandas as pd
 
 from evalkit._names import check_columns
+from evalkit._notes import Notes, note
 from evalkit.mindcraft.format import CompletionStatus
 from evalkit.stats import estimate_by
 
 Missing = Literal["failure", "exclude"]
-NO_SCORE = "no run logged a score"
-NO_RUN = "no run but stale copies"
-_NOTHING = {"n": 0, "n_clusters": 0, "method": "", "target": "", "warning": ""}  # of a group without rows
+NO_SCORE = note("no_score", "no run logged a score")
+NO_RUN = note("no_run", "no run but stale copies")
+_NOTHING = {"n": 0, "n_clusters": 0, "method": "", "target": ""}  # of a group without rows
 
 
 def has_score(runs: pd.DataFrame) -> pd.Series:
@@ -90,7 +91,7 @@ def _estimates(
     unscored = groups["scored"] == 0
     out.loc[unscored, ["estimate", "low", "high"]] = math.nan
     reasons = zip(out["warning"], unscored, groups["n_without_score"] == 0, groups["stale"], strict=True)
-    out["warning"] = pd.Series([_reason(*reason) for reason in reasons], out.index, dtype="str")
+    out["warning"] = [_reason(*reason) for reason in reasons]
     return pd.concat([groups[by], out, groups["n_without_score"]], axis=1)
 
 
@@ -103,12 +104,12 @@ def _group(runs: pd.DataFrame, by: list[str], counts: pd.DataFrame) -> tuple[pd.
     return grouped[list(counts)].sum().reset_index(), grouped.ngroup()
 
 
-def _reason(warning: str, unscored: bool, no_run: bool, stale: int) -> str:
-    """Describe what is doubtful about an estimate, or why there is none, and how many stale copies were left out."""
+def _reason(warning: Notes, unscored: bool, no_run: bool, stale: int) -> Notes:
+    """Note what is doubtful about an estimate, or why there is none, and how many stale copies were left out."""
     if unscored:
         warning = NO_RUN if no_run else NO_SCORE
-    left_out = f"{stale} stale cop{'y' if stale == 1 else 'ies'} left out" if stale else ""
-    return "; ".join(filter(None, [warning, left_out]))
+    copies = f"stale cop{'y' if stale == 1 else 'ies'}"
+    return warning + (note("stale", "{count} {copies} left out", count=stale, copies=copies) if stale else Notes())
 
 
 def tasks_of(runs: pd.DataFrame) -> pd.Series:

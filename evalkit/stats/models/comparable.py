@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from evalkit._names import check_columns
+from evalkit._notes import Notes, left_out, note
 from evalkit.stats import _formulas as formulas
-from evalkit.stats._inputs import Clusters, by_cluster, check_choice, check_confidence, join, left_out, numbers
+from evalkit.stats._inputs import Clusters, by_cluster, check_choice, check_confidence, numbers
 from evalkit.stats.grouped import Kind, estimate_by
 from evalkit.stats.models.task_effects import adjusted
 from evalkit.stats.pairs.cells import Cells, cells_of
@@ -112,7 +113,7 @@ def standardise(
     estimates = []
     for name in names:
         *estimate, warning = _standardised(groups.get(name, rows[:0]), weights, kind, confidence)
-        estimates.append((*estimate, join(warning, left_out(int(lost.get(name, 0)), "row"))))
+        estimates.append((*estimate, warning + left_out(int(lost.get(name, 0)), "row")))
     table = pd.DataFrame(estimates, columns=ESTIMATES)
     table.insert(0, by, pd.Series(names, dtype=frame[by].dtype))
     return table
@@ -128,8 +129,8 @@ def _standardised(rows: pd.DataFrame, weights: pd.Series, kind: str, confidence:
     described = f"standardised, {'Welch t' if kind == 'mean' else 'MOVER'}", "new tasks"
     missing = [name for name in weights.index if name not in groups]
     if rows.empty or missing:
-        which = f" of {', '.join(map(str, missing))} ({100 * weights[missing].sum():.0f} % of the mix)"
-        return *counts, math.nan, math.nan, math.nan, *described, f"no values{'' if rows.empty else which}"
+        which = note("strata_missing", strata=list(map(str, missing)), share=weights[missing].sum())
+        return *counts, math.nan, math.nan, math.nan, *described, note("no_values") if rows.empty else which
     used = [(weight, groups[name]) for name, weight in weights.items()]
     estimate = sum(weight * group.means.mean() for weight, group in used)
     if kind == "mean":
@@ -138,7 +139,7 @@ def _standardised(rows: pd.DataFrame, weights: pd.Series, kind: str, confidence:
         below, above = np.sqrt(sum(weight**2 * _distances(group, kind, confidence) ** 2 for weight, group in used))
         fewest = min(len(group.means) for _, group in used)
         low, high = estimate - below, estimate + above
-        warning = f"a stratum with {fewest} clusters: a rough interval" if fewest < 3 else ""
+        warning = note("few_of_stratum", count=fewest) if fewest < 3 else Notes()
     return *counts, float(estimate), float(low), float(high), *described, warning
 
 
@@ -152,15 +153,15 @@ def _distances(group: Clusters, kind: str, confidence: float) -> np.ndarray:
     return np.array([mean - low, high - mean])
 
 
-def _welch(used: list, estimate: float, confidence: float) -> tuple[Any, Any, str]:
+def _welch(used: list, estimate: float, confidence: float) -> tuple[Any, Any, Notes]:
     if min(len(group.means) for _, group in used) < 2:
-        return math.nan, math.nan, "a stratum with a single cluster has no interval"
+        return math.nan, math.nan, note("one_of_stratum")
     terms = [(weight**2 * formulas.variance_of_mean(group.means), len(group.means) - 1) for weight, group in used]
     variance = sum(term for term, _ in terms)
     if variance <= 0:
-        return math.nan, math.nan, "all clusters of each stratum have the same mean: their spread can't be estimated"
+        return math.nan, math.nan, note("strata_equal")
     freedom = variance**2 / sum(term**2 / free for term, free in terms)
-    return *formulas.by_t(estimate, variance, freedom, confidence), ""
+    return *formulas.by_t(estimate, variance, freedom, confidence), Notes()
 
 
 class LikeWithLike(NamedTuple):

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 
 from evalkit._names import check_columns
-from evalkit.stats._inputs import check_confidence, join, numbers, typed
+from evalkit._notes import Notes, note
+from evalkit.stats._inputs import check_confidence, numbers, typed
 from evalkit.stats.intervals import mean_interval
 
 N_RESAMPLES = 2_000
-FEW_COMMON = "fewer than 2 tasks that all models have: no share of resamples"
 
 _MEANS = "model n_tasks success success_low success_high cost cost_low cost_high"
 
@@ -65,12 +65,11 @@ def cost_front(
     empty = pd.DataFrame(columns=models, dtype="float64")
     values, costs = (cells[name].reindex(columns=models) if len(cells) else empty for name in numeric)
     common = values.notna().all(axis=1).to_numpy()
-    note = ""
-    if not common.all():
-        note = f"on the {common.sum()} tasks that all models have" if common.any() else "on tasks that differ by model"
+    where = note("on_common", what="", count=common.sum()) if common.any() else note("tasks_differ")
+    where = Notes() if common.all() else where
     used = common if common.any() else slice(None)
     values, costs = values[used].to_numpy(float), costs[used].to_numpy(float)
-    rows = [(name, *_means(values[:, i], costs[:, i], confidence, note)) for i, name in enumerate(models)]
+    rows = [(name, *_means(values[:, i], costs[:, i], confidence, where)) for i, name in enumerate(models)]
     table = pd.DataFrame(rows, columns=[*_MEANS.split(), "warning"])
     dominating = _dominating(table["success"].to_numpy(float), table["cost"].to_numpy(float))
     known = table[["success", "cost"]].notna().all(axis=1)
@@ -81,18 +80,19 @@ def cost_front(
         rng = np.random.default_rng(0 if rng is None else rng)
         table["front_share"] = _front_share(values, costs, n_resamples, rng)
     else:
-        table["warning"] = [join(warning, FEW_COMMON) for warning in table["warning"]]
+        table["warning"] = [doubt + note("few_common", what="share of resamples") for doubt in table["warning"]]
     table = table.sort_values(["cost", "success"], ascending=[True, False], kind="stable", ignore_index=True)
     return typed(table, f"{_MEANS} on_front dominated_by front_share warning")
 
 
-def _means(values: np.ndarray, costs: np.ndarray, confidence: float, note: str) -> tuple:
+def _means(values: np.ndarray, costs: np.ndarray, confidence: float, where: Notes) -> tuple:
     values, costs = values[np.isfinite(values)], costs[np.isfinite(costs)]
     shares = bool(((values >= 0) & (values <= 1)).all())
     success = mean_interval(values, confidence=confidence, bounds=(0.0, 1.0) if shares else None)
     paid = mean_interval(costs, confidence=confidence)
-    doubts = f"success: {success.warning}" * bool(success.warning), f"cost: {paid.warning}" * bool(paid.warning)
-    return len(values), *success[:3], *paid[:3], join(*doubts, note)
+    parts = {"success": success.warning, "cost": paid.warning}
+    doubts = sum((note("of_part", part=name, notes=notes) for name, notes in parts.items() if notes), Notes())
+    return len(values), *success[:3], *paid[:3], doubts + where
 
 
 def _dominating(success: np.ndarray, cost: np.ndarray) -> np.ndarray:

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from evalkit.stats._inputs import check_confidence, join, typed
+from evalkit._notes import Notes, note
+from evalkit.stats._inputs import check_confidence, typed
 from evalkit.stats.intervals import mean_interval
 from evalkit.stats.pairs.cells import Cells, cells_of
 from evalkit.stats.pairs.pairwise import compare_all
 
 N_RESAMPLES = 4_000
 CHUNK = 500  # resamples at a time
-FEW_COMMON = "fewer than 2 tasks that all models have: no probability of being best"
-ON_COMMON = "probability of being best on the {} tasks that all models have"
+P_BEST = "probability of being best"
 
 _COLUMNS = (
     "model n_tasks estimate low high p_best rank_low rank_high ties_with_first corrected corrected_low corrected_high "
@@ -79,7 +79,7 @@ def rank_models(
         levels = confidence, 1 - (1 - confidence) / count
         alone, at_once = (mean_interval(values, np.arange(len(values)), c, bounds=bounds) for c in levels)
         ranks = math.nan, 1 + better, count - worse, better == 0
-        described = alone.method, "new tasks", join(alone.warning, cells.lost_of(i))
+        described = alone.method, "new tasks", alone.warning + cells.lost_of(i)
         rows.append((name, alone.n_clusters, *alone[:3], *ranks, math.nan, *at_once[1:3], *described))
     table = typed(pd.DataFrame(rows, columns=_COLUMNS.split()))
     signal = _signal(table["estimate"].to_numpy(), cells, common)
@@ -87,8 +87,9 @@ def rank_models(
     shrunk = centre + signal * (table["estimate"] - centre)
     table["corrected"] = shrunk.clip(table["corrected_low"].fillna(-math.inf), table["corrected_high"].fillna(math.inf))
     table["p_best"] = _best(cells.means[common], signal, n_resamples, np.random.default_rng(0 if rng is None else rng))
-    note = FEW_COMMON if common.sum() < 2 else ON_COMMON.format(common.sum()) if not common.all() else ""
-    table["warning"] = [join(warning, note if count > 1 else "") for warning in table["warning"]]
+    where = note("on_common", what=f"{P_BEST} ", count=common.sum()) if not common.all() else Notes()
+    where = note("few_common", what=P_BEST) if common.sum() < 2 else where
+    table["warning"] = [doubt + (where if count > 1 else Notes()) for doubt in table["warning"]]
     return typed(table.sort_values("estimate", ascending=False, kind="stable", ignore_index=True))
 
 

@@ -1,19 +1,18 @@
 """Rates of models adjusted for the tasks they ran, by a model with an effect for each task and each model."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from evalkit._notes import Notes, note
 from evalkit.stats import _formulas as formulas
-from evalkit.stats._inputs import check_confidence, join
+from evalkit.stats._inputs import check_confidence
 from evalkit.stats.pairs.cells import Cells, cells_of
 from evalkit.stats.pairs.structure import components
 
-ONE_TASK = "a single task has no interval"
 MOSTLY = 0.8  # of all tasks
-EXTRAPOLATED = "many tasks not run: taken to differ there from other models as much as on the tasks it ran"
-LINKED_BY_ONE = "a task alone links models: no interval"
 
 
 def adjust_for_tasks(
@@ -51,16 +50,16 @@ def adjusted(cells: Cells, confidence: float) -> pd.DataFrame:
     count, tasks = len(cells.models), len(cells.tasks)
     table = pd.DataFrame({"model": pd.Series(cells.models, dtype="str"), "n_tasks": there.sum(axis=0)})
     table = table.assign(n_linked=linked.sum(axis=0), estimate=math.nan, low=math.nan, high=math.nan)
-    table = table.assign(method="task effects, jackknife", target="new tasks", warning="")
     rows, columns = np.nonzero(there)
     sets = len(np.unique(components(rows, tasks + columns, tasks + count)[tasks:]))
-    if sets > 1:
-        return table.assign(warning=f"{sets} sets of models share no tasks: no task tells them apart")
-    if not tasks:
-        return table.assign(warning="no values")
+    why: Any = note("apart", sets=sets) if sets > 1 else Notes() if tasks else note("no_values")
+    table = table.assign(method="task effects, jackknife", target="new tasks", warning=why)
+    if why:
+        return table
     estimates, error, reason = _jackknife(np.nan_to_num(cells.means), there.astype(float))
-    doubts = np.where((there.mean(axis=0) < MOSTLY) & (not reason), EXTRAPOLATED, reason)
-    table = table.assign(estimate=estimates, warning=[join(doubts[i], cells.lost_of(i)) for i in range(count)])
+    doubts: Any = [reason or (note("extrapolated") if share < MOSTLY else Notes()) for share in there.mean(axis=0)]
+    doubts = [doubt + cells.lost_of(i) for i, doubt in enumerate(doubts)]
+    table = table.assign(estimate=estimates, warning=doubts)
     if reason:
         return table
     quantile = formulas.student(confidence, tasks - 1)
@@ -73,7 +72,7 @@ def adjusted(cells: Cells, confidence: float) -> pd.DataFrame:
     return table.assign(low=estimates - half, high=estimates + half)
 
 
-def _jackknife(values: np.ndarray, there: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
+def _jackknife(values: np.ndarray, there: np.ndarray) -> tuple[np.ndarray, np.ndarray, Notes]:
     """Return the estimates, their standard errors, and why there are none."""
     tasks, levels, shares = len(values), values.sum(axis=1) / there.sum(axis=1), there / there.sum(axis=1)[:, None]
     centred = (values - levels[:, None]) * there
@@ -81,15 +80,15 @@ def _jackknife(values: np.ndarray, there: np.ndarray) -> tuple[np.ndarray, np.nd
     total, level, share = centred.sum(axis=0), levels.sum(), shares.sum(axis=0)
     estimates = _estimates(laplacian, total, level, share, tasks)
     if tasks < 2:
-        return estimates, np.full(len(estimates), math.nan), ONE_TASK
+        return estimates, np.full(len(estimates), math.nan), note("one_task")
     without = np.empty((tasks, len(estimates)))
     for i in range(tasks):
         smaller = laplacian - np.diag(there[i]) + np.outer(shares[i], there[i])
         if len(estimates) > 1 and not np.linalg.eigvalsh(smaller)[1] > 1e-9:  # models fall apart
-            return estimates, np.full(len(estimates), math.nan), LINKED_BY_ONE
+            return estimates, np.full(len(estimates), math.nan), note("linked_by_one")
         without[i] = _estimates(smaller, total - centred[i], level - levels[i], share - shares[i], tasks - 1)
     spread = ((without - without.mean(axis=0)) ** 2).sum(axis=0)
-    return estimates, np.sqrt((tasks - 1) / tasks * spread), ""
+    return estimates, np.sqrt((tasks - 1) / tasks * spread), Notes()
 
 
 def _estimates(laplacian: np.ndarray, total: np.ndarray, levels: float, shares: np.ndarray, tasks: int) -> np.ndarray:

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from evalkit._names import check_columns
-from evalkit.stats._inputs import Clusters, by_cluster, coded, join, left_out, numbers
+from evalkit._notes import Notes, left_out, note
+from evalkit.stats._inputs import Clusters, by_cluster, coded, numbers
 
 
 class Cells(NamedTuple):
@@ -39,10 +40,10 @@ class Cells(NamedTuple):
         rows = rows[self.sizes[rows, column] > 0]
         return Clusters(*(table[rows, column] for table in (self.sizes, self.means, self.variances)))
 
-    def lost_of(self, *columns: int) -> str:
+    def lost_of(self, *columns: int) -> Notes:
         """Describe how many runs of these models, and how many without a model, were left out."""
         runs = left_out(sum(self.lost[i] for i in columns), "run")
-        return join(runs, left_out(self.unnamed, "run without a model"))
+        return runs + (note("no_name", count=self.unnamed) if self.unnamed else Notes())
 
 
 def cells_of(frame: pd.DataFrame, model: str, task: str, value: str) -> Cells:

@@ -8,16 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
+from evalkit._notes import Notes, left_out, note
 from evalkit.stats import _formulas as formulas
 from evalkit.stats import _warnings as warnings
-from evalkit.stats._inputs import Clusters, by_cluster, check_confidence, join, labels, left_out, numbers
-from evalkit.stats.intervals import ALL_EQUAL, NEW_VALUES, Estimate, too_few
+from evalkit.stats._inputs import Clusters, by_cluster, check_confidence, labels, numbers
+from evalkit.stats.intervals import NEW_VALUES, Estimate, too_few
 
 MOST_ENUMERATED = 24  # differences whose sign flips are enumerated; beyond that, a normal approximation
-NO_PAIRS = "no pairs"
-NEVER_DIFFER = "no pair differs"
-CAUTIOUS = "all differences are equal: a cautious interval"
-NOT_REPEATED = "a model has one run of each task: as wide as for new tasks, which is cautious"
 
 
 class PairedTest(NamedTuple):
@@ -31,7 +28,8 @@ class PairedTest(NamedTuple):
         Pairs where the first condition has the higher, and the lower value.
     n : int
         Pairs used, ties included.
-    method, warning : str
+    method : str
+    warning : Notes
     """
 
     p_value: float
@@ -39,7 +37,7 @@ class PairedTest(NamedTuple):
     worse: int
     n: int
     method: str
-    warning: str = ""
+    warning: Notes = Notes()
 
 
 class Compared(NamedTuple):
@@ -52,7 +50,7 @@ class Compared(NamedTuple):
     high: float
     p_value: float
     method: str
-    warning: str = ""
+    warning: Notes = Notes()
     centre: float = math.nan
     error: float = math.nan
     freedom: float = math.nan
@@ -93,14 +91,14 @@ def paired_difference(
     n, target = len(differences), NEW_VALUES if clusters is None else "new tasks"
     method = "paired t" if clusters is None else "paired cluster t"
     mean = float(units.mean()) if n else math.nan
-    described = Estimate(mean, math.nan, math.nan, n, len(units), method, target, join(too_few(n, len(units)), lost))
+    described = Estimate(mean, math.nan, math.nan, n, len(units), method, target, too_few(n, len(units)) + lost)
     if len(units) < 2:
         return described
     shares = bool(((both >= 0) & (both <= 1)).all())
     binary = codes is None and bool(np.isin(both, (0.0, 1.0)).all())
     compared = compare_units(units, shares, binary, confidence)
     method = compared.method.split(";")[0].replace("paired t", method)
-    return described._replace(low=compared.low, high=compared.high, method=method, warning=join(compared.warning, lost))
+    return described._replace(low=compared.low, high=compared.high, method=method, warning=compared.warning + lost)
 
 
 def mcnemar_exact(a: Iterable[Any], b: Iterable[Any]) -> PairedTest:
@@ -146,18 +144,19 @@ def compare_units(differences: np.ndarray, shares: bool, binary: bool, confidenc
     """Compare on at least two units; `shares` are of values from 0 to 1, `binary` of 0/1 values."""
     mean, count = float(differences.mean()), len(differences)
     centre, error = mean, math.sqrt(formulas.variance_of_mean(differences))
-    method, freedom, note = "paired t", float(count - 1), warnings.of_clusters(differences)
+    method, freedom, doubt = "paired t", float(count - 1), warnings.of_clusters(differences)
     equal = error <= 1e-9 * np.abs(differences).max()
     if binary or (equal and shares):
         centre, error = map(float, formulas.agresti_min_moments(differences))
         method, freedom = "Agresti-Min", math.inf
-        note = CAUTIOUS if not binary else warnings.FEW_CLUSTERS_WARNING if count < warnings.FEW_CLUSTERS else ""
+        doubt = warnings.FEW if count < warnings.FEW_CLUSTERS else Notes()
+        doubt = doubt if binary else note("cautious", what="differences")
     elif equal:
-        centre, error, note = math.nan, math.nan, ALL_EQUAL
+        centre, error, doubt = math.nan, math.nan, note("all_equal")
     p_value, test = (_mcnemar if binary else _sign_flips)(differences)
     low, high = _bounds(centre, error, freedom, shares, confidence)
     low, high = formulas.agreeing(low, high, mean, p_value, 1 - confidence)
-    return Compared(low, high, p_value, f"{method}; {test}", note, centre, error, freedom)
+    return Compared(low, high, p_value, f"{method}; {test}", doubt, centre, error, freedom)
 
 
 def compare_runs(a: Clusters, b: Clusters, shares: bool, confidence: float) -> Compared | None:
@@ -178,11 +177,11 @@ def compare_runs(a: Clusters, b: Clusters, shares: bool, confidence: float) -> C
     difference, error = float((a.means - b.means).mean()), math.sqrt(first + second)
     method = "t within tasks; t within tasks"
     if error == 0:
-        return Compared(math.nan, math.nan, math.nan, method, ALL_EQUAL)
+        return Compared(math.nan, math.nan, math.nan, method, note("all_equal"))
     low, high = _bounds(difference, error, freedom, shares, confidence)
     p_value = 2 * float(special.stdtr(freedom, -abs(difference) / error))
-    note = join(*sorted({warnings.within_tasks(x.sizes) for x in (a, b)}))
-    return Compared(low, high, p_value, method, note, difference, error, freedom)
+    doubt = warnings.within_tasks(a.sizes) + warnings.within_tasks(b.sizes)
+    return Compared(low, high, p_value, method, doubt, difference, error, freedom)
 
 
 def _bounds(centre: float, error: float, freedom: float, shares: bool, confidence: float) -> tuple[float, float]:
@@ -192,8 +191,8 @@ def _bounds(centre: float, error: float, freedom: float, shares: bool, confidenc
 
 def _pairs(
     a: Iterable[Any], b: Iterable[Any], clusters: Iterable[Any] | None = None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, str]:
-    """Return the complete pairs of a and b, the codes of their clusters and a sentence about those left out."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, Notes]:
+    """Return the complete pairs of a and b, the codes of their clusters and a note on those left out."""
     a, b = numbers(a), numbers(b)
     if len(a) != len(b):
         raise ValueError(f"pairs need one length, not {len(a)} and {len(b)}")
@@ -208,8 +207,8 @@ def _tested(a: Iterable[Any], b: Iterable[Any], binary: bool) -> PairedTest:
         raise ValueError("McNemar's test needs 0/1 outcomes; sign_flip_test takes others")
     p_value, method = (_mcnemar if binary else _sign_flips)(a - b)
     better, worse, n = int((a > b).sum()), int((a < b).sum()), len(a)
-    reason = "" if better + worse else NEVER_DIFFER if n else NO_PAIRS
-    return PairedTest(p_value if n else math.nan, better, worse, n, method, join(reason, lost))
+    reason = Notes() if better + worse else note("never_differ" if n else "no_pairs")
+    return PairedTest(p_value if n else math.nan, better, worse, n, method, reason + lost)
 
 
 def _mcnemar(differences: np.ndarray) -> tuple[float, str]:

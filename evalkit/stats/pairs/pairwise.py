@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from evalkit.stats._inputs import check_choice, check_confidence, join, typed
+from evalkit._notes import Notes, note
+from evalkit.stats._inputs import check_choice, check_confidence, typed
 from evalkit.stats.intervals import Target
 from evalkit.stats.pairs.cells import Cells, cells_of
-from evalkit.stats.pairs.comparison import NOT_REPEATED, Compared, compare_runs, compare_units
+from evalkit.stats.pairs.comparison import Compared, compare_runs, compare_units
 from evalkit.stats.pairs.multiplicity import holm, max_t
 from evalkit.stats.pairs.power import fewest_pairs, minimal_detectable_difference, pairs_needed
 from evalkit.stats.pairs.sentences import pair_sentences
@@ -19,8 +20,6 @@ from evalkit.stats.pairs.sentences import pair_sentences
 Correction = Literal["max-t", "holm"]
 Pairs = list[tuple[int, int]]
 
-NO_SHARED = "no shared tasks"
-ONE_SHARED = "a single shared task has no interval"
 SENTENCES_FOR = 100  # pairs, beyond which sentences are written only if asked for
 ASKED = 0.1  # difference of shares that is planned for
 
@@ -213,16 +212,16 @@ def _pair(cells: Cells, a: int, b: int, target: str, confidence: float) -> tuple
     differences, both, count = left - right, np.concatenate([left, right]), len(left)
     binary = bool(((both == 0) | (both == 1)).all())
     shares = bool(((both >= 0) & (both <= 1)).all())
-    compared, note = None, ""
+    compared, cautious = None, Notes()
     if target == "these tasks" and count:
         compared = compare_runs(cells.of(a, shared), cells.of(b, shared), shares, confidence)
-        note = NOT_REPEATED if compared is None else ""
+        cautious = note("not_repeated") if compared is None else Notes()
     if compared is None and count > 1:
         compared = compare_units(differences, shares, binary, confidence)
     elif compared is None:
-        p_value, reason = (1.0, ONE_SHARED) if count else (math.nan, NO_SHARED)
+        p_value, reason = (1.0, note("one_shared")) if count else (math.nan, note("no_shared"))
         compared = Compared(math.nan, math.nan, p_value, "", reason)
-    compared = compared._replace(warning=join(compared.warning, note, cells.lost_of(a, b)))
+    compared = compared._replace(warning=compared.warning + cautious + cells.lost_of(a, b))
     means = (left.mean(), right.mean(), differences.mean()) if count else (math.nan,) * 3
     spread = differences.std(ddof=1) if count > 1 else math.nan
     discordant = ((differences**2).sum() + 1) / (count + 2)

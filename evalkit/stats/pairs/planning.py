@@ -8,13 +8,12 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from evalkit._notes import Notes, note
 from evalkit.stats import _formulas as formulas
 from evalkit.stats._inputs import check_confidence, typed
 from evalkit.stats.pairs.cells import Cells, cells_of
 from evalkit.stats.pairs.power import fewest_pairs, pairs_needed
 
-NO_PAIR = "fewer than 2 shared tasks: nothing tells how tasks vary"
-NEVER_REPEATED = "a model has no task with several runs: between all and none of the spread may be that of runs"
 ALL_PAIRS = "all pairs"
 
 _PAIR = ["model_a", "model_b", "n_tasks", "between", "within", "warning"]
@@ -104,15 +103,20 @@ def _components(cells: Cells, a: int, b: int, repeats: np.ndarray, confidence: f
     shared = cells.has(a, b)
     count, nothing = int(shared.sum()), np.full(len(repeats), math.nan)
     names = {"model_a": cells.models[a], "model_b": cells.models[b], "n_tasks": count}
-    result = names | {"between": math.nan, "within": math.nan, "warning": NO_PAIR, "variances": [nothing] * 3}
+    result = names | {
+        "between": math.nan,
+        "within": math.nan,
+        "warning": note("few_shared"),
+        "variances": [nothing] * 3,
+    }
     if count < 2:
-        return result
+        return result | {"warning": note("few_shared")}
     first, second = cells.of(a, shared), cells.of(b, shared)
     squares = (first.means - second.means - (first.means - second.means).mean()) ** 2 * count / (count - 1)
     if not all((side.sizes > 1).any() for side in (first, second)):
         low, high = _range(squares, confidence)
         variances = [np.where(repeats == 1, squares.mean(), math.nan), low / repeats, np.full(len(repeats), high)]
-        return result | {"variances": variances, "warning": NEVER_REPEATED}
+        return result | {"variances": variances, "warning": note("unknown_repeats")}
     within = [np.where(s.sizes > 1, s.variances, np.nanmean(s.variances)) for s in (first, second)]
     noise, single = sum(v / s.sizes for v, s in zip(within, (first, second), strict=True)), within[0] + within[1]
     between = max(float((squares - noise).mean()), 0.0)
@@ -120,7 +124,7 @@ def _components(cells: Cells, a: int, b: int, repeats: np.ndarray, confidence: f
     variances = between + single.mean() / repeats
     ranges = [_range(squares - noise + single / r, confidence, v) for r, v in zip(repeats, variances, strict=True)]
     low, high = np.array(ranges).T
-    deviations = {"between": math.sqrt(between), "within": math.sqrt(single.mean()), "warning": ""}
+    deviations = {"between": math.sqrt(between), "within": math.sqrt(single.mean()), "warning": Notes()}
     return result | deviations | {"variances": [variances, low, np.minimum(high, most)]}  # at most with single runs
 
 
@@ -142,6 +146,6 @@ def _typical(pairs: list[dict]) -> dict:
         "model_a": ALL_PAIRS,
         "model_b": ALL_PAIRS,
         "n_tasks": int(np.median([pair["n_tasks"] for pair in known])),
-        "warning": next((pair["warning"] for pair in known if pair["warning"]), ""),
+        "warning": next((pair["warning"] for pair in known if pair["warning"]), Notes()),
         "variances": np.mean([pair["variances"] for pair in known], axis=0),
     }

@@ -7,6 +7,8 @@ import pandas as pd
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, shortest_path
 
+from evalkit._notes import Notes, note
+
 
 class Structure(NamedTuple):
     """The structure of a table of pairs.
@@ -19,14 +21,14 @@ class Structure(NamedTuple):
         Pairs of one group that share no task.
     cycles : tuple of tuple of str
         Models of which each is better than the next, and the last better than the first.
-    warning : str
-        Why there is no order of all models; empty where there is one.
+    warning : Notes
+        Why there is no order of all models; false where there is one.
     """
 
     groups: tuple[tuple[str, ...], ...]
     unshared: tuple[tuple[str, str], ...]
     cycles: tuple[tuple[str, ...], ...]
-    warning: str
+    warning: Notes
 
 
 def pair_structure(pairs: pd.DataFrame) -> Structure:
@@ -57,18 +59,10 @@ def pair_structure(pairs: pd.DataFrame) -> Structure:
     ahead = (pairs["estimate"] > 0).to_numpy()
     better, worse = np.where(ahead, a, b)[decided], np.where(ahead, b, a)[decided]
     cycles = tuple(tuple(models[i] for i in cycle) for cycle in _cycles(better, worse, len(models)))
-    sentences = [
-        f"{' > '.join([*cycle, cycle[0]])} is a cycle: each is better than the next, so they have no order"
-        for cycle in cycles
-    ]
-    if len(groups) > 1:
-        sets = "; ".join(", ".join(group) for group in groups)
-        sentences.append(f"{len(groups)} sets of models share no tasks and can't be compared: {sets}")
-    if unshared:
-        named = ", ".join(f"{one} and {other}" for one, other in unshared[:3])
-        more = f", and {len(unshared) - 3} more" if len(unshared) > 3 else ""
-        sentences.append(f"pairs without a shared task: {named}{more}")
-    return Structure(groups, unshared, cycles, ". ".join(sentences))
+    notes = sum((note("cycle", models=[*cycle, cycle[0]]) for cycle in cycles), Notes())
+    notes += note("sets", sets=groups) if len(groups) > 1 else Notes()
+    notes += note("unshared", pairs=unshared) if unshared else Notes()
+    return Structure(groups, unshared, cycles, notes)
 
 
 def components(start: np.ndarray, end: np.ndarray, count: int, directed: bool = False) -> np.ndarray:

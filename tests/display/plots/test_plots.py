@@ -9,6 +9,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
 
+from evalkit._notes import Notes, note
 from evalkit.display import new_axes, plots
 from evalkit.display.drawing import laid_out
 from evalkit.display.style import Look
@@ -134,9 +135,8 @@ def test_values_that_are_all_missing_leave_the_reason_alone():
 
 
 def test_runs_without_a_score_are_data():
-    t = table(["a"], names("i", 2)).assign(
-        estimate=np.nan, n=0, n_without_score=[3, 0], warning=["no run has a score; x", ""]
-    )
+    notes = [note("none", "no run has a score") + note("x", "x"), Notes()]
+    t = table(["a"], names("i", 2)).assign(estimate=np.nan, n=0, n_without_score=[3, 0], warning=notes)
     ax = plots.estimates(t, "item")
     assert [text.get_text() for text in ax.texts] == ["no run has a score", "n=3"]
     assert [text.get_text() for text in plots.heatmap(t, "item", "model_name").texts] == ["– (3)"]

@@ -57,7 +57,7 @@ def test_without_repetitions_there_is_a_range_only():
     found = planned(frame(60, 1), repeats=[1, 4])
     assert found["tasks"].isna().tolist() == [False, True, False]
     assert found.loc[1, "low"] < found.loc[0, "tasks"] < found.loc[1, "high"] * 1.5
-    assert found["warning"].str.contains("no task with several runs").all()
+    assert found["warning"].map(str).str.contains("no task with several runs").all()
     assert math.isnan(found.loc[2, "repeats"])
 
 
@@ -82,7 +82,7 @@ def test_pairs_without_shared_tasks_say_so():
     table.loc[table["model"] == "m1", "task"] += 100
     found = planned(table)
     assert found["tasks"][:5].isna().all()
-    assert found["warning"].str.startswith("fewer than 2 shared tasks").all()
+    assert found["warning"].map(str).str.startswith("fewer than 2 shared tasks").all()
 
 
 def test_nothing_to_plan_gives_no_rows_of_the_same_types():

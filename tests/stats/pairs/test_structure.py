@@ -66,4 +66,4 @@ def test_rock_scissors_paper_on_disjoint_tasks_is_named():
     ]
     found = compare_all(pd.DataFrame(rows, columns=["model", "task", "value"]), "model", "task", "value")
     assert found["decided"].all()
-    assert "paper > rock > scissors > paper is a cycle" in pair_structure(found).warning
+    assert "paper > rock > scissors > paper is a cycle" in str(pair_structure(found).warning)

@@ -1,0 +1,132 @@
+"""What is doubtful about a result, or why there is none: codes with values, whose text is made at the end.
+
+Code asks for codes (``"no_values" in notes``), and never reads the text; ``str(notes)`` makes it, for readers.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+class Note(NamedTuple):
+    """One note; `text` is the template of its text, by default that of its code in `TEXTS`."""
+
+    code: str
+    values: Mapping[str, Any] = {}
+    text: str = ""
+
+    def __str__(self) -> str:
+        template = self.text or TEXTS[self.code]
+        return template.format(**self.values) if isinstance(template, str) else template(**self.values)
+
+
+@dataclass(frozen=True)
+class Notes:
+    """Notes on one result, in their order; false without any, and ``a + b`` has each once."""
+
+    notes: tuple[Note, ...] = ()
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.notes))
+
+    def __repr__(self) -> str:
+        return f"Notes({str(self)!r})"
+
+    def __bool__(self) -> bool:
+        return bool(self.notes)
+
+    def __contains__(self, code: str) -> bool:
+        return any(note.code == code for note in self.notes)
+
+    def __add__(self, other: "Notes") -> "Notes":
+        return Notes(self.notes + tuple(note for note in other.notes if note not in self.notes))
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def without(self, *codes: str) -> "Notes":
+        """Leave out the notes with these codes."""
+        return Notes(tuple(note for note in self.notes if note.code not in codes))
+
+    def worded(self, texts: Mapping[str, str]) -> "Notes":
+        """Give the notes with these codes other templates: a kind's own words."""
+        return Notes(tuple(note._replace(text=texts.get(note.code, note.text)) for note in self.notes))
+
+
+def note(code: str, text: str = "", **values: Any) -> Notes:
+    """Make a note with a code, the values of its text, and the template of a code that `TEXTS` does not have."""
+    return Notes((Note(code, values, text),))
+
+
+def left_out(count: int, noun: str) -> Notes:
+    """Note how many were left out; nothing for none."""
+    return note("left_out", count=count, noun=noun) if count else Notes()
+
+
+TEXTS: dict[str, str | Callable[..., str]] = {
+    "no_values": "no values",
+    "one_value": "a single value has no interval",
+    "one_cluster": "a single cluster has no interval",
+    "all_equal": "all values are equal: their spread can't be estimated",
+    "clusters_equal": "all clusters have the same mean: their spread can't be estimated",
+    "cautious": "all {what} are equal: a cautious interval",
+    "few": "fewer than {fewest} {what}: a rough interval",
+    "few_scores": "fewer than {fewest} independent values: may be too narrow",
+    "few_for": "{what} of fewer than {fewest} independent values: may be too narrow",
+    "rare": "{most} or fewer successes or failures: may be too narrow, the exact interval is safer",
+    "unmixed": "{most} or fewer clusters with a success, or with a failure: may be too narrow",
+    "skewed": "few values for how skewed they are: may be too narrow",
+    "dominated": "runs weigh, and a few large clusters hold most of them: may be too narrow",
+    "degenerate": "the statistic is the same, or can't be computed, in resamples: no interval",
+    "left_out": lambda count, noun: f"{count} {noun}{'s' * (count > 1)} left out as missing",
+    "no_name": lambda count: f"{count} run{'s' * (count > 1)} without a model left out",
+    # repetitions
+    "never_repeated": "no task was run more than once{why}",
+    "one_repeated": "one task only was run more than once: it can't tell how runs of the others vary",
+    "singles": "tasks with a single run: their spread is taken from the others",
+    "same_number": "all tasks have the same number of runs",
+    "nothing_mixed": "no task has both successes and failures",
+    "too_few_runs": lambda count, runs: f"{count} task{'s' * (count > 1)} with fewer than {runs} runs left out",
+    "retried": "the number of runs depends on their outcome ({method}, p = {p_value:.2g}): biased",
+    # pairs
+    "no_pairs": "no pairs",
+    "never_differ": "no pair differs",
+    "no_shared": "no shared tasks",
+    "one_shared": "a single shared task has no interval",
+    "not_repeated": "a model has one run of each task: as wide as for new tasks, which is cautious",
+    "few_shared": "fewer than 2 shared tasks: nothing tells how tasks vary",
+    "unknown_repeats": "a model has no task with several runs: between all and none of the spread may be that of runs",
+    "cycle": lambda models: f"{' > '.join(models)} is a cycle: each is better than the next, so they have no order",
+    "sets": lambda sets: (
+        f"{len(sets)} sets of models share no tasks and can't be compared: "
+        + "; ".join(", ".join(models) for models in sets)
+    ),
+    "unshared": lambda pairs: (
+        "pairs without a shared task: "
+        + ", ".join(f"{one} and {other}" for one, other in pairs[:3])
+        + f", and {len(pairs) - 3} more" * (len(pairs) > 3)
+    ),
+    # levels and trends
+    "one_of_level": "a level with a single cluster has no interval",
+    "no_trials": "no trials",
+    "one_level": "a single level has no trend",
+    "outcomes_equal": "all outcomes are equal",
+    "few_clusters": "too few clusters: need more than one per level",
+    "separated": "the levels separate successes from failures: the odds ratio has no bounds",
+    "uneven": "clusters of some levels hold many more runs than those of others: the test may err too often",
+    "never_small": "too few clusters: no outcome would have a p value of {least:.2g} or less",
+    # models
+    "strata_missing": lambda strata, share: f"no values of {', '.join(strata)} ({100 * share:.0f} % of the mix)",
+    "one_of_stratum": "a stratum with a single cluster has no interval",
+    "few_of_stratum": lambda count: f"a stratum with {count} cluster{'s' * (count > 1)}: a rough interval",
+    "strata_equal": "all clusters of each stratum have the same mean: their spread can't be estimated",
+    "apart": "{sets} sets of models share no tasks: no task tells them apart",
+    "one_task": "a single task has no interval",
+    "extrapolated": "many tasks not run: taken to differ there from other models as much as on the tasks it ran",
+    "linked_by_one": "a task alone links models: no interval",
+    "on_common": "{what}on the {count} tasks that all models have",
+    "tasks_differ": "on tasks that differ by model",
+    "no_outcome": "no run has an outcome",
+    "few_common": "fewer than 2 tasks that all models have: no {what}",
+    "of_part": "{part}: {notes}",
+}
