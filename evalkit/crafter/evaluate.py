@@ -20,7 +20,10 @@ _OTHER = {
     "achievement": ("score_by_hook", "Per hook", "every hook counts once"),
     "hook": ("score_by_achievement", "Per achievement", "every achievement that a hook names counts"),
 }
-_WHOSE = ("session_id", "task_id", "model_name", "difficulty")  # in results as in the frame of episodes
+_WHOSE = {  # in results as in the frame of episodes, with what stands where nothing is known
+    **dict.fromkeys(("session_id", "task_id", "task_source", "max_turns"), None),
+    **dict.fromkeys(("model_name", "difficulty"), UNKNOWN),
+}
 _WHAT = ("score_by_achievement", "score_by_hook", "suspect_invalid_actions")
 Group = Literal["model_name", "difficulty"]
 
@@ -36,6 +39,8 @@ class TraceScore(TypedDict, total=False):
     source: str
     session_id: str | None
     task_id: str | None
+    task_source: str | None
+    max_turns: int | None
     model_name: str
     difficulty: str
     score_by_achievement: float
@@ -105,9 +110,9 @@ def evaluate_trace(
     TraceScore
         total_score (Σ count × weight; 0.0 for an aborted trace), counts (the nonzero ones), trajectory (a symbol
         per event with a scored hook, or ``(no scored events)``), num_events (all of them), trace_file (the file's
-        name); also source (its path), session_id, task_id, model_name, difficulty, score_by_achievement and
-        score_by_hook (the score by either counting), suspect_invalid_actions, flags, weights and counting. With
-        `total_score` None and `error` for a file that can't be read.
+        name); also source (its path), session_id, task_id, task_source, max_turns, model_name, difficulty,
+        score_by_achievement and score_by_hook (the score by either counting), suspect_invalid_actions, flags, weights
+        and counting. With `total_score` None and `error` for a file that can't be read.
     """
     weights, place = scoring.check_rules(weights, counting), os.fspath(path)
     refuse_credentials(place)
@@ -161,7 +166,7 @@ def results_of(episodes: "pd.DataFrame", rules: Mapping[str, Any]) -> list[Trace
     rows = episodes.fillna(aborted | {"trajectory": scoring.NO_SCORED_EVENTS})
     results = []
     for row in rows.sort_values("score", ascending=False, kind="stable").to_dict("records"):
-        named = {name: row[name] if isinstance(row[name], str) else None for name in ("session_id", "task_id")}
+        named = {name: None if row[name] != row[name] else row[name] for name in _WHOSE}
         counts = {name: int(row[column]) for name, column in columns.items() if row[column]}
         more = {"suspect_invalid_actions": int(row["suspect_invalid_actions"]), "flags": list(row["flags"])}
         results.append(_result(unescape_surrogates(row["source"]), counts, {**row, **named, **more}, rules))
@@ -226,7 +231,7 @@ def episodes_of_results(results: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
         name = result.get("source") or result["trace_file"]
         names[name] += 1
         flags = {*result.get("flags", ()), *(["aborted"] if not result["num_events"] else [])}
-        row = {key: result.get(key) for key in _WHOSE[:2]} | {key: result.get(key) or UNKNOWN for key in _WHOSE[2:]}
+        row = {key: result.get(key) or default for key, default in _WHOSE.items()}
         row |= {"source": name if names[name] == 1 else f"{name} ({names[name]})", "events": result["num_events"]}
         row |= {f"flag_{flag}": flag in flags for flag in FLAGS}
         if "aborted" not in flags:

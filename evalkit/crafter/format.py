@@ -4,7 +4,9 @@ The types declare only used fields, each of which may be missing or null; the re
 that does not fit is decoded value by value, without unusable ones. Rarely used fields stay `Raw` until `peek`.
 """
 
+import re
 from functools import cache
+from hashlib import blake2b
 from typing import Annotated, Any
 
 import msgspec
@@ -33,6 +35,8 @@ IMAGE = b'observation_image_base64"'  # a long needle is found faster than the e
 _ANY_IMAGE = b'_base64"'
 _NEAR = 256  # bytes between the image and the map of one observation
 _FIRST = 1 << 17  # bytes searched for the first image, which is in the second event, or in none
+_MAP = b'"world_material_map_base64"'
+_MAP_VALUE = re.compile(rb'\s*:\s*"([A-Za-z0-9+/]{64,}={0,2})"')
 
 Count = Annotated[int, Meta(ge=-(2**40), le=2**40)]  # larger values are no counts, and overflow columns
 ANYTHING = msgspec.json.Decoder()
@@ -62,6 +66,8 @@ class Observation(Struct, gc=False):
 
     achievements_status: dict[str, Any] | None = None
     inventory: dict[str, Any] | None = None
+    max_steps_episode: Count | None = None
+    world_material_map_hash: Any = None
 
 
 class State(Struct, gc=False):
@@ -97,6 +103,9 @@ class Metadata(Struct, gc=False):
     task_instance: TaskInstance | None = None
     task_instance_id: str | None = None
     agent_type: str | None = None
+    instance_num: Count | None = None
+    experiment_id: str | None = None
+    max_turns: Count | None = None
     prompt_tokens: Count | None = None
     completion_tokens: Count | None = None
     total_tokens: Count | None = None
@@ -188,19 +197,20 @@ class OtherShapeError(BrokenFileError):
     """Well-formed JSON that is not a session trace."""
 
 
-def read_trace(data: bytes) -> tuple[Trace, list[str]]:
+def read_trace(data: bytes) -> tuple[Trace, dict[str, str]]:
     """Decode a session trace without building its images and conversations.
 
     Structure, literals and UTF-8 are checked in the whole file, except within the quotes of an image. Notes and errors
-    are those of `evalkit.io.decode_json`, and the note ``malformed_fields`` if values were left out. Other well-formed
-    JSON raises `OtherShapeError`, which describes its shape.
+    are those of `evalkit.io.decode_json`, and the note ``malformed_fields`` if values were left out, with the first of
+    them. Other well-formed JSON raises `OtherShapeError`, which describes its shape.
     """
     lean = without_images(data)
     try:
-        trace, notes = decode_json(lean, _TRACE)
-    except WrongShapeError:
-        value, notes = decode_json(lean, ANYTHING)
-        trace, notes = fit(value, Trace), [*notes, "malformed_fields"]
+        trace, recovered = decode_json(lean, _TRACE)
+        notes = dict.fromkeys(recovered, "")
+    except WrongShapeError as error:
+        value, recovered = decode_json(lean, ANYTHING)
+        trace, notes = fit(value, Trace), {**dict.fromkeys(recovered, ""), "malformed_fields": str(error.__cause__)}
     if trace.session_id is None and trace.event_history is None:
         raise OtherShapeError(f"not a session trace: {_shape_of(decode_json(lean, ANYTHING)[0])}")
     return trace, notes
@@ -228,6 +238,15 @@ def without_images(data: bytes) -> bytes:
             at = data.find(IMAGE, start)
     pieces.append(view[copied:])
     return b"".join(pieces)
+
+
+def first_map(data: bytes) -> str | None:
+    """Return a digest of the first map of the world in a trace's text: a later one may show what the agent changed."""
+    at = data.find(_MAP)
+    found = _MAP_VALUE.match(data, at + len(_MAP)) if at >= 0 else None
+    if found is None or found[1][4:-4] == found[1][:-8]:  # one material everywhere says nothing
+        return None
+    return blake2b(found[1], digest_size=6).hexdigest()
 
 
 def _shape_of(value: Any) -> str:

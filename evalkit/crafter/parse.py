@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from evalkit.crafter.format import UNKNOWN, Event, Metadata, OtherShapeError, State, Trace, peek, read_trace
-from evalkit.crafter.scoring import NOTHING, Verdict, derive, read_hooks, read_invalid
+from evalkit.crafter.format import UNKNOWN, Event, Metadata, OtherShapeError, State, Trace, first_map, peek, read_trace
+from evalkit.crafter.scoring import NOTHING, Verdict, derive, observed, read_hooks, read_invalid
 from evalkit.io import BrokenFileError, Entry
 from evalkit.io.limits import for_patterns
 from evalkit.kinds import Parsed
@@ -21,18 +21,25 @@ _TIME = msgspec.json.Decoder(datetime | float | None)
 _EPOCH, _EPOCH_UTC, _MILLISECOND = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 _EPISODE = re.compile(r"(?:^|_)episode_\d+_")
 _ID_TAIL = re.compile(r"_?(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{8}_\d{6}|\d{9,})$", re.IGNORECASE)
+_OPENING = 4  # events in which the first observation stands, if there is any
 _LATEST = 4e9  # epoch seconds; later times can't be those of a trace
 
 
 class Session(NamedTuple):
-    """What a trace says about its whole session; ``None`` where it says nothing. The first six are stored."""
+    """What a trace says about its whole session; ``None`` where it says nothing. The first twelve are stored."""
 
     session_id: str | None
     model_name: str
     model_source: str | None  # where the name was found
     task_id: str | None
+    task_source: str | None  # map, seed, instance, map_hash or id: the first of these that the trace has
+    task_instance_id: str | None
+    experiment: str | None
     difficulty: str
     agent_type: str | None
+    seed: str | None
+    max_turns: int | None
+    max_steps: int | None
     claimed: frozenset[str] | None  # achievements unlocked according to episode_results
     n_claimed: int | None
     error: str | None  # message of an error entry, perhaps empty; None without such an entry
@@ -76,7 +83,7 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
             tokens, total = add_tokens(tokens, call_tokens), call_tokens[2]
         columns = _NOTHING if verdict is NOTHING else _verdict_columns(event, verdict)
         rows.append((position, turn, kind, names, *columns, total))
-    about = (*judged.session[:6], seed_of(judged.trace), *span_of(judged.trace), judged.status)
+    about = (*judged.session[:12], *span_of(judged.trace), judged.status)
     counts = (len(rows), len(turns) or None, n_actions, judged.unlocked is not None, *tokens)
     episode = (*about, *counts, judged.flags, judged.foreign)
     return Parsed("used", entry.reason, {"episodes": [episode], "events": rows})
@@ -109,12 +116,13 @@ def open_trace(path: str, data: bytes | OSError) -> tuple[Entry, Judged | None]:
         return Entry(path, "skipped", str(error)), None
     except BrokenFileError as error:
         return Entry(path, "failed", str(error)), None
-    return Entry(path, "used", ", ".join(notes)), judge_trace(trace, notes)
+    reason = ", ".join(name + f" ({what})" * bool(what) for name, what in notes.items())
+    return Entry(path, "used", reason), judge_trace(trace, list(notes), first_map(data))
 
 
-def judge_trace(trace: Trace, notes: Sequence[str] = ()) -> Judged:
+def judge_trace(trace: Trace, notes: Sequence[str] = (), world: str | None = None) -> Judged:
     """Read all hooks of a trace; if no event has one, achievements are derived from the changes between states."""
-    session, events = describe(trace), trace.event_history or []
+    session, events = describe(trace, world), trace.event_history or []
     derived = not any(event.event_metadata or event.hooks_triggered for event in events)
     verdicts = derive(events) if derived else [read_hooks(event) for event in events]
     scored = [verdict for verdict in verdicts if verdict is not NOTHING]
@@ -148,8 +156,8 @@ def _mismatch(session: Session, unlocked: frozenset[str]) -> bool:
     return named or (session.n_claimed is not None and session.n_claimed != len(unlocked))
 
 
-def describe(trace: Trace) -> Session:
-    """Collect what a trace says about its whole session, wherever it says so."""
+def describe(trace: Trace, world: str | None = None) -> Session:
+    """Collect what a trace says about its whole session, wherever it says so; `world` is the digest of its map."""
     entries, config, events = trace.session_metadata or [], _config(trace), trace.event_history or []
     results = _first([m.achievements for m in config if m.achievements is not None])
     errors = [entry.data for entry in entries if entry.metadata_type == "error"]
@@ -158,13 +166,34 @@ def describe(trace: Trace) -> Session:
         where, model = "event_history", _first(_models(events))
     if model is None:
         where, model = "session_id", _model_in_id(trace.session_id)
+    instance, experiment = (
+        _first([getattr(m, name) for m in config]) for name in ("task_instance_id", "experiment_id")
+    )
+    number, seed = _first([m.instance_num for m in config]), seed_of(config)
+    opening = (event for event in events[:_OPENING] if event.kind != "language_model")
+    states = (state for event in opening for state in (event.system_state_before, event.system_state_after))
+    seen = _first(map(observed, states))
+    known = (  # what identifies a task, the surest first
+        ("map", world and f"world-{world}"),
+        ("seed", seed and f"seed-{seed}"),
+        ("instance", None if number is None or experiment is None else f"{experiment}/instance-{number}"),
+        ("map_hash", seen and seen.world_material_map_hash and f"map-{seen.world_material_map_hash}"),
+        ("id", instance),
+    )
+    source, task = next(((name, found) for name, found in known if found), (None, None))
     return Session(
         session_id=trace.session_id,
         model_name=model or UNKNOWN,
         model_source=where if model else None,
-        task_id=_first([m.task_instance_id for m in config]),
+        task_id=task,
+        task_source=source,
+        task_instance_id=instance,
+        experiment=experiment,
         difficulty=_first(_difficulties(config, events)) or UNKNOWN,
         agent_type=_first([m.agent_type for m in config]),
+        seed=seed,
+        max_turns=_first([m.max_turns for m in config]),
+        max_steps=seen and seen.max_steps_episode,
         claimed=None if results is None else frozenset([name for name, got in results.items() if got]),
         n_claimed=_first([m.num_achievements for m in config]),
         error=((errors[0] and errors[0].error_message) or "") if errors else None,
@@ -201,9 +230,8 @@ def _time(raw: Any) -> int | None:
     return round(time * 1000) if time is not None and 0 < time < _LATEST else None
 
 
-def seed_of(trace: Trace) -> str | None:
+def seed_of(config: Sequence[Metadata]) -> str | None:
     """Find the seed of the game in the session's configuration or its task instance."""
-    config = _config(trace)
     seeds = [m.seed for m in config]
     seeds += [m.task_instance.metadata.seed for m in config if m.task_instance and m.task_instance.metadata]
     seed = _first([seed for seed in seeds if type(seed) in (int, str)])

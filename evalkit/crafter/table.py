@@ -26,10 +26,20 @@ RECORDS = {
         Column("session_id", "str", "id of the session"),
         Column("model_name", "str", "the model, or unknown"),
         Column("model_source", "str", "where its name stands: session_metadata, event_history or session_id"),
-        Column("task_id", "str", "the task instance (the game's world), where the trace names one"),
+        Column("task_id", "str", "the game's world, as far as the trace tells it"),
+        Column(
+            "task_source",
+            "str",
+            "what the world is known by: map (the first one), seed, instance (its number in an "
+            "experiment), map_hash, or id (of the task instance, which may be new in each episode)",
+        ),
+        Column("task_instance_id", "str", "the task instance, as the trace names it"),
+        Column("experiment", "str", "id of the experiment"),
         Column("difficulty", "str", "of the task, or unknown"),
         Column("agent_type", "str", "kind of agent"),
         Column("seed", "str", "of the game"),
+        Column("max_turns", "int?", "turns that the agent may take", "count"),
+        Column("max_steps", "int?", "steps after which the game ends", "count"),
         Column("started", "time", "when the session was created; without a zone, taken as UTC"),
         Column("duration", "float", "from there to the last time that the trace names", "seconds"),
         Column("status", "str", "aborted (no events), error, or finished (its results are there)"),
@@ -66,7 +76,7 @@ _IDS = (Column("source", "str", "path of the trace"), *_of("episodes", "model_na
 _REASON = Column("reason", "str", "why actions were judged invalid; missing where none was")
 EPISODES = run_columns(
     *_of("episodes", "difficulty"),
-    *_of("episodes", "session_id", "agent_type"),
+    *_of("episodes", "session_id", "agent_type", "task_source", "task_instance_id", "max_turns", "max_steps"),
     Column("score_by_achievement", "float", "the score where every named achievement counts", "points"),
     Column("score_by_hook", "float", "the score where every hook counts once, as in the original script", "points"),
     Column("band", "str", "Excellent (> 2), Good [1, 2], Limited [0, 1), Poor (< 0)"),

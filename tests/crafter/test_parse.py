@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.crafter import WEIGHTS, evaluate_event, evaluate_trace
+from evalkit.crafter import WEIGHTS, evaluate_event, evaluate_trace, load
 from evalkit.crafter.assemble import assemble
 from evalkit.crafter.format import OtherShapeError, Trace, fit, read_trace, without_images
 from evalkit.crafter.kind import KIND
-from evalkit.crafter.parse import describe, judge_trace, parse_file, seed_of, span_of
+from evalkit.crafter.parse import describe, judge_trace, parse_file, span_of
 from evalkit.crafter.transcript import transcript
 from evalkit.io import BrokenFileError
 from evalkit.io.frames import arrow_schema, arrow_table
@@ -131,7 +131,7 @@ def entry(time):
 def test_a_session_begins_when_it_was_created_and_ends_with_its_last_time(created, metadata, events, started, duration):
     content = trace(*events, metadata=metadata, created_at=created)
     assert span_of(read(content)[0]) == (started, duration)
-    assert read(content)[1] == []  # odd times are no reason to read the trace piece by piece
+    assert read(content)[1] == {}  # odd times are no reason to read the trace piece by piece
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,61 @@ def test_a_session_begins_when_it_was_created_and_ends_with_its_last_time(create
     ],
 )
 def test_the_seed_is_that_of_the_configuration_or_the_task(content, seed):
-    assert seed_of(read(content)[0]) == seed
+    assert describe(read(content)[0]).seed == seed
+
+
+WORLD = base64.b64encode(bytes(range(64)) * 64).decode()
+OTHER = base64.b64encode(bytes(range(1, 65)) * 64).decode()
+KNOWN = {"seed": 7, "instance_num": 3, "experiment_id": "e", "task_instance_id": "an-id"}
+
+
+def in_world(world, name="world_material_map_base64"):
+    shown = {"observation": {"inventory": {}, name: world}}
+    return runtime(0, system_state_before=shown, system_state_after={"observation": {name: OTHER}})
+
+
+@pytest.mark.parametrize(
+    ("told", "event", "task", "source"),
+    [
+        (KNOWN, in_world(WORLD), "world-", "map"),
+        (KNOWN, in_world("... truncated ..."), "seed-7", "seed"),
+        (KNOWN, in_world("AQEB" * 1000), "seed-7", "seed"),
+        (KNOWN, in_world(5, "world_material_map_hash"), "seed-7", "seed"),
+        (KNOWN | {"seed": None}, runtime(), "e/instance-3", "instance"),
+        (KNOWN | {"seed": None, "instance_num": 0}, runtime(), "e/instance-0", "instance"),
+        (KNOWN | {"seed": None, "experiment_id": None}, runtime(), "an-id", "id"),
+        ({"task_instance_id": "an-id"}, in_world(5, "world_material_map_hash"), "map-5", "map_hash"),
+        ({"instance_num": 3}, runtime(), None, None),
+    ],
+)
+def test_a_task_is_a_world_as_far_as_the_trace_tells_it(tmp_path, told, event, task, source):
+    content = trace(language_model(), event, metadata=[config(**told)])
+    write(tmp_path, content)
+    result, episodes = evaluate_trace(tmp_path / "session_a.json"), load(tmp_path).episodes
+    found = result["task_id"]
+    assert (found and found.startswith(task), result["task_source"]) == (task and True, source)
+    for name in ("task_id", "task_source"):
+        assert episodes[name].dropna().tolist() == [result[name]] * (result[name] is not None)
+    assert episodes["task_instance_id"].dropna().tolist() == [told[name] for name in told if name == "task_instance_id"]
+
+
+def test_episodes_of_one_world_are_one_task_whatever_they_build_in_it(tmp_path):
+    for i, first in enumerate((WORLD, WORLD, OTHER)):
+        told = config(task_instance_id=f"random-{i}", max_turns=[4, 20, 20][i])
+        write(tmp_path, trace(language_model(), in_world(first), in_world(WORLD), metadata=[told]), f"{i}.json")
+    episodes = load(tmp_path).episodes
+    a, b, c = episodes["task_id"]
+    assert a == b != c
+    assert episodes["task_instance_id"].nunique() == 3
+    assert episodes["max_turns"].tolist() == [4, 20, 20]
+
+
+def test_numbers_beyond_all_reason_are_left_out_and_named(tmp_path):
+    told = config(max_turns=2**64, task_instance_id="t")
+    write(tmp_path, trace(environment(hooks=[EASY]), metadata=[told]))
+    logs = load(tmp_path)
+    assert logs.episodes[["max_turns", "score"]].isna().to_numpy().tolist() == [[True, False]]
+    assert "$.session_metadata[0].data.max_turns" in logs.ledger["reason"].item()
 
 
 def test_a_trace_says_how_it_ended():
@@ -291,6 +345,7 @@ def test_what_real_writers_emit_is_recovered_and_flagged(tmp_path, data, note):
     path.write_bytes(data)
     result = evaluate_trace(path)
     assert (result["total_score"], note in result["flags"]) == (1.0, True)
+    assert note in load(tmp_path).ledger["reason"].item()
 
 
 def test_odd_values_are_left_out_and_the_rest_counts(tmp_path):
