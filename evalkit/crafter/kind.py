@@ -52,6 +52,7 @@ KIND = LogKind(
     lazy_tables=LAZY_TABLES,
     pattern=PATTERN,
     outcome_of={"aborted": "not measured"},
+    conditions=("max_turns",),
     options=(
         Option("models", str, (), "Only these models; none means all.", "MODEL", many=True),
         Option("difficulty", str, "", "Only tasks of this difficulty.", "NAME"),
