@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from evalkit.crafter.format import TIERS, UNKNOWN, WEIGHTS
 from evalkit.io import Column
 from evalkit.kinds import run_columns
+from evalkit.kinds.runs import LONG_NAME, LONG_NAME_MEANING
 
 FLAGS = {
     "aborted": "no events; score and all that follows from events is missing",
@@ -19,25 +20,26 @@ FLAGS = {
     "results_mismatch": "episode_results names other achievements than the events",
     "malformed_fields": "values of unexpected types were left out",
     "duplicate_session": "another file has the same session_id",
+    LONG_NAME: LONG_NAME_MEANING,
 }
 
 RECORDS = {
     "episodes": (
-        Column("session_id", "str", "id of the session"),
-        Column("model_name", "str", "the model, or unknown"),
+        Column("session_id", "name", "id of the session"),
+        Column("model_name", "name", "the model, or unknown"),
         Column("model_source", "str", "where its name stands: session_metadata, event_history or session_id"),
-        Column("task_id", "str", "the game's world, as far as the trace tells it"),
+        Column("task_id", "name", "the game's world, as far as the trace tells it"),
         Column(
             "task_source",
             "str",
             "what the world is known by: map (the first one), seed, instance (its number in an "
             "experiment), map_hash, or id (of the task instance, which may be new in each episode)",
         ),
-        Column("task_instance_id", "str", "the task instance, as the trace names it"),
-        Column("experiment", "str", "id of the experiment"),
-        Column("difficulty", "str", "of the task, or unknown"),
-        Column("agent_type", "str", "kind of agent"),
-        Column("seed", "str", "of the game"),
+        Column("task_instance_id", "name", "the task instance, as the trace names it"),
+        Column("experiment", "name", "id of the experiment"),
+        Column("difficulty", "name", "of the task, or unknown"),
+        Column("agent_type", "name", "kind of agent"),
+        Column("seed", "name", "of the game"),
         Column("max_turns", "int?", "turns that the agent may take", "count"),
         Column("max_steps", "int?", "steps after which the game ends", "count"),
         Column("started", "time", "when the session was created; without a zone, taken as UTC"),

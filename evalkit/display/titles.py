@@ -94,6 +94,7 @@ FLAGS = {
     "facts_from_id": "task read from its id",
     "inferred_timeout": "time-out inferred from the duration",
     "layout_mismatch": "path unlike the layout",
+    "long_name": "name cut to 200 characters",
     "missing_agent_logs": "fewer logs than agents",
     "near_final": "final wording among other text",
     "quoted_only": "final wording quoted only",

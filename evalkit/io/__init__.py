@@ -4,7 +4,7 @@ from evalkit._lazy import door
 
 _PLACES = {
     "decode": "BrokenFileError WrongShapeError decode_json",
-    "frames": "Column escape_surrogates frame frame_of paused_gc unescape_surrogates unescaped",
+    "frames": "Column cut_name escape_surrogates frame frame_of paused_gc unescape_surrogates unescaped",
     "ledger": "Entry Ledger Status summarise",
     "paths": "FileState SourceError StorageOptions absolute has_magic is_url redacted refuse_credentials storage",
     "sources": "Listing Source list_files list_source own_sources resolve state_of",

@@ -2,10 +2,12 @@
 
 import gc
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from evalkit.io.text import MOST_LINE, cut_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,9 +17,11 @@ if TYPE_CHECKING:
 class Column(NamedTuple):
     """A column of a table.
 
-    `dtype` is one of ``str`` (missing: NaN), ``int`` (never missing), ``int?`` (nullable), ``float`` (missing: NaN),
-    ``bool`` (missing: False), ``bool?`` (nullable), ``list`` (of texts), ``counts`` (texts to whole numbers), ``time``
-    (UTC; missing: NaT), and, in frames only, ``object``.
+    `dtype` is one of ``str`` (missing: NaN), ``name`` (a ``str`` that identifies something, such as a model or a task;
+    see `cut_name`), ``line`` (a ``str`` that says something in a line: cut in its middle to 500 characters), ``int``
+    (never missing), ``int?`` (nullable), ``float`` (missing: NaN), ``bool`` (missing: False), ``bool?`` (nullable),
+    ``list`` (of texts), ``counts`` (texts to whole numbers), ``time`` (UTC; missing: NaT), and, in frames only,
+    ``object``.
     """
 
     name: str
@@ -26,8 +30,12 @@ class Column(NamedTuple):
     unit: str = ""
 
 
+MOST_NAME = 200  # characters of a name
+_BEGINNING = MOST_NAME - 13  # characters kept of a name that is cut
 _PANDAS = {
     "str": "str",
+    "name": "str",
+    "line": "str",
     "int": "int64",
     "int?": "Int64",
     "float": "float64",
@@ -39,7 +47,8 @@ _ESCAPED = re.compile(
     r"\\u(d[89a-f][0-9a-f]{2}|005c)"
 )  # a lone surrogate, or the backslash of what looks like an escape
 _LOOKS_ESCAPED = re.compile(r"\\(?=ud|u005c)")
-_QUICK = {"str": "large_string", "float": "double"}  # types that Arrow builds from a list several times as fast
+_TEXTS = dict.fromkeys(("str", "name", "line"), "large_string")
+_QUICK = {**_TEXTS, "float": "double"}  # types that Arrow builds from a list several times as fast
 
 
 def arrow_schema(columns: Sequence[Column]) -> "pa.Schema":
@@ -47,7 +56,7 @@ def arrow_schema(columns: Sequence[Column]) -> "pa.Schema":
     import pyarrow as pa
 
     types = {
-        "str": pa.large_string(),
+        **dict.fromkeys(_TEXTS, pa.large_string()),
         "int": pa.int64(),
         "int?": pa.int64(),
         "float": pa.float64(),
@@ -94,6 +103,45 @@ def _written_out(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
+def cut_name(name: str) -> str:
+    """Cut a name of more than 200 characters to 200, of which the last twelve are a digest of the whole name."""
+    if len(name) <= MOST_NAME:
+        return name
+    import hashlib  # it would slow the start of commands
+
+    digest = hashlib.blake2b(name.encode(errors="surrogatepass"), digest_size=6).hexdigest()
+    return f"{name[:_BEGINNING]}…{digest}"
+
+
+def is_cut_name(name: object) -> bool:
+    """Return whether a name was cut."""
+    return isinstance(name, str) and len(name) == MOST_NAME and name[_BEGINNING] == "…"
+
+
+_CUT: dict[str, tuple[int, Callable[[str], str]]] = {"name": (MOST_NAME, cut_name), "line": (MOST_LINE, cut_line)}
+
+
+def cut_row(row: tuple, columns: Sequence[Column]) -> tuple:
+    """Cut the names and lines of a row, whose values are in the order of the columns."""
+    pairs = zip(row, columns, strict=True)
+    return tuple(_CUT[c.dtype][1](v) if c.dtype in _CUT and isinstance(v, str) else v for v, c in pairs)
+
+
+def _cut(values: Any, most: int, cut: Callable[[str], str]) -> Any:
+    """Cut the texts of a column; one without a long text is returned as it is."""
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        is_long = (pc.max(pc.binary_length(values)).as_py() or 0) > most
+    else:
+        values = values if isinstance(values, pd.Series) else list(values)
+        is_long = any(isinstance(value, str) and len(value) > most for value in values)
+    texts = values.to_pylist() if hasattr(values, "to_pylist") else values
+    return [cut(text) if isinstance(text, str) else text for text in texts] if is_long else values
+
+
 def frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column]) -> "pd.DataFrame":
     r"""Build a frame column by column, with the same dtypes even without rows.
 
@@ -138,6 +186,8 @@ def _series(values: Any, dtype: str) -> "pd.Series":
     import pandas as pd
     import pyarrow as pa
 
+    if dtype in _CUT:
+        values = _cut(values, *_CUT[dtype])
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return _from_arrow(values, dtype)
     if isinstance(values, np.ndarray) and dtype in _PANDAS:

@@ -17,7 +17,7 @@ _WEIGHT: dict[Status, int] = {"skipped": 0, "failed": 1, "used": 2}
 LEDGER = (
     Column("source", "str", "path of the file"),
     Column("status", "str", "used, skipped (not a log of this kind) or failed (a log that can't be read)"),
-    Column("reason", "str", "why it was skipped or failed; for a used file, what was recovered, or empty"),
+    Column("reason", "line", "why it was skipped or failed; for a used file, what was recovered, or empty"),
 )
 
 

@@ -39,6 +39,8 @@ class Limits:
         Nested lists and objects, in definitions, parameters and records.
     text : int
         Characters of an id or a name, from its beginning, that patterns are matched with.
+    metrics : int
+        Different metrics in the task definitions of one file: each is a column of the runs.
     rows : int
         Threads of one SQLite checkpoint file.
     values : int
@@ -52,6 +54,7 @@ class Limits:
     ratio: int = 200
     depth: int = 100
     text: int = 1_000
+    metrics: int = 1_000
     rows: int = 100_000
     values: int = 5_000_000
     seconds: int = 60

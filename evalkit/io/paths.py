@@ -14,6 +14,8 @@ from contextvars import ContextVar
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from evalkit.io.text import cut_line
+
 StorageOptions = Mapping[str, Any] | None
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
@@ -39,11 +41,11 @@ SECRET_NAME = re.compile(r"key|secret|token|pass|credential|cred|signature|sig|s
 class SourceError(ValueError):
     """A source that can't be used at all: missing, unreadable, or without anything of the kind asked for.
 
-    Credentials in URLs are left out of its message.
+    Credentials in URLs are left out of its message, and each line of it is cut.
     """
 
     def __init__(self, message: object = "") -> None:
-        super().__init__(redacted(str(message)))
+        super().__init__("\n".join(map(cut_line, redacted(str(message)).split("\n"))))
 
 
 class FileState(NamedTuple):

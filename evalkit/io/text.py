@@ -12,6 +12,7 @@ from typing import Any
 # controls, format characters (direction overrides), surrogates, private, unassigned
 _DROPPED = {"Cc", "Cf", "Cs", "Co", "Cn"}
 _JOINERS = {"\u200d", "\ufe0f"}  # keep composed emoji whole
+MOST_LINE = 500  # characters of a message
 _SHOW_WARNING = warnings.showwarning  # as in Python
 
 
@@ -107,6 +108,11 @@ def shorten(text: str, width: int) -> str:
     """Cut a text in its middle: the names of models differ at both ends."""
     half = (width - 1) // 2
     return text if len(text) <= width else f"{text[: width - 1 - half]}…{text[-half:]}"
+
+
+def cut_line(text: str) -> str:
+    """Cut the text of a message, which may repeat what others wrote, in its middle."""
+    return shorten(text, MOST_LINE)
 
 
 class UniqueNames:

@@ -16,6 +16,7 @@ from evalkit.io.versions import code_version
 from evalkit.kinds.detection import kind_of_source, nothing_used
 from evalkit.kinds.models import NAMING, rename_models, renames_of
 from evalkit.kinds.registry import Assembled, LogKind, Records, kind_named
+from evalkit.kinds.runs import as_frame, flag_cut_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -252,6 +253,8 @@ def assemble(
     assembled = kind.assemble(records, options) if kind.assemble else assemble_as_recorded(kind, records)
     if renames:
         assembled = rename_models(assembled, renames, models)
+    runs = flag_cut_names(assembled.frames[kind.runs], kind.tables[kind.runs])
+    assembled = assembled._replace(frames={**assembled.frames, kind.runs: runs})
     return Logs(kind, source, assembled, _ledger(records, assembled.notes), storage_options)
 
 
@@ -281,6 +284,4 @@ def _current_records(kind: LogKind, named: list[str], pattern: str, *, recursive
 
 def assemble_as_recorded(kind: LogKind, records: Records) -> Assembled:
     """Build frames from the tables of records of the same names."""
-    from evalkit.kinds.runs import as_frame
-
     return Assembled({name: as_frame(kind, name, records.tables[name]) for name in kind.tables})

@@ -1,11 +1,11 @@
 """The common columns of every kind's first table, and the outcomes of its runs, so that any runs can be compared."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from evalkit._names import check_columns, nearest
 from evalkit._notes import note
-from evalkit.io.frames import Column, frame_of
+from evalkit.io.frames import MOST_NAME, Column, frame_of, is_cut_name
 from evalkit.io.paths import SourceError
 from evalkit.kinds.models import UNKNOWN
 from evalkit.kinds.registry import LogKind, kind_named
@@ -18,14 +18,14 @@ RUN_COLUMNS = (
     Column("run_id", "str", "stable name of the run, made of its kind, source and repetition"),
     Column("kind", "str", "kind of the logs"),
     Column("source", "str", "path of the run's file or folder"),
-    Column("model_name", "str", "the model that ran, or unknown"),
+    Column("model_name", "name", "the model that ran, or unknown"),
     Column("model_source", "str", "where the model's name comes from"),
-    Column("experiment", "str", "what the run is a part of"),
-    Column("task_id", "str", "what was to be done"),
-    Column("task_type", "str", "kind of task"),
+    Column("experiment", "name", "what the run is a part of"),
+    Column("task_id", "name", "what was to be done"),
+    Column("task_type", "name", "kind of task"),
     Column("repetition", "int?", "number of the repetition, from 0"),
-    Column("seed", "str", "seed of the run's randomness"),
-    Column("status", "str", "how the run ended"),
+    Column("seed", "name", "seed of the run's randomness"),
+    Column("status", "name", "how the run ended"),
     Column("score", "float", "what the run reached"),
     Column("is_successful", "bool?", "the run did what it was to do"),
     Column("started", "time", "when the run began"),
@@ -36,6 +36,8 @@ RUN_COLUMNS = (
     Column("cost", "float", "what the run cost", "US dollars"),
     Column("flags", "list", "what is doubtful about the run"),
 )
+LONG_NAME = "long_name"  # the flag of a run of which a name was cut
+LONG_NAME_MEANING = "a name has more than 200 characters: it was cut, and ends in a digest of the whole"
 NO_OUTCOME = note("no_outcome")
 NO_RUN = "no run but those that count in no rate"
 MOST_NAMED = 8  # models in a sentence
@@ -90,6 +92,22 @@ def as_frame(kind: LogKind, name: str, records: "pa.Table") -> "pd.DataFrame":
         values.setdefault("flags", [[] for _ in range(n)])
         values |= {column: [None] * n for column in _NAMES - values.keys()}
     return frame_of({column.name: values[column.name] for column in columns}, columns)
+
+
+def flag_cut_names(runs: "pd.DataFrame", columns: Sequence[Column]) -> "pd.DataFrame":
+    """Add the flag `LONG_NAME` to the runs of which a name was cut."""
+    import numpy as np
+
+    cut = np.zeros(len(runs), bool)
+    for name in (column.name for column in columns if column.dtype == "name"):
+        if (runs[name].str.len() == MOST_NAME).any():
+            cut |= runs[name].map(is_cut_name).to_numpy(bool)
+    if not cut.any():
+        return runs
+    flags = [[*own, LONG_NAME] if is_cut else own for own, is_cut in zip(runs["flags"], cut, strict=True)]
+    column = f"flag_{LONG_NAME}"
+    added: dict[str, Any] = {"flags": flags, **({column: cut} if column in runs else {})}
+    return runs.assign(**added)
 
 
 class Outcomes(NamedTuple):

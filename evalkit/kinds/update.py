@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from evalkit.io.frames import Column, arrow_schema, arrow_table, escape_surrogates, paused_gc
+from evalkit.io.frames import Column, arrow_schema, arrow_table, cut_row, escape_surrogates, paused_gc
 from evalkit.io.parallel import parse_chunks
 from evalkit.io.paths import FileState, is_url
 from evalkit.io.records import FILES, FOLDERS, SOURCE, Known, RecordStore, States, known_in
@@ -16,6 +16,7 @@ from evalkit.io.sources import (
     Listing,
     state_of,
 )
+from evalkit.io.text import cut_line
 from evalkit.kinds.registry import LogKind, Parsed, Records, no_companions
 
 if TYPE_CHECKING:
@@ -216,13 +217,21 @@ def _parse_file(parse: Callable[[str, bytes | OSError], Parsed], path: str, data
 
 def _pack(records: Mapping[str, Sequence[Column]], results: Iterator[_Result]) -> _Read:
     """Build tables of parsed files; a file with values that no column can hold has failed."""
-    parsed = list(results)
+    parsed = [_with_cut_names(records, one) for one in results]  # before the next file is read
     try:
         tables = _tables(records, parsed)
     except _MISFITS:
         parsed = [_fitting(records, one) for one in parsed]
         tables = _tables(records, parsed)
     return _Read({path: (was_read, one.status, one.reason) for path, was_read, one in parsed}, tables)
+
+
+def _with_cut_names(records: Mapping[str, Sequence[Column]], one: _Result) -> _Result:
+    """Cut what a file says to the lengths of its columns."""
+    path, was_read, parsed = one
+    named = {name for name in parsed.rows if any(column.dtype == "name" for column in records[name])}
+    rows = {name: [cut_row(row, records[name]) for row in parsed.rows[name]] for name in named}
+    return path, was_read, parsed._replace(reason=cut_line(parsed.reason), rows={**parsed.rows, **rows})
 
 
 def _fitting(records: Mapping[str, Sequence[Column]], one: _Result) -> _Result:

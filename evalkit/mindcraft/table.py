@@ -2,6 +2,7 @@
 
 from evalkit.io import Column
 from evalkit.kinds import run_columns
+from evalkit.kinds.runs import LONG_NAME, LONG_NAME_MEANING
 from evalkit.mindcraft.format import EVENTS
 
 # flags of a single log, which its run carries too
@@ -25,6 +26,7 @@ RUN_FLAGS = {
     "facts_from_id": "no definition: what the task asks for was read from its id",
     "extra_agent_logs": "more agents logged than the definition names",
     "inferred_timeout": "the duration reached the timeout; the log itself does not say so",
+    LONG_NAME: LONG_NAME_MEANING,
     "layout_mismatch": "the path does not fit the layout that was stated",
     "missing_agent_logs": "fewer agents logged than the definition names",
     "repetitions_merged": "several repetitions were read as one run: best-of-n",
@@ -60,10 +62,10 @@ RECORDS = {
         _LEGACY,
     ),
     "other_files": (
-        Column("results_model", "str", "the model that a results file names"),
+        Column("results_model", "name", "the model that a results file names"),
         Column("task_path", "str", "the definition file that a results file names"),
         Column("total", "int?", "tasks of the experiment, as a results file says", "tasks"),
-        Column("profile_model", "str", "the model that an agent's profile names"),
+        Column("profile_model", "name", "the model that an agent's profile names"),
         _LEGACY,
     ),
 }
@@ -71,7 +73,7 @@ RUNS = run_columns(
     Column("experiment_folder", "str", "path of the experiment's folder, which distinguishes experiments of one name"),
     Column("flat_layout", "bool", "the logs of several tasks are in one folder, distinguished by the files' names"),
     Column("experiment_total", "int?", "tasks of the experiment, as its results file says", "tasks"),
-    Column("suite", "str", "name of the task file, where the path says it"),
+    Column("suite", "name", "name of the task file, where the path says it"),
     Column("agent_count", "int?", "agents of the task; those that logged, where no definition says", "agents"),
     Column("agents_asked_for", "int?", "agents of the task, where its definition or id says", "agents"),
     Column("total_agent_logs_found", "int?", "agent logs in the folder", "logs"),
@@ -87,7 +89,7 @@ RUNS = run_columns(
     Column("has_definition", "bool", "a task definition was at hand"),
     Column("definition_file", "str", "where the definition stands"),
     Column("facts_source", "str", "definition, or id where none was at hand"),
-    Column("difficulty", "str", "easy, medium, hard"),
+    Column("difficulty", "name", "easy, medium, hard"),
     Column("n_blocked_agents", "int?", "agents without access to the recipe (cooking)", "agents"),
     Column("blocked_agents", "str", "these agents by number, such as 0, 1; or none (cooking)"),
     Column("target_items", "list", "items to make"),
@@ -108,7 +110,7 @@ _IDS = (
     Column("run_id", "str", "name of the run, as in runs"),
     Column("source", "str", "path of the log"),
     *(column for column in RUNS if column.name in ("model_name", "task_id", "repetition", "experiment")),
-    Column("agent_name", "str", "name of the agent"),
+    Column("agent_name", "name", "name of the agent"),
 )
 AGENTS = (*_IDS, *_OF_LOG, *(Column(f"flag_{name}", "bool", meaning) for name, meaning in LOG_FLAGS.items()))
 TABLES = {"runs": RUNS, "agents": AGENTS}
@@ -124,7 +126,7 @@ LAZY_TABLES = {
     "commands": (
         *_IDS,
         _TURN,
-        Column("command", "str", "name of the command, with its exclamation mark"),
+        Column("command", "name", "name of the command, with its exclamation mark"),
         Column("arguments", "str", "the text in the brackets after it"),
     ),
     "folders": (

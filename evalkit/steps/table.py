@@ -13,16 +13,16 @@ FLAGS = {
     "unknown_outcomes": "records do not say whether their steps succeeded",
 }
 
-_THREAD = Column("thread", "str", "thread of a checkpoint; empty for other files")
+_THREAD = Column("thread", "name", "thread of a checkpoint; empty for other files")
 RECORDS = {
     "histories": (_THREAD, Column("plan", "str", "the plan as JSON text; missing where none was kept")),
     "steps": (_THREAD, Column("entry", "str", "the step's record as JSON text: results have no type in common")),
 }
 
-_HISTORY = Column("history", "str", "label that tells the history apart from those loaded with it")
+_HISTORY = Column("history", "name", "label that tells the history apart from those loaded with it")
 _POSITION = Column("position", "int", "place of the record in its history, from 0")
-_FUNCTION = Column("function_name", "str", "function of the step")
-_CELL_TYPE = Column("cell_type", "str", "cell type the step is about")
+_FUNCTION = Column("function_name", "name", "function of the step")
+_CELL_TYPE = Column("cell_type", "name", "cell type the step is about")
 _STEP_INDEX = Column("step_index", "int?", "index of the step; if not recorded, counted: a retry keeps its step's")
 _LOOPS = Column("loops", "int", "runs of failures of one call")
 _CUT = Column("cut", "int", "stored results that are cut")
@@ -45,7 +45,7 @@ IDS = (_HISTORY, _SOURCE, _THREAD, _POSITION, _STEP_INDEX, _FUNCTION)
 STEPS = (
     *IDS,
     Column("attempt", "int", "how often the call was made in a row, each time before having failed, from 1"),
-    Column("step_type", "str", "as planned: analysis, visualization, …"),
+    Column("step_type", "name", "as planned: analysis, visualization, …"),
     _CELL_TYPE,
     Column("success", "bool?", "as recorded; missing where the record does not say"),
     Column("verdict", "str", ", ".join(VERDICTS)),

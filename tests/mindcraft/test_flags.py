@@ -35,6 +35,11 @@ CASES = {
         {"exp_1/task_cook/Andy_0_0.json": 1, A: "no log"},
     ),
     "near_final": ({A: [turn("system", f"Well. {SCORE}1")]}, COOK, {A: [turn("system", f"{SCORE}1")]}),
+    "long_name": (
+        {A: 1, "exp_1/profile.json": {"model": "x" * 201}},
+        COOK,
+        {"exp_1/profile.json": {"model": "x" * 200}},
+    ),
     "missing_agent_logs": ({A: 1}, {"cook": TWO}, {B: 1}),
     "quoted_only": ({A: [turn("user", f"It says {SCORE}1")]}, COOK, {A: [turn("system", f"{SCORE}1")]}),
     "recovered_byte_order_mark": ({A: b"\xef\xbb\xbf[]"}, COOK, {A: b"[]"}),

@@ -24,8 +24,8 @@ from evalkit.mindcraft import (
 from evalkit.mindcraft.table import AGENTS, FLAGS, LAZY_TABLES, LOG_FLAGS, RUNS
 from tests.mindcraft.builders import EXPERIMENT, SCORE, log, task, write, write_all
 
-DTYPES = {"str": "str", "int": "int64", "int?": "Int64", "float": "float64", "bool": "bool", "bool?": "boolean",
-          "list": "object", "time": "datetime64[ms, UTC]"}  # fmt: skip
+DTYPES = {"str": "str", "name": "str", "int": "int64", "int?": "Int64", "float": "float64", "bool": "bool",
+          "bool?": "boolean", "list": "object", "time": "datetime64[ms, UTC]"}  # fmt: skip
 
 
 def test_rows_say_what_each_log_says(tmp_path):

@@ -9,6 +9,7 @@ from evalkit.steps.table import FLAGS, TABLES
 
 PANDAS = {
     "str": "str",
+    "name": "str",
     "int": "int64",
     "int?": "Int64",
     "float": "float64",

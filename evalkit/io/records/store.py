@@ -36,7 +36,7 @@ FILES = (
     Column("settled", "bool", "it had been left alone when it was read; one that had not is read again next time"),
     Column("context", "bool", "lies above the source, and only tells something of it"),
     Column("status", "str", "used, skipped (not a log of this kind) or failed (a log that can't be read)"),
-    Column("reason", "str", "why it was skipped or failed; for a used file, what was recovered, or empty"),
+    Column("reason", "line", "why it was skipped or failed; for a used file, what was recovered, or empty"),
 )
 FOLDERS = (
     Column("source", "str", "path of a folder that was looked into"),

@@ -56,7 +56,7 @@ def resolve(source: str | os.PathLike) -> str:
         path = Path(text).expanduser()
         there = path.exists()
     except (OSError, ValueError, RuntimeError) as error:  # too long, a NUL byte, the home of an unknown user
-        raise SourceError(f"{text}: {error}") from error
+        raise SourceError(f"{text}: {getattr(error, 'strerror', None) or error}") from error
     if not there:
         raise SourceError(f"{text}: no such file or folder")
     return str(path)

@@ -12,7 +12,7 @@ from evalkit.mindcraft.runs.arrays import STATUSES, flag_arrays
 from evalkit.mindcraft.runs.combine import CombinedRuns, TaskRuns
 from evalkit.mindcraft.runs.models import Named
 from evalkit.mindcraft.table import AGENTS, FLAGS, LOG_FLAGS, RUNS
-from evalkit.mindcraft.tasks.facts import Facts, metrics_of
+from evalkit.mindcraft.tasks.facts import Facts, flat, metrics_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,15 +133,9 @@ def agents_frame(runs: "pd.DataFrame", combined: CombinedRuns, logs: "pa.Table")
 
 def metrics_frame(metrics: Sequence[Mapping[str, Any]]) -> "pd.DataFrame":
     """Build a column ``metric_NAME`` of every metric: numbers, truth values, or text where they are neither."""
-    rows = [_flat(metric, "metric") for metric in metrics]
+    rows = [flat(metric, "metric") for metric in metrics]
     names = dict.fromkeys(name for row in rows for name in row)
     return frame(rows, [Column(n, _dtype([row.get(n) for row in rows]), "metric of the definition") for n in names])
-
-
-def _flat(value: Any, name: str) -> dict[str, Any]:
-    if isinstance(value, Mapping):
-        return {k: v for key, inner in value.items() for k, v in _flat(inner, f"{name}_{key}").items()}
-    return {name: value}
 
 
 def _dtype(values: list) -> str:

@@ -7,11 +7,11 @@ from itertools import takewhile
 from operator import eq
 from typing import Any, NamedTuple
 
-from evalkit.io import BrokenFileError, Ledger, SourceError, decode_json, list_files, read_files
+from evalkit.io import BrokenFileError, Ledger, SourceError, cut_name, decode_json, list_files, read_files
 from evalkit.io.ledger import Entry
 from evalkit.io.limits import for_patterns, is_deeper, limits
 from evalkit.mindcraft.format import ANYTHING, TASK_KEYS, describe, is_task_definition, other_kind
-from evalkit.mindcraft.tasks.facts import agent_count_of
+from evalkit.mindcraft.tasks.facts import agent_count_of, flat, metrics_of
 
 Definition = dict[str, Any]
 
@@ -174,8 +174,12 @@ def _take(definitions: TaskDefinitions, file: str, value: Any) -> None:
     if not good:
         definitions.ledger.skipped(file, f"holds no task definitions ({other_kind(value) or 'another shape'})")
         return
+    n_metrics = len({name for definition in good.values() for name in flat(metrics_of(definition), "")})
+    if n_metrics > (most := limits().metrics):
+        definitions.ledger.failed(file, f"LimitError: {n_metrics} metrics are more than the limit of {most} (metrics)")
+        return
     for task_id, definition in good.items():
-        definitions.add(task_id, definition, file)
+        definitions.add(cut_name(task_id), definition, file)
     bad = [task_id for task_id in entries if task_id not in good]
     definitions.ledger.used(file, "task definitions" + (f"; no definitions: {', '.join(bad)}" if bad else ""))
 

@@ -3,6 +3,7 @@
 import re
 from typing import Any, TypedDict
 
+from evalkit.io.frames import cut_name
 from evalkit.io.limits import for_patterns
 from evalkit.mindcraft.format import DEFAULT_TIMEOUT, TASK_KEYS, as_int, positive_number
 
@@ -115,6 +116,13 @@ def metrics_of(definition: dict[str, Any]) -> dict[str, Any]:
         if name in METRICS or (isinstance(value, (int, float)) and name not in TASK_KEYS)
     }
     return {**top, **_difficulty_metrics(definition)}
+
+
+def flat(value: Any, name: str) -> dict[str, Any]:
+    """Return the values within a mapping, however deep, by their names joined with ``_``."""
+    if isinstance(value, dict):
+        return {k: v for key, inner in value.items() for k, v in flat(inner, cut_name(f"{name}_{key}")).items()}
+    return {name: value}
 
 
 def _difficulty_metrics(definition: dict[str, Any]) -> dict[str, Any]:

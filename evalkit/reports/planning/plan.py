@@ -7,6 +7,7 @@ from typing import Any
 
 from evalkit.io.paths import SourceError, redacted
 from evalkit.io.sources import is_sample, paths_of
+from evalkit.io.text import cut_line
 from evalkit.reports.job import Report, refuse_secrets
 from evalkit.reports.parameters import (
     REQUIRED,
@@ -30,8 +31,8 @@ class PlanError(SourceError):
     """A batch that can't start; `faults` lists all its faults."""
 
     def __init__(self, faults: Sequence[str]) -> None:
-        self.faults = list(dict.fromkeys(map(redacted, faults)))
-        super().__init__("; ".join(self.faults))
+        self.faults = list(dict.fromkeys(cut_line(redacted(fault)) for fault in faults))
+        super().__init__("\n".join(self.faults))
 
 
 def plan(

@@ -21,6 +21,7 @@ from urllib.parse import quote
 import msgspec
 
 from evalkit.io import BrokenFileError, is_url
+from evalkit.io.frames import cut_name
 from evalkit.io.limits import LimitError, check_size, limits
 from evalkit.steps.history.values import unique_keys
 
@@ -82,7 +83,7 @@ def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, An
                 kind, blob = connection.execute(_ONE, (row,)).fetchone() or (None, None)  # if it is damaged
                 taken += len(blob) if isinstance(blob, (str, bytes)) else 0
                 check_size(taken)  # many values may share the same bytes
-                yield unique(f"{thread}/{namespace}" if namespace else str(thread)), _channels(kind, blob)
+                yield unique(cut_name(f"{thread}/{namespace}" if namespace else str(thread))), _channels(kind, blob)
     except sqlite3.Error as error:
         late = f"reading took longer than the limit of {limits().seconds} (seconds)"
         cause = late if "interrupted" in str(error) else error
