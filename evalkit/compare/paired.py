@@ -11,15 +11,17 @@ from evalkit.stats import compare_all, compare_to_baseline, cost_front
 from evalkit.stats import plan as plan_pairs
 from evalkit.stats import reliability as reliability_of
 from evalkit.stats.intervals import Target
+from evalkit.stats.models.ranks import MOST_PAIRED
 
 MOST_PAIRS = 45  # shown on a page: those of 10 models
+MOST_SHOWN = 30  # models whose pairs are made where there are too many for all
 COSTS = ("cost", "tokens", "duration")
 
 
 def pairs(
     runs: pd.DataFrame, value: str = "", *, target: Target = "new tasks", margin: float | None = None
 ) -> pd.DataFrame:
-    """Compare every pair of models on the tasks both ran.
+    """Compare every pair of models on the tasks both ran; of more than 300 models, of the 30 with the highest means.
 
     Parameters
     ----------
@@ -40,8 +42,12 @@ def pairs(
 
 def pairs_of(data: Outcomes, target: Target = "new tasks", margin: float | None = None) -> pd.DataFrame:
     """Return the table of `pairs` for outcomes; a model without any is not compared, and the pair says why."""
+    rows = data.table
+    if rows["model_name"].nunique() > MOST_PAIRED:
+        means = rows.groupby(["model_name", "task"])["value"].mean().groupby("model_name").mean()
+        rows = rows[rows["model_name"].isin(means.nlargest(MOST_SHOWN).index)]
     table = compare_all(
-        data.table, "model_name", "task", "value", percent=data.is_share, target=target, margin=margin, sentences=True
+        rows, "model_name", "task", "value", percent=data.is_share, target=target, margin=margin, sentences=True
     )
     has_value = data.table.groupby("model_name")["value"].count() > 0
     for side in ("model_a", "model_b"):

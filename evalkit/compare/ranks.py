@@ -10,11 +10,12 @@ from evalkit.kinds import Outcomes, outcomes
 from evalkit.kinds.models import UNKNOWN
 from evalkit.kinds.runs import NO_OUTCOME, kind_of
 from evalkit.stats import Estimate, format_interval, like_with_like, pair_structure, rank_models
+from evalkit.stats.models.ranks import MOST_PAIRED
 
 MOST_NAMED = 4  # models that a headline names
 RAW, NONE = "raw", "none"
 _COLUMNS = (
-    "model_name n n_tasks coverage estimate low high adjusted adjusted_low adjusted_high rank_low rank_high p_best "
+    "model_name n n_tasks coverage estimate low high adjusted adjusted_low adjusted_high rank_low rank_high behind_first "
     "ties_with_first corrected corrected_low corrected_high method target warning"
 )
 _STANDING = ["kind", "outcome", "model_name", "n", "n_tasks", "estimate", "low", "high", "text", "rank", "task_set"]
@@ -28,11 +29,11 @@ class Leaderboard(NamedTuple):
     table : DataFrame
         One row per model, the one with the highest adjusted estimate first: model_name, n (runs), n_tasks, coverage (of
         the tasks that any model ran), estimate with low and high (over its own tasks), adjusted with low and high (for
-        the tasks that models ran, see `basis`), rank_low to rank_high (ranks that the data leave open), p_best,
+        the tasks that models ran, see `basis`), rank_low to rank_high (ranks that the data leave open), behind_first,
         ties_with_first, corrected with low and high (the estimate after picking among all models), method, target,
-        warning. Equal models are in the order of their names, which means nothing.
+        warning; see `evalkit.stats.rank_models`. Equal models are in the order of their names, which means nothing.
     pairs : DataFrame
-        Every pair, as `evalkit.stats.compare_all` returns it.
+        Every pair, as `pairs` returns it: of more than 300 models, the pairs of the first 30.
     basis : str
         What `adjusted` is: raw (all models ran the same tasks), adjusted for tasks, standardised, or none.
     notes : list of str
@@ -76,15 +77,17 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
     like = like_with_like(rows, "model_name", "task", "value", stratum, kind=scored.kind)
     rated = like.table.drop(columns=["adjusted", "adjusted_low", "adjusted_high", "warning"])
     rated = rated.rename(columns=lambda name: name.replace("headline", "adjusted"))
-    ranks = rank_models(rows, "model_name", "task", "value", pairs=compared)
+    by = "estimate" if like.headline == NONE else "adjusted"
+    rated = rated.sort_values([by, "model"], ascending=[False, True], ignore_index=True)
+    first = str(rated["model"].iloc[0]) if len(rated) else ""
+    whole = compared if len(rated) <= MOST_PAIRED else None
+    ranks = rank_models(rows, "model_name", "task", "value", first=first, pairs=whole)
     ranks = ranks.drop(columns=["n_tasks", "estimate", "low", "high", "method"])
     table = rated.merge(ranks, on="model").rename(columns={"model": "model_name"})
-    by = "estimate" if like.headline == NONE else "adjusted"
-    table = table.sort_values([by, "model_name"], ascending=[False, True], ignore_index=True)
-    notes = [like.reason * (len(table) > 1), *map(str, pair_structure(compared).warning.notes)]
+    notes = [like.reason * (like.headline != RAW), *map(str, pair_structure(compared).warning.notes)]
     unrated = scored.table[~has_value].groupby("model_name").size().rename("n").reset_index()
     table = pd.concat([table, unrated.assign(n_tasks=0, warning=NO_OUTCOME)], ignore_index=True)[_COLUMNS.split()]
-    table = table.astype({"rank_low": "Int64", "rank_high": "Int64", "ties_with_first": "boolean"})
+    table = table.astype({"rank_low": "Int64", "rank_high": "Int64", "ties_with_first": "boolean", "behind_first": "boolean"})
     if scored.left_out:
         are = "run is" if scored.left_out == 1 else "runs are"
         notes.append(f"{scored.left_out} {are} flagged as a copy of another's log, and in no rate.")
@@ -95,8 +98,7 @@ def rank_table(board: Leaderboard) -> pd.DataFrame:
     """Return the leaderboard as a page shows it: ranks as ranges, and adjusted estimates only if they differ."""
     table = board.table
     shown = table[["model_name", "n", "n_tasks", "coverage"]]
-    shown = shown.assign(rank=ranks_text(table), probability_of_being_best=table["p_best"])
-    shown = shown.join(table[["estimate", "low", "high"]])
+    shown = shown.assign(rank=ranks_text(table)).join(table[["estimate", "low", "high"]])
     for name in [*["adjusted"] * board.is_adjusted, "corrected"]:
         shown[[f"{name}_{end}" for end in ("estimate", "low", "high")]] = table[[name, f"{name}_low", f"{name}_high"]]
     return shown.assign(warning=table["warning"])
@@ -170,23 +172,25 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     if len(rated) == 1:
         row = rated.iloc[0]
         return {"label": f"{name} of {row['model_name']}"} | _fields(row, "estimate", "")
-    among = board.pairs[board.pairs[["model_a", "model_b"]].isin(set(rated["model_name"])).all(axis=1)]
-    if (among["n_tasks"] == 0).all():
-        return {"label": f"no best model: {_named(rated['model_name'])} share no tasks{_standardised(board, rated)}"}
-    if cycle := pair_structure(among).cycles:
+    row = rated.iloc[0]
+    if cycle := pair_structure(board.pairs).cycles:
         return {"label": f"no best model: {' > '.join([*cycle[0], cycle[0][0]])}, each better than the next"}
-    decided = among[among["decided"]]
-    beaten = set(decided["model_b"].where(decided["estimate"] > 0, decided["model_a"]))
-    first = rated[~rated["model_name"].isin(beaten)]
-    if len(first) > 1 and 2 * 0.5 ** (n_tasks := among["n_tasks"].max()) > 0.05:  # as if all favoured one model
-        return {"label": f"{n_tasks} shared task{'s are' if n_tasks > 1 else ' is'} too few to show a best model"}
-    if len(first) > 1:
-        tied = _named(first["model_name"]) if len(first) <= MOST_NAMED else f"{len(first)} of {len(rated)} models"
-        return {"label": f"no model is shown to be best: {tied} tie for first"}
-    row, basis, which = first.iloc[0], f", {board.basis}", "adjusted_"
-    if board.basis == RAW:
-        basis, which = "", "corrected_"
-    return {"label": f"best: {row['model_name']} ({name}{basis})"} | _fields(row, which[:-1], which)
+    first, others, by = row["model_name"], rated.iloc[1:], "estimate" if board.basis == NONE else "adjusted"
+    basis, which = ("", "corrected_") if board.basis == RAW else (f", {board.basis}", "adjusted_")
+    if row["rank_high"] == 1:
+        return {"label": f"best: {first} ({name}{basis})"} | _fields(row, which[:-1], which)
+    own = board.pairs[board.pairs[["model_a", "model_b"]].eq(first).any(axis=1)]
+    if board.basis == NONE or (len(own) and (own["n_tasks"] == 0).all()):
+        return {"label": f"no best model: {_named(rated['model_name'])} share no tasks{_standardised(board, rated)}"}
+    if rated[by].iloc[1] == rated[by].iloc[0]:  # the order of their names means nothing
+        level = rated.loc[rated[by] == rated[by].iloc[0], "model_name"]
+        return {"label": f"no model leads: {_named(level)} tie for first"}
+    behind = others.loc[others["behind_first"].astype(bool), "model_name"]
+    open_ = others.loc[~others["behind_first"].astype(bool), "model_name"]
+    verdicts = {"ahead of": behind, "not separable from": open_}
+    known = [f"{verdict} {_named(names)}" for verdict, names in verdicts.items() if len(names)]
+    few = "; the shared tasks are too few to tell" if own["minimal_detectable"].isna().all() else ""
+    return {"label": f"{first} leads; {'; '.join(known)}{few}"} | _fields(row, which[:-1], which)
 
 
 def _standardised(board: Leaderboard, rated: pd.DataFrame) -> str:
@@ -199,6 +203,8 @@ def _standardised(board: Leaderboard, rated: pd.DataFrame) -> str:
 
 
 def _named(models: pd.Series) -> str:
+    if len(models) > MOST_NAMED:
+        return f"{len(models):,} models"
     *most, last = sorted(models)
     return f"{', '.join(most)} and {last}" if most else last
 

@@ -88,7 +88,7 @@ def check_bounds(values: np.ndarray, bounds: tuple[float, float]) -> None:
 
 _TYPES = {
     "int64": "k n n_clusters n_runs n_tasks rank_high rank_low",
-    "bool": "decided equivalent on_front ties_with_first",
+    "bool": "behind_first decided equivalent on_front ties_with_first",
     "str": "dominated_by measure method model model_a model_b sentence target verdict",
     "object": "warning",
 }

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from itertools import combinations
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
@@ -244,14 +243,9 @@ def _headline(table: pd.DataFrame) -> tuple[str, str]:
     name = next((name for name, column in columns.items() if table[column].notna().all()), NONE)
     if name == NONE:
         return NONE, "Models ran different tasks, which neither shared tasks nor shared types make comparable."
-    swapped = []  # pairs of models, that with the higher raw rate first
-    for a, b in combinations(table[["model", "estimate", columns[name]]].itertuples(index=False), 2):
-        ahead, behind = (a, b) if a[1] >= b[1] else (b, a)
-        if ahead[1] - behind[1] > 1e-9 and ahead[2] - behind[2] < 1e-9:
-            swapped.append((ahead[0], behind[0]))
-    if not swapped:
+    order = table.sort_values(["estimate", columns[name]], ascending=False)
+    swapped = np.flatnonzero(np.diff(order[columns[name]]) > 1e-9)
+    if not len(swapped):
         return name, f"Models ran different tasks; {name}, their order is that of the raw rates."
-    one, other = swapped[0]
-    more = f" (and so {len(swapped) - 1} more pairs)" if len(swapped) > 1 else ""
-    order = f"the raw rates put {one} before {other}{more}, those {name} do not"
-    return name, f"Models ran different tasks: {order}."
+    one, other = order["model"].iloc[swapped[0]], order["model"].iloc[swapped[0] + 1]
+    return name, f"Models ran different tasks: the raw rates put {one} before {other}, those {name} do not."

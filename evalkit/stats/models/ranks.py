@@ -1,24 +1,21 @@
-"""Rank models, with the uncertainty of ranks and estimates corrected for selection of the best."""
+"""Rank models: the range of ranks that the data leave open, whether the first is best, and estimates corrected for it."""
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 
-from evalkit._notes import Notes, note
 from evalkit.stats._inputs import check_confidence, typed
 from evalkit.stats.intervals import mean_interval
 from evalkit.stats.pairs.cells import Cells, cells_of
-from evalkit.stats.pairs.pairwise import compare_all
+from evalkit.stats.pairs.pairwise import compare_all, pair_rows
 
-N_RESAMPLES = 4_000
-CHUNK = 500  # resamples at a time
-P_BEST = "probability of being best"
+MOST_PAIRED = 300  # models of which every pair is compared; of more, ranks rest on bounds
+CHUNK = 4_000_000  # pairs of models at a time
 
 _COLUMNS = (
-    "model n_tasks estimate low high p_best rank_low rank_high ties_with_first corrected corrected_low corrected_high "
-    "method target warning"
+    "model n_tasks estimate low high rank_low rank_high behind_first ties_with_first corrected corrected_low "
+    "corrected_high method target warning"
 )
 
 
@@ -29,39 +26,41 @@ def rank_models(
     value: str,
     *,
     confidence: float = 0.95,
+    first: str = "",
     pairs: pd.DataFrame | None = None,
-    n_resamples: int = N_RESAMPLES,
     rng: np.random.Generator | None = None,
 ) -> pd.DataFrame:
     """Rank models on new tasks like these, with the uncertainty of the ranks.
 
     - The interval of ranks of a model begins after the models that are decided to be better, and ends before those
-      decided to be worse; models than which none is better tie with the first. All intervals together hold the true
-      ranks with the confidence of the correction of `pairs` (Mogstad, Romano, Shaikh and Wilhelm 2024).
+      decided to be worse. All intervals together hold the true ranks with the confidence of the correction of `pairs`
+      (Mogstad, Romano, Shaikh and Wilhelm 2024). Of more than 300 models pairs are decided by bounds that hold for any
+      distribution (Efron 1969 for 0/1 outcomes, Maurer and Pontil 2009), which is cautious.
+    - The first model is best where it is ahead of each other one in the test of this pair alone: having been picked as
+      the first needs no correction for all pairs (Gutmann and Maymin 1987; Hsu 1984). Its rank is then 1, and no other
+      model ties with it.
     - The corrected estimate allows for having been picked from all models: shrunk towards their mean by the share of
       the spread of models that is noise (Efron and Morris 1975), and with an interval that holds for all models at once
       (Bonferroni), hence for any that is picked by its result.
-    - The probability of being best is the share of draws in which the model has the highest mean: its corrected
-      estimate, plus what the Bayesian bootstrap over tasks (Rubin 1981) adds to it, as far as that is not noise. Where
-      all of the spread of models may be noise, all are equally likely to be best.
 
     Parameters
     ----------
     frame, model, task, value, confidence
         As for `compare_all`.
+    first : str
+        The model that is tested for being best; by default that with the highest estimate.
     pairs : DataFrame, optional
         The result of `compare_all` for the same rows and confidence, if already computed.
-    n_resamples : int
     rng : numpy.random.Generator, optional
-        Of the draws; by default one with seed 0.
+        For `compare_all`.
 
     Returns
     -------
     DataFrame
-        One row per model: model, n_tasks, estimate, low, high (of this model alone, on its own tasks), p_best,
-        rank_low, rank_high, ties_with_first, corrected, corrected_low, corrected_high, method, target, warning. The
-        highest estimate comes first; equal ones are in the order of their names, which means nothing, as the ranks
-        show.
+        One row per model: model, n_tasks, estimate, low, high (of this model alone, on its own tasks), rank_low,
+        rank_high, behind_first (decided to be worse than the first), ties_with_first (no model is decided to be better,
+        and the first is not best), corrected, corrected_low, corrected_high, method, target, warning. The highest
+        estimate comes first; equal ones are in the order of their names, which means nothing, as the ranks show.
 
     Raises
     ------
@@ -70,50 +69,74 @@ def rank_models(
     """
     check_confidence(confidence)
     cells = cells_of(frame, model, task, value)
-    if pairs is None:
-        pairs = compare_all(frame, model, task, value, confidence=confidence, sentences=False, rng=rng)
-    count, common = len(cells.models), cells.has()
-    rows = []
-    for i, (name, better, worse) in enumerate(zip(cells.models, *_decided(pairs, cells.models), strict=True)):
+    count, rows = len(cells.models), []
+    for i, name in enumerate(cells.models):
         values, bounds = cells.of(i).means, (0.0, 1.0) if cells.shares else None
         levels = confidence, 1 - (1 - confidence) / count
         alone, at_once = (mean_interval(values, np.arange(len(values)), c, bounds=bounds) for c in levels)
-        ranks = math.nan, 1 + better, count - worse, better == 0
         described = alone.method, "new tasks", alone.warning + cells.lost_of(i)
-        rows.append((name, alone.n_clusters, *alone[:3], *ranks, math.nan, *at_once[1:3], *described))
+        rows.append((name, alone.n_clusters, *alone[:3], 1, count, False, True, math.nan, *at_once[1:3], *described))
     table = typed(pd.DataFrame(rows, columns=_COLUMNS.split()))
-    signal = _signal(table["estimate"].to_numpy(), cells, common)
+    if not count:
+        return table
+    leading = cells.models.index(first) if first else int(np.argmax(table["estimate"].fillna(-math.inf)))
+    if pairs is None and count <= MOST_PAIRED:
+        pairs = compare_all(frame, model, task, value, confidence=confidence, sentences=False, rng=rng)
+    decide = _bounded(cells, leading, confidence) if pairs is None else _decided(pairs, cells.models, leading)
+    better, worse, table["behind_first"] = decide
+    table["rank_low"], table["rank_high"], table["ties_with_first"] = 1 + better, count - worse, better == 0
+    others = [i for i in range(count) if i != leading]
+    tests = pair_rows(cells, [(leading, i) for i in others], "new tasks", confidence)
+    if ((tests["p_value"] <= 1 - confidence) & (tests["estimate"] > 0)).all():  # no test at all: the only model
+        table["rank_low"] = np.maximum(table["rank_low"], 2).where(table.index != leading, 1)
+        table["rank_high"] = table["rank_high"].where(table.index != leading, 1)
+        table["ties_with_first"] = table.index == leading
+    signal = _signal(table["estimate"].to_numpy(), cells, cells.has())
     centre = table["estimate"].mean()
     shrunk = centre + signal * (table["estimate"] - centre)
     table["corrected"] = shrunk.clip(table["corrected_low"].fillna(-math.inf), table["corrected_high"].fillna(math.inf))
-    table["p_best"] = _best(cells.means[common], signal, n_resamples, np.random.default_rng(0 if rng is None else rng))
-    where = note("on_common", what=f"{P_BEST} ", count=common.sum()) if not common.all() else Notes()
-    where = note("few_common", what=P_BEST) if common.sum() < 2 else where
-    table["warning"] = [doubt + (where if count > 1 else Notes()) for doubt in table["warning"]]
     return typed(table.sort_values("estimate", ascending=False, kind="stable", ignore_index=True))
 
 
-def _decided(pairs: pd.DataFrame, models: list) -> Iterator[np.ndarray]:
-    """Return how many models are decided to be better, and how many worse, than each."""
-    decided = pairs[pairs["decided"]]
-    sides, ahead = (decided["model_a"], decided["model_b"]), decided["estimate"] > 0
-    losers, winners = sides[1].where(ahead, sides[0]), sides[0].where(ahead, sides[1])
-    names = [str(name) for name in models]
-    return (side.value_counts().reindex(names, fill_value=0).to_numpy() for side in (losers, winners))
+def _decided(pairs: pd.DataFrame, models: list, first: int) -> tuple[np.ndarray, ...]:
+    """Return how many models are decided to be better and worse than each, and which are worse than the first."""
+    decided, names = pairs[pairs["decided"]], [str(name) for name in models]
+    ahead = decided["estimate"] > 0
+    losers = decided["model_b"].where(ahead, decided["model_a"])
+    winners = decided["model_a"].where(ahead, decided["model_b"])
+    counts = (side.value_counts().reindex(names, fill_value=0).to_numpy() for side in (losers, winners))
+    return *counts, np.isin(names, losers[winners == names[first]])
 
 
-def _best(values: np.ndarray, signal: float, n_resamples: int, rng: np.random.Generator) -> np.ndarray:
-    """Return how often each model (last axis) has the highest mean; ties are shared."""
-    tasks, count = values.shape
-    if tasks < 2:
-        return np.full(count, 1.0 if count == 1 else math.nan)
-    wins, means = np.zeros(count), values.mean(axis=0)
-    for start in range(0, n_resamples, CHUNK):
-        weights = rng.dirichlet(np.ones(tasks), min(CHUNK, n_resamples - start))
-        drawn = signal * means + math.sqrt(signal) * (weights @ values - means)
-        first = drawn >= drawn.max(axis=1, keepdims=True) - 1e-9
-        wins += (first / first.sum(axis=1, keepdims=True)).sum(axis=0)
-    return wins / n_resamples
+def _bounded(cells: Cells, first: int, confidence: float) -> tuple[np.ndarray, ...]:
+    """Return what `_decided` does, for so many models that their pairs are taken in blocks and judged by bounds.
+
+    The sum of differences over the root of that of their squares exceeds z with a chance of at most exp(−z² / 2) where
+    signs are as likely either way, as for 0/1 outcomes of equal models; else the bound is the empirical Bernstein one.
+    """
+    there, known = (cells.sizes > 0).astype(float), cells.sizes > 0
+    values = np.where(known, cells.means, 0.0)
+    spread = float(np.ptp(values[known]))
+    binary = np.isin(values, (0.0, 1.0)).all(axis=0)
+    values = np.where(known, values - (values.sum(axis=1) / np.maximum(there.sum(axis=1), 1))[:, None], 0.0)
+    squares, count = values**2, values.shape[1]
+    log = math.log(2 * count * (count - 1) / (1 - confidence))  # of 2 / level of one side of one pair
+    better, worse, behind = np.zeros(count, int), np.zeros(count, int), np.zeros(count, bool)
+    step = max(CHUNK // count, 1)
+    for start in range(0, count, step):
+        part = slice(start, min(start + step, count))
+        n = there[:, part].T @ there
+        sums = values[:, part].T @ there - there[:, part].T @ values
+        square = squares[:, part].T @ there + there[:, part].T @ squares - 2 * values[:, part].T @ values
+        with np.errstate(divide="ignore", invalid="ignore"):
+            variance = np.maximum(square - sums**2 / n, 0) / (n - 1)
+            half = np.sqrt(2 * variance * log / n) + 14 * spread * log / (3 * (n - 1))
+            shown = np.where(binary[part, None] & binary, sums**2 > 2 * (log - math.log(2)) * square, np.abs(sums) > n * half)
+        shown &= (n > 1) & (np.abs(sums) > 1e-9)
+        worse[part], better[part] = (shown & (sums > 0)).sum(axis=1), (shown & (sums < 0)).sum(axis=1)
+        if part.start <= first < part.stop:
+            behind = (shown & (sums > 0))[first - part.start]
+    return better, worse, behind
 
 
 def _signal(estimates: np.ndarray, cells: Cells, common: np.ndarray) -> float:

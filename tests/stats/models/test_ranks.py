@@ -34,7 +34,6 @@ def test_equal_models_tie_and_no_name_comes_first():
     found = ranked(table)
     assert found["rank_low"].tolist() == [1] * 4
     assert found["rank_high"].tolist() == [4] * 4
-    assert found["p_best"].tolist() == pytest.approx([0.25] * 4)
     assert found["ties_with_first"].all()
 
 
@@ -46,31 +45,42 @@ def test_the_best_of_many_equal_models_is_drawn_back_to_the_rest():
     assert first["corrected_low"] < 0.5 < first["corrected_high"]
     assert first["corrected_high"] - first["corrected_low"] > first["high"] - first["low"]
     assert found["ties_with_first"].all()
-    assert first["p_best"] < 0.2
 
 
 def test_a_model_far_ahead_keeps_its_estimate_and_is_best():
     first = ranked(frame({"a": 0.95, "b": 0.3, "c": 0.2}, tasks=100)).iloc[0]
-    assert first["p_best"] > 0.99
     assert first["corrected"] == pytest.approx(first["estimate"], abs=0.02)
     assert (first["rank_low"], first["rank_high"]) == (1, 1)
 
 
-def test_probabilities_of_being_best_add_up_and_follow_the_estimates():
-    found = ranked(frame({"a": 0.7, "b": 0.6, "c": 0.4}))
-    assert found["p_best"].sum() == pytest.approx(1)
-    assert found["p_best"].is_monotonic_decreasing
-    assert found["p_best"].tolist() == ranked(frame({"a": 0.7, "b": 0.6, "c": 0.4}))["p_best"].tolist()
+def test_the_first_is_best_by_its_own_tests_where_the_correction_for_all_pairs_decides_nothing():
+    base = frame({f"m{i:02d}": 0.3 for i in range(12)}, tasks=60, seed=2)
+    better = frame({"z": 0.6}, tasks=60, seed=5)
+    table = pd.concat([base, better])
+    found, pairs = ranked(table), compare_all(table, "model", "task", "value", sentences=False)
+    own = pairs[pairs["model_b"] == "z"]
+    assert not own["decided"].all()
+    assert (own["p_value"] <= 0.05).all()
+    assert found.loc["z", ["rank_low", "rank_high", "ties_with_first"]].tolist() == [1, 1, True]
+    assert (found["rank_low"].drop("z") >= 2).all()
+    assert not found["ties_with_first"].drop("z").any()
+    assert found["behind_first"].sum() == own["decided"].sum()
 
 
-def test_models_that_share_few_tasks_have_no_probability_of_being_best():
-    table = frame({"a": 0.5, "b": 0.5}, tasks=20)
-    apart = table[(table["model"] == "a") | (table["task"] > 18)]
-    found = ranked(apart)
-    assert found["p_best"].isna().all()
-    assert found["warning"].map(str).str.contains("fewer than 2 tasks").all()
-    partly = ranked(table[(table["model"] == "a") | (table["task"] > 9)])
-    assert partly["warning"].map(str).str.contains("on the 10 tasks that all models have").all()
+def test_the_model_that_is_tested_for_being_best_can_be_named():
+    table = frame({"a": 0.95, "b": 0.3})
+    assert ranked(table)["rank_high"].to_dict() == {"a": 1, "b": 2}
+    assert ranked(table, first="b")["behind_first"].sum() == 0
+
+
+def test_the_ranks_of_very_many_models_rest_on_bounds():
+    rates = {f"m{i:03d}": 0.1 for i in range(301)} | {"z0": 0.95, "z1": 0.95}
+    found = ranked(frame(rates, tasks=80))
+    assert found["rank_low"].iloc[:2].tolist() == [1, 1]
+    assert found["rank_high"].iloc[:2].max() < 5
+    assert found["rank_low"].iloc[2:].min() > 1
+    equal = ranked(frame({f"m{i:03d}": 0.5 for i in range(301)}, tasks=30))
+    assert (equal["rank_low"].iloc[1:] == 1).all()
 
 
 def test_scores_without_bounds_are_ranked_too():
@@ -83,7 +93,7 @@ def test_scores_without_bounds_are_ranked_too():
 
 def test_one_model_or_none_has_nothing_to_be_compared_with():
     alone = ranked(frame({"a": 0.5})).iloc[0]
-    assert (alone["rank_low"], alone["rank_high"], alone["p_best"]) == (1, 1, 1)
+    assert (alone["rank_low"], alone["rank_high"]) == (1, 1)
     assert alone["corrected"] == alone["estimate"]
     table = frame({"a": 0.5})
     pd.testing.assert_series_equal(ranked(table[:0]).dtypes, ranked(table).dtypes)
