@@ -47,10 +47,11 @@ CLEAR = played({"first": 0.95, "second": 0.3, "third": 0.25})
         (CYCLE, "no best model: paper > rock > scissors > paper, each better than the next"),
         (APART, "no best model: a and b share no tasks"),
         (played({f"model-{i:03d}": 0.5 for i in range(100)}, tasks=12),
-         "no model is shown to be best: 100 of 100 models tie for first"),
+         "model-047 leads; not separable from 99 models; the shared tasks are too few to tell"),
         (CLEAR, "best: first (success rate)"),
         ([(m, f"t{t}", score) for m, score in (("a", 0.1), ("b", 0.9)) for t in range(5)],
-         "5 shared tasks are too few to show a best model"),
+         "b leads; not separable from a; the shared tasks are too few to tell"),
+        (played({"first": 0.7, "second": 0.5, "third": 0.1}), "first leads; ahead of third; not separable from second"),
         ([("a", "t", True), ("b", "t", None)], "success rate of a"),
         ([("a", "t", None)], "no best model: no run has an outcome"),
         ([(None, "t", True)], "success rate; no run with one names its model"),
@@ -68,7 +69,7 @@ def test_the_estimate_of_a_best_model_is_corrected_for_having_been_picked():
     assert (found["n"], found["n_clusters"]) == (40, 40)
 
 
-def test_a_tie_claims_no_rate():
+def test_a_model_that_ties_with_another_claims_no_rate():
     assert "estimate" not in compare.headline(compare.leaderboard(runs_of(only_easy())))
 
 

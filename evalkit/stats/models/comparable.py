@@ -243,8 +243,8 @@ def _headline(table: pd.DataFrame) -> tuple[str, str]:
     name = next((name for name, column in columns.items() if table[column].notna().all()), NONE)
     if name == NONE:
         return NONE, "Models ran different tasks, which neither shared tasks nor shared types make comparable."
-    order = table.sort_values(["estimate", columns[name]], ascending=False)
-    swapped = np.flatnonzero(np.diff(order[columns[name]]) > 1e-9)
+    order = table.sort_values(["estimate", columns[name]], ascending=False, kind="stable")
+    swapped = np.flatnonzero((np.diff(order["estimate"]) < -1e-9) & (np.diff(order[columns[name]]) > -1e-9))
     if not len(swapped):
         return name, f"Models ran different tasks; {name}, their order is that of the raw rates."
     one, other = order["model"].iloc[swapped[0]], order["model"].iloc[swapped[0] + 1]
