@@ -15,8 +15,8 @@ from evalkit.stats.models.ranks import MOST_PAIRED
 MOST_NAMED = 4  # models that a headline names
 RAW, NONE = "raw", "none"
 _COLUMNS = (
-    "model_name n n_tasks coverage estimate low high adjusted adjusted_low adjusted_high rank_low rank_high behind_first "
-    "ties_with_first corrected corrected_low corrected_high method target warning"
+    "model_name n n_tasks coverage estimate low high adjusted adjusted_low adjusted_high rank_low rank_high "
+    "behind_first ties_with_first corrected corrected_low corrected_high method target warning"
 )
 _STANDING = ["kind", "outcome", "model_name", "n", "n_tasks", "estimate", "low", "high", "text", "rank", "task_set"]
 
@@ -87,7 +87,9 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
     notes = [like.reason * (like.headline != RAW), *map(str, pair_structure(compared).warning.notes)]
     unrated = scored.table[~has_value].groupby("model_name").size().rename("n").reset_index()
     table = pd.concat([table, unrated.assign(n_tasks=0, warning=NO_OUTCOME)], ignore_index=True)[_COLUMNS.split()]
-    table = table.astype({"rank_low": "Int64", "rank_high": "Int64", "ties_with_first": "boolean", "behind_first": "boolean"})
+    table = table.astype(
+        {"rank_low": "Int64", "rank_high": "Int64", "ties_with_first": "boolean", "behind_first": "boolean"}
+    )
     if scored.left_out:
         are = "run is" if scored.left_out == 1 else "runs are"
         notes.append(f"{scored.left_out} {are} flagged as a copy of another's log, and in no rate.")

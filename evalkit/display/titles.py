@@ -54,7 +54,6 @@ TITLES = {
     "p_holm": "p, corrected for all models",
     "p_value": "p",
     "parsing_errors": "problems in the logs",
-    "probability_of_being_best": "chance of being best",
     "reported_estimate": "reported success",
     "result_type": "kind of result",
     "scored_estimate": "success rate of scored runs",

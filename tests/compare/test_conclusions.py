@@ -24,9 +24,7 @@ def test_of_one_model_its_rate_is_said_and_that_nothing_is_compared():
 def test_a_tie_names_no_best_model_and_says_what_would_decide_it():
     runs = reached("alder", [True, False] * 5) + reached("birch", [True, True, False, False] * 2 + [True, False])
     first, second, *_ = said(runs)
-    assert first.text.startswith(
-        "No model leads: alder and birch tie for first. Success rate: alder 50 %"
-    )
+    assert first.text.startswith("No model leads: alder and birch tie for first. Success rate: alder 50 %")
     assert "Not decided between" in second.text
     assert "With 80 % power, 10 tasks show a true difference of" in second.text
 

@@ -21,7 +21,7 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ([], 0, ["No model is shown to be best: old and same tie for first.", "1 – 2", "66.7 %", "old is better than"]),
+        ([], 0, ["No model leads: old and same tie for first.", "1 – 2", "66.7 %", "old is better than"]),
         (["--baseline", "old"], 1, ["regression", "not decided", "-50.0"]),
         (["--baseline", "worse"], 0, ["better", "a loss of less than 5 points is no regression"]),
         (["--baseline", "old", "--margin", "0.9"], 0, ["a loss of less than 90 points"]),

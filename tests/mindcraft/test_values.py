@@ -214,7 +214,7 @@ def test_the_headline_names_a_model_that_has_a_name_and_a_score(unscored):
     nobody = headline(unscored[unscored["model_name"] == "unknown"])
     assert nobody["label"] == "success rate; no run with one names its model"
     tied = unscored.assign(model_name=unscored["model_name"].replace("unknown", "c"))
-    assert headline(tied[tied["overall_is_successful"]])["label"] == "1 shared task is too few to show a best model"
+    assert headline(tied[tied["overall_is_successful"]])["label"] == "no model leads: a and c tie for first"
 
 
 def test_a_headline_without_a_score_says_why(unscored):

@@ -1,4 +1,4 @@
-"""Rank models: the range of ranks that the data leave open, whether the first is best, and estimates corrected for it."""
+"""Rank models: ranks that the data leave open, whether the first is best, and estimates corrected for being picked."""
 
 import math
 
@@ -131,7 +131,9 @@ def _bounded(cells: Cells, first: int, confidence: float) -> tuple[np.ndarray, .
         with np.errstate(divide="ignore", invalid="ignore"):
             variance = np.maximum(square - sums**2 / n, 0) / (n - 1)
             half = np.sqrt(2 * variance * log / n) + 14 * spread * log / (3 * (n - 1))
-            shown = np.where(binary[part, None] & binary, sums**2 > 2 * (log - math.log(2)) * square, np.abs(sums) > n * half)
+            shown = np.where(
+                binary[part, None] & binary, sums**2 > 2 * (log - math.log(2)) * square, np.abs(sums) > n * half
+            )
         shown &= (n > 1) & (np.abs(sums) > 1e-9)
         worse[part], better[part] = (shown & (sums > 0)).sum(axis=1), (shown & (sums < 0)).sum(axis=1)
         if part.start <= first < part.stop:
