@@ -142,7 +142,7 @@ def test_traces_are_followed_too(tmp_path, command):
     ("arguments", "message"),
     [
         (["mindcraft", ".", "--follow", "--output", "x.csv"], "--output does nothing with --follow"),
-        (["mindcraft", ".", "--follow", "--legacy"], "--legacy does nothing with --follow"),
+        (["mindcraft", ".", "--follow", "--cooking"], "--cooking does nothing with --follow"),
         (["mindcraft", ".", "--follow", "--interval", "0.1"], "--interval 0.1: at least 0.5 seconds"),
         (["mindcraft", ".", "--follow", "--tasks", "gone.json"], "gone.json: no such file"),
         (["mindcraft", ".", "--idle", "5"], "--idle does nothing without --follow"),

@@ -9,7 +9,6 @@ _PLACES = {
     "tasks.definitions": "TaskDefinitions load_task_definitions",
     "outcomes": "TaskOutcome aggregate_results_to_dataframe extract_task_outcome extract_task_outcomes",
     "transcript": "conversation",
-    "legacy.summary": "legacy_summary",
 }
 _MODULES = ("analysis", "figures")
 

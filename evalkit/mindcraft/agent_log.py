@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypedDict
 
 from evalkit.io import BrokenFileError, WrongShapeError, decode_json, read_file, refuse_credentials
-from evalkit.mindcraft import original_scripts as scripts
 from evalkit.mindcraft.format import (
     ANYTHING,
     COMMAND,
@@ -114,7 +113,7 @@ def read_log(source: str, data: bytes | OSError) -> AgentOutcome:
     if isinstance(data, OSError):
         return failed_log(source, describe(data))
     try:
-        return read_turns(source, *decode_log(data), data)[0]
+        return read_turns(source, *decode_log(data), data)
     except BrokenFileError as error:
         return failed_log(source, str(error))
 
@@ -134,7 +133,7 @@ def decode_log(data: bytes) -> tuple[Any, list[str]]:
 
 def failed_log(source: str, error: str) -> AgentOutcome:
     """Return the outcome of a log that could not be read."""
-    outcome, _ = read_turns(source, AgentLog([]), [], b"")
+    outcome = read_turns(source, AgentLog([]), [], b"")
     outcome["completion_status"] = CompletionStatus.LOG_FILE_ERROR
     outcome["agent_log_processed"], outcome["parsing_errors"] = False, [error]
     return outcome
@@ -150,8 +149,8 @@ def _salvage(value: Any) -> AgentLog:
     return AgentLog(turns=good, taskStart=fields.get("taskStart"))
 
 
-def read_turns(source: str, value: Any, repaired: list[str], data: bytes) -> tuple[AgentOutcome, scripts.Reading]:
-    """Read the turns of a decoded log, and what the original scripts read in them; WrongShapeError if it has none."""
+def read_turns(source: str, value: Any, repaired: list[str], data: bytes) -> AgentOutcome:
+    """Read the turns of a decoded log; WrongShapeError if it has none."""
     log, repaired = (value, repaired) if isinstance(value, AgentLog) else (_salvage(value), [*repaired, _SALVAGED])
     system, agent_texts, others = _by_role(log.turns)
     finals = [final for text in system if text[:1] not in NEVER_FIRST and (final := read_final(text))]
@@ -167,7 +166,7 @@ def read_turns(source: str, value: Any, repaired: list[str], data: bytes) -> tup
     marks = {"near_final": near, "quoted_only": quoted, "restarted": "restarts" in events, "turns_skipped": skipped}
     flags += [flag for flag, holds in marks.items() if holds]
     flags += [f"recovered_{what}" for what in repaired if what != _SALVAGED]
-    outcome: AgentOutcome = {
+    return {
         "raw_score": score,
         "completion_status": _status_of(score, timed_out),
         "final_system_message": deciding,
@@ -186,11 +185,6 @@ def read_turns(source: str, value: Any, repaired: list[str], data: bytes) -> tup
         "digest": _fingerprint(data, start) if agent_texts or others else "",
         "source": source,
     }
-    if repaired:
-        return outcome, scripts.read_bytes(data)
-    if not (finals or near):
-        return outcome, scripts.NOTHING
-    return outcome, scripts.read_log(log, system if near else [f.text for f in finals], data, whole=not skipped)
 
 
 def _by_role(turns: list[Turn]) -> tuple[list[str], list[str], list[str]]:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evalkit._lazy import later
 from evalkit.io import Entry, SourceError, absolute, paused_gc, unescape_surrogates
 from evalkit.kinds import Assembled, Records
 from evalkit.mindcraft.format import Missing, Results
@@ -45,14 +44,13 @@ def assemble(records: Records, options: Mapping[str, Any], *, all_folders: bool 
     lazy = {
         "messages": partial(messages_frame, agents),
         "commands": partial(commands_frame, agents),
-        "folders": partial(later("evalkit.mindcraft.legacy.folders:folders_frame"), records, runs),
     }
     return Assembled({"runs": runs, "agents": agents}, notes, {"definitions": definitions}, lazy)
 
 
 def _model_names(other_files: "pa.Table", root: str, layout: str | None) -> ModelNames:
     names = ModelNames(root, layout)
-    for row in other_files.drop_columns("legacy").to_pylist():
+    for row in other_files.to_pylist():
         source, *results, profile_model = row.values()
         names.add(unescape_surrogates(source), Results(*results), profile_model)
     return names

@@ -76,7 +76,6 @@ KIND = LogKind(
     views=(
         Option("by", str, (), "Column to group by; may be repeated.  [default: model_name]", "COLUMN", many=True),
         Option("cooking", bool, False, "Also cooking by number of agents without the recipe.", followed=False),
-        Option("legacy", bool, False, "Also what the original scripts say of the same folders.", followed=False),
     ),
     describe=later("evalkit.mindcraft.terminal:describe"),
     progress=later("evalkit.mindcraft.terminal:progress"),
@@ -145,7 +144,6 @@ def load(
         runs : one row per run, a repetition being a run of its own; `table.RUNS`
         agents : one row per agent log; `table.AGENTS`
         messages, commands : read again from the logs on first access; `table.LAZY_TABLES`
-        folders : what the original scripts read in every folder; see `legacy_summary`
         definitions : TaskDefinitions, with the ids that are ambiguous
         ledger : every file seen, the definitions' too
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from evalkit.io import BrokenFileError, decode_json, plain
 from evalkit.kinds import HEAD, Parsed, recognise
-from evalkit.mindcraft import original_scripts as scripts
 from evalkit.mindcraft.agent_log import AgentOutcome, decode_log, failed_log, read_turns
 from evalkit.mindcraft.format import (
     ANYTHING,
@@ -16,7 +15,6 @@ from evalkit.mindcraft.format import (
     OTHER_LIST,
     RESULTS,
     AgentLog,
-    Results,
     describe,
     model_of,
     other_kind,
@@ -33,40 +31,10 @@ _row = itemgetter(*(column.name for column in RECORDS["logs"]))
 
 def parse(path: str, data: bytes | OSError) -> Parsed:
     """Detect what a file is by its name and shape, and parse it; rows as in `table.RECORDS`."""
-    read = _read(path, data)
-    return read if isinstance(read, Parsed) else _parsed_log(*read)
-
-
-def outcome_of(path: str, data: bytes | OSError) -> AgentOutcome | None:
-    """Read a file as an agent's log if its name and shape show one; None for any other file."""
-    read = _read(path, data)
-    return None if isinstance(read, Parsed) else read[0]
-
-
-def _read(path: str, data: bytes | OSError) -> Parsed | tuple[AgentOutcome, scripts.Reading]:
-    name = os.path.basename(path)
-    if name == RESULTS or name in NOT_LOGS_BY_NAME:
-        return _parse_named(name, data)
-    if isinstance(data, OSError):
-        return failed_log(path, describe(data)), scripts.NOTHING
-    try:
-        value, mended = decode_log(data)
-        if not isinstance(value, AgentLog):
-            other = other_kind(value)
-            if other is None or other == OTHER_LIST:
-                other = _other_log(data) or other
-            if other:
-                return _parsed_other(other, value, data)
-        return read_turns(path, value, mended, data)
-    except BrokenFileError as error:
-        other, reading = _other_log(data), scripts.read_bytes(data)
-        if other:
-            return Parsed("failed", f"{error} (by its beginning: {other})", _other_rows(reading))
-        return failed_log(path, str(error)), reading
-
-
-def _parsed_log(outcome: AgentOutcome, reading: scripts.Reading) -> Parsed:
-    row = _row({**outcome, **_NO_EVENTS, **outcome["events"], "legacy": scripts.to_text(reading)})
+    outcome = _read(path, data)
+    if isinstance(outcome, Parsed):
+        return outcome
+    row = _row({**outcome, **_NO_EVENTS, **outcome["events"]})
     if not outcome["agent_log_processed"]:
         return Parsed("failed", "; ".join(outcome["parsing_errors"]), {"logs": [row]})
     notes = [flag for flag in outcome["flags"] if flag.startswith("recovered")]
@@ -75,34 +43,52 @@ def _parsed_log(outcome: AgentOutcome, reading: scripts.Reading) -> Parsed:
     return Parsed("used", ", ".join(notes), {"logs": [row]})
 
 
+def outcome_of(path: str, data: bytes | OSError) -> AgentOutcome | None:
+    """Read a file as an agent's log if its name and shape show one; None for any other file."""
+    read = _read(path, data)
+    return None if isinstance(read, Parsed) else read
+
+
+def _read(path: str, data: bytes | OSError) -> Parsed | AgentOutcome:
+    name = os.path.basename(path)
+    if name == RESULTS or name in NOT_LOGS_BY_NAME:
+        return _parse_named(name, data)
+    if isinstance(data, OSError):
+        return failed_log(path, describe(data))
+    try:
+        value, mended = decode_log(data)
+        if not isinstance(value, AgentLog):
+            other = other_kind(value)
+            if other is None or other == OTHER_LIST:
+                other = _other_log(data) or other
+            if other:
+                return _parsed_other(other, value)
+        return read_turns(path, value, mended, data)
+    except BrokenFileError as error:
+        if other := _other_log(data):
+            return Parsed("failed", f"{error} (by its beginning: {other})", {})
+        return failed_log(path, str(error))
+
+
 def _parse_named(name: str, data: bytes | OSError) -> Parsed:
     """Parse a file whose name shows that it is not a log."""
     try:
         if isinstance(data, OSError):
             raise BrokenFileError(describe(data))
         if name == RESULTS:
-            return Parsed("used", "names the model", {"other_files": [(*parse_results(data), None, "")]})
+            return Parsed("used", "names the model", {"other_files": [(*parse_results(data), None)]})
         value, _ = decode_json(data, ANYTHING)
-        return _parsed_other(other_kind(value) or _BY_NAME, value, data)
+        return _parsed_other(other_kind(value) or _BY_NAME, value)
     except BrokenFileError as error:
-        return Parsed("failed", str(error), {} if name == RESULTS else _other_rows(scripts.read_bytes(data)))
+        return Parsed("failed", str(error), {})
 
 
-def _parsed_other(what: str, value: Any, data: bytes) -> Parsed:
+def _parsed_other(what: str, value: Any) -> Parsed:
     """Return what a decoded file other than a log says about the model."""
     results = results_of(value) if what == "results" else NO_RESULTS
     model = model_of(value) if what == "agent profile" else None
-    without_turns = isinstance(value, dict) and "turns" not in value
-    reading = scripts.NOTHING if without_turns else scripts.read_bytes(data)
-    return Parsed("skipped", f"not an agent log: {what}", _other_rows(reading, results, model))
-
-
-def _other_rows(
-    reading: scripts.Reading, results: Results = NO_RESULTS, model: str | None = None
-) -> dict[str, list[tuple]]:
-    """Return the record of a file other than a log; none if it holds nothing of use."""
-    row = (*results, model, scripts.to_text(reading))
-    return {"other_files": [row]} if any(row) else {}
+    row = (*results, model)
+    return Parsed("skipped", f"not an agent log: {what}", {"other_files": [row]} if any(row) else {})
 
 
 def _other_log(data: bytes) -> str:

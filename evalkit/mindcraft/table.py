@@ -40,7 +40,6 @@ COUNT_COLUMNS = (
     *(Column(name, "int?", f"lines of this kind in the logs: {name}; a lower bound", "lines") for name in EVENTS),
 )
 _MESSAGE = Column("final_system_message", "str", "the message that decided the status")
-_LEGACY = Column("legacy", "str", "what the original scripts find in it, as JSON; empty: nothing")
 _OF_LOG = (
     Column("raw_score", "float", "score as logged", "as logged"),
     Column("completion_status", "str", "how this log ended"),
@@ -59,14 +58,12 @@ RECORDS = {
         *(column._replace(dtype=_STORED.get(column.name, column.dtype)) for column in _OF_LOG),
         Column("flags", "list", "what is doubtful about the log"),
         Column("digest", "str", "equal for copies"),
-        _LEGACY,
     ),
     "other_files": (
         Column("results_model", "name", "the model that a results file names"),
         Column("task_path", "str", "the definition file that a results file names"),
         Column("total", "int?", "tasks of the experiment, as a results file says", "tasks"),
         Column("profile_model", "name", "the model that an agent's profile names"),
-        _LEGACY,
     ),
 }
 RUNS = run_columns(
@@ -128,19 +125,5 @@ LAZY_TABLES = {
         _TURN,
         Column("command", "name", "name of the command, with its exclamation mark"),
         Column("arguments", "str", "the text in the brackets after it"),
-    ),
-    "folders": (
-        Column("source", "str", "path of a folder of runs, or of one beside them without any run"),
-        Column("path", "str", "the same, absolute"),
-        Column("has_runs", "bool", "runs lie in it"),
-        Column("files", "int", "JSON files in it", "files"),
-        Column("evaluation", "float", "what evaluation_script.py reads: the highest score, at least 0"),
-        Column("crafting", "bool?", "what analyze_crafting_tasks.py reads: a success"),
-        Column("analyse", "bool?", "what analyse_results.py reads: a success; missing unless there are two files"),
-        Column("cooking", "str", "what analyze_cooking_tasks.py reads: success, failure, or empty"),
-        Column("stops", "str", "name of the exception that ends it, or empty"),
-        Column(
-            "construction", "object", "what analyze_construction_tasks.py reads: a score, perhaps not a number; or none"
-        ),
     ),
 }

@@ -8,27 +8,18 @@ from typing import TYPE_CHECKING, Any
 from tabulate import tabulate
 
 from evalkit._names import check_columns
-from evalkit.io import SourceError, plain, short_paths, unescape_surrogates
+from evalkit.io import SourceError, plain, unescape_surrogates
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Look
 from evalkit.kinds.findings import counted_noun
 from evalkit.kinds.terminal import any_look_lines, file_lines, fit_table, key_of, names_of, number
 from evalkit.mindcraft.format import UNKNOWN, CompletionStatus
-from evalkit.mindcraft.original_scripts import COMMIT
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MOST_NAME = 120  # characters of a name while following; a narrow terminal shows fewer
 _SPARE = ("success", "broken", "partial", "no score", "timed out", "zero", "running")
-SCRIPTS = {  # and what each is given for its first table
-    "evaluation": "evaluation_script.py, given all task folders of these types",
-    "crafting": "analyze_crafting_tasks.py, given all crafting folders",
-    "analyse_results": "analyse_results.py, given all crafting folders",
-    "cooking": "analyze_cooking_tasks.py, the sums of all folders with cooking tasks",
-    "construction": "analyze_construction_tasks.py, "
-    "given the folders with construction tasks of each model, with all that lies in them",
-}
 SHORT = {
     CompletionStatus.SUCCESS: "success",
     CompletionStatus.FAILED_PARTIAL_SCORE: "partial",
@@ -42,7 +33,7 @@ SHORT = {
 def describe(logs: Logs, views: Mapping[str, Any]) -> str:
     """Format the success rates and statuses of groups of runs, the ledger's summary and any other views.
 
-    `views` are by (columns of the runs to group by; model_name by default), cooking, legacy. A missing column is a
+    `views` are by (columns of the runs to group by; model_name by default), cooking. A missing column is a
     SourceError.
     """
     from evalkit.mindcraft.analysis.rates import overview
@@ -53,7 +44,6 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> str:
     lines = _table(_rows(table, by), len(by)) if len(table) else ["no runs"]
     sections = ["\n".join([*lines, *file_lines(logs.ledger, len(runs)), *_notes(runs)])]
     sections += [cooking_text(logs.runs)] * bool(views.get("cooking"))
-    sections += [legacy_text(logs)] * bool(views.get("legacy"))
     return "\n\n".join(sections)
 
 
@@ -198,47 +188,3 @@ def _notes(runs: "pd.DataFrame") -> list[str]:
         lines.append(f"{counted_noun(stale, 'run')} {holds} of another run's log, and {count} in no rate")
     lines += [str(NO_SCORE)] * (len(runs) > 0 and not has_score(runs).any())
     return lines + [describe_scale(runs)] * bool(runs["flag_scale_assumed"].any())
-
-
-def legacy_text(logs: Logs, limit: int = 60) -> str:
-    """Format what the original scripts report for the same folders beside our figures, and a line for each difference.
-
-    Of folders, and of differences of one cause and script, at most `limit` are shown; a line says how many more.
-    """
-    from evalkit.mindcraft.legacy.folders import ALL
-    from evalkit.mindcraft.legacy.summary import legacy_summary
-
-    totals, differences = legacy_summary(logs.runs, logs.folders)
-    lines = [f"What the original scripts (kolbytn/mindcraft, tasks/ at commit {COMMIT}) say, and ours:"]
-    for script, of_script in totals.groupby("script", sort=False):
-        is_pooled = of_script["folder"] == ""
-        pooled, each = of_script[is_pooled], of_script[~is_pooled & (of_script["group"] == ALL)]
-        alike = pooled["group"].str.startswith("task ") & (pooled["their_rate"] - pooled["our_rate"]).abs().lt(0.005)
-        first = ["model_name", "group"] if script == "construction" else ["group"]
-        lines += ["", f"{SCRIPTS[str(script)]}:", *_legacy_table(pooled[~alike], first)]
-        lines += [f"… {counted_noun(int(alike.sum()), 'task')} with the same score on both sides"] * bool(alike.any())
-        if len(each):
-            shown = each.head(limit).assign(folder=each["folder"].map(short_paths(each["folder"].unique())))
-            lines += ["", "  given each folder, with all that lies in it:", *_legacy_table(shown, ["folder"])]
-            lines += [f"… {len(each) - limit} more"] * (len(each) > limit)
-    for (name, cause), differing in differences.groupby(["script", "cause"], sort=False):
-        lines.append(f"\n{name}: {cause}: {len(differing)}")
-        shown = differing.head(limit)
-        lines += [f"  {plain(d.source)}: {plain(d.theirs)}, ours {plain(d.ours)}" for d in shown.itertuples()]
-        lines += [f"  … {len(differing) - limit} more"] * (len(differing) > limit)
-    return "\n".join(lines)
-
-
-def _legacy_table(totals: "pd.DataFrame", first: Sequence[str]) -> list[str]:
-    """Format rows of the summary below an empty line; nothing if there is none."""
-    rows = []
-    for row in totals.to_dict("records"):
-        cells = {name: plain(row[name]) for name in first}
-        for who in ("their", "our"):
-            n, successes, rate = (row[f"{who}_{name}"] for name in ("n", "successes", "rate"))
-            kind = "proportion" if row["unit"] == "rate" else row["unit"]
-            cells[f"{who} n"] = str(n)
-            cells[f"{who} successes"] = f"{successes:.6g}" if row["unit"] == "rate" else ""
-            cells[f"{who} rate"] = "" if row["unit"] == "count" else number(rate, kind)
-        rows.append({**cells, "": plain(row["note"])} if row["note"] else cells)
-    return ["", *_table(rows, len(first))] if rows else []

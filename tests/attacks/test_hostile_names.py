@@ -31,7 +31,6 @@ DOORS = {
     **{f"compare {kind} --baseline": ("compare", f"logs/{kind}", "--baseline", "good") for kind in KINDS},
     **{f"{kind} that is not there": (kind, NAME) for kind in KINDS},
     "mindcraft --tasks": ("mindcraft", "logs/mindcraft", "--tasks", "tasks.json", "--cooking"),
-    "mindcraft --legacy": ("mindcraft", "logs/mindcraft", "--legacy"),
     "mindcraft --by": ("mindcraft", "logs/mindcraft", "--by", "task_id", "--by", "model_name"),
     "mindcraft --by nothing": ("mindcraft", "logs/mindcraft", "--by", EVIL),
     "mindcraft --layout": ("mindcraft", "logs/mindcraft", "--layout", EVIL),

@@ -34,7 +34,6 @@ COMMANDS = {
     "mindcraft-by": f"evalkit mindcraft {_RUNS} --by task_type --by model_name",
     "mindcraft-cooking": f"evalkit mindcraft {_RUNS} --cooking",
     "mindcraft-without-tasks": "evalkit mindcraft samples:mindcraft/runs",
-    "mindcraft-legacy": f"evalkit mindcraft {_RUNS} --legacy",
     "mindcraft-messy": "evalkit mindcraft messy:mindcraft/logs --tasks messy:mindcraft/tasks.json --cooking",
     "crafter": "evalkit crafter samples:crafter --by-difficulty",
     "crafter-verbose": "evalkit crafter samples:crafter --verbose",

@@ -16,12 +16,11 @@ from evalkit.mindcraft import (
     aggregate_results_to_dataframe,
     analyze_agent_log,
     extract_task_outcome,
-    legacy_summary,
     load,
     models,
     runs_df,
 )
-from evalkit.mindcraft.table import AGENTS, FLAGS, LAZY_TABLES, LOG_FLAGS, RUNS
+from evalkit.mindcraft.table import AGENTS, FLAGS, LOG_FLAGS, RUNS
 from tests.mindcraft.builders import EXPERIMENT, SCORE, log, task, write, write_all
 
 DTYPES = {"str": "str", "name": "str", "int": "int64", "int?": "Int64", "float": "float64", "bool": "bool",
@@ -58,7 +57,6 @@ def test_frames_have_the_columns_and_dtypes_declared(tmp_path, files):
     assert {name: str(dtype) for name, dtype in logs.runs.dtypes.items()} == declared(RUNS)
     assert {name: str(dtype) for name, dtype in logs.agents.dtypes.items()} == declared(AGENTS)
     assert list(logs.ledger) == ["source", "status", "reason"]
-    assert {name: str(dtype) for name, dtype in logs.folders.dtypes.items()} == declared(LAZY_TABLES["folders"])
 
 
 OTHERS = {
@@ -337,5 +335,4 @@ def test_any_content_of_a_folder_is_loaded(tmp_path_factory, files):
     assert sorted(os.path.relpath(source, root) for source in logs.ledger["source"]) == sorted(
         os.path.normpath(name) for name in (*files, "good.json", "exp_0/good/Andy_0_0.json")
     )
-    assert len(legacy_summary(logs.runs, logs.folders).totals) > 0
     assert len(logs.agents) == logs.runs["total_agent_logs_found"].sum()

@@ -1,5 +1,6 @@
 """What the original scripts say: recorded for the samples, and run live where the scripts lie beside the checkout."""
 
+import importlib.util
 import json
 import math
 import os
@@ -11,13 +12,15 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from evalkit.cli import main
 from evalkit.io import resolve
-from evalkit.mindcraft import collect, legacy_summary, load
-from evalkit.mindcraft.table import LAZY_TABLES
+from evalkit.mindcraft import analysis, load
+from tests.examples.originals import SCRIPTS, call_all
 from tests.mindcraft.builders import SCORE, log, said, task, turn, write_all
-from tests.mindcraft.originals import SCRIPTS, call_all
 
+EXAMPLE = Path(__file__).parents[2] / "examples/minecollab-audit/minecollab_audit.py"
+_SPEC = importlib.util.spec_from_file_location("minecollab_audit", EXAMPLE)
+example = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(example)
 live = pytest.mark.skipif(not SCRIPTS.is_dir(), reason="the original scripts are not here")
 UNSCORED = SCRIPTS.parents[1] / "data/mindcraft/unscored_logs"
 
@@ -30,8 +33,12 @@ CRAFTING = {
 NOTHING = (0, 0.0, 0.0)
 
 
+def audited(logs, source):
+    return example.audit(logs.runs, example.read_folders(logs.runs, [str(source)]))
+
+
 def said_of(totals: pd.DataFrame, script: str, folder: str = "", model: str | None = None) -> dict[str, tuple]:
-    """What `legacy_summary` says: group to (n, successes, rate), or the exception."""
+    """What `audit` says: group to (n, successes, rate), or the exception."""
     own = totals[(totals["script"] == script) & (totals["folder"] == folder)]
     own = own if model is None else own[own["model_name"] == model]
     values = zip(own["group"], own["their_n"], own["their_successes"], own["their_rate"], own["note"], strict=True)
@@ -50,7 +57,7 @@ class Asked:
 
     def __init__(self, source: Path, tasks=()) -> None:
         logs = load(source, tasks)
-        self.totals = totals = legacy_summary(logs.runs, logs.folders).totals
+        self.totals = totals = audited(logs, source).totals
         self.calls: list[tuple] = []
         self.checks: list = []
         for folder in sorted(set(totals["folder"]) - {""}):
@@ -299,7 +306,7 @@ CONSTRUCTION = {  # averages of all and of completed tasks, completion rate, tas
 @pytest.fixture(scope="module")
 def samples():
     logs = load("samples:mindcraft/runs", "samples:mindcraft/tasks")
-    return legacy_summary(logs.runs, logs.folders)
+    return audited(logs, "samples:mindcraft/runs")
 
 
 @pytest.mark.parametrize("script", RECORDED)
@@ -405,13 +412,16 @@ def folders(tmp_path_factory):
     return write_all(root, {"good/cook/Zoe_0_0.json": log()})
 
 
+@pytest.fixture(scope="module")
+def read(folders):
+    return example.read_folders(load(folders, {TASK_ID: task()}).runs, [str(folders)])
+
+
 @pytest.mark.parametrize("case", range(len(FOLDERS)))
-def test_what_the_scripts_read_in_a_task_folder_is_kept_with_its_run(folders, case):
+def test_what_the_scripts_read_in_a_task_folder(folders, read, case):
     files, expected = FOLDERS[case]
-    read = load(folders, {TASK_ID: task()}).folders
     (row,) = read[read["source"] == str(folders / f"case_{case}" / TASK_ID)].to_dict("records")
-    names = [column.name for column in LAZY_TABLES["folders"]][3:]
-    found = [None if pd.isna(row[name]) else row[name] for name in names]
+    found = [None if pd.isna(row[name]) else row[name] for name in example.READ]
     expected = [None if value != value else value for value in (len(files), *expected)]
     assert found == pytest.approx(expected)
 
@@ -441,22 +451,14 @@ def test_the_scripts_read_just_that_in_these_folders(folders, tmp_path):
 def test_an_experiment_of_constructions_without_any_file_stops_the_evaluation(tmp_path):
     root = write_all(tmp_path, {"runs/construction/build/notes.txt": "x", "runs/other/cook/Zoe_0_0.json": log()})
     logs = load(root / "runs", {"build": task("construction"), "cook": task()})
-    said_there = said_of(legacy_summary(logs.runs, logs.folders).totals, "evaluation", str(root / "runs/construction"))
+    said_there = said_of(audited(logs, root / "runs").totals, "evaluation", str(root / "runs/construction"))
     assert said_there == {"all": "stops with ZeroDivisionError"}
 
 
-def test_a_dataset_says_the_same_as_its_folder(tmp_path):
-    root = write_all(tmp_path / "runs", draw_folder(12))
-    collect(root, tmp_path / "dataset")
-    one, other = load(root), load(tmp_path / "dataset")
-    pd.testing.assert_frame_equal(one.folders, other.folders)
-    totals = [legacy_summary(logs.runs, logs.folders).totals for logs in (one, other)]
-    pd.testing.assert_frame_equal(*totals)
-
-
-def test_the_command_prints_what_the_scripts_say_with_their_names_and_commit():
-    options = ["--tasks", "samples:mindcraft/tasks", "--legacy"]
-    out = CliRunner().invoke(main, ["mindcraft", "samples:mindcraft/runs", *options]).stdout
+def test_the_command_prints_what_the_scripts_say_with_their_names_and_commit(tmp_path):
+    options = ["--tasks", "samples:mindcraft/tasks", "--output", str(tmp_path)]
+    out = CliRunner().invoke(example.main, ["samples:mindcraft/runs", *options]).stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["differences.csv", "totals.csv"]
     assert "kolbytn/mindcraft, tasks/ at commit 00127506" in out
     assert re.search(r"evaluation_script\.py, .*\n.*\n.*\n.*\ncooking and crafting +97 +33 +34\.0 %", out)
     assert re.search(r"analyze_crafting_tasks\.py, .*\n.*\n.*\n.*\nall +32 +11 +34\.4 %", out)
@@ -465,10 +467,35 @@ def test_the_command_prints_what_the_scripts_say_with_their_names_and_commit():
     assert "evaluation: a wording that the script does not know: 1\n" in out
 
 
+def test_the_command_says_in_one_line_that_there_are_no_runs(tmp_path):
+    result = CliRunner().invoke(example.main, [str(tmp_path)])
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+
+
+def test_ours_weighs_tasks_as_every_other_door_does(samples):
+    """Several repetitions of a task weighed as several tasks here, and as one in `evalkit mindcraft`."""
+    runs = load("samples:mindcraft/runs", "samples:mindcraft/tasks").runs
+    totals = samples.totals.set_index(["script", "folder", "group"])["our_rate"]
+    cooking = runs[runs["task_type"] == "cooking"]
+    assert totals["cooking", "", "all"] == pytest.approx(analysis.success_by(cooking, [])["estimate"][0])
+    both = runs[runs["task_type"] != "construction"]
+    pooled = totals["evaluation", "", "cooking and crafting"]
+    assert pooled == pytest.approx(analysis.success_by(both, [])["estimate"][0])
+    assert pooled != pytest.approx(analysis.counted(both)["overall_is_successful"].mean())
+    for _, row in analysis.crafting_groups(runs.assign(model_name="m")).iterrows():
+        for group, (_, name) in example._CRAFTING.items():
+            if name == row["group"]:
+                assert totals["crafting", "", group] == pytest.approx(row["estimate"])
+    scores = analysis.construction_scores(runs)
+    own = samples.totals[samples.totals["group"] == "average score, all tasks"].set_index("model_name")["our_rate"]
+    for model, estimate in zip(scores["model_name"], scores["estimate"], strict=True):
+        assert own[model] == pytest.approx(100 * estimate)
+
+
 def causes_in(tmp_path, files: dict, tasks: dict) -> dict[tuple, tuple]:
     """The differences of a folder: script and cause, to theirs and ours."""
     logs = load(write_all(tmp_path, files), tasks)
-    found = legacy_summary(logs.runs, logs.folders).differences
+    found = audited(logs, tmp_path).differences
     return {(d.script, d.cause): (d.theirs, d.ours) for d in found.itertuples()}
 
 
