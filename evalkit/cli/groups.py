@@ -14,6 +14,12 @@ COUNT, POSITIVE = click.IntRange(1), click.FloatRange(0, min_open=True)
 KIND_HELP = "The kind of logs.  [default: detected from their content]"
 
 
+unmasked = click.option(
+    "--no-mask", "mask", is_flag=True, flag_value=False, default=True,
+    help="Show API keys and tokens that logs hold; by default they are masked.",
+)  # fmt: skip
+
+
 class Group(click.Group):
     """A group whose commands print one line and exit with 2 for an unusable source, and with 130 for Ctrl-C."""
 

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from evalkit.cli.completion import complete_kinds, complete_notebooks, complete_parameters, complete_targets
-from evalkit.cli.groups import COUNT, KIND_HELP, POSITIVE, naming
+from evalkit.cli.groups import COUNT, KIND_HELP, POSITIVE, naming, unmasked
 
 
 @click.command(short_help="Reports on a folder of logs, as HTML pages with an index.")
@@ -45,6 +45,7 @@ from evalkit.cli.groups import COUNT, KIND_HELP, POSITIVE, naming
     show_default=True,
     help="Which runs get pages: those that tables link to (at most 200 per report), all, or none.",
 )
+@unmasked
 @click.option("--no-fork", is_flag=True, help="Execute every notebook in a Jupyter kernel of its own.")
 @click.option(
     "--name", default="", metavar="NAME", help="Name of the report, if it is only one.  [default: its values]"

@@ -9,7 +9,7 @@ import click
 
 from evalkit._names import nearest
 from evalkit.cli.completion import complete_kinds
-from evalkit.cli.groups import COUNT, KIND_HELP, LISTS, POSITIVE, naming, one_or_many, print_paged, refuse
+from evalkit.cli.groups import COUNT, KIND_HELP, LISTS, POSITIVE, naming, one_or_many, print_paged, refuse, unmasked
 from evalkit.io.paths import SourceError
 from evalkit.kinds.registry import LogKind, kind_named
 
@@ -26,19 +26,20 @@ _OPTION = click.option(
 @_KIND
 @naming
 @click.option("--last", type=COUNT, metavar="N", help="Only the last N turns.")
-def show(source: str, run: str | None, kind: str | None, last: int | None, **names: Any) -> None:
+@unmasked
+def show(source: str, run: str | None, kind: str | None, last: int | None, mask: bool, **names: Any) -> None:
     """Print a run turn by turn: SOURCE is one log, or a folder, dataset or URL with --run."""
     from evalkit.io.sources import resolve
     from evalkit.kinds.transcript import show_run, show_source
 
     if not run and not os.path.isdir(resolve(source)):
-        print_paged(show_source(source, kind, last))
+        print_paged(show_source(source, kind, last, mask=mask))
         return
     from evalkit.io.paths import storage
 
     logs = _load_any(source, kind, (), names)
     with storage(logs.storage_options):
-        print_paged(show_run(logs, run or "", last))
+        print_paged(show_run(logs, run or "", last, mask=mask))
 
 
 @click.command(short_help="Pages of runs, turn by turn, with a list of them.")
@@ -48,7 +49,10 @@ def show(source: str, run: str | None, kind: str | None, last: int | None, **nam
 @_KIND
 @_OPTION
 @naming
-def view(sources: tuple[str, ...], output: str, which: Any, kind: str | None, texts: tuple, **names: Any) -> None:
+@unmasked
+def view(
+    sources: tuple[str, ...], output: str, which: Any, kind: str | None, texts: tuple, mask: bool, **names: Any
+) -> None:
     """Write a page for each run of SOURCE and a page that lists them; print the path of the list."""
     from pathlib import Path
 
@@ -57,7 +61,7 @@ def view(sources: tuple[str, ...], output: str, which: Any, kind: str | None, te
     from evalkit.kinds.listing import choose
 
     logs = _load_any(one_or_many(sources), kind, texts, names)
-    page = write_view(logs, choose(logs.runs, which), Path(output), "" if which == "all" else which)
+    page = write_view(logs, choose(logs.runs, which), Path(output), "" if which == "all" else which, mask=mask)
     print(plain(page))
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from evalkit.display.show import show_table
 from evalkit.io.frames import Column, escape_surrogates, unescape_surrogates
-from evalkit.io.paths import FileState, SourceError, absolute, common_folder, is_url, redacted
+from evalkit.io.paths import FileState, SourceError, absolute, common_folder, is_secret_name, is_url, redacted
 from evalkit.io.records import dataset_files
 from evalkit.io.sources import Listing, list_source
 from evalkit.io.versions import code_version, package_versions
@@ -111,9 +111,13 @@ def provenance(ledger: pd.DataFrame, **parameters: Any) -> None:
         ("made", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")),
         *package_versions().items(),
         ("code of evalkit", code_version()),
-        *((f"parameter {name}", redacted(repr(value))) for name, value in parameters.items()),
+        *((f"parameter {name}", _shown(name, value)) for name, value in parameters.items()),
         ("input files", f"{len(used)} read, {len(ledger)} seen"),
         ("size of the input", f"{inputs.size:,} bytes in {inputs.count:,} file{'s' * (inputs.count != 1)}{unreadable}"),
         ("fingerprint of the input", inputs.fingerprint),
     ]
     show_table(pd.DataFrame(rows, columns=["what", "value"]), caption="Provenance")
+
+
+def _shown(name: str, value: object) -> str:
+    return "…" if is_secret_name(name) and value else redacted(repr(value))

@@ -24,7 +24,12 @@ MANIFEST = ".evalkit/pages.json"  # in this folder: a digest of each page's inpu
 
 
 def write_pages(
-    folder: Path, runs: Mapping[str, RunRef], pairs: Sequence[PairRef] = (), lists: Sequence[RunList] = ()
+    folder: Path,
+    runs: Mapping[str, RunRef],
+    pairs: Sequence[PairRef] = (),
+    lists: Sequence[RunList] = (),
+    *,
+    mask: bool = True,
 ) -> int:
     """Write the pages of runs and pairs into a folder, and delete those that are no longer linked.
 
@@ -36,6 +41,8 @@ def write_pages(
     pairs : sequence of PairRef
     lists : sequence of RunList
         Tables that link to the pages.
+    mask : bool
+        Whether to mask credentials of known forms, such as API keys.
 
     Returns
     -------
@@ -57,11 +64,11 @@ def write_pages(
     for page, wanted in pages:
         sources = list(wanted) if isinstance(wanted, PairRef) else [wanted]
         inputs = [states.get(run.page) or state_of(run) for run in sources]
-        given = json.dumps([version, wanted, inputs, positions.get(page, [])], default=str)
+        given = json.dumps([version, wanted, inputs, positions.get(page, []), mask], default=str)
         now[page] = hashlib.blake2b(given.encode(), digest_size=12).hexdigest()
         if before.get(page) == now[page] and (folder / page).is_file():
             continue
-        transcripts = [_transcript(run.kind, tuple(run.paths), run.part, version) for run in sources]
+        transcripts = [_transcript(run.kind, tuple(run.paths), run.part, version, mask) for run in sources]
         make: Any = pair_page if isinstance(wanted, PairRef) else run_page
         text = make(wanted, *transcripts, positions.get(page, []))
         write_bytes(text.encode(errors="replace"), str(folder / page))
@@ -74,7 +81,7 @@ def write_pages(
     return written
 
 
-def write_view(logs: "Logs", runs: "pd.DataFrame", output: Path, title: str = "") -> Path:
+def write_view(logs: "Logs", runs: "pd.DataFrame", output: Path, title: str = "", *, mask: bool = True) -> Path:
     """Write the pages of runs, and one that lists them.
 
     Parameters
@@ -86,6 +93,8 @@ def write_view(logs: "Logs", runs: "pd.DataFrame", output: Path, title: str = ""
         Folder for ``index.html`` and ``runs/``.
     title : str
         What the runs have in common, such as ``failed``.
+    mask : bool
+        Whether to mask credentials of known forms, such as API keys.
 
     Returns
     -------
@@ -96,7 +105,7 @@ def write_view(logs: "Logs", runs: "pd.DataFrame", output: Path, title: str = ""
     named = f"{title} runs of {logs.source}".strip()
     members = RunList(named, "../index.html", [run.page for run in references], "runs")
     with storage(logs.storage_options):
-        write_pages(output / RUNS, {run.page: run for run in references}, lists=[members])
+        write_pages(output / RUNS, {run.page: run for run in references}, lists=[members], mask=mask)
     note = f"{len(references)} of {len(logs.runs)} runs. Each name links to the page of its run."
     index = output / "index.html"
     write_bytes(list_page(named, note, references, RUNS).encode(errors="replace"), str(index))
@@ -104,9 +113,9 @@ def write_view(logs: "Logs", runs: "pd.DataFrame", output: Path, title: str = ""
 
 
 @lru_cache(maxsize=64)  # for pairs of the same runs
-def _transcript(kind: str, paths: tuple[str, ...], part: str, version: str) -> Transcript:
+def _transcript(kind: str, paths: tuple[str, ...], part: str, version: str, mask: bool) -> Transcript:
     """Return a transcript; for a run whose logs can't be read, one that says why."""
     try:
-        return transcript_of(kind_named(kind), RunFiles(list(paths), part))
+        return transcript_of(kind_named(kind), RunFiles(list(paths), part), mask=mask)
     except SourceError as error:
         return Transcript("", [], [Turn("evalkit", "system", str(error), ("can't be read",), ("error", "decision"))])

@@ -35,6 +35,10 @@ _LINK = re.compile(rf"({_NAME})://((?:(?!::{_NAME}(?:://|::))\S)*)")
 _NO_HOST = ("zip", "tar", "file", "local")  # protocols of files within files, which have no login
 _USER = re.compile(r"\A(?:[^/@:]*:.*@|[^/]*@)")  # the text before a host: a password may hold slashes
 _QUERY = re.compile(r"[?#;].*")
+_SECRET_PARAMETER = re.compile(
+    r"(?!(?:max|min|n|num)_)(?:.*_)?(?:token|secret|password|passwd|pwd|passphrase|credentials?|authorization|auth|bearer"
+    r"|(?:api|access|private|secret|auth|signing)_?keys?)"
+)
 SECRET_NAME = re.compile(r"key|secret|token|pass|credential|cred|signature|sig|sas|auth", re.IGNORECASE)
 
 
@@ -141,6 +145,11 @@ def refuse_credentials(text: str) -> None:
     """
     if redacted(text) != text:
         raise SourceError(f"{redacted(text)}: {CREDENTIALS_HINT}")
+
+
+def is_secret_name(name: str) -> bool:
+    """Return whether a parameter's name says that its value is a secret: ``api_key`` does, ``max_tokens`` does not."""
+    return _SECRET_PARAMETER.fullmatch(re.sub(r"(?<=[a-z])(?=[A-Z])|[-.]", "_", name).lower()) is not None
 
 
 def check_regular(status: os.stat_result) -> None:

@@ -13,6 +13,17 @@ from typing import Any
 _DROPPED = {"Cc", "Cf", "Cs", "Co", "Cn"}
 _JOINERS = {"\u200d", "\ufe0f"}  # keep composed emoji whole
 MOST_LINE = 500  # characters of a message
+_KEYS = re.compile(  # credentials that are known by their form; what is kept of each says which it was
+    r"\b(?P<bearer>(?i:bearer)\s+)(?=[\w.~+/=-]*\d)[\w.~+/=-]{8,}"
+    r"|\b(?P<sk>sk-)(?:[a-z0-9]{1,12}-){0,3}\w{16,}[\w-]*"
+    r"|\b(?P<github>gh[opsur]_|github_pat_)\w{20,}"
+    r"|\b(?P<aws>AKIA|ASIA)[0-9A-Z]{16}\b"
+    r"|\b(?P<google>AIza)[\w-]{30,}"
+    r"|\b(?P<slack>xox[a-z]-)[\w-]{10,}"
+    r"|\b(?P<hub>hf_)[A-Za-z0-9]{20,}"
+    r"|\b(?P<jwt>eyJ)[\w-]{8,}\.[\w-]{8,}\.[\w-]*",
+    re.ASCII,
+)
 _SHOW_WARNING = warnings.showwarning  # as in Python
 
 
@@ -53,6 +64,11 @@ def _clean(character: str, keep_lines: bool) -> str:
     if unicodedata.category(character) in _DROPPED and character not in _JOINERS:
         return "\ufffd"
     return character
+
+
+def masked(text: str) -> str:
+    """Replace credentials of known forms in a text by their beginning and ``…``: API keys, tokens, ``Bearer …``."""
+    return _KEYS.sub(lambda match: f"{match[match.lastgroup or 0]}…", text)
 
 
 def short_paths(paths: Iterable[str]) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from evalkit.io.paths import SourceError
 from evalkit.io.read import read_file
 from evalkit.io.sources import resolve
-from evalkit.io.text import plain
+from evalkit.io.text import masked, plain
 from evalkit.kinds.detection import HEAD, recognise
 from evalkit.kinds.registry import LogKind, RunFiles, kind_named
 
@@ -74,6 +74,11 @@ class Transcript(NamedTuple):
     facts: Sequence[str]
     turns: Sequence[Turn]
 
+    def masked(self) -> "Transcript":
+        """Return the transcript without credentials of known forms, see `evalkit.io.masked`."""
+        turns = [turn._replace(text=masked(turn.text), same=masked(turn.same)) for turn in self.turns]
+        return Transcript(masked(self.title), list(map(masked, self.facts)), turns)
+
     def text(self, last: int | None = None, width: int | None = None) -> str:
         """Format the transcript as plain text; only a turn's first line begins at the margin.
 
@@ -118,7 +123,7 @@ def read_log(path: str) -> bytes:
         raise SourceError(f"{path}: {type(error).__name__}: {error.strerror or error}") from error
 
 
-def show_source(source: str, kind: str | None = None, last: int | None = None) -> str:
+def show_source(source: str, kind: str | None = None, last: int | None = None, *, mask: bool = True) -> str:
     """Format one log as text, turn by turn.
 
     Parameters
@@ -129,6 +134,8 @@ def show_source(source: str, kind: str | None = None, last: int | None = None) -
         By default detected from its content.
     last : int, optional
         Show only this many turns, from the end.
+    mask : bool
+        Whether to mask credentials of known forms.
 
     Raises
     ------
@@ -138,11 +145,13 @@ def show_source(source: str, kind: str | None = None, last: int | None = None) -
     path = resolve(source)
     data = read_log(path)
     chosen = kind_named(kind) if kind else _kind_of(path, data)
-    return transcript_of(chosen, RunFiles([path]), lambda _: data).text(last)
+    return transcript_of(chosen, RunFiles([path]), lambda _: data, mask=mask).text(last)
 
 
-def transcript_of(kind: LogKind, files: RunFiles, read: Callable[[str], bytes] = read_log) -> Transcript:
-    """Build the transcript of a run from its files.
+def transcript_of(
+    kind: LogKind, files: RunFiles, read: Callable[[str], bytes] = read_log, *, mask: bool = True
+) -> Transcript:
+    """Build the transcript of a run from its files, with credentials of known forms masked.
 
     Raises
     ------
@@ -153,14 +162,15 @@ def transcript_of(kind: LogKind, files: RunFiles, read: Callable[[str], bytes] =
     if kind.transcript is None:
         raise SourceError(f"{where}: {kind.name} logs can't be shown turn by turn")
     try:
-        return kind.transcript(files.paths, read, *([files.part] if files.part else []))
+        made = kind.transcript(files.paths, read, *([files.part] if files.part else []))
+        return made.masked() if mask else made
     except (ValueError, KeyError, TypeError, IndexError) as error:
         if isinstance(error, SourceError):
             raise
         raise SourceError(f"{where}: {type(error).__name__}: {error}") from error
 
 
-def show_run(logs: "Logs", run_id: str = "", last: int | None = None) -> str:
+def show_run(logs: "Logs", run_id: str = "", last: int | None = None, *, mask: bool = True) -> str:
     """Format one run of loaded logs as text, turn by turn.
 
     Parameters
@@ -170,6 +180,8 @@ def show_run(logs: "Logs", run_id: str = "", last: int | None = None) -> str:
         May be left out if there is only one run.
     last : int, optional
         Show only this many turns, from the end.
+    mask : bool
+        Whether to mask credentials of known forms.
 
     Raises
     ------
@@ -177,7 +189,7 @@ def show_run(logs: "Logs", run_id: str = "", last: int | None = None) -> str:
         If there is no such run, or several and none was named, or one of its files can't be read.
     """
     run = find_run(logs, run_id)
-    return transcript_of(logs.kind, logs.kind.run_files(logs, run)).text(last)
+    return transcript_of(logs.kind, logs.kind.run_files(logs, run), mask=mask).text(last)
 
 
 def find_run(logs: "Logs", run_id: str = "") -> Mapping[str, Any]:

@@ -53,6 +53,7 @@ def run(
     code: bool = True,
     fork: bool = True,
     evidence: str = "linked",
+    mask: bool = True,
     say: Callable[[str], None] = print,
     terminal: TextIO | None = None,
 ) -> Summary:
@@ -76,6 +77,8 @@ def run(
         Whether to execute notebooks in forked processes with their imports done, if possible; else in Jupyter kernels.
     evidence : {"linked", "all", "none"}
         Which runs get a page beside the reports: those that a table links to, all of its source, or none.
+    mask : bool
+        Whether to mask credentials of known forms on pages of runs.
     say : function
         Called with one line per finished report.
     terminal : text file, optional
@@ -97,13 +100,13 @@ def run(
         os.environ.setdefault(variable, str(max(1, _cores() // jobs)))
     with stopped_once(), work_folder(output) as work:
         batch = _Batch(output, work, jobs, timeout, Progress(len(reports), say, terminal))
-        stopped = batch.run(reports, force=force, code=code, fork=fork, evidence=evidence)
+        stopped = batch.run(reports, force=force, code=code, fork=fork, evidence=evidence, mask=mask)
         from evalkit.reports.html.index import write_index
 
         fault = ""
         try:
             if not stopped and (batch.keys["made"] or batch.keys["failed"] or is_missing(output)):
-                write_evidence(output)
+                write_evidence(output, mask=mask)
             write_index(output, work)
         except (OSError, SourceError) as error:
             fault = describe(error)
@@ -132,15 +135,17 @@ class _Batch:
             self.progress.close()
         return False
 
-    def _choose(self, reports: list[Report], *, force: bool, code: bool, fork: bool, evidence: str) -> list[Job]:
+    def _choose(
+        self, reports: list[Report], *, force: bool, code: bool, fork: bool, evidence: str, mask: bool
+    ) -> list[Job]:
         """Return the jobs of the reports that must be made; the others are printed as up to date.
 
         New reports come first, then those that took longest, so that no long one is left to one core at the end.
         """
         fingerprint = cache(changes.input_fingerprint)  # each source is listed once
-        due, took = [], {}
+        due, took, pages = [], {}, evidence if mask else f"{evidence}, not masked"
         for number, report in enumerate(reports):
-            stamp = changes.stamp(report, code=code, evidence=evidence, fingerprint=fingerprint)
+            stamp = changes.stamp(report, code=code, evidence=pages, fingerprint=fingerprint)
             record = read_record(self.output, report.key)
             why = changes.why(record, stamp, self.output) or ("forced" if force else "")
             if why or record is None:

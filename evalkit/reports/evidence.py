@@ -21,7 +21,7 @@ def keep_evidence(output: Path, work: Path, key: str, given: list[Any]) -> None:
         path.unlink(missing_ok=True)
 
 
-def write_evidence(output: Path) -> int:
+def write_evidence(output: Path, *, mask: bool = True) -> int:
     """Write the pages of all runs that the reports of an output folder link to, each once; return how many changed."""
     stored = sorted((output / _STORED).glob("*/*.json"))
     if not stored and not (output / _WRITTEN).is_file():
@@ -41,7 +41,7 @@ def write_evidence(output: Path) -> int:
         runs |= more_runs
         pairs |= {pair.page: pair for pair in more_pairs}
         lists += more_lists
-    return write_pages(output / RUNS, runs, list(pairs.values()), lists)
+    return write_pages(output / RUNS, runs, list(pairs.values()), lists, mask=mask)
 
 
 def is_missing(output: Path) -> bool:

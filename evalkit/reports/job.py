@@ -6,16 +6,26 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from evalkit.io.paths import refuse_credentials
+from evalkit.io.paths import SourceError, is_secret_name, refuse_credentials
 from evalkit.io.sources import is_sample
 from evalkit.reports.parameters import Notebook, texts_of
 from evalkit.reports.records import Record
 
+SECRET_HINT = (
+    "a value of this name would stand on the page, in its file's name, the index and the manifest; set an environment "
+    "variable, and read that in the notebook"
+)
+
 
 def refuse_secrets(parameters: Mapping[str, Any]) -> None:
-    """Raise SourceError for values with credentials in a URL: pages, file names and records would show them."""
+    """Raise SourceError for secrets, by their names or in a URL: pages, file names and records would show them."""
     for text in texts_of(dict(parameters)):
         refuse_credentials(text)
+    for name, value in parameters.items():
+        if is_secret_name(name) and value and value is not True:
+            raise SourceError(f"{name}: {SECRET_HINT}")
+        if isinstance(value, dict):
+            refuse_secrets(value)
 
 
 @dataclass(frozen=True)

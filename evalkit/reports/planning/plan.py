@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalkit.io.paths import SourceError, redacted
+from evalkit.io.paths import SourceError, is_secret_name, redacted
 from evalkit.io.sources import is_sample, paths_of
 from evalkit.io.text import cut_line
 from evalkit.reports.job import Report, refuse_secrets
@@ -128,7 +128,7 @@ def _check(
         try:
             refuse_secrets({name: value})
         except SourceError as error:  # in a notebook's defaults too
-            faults.append(f"{name}: {error}")
+            faults.append(str(error) if is_secret_name(name) else f"{name}: {error}")
             given.pop(name, None)
     fixed: dict[str, Any] = {}
     sweeps: dict[str, list[Any] | str] = {}
@@ -156,7 +156,8 @@ def _from_texts(texts: list[tuple[str, str]], parameters: Mapping[str, Parameter
         if name not in parameters:
             continue
         # text with credentials is refused later, like that of a file; a fault found here would repeat it
-        value, fault = from_text(text, parameters[name]) if redacted(text) == text else (text, "")
+        is_secret = redacted(text) != text or is_secret_name(name)
+        value, fault = (text, "") if is_secret else from_text(text, parameters[name])
         if fault:
             faults.append(fault)
         elif name not in given:
