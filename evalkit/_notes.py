@@ -126,7 +126,10 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "linked_by_one": "a task alone links models: no interval",
     "on_common": "{what}on the {count} tasks that all models have",
     "tasks_differ": "on tasks that differ by model",
-    "no_outcome": "no run has an outcome",
+    "no_outcome": "no run was measured",
+    "no_score": "no run has a score",
+    "no_run": "no run but those that count in no rate",
+    "copies": lambda count: f"{count} stale cop{'y' if count == 1 else 'ies'} left out",
     "few_common": "fewer than 2 tasks that all models have: no {what}",
     "of_part": "{part}: {notes}",
 }

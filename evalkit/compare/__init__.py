@@ -7,6 +7,7 @@ _PLACES = {
     "conclusions": "findings",
     "paired": "pairs notable in_words against reliability plan cost",
     "discordance": "discordant examples",
+    "evalkit.kinds.estimates": "denominators",
     "evalkit.kinds.runs": "describe_runs select",
 }
 

@@ -53,7 +53,7 @@ def pairs_of(data: Outcomes, target: Target = "new tasks", margin: float | None 
     for side in ("model_a", "model_b"):
         nothing = ~table[side].map(has_value).astype(bool)
         table.loc[nothing, "warning"] = NO_OUTCOME
-        table.loc[nothing, "sentence"] = "Not compared: no run of " + table.loc[nothing, side] + " has an outcome."
+        table.loc[nothing, "sentence"] = "Not compared: no run of " + table.loc[nothing, side] + " was measured."
     return table
 
 

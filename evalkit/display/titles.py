@@ -33,16 +33,20 @@ TITLES = {
     "items_new": "items, new storage",
     "items_old": "items, old storage",
     "k": "runs per task (k)",
+    "highest_estimate": "if those not measured had succeeded",
+    "lowest_estimate": "if those not measured had failed",
     "mean_duration": "mean duration (s)",
     "mean_score": "mean score (points)",
     "mean_score_without_suspects": "mean score without suspects (points)",
+    "measured_estimate": "of those measured",
     "message_count": "messages per run",
     "minimal_detectable": "smallest difference that would show",
     "model_name": "model",
     "n_blocked_agents": "blocked agents",
     "n_clusters": "tasks",
     "n_tasks": "tasks",
-    "n_without_score": "runs without a score",
+    "n_measured": "measured",
+    "n_not_measured": "not measured",
     "numbers_new": "numbers, new storage",
     "numbers_old": "numbers, old storage",
     "our_n": "runs, ours",
@@ -56,8 +60,6 @@ TITLES = {
     "parsing_errors": "problems in the logs",
     "reported_estimate": "reported success",
     "result_type": "kind of result",
-    "scored_estimate": "success rate of scored runs",
-    "scored_n": "scored runs",
     "source": "file or folder",
     "std": "standard deviation",
     "task_id": "task",
@@ -83,6 +85,7 @@ STATUSES = {
     "FAILED_SCORE_ZERO": "score of zero",
     "FAILED_PARTIAL_SCORE": "partial score",
     "TIMED_OUT": "timed out",
+    "TIMED_OUT_SUCCEEDED": "timed out, succeeded",
     "NO_SCORE_LOGGED": "no score logged",
     "LOG_FILE_ERROR": "unreadable log",
 }
@@ -111,7 +114,13 @@ FLAGS = {
     "unreadable_logs": "unreadable log",
 }
 TARGETS = {"new tasks": "new tasks like these", "these tasks": "these tasks, run again"}
-VALUES = {"overall_completion_status": STATUSES, "status": STATUSES, "flag": FLAGS, "target": TARGETS}
+VALUES = {
+    "overall_completion_status": STATUSES,
+    "status": STATUSES,
+    "ending": STATUSES,
+    "flag": FLAGS,
+    "target": TARGETS,
+}
 
 WARNING = "warning"
 TECHNICAL = ("method", "target", WARNING)  # how estimates were made: below a table; differing warnings in its notes

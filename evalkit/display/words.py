@@ -44,8 +44,8 @@ def reason_of(row: _Row, missing: str = "no estimate") -> str:
 
 
 def size_of(row: _Row) -> float | None:
-    """Return n; without an estimate, the number of runs without a score, if that is larger."""
-    n, unscored = number(row.get("n")), number(row.get("n_without_score"))
+    """Return n; without an estimate, the number of runs that were not measured, if that is larger."""
+    n, unscored = number(row.get("n")), number(row.get("n_not_measured"))
     return n if n is None or unscored is None or number(row.get("estimate")) is not None else max(n, unscored)
 
 

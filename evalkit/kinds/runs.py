@@ -38,8 +38,7 @@ RUN_COLUMNS = (
 )
 LONG_NAME = "long_name"  # the flag of a run of which a name was cut
 LONG_NAME_MEANING = "a name has more than 200 characters: it was cut, and ends in a digest of the whole"
-NO_OUTCOME = note("no_outcome")
-NO_RUN = "no run but those that count in no rate"
+NO_OUTCOME, NO_SCORE, NO_RUN = note("no_outcome"), note("no_score"), note("no_run")
 MOST_NAMED = 8  # models in a sentence
 MEASURED = ("success", "failure")
 _KEPT = ["run_id", "model_name", "task_type", "repetition", "duration", "cost", "tokens_in", "tokens_out"]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MOST_LOOKED_AT = 4  # models whose rates are listed; for more, only how many pairs differ
 MOST_FAILED = 10  # lines on files that could not be read
+UNMEASURED = {"measured": "of those measured", "lowest": "if the others failed", "highest": "if they succeeded"}
 _SHORTEST = 12  # characters left of a name
 
 
@@ -31,7 +32,8 @@ def summary(logs: "Logs", views: Mapping[str, Any]) -> str:
 def _describe(logs: "Logs") -> str:
     """Format success rates and mean scores by model, and how many files there were."""
     table = fit_table(overview_rows(logs.runs, logs.kind), width=None)
-    return "\n".join([table, *file_lines(logs.ledger, len(logs.runs))])
+    unmeasured = unmeasured_lines(logs.runs, ["model_name"], logs.kind)
+    return "\n".join([table, *unmeasured, *file_lines(logs.ledger, len(logs.runs))])
 
 
 def progress(look: "Look", options: Mapping[str, Any]) -> tuple[str, bool]:
@@ -106,6 +108,29 @@ def overview_rows(runs: "pd.DataFrame", kind: LogKind | None = None) -> list[dic
                 rows[estimate["model_name"]][rated.name] = text
     headers = list(dict.fromkeys(name for row in rows.values() for name in row))
     return [{name: row.get(name, "–") for name in headers} for row in rows.values()]
+
+
+def unmeasured_lines(runs: "pd.DataFrame", by: Sequence[str], kind: LogKind) -> list[str]:
+    """Format the rates of the groups in which runs were not measured, with these counted in every way."""
+    from evalkit.kinds.estimates import denominators
+
+    table = denominators(runs, by, kind=kind)
+    table = table[table["n_not_measured"] > 0]
+    if table.empty or "highest_estimate" not in table:
+        return []
+    names, rows = {column: names_of(table[column]) for column in by}, []
+    for row in table.to_dict("records"):
+        cells = {column: names[column][key_of(row[column])] for column in by}
+        cells["not measured"] = f"{row['n_not_measured']} of {row['n_measured'] + row['n_not_measured']}"
+        for name, header in UNMEASURED.items():
+            way = name if f"{name}_estimate" in row else ""
+            low, high, estimate = (row[f"{way}_{end}".strip("_")] for end in ("low", "high", "estimate"))
+            text = f"{number(estimate, 'proportion')}  {interval({'low': low, 'high': high}, 'proportion')}"
+            cells[header] = text.removesuffix("  –")
+        rows.append(cells)
+    counts = "count as failures above" if kind.leading == "all" else "are left out above"
+    lines = fit_table(rows, left=len(by), width=None)
+    return ["", f"Runs that were not measured {counts}; 95 % intervals:", "", *lines.split("\n")]
 
 
 def number(value: float, kind: str) -> str:

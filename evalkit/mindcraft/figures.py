@@ -23,6 +23,7 @@ __all__ = [
 # from best to worst; the last two are defects of the logs, not of the model
 STATUS_LOOKS = {
     "SUCCESS": Look("#009E73", hatch="", text="success"),
+    "TIMED_OUT_SUCCEEDED": Look("#7FB800", hatch="xx", text="timed out, succeeded"),
     "FAILED_PARTIAL_SCORE": Look("#56B4E9", hatch="..", text="partial score"),
     "FAILED_SCORE_ZERO": Look("#D55E00", hatch="//", text="score zero"),
     "TIMED_OUT": Look("#E69F00", hatch="xx", text="timed out"),

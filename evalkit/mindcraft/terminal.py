@@ -12,7 +12,8 @@ from evalkit.io import SourceError, plain, unescape_surrogates
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Look
 from evalkit.kinds.findings import counted_noun
-from evalkit.kinds.terminal import any_look_lines, file_lines, fit_table, key_of, names_of, number
+from evalkit.kinds.runs import NO_OUTCOME
+from evalkit.kinds.terminal import any_look_lines, file_lines, fit_table, key_of, names_of, number, unmeasured_lines
 from evalkit.mindcraft.format import UNKNOWN, CompletionStatus
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ MOST_NAME = 120  # characters of a name while following; a narrow terminal shows
 _SPARE = ("success", "broken", "partial", "no score", "timed out", "zero", "running")
 SHORT = {
     CompletionStatus.SUCCESS: "success",
+    "TIMED_OUT_SUCCEEDED": "timed out, succeeded",  # stands only where there are any
     CompletionStatus.FAILED_PARTIAL_SCORE: "partial",
     CompletionStatus.FAILED_SCORE_ZERO: "zero",
     CompletionStatus.TIMED_OUT: "timed out",
@@ -42,6 +44,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> str:
     runs = _with_groups(logs.runs, by)
     table = overview(runs, by)
     lines = _table(_rows(table, by), len(by)) if len(table) else ["no runs"]
+    lines += unmeasured_lines(runs, by, logs.kind)
     sections = ["\n".join([*lines, *file_lines(logs.ledger, len(runs)), *_notes(runs)])]
     sections += [cooking_text(logs.runs)] * bool(views.get("cooking"))
     return "\n\n".join(sections)
@@ -139,6 +142,8 @@ def cooking_text(runs: "pd.DataFrame") -> str:
 
 def _rows(table: "pd.DataFrame", by: Sequence[str], width: int = 48) -> list[dict[str, str]]:
     """Format groups as cells by header: their names, cut to a width and still distinct, rates, and any statuses."""
+    late = "TIMED_OUT_SUCCEEDED"
+    table = table if late in table and table[late].any() else table.drop(columns=late, errors="ignore")
     names, rows = {column: names_of(table[column], width) for column in by}, []
     for row in table.to_dict("records"):
         keys = {column: names[column][key_of(row[column])] for column in by}
@@ -175,7 +180,7 @@ def _quoted(item: object) -> str:
 
 def _notes(runs: "pd.DataFrame") -> list[str]:
     """Describe which runs name no model, what is left out of the rates, and what was assumed for them."""
-    from evalkit.mindcraft.analysis.rates import NO_SCORE, has_score, is_stale
+    from evalkit.mindcraft.analysis.rates import is_stale
     from evalkit.mindcraft.analysis.task_types import describe_scale
 
     stale, unknown, lines = int(is_stale(runs).sum()), int((runs["model_name"] == UNKNOWN).sum()), []
@@ -186,5 +191,5 @@ def _notes(runs: "pd.DataFrame") -> list[str]:
     if stale:
         holds, count = ("holds a copy", "counts") if stale == 1 else ("hold copies", "count")
         lines.append(f"{counted_noun(stale, 'run')} {holds} of another run's log, and {count} in no rate")
-    lines += [str(NO_SCORE)] * (len(runs) > 0 and not has_score(runs).any())
+    lines += [str(NO_OUTCOME)] * bool(len(runs) and runs["is_successful"].isna().all())
     return lines + [describe_scale(runs)] * bool(runs["flag_scale_assumed"].any())

@@ -58,7 +58,7 @@ def test_findings_lead_to_the_extremes_of_the_first_model_and_to_pairs_that_were
 
 def test_where_nothing_was_scored_no_rate_is_said():
     first, *_ = said([("alder", "a", None), ("birch", "a", None)])
-    assert first.text == "No best model: no run has an outcome."
+    assert first.text == "No best model: no run was measured."
 
 
 def test_models_that_share_no_task_are_not_ordered():

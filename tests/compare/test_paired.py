@@ -27,7 +27,7 @@ def test_five_tasks_may_decide_about_themselves_and_not_about_new_ones():
 def test_a_model_without_any_outcome_is_not_compared():
     (pair,) = compare.pairs(runs_of([("a", "t", True), ("b", "t", None)])).to_dict("records")
     assert pair["warning"] == NO_OUTCOME
-    assert pair["sentence"] == "Not compared: no run of b has an outcome."
+    assert pair["sentence"] == "Not compared: no run of b was measured."
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ CLEAR = played({"first": 0.95, "second": 0.3, "third": 0.25})
          "b leads; not separable from a; the shared tasks are too few to tell"),
         (played({"first": 0.7, "second": 0.5, "third": 0.1}), "first leads; ahead of third; not separable from second"),
         ([("a", "t", True), ("b", "t", None)], "success rate of a"),
-        ([("a", "t", None)], "no best model: no run has an outcome"),
+        ([("a", "t", None)], "no best model: no run was measured"),
         ([(None, "t", True)], "success rate; no run with one names its model"),
     ],
 )  # fmt: skip

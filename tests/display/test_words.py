@@ -32,11 +32,11 @@ NOTES = note("none", "no scores") + note("x", "x")
         ({"estimate": math.nan, "n": 3}, {}, "no estimate (n = 3)"),
         ({"estimate": pd.NA, "n": 3, "reason": "too few <b>\x1b"}, {}, "too few <b>\ufffd (n = 3)"),
         (
-            {"estimate": math.nan, "n": 0, "n_without_score": 3, "warning": NOTES},
+            {"estimate": math.nan, "n": 0, "n_not_measured": 3, "warning": NOTES},
             {},
             "no scores (n = 3)",
         ),
-        ({"estimate": 0.5, "n": 2, "n_without_score": 3, "warning": note("none", "few tasks")}, {}, "50 % (n = 2)"),
+        ({"estimate": 0.5, "n": 2, "n_not_measured": 3, "warning": note("none", "few tasks")}, {}, "50 % (n = 2)"),
         ({"estimate": 1.25, "low": 0.8, "high": 1.7, "n": 4}, {"percent": False}, "1.25 (0.80 to 1.70, n = 4)"),
         ({"x": 1.25, "n": 4}, {"percent": False, "digits": 0, "value": "x"}, "1 (n = 4)"),
     ],

@@ -160,7 +160,7 @@ def test_the_overview_s_headline_and_statuses(model):
     assert int(found["n"]) == len(own)
     (row,) = (row for row in published(f"model_overview/{model}", "models") if row["model_name"].endswith(model))
     assert int(row["SUCCESS"]) == sum(run.is_success for run in own)
-    assert int(row["n_without_score"]) == sum(run.score is None for run in own)
+    assert int(row["n_not_measured"]) == sum(run.score is None for run in own)
 
 
 @pytest.mark.parametrize(("name", "items"), [("all_models", ()), ("three_items", ("bread", "cake", "golden_apple"))])

@@ -6,9 +6,11 @@ import pytest
 
 from evalkit import compare
 from evalkit.io import SourceError
+from evalkit.kinds import denominators
+from evalkit.kinds.runs import NO_OUTCOME
 from evalkit.mindcraft import TaskDefinitions, analysis, runs_df
-from evalkit.mindcraft.format import CompletionStatus
-from tests.mindcraft.builders import log, task, write_all
+from evalkit.mindcraft.analysis.rates import ENDINGS
+from tests.mindcraft.builders import SCORE, log, task, write_all
 
 TASKS = {
     "c1": task(target={"bread": 1, "cake": 1}, blocked_access_to_recipe=[], difficulty="hard"),
@@ -26,7 +28,7 @@ RUNS = {
     ("b", "c1", 0): 0, ("b", "c2", 0): "timeout", ("b", "t1", 0): "broken", ("b", "b1", 0): 40,
 }  # fmt: skip
 EMPTY_OK = [
-    "success_by", "completion_by", "score_by", "status_counts", "overview", "both_ways", "with_difficulty",
+    "success_by", "completion_by", "score_by", "status_counts", "overview", "with_difficulty",
     "failed_runs", "without_score", "flag_counts", "event_means", "cooking_by_blocked", "cooking_by_item",
     "cooking_item_by_blocked", "crafting_by_plan", "crafting_groups", "construction_scores", "progress",
 ]  # fmt: skip
@@ -50,24 +52,34 @@ def rows(table, *columns) -> list[tuple]:
 @pytest.mark.parametrize(
     ("missing", "expected"),
     [
-        ("failure", [("a", 8, 0.5, 1), ("b", 4, 0.0, 2)]),
-        ("exclude", [("a", 7, 0.5833, 1), ("b", 2, 0.0, 2)]),
+        ("failure", [("a", 8, 0.5, 1), ("b", 4, 0.0, 1)]),
+        ("exclude", [("a", 7, 0.5833, 1), ("b", 3, 0.0, 1)]),
+        ("success", [("a", 8, 0.6429, 1), ("b", 4, 0.25, 1)]),
     ],
 )
-def test_success_counts_runs_without_score_as_failures_or_leaves_them_out(runs, missing, expected):
+def test_a_run_that_was_not_measured_is_a_failure_or_left_out_or_a_success(runs, missing, expected):
     table = analysis.success_by(runs, missing=missing)
-    assert rows(table, "model_name", "n", "estimate", "n_without_score") == expected
+    assert rows(table, "model_name", "n", "estimate", "n_not_measured") == expected
     assert ((table["low"] <= table["estimate"]) & (table["estimate"] <= table["high"])).all()
 
 
-def test_both_ways_stand_side_by_side(runs):
-    table = analysis.both_ways(runs)
-    assert rows(table, "n", "estimate", "scored_n", "scored_estimate") == [(8, 0.5, 7, 0.5833), (4, 0.0, 2, 0.0)]
+def test_both_denominators_and_the_worst_case_stand_side_by_side(runs):
+    table = denominators(runs)
+    assert rows(table, "n", "estimate", "n_measured", "measured_estimate") == [(8, 0.5, 7, 0.5833), (4, 0.0, 3, 0.0)]
+    assert rows(table, "n_not_measured", "highest_estimate") == [(1, 0.6429), (1, 0.25)]
 
 
-def test_a_group_in_which_nothing_was_scored_has_no_rate(runs):
-    table = analysis.success_by(runs[runs["overall_raw_score"].isna()], missing="exclude")
-    assert rows(table, "n", "estimate", "low", "n_without_score") == [(0, None, None, 1), (0, None, None, 2)]
+def test_a_run_that_timed_out_beside_a_score_of_1_has_succeeded(tmp_path):
+    files = {f"x/a/c{n}/Andy_0_0.json": log("Task timeout reached", f"{SCORE}1", who=str(n)) for n in (1, 2)}
+    late = runs_df(write_all(tmp_path, files), TASKS)
+    counts = analysis.status_counts(late)
+    assert rows(counts, "TIMED_OUT_SUCCEEDED", "TIMED_OUT", "SUCCESS") == [(2, 0, 0)]
+    assert rows(analysis.success_by(late), "estimate") == [(1.0,)]
+
+
+def test_a_group_in_which_nothing_was_measured_has_no_rate(runs):
+    table = analysis.success_by(runs[runs["is_successful"].isna()], missing="exclude")
+    assert rows(table, "n", "estimate", "low", "n_not_measured") == [(0, None, None, 1), (0, None, None, 1)]
 
 
 def test_completion_is_the_looser_rule(runs):
@@ -83,7 +95,7 @@ def test_scores_are_averaged_over_runs_that_have_one(runs):
 
 def test_statuses_sum_to_n(runs):
     table = analysis.overview(runs)
-    counted = table[[str(status) for status in CompletionStatus]].sum(axis=1)
+    counted = table[list(ENDINGS)].sum(axis=1)
     assert counted.tolist() == table["n"].tolist() == [8, 4]
     assert rows(table, "SUCCESS", "FAILED_PARTIAL_SCORE", "FAILED_SCORE_ZERO") == [(4, 1, 2), (0, 1, 1)]
     assert rows(table, "TIMED_OUT", "NO_SCORE_LOGGED", "LOG_FILE_ERROR") == [(0, 1, 0), (1, 0, 1)]
@@ -97,7 +109,7 @@ def test_statuses_sum_to_n(runs):
 def test_any_columns_may_group(runs, by):
     table = analysis.overview(runs, by)
     assert table["n"].sum() == len(runs)
-    assert table[[str(status) for status in CompletionStatus]].sum().sum() == len(runs)
+    assert table[list(ENDINGS)].sum().sum() == len(runs)
 
 
 def test_an_unknown_way_of_missing_is_refused(runs):
@@ -113,9 +125,9 @@ def test_repetitions_of_a_task_are_a_cluster(runs):
 def test_cooking_by_blocked_leaves_hells_kitchen_out(runs):
     table = analysis.cooking_by_blocked(runs)
     assert rows(table, "model_name", "n_blocked_agents", "n", "estimate") == [
-        ("a", 0, 2, 0.5), ("a", 1, 1, None), ("b", 0, 1, 0.0), ("b", 1, 1, None),
+        ("a", 0, 2, 0.5), ("a", 1, 1, None), ("b", 0, 1, 0.0), ("b", 1, 1, 0.0),
     ]  # fmt: skip
-    assert table["warning"].map(str).tolist()[1::2] == ["no run logged a score"] * 2
+    assert table["warning"][1] == NO_OUTCOME
 
 
 def test_a_run_counts_once_for_each_of_its_items(runs):
@@ -194,7 +206,7 @@ def test_no_runs_give_no_rows_and_the_same_columns(runs, name):
     assert list(empty) == list(full)
 
 
-@pytest.mark.parametrize("name", ["success_by", "completion_by", "score_by", "both_ways", "construction_scores"])
+@pytest.mark.parametrize("name", ["success_by", "completion_by", "score_by", "construction_scores"])
 def test_all_runs_together_make_one_row(runs, name):
     assert len(getattr(analysis, name)(runs, [])) == 1
     assert len(getattr(analysis, name)(runs.iloc[:0], [])) == 0

@@ -24,7 +24,7 @@ def overview(logs, model=""):
 def test_one_model_on_few_tasks_is_said_to_be_alone_and_few(tmp_path):
     logs = logs_of(tmp_path, {"alder": dict(zip(TASKS, (1.0, 1.0, 0.0, 0.0, None), strict=True))})
     rate, against, endings, data = overview(logs)
-    assert rate.startswith("The success rate of alder is 40 % [12, 77] (5 runs of 5 tasks, 1 of them without a score")
+    assert rate.startswith("The success rate of alder is 40 % [12, 77] (5 runs of 5 tasks, 1 of them not measured")
     assert rate.endswith("So few tasks leave it open what the rate is on others.")
     assert against == "There is no other model in these data to compare alder with."
     assert endings == "3 of 5 runs did not succeed: a score of zero (2), no score logged (1)."
@@ -52,7 +52,7 @@ def test_findings_lead_to_runs_that_they_count(tmp_path):
 
 def test_where_no_run_logged_a_score_there_is_no_rate(tmp_path):
     logs = logs_of(tmp_path, {"alder": dict.fromkeys(TASKS)})
-    assert overview(logs)[0] == "There is no rate: the success rate of alder: no run logged a score."
+    assert overview(logs)[0] == "There is no rate: the success rate of alder: no run was measured."
 
 
 def test_a_difference_that_the_data_leave_open_is_said_to_be_open(tmp_path):

@@ -11,7 +11,8 @@ from click.testing import CliRunner
 from evalkit import compare
 from evalkit.cli import main
 from evalkit.io import SourceError
-from evalkit.kinds.runs import NO_OUTCOME
+from evalkit.kinds import denominators
+from evalkit.kinds.runs import NO_OUTCOME, NO_RUN
 from evalkit.mindcraft import aggregate_results_to_dataframe, analysis, figures, runs_df
 from tests.display.plots.test_plots import points
 from tests.golden.record import record_report
@@ -169,7 +170,7 @@ def test_a_model_set_against_itself_is_refused(runs):
         analysis.focus(runs, "m", "m")
 
 
-NO_SCORE = "no run logged a score"
+NO_SCORE = "no run was measured"
 
 
 @pytest.fixture(scope="module")
@@ -181,20 +182,20 @@ def unscored(tmp_path_factory):
     return runs_df(write_all(tmp_path_factory.mktemp("unscored"), files), tasks)
 
 
-@pytest.mark.parametrize("function", ["success_by", "completion_by", "overview", "both_ways", "cooking_by_blocked"])
+@pytest.mark.parametrize("function", ["success_by", "completion_by", "overview", "cooking_by_blocked"])
 def test_a_model_of_which_no_run_logged_a_score_has_no_rate_and_the_reason(unscored, function):
     table = getattr(analysis, function)(unscored).set_index("model_name")
     assert table.loc["b", ["estimate", "low", "high"]].isna().all()
-    assert (str(table.loc["b", "warning"]), table.loc["b", "n_without_score"], table.loc["b", "n"]) == (NO_SCORE, 2, 2)
-    assert (table.loc["a", "estimate"], table.loc["a", "n"], table.loc["a", "n_without_score"]) == (0.5, 2, 1)
-    if function == "both_ways":
-        assert (table.loc["a", "scored_estimate"], table.loc["a", "scored_n"]) == (1, 1)
-        assert table.loc["b", ["scored_estimate", "scored_low"]].isna().all()
+    assert (str(table.loc["b", "warning"]), table.loc["b", "n_not_measured"], table.loc["b", "n"]) == (NO_SCORE, 2, 2)
+    assert (table.loc["a", "estimate"], table.loc["a", "n"], table.loc["a", "n_not_measured"]) == (0.5, 2, 1)
+    both = denominators(unscored).set_index("model_name")
+    assert (both.loc["a", "measured_estimate"], both.loc["a", "n_measured"]) == (1, 1)
+    assert both.loc["b", ["measured_estimate", "measured_low", "highest_estimate"]].isna().all()
 
 
 def test_no_comparison_trend_or_pass_rate_is_made_of_a_model_without_a_score(unscored):
     pairs = compare.pairs(unscored).set_index(["model_a", "model_b"])
-    assert pairs.loc[("a", "b"), "sentence"] == "Not compared: no run of b has an outcome."
+    assert pairs.loc[("a", "b"), "sentence"] == "Not compared: no run of b was measured."
     assert (pairs.loc[("a", "b"), "warning"], pairs.loc[("a", "b"), "n_tasks"]) == (NO_OUTCOME, 0)
     assert pairs.loc[("a", "unknown"), "n_tasks"] == 1
     trend = analysis.cooking_trend(unscored).set_index("model_name")
@@ -259,7 +260,7 @@ def test_without_a_construction_score_there_is_no_scale(runs):
     assert analysis.describe_scale(runs[runs["task_type"] == "cooking"]) == "No construction run logged a score."
 
 
-STALE = ["success_by", "completion_by", "score_by", "status_counts", "overview", "both_ways", "event_means",
+STALE = ["success_by", "completion_by", "score_by", "status_counts", "overview", "event_means",
          "cooking_by_blocked", "cooking_by_item", "cooking_item_by_blocked", "cooking_table", "cooking_trend",
          "cooking_item_table", "crafting_by_plan", "crafting_groups", "construction_scores", "construction_by_task",
          "zero_scores", "without_score", "failed_runs", "describe_scale"]  # fmt: skip
@@ -267,7 +268,12 @@ STALE = ["success_by", "completion_by", "score_by", "status_counts", "overview",
 
 @pytest.mark.parametrize("name", STALE)
 def test_stale_copies_count_in_nothing(runs, name):
-    copies = runs.assign(flag_stale_copy=True, overall_is_successful=~runs["overall_is_successful"], overall_score=0.9)
+    copies = runs.assign(
+        flag_stale_copy=True,
+        flags=[["stale_copy"]] * len(runs),
+        overall_is_successful=~runs["overall_is_successful"],
+        overall_score=0.9,
+    )
     function = getattr(analysis, name)
     alone, mixed = function(runs), function(pd.concat([runs, copies], ignore_index=True))
     if isinstance(alone, pd.DataFrame):
@@ -282,8 +288,8 @@ def test_stale_copies_count_in_nothing(runs, name):
 
 
 def test_a_group_of_stale_copies_only_has_no_rate_and_says_so(runs):
-    table = analysis.success_by(runs.assign(flag_stale_copy=True))
-    assert (table["n"][0], str(table["warning"][0])) == (0, "no run but stale copies; 31 stale copies left out")
+    table = analysis.success_by(runs.assign(flags=[["stale_copy"]] * len(runs)))
+    assert (table["n"][0], str(table["warning"][0])) == (0, f"{NO_RUN}; 31 stale copies left out")
     assert pd.isna(table["estimate"][0])
     assert len(analysis.stale_copies(runs.assign(flag_stale_copy=True))) == 31
 

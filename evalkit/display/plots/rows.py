@@ -41,7 +41,7 @@ def estimates(
     ----------
     table : DataFrame
         With estimate, low, high (NaN: no bar), n and the columns named; optionally reason or warning (why there is no
-        estimate), n_without_score, tip and href. Groups without any runs are not drawn; those with runs but without an
+        estimate), n_not_measured, tip and href. Groups without any runs are not drawn; those with runs but without an
         estimate show the reason.
     category : str
         Column of the rows, from top to bottom in the order of the table.

@@ -9,7 +9,7 @@ _PLACES = {
         "ambiguous_definitions describe_runs event_means failed_runs flag_counts progress stale_copies "
         "unused_files with_difficulty without_score zero_scores"
     ),
-    "rates": "both_ways completion_by counted headline overview score_by status_counts success_by",
+    "rates": "completion_by counted headline overview score_by status_counts success_by with_endings",
     "task_types": (
         "construction_by_task construction_scores cooking cooking_by_blocked cooking_by_item "
         "cooking_item_by_blocked cooking_item_table cooking_table crafting_by_plan crafting_groups describe_scale"

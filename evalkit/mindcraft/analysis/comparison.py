@@ -6,9 +6,12 @@ from typing import Any
 import pandas as pd
 
 from evalkit.io import SourceError
+from evalkit.kinds import outcomes
+from evalkit.kinds.runs import NO_OUTCOME
 from evalkit.kinds.runs import select as select_models
-from evalkit.mindcraft.analysis.rates import NO_SCORE, counted, has_score, tasks_of
+from evalkit.mindcraft.analysis.rates import counted
 from evalkit.mindcraft.analysis.task_types import cooking
+from evalkit.mindcraft.kind import KIND
 from evalkit.mindcraft.tasks.facts import type_named
 from evalkit.stats import detectable_gap, trend_by
 
@@ -86,12 +89,11 @@ def cooking_trend(runs: pd.DataFrame) -> pd.DataFrame:
         of models), n, n_clusters (tasks), method, direction, warning, sentence.
     """
     table = counted(cooking(runs))
-    known = has_score(table).groupby(table["model_name"], dropna=False).transform("any").astype(bool)
-    value = table["overall_is_successful"].astype("float64").where(known)
-    table = table.assign(_task=tasks_of(table), _value=value)[table["n_blocked_agents"].notna()]
+    scored = outcomes(table, "is_successful", KIND).table
+    table = table.assign(_task=scored["task"], _value=scored["value"])[table["n_blocked_agents"].notna()]
     trends = trend_by(table, "model_name", "n_blocked_agents", "_value", "_task")
     unscored = trends["model_name"].isin(table.loc[table["_value"].isna(), "model_name"])
-    trends.loc[unscored, "warning"] = NO_SCORE
+    trends.loc[unscored, "warning"] = NO_OUTCOME
     sentences = [_trend_sentence(row) for row in trends.to_dict("records")]
     return trends.assign(sentence=pd.Series(sentences, trends.index, dtype="str"))
 

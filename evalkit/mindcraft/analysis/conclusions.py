@@ -103,10 +103,10 @@ def _rate(runs: pd.DataFrame, what: str) -> str:
         return f"There is no rate: {row['label']}."
     value = format_interval(row["estimate"], row["low"], row["high"])
     n, tasks = counted_noun(int(row["n"]), "run"), counted_noun(int(row["n_clusters"]), "task")
-    unscored = int(row["n_without_score"])
-    without = f", {unscored} of them without a score and counted as {'a failure' if unscored == 1 else 'failures'}"
+    unmeasured = int(row["n_not_measured"])
+    without = f", {unmeasured} of them not measured and counted as {'a failure' if unmeasured == 1 else 'failures'}"
     caveat = " So few tasks leave it open what the rate is on others." if row["n_clusters"] < FEW_TASKS else ""
-    return f"{what[:1].upper()}{what[1:]} is {value} ({n} of {tasks}{without * bool(unscored)}).{caveat}"
+    return f"{what[:1].upper()}{what[1:]} is {value} ({n} of {tasks}{without * bool(unmeasured)}).{caveat}"
 
 
 def _trends(trend: pd.DataFrame) -> str:

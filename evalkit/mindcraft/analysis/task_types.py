@@ -4,8 +4,11 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from evalkit.mindcraft.analysis.rates import Missing, both_ways, completion_by, counted, score_by, success_by
+from evalkit.kinds import denominators
+from evalkit.kinds.estimates import Missing
+from evalkit.mindcraft.analysis.rates import completion_by, counted, score_by, success_by
 from evalkit.mindcraft.format import UNKNOWN
+from evalkit.mindcraft.kind import KIND
 
 
 def cooking(runs: pd.DataFrame, hells_kitchen: bool = False, items: Sequence[str] = ()) -> pd.DataFrame:
@@ -72,9 +75,11 @@ def cooking_table(runs: pd.DataFrame, items: Sequence[str] = ()) -> pd.DataFrame
     Returns
     -------
     DataFrame
-        As `both_ways`; n_blocked_agents is an ordered category of texts: ``0``, ``1``, …, ``unknown``, ``overall``.
+        As `evalkit.kinds.denominators`; n_blocked_agents is an ordered category of texts: ``0``, ``1``, …,
+        ``unknown``, ``overall``.
     """
-    return both_ways(_with_overall(cooking(runs, items=items)), ["model_name", "n_blocked_agents"])
+    by = ["model_name", "n_blocked_agents"]
+    return denominators(_with_overall(cooking(runs, items=items)), by, "is_successful", KIND)
 
 
 def cooking_item_table(runs: pd.DataFrame, missing: Missing = "failure", items: Sequence[str] = ()) -> pd.DataFrame:
@@ -173,7 +178,7 @@ def construction_scores(runs: pd.DataFrame, by: str | Sequence[str] = "model_nam
     building = runs[runs["task_type"] == "construction"]
     out = score_by(building, by)
     out = out.join(completion_by(building, by)[["estimate", "low", "high"]].add_prefix("completion_"))
-    done = score_by(building[building["overall_is_completed"]], by).set_index(by or "n_without_score")
+    done = score_by(building[building["overall_is_completed"]], by).set_index(by or "n_not_measured")
     done = done[["estimate", "low", "high", "n"]].add_prefix("completed_").reset_index(drop=not by)
     out = out.merge(done, on=by, how="left") if by else out.join(done)
     return out.assign(completed_n=out["completed_n"].fillna(0).astype("int64"))

@@ -136,7 +136,7 @@ def test_values_that_are_all_missing_leave_the_reason_alone():
 
 def test_runs_without_a_score_are_data():
     notes = [note("none", "no run has a score") + note("x", "x"), Notes()]
-    t = table(["a"], names("i", 2)).assign(estimate=np.nan, n=0, n_without_score=[3, 0], warning=notes)
+    t = table(["a"], names("i", 2)).assign(estimate=np.nan, n=0, n_not_measured=[3, 0], warning=notes)
     ax = plots.estimates(t, "item")
     assert [text.get_text() for text in ax.texts] == ["no run has a score", "n=3"]
     assert [text.get_text() for text in plots.heatmap(t, "item", "model_name").texts] == ["– (3)"]

@@ -1,0 +1,129 @@
+"""Rates and mean scores of groups of runs of any kind, with the runs that were not measured counted in every way."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from evalkit._names import check_columns
+from evalkit._notes import Notes, note
+from evalkit.kinds.registry import LogKind
+from evalkit.kinds.runs import MEASURED, NO_OUTCOME, NO_RUN, NO_SCORE, kind_of, outcomes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Missing = Literal["", "failure", "exclude", "success"]  # how a run that was not measured counts
+_FILL = {"failure": 0.0, "exclude": float("nan"), "success": 1.0}
+_NOTHING = {"n": 0, "n_clusters": 0, "method": "", "target": ""}  # of a group without counted runs
+_WAYS: dict[Missing, str] = {"exclude": "measured", "failure": "lowest", "success": "highest"}
+
+
+def rates(
+    runs: "pd.DataFrame",
+    by: str | Sequence[str] = "model_name",
+    value: str = "",
+    kind: LogKind | None = None,
+    *,
+    missing: Missing = "",
+    cluster: str = "",
+) -> "pd.DataFrame":
+    """Estimate the success rate or mean score of groups of runs; each task has the same weight.
+
+    Parameters
+    ----------
+    runs, value, kind, cluster
+        As for `evalkit.kinds.outcomes`.
+    by : str or list of str
+        Columns of the groups; an empty list for all runs together.
+    missing : {"", "failure", "exclude", "success"}
+        How a run that was not measured counts; by default as the kind declares, and for scores not at all. For scores
+        that are no shares it never counts.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `by`, then n, n_clusters (tasks), estimate (the mean of the rates of tasks), low, high, method,
+        target, warning, n_not_measured. A group without a measured run has no rate (NaN), and the reason in `warning`.
+        Runs that are still running, and those whose flags say so, are left out; `warning` says how many the flags did.
+    """
+    import pandas as pd
+
+    from evalkit.stats import estimate_by
+
+    if missing not in ("", *_FILL):
+        raise ValueError(f"missing {missing!r}: one of {', '.join(_FILL)}")
+    runs, kind = runs.reset_index(drop=True), kind or kind_of(runs)
+    scored = outcomes(runs, value, kind, cluster=cluster)
+    table, is_rate = scored.table[scored.table["outcome"] != "running"], scored.kind == "proportion"
+    measured = table["outcome"].isin(MEASURED) if is_rate else table["value"].notna()
+    counts = pd.DataFrame({"measured": measured, "n_not_measured": ~measured}).reindex(runs.index, fill_value=False)
+    counts["left_out"] = ~runs.index.isin(scored.table.index)
+    groups, number = sums_by(runs, by, counts)
+    missing = missing or ("failure" if is_rate and kind.leading == "all" else "exclude")
+    values = table["value"].where(measured, _FILL[missing] if scored.is_share else float("nan")).dropna()
+    rows = pd.DataFrame({"group": number, "value": values, "task": table["task"]}).loc[values.index]
+    out = estimate_by(rows, "group", "value", clusters="task", kind=scored.kind).set_index("group")
+    out = out.reindex(range(len(groups))).fillna(_NOTHING)
+    out = out.astype({name: "int64" if nothing == 0 else "str" for name, nothing in _NOTHING.items()})
+    unmeasured = groups["measured"] == 0
+    out.loc[unmeasured, ["estimate", "low", "high"]] = float("nan")
+    why = NO_OUTCOME if is_rate else NO_SCORE
+    out["warning"] = [
+        (warning if n else why if n_not else NO_RUN) + (note("copies", count=copies) if copies else Notes())
+        for warning, n, n_not, copies in zip(out["warning"], *(groups[name] for name in list(counts)), strict=True)
+    ]
+    return pd.concat([groups[_list(by)], out, groups["n_not_measured"]], axis=1)
+
+
+def denominators(
+    runs: "pd.DataFrame",
+    by: str | Sequence[str] = "model_name",
+    value: str = "",
+    kind: LogKind | None = None,
+    *,
+    cluster: str = "",
+) -> "pd.DataFrame":
+    """Estimate rates with both denominators, and the worst case both ways, for the runs that were not measured.
+
+    Parameters
+    ----------
+    runs, by, value, kind, cluster
+        As for `rates`.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `by`, n, n_clusters, n_measured, n_not_measured, then estimate, low, high (the leading rate, as
+        the kind declares), two of measured_estimate, lowest_estimate and highest_estimate with their bounds (of the
+        measured runs; as if all others had failed; as if all had succeeded; the third is the leading one), and warning.
+        Scores that are no shares have the leading one only. Groups of a single column are sorted with the best first, others by their keys.
+    """
+    kind = kind or kind_of(runs)
+    first = rates(runs, by, value, kind, cluster=cluster)
+    n_measured = rates(runs, by, value, kind, missing="exclude", cluster=cluster)["n"]
+    out = first[[*_list(by), "n", "n_clusters"]].assign(n_measured=n_measured)
+    out = out.join(first[["n_not_measured", "estimate", "low", "high"]])
+    for missing, name in _WAYS.items() if outcomes(runs, value, kind).is_share else ():
+        if missing != ("failure" if kind.leading == "all" else "exclude"):
+            other = rates(runs, by, value, kind, missing=missing, cluster=cluster)
+            out = out.join(other[["estimate", "low", "high"]].add_prefix(f"{name}_"))
+    out = out.join(first["warning"])
+    return (
+        out if len(_list(by)) != 1 else out.sort_values("estimate", ascending=False, kind="stable", ignore_index=True)
+    )
+
+
+def sums_by(runs: "pd.DataFrame", by: str | Sequence[str], counts: "pd.DataFrame") -> "tuple[pd.DataFrame, pd.Series]":
+    """Return one row per group, with its keys and the sums of `counts`, and for each run the row of its group."""
+    import pandas as pd
+
+    by = _list(by)
+    check_columns(runs, *by)
+    if not by:
+        number = pd.Series(0, runs.index, dtype="int64")
+        return counts.astype("int64").groupby(number).sum(), number
+    grouped = pd.concat([runs[by], counts.astype("int64")], axis=1).groupby(by, dropna=False, observed=True)
+    return grouped[list(counts)].sum().reset_index(), grouped.ngroup()
+
+
+def _list(by: str | Sequence[str]) -> list[str]:
+    return [by] if isinstance(by, str) else list(dict.fromkeys(by))
