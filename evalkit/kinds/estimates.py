@@ -95,7 +95,7 @@ def denominators(
         The columns of `by`, n, n_clusters, n_measured, n_not_measured, then estimate, low, high (the leading rate, as
         the kind declares), two of measured_estimate, lowest_estimate and highest_estimate with their bounds (of the
         measured runs; as if all others had failed; as if all had succeeded; the third is the leading one), and warning.
-        Scores that are no shares have the leading one only. Groups of a single column are sorted with the best first, others by their keys.
+        Scores that are no shares have the leading one only. Groups of one column are sorted, the best first.
     """
     kind = kind or kind_of(runs)
     first = rates(runs, by, value, kind, cluster=cluster)
