@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.complexity import CASES, WORST, ratio
+from tools.complexity import CASES, WORST, ratio
 
 LONG_ENOUGH = (0.01, 0.1, 0.4)  # seconds; where a busy machine, or a buffer that grows once, spoils the first, the next
 

@@ -1,11 +1,11 @@
-"""Readers keep their word on the kept inputs, and on a few mutations; `python -m benchmarks.fuzz` makes more."""
+"""Readers keep their word on the kept inputs, and on a few mutations; `python -m tools.fuzz` makes more."""
 
 import itertools
 import random
 
 import pytest
 
-from benchmarks.fuzz import KINDS, SUFFIXES, TARGETS, check, check_folder, corpus, inputs
+from tools.fuzz import KINDS, SUFFIXES, TARGETS, check, check_folder, corpus, inputs
 
 KEPT = [(target, path) for target in TARGETS for path in corpus(target)]
 MUTATIONS = 60
@@ -37,5 +37,5 @@ def test_a_reader_that_breaks_its_word_is_noticed(monkeypatch):
     monkeypatch.setitem(TARGETS, "logs", fails)
     assert "IndexError: a.json" in check("logs", "a.json", b"")
     monkeypatch.setitem(TARGETS, "logs", lambda path, data: None)
-    monkeypatch.setattr("benchmarks.fuzz.SECONDS", -1.0)
+    monkeypatch.setattr("tools.fuzz.SECONDS", -1.0)
     assert "took" in check("logs", "a.json", b"")

@@ -1,11 +1,11 @@
-"""Commands that are killed leave nothing behind and lose nothing; `python -m benchmarks.kills` does it more often."""
+"""Commands that are killed leave nothing behind and lose nothing; `python -m tools.kills` does it more often."""
 
 import random
 import sys
 
 import pytest
 
-from benchmarks import kills
+from tools import kills
 
 pytestmark = [
     pytest.mark.timeout(300),

@@ -1,8 +1,8 @@
 """Benchmark complexity: each pattern and parser on inputs of doubling size, designed to be slow.
 
-    python -m benchmarks.complexity                # sizes until one takes half a second
-    python -m benchmarks.complexity --quick        # as in the tests
-    python -m benchmarks.complexity crafter        # cases whose name contains this
+    python -m tools.complexity                # sizes until one takes half a second
+    python -m tools.complexity --quick        # as in the tests
+    python -m tools.complexity crafter        # cases whose name contains this
 
 Times are processor times, the best of several rounds. Linear time has a ratio of 2, quadratic time one of 4; above 3 a
 case counts as too slow, and the exit code is 1.

@@ -1,8 +1,8 @@
 """Benchmark parallel reading: one process, two, and a Dask cluster of two, alternating, by number of files.
 
-    python -m benchmarks.processes                      # Mindcraft logs of 10 to 60 kB
-    python -m benchmarks.processes --kind crafter       # traces with images, 3.5 MB each
-    python -m benchmarks.processes --files 300 --files 1000 --rounds 9
+    python -m tools.processes                      # Mindcraft logs of 10 to 60 kB
+    python -m tools.processes --kind crafter       # traces with images, 3.5 MB each
+    python -m tools.processes --files 300 --files 1000 --rounds 9
 
 The time is that of `load`, from the folder to its frames, by the wall clock and with a warm cache; the store of parsed
 tables is off, and processes are used for any number of files. The cluster runs already; connecting to it counts. Ratios

@@ -1,10 +1,10 @@
 """Fuzz the readers with mutated inputs, and check what must hold for each.
 
-    python -m benchmarks.fuzz --minutes 10             # all readers, a fixed seed
-    python -m benchmarks.fuzz --only steps --seed 7
-    python -m benchmarks.fuzz tests/corpus/steps/x.json   # only this file, with its traceback
+    python -m tools.fuzz --minutes 10             # all readers, a fixed seed
+    python -m tools.fuzz --only steps --seed 7
+    python -m tools.fuzz tests/corpus/steps/x.json   # only this file, with its traceback
 
-Inputs are mutations of those in ``tests/corpus`` (see `benchmarks.mutate`). For each of them: no exceptions other than
+Inputs are mutations of those in ``tests/corpus`` (see `tools.mutate`). For each of them: no exceptions other than
 the documented ones, at most 5 seconds, at most 300 MB more memory than before. Inputs that violate this are saved in
 ``fuzz-findings/``; a small input that reproduces the fault belongs in the corpus, which the tests read.
 """
@@ -26,7 +26,6 @@ from typing import Any
 
 import click
 
-from benchmarks.mutate import archive, database, mutated_bytes, mutated_value, written
 from evalkit.crafter.benchmark.runs import load_runs
 from evalkit.crafter.kind import KIND as CRAFTER
 from evalkit.evidence.page import pair_page, run_page
@@ -43,6 +42,7 @@ from evalkit.steps.execution.workflow import simulate_routing
 from evalkit.steps.format import DEFAULTS
 from evalkit.steps.history.records import histories_of
 from evalkit.steps.kind import KIND as STEPS
+from tools.mutate import archive, database, mutated_bytes, mutated_value, written
 
 CORPUS = Path(__file__).parents[1] / "tests" / "corpus"
 SECONDS, MEGABYTES = 5.0, 300

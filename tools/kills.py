@@ -1,7 +1,7 @@
 """Kill commands at random moments, and check that nothing gets lost.
 
-    python -m benchmarks.kills --kills 200
-    python -m benchmarks.kills --only collect --kills 20 --seed 7
+    python -m tools.kills --kills 200
+    python -m tools.kills --only collect --kills 20 --seed 7
 
 A kill is SIGKILL, SIGINT or SIGTERM to the command, SIGINT to its whole group (Ctrl-C), or two of these within a tenth
 of a second. The logs change before each, so that there is something to write. After each:
