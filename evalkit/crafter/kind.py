@@ -1,7 +1,6 @@
 """Crafter traces as a kind of log, and shortcuts to their frames."""
 
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.parse import parse_file
 from evalkit.crafter.scoring import COUNTINGS, Counting, check_rules
 from evalkit.crafter.table import LAZY_TABLES, RECORDS, TABLES
-from evalkit.io import Ledger, Source, StorageOptions, list_source, parse_files, storage
+from evalkit.io import Ledger, Source, StorageOptions, decode_start, list_source, parse_files, storage
 from evalkit.kinds import LogKind, Option
 from evalkit.kinds.models import Renames
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 PATTERN = "*.json"
 _COUNTING_HELP = "Count every achievement that a hook names, or every hook once as the original trace_eval does."
-_TRACE = re.compile(rb'"event_history"|"session_time_steps"|"session_metadata"')
+_TRACE_KEYS = {"event_history", "session_time_steps", "session_metadata"}
 
 
 def _glance(path: str, options: Mapping[str, Any], views: Mapping[str, Any]) -> str:
@@ -34,7 +33,8 @@ def _glance(path: str, options: Mapping[str, Any], views: Mapping[str, Any]) -> 
 
 
 def _recognise(head: bytes) -> str:
-    if _TRACE.search(head):
+    keys = value.keys() if isinstance(value := decode_start(head), dict) else set()
+    if "event_history" in keys or ("session_id" in keys and keys & _TRACE_KEYS):
         return KIND.title
     is_benchmark = b'"achievement_collect_wood"' in head or (b'"episode_return"' in head and b'"progression"' in head)
     return "Crafter benchmark file" if is_benchmark else ""

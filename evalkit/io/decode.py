@@ -3,6 +3,8 @@
 import codecs
 import json
 import math
+import re
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -10,6 +12,8 @@ import msgspec
 BOM = "byte_order_mark"
 NAN = "nan_literal"
 SURROGATE = "lone_surrogate"
+MOST_TOKENS = 2_000  # of the beginning of a file
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|["\[\]{},]', re.DOTALL)  # a string, or a single mark
 
 
 class BrokenFileError(ValueError):
@@ -95,3 +99,28 @@ def _decode_leniently(
         raise WrongShapeError(f"TypeError: {error}") from error
     except (ValueError, msgspec.DecodeError) as error:
         raise BrokenFileError(f"JSONDecodeError: {strict_error}") from error
+
+
+def decode_start(head: bytes) -> Any:
+    """Decode what the first bytes of a JSON file hold of its first value; None for anything but a list or an object.
+
+    What is cut off in the middle is left out, so that ``{"a": [1, 2], "b": "c`` gives ``{"a": [1, 2]}``.
+    """
+    text = head.decode("utf-8-sig", "replace")
+    closing, cut = list[str](), 0
+    for token in islice(_TOKEN.finditer(text), MOST_TOKENS):
+        mark = token[0]
+        if mark == '"' or (mark in "]}" and (not closing or closing.pop() != mark)):
+            break  # a string without an end, or no JSON
+        if mark in "[{":
+            closing.append("]" if mark == "[" else "}")
+        if mark in "[{]}":
+            cut = token.end()
+        elif mark == ",":
+            cut = token.start()
+        if cut and not closing:
+            break
+    try:
+        return json.loads(text[:cut] + "".join(reversed(closing)), strict=False) if cut else None
+    except (ValueError, RecursionError):
+        return None

@@ -24,6 +24,7 @@ from evalkit.mindcraft.format import (
     Turn,
     describe,
     holds_any,
+    is_agent_log,
     may_hold_event,
     name_and_number,
     positive_number,
@@ -124,11 +125,12 @@ def decode_log(data: bytes) -> tuple[Any, list[str]]:
         value, recovered = decode_json(data, LOG)
     except WrongShapeError:
         return decode_json(data, ANYTHING)
-    if isinstance(value, list):
-        if value and not any(turn.role or turn.content for turn in value):  # lists of other objects match too
-            return decode_json(data, ANYTHING)
-        return AgentLog(turns=value), recovered
-    return value, recovered
+    is_list = isinstance(value, list)
+    if is_list or (value.turns and not any(turn.role for turn in value.turns)):  # other objects with lists match, too
+        anything, _ = decode_json(data, ANYTHING)
+        if not is_agent_log(anything):
+            return anything, recovered
+    return (AgentLog(turns=value) if is_list else value), recovered
 
 
 def failed_log(source: str, error: str) -> AgentOutcome:

@@ -5,11 +5,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow.compute as pc
 
-from evalkit.io import Entry, SourceError, absolute, paused_gc, unescape_surrogates
+from evalkit.io import Entry, SourceError, absolute, paused_gc, unescape_surrogates, unescaped
 from evalkit.kinds import Assembled, Records
 from evalkit.mindcraft.format import Missing, Results
-from evalkit.mindcraft.runs.arrays import log_arrays
+from evalkit.mindcraft.runs.arrays import LogArrays, log_arrays
 from evalkit.mindcraft.runs.combine import TaskRuns, combine, runs_of
 from evalkit.mindcraft.runs.frames import agents_frame, runs_frame
 from evalkit.mindcraft.runs.layout import TaskFolder, absolute_paths, split_repetitions, task_folders
@@ -29,15 +30,17 @@ def assemble(records: Records, options: Mapping[str, Any], *, all_folders: bool 
     scale, missing = options.get("scale", "auto"), options.get("missing", "keep")
     table, listing = records.tables["logs"], records.listing
     logs = log_arrays(table, records.files if options.get("original_mtimes") else None)
-    names = _model_names(records.tables["other_files"], listing.root, options.get("layout"))
+    others = records.tables["other_files"]
+    names = _model_names(others, listing.root, options.get("layout"))
     broken = set(np.flatnonzero(~logs.processed).tolist())
-    folders = task_folders(logs.sources, broken, listing, definitions, all_folders=all_folders)
-    tasks = _known_tasks(folders, logs.sources, names, definitions)
+    foreign = unescaped(others["source"].filter(pc.not_equal(others["other"], "")))
+    folders = task_folders(logs.sources, broken, foreign, listing, definitions, all_folders=all_folders)
+    tasks = _known_tasks(folders, logs, names, definitions)
     notes = _without_definition(tasks, logs.sources, missing)
     if missing == "skip":
         tasks = [task for task in tasks if task.definition is not None]
     tasks.sort(key=lambda task: (task.folder.folder, task.folder.task_id))
-    combined = combine(tasks, runs_of(tasks, logs.sources), logs, scale)
+    combined = combine(tasks, runs_of(tasks, logs.sources, logs.start), logs, scale)
     runs = runs_frame(tasks, combined, table)
     agents = agents_frame(runs, combined, table)
     notes += _entries_of(definitions, listing.files)
@@ -50,14 +53,14 @@ def assemble(records: Records, options: Mapping[str, Any], *, all_folders: bool 
 
 def _model_names(other_files: "pa.Table", root: str, layout: str | None) -> ModelNames:
     names = ModelNames(root, layout)
-    for row in other_files.to_pylist():
+    for row in other_files.drop_columns("other").to_pylist():
         source, *results, profile_model = row.values()
         names.add(unescape_surrogates(source), Results(*results), profile_model)
     return names
 
 
 def _known_tasks(
-    folders: Iterable[TaskFolder], sources: Sequence[str], names: ModelNames, definitions: TaskDefinitions
+    folders: Iterable[TaskFolder], logs: LogArrays, names: ModelNames, definitions: TaskDefinitions
 ) -> list[TaskRuns]:
     """Determine everything about runs but their scores."""
     tasks: list[TaskRuns] = []
@@ -71,7 +74,9 @@ def _known_tasks(
         if len(candidates) > 1:
             counts = {agent_count_of(definition) for definition in candidates}
             count = counts.pop() if len(counts) == 1 else None
-            repetitions = split_repetitions([sources[i] for i in folder.logs], count, folder.prefix)
+            repetitions = split_repetitions(
+                [logs.sources[i] for i in folder.logs], count, folder.prefix, logs.start[list(folder.logs)].tolist()
+            )
             n_logs = max((len(repetition.logs) for repetition in repetitions), default=0)
         key = (task_id, named.results.task_path, n_logs, type_of_path := named.fields.get("task_type", ""))
         if key not in known:

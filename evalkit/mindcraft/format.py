@@ -16,6 +16,7 @@ Scale = Literal["auto", "percent", "fraction"]
 Missing = Literal["keep", "skip", "raise"]
 SCALES: tuple[Scale, ...] = ("auto", "percent", "fraction")  # what construction scores are logged in
 MISSING: tuple[Missing, ...] = ("keep", "skip", "raise")  # what becomes of runs without a definition
+LOG_TITLE = "Mindcraft agent log"
 UNKNOWN = "unknown"  # the name of an unknown model
 DEFAULT_TIMEOUT = 300.0  # seconds, where a definition names none
 
@@ -133,19 +134,37 @@ TASK_KEYS = frozenset((
     "number_of_target", "blueprint", "difficulty", "difficulty_metrics", "blocked_actions", "blocked_access_to_recipe",
     "depth", "max_depth", "missing_items", "requires_ctable", "requires_crafting_table", "human_count", "usernames",
 ))  # fmt: skip
-OTHER_LIST = "a list of no turns"
+MEMORY_KEYS = frozenset((
+    "memory", "memory_bank", "self_prompt", "self_prompting_state", "last_sender", "modes", "npc", "taskStart",
+))  # fmt: skip
+TURN_KEYS = frozenset(("role", "content", "imagePath"))
+ROLES = frozenset(("system", "assistant", "user"))
+OTHER = "no list of turns in it"  # what any other JSON file is called
 RESULTS = "results.txt"  # beside the task folders of an experiment; no JSON
 MAX_RESULTS = 100_000  # bytes: a results file is a few lines; a bigger one is something else
 MAX_INT = 2**53  # above it, floats skip whole numbers
 NOT_LOGS_BY_NAME = frozenset(("last_profile.json", "profile.json", "hells_kitchen_progress.json", "results.json"))
 
 
+def is_agent_log(value: Any) -> bool:
+    """Return whether decoded JSON is an agent's log, perhaps a damaged one, by its structure.
+
+    It is an object with `turns`, and these have roles or stand beside other parts of an agent's memory; or a list of
+    nothing but turns, as messages of other chats have more keys; or an empty list.
+    """
+    if isinstance(value, dict):
+        turns = value.get("turns", ())
+        if isinstance(turns, list) and any(isinstance(turn, dict) and "role" in turn for turn in turns):
+            return True
+        return turns == [] or ("turns" in value and bool(MEMORY_KEYS & value.keys()))
+    turns = [turn for turn in value if isinstance(turn, dict)] if isinstance(value, list) else []
+    roles = {turn["role"] for turn in turns if isinstance(turn.get("role"), str)}
+    return value == [] or (bool(roles) and roles <= ROLES and all(turn.keys() <= TURN_KEYS for turn in turns))
+
+
 def other_kind(value: Any) -> str | None:
-    """Name the kind of a decoded JSON file that is not an agent log; None for a log, perhaps a damaged one."""
-    if isinstance(value, list):
-        objects = [entry for entry in value if isinstance(entry, dict)]
-        return OTHER_LIST if objects and not any(entry.keys() & {"role", "content"} for entry in objects) else None
-    if not isinstance(value, dict) or "turns" in value:
+    """Name what a decoded JSON file of an experiment is that holds no turns; None for any other file."""
+    if not isinstance(value, dict):
         return None
     if {"total", "successful"} & value.keys() and {"model", "exp_name", "task_path"} & value.keys():
         return "results"

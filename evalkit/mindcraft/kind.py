@@ -6,12 +6,22 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from evalkit._lazy import later
-from evalkit.io import Source, SourceError, StorageOptions, is_url, resolve, storage
+from evalkit.io import Source, SourceError, StorageOptions, decode_start, is_url, resolve, storage
 from evalkit.kinds import LogKind, Logs, Option, fresh_records, no_records
 from evalkit.kinds import collect as collect_kind
 from evalkit.kinds import load as load_kind
 from evalkit.kinds.models import Renames
-from evalkit.mindcraft.format import MISSING, OUTCOMES, RESULTS, SCALES, Missing, Scale, check_choice
+from evalkit.mindcraft.format import (
+    LOG_TITLE,
+    MISSING,
+    OUTCOMES,
+    RESULTS,
+    SCALES,
+    Missing,
+    Scale,
+    check_choice,
+    is_agent_log,
+)
 from evalkit.mindcraft.parse import parse
 from evalkit.mindcraft.runs.layout import context_files
 from evalkit.mindcraft.table import LAZY_TABLES, RECORDS, TABLES
@@ -23,13 +33,12 @@ if TYPE_CHECKING:
 
     from evalkit.kinds.update import Changes
 
-_AGENT_LOG = re.compile(rb'"turns"\s*:|"role"\s*:\s*"(?:system|assistant|user)"')
 _DEFINITION = (re.compile(rb'"goal"\s*:'), re.compile(rb'"agent_count"\s*:'))  # each of them
 
 
 def _recognise(head: bytes) -> str:
-    if _AGENT_LOG.search(head):
-        return KIND.title
+    if (value := decode_start(head)) and is_agent_log(value):
+        return LOG_TITLE
     return "Mindcraft task definition file" if all(key.search(head) for key in _DEFINITION) else ""
 
 
@@ -50,7 +59,7 @@ def _prepare(options: Mapping[str, Any]) -> dict[str, Any]:
 
 KIND = LogKind(
     name="mindcraft",
-    title="Mindcraft agent log",
+    title=LOG_TITLE,
     summary="Success rates of Mindcraft task runs.",
     records=RECORDS,
     tables=TABLES,
@@ -232,7 +241,8 @@ def aggregate_results(
     Returns
     -------
     DataFrame
-        One row per run; a repetition is a run of its own, and so is a folder without any log.
+        One row per run; a repetition is a run of its own, and so is a folder without any log, since it was named.
+        `load` counts an empty folder only if it is a task's: by its definition, or by its name beside other runs.
 
     Raises
     ------

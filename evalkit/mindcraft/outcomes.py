@@ -87,7 +87,8 @@ def extract_task_outcome(
         Where the folder is not there.
     """
     tasks, logs = _read(folder_path, task_definition, scale)
-    runs = runs_of(tasks, [log["source"] for log in logs])
+    arrays = _arrays_of(logs)
+    runs = runs_of(tasks, arrays.sources, arrays.start)
     outcomes = _outcomes(tasks, runs, logs, scale)
     if len(outcomes) == 1:
         return outcomes[0]
@@ -105,7 +106,8 @@ def extract_task_outcomes(
 ) -> list[TaskOutcome]:
     """Read the logs of one task folder as one outcome per repetition; see `extract_task_outcome`."""
     tasks, logs = _read(folder_path, task_definition, scale)
-    return _outcomes(tasks, runs_of(tasks, [log["source"] for log in logs]), logs, scale)
+    arrays = _arrays_of(logs)
+    return _outcomes(tasks, runs_of(tasks, arrays.sources, arrays.start), logs, scale)
 
 
 def _read(

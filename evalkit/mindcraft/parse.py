@@ -10,12 +10,14 @@ from evalkit.mindcraft.agent_log import AgentOutcome, decode_log, failed_log, re
 from evalkit.mindcraft.format import (
     ANYTHING,
     EVENTS,
+    LOG_TITLE,
     NO_RESULTS,
     NOT_LOGS_BY_NAME,
-    OTHER_LIST,
+    OTHER,
     RESULTS,
     AgentLog,
     describe,
+    is_agent_log,
     model_of,
     other_kind,
     parse_results,
@@ -57,16 +59,14 @@ def _read(path: str, data: bytes | OSError) -> Parsed | AgentOutcome:
         return failed_log(path, describe(data))
     try:
         value, mended = decode_log(data)
-        if not isinstance(value, AgentLog):
-            other = other_kind(value)
-            if other is None or other == OTHER_LIST:
-                other = _other_log(data) or other
-            if other:
-                return _parsed_other(other, value)
+        if not isinstance(value, AgentLog) and not is_agent_log(value):
+            return _parsed_other(other_kind(value), value, data)
         return read_turns(path, value, mended, data)
     except BrokenFileError as error:
-        if other := _other_log(data):
-            return Parsed("failed", f"{error} (by its beginning: {other})", {})
+        look = recognise(data[:HEAD])
+        if look and look.title != LOG_TITLE:
+            other = (*NO_RESULTS, None, look.title)
+            return Parsed("failed", f"{error} (by its beginning: {look.title})", {"other_files": [other]})
         return failed_log(path, str(error))
 
 
@@ -76,22 +76,18 @@ def _parse_named(name: str, data: bytes | OSError) -> Parsed:
         if isinstance(data, OSError):
             raise BrokenFileError(describe(data))
         if name == RESULTS:
-            return Parsed("used", "names the model", {"other_files": [(*parse_results(data), None)]})
+            return Parsed("used", "names the model", {"other_files": [(*parse_results(data), None, "")]})
         value, _ = decode_json(data, ANYTHING)
         return _parsed_other(other_kind(value) or _BY_NAME, value)
     except BrokenFileError as error:
         return Parsed("failed", str(error), {})
 
 
-def _parsed_other(what: str, value: Any) -> Parsed:
-    """Return what a decoded file other than a log says about the model."""
+def _parsed_other(what: str | None, value: Any, data: bytes = b"") -> Parsed:
+    """Return what a decoded file other than a log says: about the model, or what it is instead."""
+    look = None if what else recognise(data[:HEAD])
+    other = "" if what else look.title if look else OTHER
     results = results_of(value) if what == "results" else NO_RESULTS
     model = model_of(value) if what == "agent profile" else None
-    row = (*results, model)
-    return Parsed("skipped", f"not an agent log: {what}", {"other_files": [row]} if any(row) else {})
-
-
-def _other_log(data: bytes) -> str:
-    """Return the title of the other kind of log that a file's first bytes show; empty for none."""
-    recognised = recognise(data[:HEAD])
-    return recognised.title if recognised and recognised.kind != "mindcraft" else ""
+    row = (*results, model, other)
+    return Parsed("skipped", f"not an agent log: {what or other}", {"other_files": [row]} if any(row) else {})

@@ -64,6 +64,7 @@ RECORDS = {
         Column("task_path", "str", "the definition file that a results file names"),
         Column("total", "int?", "tasks of the experiment, as a results file says", "tasks"),
         Column("profile_model", "name", "the model that an agent's profile names"),
+        Column("other", "str", "what it is instead, if it is none of an experiment's files; empty otherwise"),
     ),
 }
 RUNS = run_columns(

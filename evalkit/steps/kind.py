@@ -7,19 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 from evalkit import kinds
 from evalkit._lazy import later
-from evalkit.io import Source, SourceError, StorageOptions
+from evalkit.io import Source, SourceError, StorageOptions, decode_start
 from evalkit.kinds import LogKind, Logs, Option, RunFiles
 from evalkit.kinds.models import Renames
 from evalkit.steps.format import DEFAULTS, Options, StepRecord
 from evalkit.steps.history.checkpoints import companions
-from evalkit.steps.parse import parse_file
+from evalkit.steps.parse import is_history, parse_file
 from evalkit.steps.table import RECORDS, TABLES
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _TITLE = "execution history"
-_STEPS = re.compile(rb'"execution_history"|"function_name"\s*:|"step_index"\s*:|\ASQLite format 3')
+_STATE = re.compile(rb'\ASQLite format 3|"execution_history"\s*:\s*\[')
+
+
+def _recognise(head: bytes) -> str:
+    return _TITLE if _STATE.search(head) or is_history(decode_start(head)) else ""
 
 
 KIND = LogKind(
@@ -29,7 +33,7 @@ KIND = LogKind(
     records=RECORDS,
     tables=TABLES,
     parse=parse_file,
-    recognises=lambda head: _TITLE if _STEPS.search(head) else "",
+    recognises=_recognise,
     companions=companions,
     assemble=later("evalkit.steps.assemble:assemble"),
     outcome_of={"unfinished": "not measured"},

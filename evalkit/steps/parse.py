@@ -77,6 +77,12 @@ def _from_value(value: Any, recovered: Sequence[str], *reasons: str) -> Parsed:
     return Parsed("used", "; ".join(notes), _rows([("", records, state.get(PLAN_KEY) if state else None)]))
 
 
+def is_history(value: Any) -> bool:
+    """Return whether decoded JSON is a history, or the record of a step as on a line of one."""
+    entries = value if isinstance(value, list) else [value]
+    return _state_in(value) is not None or any(map(is_record, entries))
+
+
 def _state_in(value: Any) -> Mapping | None:
     """Find the state that holds a history, or one level below, as in a dumped snapshot."""
     if not isinstance(value, Mapping):

@@ -3,8 +3,11 @@
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from evalkit.kinds.detection import Look, recognise
+from evalkit.io import decode_start
+from evalkit.kinds.detection import HEAD, Look, recognise
 
 MESSAGE = {"role": "assistant", "content": "hello"}
 
@@ -26,3 +29,45 @@ MESSAGE = {"role": "assistant", "content": "hello"}
 )
 def test_a_log_that_holds_messages_too_is_of_its_own_kind(content, look):
     assert recognise(json.dumps(content).encode()) == look
+
+
+MESSAGES = [{"role": "system", "content": "Task ended with score : 1"}, MESSAGE]
+TRACE = {"session_id": "a", "session_metadata": [], "event_history": []}
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        ({"memory": "", "turns": MESSAGES, "self_prompt": None}, "mindcraft"),
+        (MESSAGES, "mindcraft"),
+        ({"memory": "", "turns": []}, "mindcraft"),
+        ({"name": "Andy", "turns": [{"role": "user", "content": "x" * 100_000}]}, "mindcraft"),
+        ({"id": 1, "messages": MESSAGES}, ""),
+        ([{"messages": MESSAGES}], ""),
+        ({"rollout": {"turns": 12, "chat": MESSAGES}}, ""),
+        ({"turns": 12, "messages": MESSAGES}, ""),
+        ({"turns": [{"speaker": "Andy", "text": "hello"}]}, ""),
+        ([{**MESSAGE, "tool_calls": [{"function": {"name": "f"}}]}], ""),
+        (TRACE, "crafter"),
+        ({"note": '"event_history" and "turns": [', "x": "x" * 100_000, **TRACE}, ""),
+        ({"session_metadata": {}, "messages": MESSAGES}, ""),
+        ([{"timestamp": 1, "function_name": "f", "success": True}], "steps"),
+        ([{"tool": {"function_name": "f"}}], ""),
+    ],
+)
+def test_a_kind_is_told_by_the_structure_that_it_needs(content, kind):
+    look = recognise(json.dumps(content).encode()[:HEAD])
+    assert (look.kind if look else "") == kind
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    ),
+    st.integers(0),
+)
+def test_the_beginning_of_a_file_is_decoded_wherever_it_is_cut(value, at):
+    data = json.dumps(value).encode()
+    whole, start = decode_start(data), decode_start(data[: at % (len(data) + 1)])
+    assert whole == (value if isinstance(value, (list, dict)) else None)
+    assert start is None or type(start) is type(value)

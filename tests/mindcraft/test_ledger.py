@@ -26,7 +26,7 @@ def test_every_file_is_in_the_ledger_once_with_its_reason(tmp_path):
         "exp_1/results.txt", "exp_1/cook/Andy_0_0.json", "exp_1/cook/Andy_0_1.json",
     }  # fmt: skip
     assert {name for name in status if status[name] == "failed"} == {
-        "exp_1/cook/Jill_1_0.json", "exp_1/cook/stray.json", "exp_1/other/Andy_0_0.json", "exp_1/other/Jill_1_0.json",
+        "exp_1/cook/Jill_1_0.json", "exp_1/other/Andy_0_0.json", "exp_1/other/Jill_1_0.json",
     }  # fmt: skip
     assert found["exp_1/cook/Andy_0_1.json"][1] == "recovered_byte_order_mark"
     assert found["exp_1/tasks.json"][1] == "not an agent log: task definitions"
@@ -93,12 +93,50 @@ def test_files_that_are_no_logs_by_their_name_never_count_as_agents(tmp_path, na
     assert sorted(logs.ledger["status"]) == (["failed", "used"] if broken else ["skipped", "used"])
 
 
+RUN, TRACE = {"m/cook_1/Andy_0_0.json": 1}, {"session_id": "a", "event_history": []}
+CHAT = {"messages": [{"role": "system", "content": f"{SCORE}1"}]}
+
+
+@pytest.mark.parametrize(
+    ("files", "runs"),
+    [
+        ({**RUN, "m/fry/Andy_0_0.json": b"{"}, 2),  # beside other runs
+        ({**RUN, "m/cook_1/Andy_0_1.json": b"{"}, 2),
+        ({**RUN, "n/fry/Andy_0_0.json": b"{"}, 2),
+        ({**RUN, "traces/1.json": b""}, 1),  # no run lies so high
+        ({**RUN, "t/traces/1.json": b"", "t/traces/2.json": TRACE}, 1),
+        ({**RUN, "t/traces/1.json": b"", "t/traces/2.json": CHAT}, 1),
+        ({**RUN, "t/a/1.json": b"", "t/b/1.json": TRACE, "t/c/1.json": TRACE}, 1),
+        ({**RUN, "t/multiagent_cooking_1/Andy_0_0.json": b""}, 2),
+        ({**RUN, "m/cook_1/x.json": TRACE, "m/cook_1/Jill_0_0.json": b""}, 1),
+        ({"a.json": TRACE, "b.json": TRACE, "c.json": b"", "m/cook/Andy_0_0.json": 1}, 1),
+    ],
+)
+def test_a_broken_file_belongs_to_the_kind_of_its_siblings(tmp_path, files, runs):
+    logs = load(write_all(tmp_path, files))
+    assert len(logs.runs) == runs
+    assert set(logs.runs["model_name"]) <= {"m", "n", "t"}
+    assert len(logs.ledger) == len(files)
+    assert set(logs.runs.loc[logs.runs["flag_unreadable_logs"], "task_id"]) <= {"fry", "cook_1", "multiagent_cooking_1"}
+
+
+@pytest.mark.parametrize(
+    "content", [CHAT, [CHAT], {"turns": 12}, {"turns": [{"text": "hello"}]}, {"a": 1}, b"5", "text"]
+)
+def test_other_json_is_skipped_and_no_run(tmp_path, content):
+    content = f'"{content}"' if isinstance(content, str) else content
+    logs = load(write_all(tmp_path, {**RUN, "m/bake/Andy_0_0.json": content, "rollout.json": content}))
+    assert logs.runs["task_id"].tolist() == ["cook_1"]
+    skipped = logs.ledger[logs.ledger["status"] == "skipped"]
+    assert skipped["reason"].tolist() == ["not an agent log: no list of turns in it"] * 2
+
+
 @pytest.mark.parametrize(
     ("name", "content", "status"),
     [
-        ("exp_1/settings.json", {"a": 1}, "failed"),
+        ("exp_1/settings.json", {"a": 1}, "skipped"),
         ("exp_1/andy.json", b"", "failed"),
-        ("keys.json", {"OPENAI": "x"}, "failed"),
+        ("keys.json", {"OPENAI": "x"}, "skipped"),
         ("exp_1/steps.json", [{"a": 1}], "skipped"),
         ("exp_1/cook/steps.json", [{"a": 1}, {"b": 2}], "skipped"),
     ],

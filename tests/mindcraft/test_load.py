@@ -61,7 +61,7 @@ def test_frames_have_the_columns_and_dtypes_declared(tmp_path, files):
 
 OTHERS = {
     "trace": {"event_history": [], "session_metadata": {}},
-    "history": [{"step_index": 0, "function_name": "plot"}],
+    "history": [{"step_index": 0, "function_name": "plot", "success": True}],
     "inspect": {"version": 2, "status": "success", "eval": {"run_id": "x"}},
     "broken trace": b'{"event_history": [',
     "settings": {"a": 1},

@@ -52,6 +52,31 @@ def test_the_best_source_names_the_model(tmp_path, files, expected):
 
 
 @pytest.mark.parametrize(
+    ("source", "path", "model"),
+    [
+        ("experiments", "experiments/gpt-4o/cooking/t", "gpt-4o"),
+        ("experiments", "experiments/gpt-4o/cooking/exp_1/t", "gpt-4o"),
+        ("experiments/gpt-4o/cooking", "experiments/gpt-4o/cooking/t", "gpt-4o"),  # above the source, by its layout
+        ("experiments/gpt-4o/cooking/t", "experiments/gpt-4o/cooking/t", "gpt-4o"),
+        ("experiments", "experiments/cooking/gpt-4o/t", "gpt-4o"),
+        ("experiments", "experiments/cooking/t", "unknown"),
+        ("experiments", "experiments/techtree/t", "unknown"),
+        ("gpt-4o", "gpt-4o/t", "gpt-4o"),
+        ("work/t", "work/t", "unknown"),  # one task's folder; above it may lie anything
+        ("work/t/Andy_0_0.json", "work/t", "unknown"),
+        ("experiments", "experiments/gpt-4o/exp_1/t", "unknown"),
+    ],
+)
+def test_a_folder_names_a_model_in_the_source_or_above_a_task_type(tmp_path, monkeypatch, source, path, model):
+    root = write_all(tmp_path / "someone", {f"{path}/Andy_0_0.json": 1})
+    assert [name for name, _ in names(root / source)] == [model]
+    monkeypatch.chdir((root / source).parent)
+    assert [name for name, _ in names((root / source).name)] == [model]
+    if model == "unknown":
+        assert names(root / source, model="m") == [("m", "stated")]
+
+
+@pytest.mark.parametrize(
     ("where", "files", "expected"),
     [
         ("crafting/study", {"E/gpt-4o/multiagent_cooking_1/agent_0.json": 1}, ("gpt-4o", "parent_folder")),

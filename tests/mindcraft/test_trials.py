@@ -4,7 +4,7 @@ import pytest
 
 from evalkit.mindcraft import load, runs_df
 from evalkit.mindcraft.runs.layout import is_experiment_name, split_repetitions
-from tests.mindcraft.builders import task, write_all
+from tests.mindcraft.builders import SCORE, log, task, write_all
 
 REPETITION, NUMBER, NAME, SINGLE = (
     "last_number_is_repetition",
@@ -48,6 +48,31 @@ def test_repetitions_are_told_from_agents(files, agent_count, rule, expected):
     assert {repetition.number: list(repetition.agents) for repetition in repetitions} == expected
     assert {repetition.rule for repetition in repetitions} == ({rule} if rule else set())
     assert sorted(log for repetition in repetitions for log in repetition.logs) == list(range(len(files.split())))
+
+
+@pytest.mark.parametrize("agent_count", [1, 2, 3, None])
+@pytest.mark.parametrize(
+    ("files", "minutes", "runs"),
+    [
+        ("andy_0 jill_1", (0, 0.2), 1),
+        ("andy_0 jill_1", (0, 5), 1),  # a restart begins anew
+        ("andy_0 jill_1", (0, 60), 2),
+        ("andy_0 jill_1 bob_2", (0, 0.1, 0.2), 1),
+        ("andy_0 andy_1", (0, 60), 2),
+        ("Andy_0_0 Jill_0_1", (0, 0.2), 1),
+        ("Andy_0_0 Jill_0_1", (0, 5), 2),  # each repetition lost the other's log
+        ("Andy_0_0 Jill_0_0 Andy_0_1 Jill_0_1", (0, 0.1, 5, 5.1), 2),
+    ],
+)
+def test_starts_tell_agents_from_repetitions_whatever_the_definition_says(tmp_path, files, minutes, agent_count, runs):
+    starts = [1757845200000 + 60_000 * minute for minute in minutes]
+    logs = [log(f"{SCORE}1", start=start, who=name) for start, name in zip(starts, files.split(), strict=True)]
+    root = write_all(
+        tmp_path, {f"x/m/cook_1/{name}.json": content for name, content in zip(files.split(), logs, strict=True)}
+    )
+    table = runs_df(root, {"cook_1": task(agent_count=agent_count)})
+    assert len(table) == runs
+    assert table["flag_extra_agent_logs"].any() == (len(logs) // runs > (agent_count or len(logs)))
 
 
 def found(root, tasks=()) -> list[tuple]:
@@ -94,7 +119,7 @@ def test_a_lost_log_leaves_the_run_and_is_flagged(tmp_path):
     assert runs["overall_is_successful"].tolist() == [True, True]
 
 
-@pytest.mark.parametrize("spoilt", [b"", b'{"turns": [', {"a": 1}, [1]])
+@pytest.mark.parametrize("spoilt", [b"", b'{"turns": [', b'{"turns": 5, "memory": ""}'])
 @pytest.mark.parametrize("agent_count", [1, 2, 3, None])
 def test_files_named_agent_are_the_agents_of_one_run_also_where_one_is_broken(tmp_path, spoilt, agent_count):
     files = {"x/m/cook_1/agent_0.json": 1, "x/m/cook_1/agent_1.json": spoilt, "x/m/cook_1/agent_2.json": 0}

@@ -56,13 +56,14 @@ class CombinedRuns(NamedTuple):
         return [agent for repetition in self.repetitions for agent in repetition.agents]
 
 
-def runs_of(tasks: Sequence[TaskRuns], sources: Sequence[str]) -> list[Run]:
+def runs_of(tasks: Sequence[TaskRuns], sources: Sequence[str], starts: Array) -> list[Run]:
     """Return the runs of tasks; each repetition is a run of its own."""
     runs = []
     for i, task in enumerate(tasks):
         logs = task.folder.logs
         paths = [sources[place] for place in logs]
-        for repetition in split_repetitions(paths, task.facts["agent_count"], task.folder.prefix) or NO_LOGS:
+        begun = starts[list(logs)].tolist() if len(logs) > 1 else ()
+        for repetition in split_repetitions(paths, task.facts["agent_count"], task.folder.prefix, begun) or NO_LOGS:
             run_logs = logs if len(repetition.logs) == len(logs) else [logs[place] for place in repetition.logs]
             runs.append(Run(i, repetition, run_logs))
     return runs

@@ -4,7 +4,7 @@ import os
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -42,6 +42,7 @@ class Repetition(NamedTuple):
     n_agents: int
 
 
+TOGETHER, APART = 60_000.0, 600_000.0  # milliseconds between the starts of logs of one run, and of several
 NO_LOGS = (Repetition(0, "none", (), (), 0),)  # a task folder without any log is still a run
 
 
@@ -53,10 +54,21 @@ def is_experiment_name(name: str) -> bool:
 
 
 def task_folders(
-    logs: Sequence[str], broken: Collection[int], listing: Listing, definitions: TaskDefinitions, *, all_folders: bool
+    logs: Sequence[str],
+    broken: Collection[int],
+    foreign: Iterable[str],
+    listing: Listing,
+    definitions: TaskDefinitions,
+    *,
+    all_folders: bool,
 ) -> list[TaskFolder]:
-    """Find the folders of task runs, including those without any log; `broken` are positions of logs."""
-    folders = _drop_stray(group_by_task(logs, definitions), broken)
+    """Find the folders of task runs, including those without any log.
+
+    `broken` are positions of logs, `foreign` the paths of files that are none of an experiment's.
+    """
+    folders = group_by_task(logs, definitions)
+    if broken and not all_folders:
+        folders = _drop_stray(folders, broken, foreign, definitions)
     return folders + _empty_folders(listing, folders, definitions, all_folders=all_folders)
 
 
@@ -99,24 +111,31 @@ def _flat_task(stem: str, folder: str, definitions: TaskDefinitions) -> str | No
     return task_id or (match["task"] if match else None)
 
 
-def split_repetitions(paths: Sequence[str], agent_count: int | None, prefix: str = "") -> tuple[Repetition, ...]:
+def split_repetitions(
+    paths: Sequence[str], agent_count: int | None, prefix: str = "", starts: Sequence[float] = ()
+) -> tuple[Repetition, ...]:
     """Distinguish repetitions of a task from agents by the names of the files of a folder; none without logs.
 
     The rules are ``number_is_agent`` (one name without a server number, several agents (or the count unknown and
-    several files), and no more files than agents, as in ``andy_0.json``, ``andy_1.json``; always where the name is the
-    plain word ``agent``, which is no agent's own), ``name_is_agent`` (the same, but each file with a name and a number
-    of its own, as in ``andy_0.json``, ``jill_1.json``), else ``single`` (one log), and ``last_number_is_repetition``
-    (the rest, as in ``Andy_0_1.json``).
+    several files), and no more files than agents, as in ``andy_0.json``, ``andy_1.json``, unless their starts lie
+    `APART`; always where the name is the plain word ``agent``, which is no agent's own), ``name_is_agent`` (each file
+    with a name and a number of its own, whatever the number of agents: as in ``andy_0.json``, ``jill_1.json``, unless
+    their starts lie `APART`; with server numbers, as in ``Andy_0_0.json``, ``Jill_0_1.json``, only if they lie
+    `TOGETHER`), else ``single`` (one log), and ``last_number_is_repetition`` (the rest, as in ``Andy_0_1.json``).
     """
-    return _split(tuple([path[path.rfind("/") + 1 :].removeprefix(prefix) for path in paths]), agent_count)
+    known = [start for start in starts if start > 0]
+    spread = max(known) - min(known) if known and len(known) == len(paths) else None
+    names = tuple([path[path.rfind("/") + 1 :].removeprefix(prefix) for path in paths])
+    return _split(names, agent_count, None if spread is None or TOGETHER < spread <= APART else spread <= TOGETHER)
 
 
 @lru_cache(maxsize=4096)  # every run's folder has the same few names
-def _split(names: tuple[str, ...], agent_count: int | None) -> tuple[Repetition, ...]:
+def _split(names: tuple[str, ...], agent_count: int | None, together: bool | None) -> tuple[Repetition, ...]:
     stems = list(map(stem_of, names))
     parsed = [split_stem(stem) for stem in stems]
     nameless = [number is not None and name.lower() == "agent" for name, number in parsed]  # as in agent_0.json
-    usual = _rule([entry for entry, no_name in zip(parsed, nameless, strict=True) if not no_name], agent_count)
+    named = [entry for entry, no_name in zip(parsed, nameless, strict=True) if not no_name]
+    usual = _rule(named, agent_count, together)
     members: dict[int, list[tuple[int, str]]] = defaultdict(list)
     rules: dict[int, str] = {}
     for place, (stem, (name, number)) in enumerate(zip(stems, parsed, strict=True)):
@@ -133,14 +152,15 @@ def _split(names: tuple[str, ...], agent_count: int | None) -> tuple[Repetition,
     return tuple(runs)
 
 
-def _rule(parsed: list[tuple[str, int | None]], agent_count: int | None) -> str:
-    names = {name for name, _ in parsed}
+def _rule(parsed: list[tuple[str, int | None]], agent_count: int | None, together: bool | None) -> str:
+    names, numbers = {name for name, _ in parsed}, {number for _, number in parsed}
     server_numbers = any(split_stem(name)[1] is not None for name in names)
-    if not server_numbers and 1 < (agent_count or len(parsed)) >= len(parsed):
-        if len(names) == 1:
-            return "number_is_agent"
-        if len(names) == len(parsed) and len({number for _, number in parsed}) > 1:
-            return "name_is_agent"
+    own = 1 < len(names) == len(parsed) and len(numbers) > 1  # each file has a name and a number of its own
+    if own and (together or (together is None and not server_numbers)):
+        return "name_is_agent"
+    several = 1 < (agent_count or len(parsed)) >= len(parsed) and together is not False
+    if len(names) == 1 and several and not server_numbers:
+        return "number_is_agent"
     return "single" if len(parsed) == 1 else "last_number_is_repetition"
 
 
@@ -152,13 +172,47 @@ def context_files(files: Sequence[str]) -> list[str]:
     return [os.path.join(folder, name) for folder in sorted(above) for name in _NAMING_MODELS]
 
 
-def _drop_stray(folders: list[TaskFolder], broken: Collection[int]) -> list[TaskFolder]:
-    """Drop folders that hold only broken logs and are no task's: other task folders are in them, or below."""
-    if not broken:
-        return folders
-    doubtful = {run.path for run in folders if not run.flat and all(log in broken for log in run.logs)}
+def _drop_stray(
+    folders: list[TaskFolder], broken: Collection[int], foreign: Iterable[str], definitions: TaskDefinitions
+) -> list[TaskFolder]:
+    """Drop folders that hold only broken logs and are no task's.
+
+    Such a folder is no task's if other task folders are in it or below. Else a broken file is of the kind of its
+    siblings, the files of the nearest folder above that holds any: mostly logs, in folders as deep as this one, unless
+    the folder's name is a task's.
+    """
+    good: dict[str, list[int]] = defaultdict(list)  # for each folder, how deep below it folders of readable logs are
+    other: dict[str, int] = defaultdict(int)
+    unread = [all(log in broken for log in run.logs) for run in folders]
+    for run, is_unread in zip(folders, unread, strict=True):
+        if not is_unread:
+            for depth, path in enumerate(_upwards(run.path), 1 if run.flat else 0):
+                good[path].append(depth)
+    for path in absolute_paths(map(parent, foreign)):
+        for folder in _upwards(path):
+            other[folder] += 1
     above = _with_parents({run.path if run.flat else os.path.dirname(run.path) for run in folders})
-    return [run for run in folders if run.flat or run.path not in doubtful or run.path not in above]
+
+    def is_task(run: TaskFolder) -> bool:
+        known = run.task_id in definitions or type_of(run.task_id, None) != "unknown"
+        for depth, path in enumerate(_upwards(run.path)):
+            if path in good or path in other:
+                return len(good[path]) >= other[path] and (known or depth in good[path])
+        return True
+
+    return [
+        run
+        for run, is_unread in zip(folders, unread, strict=True)
+        if not is_unread or run.flat or (run.path not in above and is_task(run))
+    ]
+
+
+def _upwards(path: str) -> Iterator[str]:
+    """Return a folder and all those above it."""
+    yield path
+    while (above := os.path.dirname(path)) != path:
+        yield above
+        path = above
 
 
 def _empty_folders(

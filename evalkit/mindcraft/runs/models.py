@@ -12,7 +12,7 @@ from evalkit.mindcraft.format import NO_RESULTS, UNKNOWN, Results
 from evalkit.mindcraft.runs.layout import TaskFolder, is_experiment_name, parent
 from evalkit.mindcraft.tasks.facts import type_of
 
-_TYPE_FOLDERS = ("cooking", "crafting", "construction", "techtree")
+_TYPE_FOLDERS = ("cooking", "crafting", "construction", "techtree")  # no models
 _FIELDS = ("model_name", "task_id", "task_type", "suite", "experiment")
 
 
@@ -75,14 +75,14 @@ class ModelNames:
         places = dict.fromkeys((run.path, experiment))  # the same folder in the flat layout
         results = next((self._results[path] for path in places if path in self._results), NO_RESULTS)
         profiles = next((self._profiles[path] for path in places if path in self._profiles), set())
-        parent = os.path.basename(experiment)
+        model_folder = "" if run.flat else self._model_folder(experiment)
         sources = {
             "layout": fields.get("model_name"),
             "results": results.model_name,
             "s3_path": s3.get("model_name"),
             "profile": " + ".join(sorted(profiles)),
             "s3_path above": s3_above.get("model_name"),
-            "parent_folder": None if run.flat or is_experiment_name(parent) else parent,
+            "parent_folder": os.path.basename(model_folder),
             UNKNOWN: UNKNOWN,
         }
         source, model = next((source, model) for source, model in sources.items() if model)
@@ -90,13 +90,26 @@ class ModelNames:
             source, s3 = "s3_path", s3_above
         if match and "experiment" in fields:
             experiment = match.string[: match.end("experiment")]
-        elif parent == model:  # arranged by hand: the models of an experiment are side by side
-            experiment = os.path.dirname(experiment)
+        elif os.path.basename(model_folder) == model:  # arranged by hand: models are side by side in an experiment
+            experiment = os.path.dirname(model_folder)
         fields = {**s3, **fields}
         name = fields.get("experiment") or os.path.basename(experiment)
         fits = self._layout is None or match is not None
         # one string for all runs of an experiment
         return Named(sys.intern(model), source, sys.intern(experiment), sys.intern(name), fields, results, fits)
+
+    def _model_folder(self, path: str) -> str:
+        """Return the folder that names the model, from a task's parent on: this one, if it is in the source.
+
+        Task types and experiments are no models; the folder above a task type is one, even above the source.
+        """
+        below, above = "", False
+        while (name := os.path.basename(path)) in _TYPE_FOLDERS or is_experiment_name(name):
+            if not name:
+                return ""
+            below, above, path = name, True, os.path.dirname(path)
+        in_source = f"{path}/".startswith(f"{self._root.rstrip('/')}/")
+        return path if below in _TYPE_FOLDERS or (in_source and not above) else ""
 
     def _match_layout(self, run: TaskFolder) -> re.Match | None:
         if self._layout is None:

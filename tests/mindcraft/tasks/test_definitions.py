@@ -80,7 +80,7 @@ def test_a_path_without_files_is_named(tasks, path):
         ({**TWO, "task_id": "named"}, "used", "task definitions", {"named"}),
         (b"\xef\xbb\xbf" + json.dumps({"a": TWO}).encode(), "used", "task definitions", {"a"}),
         ({}, "skipped", "another shape", set()),
-        ([TWO], "skipped", "a list of no turns", set()),
+        ([TWO], "skipped", "another shape", set()),
         ({"dependencies": {"x": "1"}}, "skipped", "another shape", set()),
         ({"name": "Andy", "model": "m"}, "skipped", "agent profile", set()),
         ({"turns": [], "memory": ""}, "skipped", "another shape", set()),
