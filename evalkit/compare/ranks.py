@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from evalkit._notes import Notes, note
 from evalkit.compare.paired import pairs_of
 from evalkit.kinds import Outcomes, outcomes
 from evalkit.kinds.models import UNKNOWN
@@ -36,7 +37,7 @@ class Leaderboard(NamedTuple):
         Every pair, as `pairs` returns it: of more than 300 models, the pairs of the first 30.
     basis : str
         What `adjusted` is: raw (all models ran the same tasks), adjusted for tasks, standardised, or none.
-    notes : list of str
+    notes : Notes
         Caveats: how the models' tasks differ, cycles, disjoint sets, and runs left out.
     outcomes : Outcomes
     """
@@ -44,7 +45,7 @@ class Leaderboard(NamedTuple):
     table: pd.DataFrame
     pairs: pd.DataFrame
     basis: str
-    notes: list[str]
+    notes: Notes
     outcomes: Outcomes
 
     @property
@@ -84,16 +85,14 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
     ranks = rank_models(rows, "model_name", "task", "value", first=first, pairs=whole)
     ranks = ranks.drop(columns=["n_tasks", "estimate", "low", "high", "method"])
     table = rated.merge(ranks, on="model").rename(columns={"model": "model_name"})
-    notes = [like.reason * (like.headline != RAW), *map(str, pair_structure(compared).warning.notes)]
+    notes = (Notes() if like.headline == RAW else like.reason) + pair_structure(compared).warning
     unrated = scored.table[~has_value].groupby("model_name").size().rename("n").reset_index()
     table = pd.concat([table, unrated.assign(n_tasks=0, warning=NO_OUTCOME)], ignore_index=True)[_COLUMNS.split()]
     table = table.astype(
         {"rank_low": "Int64", "rank_high": "Int64", "ties_with_first": "boolean", "behind_first": "boolean"}
     )
-    if scored.left_out:
-        are = "run is" if scored.left_out == 1 else "runs are"
-        notes.append(f"{scored.left_out} {are} flagged as a copy of another's log, and in no rate.")
-    return Leaderboard(table, compared, like.headline, [note for note in notes if note], scored)
+    notes += note("copies_flagged", count=scored.left_out) if scored.left_out else Notes()
+    return Leaderboard(table, compared, like.headline, notes, scored)
 
 
 def rank_table(board: Leaderboard) -> pd.DataFrame:
@@ -162,53 +161,38 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     Returns
     -------
     dict
-        `label` and, if one model is shown to be best, or there is only one, the fields of an estimate.
+        `code` and the values of its text, `evalkit.display.words.headline_text`; if one model is shown to be best, or
+        there is only one, also the fields of an estimate.
     """
     table, name = board.table, board.outcomes.name
     estimated = table[table["estimate"].notna()]
     rated = estimated[estimated["model_name"] != UNKNOWN]
     if estimated.empty:
-        return {"label": f"no best model: {NO_OUTCOME}"}
+        return {"code": "nothing"}
     if rated.empty:
-        return {"label": f"{name}; no run with one names its model"} | _fields(estimated.iloc[0], "estimate", "")
+        return {"code": "unnamed", "what": name} | _fields(estimated.iloc[0], "estimate", "")
     if len(rated) == 1:
         row = rated.iloc[0]
-        return {"label": f"{name} of {row['model_name']}"} | _fields(row, "estimate", "")
+        return {"code": "one_model", "what": name, "model": row["model_name"]} | _fields(row, "estimate", "")
     row = rated.iloc[0]
     if cycle := pair_structure(board.pairs).cycles:
-        return {"label": f"no best model: {' > '.join([*cycle[0], cycle[0][0]])}, each better than the next"}
+        return {"code": "cycle", "models": [*cycle[0], cycle[0][0]]}
     first, others, by = row["model_name"], rated.iloc[1:], "estimate" if board.basis == NONE else "adjusted"
-    basis, which = ("", "corrected_") if board.basis == RAW else (f", {board.basis}", "adjusted_")
+    basis, which = ("", "corrected_") if board.basis == RAW else (board.basis, "adjusted_")
     if row["rank_high"] == 1:
-        return {"label": f"best: {first} ({name}{basis})"} | _fields(row, which[:-1], which)
+        return {"code": "best", "model": first, "what": name, "basis": basis} | _fields(row, which[:-1], which)
     own = board.pairs[board.pairs[["model_a", "model_b"]].eq(first).any(axis=1)]
     if board.basis == NONE or (len(own) and (own["n_tasks"] == 0).all()):
-        return {"label": f"no best model: {_named(rated['model_name'])} share no tasks{_standardised(board, rated)}"}
+        has_some = board.is_adjusted and len(rated) <= MOST_NAMED
+        rates = dict(zip(rated["model_name"], rated["adjusted"], strict=True)) if has_some else {}
+        unit = {"is_share": board.outcomes.is_share, "unit": board.outcomes.unit}
+        return {"code": "apart", "models": rated["model_name"].tolist(), "basis": board.basis, "rates": rates, **unit}
     if rated[by].iloc[1] == rated[by].iloc[0]:  # the order of their names means nothing
-        level = rated.loc[rated[by] == rated[by].iloc[0], "model_name"]
-        return {"label": f"no model leads: {_named(level)} tie for first"}
-    behind = others.loc[others["behind_first"].astype(bool), "model_name"]
-    open_ = others.loc[~others["behind_first"].astype(bool), "model_name"]
-    verdicts = {"ahead of": behind, "not separable from": open_}
-    known = [f"{verdict} {_named(names)}" for verdict, names in verdicts.items() if len(names)]
-    few = "; the shared tasks are too few to tell" if own["minimal_detectable"].isna().all() else ""
-    return {"label": f"{first} leads; {'; '.join(known)}{few}"} | _fields(row, which[:-1], which)
-
-
-def _standardised(board: Leaderboard, rated: pd.DataFrame) -> str:
-    """Describe the adjusted estimates of models, if they have any."""
-    if not board.is_adjusted or len(rated) > MOST_NAMED:
-        return ""
-    scale, unit = (100, " %") if board.outcomes.is_share else (1, f" {board.outcomes.unit}")
-    rates = zip(rated["model_name"], rated["adjusted"] * scale, strict=True)
-    return f"; {board.basis}: {', '.join(f'{name} {rate:.0f}{unit}' for name, rate in rates)}"
-
-
-def _named(models: pd.Series) -> str:
-    if len(models) > MOST_NAMED:
-        return f"{len(models):,} models"
-    *most, last = sorted(models)
-    return f"{', '.join(most)} and {last}" if most else last
+        return {"code": "tie", "models": rated.loc[rated[by] == rated[by].iloc[0], "model_name"].tolist()}
+    is_behind = others["behind_first"].astype(bool)
+    sides = {side: others.loc[of, "model_name"].tolist() for side, of in (("behind", is_behind), ("open", ~is_behind))}
+    few = bool(own["minimal_detectable"].isna().all())
+    return {"code": "leads", "model": first, **sides, "few": few} | _fields(row, which[:-1], which)
 
 
 def _fields(row: pd.Series, estimate: str, bounds: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import pandas as pd
 
 from evalkit.compare.paired import against, in_words
 from evalkit.compare.ranks import headline, leaderboard, ranks_text
+from evalkit.display.words import headline_text, sentence
 from evalkit.io import plain
 from evalkit.kinds.terminal import fit_table, interval, names_of, number
 
@@ -21,8 +22,8 @@ def describe_comparison(runs: pd.DataFrame, value: str = "", margin: float | Non
         cells |= {ESTIMATE: interval(row, kind)}
         cells |= {board.basis: number(row["adjusted"], kind)} if board.is_adjusted else {}
         rows.append(cells)
-    first = plain(headline(board)["label"])
-    lines = [fit_table(rows, width=None), "", f"{first[0].upper()}{first[1:]}.", *map(plain, board.notes)]
+    first = plain(f"{headline_text(headline(board), begins=True)}.")
+    lines = [fit_table(rows, width=None), "", first, *(plain(sentence(note)) for note in board.notes.notes)]
     lines += ["", in_words(board.pairs)] if len(board.pairs) else []
     return "\n".join(lines)
 

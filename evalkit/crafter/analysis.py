@@ -13,7 +13,7 @@ from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.scoring import BANDS, DIGITS, Counting
 from evalkit.crafter.table import FLAGS, order_difficulties
 from evalkit.io import short_paths
-from evalkit.kinds import Finding, counted_noun, data_finding, examples_of
+from evalkit.kinds import Finding, data_finding, examples_of
 from evalkit.stats import estimate_by
 from evalkit.stats.grouped import Kind
 
@@ -239,11 +239,10 @@ def findings(episodes: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
     if scored := int(episodes["score"].notna().sum()):
         points = breakdown(episodes, []).set_index("hook")["points"]
         earned, lost = points.drop("invalid action").sum(), -points["invalid action"]
-        text = f"Of {counted_noun(scored, 'episode')} with a score, {signs['positive']} scored above zero, "
-        text += f"{signs['negative']} below and {signs['zero']} exactly zero."
-        text += f" Achievements earned {number(earned)} points in all, invalid actions cost {number(lost)}."
+        values = {"n": scored, "earned": earned + 0.0, "lost": lost + 0.0}
+        values |= {"above": signs["positive"], "below": signs["negative"], "zero": signs["zero"]}
         ends = {f"{number(end)} points": episodes["score"].eq(end) for end in episodes["score"].agg(["max", "min"])}
-        results.append(Finding(text, "What the points come from", examples_of(episodes, ends)))
+        results.append(Finding("points", "What the points come from", values, examples_of(episodes, ends)))
     return [*results, data_finding(episodes, FLAGS, ledger, "episode")]
 
 

@@ -15,8 +15,10 @@ from matplotlib.figure import Figure
 
 from evalkit.display.style import figure_of, has_nothing_to_draw
 from evalkit.display.tables import escape, table_html
+from evalkit.display.words import headline_text, text_of
 from evalkit.io import for_spreadsheets, plain
 from evalkit.io.text import is_local_link, shorten
+from evalkit.kinds import Finding
 from evalkit.stats.text import format_interval, number
 
 HEADLINE = "application/vnd.evalkit.headline+json"  # shown beside a link in the index of reports
@@ -118,20 +120,23 @@ def show_table(
     _show_html(page, text)
 
 
-def show_findings(findings: Iterable[tuple[Any, ...] | str]) -> None:
+def show_findings(findings: Iterable[Finding | tuple[str, str] | str]) -> None:
     """Show findings as sentences with links to their sections and runs, and pass them to the index.
 
     Parameters
     ----------
-    findings : iterable of Finding, or of (text, section)
+    findings : iterable of Finding, (text, section) or text
         `section` is the heading of a section; a text alone has no link. `evalkit.Evidence.cite` turns the examples of
         a finding into links; without it they are left out.
     """
     sentences, items = [], ""
     for finding in findings:
-        text, section, examples = (*([finding] if isinstance(finding, str) else finding), "", ())[:3]
+        if not isinstance(finding, Finding):
+            text, section = (finding, "") if isinstance(finding, str) else finding
+            finding = Finding("", section, {"text": text}, template="{text}")
+        text, section = text_of(finding), finding.section
         sentences.append({"text": plain(text), "section": plain(section)})
-        items += f"<li>{escape(text)}{_section_link(plain(section))}{_run_links(examples)}</li>"
+        items += f"<li>{escape(text)}{_section_link(plain(section))}{_run_links(finding.examples)}</li>"
     page = f'<ul class="evalkit-findings" style="text-align:left">{items}</ul>'
     _show_html(page, "\n".join(f"- {sentence['text']}" for sentence in sentences), {FINDINGS: sentences})
 
@@ -253,13 +258,15 @@ def headline(estimate: Any, label: str = "", *, percent: bool = True, href: str 
     ----------
     estimate : a named result (estimate, low, high, n, ...) or a mapping or row with these keys
     label : str
-        What the result is, such as ``success rate``.
+        What the result is, such as ``success rate``; by default that of a result with a ``code``, as from
+        `evalkit.compare.headline`.
     percent : bool
         Show it as a percentage.
     href : str
         A link of the result within the report, such as to its runs (`evalkit.Evidence.where`).
     """
     values = estimate._asdict() if hasattr(estimate, "_asdict") else dict(estimate)
+    label = label or (headline_text(values) if "code" in values else "")
     numbers = {key: number(values.get(key)) for key in ("estimate", "low", "high", "n")}
     text = format_interval(numbers["estimate"], numbers["low"], numbers["high"], percent=percent)
     data = {"label": plain(label), **numbers, "method": values.get("method"), "percent": percent, "text": text}

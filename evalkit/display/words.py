@@ -1,18 +1,21 @@
-"""Describe estimates, counts and events in words, for alt texts, tooltips and headlines."""
+"""All text that is made from values: of findings and headlines, and of estimates, counts and events in figures."""
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from evalkit._notes import Notes
 from evalkit.io import plain
+from evalkit.kinds import Finding, counted_noun
 from evalkit.stats.text import format_interval as format_interval
 from evalkit.stats.text import number as number
 from evalkit.stats.text import numerals
 
 MOST = 40  # groups that an alt text lists one by one
+MOST_FLAGS, MOST_NAMED = 3, 4  # flags and models named in a sentence
+FEW_TASKS = 10  # below this an interval says little, which a sentence points out
 
 _Row = Mapping[Hashable, Any]
 
@@ -162,3 +165,207 @@ def describe_timeline(table: pd.DataFrame, row: str, kind: str, looks: Mapping[A
         listed = (f"{counts[name]} {plain(looks[name].text or name)}" for name in looks if name in counts)
         texts.append(f"{name_of(row_name)}: {', '.join(listed)}")
     return _sentence(texts if len(table) else [])
+
+
+def text_of(finding: Finding) -> str:
+    """Return the text of a finding, with names as logs have them: make it plain, or escape it, where it is shown."""
+    return _made(finding.template or FINDINGS[finding.code], finding.values)
+
+
+def headline_text(values: Mapping[str, Any], *, begins: bool = False) -> str:
+    """Return what a headline is about, or why there is none, from its ``code`` and values.
+
+    If it `begins` a sentence, it has a capital, unless it begins with the name of a model.
+    """
+    text = _made(HEADLINES[values["code"]], values)
+    return f"{text[:1].upper()}{text[1:]}" if begins and values["code"] != "leads" else text
+
+
+def _made(template: str | Callable[..., str], values: Mapping[str, Any]) -> str:
+    return template.format(**values) if isinstance(template, str) else template(**values)
+
+
+def listed(names: Iterable[Any]) -> str:
+    """Join names: ``a, b and c``."""
+    *most, last = map(str, names)
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _models(names: Sequence[str]) -> str:
+    return listed(sorted(names)) if len(names) <= MOST_NAMED else f"{len(names):,} models"
+
+
+def sentence(text: object) -> str:
+    """Return a text with a capital at its beginning and a full stop at its end."""
+    words = str(text)
+    return f"{words[:1].upper()}{words[1:]}{'' if words.endswith('.') else '.'}"
+
+
+def files_text(files: Mapping[str, int]) -> str:
+    """Describe how many files were used, skipped and failed; `files` as from `evalkit.kinds.findings.files_of`."""
+    skipped, failed = files["skipped"], files["failed"]
+    if not skipped + failed:
+        return f"all {files['all']:,} files were used" if files["all"] != 1 else "the one file was used"
+    clauses = [f"{failed:,} could not be read"] * bool(failed) + [f"{skipped:,} skipped"] * bool(skipped)
+    return f"of {counted_noun(files['all'], 'file')}, {' and '.join(clauses)}"
+
+
+def _value(row: Mapping[str, Any], is_share: bool = True, unit: str = "") -> str:
+    text = format_interval(row["estimate"], row["low"], row["high"], percent=is_share)
+    return text if is_share or not unit else f"{text} {unit}"
+
+
+def _endings(endings: Mapping[str, int], n: int, noun: str) -> str:
+    if not (failed := sum(endings.values())):
+        return f"None of {counted_noun(n, noun)} failed."
+    ways = sorted(endings.items(), key=lambda item: (-item[1], item[0]))
+    shown = ", ".join(f"{name} ({count:,})" for name, count in ways if count)
+    return f"{failed:,} of {counted_noun(n, noun)} did not succeed: {shown}."
+
+
+def _data(flags: Mapping[str, int], flagged: int, n: int, noun: str, files: Mapping[str, int]) -> str:
+    text = f"No {noun} carries a flag"
+    if flags:
+        shown = ", ".join(f"{name.replace('_', ' ')} ({count:,})" for name, count in list(flags.items())[:MOST_FLAGS])
+        more = f" and {counted_noun(len(flags) - MOST_FLAGS, 'other flag')}" if len(flags) > MOST_FLAGS else ""
+        carry = "carries" if flagged == 1 else "carry"
+        text = f"{flagged:,} of {counted_noun(n, noun)} {carry} a flag: {shown}{more}"
+    return f"{text}; {files_text(files)}."
+
+
+def _ranking(
+    headline: Mapping[str, Any],
+    *,
+    n_models: int,
+    title: str,
+    is_share: bool,
+    unit: str,
+    rates: Sequence[Mapping[str, Any]],
+    more: bool,
+) -> str:
+    """Describe a headline with its estimate; without one, `rates` of the first models."""
+    if number(headline.get("estimate")) is None:
+        shown = ", ".join(f"{row['model_name']} {_value(row, is_share)}" for row in rates)
+        return f"{headline_text(headline, begins=True)}." + f" {sentence(f'{title}: {shown}' + ' …' * more)}" * bool(
+            rates
+        )
+    size = f"{counted_noun(int(headline['n']), 'run')} of {counted_noun(int(headline['n_clusters']), 'task')}"
+    value = f"{_value(headline, is_share, unit)} ({size})"
+    if headline["code"] != "best":
+        return f"{headline_text(headline, begins=True)}: {value}."
+    what = f"{headline['what']}{', ' * bool(headline['basis'])}{headline['basis']}"
+    picked = "" if headline["basis"] else " The estimate is corrected for picking the best."
+    return f"{headline['model']} is shown to be the best of {n_models} models: {what} {value}.{picked}"
+
+
+def _rate(headline: Mapping[str, Any]) -> str:
+    if headline["code"] != "rate":
+        return f"There is no rate: {headline_text(headline)}."
+    n, tasks = counted_noun(int(headline["n"]), "run"), counted_noun(int(headline["n_clusters"]), "task")
+    unmeasured = int(headline["n_not_measured"])
+    without = f", {unmeasured} of them not measured and counted as {'a failure' if unmeasured == 1 else 'failures'}"
+    caveat = " So few tasks leave it open what the rate is on others." if headline["n_clusters"] < FEW_TASKS else ""
+    return sentence(f"{headline['what']} is {_value(headline)} ({n} of {tasks}{without * bool(unmeasured)})") + caveat
+
+
+DIRECTIONS = {
+    "falls": "success falls with every blocked agent",
+    "falls overall": "success falls with the number of blocked agents, though not shown for each step",
+    "falls, not steadily": "success falls with the number of blocked agents overall, but not steadily",
+    "rises": "success rises with every blocked agent",
+    "rises overall": "success rises with the number of blocked agents, though not shown for each step",
+    "rises, not steadily": "success rises with the number of blocked agents overall, but not steadily",
+}
+
+
+def trend_text(row: Mapping[Hashable, Any]) -> str:
+    """Describe a row of `evalkit.mindcraft.analysis.cooking_trend`."""
+    model, family = row["model_name"], " after Holm correction over models" if row["p_holm"] > row["p_value"] else ""
+    if pd.isna(row["p_value"]):
+        return f"{model}: no trend can be tested ({row['warning'] or 'too few runs'})."
+    result = f"p = {row['p_holm']:.2g}{family}, {row['n']} runs of {row['n_clusters']} tasks"
+    if row["direction"] in DIRECTIONS:
+        return f"{model}: {DIRECTIONS[row['direction']]} ({result})."
+    return f"{model}: no trend is shown ({result}); that is no proof that there is none."
+
+
+def reach_text(model: str, tasks: Mapping[float, int], gap: float) -> str:
+    """Describe how large a difference between the fewest and the most blocked agents would show."""
+    counts = ", ".join(f"{n} with {level:.0f}" for level, n in tasks.items())
+    reach = "no difference, however large," if math.isnan(gap) else f"only a difference of about {gap * 100:.0f} points"
+    return f"{model}: tasks by blocked agents: {counts}. So few show {reach} with 80 % power."
+
+
+def _trends(trends: Sequence[Mapping[Hashable, Any]], models: Sequence[str]) -> str:
+    rest = f"For {listed(models)} no trend with the number of blocked agents is shown" if models else ""
+    return " ".join([*map(trend_text, trends), *[f"{rest}, which is no proof that there is none."] * bool(rest)])
+
+
+def _steps(n: int, n_histories: int, silent: int, confirmed: Any, reported: Any) -> str:
+    histories = counted_noun(n_histories, "history")
+    shares = _value(confirmed), _value(reported)
+    text = f"{shares[0]} of {counted_noun(n, 'step')} in {histories} succeeded"
+    return f"{text}; {shares[1]} report success, {counted_noun(silent, 'silent failure')} among them."
+
+
+def _apart(models: Sequence[str], basis: str, rates: Mapping[str, float], is_share: bool, unit: str, **_: Any) -> str:
+    scale, after = (100, " %") if is_share else (1, f" {unit}")
+    adjusted = ", ".join(f"{name} {rate * scale:.0f}{after}" for name, rate in rates.items())
+    return f"no best model: {_models(models)} share no tasks" + f"; {basis}: {adjusted}" * bool(rates)
+
+
+def _leads(model: str, behind: Sequence[str], open: Sequence[str], few: bool, **_: Any) -> str:
+    verdicts = {"ahead of": behind, "not separable from": open}
+    known = "; ".join(f"{verdict} {_models(names)}" for verdict, names in verdicts.items() if names)
+    return f"{model} leads; {known}" + "; the shared tasks are too few to tell" * few
+
+
+HEADLINES: dict[str, str | Callable[..., str]] = {
+    "rate": "{what}",
+    "no_rate": "{what}: {warning}",
+    "no_runs": "{what}: no runs of this kind",
+    "nothing": "no best model: no run was measured",
+    "unnamed": "{what}; no run with one names its model",
+    "one_model": "{what} of {model}",
+    "apart": _apart,
+    "cycle": lambda models, **_: f"no best model: {' > '.join(models)}, each better than the next",
+    "tie": lambda models, **_: f"no model leads: {_models(models)} tie for first",
+    "leads": _leads,
+    "best": lambda model, what, basis, **_: f"best: {model} ({what}{', ' * bool(basis)}{basis})",
+}
+
+FINDINGS: dict[str, str | Callable[..., str]] = {
+    "endings": _endings,
+    "data": _data,
+    "files": lambda files: sentence(files_text(files)),
+    "ranking": _ranking,
+    "rate": _rate,
+    "pair": "{sentence}",
+    "no_other": "There is no other model in these data to compare {model} with.",
+    "trends": _trends,
+    "reach": reach_text,
+    "points": lambda n, above, below, zero, earned, lost: (
+        f"Of {counted_noun(n, 'episode')} with a score, {above} scored above zero, {below} below and {zero} exactly "
+        f"zero. Achievements earned {earned:.2f} points in all, invalid actions cost {lost:.2f}."
+    ),
+    "steps": _steps,
+    "no_steps": lambda n_histories: (
+        f"No step in {counted_noun(n_histories, 'history')} can be judged, so there is no success rate."
+    ),
+    "lowest": lambda row: f"The lowest share has {row['history']}: {_value(row)} of {row['n']:.0f} steps.",
+    "failures": lambda n, ways, first: (
+        f"{counted_noun(n, 'step')} failed or failed silently, in {counted_noun(ways, 'way')}; the most frequent: "
+        + "; ".join(f"{kind} ({count})" for kind, count in first)
+        + "."
+    ),
+    "cut": lambda cut, n: (
+        f"The results of {cut} of {counted_noun(n, 'step')} that report success were cut when stored: what stood "
+        "behind the cut is unknown."
+    ),
+    "alone": "There is one model only, so nothing is compared.",
+    "nearest_pair": lambda decided, pairs, sentence: (
+        f"{decided} of {counted_noun(pairs, 'pair')} {'is' if decided == 1 else 'are'} decided. " * (pairs > 1)
+        + sentence
+    ),
+    "caveats": lambda notes: " ".join(map(sentence, notes.notes)),
+}

@@ -54,11 +54,11 @@ class Evidence:
         self._items: dict[str, list[Sequence[str]]] = {}
         self._groups: dict[tuple[str, ...], dict[tuple[str, ...], list[int]]] = {}
 
-    def cite(self, findings: Iterable[Finding]) -> list[tuple[str, str, list[RunLink]]]:
+    def cite(self, findings: Iterable[Finding]) -> list[Finding]:
         """Turn the examples of findings into links, for `evalkit.show_findings`."""
         return [
-            (text, section, [link for example in examples for link in self._cited(example)])
-            for text, section, examples in findings
+            finding._replace(examples=tuple(link for example in finding.examples for link in self._cited(example)))
+            for finding in findings
         ]
 
     def link(self, table: pd.DataFrame, *by: str, parts: str = "") -> pd.DataFrame:

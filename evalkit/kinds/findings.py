@@ -1,13 +1,12 @@
-"""Findings: the sentences a report begins with, made only from estimates and counts."""
+"""Findings, which a report begins with: codes with values, made only from estimates and counts."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_FLAGS = 3  # named in a sentence
-MOST_EXAMPLES = 3  # runs that a sentence links to
+MOST_EXAMPLES = 3  # runs that a finding links to
 
 
 class Example(NamedTuple):
@@ -31,11 +30,27 @@ class Example(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """A sentence, the heading of the section with its evidence, and up to three of the runs it counts."""
+    """What a report begins with: records, whose text `evalkit.display.words.text_of` makes.
 
-    text: str
+    Attributes
+    ----------
+    code : str
+        What was found; `evalkit.display.words.FINDINGS` has its text.
+    section : str
+        The heading of the section with its evidence.
+    values : mapping
+        Of the text, by name: names, counts and estimates as they are.
+    examples : tuple of Example
+        Up to three of the runs it counts; links to them, once `evalkit.Evidence.cite` made these.
+    template : str
+        The text of a code of one's own, for ``str.format`` with the values.
+    """
+
+    code: str
     section: str
-    examples: tuple[Example, ...] = ()
+    values: Mapping[str, Any] = {}
+    examples: tuple[Any, ...] = ()
+    template: str = ""
 
 
 def examples_of(runs: "pd.DataFrame", labels: Mapping[str, "pd.Series"]) -> tuple[Example, ...]:
@@ -63,7 +78,7 @@ def counted_noun(n: int, noun: str) -> str:
 def endings_finding(
     endings: Mapping[str, int], n: int, noun: str, section: str, examples: tuple[Example, ...] = ()
 ) -> Finding:
-    """Describe how the runs without success ended, the most frequent way first.
+    """Find how the runs without success ended.
 
     Parameters
     ----------
@@ -72,22 +87,19 @@ def endings_finding(
     n : int
         The number of all counted runs.
     noun : str
+        The word for a run.
     section : str
     examples : tuple of Example
         Runs that ended in these ways.
     """
-    failed = sum(endings.values())
-    if not failed:
-        return Finding(f"None of {counted_noun(n, noun)} failed.", section)
-    ways = sorted(endings.items(), key=lambda item: (-item[1], item[0]))
-    listed = ", ".join(f"{name} ({count:,})" for name, count in ways if count)
-    return Finding(f"{failed:,} of {counted_noun(n, noun)} did not succeed: {listed}.", section, examples)
+    values = {"endings": dict(endings), "n": n, "noun": noun}
+    return Finding("endings", section, values, examples if any(endings.values()) else ())
 
 
 def data_finding(
     runs: "pd.DataFrame", flags: Mapping[str, str], ledger: "pd.DataFrame", noun: str, section: str = "Data quality"
 ) -> Finding:
-    """Describe what is doubtful in the data: flags of runs, and unused files.
+    """Find what is doubtful in the data: flags of runs, and unused files.
 
     Parameters
     ----------
@@ -101,26 +113,14 @@ def data_finding(
     section : str
     """
     counts = {name: int(runs[f"flag_{name}"].sum()) for name in flags if f"flag_{name}" in runs}
-    named = sorted(((n, name) for name, n in counts.items() if n), key=lambda item: (-item[0], item[1]))
-    text = f"No {noun} carries a flag"
-    if named:
-        flagged = int(runs[[f"flag_{name}" for _, name in named]].any(axis=1).sum())
-        listed = ", ".join(f"{name.replace('_', ' ')} ({n:,})" for n, name in named[:MOST_FLAGS])
-        more = f" and {counted_noun(len(named) - MOST_FLAGS, 'other flag')}" if len(named) > MOST_FLAGS else ""
-        text = f"{flagged:,} of {counted_noun(len(runs), noun)} {_carry(flagged)} a flag: {listed}{more}"
-    examples = examples_of(runs, {name.replace("_", " "): runs[f"flag_{name}"] for _, name in named})
-    return Finding(f"{text}; {files_text(ledger)}.", section, examples)
+    counts = dict(sorted(((name, n) for name, n in counts.items() if n), key=lambda item: (-item[1], item[0])))
+    flagged = int(runs[[f"flag_{name}" for name in counts]].any(axis=1).sum()) if counts else 0
+    examples = examples_of(runs, {name.replace("_", " "): runs[f"flag_{name}"] for name in counts})
+    values = {"flags": counts, "flagged": flagged, "n": len(runs), "noun": noun, "files": files_of(ledger)}
+    return Finding("data", section, values, examples)
 
 
-def files_text(ledger: "pd.DataFrame") -> str:
-    """Describe how many files of a ledger were used, skipped and failed."""
+def files_of(ledger: "pd.DataFrame") -> dict[str, int]:
+    """Count the files of a ledger: all, those that were skipped, and those that failed."""
     counts = ledger["status"].value_counts()
-    skipped, failed = int(counts.get("skipped", 0)), int(counts.get("failed", 0))
-    if not skipped + failed:
-        return f"all {len(ledger):,} files were used" if len(ledger) != 1 else "the one file was used"
-    clauses = [f"{failed:,} could not be read"] * bool(failed) + [f"{skipped:,} skipped"] * bool(skipped)
-    return f"of {counted_noun(len(ledger), 'file')}, {' and '.join(clauses)}"
-
-
-def _carry(n: int) -> str:
-    return "carries" if n == 1 else "carry"
+    return {"all": len(ledger), **{name: int(counts.get(name, 0)) for name in ("skipped", "failed")}}

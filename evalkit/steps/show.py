@@ -3,14 +3,14 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pandas as pd
 
 from evalkit.display import show_details, show_sandboxed, show_table, show_text
 from evalkit.io import frame
 from evalkit.kinds import Example, Finding, counted_noun
-from evalkit.kinds.findings import MOST_EXAMPLES, files_text
-from evalkit.stats import format_interval
+from evalkit.kinds.findings import MOST_EXAMPLES, files_of
 from evalkit.steps import analysis
 from evalkit.steps.contents import paired_success
 from evalkit.steps.evaluation.evaluate import evaluate_history, format_step_evaluation
@@ -107,35 +107,35 @@ def findings(
     With `runs`, one row per history, findings name examples.
     """
     rates = analysis.success_rates(steps, []).set_index("success")
-    of = f"in {counted_noun(len(histories), 'history')}"
-    results = [Finding(f"No step {of} can be judged, so there is no success rate.", "Success")]
+    results = [Finding("no_steps", "Success", {"n_histories": len(histories)})]
     if analysis.CONFIRMED in rates.index:
-        shares = {which: format_interval(*rates.loc[which, _BOUNDS]) for which in rates.index}
-        n = counted_noun(int(rates["n"][analysis.CONFIRMED]), "step")
-        text = f"{shares[analysis.CONFIRMED]} of {n} {of} succeeded"
         silent = int(steps["verdict"].eq(SILENT).sum())
-        text += f"; {shares[analysis.REPORTED]} report success, {counted_noun(silent, 'silent failure')} among them."
+        values: dict[str, Any] = {
+            "n": int(rates["n"][analysis.CONFIRMED]),
+            "n_histories": len(histories),
+            "silent": silent,
+        }
+        values |= {which: rates.loc[which].to_dict() for which in (analysis.CONFIRMED, analysis.REPORTED)}
         marked = steps["verdict"].eq(SILENT) if silent else steps["verdict"].ne("success")
-        results = [Finding(text, "Success", _examples(steps[marked & ~steps["verdict"].isin(NOT_JUDGED)], runs))]
+        wrong = steps[marked & ~steps["verdict"].isin(NOT_JUDGED)]
+        results = [Finding("steps", "Success", values, _examples(wrong, runs))]
     if len(histories) > 1 and len(rates):
         lowest = analysis.overview(steps, histories).iloc[0]
-        label, value = lowest["history"], format_interval(*lowest[[f"confirmed_{bound}" for bound in _BOUNDS]])
+        row = {bound: lowest[f"confirmed_{bound}"] for bound in _BOUNDS} | {"n": lowest["n"]}
+        label = lowest["history"]
         run_ids: Iterable[str] = () if runs is None else runs.loc[runs["history"].eq(label), "run_id"]
-        text = f"The lowest share has {label}: {value} of {lowest['n']:.0f} steps."
-        results.append(Finding(text, "Success", tuple(Example(label, run_id) for run_id in run_ids)))
+        examples = tuple(Example(label, run_id) for run_id in run_ids)
+        results.append(Finding("lowest", "Success", {"row": row | {"history": label}}, examples))
     if len(kinds := analysis.failure_kinds(steps)):
-        first = "; ".join(f"{row.kind} ({row.steps})" for row in kinds.head(2).itertuples())
-        text = f"{counted_noun(int(kinds['steps'].sum()), 'step')} failed or failed silently"
-        text += f", in {counted_noun(len(kinds), 'way')}; the most frequent: {first}."
+        first = list(kinds.head(2)[["kind", "steps"]].itertuples(index=False, name=None))
         failed = steps[steps["verdict"].isin(("failure", CRITICAL)).to_numpy()]
-        results.append(Finding(text, "Failures", _examples(failed, runs)))
+        values = {"n": int(kinds["steps"].sum()), "ways": len(kinds), "first": first}
+        results.append(Finding("failures", "Failures", values, _examples(failed, runs)))
     successful = analysis.reporting_success(steps)
     if len(cut := successful[successful["truncated"]]):
-        text = f"The results of {len(cut)} of {counted_noun(len(successful), 'step')} that report success were cut when"
-        text += " stored: what stood behind the cut is unknown."
-        results.append(Finding(text, "What was cut", _examples(cut, runs)))
-    files = files_text(ledger)
-    return [*results[:4], Finding(f"{files[:1].upper()}{files[1:]}.", "Data quality")]
+        values = {"cut": len(cut), "n": len(successful)}
+        results.append(Finding("cut", "What was cut", values, _examples(cut, runs)))
+    return [*results[:4], Finding("files", "Data quality", {"files": files_of(ledger)})]
 
 
 def _examples(steps: pd.DataFrame, runs: pd.DataFrame | None) -> tuple[Example, ...]:

@@ -3,6 +3,7 @@
 import pytest
 
 from evalkit import compare
+from evalkit.display import text_of
 from tests.compare.runs import runs_of
 
 
@@ -16,31 +17,31 @@ def said(runs, value=""):
 
 def test_of_one_model_its_rate_is_said_and_that_nothing_is_compared():
     first, second = said(reached("alder", [True] * 6 + [False] * 4))
-    assert first.text == "Success rate of alder: 60 % [31, 83] (10 runs of 10 tasks)."
+    assert text_of(first) == "Success rate of alder: 60 % [31, 83] (10 runs of 10 tasks)."
     assert first.section == "Which model is best?"
-    assert second.text == "There is one model only, so nothing is compared."
+    assert text_of(second) == "There is one model only, so nothing is compared."
 
 
 def test_a_tie_names_no_best_model_and_says_what_would_decide_it():
     runs = reached("alder", [True, False] * 5) + reached("birch", [True, True, False, False] * 2 + [True, False])
     first, second, *_ = said(runs)
-    assert first.text.startswith("No model leads: alder and birch tie for first. Success rate: alder 50 %")
-    assert "Not decided between" in second.text
-    assert "With 80 % power, 10 tasks show a true difference of" in second.text
+    assert text_of(first).startswith("No model leads: alder and birch tie for first. Success rate: alder 50 %")
+    assert "Not decided between" in text_of(second)
+    assert "With 80 % power, 10 tasks show a true difference of" in text_of(second)
 
 
 def test_a_decided_best_model_is_named_with_its_corrected_estimate_against_the_next():
     runs = reached("alder", [True] * 30) + reached("birch", [False] * 28 + [True] * 2)
     first, second, *_ = said(runs)
-    assert first.text.startswith("alder is shown to be the best of 2 models: success rate ")
-    assert first.text.endswith("(30 runs of 30 tasks). The estimate is corrected for picking the best.")
-    assert second.text.startswith("alder is better than birch on new tasks like these: 100 % against 7 %")
+    assert text_of(first).startswith("alder is shown to be the best of 2 models: success rate ")
+    assert text_of(first).endswith("(30 runs of 30 tasks). The estimate is corrected for picking the best.")
+    assert text_of(second).startswith("alder is better than birch on new tasks like these: 100 % against 7 %")
 
 
 def test_of_many_pairs_the_open_one_of_the_first_model_that_is_nearest_to_a_decision_is_told():
     runs = reached("alder", [True] * 24 + [False] * 6) + reached("birch", [True] * 19 + [False] * 11)
     runs += reached("cedar", [False] * 29 + [True])
-    second = said(runs)[1].text
+    second = text_of(said(runs)[1])
     assert second.startswith("2 of 3 pairs are decided. Not decided between alder and birch")
 
 
@@ -58,20 +59,21 @@ def test_findings_lead_to_the_extremes_of_the_first_model_and_to_pairs_that_were
 
 def test_where_nothing_was_scored_no_rate_is_said():
     first, *_ = said([("alder", "a", None), ("birch", "a", None)])
-    assert first.text == "No best model: no run was measured."
+    assert text_of(first) == "No best model: no run was measured."
 
 
 def test_models_that_share_no_task_are_not_ordered():
     runs = reached("alder", [True] * 8, "abcdefgh") + reached("birch", [False] * 8, "ijklmnop")
     first, second, *_ = said(runs)
-    assert first.text.startswith("No best model: alder and birch share no tasks")
-    assert "share no tasks" in second.text
+    assert text_of(first).startswith("No best model: alder and birch share no tasks")
+    assert "share no tasks" in text_of(second)
 
 
 @pytest.mark.parametrize("points", [[1.5, 2.5, 3.0], [40.0, 39.0, -2.0]])
 def test_scores_are_said_in_their_unit_and_not_as_shares(points):
     runs = runs_of(reached("miner", points), "crafter")
-    first = compare.findings(compare.leaderboard(runs, "score"))[0].text
+    first = compare.findings(compare.leaderboard(runs, "score"))[0]
+    first = text_of(first)
     assert first.startswith("Mean score of miner: ")
     assert "points (3 runs of 3 tasks)." in first
     assert "%" not in first

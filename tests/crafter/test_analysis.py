@@ -4,7 +4,7 @@ import pytest
 
 from evalkit.crafter import analysis, benchmark, figures, load
 from evalkit.crafter.benchmark import unlocks
-from evalkit.display import show_figure
+from evalkit.display import show_figure, text_of
 from tests.crafter.traces import config, environment, hook, runtime, trace, write
 from tests.display.plots.test_plots import points
 
@@ -156,12 +156,12 @@ def test_many_trajectories_are_thinned_evenly_per_model(traces):
 def test_findings_say_where_the_points_come_from_and_what_is_doubtful(folder):
     logs = load(folder)
     points, data = analysis.findings(logs.episodes, logs.ledger)
-    assert points.text.startswith("Of 6 episodes with a score, 4 scored above zero, 1 below and 1 exactly zero.")
-    assert points.text.endswith("Achievements earned 6.00 points in all, invalid actions cost 0.30.")
-    assert data.text.endswith("; all 7 files were used.")
-    assert "aborted (1)" in data.text
+    assert text_of(points).startswith("Of 6 episodes with a score, 4 scored above zero, 1 below and 1 exactly zero.")
+    assert text_of(points).endswith("Achievements earned 6.00 points in all, invalid actions cost 0.30.")
+    assert text_of(data).endswith("; all 7 files were used.")
+    assert "aborted (1)" in text_of(data)
 
 
 def test_without_a_score_findings_speak_of_the_data_only(folder, tmp_path):
     (only,) = analysis.findings((logs := load(folder / "z.json")).episodes, logs.ledger)
-    assert only.text.startswith("1 of 1 episode carries a flag: aborted (1)")
+    assert text_of(only).startswith("1 of 1 episode carries a flag: aborted (1)")

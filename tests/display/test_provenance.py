@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from evalkit import display, mindcraft
-from evalkit.display.provenance import describe_inputs
+from evalkit.display._provenance import describe_inputs
 from evalkit.io import read
 from evalkit.io.records import dataset_files
 from evalkit.io.versions import code_version

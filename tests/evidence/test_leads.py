@@ -76,7 +76,7 @@ def test_lists_are_taken_apart(logs, shown):
 def test_findings_lead_to_runs_to_turns_and_to_two_runs_side_by_side(logs, shown):
     a, b = run_of(logs, "alder"), run_of(logs, "birch")
     examples = Example("one", a), Example("a turn", b, turn=7), Example("both", a, b)
-    show_findings(Evidence(logs, logs.runs).cite([Finding("Text.", "Section", examples)]))
+    show_findings(Evidence(logs, logs.runs).cite([Finding("alone", "Section", {}, examples)]))
     page = shown[-1]["text/html"]
     for label, href in (
         ("one", f"{a}.html#at=decision"),
@@ -93,7 +93,7 @@ def test_outside_of_a_report_nothing_leads_anywhere(logs, shown, monkeypatch):
     evidence = Evidence(logs, logs.runs)
     assert "href" not in evidence.link(analysis.success_by(logs.runs), "model_name")
     assert evidence.where(model_name="birch") == evidence.where() == ""
-    show_findings(evidence.cite([Finding("Text.", "", (Example("one", run_of(logs, "alder")),))]))
+    show_findings(evidence.cite([Finding("alone", "", {}, (Example("one", run_of(logs, "alder")),))]))
     assert "<a" not in shown[-1]["text/html"]
     assert len(shown) == 1
 
@@ -109,7 +109,7 @@ def test_hostile_names_stay_texts_in_addresses(logs, shown):
     ax = plots.estimates(pd.DataFrame({"model_name": [bad], "estimate": [0.5], "n": [1], "href": [href]}), "model_name")
     show_figure(ax, "x")
     assert "<script" not in shown[-1]["image/svg+xml"]
-    show_findings([("Text.", "", evidence.cite([Finding("", "", (Example(bad, run_of(logs, "alder")),))])[0][2])])
+    show_findings(evidence.cite([Finding("alone", "", {}, (Example(bad, run_of(logs, "alder")),))]))
     assert "<script" not in shown[-1]["text/html"]
 
 

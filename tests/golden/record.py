@@ -22,6 +22,7 @@ from matplotlib.figure import Figure
 
 import evalkit
 from evalkit.cli import main
+from evalkit.display.words import headline_text, text_of
 from tests import messy
 
 ROOT = Path(__file__).parents[2]
@@ -117,6 +118,7 @@ def _recorder(name: str, lines: list[str]) -> Callable[..., None]:
 def _headline(estimate: Any, label: str = "", **_: Any) -> Iterator[str]:
     values = estimate._asdict() if hasattr(estimate, "_asdict") else dict(estimate)
     keys = ("estimate", "low", "high", "n", "n_clusters", "method", "warning")
+    label = label or headline_text(values)
     yield f"{label}: " + ", ".join(f"{key} {_text(values[key])}" for key in keys if key in values)
 
 
@@ -180,7 +182,7 @@ def _without_paths(text: str) -> str:
 _RECORDERS: dict[str, Callable[..., Any]] = {
     "headline": _headline,
     "show_details": lambda title, text: [title, *str(text).splitlines()],
-    "show_findings": lambda findings: [f"{text} [{section}]" for text, section, *_ in findings],
+    "show_findings": lambda findings: [f"{text_of(one)} [{one.section}]" for one in findings],
     "show_text": lambda text: str(text).splitlines(),
     "show_figure": _figure,
     **dict.fromkeys(("show_runs", "show_pairs"), lambda logs, table, caption="", **_: _table(table, caption)),

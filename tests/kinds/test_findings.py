@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 
+from evalkit.display import text_of
 from evalkit.kinds import counted_noun, data_finding, endings_finding
 
 
@@ -24,7 +25,7 @@ def test_a_count_has_its_noun(n, noun, text):
     ],
 )  # fmt: skip
 def test_the_most_frequent_way_to_fail_comes_first(endings, n, text):
-    assert endings_finding(endings, n, "run", "x").text == text
+    assert text_of(endings_finding(endings, n, "run", "x")) == text
 
 
 def _ledger(*statuses):
@@ -46,4 +47,4 @@ def _ledger(*statuses):
 )  # fmt: skip
 def test_what_is_doubtful_is_counted(flags, ledger, text):
     runs = pd.DataFrame({f"flag_{name}": values for name, values in flags.items()})
-    assert data_finding(runs, dict.fromkeys(flags, ""), ledger, "run").text == text
+    assert text_of(data_finding(runs, dict.fromkeys(flags, ""), ledger, "run")) == text

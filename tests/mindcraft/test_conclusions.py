@@ -3,6 +3,7 @@
 import pytest
 
 from evalkit import compare, mindcraft
+from evalkit.display import text_of
 from evalkit.mindcraft import analysis
 from tests.mindcraft.builders import write_all
 
@@ -18,7 +19,7 @@ def logs_of(tmp_path, scores):
 def overview(logs, model=""):
     sides = analysis.focus(logs.runs, model)
     pairs = compare.pairs(sides.assign(model_name=sides["side"].astype("str")))
-    return [finding.text for finding in analysis.findings(sides, pairs, logs.ledger)]
+    return [text_of(finding) for finding in analysis.findings(sides, pairs, logs.ledger)]
 
 
 def test_one_model_on_few_tasks_is_said_to_be_alone_and_few(tmp_path):
@@ -75,8 +76,8 @@ def test_a_trend_that_is_not_shown_is_no_proof_of_none(tmp_path, models, shown):
     logs = logs_of(tmp_path, scores)
     cooking = analysis.cooking(logs.runs)
     found = analysis.blocked_findings(cooking, analysis.cooking_trend(cooking), logs.ledger)
-    assert found[0].text.startswith("Cooking success of all models together is 67 %")
-    assert found[1].text.startswith(shown)
+    assert text_of(found[0]).startswith("Cooking success of all models together is 67 %")
+    assert text_of(found[1]).startswith(shown)
     assert 2 <= len(found) <= 5
 
 
@@ -84,4 +85,6 @@ def test_without_cooking_runs_nothing_is_concluded(tmp_path):
     logs = logs_of(tmp_path, {"alder": {TASKS[0]: 1.0}})
     cooking = analysis.cooking(logs.runs)
     found = analysis.blocked_findings(cooking, analysis.cooking_trend(cooking), logs.ledger)
-    assert found[0].text.startswith("There is no rate: cooking success of all models together: no runs of this kind")
+    assert text_of(found[0]).startswith(
+        "There is no rate: cooking success of all models together: no runs of this kind"
+    )

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from evalkit import compare
 from evalkit.cli import main
+from evalkit.display.words import headline_text
 from evalkit.io import SourceError
 from evalkit.kinds import denominators
 from evalkit.kinds.runs import NO_OUTCOME, NO_RUN
@@ -87,7 +88,7 @@ def recorded(folder, notebook: str) -> str:
 
 def test_the_cooking_headline_leaves_hells_kitchen_out(folder, runs):
     main = analysis.headline(analysis.cooking(runs), "cooking")
-    assert (main["label"], main["n"], main["n_clusters"]) == ("cooking", 18, 9)
+    assert (headline_text(main), main["n"], main["n_clusters"]) == ("cooking", 18, 9)
     assert main["estimate"] == pytest.approx(1 / 3)
     text = recorded(folder, "cooking_blocked_agents")
     assert "## headline\ncooking success, all models: estimate 0.333333, low" in text
@@ -209,20 +210,21 @@ def test_the_headline_names_a_model_that_has_a_name_and_a_score(unscored):
     def headline(runs: pd.DataFrame) -> dict:
         return compare.headline(compare.leaderboard(runs))
 
-    assert headline(unscored)["label"] == "success rate of a"
+    assert headline_text(headline(unscored)) == "success rate of a"
     assert headline(unscored)["estimate"] == 0.5
-    assert headline(unscored[unscored["model_name"] == "b"]) == {"label": f"no best model: {NO_OUTCOME}"}
+    assert headline(unscored[unscored["model_name"] == "b"]) == {"code": "nothing"}
     nobody = headline(unscored[unscored["model_name"] == "unknown"])
-    assert nobody["label"] == "success rate; no run with one names its model"
+    assert headline_text(nobody) == "success rate; no run with one names its model"
     tied = unscored.assign(model_name=unscored["model_name"].replace("unknown", "c"))
-    assert headline(tied[tied["overall_is_successful"]])["label"] == "no model leads: a and c tie for first"
+    tied = headline(tied[tied["overall_is_successful"]])
+    assert headline_text(tied) == "no model leads: a and c tie for first"
 
 
 def test_a_headline_without_a_score_says_why(unscored):
     main = analysis.headline(unscored[unscored["model_name"] == "b"], "success")
-    assert main["label"] == f"success: {NO_SCORE}"
+    assert headline_text(main) == f"success: {NO_SCORE}"
     assert pd.isna(main["estimate"])
-    assert analysis.headline(unscored.iloc[:0], "success") == {"label": "success: no runs of this kind"}
+    assert analysis.headline(unscored.iloc[:0], "success") == {"code": "no_runs", "what": "success"}
 
 
 def test_figures_write_no_score_where_there_is_no_point(unscored):

@@ -49,7 +49,7 @@ def test_the_model_that_ran_more_of_the_easy_type_is_not_first():
     first = found.table.set_index("model")["headline"].idxmax()
     assert found.table.set_index("model")["estimate"].idxmax() == "alpha"
     assert (found.headline, first) == ("standardised", "beta")
-    assert "alpha before beta" in found.reason
+    assert "alpha before beta" in str(found.reason)
 
 
 def test_a_cycle_of_pairs_on_disjoint_tasks_is_named():

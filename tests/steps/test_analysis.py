@@ -1,6 +1,7 @@
 import pandas as pd
 import pytest
 
+from evalkit.display import text_of
 from evalkit.io import SourceError
 from evalkit.steps import History, load, normalise_history, steps_df
 from evalkit.steps.analysis import (
@@ -72,10 +73,10 @@ def test_verdicts_and_cut_texts_are_counted(folder):
 def test_findings_say_what_worked_what_only_said_so_and_what_failed(folder):
     logs = load(folder / "a.json")
     first, failures, *_, files = findings(logs.steps, logs.histories, logs.ledger)
-    assert first.text.startswith("38 % [14, 69] of 8 steps in 1 history succeeded; 50 % [22, 78] report success, ")
-    assert "1 silent failure among them" in first.text
-    assert "the most frequent: ValueError (3)" in failures.text
-    assert files.text == "The one file was used."
+    assert text_of(first).startswith("38 % [14, 69] of 8 steps in 1 history succeeded; 50 % [22, 78] report success, ")
+    assert "1 silent failure among them" in text_of(first)
+    assert "the most frequent: ValueError (3)" in text_of(failures)
+    assert text_of(files) == "The one file was used."
 
 
 def test_findings_lead_to_the_steps_they_count(folder):
@@ -92,7 +93,7 @@ def test_findings_lead_to_the_steps_they_count(folder):
 
 def test_of_several_histories_the_lowest_is_named(folder):
     logs = load(folder)
-    texts = [finding.text for finding in findings(logs.steps, logs.histories, logs.ledger)]
+    texts = [text_of(finding) for finding in findings(logs.steps, logs.histories, logs.ledger)]
     assert 3 <= len(texts) <= 5
     lowest = overview(logs.steps, logs.histories)["history"].iloc[0]
     assert texts[1].startswith(f"The lowest share has {lowest}: ")
@@ -101,4 +102,4 @@ def test_of_several_histories_the_lowest_is_named(folder):
 def test_without_steps_that_can_be_judged_there_is_no_rate(make):
     steps = steps_df([make("f", None, skip_reason="no")])
     found = findings(steps, [], pd.DataFrame({"status": ["used"]}))
-    assert found[0].text == "No step in 0 histories can be judged, so there is no success rate."
+    assert text_of(found[0]) == "No step in 0 histories can be judged, so there is no success rate."

@@ -1,10 +1,11 @@
 """Select runs to compare, with published results, and test the trend over blocked agents."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
+from evalkit.display.words import reach_text, trend_text
 from evalkit.io import SourceError
 from evalkit.kinds import outcomes
 from evalkit.kinds.runs import NO_OUTCOME
@@ -86,7 +87,7 @@ def cooking_trend(runs: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         model_name, then estimate, low, high (odds ratio per blocked agent), p_value, p_holm (corrected for the number
-        of models), n, n_clusters (tasks), method, direction, warning, sentence.
+        of models), n, n_clusters (tasks), method, direction, warning.
     """
     table = counted(cooking(runs))
     scored = outcomes(table, "is_successful", KIND).table
@@ -94,28 +95,7 @@ def cooking_trend(runs: pd.DataFrame) -> pd.DataFrame:
     trends = trend_by(table, "model_name", "n_blocked_agents", "_value", "_task")
     unscored = trends["model_name"].isin(table.loc[table["_value"].isna(), "model_name"])
     trends.loc[unscored, "warning"] = NO_OUTCOME
-    sentences = [_trend_sentence(row) for row in trends.to_dict("records")]
-    return trends.assign(sentence=pd.Series(sentences, trends.index, dtype="str"))
-
-
-DIRECTIONS = {
-    "falls": "success falls with every blocked agent",
-    "falls overall": "success falls with the number of blocked agents, though not shown for each step",
-    "falls, not steadily": "success falls with the number of blocked agents overall, but not steadily",
-    "rises": "success rises with every blocked agent",
-    "rises overall": "success rises with the number of blocked agents, though not shown for each step",
-    "rises, not steadily": "success rises with the number of blocked agents overall, but not steadily",
-}
-
-
-def _trend_sentence(row: Mapping[str, Any]) -> str:
-    model, family = row["model_name"], " after Holm correction over models" if row["p_holm"] > row["p_value"] else ""
-    if pd.isna(row["p_value"]):
-        return f"{model}: no trend can be tested ({row['warning'] or 'too few runs'})."
-    result = f"p = {row['p_holm']:.2g}{family}, {row['n']} runs of {row['n_clusters']} tasks"
-    if row["direction"] in DIRECTIONS:
-        return f"{model}: {DIRECTIONS[row['direction']]} ({result})."
-    return f"{model}: no trend is shown ({result}); that is no proof that there is none."
+    return trends
 
 
 def conclude_blocked(runs: pd.DataFrame, trend: pd.DataFrame) -> str:
@@ -123,20 +103,19 @@ def conclude_blocked(runs: pd.DataFrame, trend: pd.DataFrame) -> str:
 
     Each task counts once, however often it was run; Hell's Kitchen and stale copies are left out.
     """
-    return "\n".join([*trend["sentence"], *detectable(runs).values()]) or "No runs of this kind."
+    gaps = (reach_text(**gap) for gap in detectable(runs))
+    return "\n".join([*map(trend_text, trend.to_dict("records")), *gaps]) or "No runs of this kind."
 
 
-def detectable(runs: pd.DataFrame) -> dict[str, str]:
-    """Describe for each model how large a difference between the fewest and the most blocked agents would show."""
-    lines = {}
+def detectable(runs: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return for each model how large a difference between the fewest and the most blocked agents would show.
+
+    Each with model, tasks (their number by blocked agents), and gap (a share; NaN where none would show).
+    """
+    gaps = []
     for model, group in counted(cooking(runs)).groupby("model_name"):
         tasks = group.groupby("n_blocked_agents")["task_id"].nunique()
         if len(tasks) > 1:
-            fewest_tasks = min(tasks.iloc[0], tasks.iloc[-1])
-            gap = detectable_gap(int(fewest_tasks))
-            counts = ", ".join(f"{n} with {level:.0f}" for level, n in tasks.items())
-            reach = (
-                f"only a difference of about {gap * 100:.0f} points" if gap == gap else "no difference, however large,"
-            )
-            lines[str(model)] = f"{model}: tasks by blocked agents: {counts}. So few show {reach} with 80 % power."
-    return lines
+            gap = detectable_gap(int(min(tasks.iloc[0], tasks.iloc[-1])))
+            gaps.append({"model": str(model), "tasks": tasks.to_dict(), "gap": gap})
+    return gaps

@@ -4,15 +4,14 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from evalkit.kinds import Example, Finding, counted_noun, data_finding, endings_finding, examples_of
-from evalkit.mindcraft.analysis.comparison import DIRECTIONS, detectable
+from evalkit.display.words import DIRECTIONS
+from evalkit.kinds import Example, Finding, data_finding, endings_finding, examples_of
+from evalkit.mindcraft.analysis.comparison import detectable
 from evalkit.mindcraft.analysis.rates import counted, headline
 from evalkit.mindcraft.analysis.task_types import cooking
 from evalkit.mindcraft.format import CompletionStatus
 from evalkit.mindcraft.table import FLAGS
-from evalkit.stats import format_interval
 
-FEW_TASKS = 10  # below this an interval says little, which a sentence points out
 ENDINGS = {
     CompletionStatus.SUCCESS: "a success status without a score of 1",
     CompletionStatus.FAILED_SCORE_ZERO: "a score of zero",
@@ -40,11 +39,13 @@ def findings(
     """
     model = str(sides["side"].cat.categories[0])
     model_runs = sides[sides["side"] == model]
-    sentence = "".join(pairs["sentence"]).replace("all others is better", "all others together are better")
-    against = sentence or f"There is no other model in these data to compare {model} with."
+    against = Finding("no_other", "Success", {"model": model})
+    if len(pairs):
+        sentence = "".join(pairs["sentence"]).replace("all others is better", "all others together are better")
+        against = Finding("pair", "Success", {"sentence": sentence}, tuple(opposite))
     return [
-        Finding(_rate(model_runs, f"the success rate of {model}"), "Success", _either(model_runs)),
-        Finding(against, "Success", tuple(opposite)),
+        _rate(model_runs, f"the success rate of {model}", "Success"),
+        against,
         *data_findings(model_runs, ledger),
     ]
 
@@ -75,11 +76,12 @@ def _blocked(runs: pd.DataFrame) -> tuple[Example, ...]:
     return examples_of(fresh, groups)
 
 
-def _either(runs: pd.DataFrame) -> tuple[Example, ...]:
-    """Return a success and a failure."""
+def _rate(runs: pd.DataFrame, what: str, section: str) -> Finding:
+    """Find the rate of runs, with a success and a failure as examples."""
     fresh = counted(runs)
     succeeded = fresh["overall_is_successful"].astype(bool)
-    return examples_of(fresh, {"a success": succeeded, "a failure": ~succeeded})
+    examples = examples_of(fresh, {"a success": succeeded, "a failure": ~succeeded})
+    return Finding("rate", section, {"headline": headline(runs, what)}, examples)
 
 
 def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
@@ -87,34 +89,14 @@ def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFra
 
     `trend` is as `cooking_trend` returns it.
     """
-    rate = _rate(cooking(runs), "cooking success of all models together")
-    blocked = [Finding(rate, "Success by number of blocked agents", _either(cooking(runs)))]
+    blocked = [_rate(cooking(runs), "cooking success of all models together", "Success by number of blocked agents")]
     if len(trend):
-        blocked.append(Finding(_trends(trend), "Is there a trend?", _blocked(runs)))
-        open_models = set(trend.loc[~trend["direction"].isin(DIRECTIONS), "model_name"])
-        reach = [line for model, line in detectable(runs).items() if model in open_models]
-        blocked += [Finding(line, "What can and cannot be concluded") for line in reach[:1]]
+        shown = trend["direction"].isin(DIRECTIONS)
+        each = trend if len(trend) <= 2 else trend[shown]  # of few models each has a sentence
+        rest = sorted(trend.loc[~shown, "model_name"]) if len(trend) > 2 else []
+        values = {"trends": each.to_dict("records"), "models": rest}
+        blocked.append(Finding("trends", "Is there a trend?", values, _blocked(runs)))
+        open_models = set(trend.loc[~shown, "model_name"])
+        reach = [gap for gap in detectable(runs) if gap["model"] in open_models]
+        blocked += [Finding("reach", "What can and cannot be concluded", gap) for gap in reach[:1]]
     return [*blocked, *data_findings(runs, ledger, "Runs without a score")]
-
-
-def _rate(runs: pd.DataFrame, what: str) -> str:
-    row = headline(runs, what)
-    if pd.isna(row.get("estimate", float("nan"))):
-        return f"There is no rate: {row['label']}."
-    value = format_interval(row["estimate"], row["low"], row["high"])
-    n, tasks = counted_noun(int(row["n"]), "run"), counted_noun(int(row["n_clusters"]), "task")
-    unmeasured = int(row["n_not_measured"])
-    without = f", {unmeasured} of them not measured and counted as {'a failure' if unmeasured == 1 else 'failures'}"
-    caveat = " So few tasks leave it open what the rate is on others." if row["n_clusters"] < FEW_TASKS else ""
-    return f"{what[:1].upper()}{what[1:]} is {value} ({n} of {tasks}{without * bool(unmeasured)}).{caveat}"
-
-
-def _trends(trend: pd.DataFrame) -> str:
-    """Describe for which models success falls or rises with blocked agents; of few models each has a sentence."""
-    is_shown = trend["direction"].isin(DIRECTIONS)
-    if len(trend) <= 2 or is_shown.all():
-        return " ".join(trend["sentence"])
-    *most, last = sorted(trend.loc[~is_shown, "model_name"])
-    names = f"{', '.join(most)} and {last}" if most else last
-    rest = f"For {names} no trend with the number of blocked agents is shown, which is no proof that there is none."
-    return " ".join([*trend.loc[is_shown, "sentence"], rest])

@@ -103,10 +103,9 @@ def overview(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.D
 
 
 def headline(runs: pd.DataFrame, what: str) -> dict[str, Any]:
-    """Return a row of `success_by` for a headline, with `label`: what the figure is, or the reason for none."""
+    """Return a row of `success_by` for a headline, with a code and `what` the figure is."""
     table = success_by(runs, [])
     if table.empty:
-        return {"label": f"{what}: no runs of this kind"}
+        return {"code": "no_runs", "what": what}
     row: dict[Any, Any] = table.iloc[0].to_dict()
-    unknown = row["estimate"] != row["estimate"]
-    return {**row, "label": f"{what}: {row['warning']}" if unknown else what}
+    return {**row, "code": "rate" if row["estimate"] == row["estimate"] else "no_rate", "what": what}

@@ -172,13 +172,13 @@ class LikeWithLike(NamedTuple):
         One row per model; see `like_with_like`.
     headline : str
         Which estimates may stand in a headline: "raw", "adjusted for tasks", "standardised" or "none".
-    reason : str
-        Why, in a sentence.
+    reason : Notes
+        Why.
     """
 
     table: pd.DataFrame
     headline: str
-    reason: str
+    reason: Notes
 
 
 def like_with_like(
@@ -236,16 +236,16 @@ def like_with_like(
     return LikeWithLike(table, headline, reason)
 
 
-def _headline(table: pd.DataFrame) -> tuple[str, str]:
+def _headline(table: pd.DataFrame) -> tuple[str, Notes]:
     if len(table) < 2 or (table["coverage"] == 1).all():
-        return RAW, "All models ran the same tasks." if len(table) > 1 else "There is one model."
+        return RAW, note("same_tasks" if len(table) > 1 else "one_model")
     columns = {ADJUSTED: "adjusted", STANDARDISED: STANDARDISED}
     name = next((name for name, column in columns.items() if table[column].notna().all()), NONE)
     if name == NONE:
-        return NONE, "Models ran different tasks, which neither shared tasks nor shared types make comparable."
+        return NONE, note("incomparable")
     order = table.sort_values(["estimate", columns[name]], ascending=False, kind="stable")
     swapped = np.flatnonzero((np.diff(order["estimate"]) < -1e-9) & (np.diff(order[columns[name]]) > -1e-9))
     if not len(swapped):
-        return name, f"Models ran different tasks; {name}, their order is that of the raw rates."
+        return name, note("same_order", basis=name)
     one, other = order["model"].iloc[swapped[0]], order["model"].iloc[swapped[0] + 1]
-    return name, f"Models ran different tasks: the raw rates put {one} before {other}, those {name} do not."
+    return name, note("other_order", basis=name, one=one, other=other)
