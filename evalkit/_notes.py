@@ -3,7 +3,8 @@
 Code asks for codes (``"no_values" in notes``), and never reads the text; ``str(notes)`` makes it, for readers.
 """
 
-from collections.abc import Callable, Mapping
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -63,7 +64,14 @@ def left_out(count: int, noun: str) -> Notes:
     return note("left_out", count=count, noun=noun) if count else Notes()
 
 
+def _alike(names: Sequence[str]) -> str:
+    shortest = min(names, key=lambda name: (len(name), name.swapcase()))
+    renames = " ".join(f"--rename {shlex.quote(f'{name}={shortest}')}" for name in names if name != shortest)
+    return f"{' and '.join(names)} may be one model: {renames} (parameter rename) reads them as one"
+
+
 TEXTS: dict[str, str | Callable[..., str]] = {
+    "alike": _alike,
     "no_values": "no values",
     "one_value": "a single value has no interval",
     "one_cluster": "a single cluster has no interval",

@@ -106,6 +106,27 @@ def steps(root: Path) -> None:
     write_all(root / "logs", STEPS)
 
 
+_CHAT = {"messages": [{"role": "system", "content": f"{SCORE}1"}, {"role": "assistant", "content": "Done."}]}
+MIXED = {
+    **{f"traces/{name}": content for name, content in CRAFTER.items()},
+    **{f"runs/{model}/t{n}/Andy_0_0.json": n % 2 for model in ("GPT-4o", "openai/gpt-4o") for n in range(2)},
+    "steps [é]/execution_history.json": [_GOOD, _BAD],
+    "runs/GPT-4o/t0/cut.json": b'{"session_id": "a", "event_history": [{"even',  # a trace among runs
+    "runs/cut.json": b"",
+    "rollouts/chat.json": _CHAT,  # logs of nothing that evalkit knows
+    "rollouts/chats.json": [_CHAT, _CHAT],
+    "rollouts/turns.json": {"turns": 12, "rollout": _CHAT["messages"]},
+    "rollouts/cut.json": b'{"mess',
+    "tasks.json": TASKS,
+    "config.json": {"a": 1},
+}
+
+
+def mixed(root: Path) -> None:
+    """Write logs of all kinds, and files of none, into `logs`."""
+    write_all(root / "logs", MIXED)
+
+
 class Messy(NamedTuple):
     """A folder of a kind: how to write it, and what is true of it."""
 
@@ -151,9 +172,9 @@ def _root() -> TemporaryDirectory:
 
 @cache
 def folder(kind: str) -> Path:
-    """Write the folder of a kind once, and give its path: `logs` is in it, and what is given beside."""
+    """Write the folder of a kind (or `mixed`) once, and give its path: `logs` is in it, and what is given beside."""
     root = Path(_root().name) / kind
-    KINDS[kind].write(root)
+    (mixed if kind == "mixed" else KINDS[kind].write)(root)
     return root
 
 

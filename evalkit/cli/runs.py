@@ -36,7 +36,10 @@ def show(source: str, run: str | None, kind: str | None, last: int | None, mask:
         print_paged(show_source(source, kind, last, mask=mask))
         return
     from evalkit.io.paths import storage
+    from evalkit.kinds.detection import kinds_of_source
 
+    if run and not kind:  # an id begins with the first letter of its kind
+        kind = next((known.name for known in kinds_of_source(source) if run.startswith(f"{known.name[0]}-")), None)
     logs = _load_any(source, kind, (), names)
     with storage(logs.storage_options):
         print_paged(show_run(logs, run or "", last, mask=mask))

@@ -6,7 +6,7 @@ from evalkit.compare.discordance import discordant_of, examples
 from evalkit.compare.ranks import MOST_NAMED, Leaderboard, headline
 from evalkit.kinds import Example, Finding, examples_of
 from evalkit.kinds.findings import files_of
-from evalkit.kinds.models import UNKNOWN
+from evalkit.kinds.models import UNKNOWN, alike
 
 RANKING, PAIRS = "Which model is best?", "Every pair on the tasks it shares"
 
@@ -51,7 +51,8 @@ def findings(
     if board.notes and len(board.table) > 1:
         results.append(Finding("caveats", ranking, {"notes": board.notes}))
     if ledger is not None:
-        results.append(Finding("files", "Data quality", {"files": files_of(ledger)}))
+        names = alike(board.table["model_name"])
+        results.append(Finding("files", "Data quality", {"files": files_of(ledger), "names": names}))
     return results
 
 

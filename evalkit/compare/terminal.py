@@ -6,6 +6,7 @@ from evalkit.compare.paired import against, in_words
 from evalkit.compare.ranks import headline, leaderboard, ranks_text
 from evalkit.display.words import headline_text, sentence
 from evalkit.io import plain
+from evalkit.kinds.models import alike
 from evalkit.kinds.terminal import fit_table, interval, names_of, number
 
 ESTIMATE = "95 % interval"
@@ -25,7 +26,7 @@ def describe_comparison(runs: pd.DataFrame, value: str = "", margin: float | Non
     first = plain(f"{headline_text(headline(board), begins=True)}.")
     lines = [fit_table(rows, width=None), "", first, *(plain(sentence(note)) for note in board.notes.notes)]
     lines += ["", in_words(board.pairs)] if len(board.pairs) else []
-    return "\n".join(lines)
+    return "\n".join([*lines, *(plain(sentence(note)) for note in alike(table["model_name"]).notes)])
 
 
 def describe_baseline(

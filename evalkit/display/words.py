@@ -17,6 +17,8 @@ MOST = 40  # groups that an alt text lists one by one
 MOST_FLAGS, MOST_NAMED = 3, 4  # flags and models named in a sentence
 FEW_TASKS = 10  # below this an interval says little, which a sentence points out
 
+NO_NOTES = Notes()
+
 _Row = Mapping[Hashable, Any]
 
 
@@ -223,14 +225,16 @@ def _endings(endings: Mapping[str, int], n: int, noun: str) -> str:
     return f"{failed:,} of {counted_noun(n, noun)} did not succeed: {shown}."
 
 
-def _data(flags: Mapping[str, int], flagged: int, n: int, noun: str, files: Mapping[str, int]) -> str:
+def _data(
+    flags: Mapping[str, int], flagged: int, n: int, noun: str, files: Mapping[str, int], names: Notes = NO_NOTES
+) -> str:
     text = f"No {noun} carries a flag"
     if flags:
         shown = ", ".join(f"{name.replace('_', ' ')} ({count:,})" for name, count in list(flags.items())[:MOST_FLAGS])
         more = f" and {counted_noun(len(flags) - MOST_FLAGS, 'other flag')}" if len(flags) > MOST_FLAGS else ""
         carry = "carries" if flagged == 1 else "carry"
         text = f"{flagged:,} of {counted_noun(n, noun)} {carry} a flag: {shown}{more}"
-    return f"{text}; {files_text(files)}."
+    return " ".join(map(sentence, (f"{text}; {files_text(files)}", *names.notes)))
 
 
 def _ranking(
@@ -334,30 +338,10 @@ HEADLINES: dict[str, str | Callable[..., str]] = {
     "best": lambda model, what, basis, **_: f"best: {model} ({what}{', ' * bool(basis)}{basis})",
 }
 
-
-def budget_name(turns: Any) -> str:
-    """Return the name of a budget of turns, which may be missing."""
-    return "budget not told" if pd.isna(turns) else counted_noun(int(turns), "turn")
-
-
-def budgets_text(budgets: Sequence[_Row]) -> str:
-    """List budgets and their episodes, as `evalkit.crafter.analysis.budgets` counts them."""
-    return ", ".join(f"{budget_name(row['max_turns'])} ({counted_noun(row['episodes'], 'episode')})" for row in budgets)
-
-
 FINDINGS: dict[str, str | Callable[..., str]] = {
-    "budgets": lambda budgets: (
-        f"Budgets differ: {budgets_text(budgets)}. Scores of different budgets are no measure of models."
-    ),
     "endings": _endings,
     "data": _data,
-    "files": lambda files: sentence(files_text(files)),
-    "copies": lambda pairs: (
-        "Logs are copied into "
-        + ", ".join(f"{counted_noun(n, 'run')} of {new} from runs of {old}" for new, old, n in pairs[:MOST_NAMED])
-        + f", and of {len(pairs) - MOST_NAMED} more pairs of models" * (len(pairs) > MOST_NAMED)
-        + ": these copies count in no rate."
-    ),
+    "files": lambda files, names=NO_NOTES: " ".join(map(sentence, (files_text(files), *names.notes))),
     "ranking": _ranking,
     "rate": _rate,
     "pair": "{sentence}",

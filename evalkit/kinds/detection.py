@@ -12,6 +12,7 @@ from evalkit.io.paths import SourceError
 from evalkit.io.read import read_files
 from evalkit.io.records import read_manifest
 from evalkit.io.sources import Source, list_source, source_names
+from evalkit.kinds.findings import counted_noun
 from evalkit.kinds.registry import LogKind, kind_named, kind_names
 
 HEAD = 65_536  # bytes of a file that are examined
@@ -75,41 +76,52 @@ def detect(source: Source) -> dict[Look, int]:
 
 
 def kind_of_source(source: Source) -> LogKind:
-    """Return the kind that reads a source: that of a dataset, else the one kind that its files look like.
-
-    Raises
-    ------
-    SourceError
-        As `list_source`, and if files look like logs of several kinds, or of none.
-    """
-    kinds = kinds_of_source(source)
-    if len(kinds) > 1:
-        names = ", ".join(kind.name for kind in kinds)
-        raise SourceError(f"{_name_of(source)}: logs of several kinds ({names}); name one of them")
-    return kinds[0]
-
-
-def kinds_of_source(source: Source) -> list[LogKind]:
-    """Return the kinds that read a source, sorted by name: that of a dataset, else those that its files look like.
+    """Return the kind that most files of a source look like, or that of a dataset; a warning names the others.
 
     Raises
     ------
     SourceError
         As `list_source`, and if no file looks like a log.
     """
+    (kind, read), *others = _kinds_in(source)
+    if others:
+        left = " and ".join(f"{files} (--kind {other.name})" for other, files in others)
+        warnings.warn(f"{_name_of(source)}: read as {kind.name} ({read}); left out: {left}", stacklevel=3)
+    return kind
+
+
+def kinds_of_source(source: Source) -> list[LogKind]:
+    """Return the kinds that read a source, that of most files first: that of a dataset, else what files look like.
+
+    Raises
+    ------
+    SourceError
+        As `list_source`, and if no file looks like a log.
+    """
+    return [kind for kind, _ in _kinds_in(source)]
+
+
+def _kinds_in(source: Source) -> list[tuple[LogKind, str]]:
+    """Return the kinds of a source, and how many files look like it.
+
+    Other files of a kind, such as definitions of tasks, count only where there are no logs of any kind.
+    """
     named = source_names(source)
     if manifest := next(filter(None, map(read_manifest, named)), None):
-        return [kind_named(manifest.about["kind"])]
+        return [(kind_named(manifest.about["kind"]), "")]
     files = list_source(named).files
     if not files:
-        raise SourceError(f"{_name_of(named)}: there is no file in it")
+        raise SourceError(f"{_name_of(named)}: there is no file in it; name a folder of logs, or samples:mindcraft")
     looks = _looks(files)
-    names = sorted({look.kind for look in looks if look.kind})
-    if not names:
-        what = ", ".join(f"{count} {_look_like(look.title, count)}" for look, count in looks.items())
-        count = f"{len(files)} file{'s' * (len(files) != 1)}"
-        raise SourceError(f"{_name_of(named)}: no log of a kind that evalkit knows ({count}{'; ' * bool(what)}{what})")
-    return [kind_named(name) for name in names]
+    found = {look: kind_named(look.kind) for look in looks if look.kind}
+    is_log = {look: look.title == kind.title for look, kind in found.items()}
+    first = {kind.name: look for look, kind in reversed(found.items()) if is_log[look] or not any(is_log.values())}
+    if first:
+        return [(kind, counted_noun(looks[look], look.title)) for look, kind in found.items() if look in first.values()]
+    what = ", ".join(f"{count} {_look_like(look.title, count)}" for look, count in looks.items())
+    hint = f"if there are some, name their kind: --kind {' or '.join(kind_names())}"
+    text = f"no log of a kind that evalkit knows ({counted_noun(len(files), 'file')}{'; ' * bool(what)}{what})"
+    raise SourceError(f"{_name_of(named)}: {text}; {hint}")
 
 
 def describe_source(source: Source) -> str:
@@ -176,11 +188,19 @@ def _name_of(source: Source) -> str:
 
 
 def _looks(files: Sequence[str]) -> dict[Look, int]:
+    """Count the types of `MOST` files, evenly spread; those that only the first files of folders show come last."""
     kinds = kinds_to_ask()
-    step = max(1, len(files) / MOST)
-    chosen = [files[int(i * step)] for i in range(min(MOST, len(files)))]  # from every folder, if there are many files
-    heads = (data for _, data in read_files(chosen, HEAD) if not isinstance(data, OSError))
-    return dict(Counter(look for head in heads if (look := recognise(head, kinds))).most_common())
+    folders: dict[str, str] = {}
+    for file in files if len(files) > MOST else ():
+        folders.setdefault(file.rpartition("/")[0], file)
+    counts = [Counter[Look](), Counter[Look]()]
+    for counted, some in zip(counts, (files, list(folders.values())), strict=True):
+        step = max(1, len(some) / MOST)
+        chosen = [some[int(i * step)] for i in range(min(MOST, len(some)))]
+        heads = (data for _, data in read_files(chosen, HEAD) if not isinstance(data, OSError))
+        counted.update(look for head in heads if (look := recognise(head, kinds)))
+    spread, firsts = (sorted(counted.items(), key=lambda item: (-item[1], item[0])) for counted in counts)
+    return {**dict(spread), **{look: n for look, n in firsts if look not in counts[0]}}
 
 
 def _look_like(title: str, count: int) -> str:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from evalkit.kinds.models import alike
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -99,7 +101,7 @@ def endings_finding(
 def data_finding(
     runs: "pd.DataFrame", flags: Mapping[str, str], ledger: "pd.DataFrame", noun: str, section: str = "Data quality"
 ) -> Finding:
-    """Find what is doubtful in the data: flags of runs, and unused files.
+    """Find what is doubtful in the data: flags of runs, unused files, and names that may mean one model.
 
     Parameters
     ----------
@@ -117,6 +119,8 @@ def data_finding(
     flagged = int(runs[[f"flag_{name}" for name in counts]].any(axis=1).sum()) if counts else 0
     examples = examples_of(runs, {name.replace("_", " "): runs[f"flag_{name}"] for name in counts})
     values = {"flags": counts, "flagged": flagged, "n": len(runs), "noun": noun, "files": files_of(ledger)}
+    if "model_name" in runs:
+        values["names"] = alike(runs["model_name"].dropna())
     return Finding("data", section, values, examples)
 
 

@@ -110,7 +110,7 @@ def load_source(
     ----------
     source : str, path, or several of them
     kind : str
-        Such as ``mindcraft``; by default detected from the content of the files.
+        Such as ``mindcraft``; by default that of most files by their content, with a warning that names the others.
     pattern, recursive, jobs, storage_options
         As for the functions of each kind.
     **options
@@ -124,7 +124,7 @@ def load_source(
     Raises
     ------
     SourceError
-        If a source is missing, holds no logs, or logs of several kinds, and for options that the kind does not have.
+        If a source is missing or holds no logs, and for options that the kind does not have.
     """
     chosen = kind_named(kind) if kind else kind_of_source(source)
     known = [option.name for option in (*chosen.options, *NAMING)]

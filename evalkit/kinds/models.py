@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from evalkit._names import nearest
+from evalkit._notes import Note, Notes
 from evalkit.io.paths import SourceError
 from evalkit.kinds.registry import Assembled, Option
 
@@ -74,9 +75,9 @@ def _make_renamed(
     return _renamed(make(), renames, models)
 
 
-def alike(names: Iterable[str]) -> list[list[str]]:
-    """Group names that differ only by case, or by what stands before their last ``/``, such as a provider's name."""
+def alike(names: Iterable[str]) -> Notes:
+    """Note names that differ only by case, or by what stands before their last ``/``, such as a provider's name."""
     groups: dict[str, list[str]] = {}
     for name in sorted(set(names)):
         groups.setdefault(name.casefold().rpartition("/")[2].strip(), []).append(name)
-    return [group for group in groups.values() if len(group) > 1]
+    return Notes(tuple(Note("alike", {"names": group}) for group in groups.values() if len(group) > 1))

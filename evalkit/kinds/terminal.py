@@ -9,7 +9,7 @@ from evalkit.io.screen import so_far
 from evalkit.io.sources import resolve
 from evalkit.io.text import labels, plain
 from evalkit.kinds.findings import counted_noun
-from evalkit.kinds.models import UNKNOWN
+from evalkit.kinds.models import UNKNOWN, alike
 from evalkit.kinds.registry import LogKind
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ _SHORTEST = 12  # characters left of a name
 
 def summary(logs: "Logs", views: Mapping[str, Any]) -> str:
     """Format logs as a command prints them."""
-    return logs.kind.describe(logs, views) if logs.kind.describe else _describe(logs)
+    text = logs.kind.describe(logs, views) if logs.kind.describe else _describe(logs)
+    return "\n".join([text, *(plain(note) for note in alike(logs.runs["model_name"].dropna()).notes)])
 
 
 def _describe(logs: "Logs") -> str:

@@ -41,10 +41,12 @@ def test_compare_says_which_model_is_better_or_worse(folder, arguments, code, sa
         assert words in result.output
 
 
-def test_a_folder_of_several_kinds_needs_its_kind_named(folder, tmp_path):
-    write_all(tmp_path, {"a/t/Andy_0_0.json": 1.0, "trace.json": {"event_history": [], "session_metadata": []}})
+def test_of_a_folder_of_several_kinds_the_largest_is_compared(folder, tmp_path):
+    trace = {"event_history": [], "session_metadata": []}
+    write_all(tmp_path, {"a/t/Andy_0_0.json": 1.0, "1.json": trace, "2.json": trace})
     result = CliRunner().invoke(main, ["compare", str(tmp_path)])
-    assert (result.exit_code, "several kinds (crafter, mindcraft)" in result.output) == (2, True)
+    said = "read as crafter (2 Crafter session traces); left out: 1 Mindcraft agent log (--kind mindcraft)"
+    assert (result.exit_code, said in result.output) == (0, True)
     assert CliRunner().invoke(main, ["compare", str(tmp_path), "--kind", "mindcraft"]).exit_code == 0
 
 

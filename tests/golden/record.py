@@ -44,6 +44,11 @@ COMMANDS = {
     "steps-checks": "evalkit steps samples:steps/typed.json --checks",
     "steps-report": "evalkit steps samples:steps/typed.json --step 5",
     "steps-messy": "evalkit steps messy:steps/logs",
+    "detect-mixed": "evalkit detect messy:mixed/logs",
+    "compare-mixed": "evalkit compare messy:mixed/logs",
+    "compare-mixed-mindcraft": "evalkit compare messy:mixed/logs --kind mindcraft",
+    "mindcraft-mixed": "evalkit mindcraft messy:mixed/logs --rename GPT-4o=gpt-4o",
+    "show-mixed": "evalkit show messy:mixed/logs",
     "show": f"evalkit show {_LOG} --last 6",
 }
 _SHOWS = ("headline", "show_details", "show_findings", "show_text", "show_figure", "show_table", "show_runs",

@@ -6,7 +6,9 @@ import pytest
 from click.testing import CliRunner
 
 import evalkit
+from evalkit import compare, crafter, mindcraft
 from evalkit.cli import main
+from evalkit.display.words import text_of
 from evalkit.io import SourceError
 from evalkit.kinds.models import alike, renames_of
 from tests.crafter.traces import config, environment, trace
@@ -88,4 +90,17 @@ def test_a_renaming_is_a_mapping_or_a_list_of_texts(rename, renames):
     ],
 )
 def test_names_that_may_mean_one_model_are_told(names, groups):
-    assert alike(names) == groups
+    assert [note.values["names"] for note in alike(names).notes] == groups
+
+
+@pytest.mark.parametrize("kind", FOLDERS)
+def test_names_that_may_mean_one_model_are_told_with_what_to_type(tmp_path, kind):
+    logs = evalkit.load(write_all(tmp_path, FOLDERS[kind]))
+    said = "GPT-4o and gpt-4o may be one model: --rename GPT-4o=gpt-4o (parameter rename) reads them as one"
+    for command in (["compare"], [kind]):
+        assert said in CliRunner().invoke(main, [*command, str(tmp_path)]).output
+    findings = compare.findings(compare.leaderboard(logs.runs), logs.ledger)
+    findings += (mindcraft.analysis.data_findings if kind == "mindcraft" else crafter.analysis.findings)(
+        logs.runs, logs.ledger
+    )
+    assert sum(said in text_of(finding) for finding in findings) == 2

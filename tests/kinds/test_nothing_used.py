@@ -25,8 +25,8 @@ TRACE = json.dumps({"session_id": "a", "event_history": []})
         (
             {"a.txt": MINDCRAFT, "b.txt": TRACE, "c.txt": ""},
             "*.json",
-            "no file matches *.json (3 other files; 1 looks like a Mindcraft agent log, 1 looks like a Crafter session "
-            "trace); `evalkit mindcraft` and `evalkit crafter` read those",
+            "no file matches *.json (3 other files; 1 looks like a Crafter session trace, 1 looks like a Mindcraft "
+            "agent log); `evalkit crafter` and `evalkit mindcraft` read those",
         ),
         (
             {"a.json": TRACE},

@@ -75,7 +75,7 @@ OTHERS = {
     ("names", "looks"),
     [
         ([], "there is no file"),
-        (["trace", "history"], "2 files; 1 looks like an execution history, 1 looks like a Crafter session trace"),
+        (["trace", "history"], "2 files; 1 looks like a Crafter session trace, 1 looks like an execution history"),
         (["inspect"], "1 file; 1 looks like an inspect_ai log"),
         (["broken trace", "settings"], "2 files; 1 looks like a Crafter session trace); `evalkit crafter` reads those"),
         (["settings", "broken", "profile"], "3 files, broken or of no kind that evalkit knows"),

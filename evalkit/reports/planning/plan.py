@@ -1,6 +1,7 @@
 """Plan a batch: every report with its notebook and checked parameters, before any kernel starts."""
 
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -90,10 +91,28 @@ def plan(
     if faults:
         raise PlanError(faults)
     try:
-        reports = distinct([report for draft in drafts for report in expand(draft)])
+        reports = distinct(_expanded(drafts))
         return named(reports, name) if name else reports
     except SourceError as error:
         raise PlanError([str(error)]) from None
+
+
+def _expanded(drafts: Sequence[Draft]) -> list[Report]:
+    """Create the reports of drafts; a kind of a source that can't be read is a warning if there is another kind."""
+    made: dict[tuple[str, str], list[Report]] = {}
+    faults: dict[tuple[str, str], SourceError] = {}
+    for draft in drafts:
+        key = (draft.choice.source, str(draft.choice.values.get("kind", draft.notebook.kind)))
+        try:
+            made.setdefault(key, []).extend(expand(draft))
+        except SourceError as error:
+            faults.setdefault(key, error)
+    for (source, kind), fault in faults.items():
+        del made[source, kind]
+        if not source or not any(other == source for other, _ in made):
+            raise fault
+        warnings.warn(f"no report of {kind} logs: {fault}", stacklevel=3)
+    return [report for reports in made.values() for report in reports]
 
 
 def _read(paths: list[Path], faults: Faults) -> dict[Path, Notebook]:

@@ -89,7 +89,8 @@ def of_source(source: str, places: Places, kind: str = "", only: Iterable[Path] 
         chosen += [Target(n.path, None, source, _values(n, source, log_kind.name)) for n in fitting]
     if not chosen:
         names, such = " and ".join(log_kind.name for log_kind in kinds), "such " * bool(wanted)
-        raise SourceError(f"{source}: holds logs of kind {names}, for which there is no {such}notebook")
+        none = f"for which there is no {such}notebook; `evalkit notebooks` lists those there are"
+        raise SourceError(f"{source}: holds logs of kind {names}, {none}")
     return chosen
 
 
