@@ -129,6 +129,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "few_of_stratum": lambda count: f"a stratum with {count} cluster{'s' * (count > 1)}: a rough interval",
     "strata_equal": "all clusters of each stratum have the same mean: their spread can't be estimated",
     "apart": "{sets} sets of models share no tasks: no task tells them apart",
+    "not_adjusted": "more than {most} models: not adjusted for tasks",
     "one_task": "a single task has no interval",
     "extrapolated": "many tasks not run: taken to differ there from other models as much as on the tasks it ran",
     "linked_by_one": "a task alone links models: no interval",

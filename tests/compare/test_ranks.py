@@ -45,7 +45,7 @@ CLEAR = played({"first": 0.95, "second": 0.3, "third": 0.25})
     ("reached", "label"),
     [
         (mixes(), "no best model: alpha and beta share no tasks; standardised: beta 66 %, alpha 52 %"),
-        (only_easy(), "no model leads: delta and gamma tie for first"),
+        (only_easy(), "gamma leads; not separable from delta"),
         (CYCLE, "no best model: paper > rock > scissors > paper, each better than the next"),
         (APART, "no best model: a and b share no tasks"),
         (played({f"model-{i:03d}": 0.5 for i in range(100)}, tasks=12),

@@ -88,7 +88,7 @@ def rank_models(
     others = [i for i in range(count) if i != leading]
     tests = pair_rows(cells, [(leading, i) for i in others], "new tasks", confidence)
     if ((tests["p_value"] <= 1 - confidence) & (tests["estimate"] > 0)).all():  # no test at all: the only model
-        table["rank_low"] = np.maximum(table["rank_low"], 2).where(table.index != leading, 1)
+        table["rank_low"] = table["rank_low"].clip(lower=2).where(table.index != leading, 1)
         table["rank_high"] = table["rank_high"].where(table.index != leading, 1)
         table["ties_with_first"] = table.index == leading
     signal = _signal(table["estimate"].to_numpy(), cells, cells.has())

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
 from evalkit._notes import Notes, note
 from evalkit.stats import _formulas as formulas
@@ -13,6 +14,10 @@ from evalkit.stats.pairs.cells import Cells, cells_of
 from evalkit.stats.pairs.structure import components
 
 MOSTLY = 0.8  # of all tasks
+MOST_GROUPS = 40  # of tasks, that are left out in turn
+MOST_SOLVED = 300  # models, for least squares
+EASE = np.linspace(-6, 6, 25)  # of tasks, on the logit scale
+PRIOR = 3.0
 
 
 def adjust_for_tasks(
@@ -20,12 +25,14 @@ def adjust_for_tasks(
 ) -> pd.DataFrame:
     """Estimate what each model would score on all tasks, from the tasks it ran and the other models' results on them.
 
-    Least squares with one effect per task and one per model (fixed effects, on the scale of the values), fitted to the
-    mean of each model on each task; the estimate is the model's effect plus the mean effect of all tasks. Where all
-    models ran all tasks it is the mean over tasks; the difference of two models that ran only shared tasks is the
-    paired one. It assumes that two models differ by as much on all tasks, which is wrong close to 0 and 1
-    (docs/coverage.md). Its interval leaves out one task at a time (jackknife, t with tasks − 1 degrees of freedom), and
-    for values from 0 to 1 it is Wilson's on the effective n of that variance.
+    Values from 0 to 1: a logistic model with one effect per model and a random one per task, of any distribution (Laird
+    1978, by EM), standardised over the tasks: the mean of what the model reached on the tasks it ran, and of the rate expected
+    of it on the others, given how other models did there. So the rate stays one, and is the mean over tasks where the
+    model ran all. Other values: least squares with one effect per task and one per model; the difference of two models
+    that ran only shared tasks is then the paired one. Both assume that no model suits some tasks more than others do.
+
+    The interval leaves out one task at a time (of more than 40, one of 40 groups of tasks; jackknife and t); for values
+    from 0 to 1 it is Wilson's on the effective n of that variance.
 
     Parameters
     ----------
@@ -56,39 +63,93 @@ def adjusted(cells: Cells, confidence: float) -> pd.DataFrame:
     table = table.assign(method="task effects, jackknife", target="new tasks", warning=why)
     if why:
         return table
-    estimates, error, reason = _jackknife(np.nan_to_num(cells.means), there.astype(float))
+    reason = _unbounded(there)
+    if cells.shares:
+        groups = np.arange(tasks) % MOST_GROUPS
+        estimates, error = _standardised(np.nan_to_num(cells.means), cells.sizes.astype(float), groups)
+    elif count > MOST_SOLVED:
+        return table.assign(warning=note("not_adjusted", most=MOST_SOLVED))
+    else:
+        groups = np.arange(tasks)
+        estimates, error = _jackknife(np.nan_to_num(cells.means), there.astype(float), bool(reason))
     doubts: Any = [reason or (note("extrapolated") if share < MOSTLY else Notes()) for share in there.mean(axis=0)]
     doubts = [doubt + cells.lost_of(i) for i, doubt in enumerate(doubts)]
     table = table.assign(estimate=estimates, warning=doubts)
     if reason:
         return table
-    quantile = formulas.student(confidence, tasks - 1)
+    quantile = formulas.student(confidence, groups.max())
     if cells.shares:
+        runs, rates = np.maximum(cells.sizes.sum(axis=0), 1), np.clip(estimates, 0, 1)
         variance = (error * quantile / formulas.normal(confidence)) ** 2
-        counts = np.maximum(there.sum(axis=0), 1)
-        low, high = formulas.effective_wilson(np.clip(estimates, 0, 1), variance, 1, counts, confidence)
+        variance = np.maximum(variance, rates * (1 - rates) / runs)  # what is expected of tasks not run has no noise
+        low, high = formulas.effective_wilson(rates, variance, 1, np.maximum(there.sum(axis=0), 1), confidence)
         return table.assign(low=low, high=high)
     half = np.where(error > 1e-9 * np.abs(estimates), quantile * error, math.nan)
     return table.assign(low=estimates - half, high=estimates + half)
 
 
-def _jackknife(values: np.ndarray, there: np.ndarray) -> tuple[np.ndarray, np.ndarray, Notes]:
-    """Return the estimates, their standard errors, and why there are none."""
+def _unbounded(there: np.ndarray) -> Notes:
+    """Return why there is no interval: a single task, or one without which models fall into groups."""
+    tasks, count = there.shape
+    if tasks < 2:
+        return note("one_task")
+    for i in range(tasks) if 1 < count <= MOST_SOLVED and not there.all() else ():
+        rows, columns = np.nonzero(np.delete(there, i, axis=0))
+        if components(rows, tasks + columns, tasks + count)[tasks:].any():
+            return note("linked_by_one")
+    return Notes()
+
+
+def _standardised(means: np.ndarray, sizes: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rates of models on all tasks, and their standard errors."""
+    start = np.zeros(means.shape[1]), np.full(len(EASE), 1 / len(EASE))
+    estimates, start = _logistic(means, sizes, start, 200)
+    if (sizes > 0).all():
+        return estimates, np.sqrt(formulas.variance_of_mean(means.T)) if len(means) > 1 else estimates * math.nan
+    count = groups.max() + 1
+    without = np.array([_logistic(means[groups != g], sizes[groups != g], start, 20)[0] for g in range(count)])
+    return estimates, np.sqrt((count - 1) / count * ((without - without.mean(axis=0)) ** 2).sum(axis=0))
+
+
+def _logistic(
+    means: np.ndarray, sizes: np.ndarray, start: tuple[np.ndarray, np.ndarray], most: int
+) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+    """Fit effects of models and the distribution of those of tasks by EM from `start`, and standardise over the tasks.
+
+    Normal priors with a deviation of `PRIOR` on the logit scale keep effects finite where all runs end alike.
+    """
+    if (sizes > 0).all():
+        return means.mean(axis=0), start
+    (effects, shares), successes = start, means * sizes
+    for _ in range(most):
+        logits = effects + EASE[:, None]  # levels of ease × models
+        likely = successes @ special.log_expit(logits).T + (sizes - successes) @ special.log_expit(-logits).T
+        chances = special.softmax(likely + np.log(shares), axis=1)  # tasks × levels
+        runs, rates = chances.T @ sizes, special.expit(logits)
+        slope = (chances.T @ successes - runs * rates).sum(axis=0) - effects / PRIOR**2
+        step = np.clip(slope / ((runs * rates * (1 - rates)).sum(axis=0) + PRIOR**-2), -1, 1)
+        effects, shares = effects + step, np.maximum(chances.mean(axis=0), 1e-9)
+        if np.abs(step).max() < 1e-4:
+            break
+    expected = chances @ special.expit(effects + EASE[:, None])
+    return np.where(sizes > 0, means, expected).mean(axis=0), (effects, shares)
+
+
+def _jackknife(values: np.ndarray, there: np.ndarray, only_estimates: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the estimates by least squares, and their standard errors."""
     tasks, levels, shares = len(values), values.sum(axis=1) / there.sum(axis=1), there / there.sum(axis=1)[:, None]
     centred = (values - levels[:, None]) * there
     laplacian = np.diag(there.sum(axis=0)) - shares.T @ there
     total, level, share = centred.sum(axis=0), levels.sum(), shares.sum(axis=0)
     estimates = _estimates(laplacian, total, level, share, tasks)
-    if tasks < 2:
-        return estimates, np.full(len(estimates), math.nan), note("one_task")
+    if only_estimates:
+        return estimates, np.full(len(estimates), math.nan)
     without = np.empty((tasks, len(estimates)))
     for i in range(tasks):
         smaller = laplacian - np.diag(there[i]) + np.outer(shares[i], there[i])
-        if len(estimates) > 1 and not np.linalg.eigvalsh(smaller)[1] > 1e-9:  # models fall apart
-            return estimates, np.full(len(estimates), math.nan), note("linked_by_one")
         without[i] = _estimates(smaller, total - centred[i], level - levels[i], share - shares[i], tasks - 1)
     spread = ((without - without.mean(axis=0)) ** 2).sum(axis=0)
-    return estimates, np.sqrt((tasks - 1) / tasks * spread), Notes()
+    return estimates, np.sqrt((tasks - 1) / tasks * spread)
 
 
 def _estimates(laplacian: np.ndarray, total: np.ndarray, levels: float, shares: np.ndarray, tasks: int) -> np.ndarray:

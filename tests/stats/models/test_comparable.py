@@ -49,7 +49,7 @@ def test_a_model_on_easy_tasks_only_is_not_first_by_its_raw_rate():
     )
     table = found.table.set_index("model")
     assert table.loc["easy", "estimate"] > 0.9
-    assert table["headline"].tolist() == pytest.approx([0.6] * 3)
+    assert table["headline"].tolist() == pytest.approx([0.6] * 3, abs=0.01)
     assert table.loc["easy", "coverage"] == pytest.approx(0.65)
     assert "do not" in str(found.reason)
 
