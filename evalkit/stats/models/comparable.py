@@ -10,7 +10,7 @@ import pandas as pd
 from evalkit._names import check_columns
 from evalkit._notes import Notes, left_out, note
 from evalkit.stats import _formulas as formulas
-from evalkit.stats._inputs import Clusters, by_cluster, check_choice, check_confidence, numbers
+from evalkit.stats._inputs import Clusters, by_cluster, check_choice, check_confidence, coded, numbers
 from evalkit.stats.grouped import Kind, estimate_by
 from evalkit.stats.models.task_effects import adjusted
 from evalkit.stats.pairs.cells import Cells, cells_of
@@ -224,7 +224,8 @@ def like_with_like(
         by_task_type = by_task_type.rename(columns={model: "model"})
     table = coverage_of(cells)[["model", "n_tasks", "coverage", "n_common"]]
     table = table.merge(raw[["model", "n", "estimate", "low", "high", "method", "warning"]], on="model", how="left")
-    adjustments = {"adjusted": adjusted(cells, confidence), STANDARDISED: by_task_type}
+    strata = None if stratum is None else coded(known.groupby(task)[stratum].first().reindex(cells.tasks))[0]
+    adjustments = {"adjusted": adjusted(cells, confidence, strata), STANDARDISED: by_task_type}
     for name, other in adjustments.items():
         columns = {"estimate": name, "low": f"{name}_low", "high": f"{name}_high"}
         table = table.merge(other[["model", *columns]].rename(columns=columns), on="model", how="left")

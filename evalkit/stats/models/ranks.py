@@ -137,7 +137,7 @@ def _bounded(cells: Cells, first: int, confidence: float) -> tuple[np.ndarray, .
         shown &= (n > 1) & (np.abs(sums) > 1e-9)
         worse[part], better[part] = (shown & (sums > 0)).sum(axis=1), (shown & (sums < 0)).sum(axis=1)
         if part.start <= first < part.stop:
-            behind = (shown & (sums > 0))[first - part.start]
+            behind = (shown & (sums > 0))[first - part.start]  # type: ignore[index]
     return better, worse, behind
 
 

@@ -26,10 +26,11 @@ def adjust_for_tasks(
     """Estimate what each model would score on all tasks, from the tasks it ran and the other models' results on them.
 
     Values from 0 to 1: a logistic model with one effect per model and a random one per task, of any distribution (Laird
-    1978, by EM), standardised over the tasks: the mean of what the model reached on the tasks it ran, and of the rate expected
-    of it on the others, given how other models did there. So the rate stays one, and is the mean over tasks where the
-    model ran all. Other values: least squares with one effect per task and one per model; the difference of two models
-    that ran only shared tasks is then the paired one. Both assume that no model suits some tasks more than others do.
+    1978, by EM), standardised over the tasks: the mean of what the model reached on the tasks it ran, and of the rate
+    expected of it on the others, given how other models did there. So the rate stays one, and is the mean over tasks
+    where the model ran all. Other values: least squares with one effect per task and one per model; the difference of
+    two models that ran only shared tasks is then the paired one. Both assume that no model suits some tasks more than
+    others do.
 
     The interval leaves out one task at a time (of more than 40, one of 40 groups of tasks; jackknife and t); for values
     from 0 to 1 it is Wilson's on the effective n of that variance.
@@ -50,8 +51,8 @@ def adjust_for_tasks(
     return adjusted(cells_of(frame, model, task, value), confidence)
 
 
-def adjusted(cells: Cells, confidence: float) -> pd.DataFrame:
-    """Return the table of `adjust_for_tasks` for cells."""
+def adjusted(cells: Cells, confidence: float, strata: np.ndarray | None = None) -> pd.DataFrame:
+    """Return the table of `adjust_for_tasks` for cells; tasks of each of `strata` have a distribution of their own."""
     there = cells.sizes > 0
     linked = there & (there.sum(axis=1) > 1)[:, None]
     count, tasks = len(cells.models), len(cells.tasks)
@@ -66,9 +67,11 @@ def adjusted(cells: Cells, confidence: float) -> pd.DataFrame:
     reason = _unbounded(there)
     if cells.shares:
         groups = np.arange(tasks) % MOST_GROUPS
-        estimates, error = _standardised(np.nan_to_num(cells.means), cells.sizes.astype(float), groups)
+        kinds = np.zeros(tasks, int) if strata is None else strata
+        estimates, error = _standardised(np.nan_to_num(cells.means), cells.sizes.astype(float), kinds, groups)
     elif count > MOST_SOLVED:
-        return table.assign(warning=note("not_adjusted", most=MOST_SOLVED))
+        why = note("not_adjusted", most=MOST_SOLVED)
+        return table.assign(warning=why)
     else:
         groups = np.arange(tasks)
         estimates, error = _jackknife(np.nan_to_num(cells.means), there.astype(float), bool(reason))
@@ -100,19 +103,22 @@ def _unbounded(there: np.ndarray) -> Notes:
     return Notes()
 
 
-def _standardised(means: np.ndarray, sizes: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _standardised(
+    means: np.ndarray, sizes: np.ndarray, strata: np.ndarray, groups: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the rates of models on all tasks, and their standard errors."""
-    start = np.zeros(means.shape[1]), np.full(len(EASE), 1 / len(EASE))
-    estimates, start = _logistic(means, sizes, start, 200)
+    start = np.zeros(means.shape[1]), np.full((strata.max() + 1, len(EASE)), 1 / len(EASE))
+    estimates, start = _logistic(means, sizes, strata, start, 200)
     if (sizes > 0).all():
         return estimates, np.sqrt(formulas.variance_of_mean(means.T)) if len(means) > 1 else estimates * math.nan
     count = groups.max() + 1
-    without = np.array([_logistic(means[groups != g], sizes[groups != g], start, 20)[0] for g in range(count)])
+    left = [groups != g for g in range(count)]
+    without = np.array([_logistic(means[of], sizes[of], strata[of], start, 20)[0] for of in left])
     return estimates, np.sqrt((count - 1) / count * ((without - without.mean(axis=0)) ** 2).sum(axis=0))
 
 
 def _logistic(
-    means: np.ndarray, sizes: np.ndarray, start: tuple[np.ndarray, np.ndarray], most: int
+    means: np.ndarray, sizes: np.ndarray, strata: np.ndarray, start: tuple[np.ndarray, np.ndarray], most: int
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
     """Fit effects of models and the distribution of those of tasks by EM from `start`, and standardise over the tasks.
 
@@ -124,11 +130,14 @@ def _logistic(
     for _ in range(most):
         logits = effects + EASE[:, None]  # levels of ease × models
         likely = successes @ special.log_expit(logits).T + (sizes - successes) @ special.log_expit(-logits).T
-        chances = special.softmax(likely + np.log(shares), axis=1)  # tasks × levels
+        chances = special.softmax(likely + np.log(shares[strata]), axis=1)  # tasks × levels
         runs, rates = chances.T @ sizes, special.expit(logits)
         slope = (chances.T @ successes - runs * rates).sum(axis=0) - effects / PRIOR**2
         step = np.clip(slope / ((runs * rates * (1 - rates)).sum(axis=0) + PRIOR**-2), -1, 1)
-        effects, shares = effects + step, np.maximum(chances.mean(axis=0), 1e-9)
+        effects, counts = effects + step, np.zeros_like(shares)
+        np.add.at(counts, strata, chances)
+        counts += chances.mean(axis=0)  # a small stratum is drawn to the others
+        shares = np.maximum(counts / counts.sum(axis=1, keepdims=True), 1e-9)
         if np.abs(step).max() < 1e-4:
             break
     expected = chances @ special.expit(effects + EASE[:, None])
