@@ -33,7 +33,7 @@ def test_different_tasks_under_one_headline(tmp_path):
 def test_one_model_on_easy_tasks_only(tmp_path):
     runs = {("delta", f"easy{i}", 0): i < 22 for i in range(24)} | {("delta", f"hard{i}", 0): i < 4 for i in range(24)}
     text = page(tmp_path, runs | {("gamma", f"easy{i}", 0): i < 22 for i in range(24)})
-    assert headline(text) == "gamma leads; not separable from delta"
+    assert headline(text).startswith("gamma leads; not separable from delta")
 
 
 def test_a_cycle_on_disjoint_tasks(tmp_path):

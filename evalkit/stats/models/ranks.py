@@ -117,7 +117,7 @@ def _bounded(cells: Cells, first: int, confidence: float) -> tuple[np.ndarray, .
     there, known = (cells.sizes > 0).astype(float), cells.sizes > 0
     values = np.where(known, cells.means, 0.0)
     spread = float(np.ptp(values[known]))
-    binary = np.isin(values, (0.0, 1.0)).all(axis=0)
+    binary = np.asarray(np.isin(values, (0.0, 1.0)).all(axis=0))
     values = np.where(known, values - (values.sum(axis=1) / np.maximum(there.sum(axis=1), 1))[:, None], 0.0)
     squares, count = values**2, values.shape[1]
     log = math.log(2 * count * (count - 1) / (1 - confidence))  # of 2 / level of one side of one pair
@@ -131,13 +131,12 @@ def _bounded(cells: Cells, first: int, confidence: float) -> tuple[np.ndarray, .
         with np.errstate(divide="ignore", invalid="ignore"):
             variance = np.maximum(square - sums**2 / n, 0) / (n - 1)
             half = np.sqrt(2 * variance * log / n) + 14 * spread * log / (3 * (n - 1))
-            shown = np.where(
-                binary[part, None] & binary, sums**2 > 2 * (log - math.log(2)) * square, np.abs(sums) > n * half
-            )
-        shown &= (n > 1) & (np.abs(sums) > 1e-9)
+            signs, beyond = sums**2 > 2 * (log - math.log(2)) * square, np.abs(sums) > n * half
+        both = binary[part, None] & binary
+        shown = ((both & signs) | (~both & beyond)) & (n > 1) & (np.abs(sums) > 1e-9)
         worse[part], better[part] = (shown & (sums > 0)).sum(axis=1), (shown & (sums < 0)).sum(axis=1)
         if part.start <= first < part.stop:
-            behind = (shown & (sums > 0))[first - part.start]  # type: ignore[index]
+            behind = (shown & (sums > 0))[first - part.start]
     return better, worse, behind
 
 
