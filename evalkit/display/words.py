@@ -342,6 +342,12 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
     "endings": _endings,
     "data": _data,
     "files": lambda files, names=NO_NOTES: " ".join(map(sentence, (files_text(files), *names.notes))),
+    "copies": lambda pairs: (
+        "Logs are copied into "
+        + ", ".join(f"{counted_noun(n, 'run')} of {new} from runs of {old}" for new, old, n in pairs[:MOST_NAMED])
+        + f", and of {len(pairs) - MOST_NAMED} more pairs of models" * (len(pairs) > MOST_NAMED)
+        + ": these copies count in no rate."
+    ),
     "ranking": _ranking,
     "rate": _rate,
     "pair": "{sentence}",

@@ -83,6 +83,8 @@ RUNS = run_columns(
     Column("score_scale", "str", "percent or fraction (construction), binary, unknown"),
     _MESSAGE,
     Column("parsing_errors", "str", "what was wrong with logs that could not be read"),
+    Column("copy_of", "str", "run_id of the run whose log it holds, of a stale copy"),
+    Column("copied_model", "str", "the model of that run"),
     Column("repetition_rule", "str", "how repetitions were distinguished from agents"),
     Column("has_definition", "bool", "a task definition was at hand"),
     Column("definition_file", "str", "where the definition stands"),

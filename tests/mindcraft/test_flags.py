@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from evalkit.display.words import text_of
 from evalkit.mindcraft import aggregate_results_to_dataframe, analysis, extract_task_outcome, load
 from evalkit.mindcraft.table import FLAGS, LOG_FLAGS
 from tests.mindcraft.builders import SCORE, log, task, turn, write_all
@@ -143,6 +144,26 @@ def test_of_equal_logs_the_oldest_is_no_copy_where_times_are_those_of_the_experi
         os.utime(root / names[name], (START / 1000 + 60 * minutes,) * 2)
     runs = load(root, original_mtimes=original_mtimes).runs
     assert "".join(runs.loc[runs["flag_stale_copy"], "task_id"]) == copies
+
+
+@pytest.mark.parametrize("name", ["{}/x", "x/{}/cooking", "{}_exp_09-14", "runs/{}-zoo_1", "runs/exp of {}"])
+@pytest.mark.parametrize("agents", [("Andy", "Jill"), ("Andy",)])  # of the copies, of which one may lack a log
+def test_copying_a_model_s_logs_to_another_name_leaves_its_own_runs_alone(tmp_path, name, agents):
+    files = {}
+    for n, (model, there) in enumerate([("A", ("Andy", "Jill")), ("A-new", agents)] * 5):
+        for agent in there:
+            begun = START + n // 2 * 400_000 + 60_000 * (agent == "Jill")
+            files[f"{name.format(model)}/task_{n // 2}/{agent}_0.json"] = log(f"{SCORE}1", who=agent, start=begun)
+    runs = load(write_all(tmp_path, files)).runs
+    copies = runs[runs["flag_stale_copy"]]
+    assert copies["source"].str.contains("A-new").tolist() == [True] * 5
+    originals = runs.set_index("run_id")["source"][copies["copy_of"]]
+    assert not originals.str.contains("A-new").any()
+    assert originals.str.split("/").str[-1].tolist() == copies["source"].str.split("/").str[-1].tolist()
+    assert runs.loc[~runs["flag_stale_copy"], ["copy_of", "copied_model"]].isna().all(axis=None)
+    if name == "x/{}/cooking":
+        text = " ".join(map(text_of, analysis.data_findings(runs, load(tmp_path).ledger)))
+        assert "copied into 5 runs of A-new from runs of A:" in text
 
 
 def test_nine_copies_of_one_success_count_once(tmp_path):

@@ -58,7 +58,18 @@ def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = "How 
     ways = {ENDINGS[CompletionStatus(str(status))]: int(n) for status, n in counts.items()}
     ended = [failed["overall_completion_status"].eq(status) for status in counts.index]
     examples = examples_of(failed, dict(zip(ways, ended, strict=True)))
-    return [endings_finding(ways, len(fresh), "run", endings, examples), data_finding(runs, FLAGS, ledger, "run")]
+    ended_so = endings_finding(ways, len(fresh), "run", endings, examples)
+    return [ended_so, *_copies(runs), data_finding(runs, FLAGS, ledger, "run")]
+
+
+def _copies(runs: pd.DataFrame) -> list[Finding]:
+    """Say whose logs stale copies hold, and whose runs they stand for; nothing where there are none."""
+    copies = runs[runs["copy_of"].notna()]
+    if copies.empty:
+        return []
+    pairs = copies[["model_name", "copied_model"]].value_counts().reset_index(name="n")
+    links = tuple(Example("a copy", *ids) for ids in copies[["run_id", "copy_of"]].head(1).itertuples(index=False))
+    return [Finding("copies", "Data quality", {"pairs": list(pairs.itertuples(index=False, name=None))}, links)]
 
 
 def _blocked(runs: pd.DataFrame) -> tuple[Example, ...]:

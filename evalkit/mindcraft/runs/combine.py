@@ -1,5 +1,6 @@
 """Combine the logs of runs into one score, one status and flags for each run, as arrays over all runs."""
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -12,6 +13,9 @@ from evalkit.mindcraft.runs.models import Named
 from evalkit.mindcraft.table import FLAGS
 from evalkit.mindcraft.tasks.definitions import Definition
 from evalkit.mindcraft.tasks.facts import Facts
+
+LEFT_OVER = 300  # seconds: agents of one run do not start so far apart
+_WORDS = re.compile(r"\d+|[^\W\d_]+")
 
 
 class TaskRuns(NamedTuple):
@@ -46,6 +50,7 @@ class CombinedRuns(NamedTuple):
     message: Array  # the log (position in the list of logs) whose final message decided; -1 for none
     flags: dict[str, Array]  # those of `FLAGS` that any run has
     stale: Array  # for each of `logs`, whether it is a copy of another run's log
+    copy_of: Array  # the run whose log it holds; -1 for none
     counts: dict[str, Array]
     started: Array  # epoch milliseconds
     duration: Array  # seconds
@@ -83,7 +88,8 @@ def combine(tasks: Sequence[TaskRuns], runs: Sequence[Run], logs: LogArrays, sca
         scale = "percent"
     score, used, flags = _normalise(raw, types, scale)
     flags |= _flags_of_tasks(tasks, task_of, repetitions)
-    stale = _stale_copies(segments, logs, order, run_of_log, repetitions)
+    original = _originals(segments, logs, order, run_of_log, runs, tasks)
+    stale = original >= 0
     timed_out = segments.any(logs.timed_out[order])
     flags |= _flags_of_logs(segments, logs, order, stale, timed_out)
     processed = logs.processed[order]
@@ -107,6 +113,7 @@ def combine(tasks: Sequence[TaskRuns], runs: Sequence[Run], logs: LogArrays, sca
         np.where(deciding < 0, -1, order[deciding]) if len(order) else deciding,
         {name: flags[name] for name in FLAGS if name in flags and flags[name].any()},
         stale,
+        segments.reduce(np.fmax, original, -1),
         {name: segments.reduce(np.add, logs.counts[name][order], 0) for name in COUNTS},
         segments.reduce(np.fmin, np.where(stale, np.nan, start), np.nan),
         duration,
@@ -179,32 +186,50 @@ def _flags_of_logs(
     return flags
 
 
-def _stale_copies(
-    segments: Segments, logs: LogArrays, order: Array, run_of_log: Array, repetitions: Sequence[Repetition]
+def _originals(
+    segments: Segments, logs: LogArrays, order: Array, run_of_log: Array, runs: Sequence[Run], tasks: Sequence[TaskRuns]
 ) -> Array:
-    """Find logs that are copies of another run's: equal content, or an equal start of the agent of that name.
+    """Find logs that are copies: equal content, or an equal start of the agent of that name; return the original's run.
 
-    Of the runs that share a log one is its owner, and is not flagged: the one whose agents started closest to each
-    other, as a left-over is older than the logs beside it; of several, the one whose file is oldest, if the files'
-    times are those of the experiment; else the first by folder, task and repetition.
+    -1 for a log that is no copy. Of the runs that share a log, the one that came later holds the copy: one whose other
+    agents started more than `LEFT_OVER` later, as the log is left over from before; else the one whose file is younger,
+    if the files' times are those of the experiment; else the later one by the names of model and folders: that of a
+    copy has more words.
     """
-    stale = np.zeros(len(order), bool)
+    original = np.full(len(order), -1)
     start, digest, modified = logs.start[order], logs.digest[order], logs.modified[order]
     places: dict[str, int] = {}
-    agent = np.array([places.setdefault(name, len(places)) for r in repetitions for name in r.agents], int)
+    agent = np.array([places.setdefault(name, len(places)) for run in runs for name in run.repetition.agents], int)
     begun = np.unique(start, return_inverse=True)[1] * len(places) + agent
     known = np.where(start > 0, start, np.nan)
-    spread = segments.reduce(np.fmax, known, 0.0) - segments.reduce(np.fmin, known, 0.0)
+    spread = np.nan_to_num(segments.reduce(np.fmax, known, 0.0) - segments.reduce(np.fmin, known, 0.0))
+    spread[spread <= LEFT_OVER * 1000] = 0
     for mark in (digest, np.where(start > 0, begun, -1)):
         shared = np.flatnonzero(_occurs_twice(mark) & (mark >= 0))
-        holders, of = np.unique(mark[shared] * len(repetitions) + run_of_log[shared], return_inverse=True)
-        marks, runs = np.divmod(holders, len(repetitions))  # of each run that holds a mark
+        holders, of = np.unique(mark[shared] * len(runs) + run_of_log[shared], return_inverse=True)
+        marks, holding = np.divmod(holders, len(runs))  # of each run that holds a mark
         oldest = np.full(len(holders), np.inf)
         np.fmin.at(oldest, of, modified[shared])
-        ranked = np.lexsort((runs, np.where(np.isinf(oldest), 0.0, oldest), np.nan_to_num(spread)[runs], marks))
-        owners = ranked[np.unique(marks[ranked], return_index=True)[1]]
-        stale[shared] |= ~np.isin(of, owners)
-    return stale
+        by_name = sorted(set(holding.tolist()), key=lambda run: (*_name_order(tasks[runs[run].task]), run))
+        place = np.zeros(len(runs), int)
+        place[by_name] = np.arange(len(by_name))
+        ranked = np.lexsort((place[holding], np.where(np.isinf(oldest), 0.0, oldest), spread[holding], marks))
+        owner_of_mark = holding[ranked[np.unique(marks[ranked], return_index=True)[1]]]
+        owner = owner_of_mark[np.unique(marks, return_inverse=True)[1]][of]
+        is_copy = owner != run_of_log[shared]
+        original[shared[is_copy]] = owner[is_copy]
+    return original
+
+
+def _name_order(task: TaskRuns) -> list[list[tuple[int, list[tuple[int, int, str]]]]]:
+    """Return what orders runs by the names of model and folders: how many words, then these; numbers by their value."""
+    names = [[task.named.model_name if task.named else ""], [*task.folder.path.split("/"), task.folder.task_id]]
+    words = [[[_word(word) for word in _WORDS.findall(name)] for name in part] for part in names]
+    return [[(len(of_name), of_name) for of_name in part] for part in words]
+
+
+def _word(word: str) -> tuple[int, int, str]:
+    return (0, int(word), "") if word.isdecimal() and len(word) < 20 else (1, 0, word)
 
 
 def _occurs_twice(values: Array) -> Array:

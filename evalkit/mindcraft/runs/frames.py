@@ -39,10 +39,13 @@ def runs_frame(tasks: Sequence[TaskRuns], combined: CombinedRuns, logs: "pa.Tabl
     values |= _shared_columns([task.facts for task in tasks], of, dict, tuple(Facts.__annotations__))
     logged = np.array([repetition.n_agents for repetition in repetitions], int)
     task_ids = [task.folder.task_id for task in tasks_by_run]
+    ids = run_ids("mindcraft", [task.folder.path for task in tasks_by_run], task_ids, numbers.tolist())
     deciding = pa.array(combined.message, mask=combined.message < 0)
     values |= {
-        "run_id": run_ids("mindcraft", [task.folder.path for task in tasks_by_run], task_ids, numbers.tolist()),
+        "run_id": ids,
         "kind": ["mindcraft"] * len(tasks_by_run),
+        "copy_of": [ids[original] if original >= 0 else None for original in combined.copy_of.tolist()],
+        "copied_model": values["model_name"].take(combined.copy_of).mask(combined.copy_of < 0).reset_index(drop=True),
         "source": [task.folder.folder for task in tasks_by_run],
         "task_id": task_ids,
         "repetition": numbers,
