@@ -8,12 +8,14 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._notes import Notes, note
+from evalkit._notes import Notes
 from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.scoring import BANDS, DIGITS, Counting
 from evalkit.crafter.table import FLAGS, order_difficulties
+from evalkit.display.words import budget_name, budgets_text
 from evalkit.io import short_paths
 from evalkit.kinds import Finding, data_finding, examples_of
+from evalkit.kinds.messages import message_pattern
 from evalkit.stats import estimate_by
 from evalkit.stats.grouped import Kind
 
@@ -21,6 +23,7 @@ __all__ = [
     "band_counts",
     "best_and_worst",
     "breakdown",
+    "budgets",
     "counting_totals",
     "describe_counting",
     "describe_episodes",
@@ -28,15 +31,19 @@ __all__ = [
     "flag_counts",
     "interval_cells",
     "interval_text",
+    "invalid_actions",
     "mean_scores",
     "number",
+    "per_budget",
     "sign_shares",
     "suspect_share",
+    "together",
     "unused_files",
     "with_aborted_at_zero",
     "with_worlds",
 ]
 
+_LONGEST = 300  # characters of a reason
 HOOKS = {f"{name}s": name.replace("_", " ").removesuffix(" achievement") for name in WEIGHTS}
 NO_SCORE = "no trace has a score"
 SCORES = {"no_values": NO_SCORE, "left_out": "left out: {count} aborted"}
@@ -47,8 +54,50 @@ _OTHER_COUNTING = {
 }
 
 
+def budgets(episodes: pd.DataFrame) -> pd.DataFrame:
+    """Count episodes with a score, and their models, per budget: max_turns (missing: not told), episodes, models."""
+    scored = episodes[episodes["score"].notna()]
+    groups = scored.groupby("max_turns", dropna=False)
+    return groups.agg(episodes=("score", "size"), models=("model_name", "nunique")).reset_index()
+
+
+def describe_budgets(episodes: pd.DataFrame) -> str:
+    """List the budgets where they differ; empty if there is one."""
+    found = budgets(episodes).to_dict("records")
+    return budgets_text(found) if len(found) > 1 else ""
+
+
+def per_budget(frame: pd.DataFrame, episodes: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Split models by budget where budgets differ, so that no estimate per model spans several.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The episodes or, if these are given too, another frame with source and model_name.
+    episodes : DataFrame, optional
+
+    Returns
+    -------
+    DataFrame
+        With model_name as in ``gpt-4o, 20 turns``, in the order of budgets; unchanged where there is one budget.
+    """
+    runs = frame if episodes is None else episodes
+    if len(budgets(runs)) < 2:
+        return frame
+    known = runs[["model_name", "max_turns"]].drop_duplicates().sort_values(["max_turns", "model_name"])
+    names = known["model_name"] + ", " + known["max_turns"].map(budget_name, na_action=None)
+    turns = frame["source"].map(runs.set_index("source")["max_turns"])
+    split = frame["model_name"] + ", " + turns.map(budget_name, na_action=None)
+    return frame.assign(model_name=pd.Categorical(split, categories=list(dict.fromkeys(names)), ordered=True))
+
+
+def together(episodes: pd.DataFrame) -> list[str]:
+    """Return the groups of estimates over all models: one, or each budget where budgets differ."""
+    return ["max_turns"] if len(budgets(episodes)) > 1 else []
+
+
 def mean_scores(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
-    """Estimate the mean score per group; episodes of one task count as one cluster.
+    """Estimate the mean score per group; tasks weigh equally, with the mean of their episodes.
 
     Parameters
     ----------
@@ -60,12 +109,14 @@ def mean_scores(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     -------
     DataFrame
         `by`, n (episodes with a score), n_clusters, estimate, low, high, std (of the sample; missing for one score),
-        minimum, median, maximum (all in points), aborted (episodes), method, warning. NaN where no trace has a score.
+        minimum, median, maximum, without_suspects (the estimate where no suspect verdict counts; all in points),
+        aborted (episodes), method, warning. NaN where no trace has a score.
     """
     rows = with_worlds(episodes)
     table = estimates(rows, by, "score")
     groups = _groups(rows, by)
     spread = groups["score"].agg(std="std", minimum="min", median="median", maximum="max")
+    spread["without_suspects"] = estimates(rows, by, "score_without_suspects")["estimate"].to_numpy()
     spread["aborted"] = groups["flag_aborted"].sum()
     for place, name in enumerate(spread, start=list(table).index("high") + 1):
         table.insert(place, name, spread[name].to_numpy())
@@ -153,31 +204,51 @@ def counting_totals(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFra
     return out.reset_index(drop=not by)
 
 
-def suspect_share(episodes: pd.DataFrame, weights: Mapping[str, float] = WEIGHTS) -> pd.DataFrame:
-    """Count the invalid actions per model that were judged over turns of several actions; `weights` as for `breakdown`.
+def suspect_share(episodes: pd.DataFrame) -> pd.DataFrame:
+    """Count the invalid actions per model that were judged over turns of several actions, and what they cost.
 
     Returns
     -------
     DataFrame
         model_name, episodes (with a score), invalid_actions, suspect, share, mean_score, mean_score_without_suspects
-        (the score without any of the suspect verdicts, an upper bound), warning. Missing where no trace
-        has a score.
+        (an upper bound: none of the suspect verdicts counts), warning. Missing where no trace has a score.
     """
-    points = episodes["suspect_invalid_actions"].astype("float64") * weights["invalid_action"]
-    groups = episodes.assign(lifted=episodes["score"] - points).groupby("model_name")
-    counts = groups[["invalid_actions", "suspect_invalid_actions"]].sum(min_count=1)
-    out = pd.DataFrame(
-        {
-            "episodes": groups["score"].count(),
-            "invalid_actions": counts["invalid_actions"],
-            "suspect": counts["suspect_invalid_actions"],
-            "share": counts["suspect_invalid_actions"].astype("float64") / counts["invalid_actions"].astype("float64"),
-            "mean_score": groups["score"].mean(),
-            "mean_score_without_suspects": groups["lifted"].mean(),
-        }
+    counts = _groups(episodes, "model_name")[["invalid_actions", "suspect_invalid_actions"]].sum(min_count=1)
+    means = mean_scores(episodes)
+    table = means[["model_name"]].assign(episodes=means["n"], invalid_actions=counts["invalid_actions"].to_numpy())
+    table["suspect"] = counts["suspect_invalid_actions"].to_numpy()
+    table["share"] = table["suspect"].astype("float64") / table["invalid_actions"].astype("float64")
+    return table.assign(
+        mean_score=means["estimate"],
+        mean_score_without_suspects=means["without_suspects"],
+        warning=[Notes() if n else w.without("left_out") for n, w in zip(means["n"], means["warning"], strict=True)],
     )
-    reasons: list[Any] = [Notes() if n else note("no_values", NO_SCORE) for n in out["episodes"]]
-    return out.reset_index().assign(warning=reasons)
+
+
+def invalid_actions(actions: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
+    """Count invalid actions by action and reason, the most frequent first.
+
+    Parameters
+    ----------
+    actions : DataFrame
+        The frame `actions` of logs.
+    by : str or list of str
+
+    Returns
+    -------
+    DataFrame
+        `by`, action, reason (what varies in it replaced), invalid, suspect (of these, judged over a turn of several
+        actions), episodes (that have one), taken (how often the agent took the action at all).
+    """
+    by = _columns(by)
+    rows = actions[["source", *by, "verdict", "reason"]].assign(action=actions["name"])
+    judged = rows[rows["reason"].notna()].assign(suspect=lambda table: table["verdict"].eq("suspect"))
+    patterns = {reason: message_pattern(reason[:_LONGEST]) for reason in judged["reason"].unique()}
+    groups = _groups(judged.assign(reason=judged["reason"].map(patterns)), [*by, "action", "reason"])
+    table = groups.agg(invalid=("action", "size"), suspect=("suspect", "sum"), episodes=("source", "nunique"))
+    taken = _groups(rows, [*by, "action"]).size().rename("taken")
+    table = table.reset_index().join(taken, on=[*by, "action"])
+    return table.sort_values([*by, "invalid"], ascending=[True] * len(by) + [False], kind="stable", ignore_index=True)
 
 
 def band_counts(episodes: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
@@ -212,6 +283,8 @@ def describe_episodes(episodes: pd.DataFrame, traces: str) -> str:
     if episodes.empty:
         return f"{traces}: no session traces."
     clauses = [f"{len(episodes)} episodes of {episodes['model_name'].nunique()} models from {traces}"]
+    listed = describe_budgets(episodes)
+    clauses += [f"budgets differ: {listed}"] * bool(listed)
     for row in with_aborted_at_zero(episodes, []).to_dict("records"):
         at_zero = f"mean score with {row['aborted']} at 0: {interval_text(row)}"
         clauses.append(f"{row['aborted']} of them aborted and left out of all means ({at_zero})")
@@ -233,8 +306,13 @@ def describe_counting(episodes: pd.DataFrame, counting: Counting = "achievement"
 
 
 def findings(episodes: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
-    """Describe how points were earned and lost, and what is doubtful in the data; `evalkit.compare` ranks models."""
+    """Describe budgets where they differ, how points were earned and lost, and what is doubtful in the data.
+
+    `evalkit.compare` ranks models.
+    """
     results = []
+    if len(found := budgets(episodes)) > 1:
+        results.append(Finding("budgets", "Score per model", {"budgets": found.to_dict("records")}))
     signs = sign_shares(episodes, []).set_index("sign")["episodes"]
     if scored := int(episodes["score"].notna().sum()):
         points = breakdown(episodes, []).set_index("hook")["points"]

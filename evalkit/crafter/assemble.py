@@ -119,6 +119,8 @@ def _episodes(episodes: pa.Table, events: pa.Table, of: np.ndarray, worth: _Wort
     there = episodes["events"].to_numpy() > 0  # the others were aborted: nothing derived from events is known
     totals = {way: worth.totals(of, n, way) for way in scoring.COUNTINGS}
     counts, points = totals[worth.counting]
+    suspects = _sums(of, events["suspect_invalid_actions"].to_numpy(), n)
+    lifted = np.round(points - suspects * worth.weights["invalid_action"], scoring.DIGITS)
     points = np.where(there, points, np.nan).tolist()
     bands = {score: scoring.band(score) for score in set(points)}
     can_tell, unlocked = episodes["can_tell"].to_numpy() & there, named.sum(axis=1)
@@ -132,8 +134,9 @@ def _episodes(episodes: pa.Table, events: pa.Table, of: np.ndarray, worth: _Wort
         "prompt_tokens": episodes["tokens_in"],
         "completion_tokens": episodes["tokens_out"],
         "flags": flags,
+        "score_without_suspects": np.where(there, lifted, np.nan),
         "band": [bands[score] for score in points],
-        "suspect_invalid_actions": _integers(_sums(of, events["suspect_invalid_actions"].to_numpy(), n), there),
+        "suspect_invalid_actions": _integers(suspects, there),
         "trajectory": _trajectories(of, worth.symbols, there),
         "unlocked": _integers(unlocked, can_tell),
         "progression": np.where(can_tell, unlocked, np.nan) / len(ACHIEVEMENTS),

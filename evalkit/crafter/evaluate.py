@@ -237,6 +237,8 @@ def episodes_of_results(results: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
         if "aborted" not in flags:
             row |= {name: result.get(name) for name in ("trajectory", *_WHAT)}
             row |= {"score": score, "band": scoring.band(score)}
+            cost = (result.get("suspect_invalid_actions") or 0) * result.get("weights", WEIGHTS)["invalid_action"]
+            row["score_without_suspects"] = round(score - cost, scoring.DIGITS)
             row |= {f"{name}s": result["counts"].get(name, 0) for name in WEIGHTS}
         rows.append(row)
     return frame(rows, EPISODES)

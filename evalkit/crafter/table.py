@@ -81,6 +81,9 @@ EPISODES = run_columns(
     *_of("episodes", "session_id", "agent_type", "task_source", "task_instance_id", "max_turns", "max_steps"),
     Column("score_by_achievement", "float", "the score where every named achievement counts", "points"),
     Column("score_by_hook", "float", "the score where every hook counts once, as in the original script", "points"),
+    Column(
+        "score_without_suspects", "float", "the score if no suspect invalid action counts: an upper bound", "points"
+    ),
     Column("band", "str", "Excellent (> 2), Good [1, 2], Limited [0, 1), Poor (< 0)"),
     *(
         Column(f"{t}_achievements", "int?", f"{t} achievements that hooks name (by hook: hooks)", "count")

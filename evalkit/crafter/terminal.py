@@ -14,9 +14,10 @@ from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.scoring import BANDS, Counting
 from evalkit.io import Entry, SourceError, labels, plain, resolve, short_paths, summarise, write_frame, write_text
 from evalkit.io.screen import so_far
-from evalkit.kinds import Logs, Look
+from evalkit.kinds import Logs, Look, counted_noun
 
 _HOOKS = {column: column.split("_")[0] for column in analysis.HOOKS}  # easy, medium, hard, invalid
+TOP_REASONS = 5  # of invalid actions
 TOP = 3  # episodes listed with the sources of their points
 _NAME, _FILE, _STRIP = 40, 120, 40  # characters of a model, of a file's path, and of a trajectory
 _MOST_NAMED = 5  # files left out for one reason, up to which all are named
@@ -32,6 +33,14 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> str:
     by += ["difficulty"] if views.get("by_difficulty") else []
     sections = [trace_text(result) for result in results_of(episodes, rules)] if views.get("verbose") else []
     sections.append(_summary(episodes, by, rules["weights"], rules["counting"]))
+    if len(reasons := analysis.invalid_actions(logs.actions, []).head(TOP_REASONS)):
+        rows = [(f"{r.invalid:,} of {r.taken:,}", r.action, r.reason, r.episodes) for r in reasons.itertuples()]
+        width, name = (max(map(len, column)) for column in list(zip(*rows, strict=True))[:2])
+        lines = [
+            f"   {n:>{width}}  {plain(action):{name}}  {plain(reason, _FILE)} ({counted_noun(k, 'trace')})"
+            for n, action, reason, k in rows
+        ]
+        sections.append("\n".join(["🚫 Invalid actions, of all that were taken", *lines]))
     return "\n\n".join([*sections, _ledger_text([Entry(*row) for row in logs.ledger.itertuples(index=False)])])
 
 
@@ -44,6 +53,8 @@ def progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
     models = episodes["model_name"].value_counts()
     expected = None if look.expected is None else look.expected * len(models)
     (mean,) = analysis.mean_scores(episodes, []).to_dict("records")
+    if budgets := analysis.describe_budgets(episodes):
+        lines += ["", f"budgets differ: {budgets}"]
     lines += ["", f"total: {so_far(len(episodes), expected)} traces, mean score {interval_text(mean)}"]
     lines += [f"aborted: {text}" for text in _aborted(episodes)]
     return "\n".join(lines), look.expected is not None and not look.writing and models.min() >= look.expected
@@ -77,7 +88,10 @@ def _summary_lines(episodes: pd.DataFrame, weights: Mapping[str, float] | None, 
     doubts = row["warning"].without("left_out")
     known = not pd.isna(row["low"])
     lines = [f"📈 {len(episodes)} {'trace' if len(episodes) == 1 else 'traces'} of {of}"]
-    lines.append(f"   Mean score: {interval_text(row)} ({f'95 % interval, {n}' if known else f'{n}; {doubts}'})")
+    if budgets := analysis.describe_budgets(episodes):
+        lines.append(f"   Budgets differ: {budgets}; by model they stand apart")
+    basis = f"95 % interval, {n}" if known else f"{n}; {doubts}"
+    lines.append(f"   Mean score{' over all budgets' * bool(budgets)}: {interval_text(row)} ({basis})")
     lines += [f"   Note: {doubts}"] * (known and bool(doubts))
     lines += [f"   Aborted: {text}" for text in _aborted(episodes)]
     if row["n"]:
@@ -117,6 +131,7 @@ def _share_text(row: Mapping[Any, Any]) -> str:
 
 def _breakdown_lines(episodes: pd.DataFrame, by: Group, seen: Callable[[int], str] | None = None) -> list[str]:
     """Format one line per group; `seen` formats how many traces it has so far, in a column of its own."""
+    episodes = analysis.per_budget(episodes) if by == "model_name" else episodes
     table = analysis.mean_scores(episodes, by)
     names = labels(table[by].astype("str"), _NAME)
     counts = analysis.breakdown(episodes, by).pivot(index=by, columns="hook", values="estimate")

@@ -338,7 +338,21 @@ HEADLINES: dict[str, str | Callable[..., str]] = {
     "best": lambda model, what, basis, **_: f"best: {model} ({what}{', ' * bool(basis)}{basis})",
 }
 
+
+def budget_name(turns: Any) -> str:
+    """Return the name of a budget of turns, which may be missing."""
+    return "budget not told" if pd.isna(turns) else counted_noun(int(turns), "turn")
+
+
+def budgets_text(budgets: Sequence[_Row]) -> str:
+    """List budgets and their episodes, as `evalkit.crafter.analysis.budgets` counts them."""
+    return ", ".join(f"{budget_name(row['max_turns'])} ({counted_noun(row['episodes'], 'episode')})" for row in budgets)
+
+
 FINDINGS: dict[str, str | Callable[..., str]] = {
+    "budgets": lambda budgets: (
+        f"Budgets differ: {budgets_text(budgets)}. Scores of different budgets are no measure of models."
+    ),
     "endings": _endings,
     "data": _data,
     "files": lambda files, names=NO_NOTES: " ".join(map(sentence, (files_text(files), *names.notes))),

@@ -88,6 +88,67 @@ def test_aborted_traces_are_counted_and_every_door_says_what_they_would_change(m
     assert list(analysis.with_aborted_at_zero(load(mixed).episodes)["model_name"]) == ["alder"]
 
 
+@pytest.fixture
+def budgets(tmp_path):
+    """Two models in two worlds under new ids; one of them at two budgets, with more episodes of one world."""
+    world = {seed: {"observation": {"world_material_map_base64": f"{seed}QIDBAME" * 60}} for seed in "AB"}
+    reason = "Expected position change [1, 0], got [{}, 0]"
+    rows = [
+        ("alder", 4, "A", 0),
+        ("alder", 4, "B", 9),
+        ("alder", 20, "A", 1),
+        ("alder", 20, "A", 3),
+        ("alder", 20, "B", 5),
+    ]
+    rows += [("birch", 20, "A", 2), ("birch", 20, "B", 2)]
+    for i, (model, turns, seed, n) in enumerate(rows):
+        invalid = hook("invalid_action", action="do", reason=reason.format(i))
+        events = [runtime(0, [invalid] * (n == 9), (5, 5), system_state_before=world[seed]), environment(0, [EASY] * n)]
+        told = config(model_name=model, task_instance_id=f"id-{i}", max_turns=turns)
+        write(tmp_path, trace(*events, metadata=[told], session_id=str(i)), f"{i}.json")
+    return tmp_path
+
+
+def test_where_budgets_differ_every_door_says_so_and_no_mean_of_a_model_spans_them(budgets, tmp_path_factory):
+    episodes = load(budgets).episodes
+    assert episodes["task_id"].nunique() == 2
+    split = analysis.mean_scores(analysis.per_budget(episodes)).set_index("model_name")
+    expected = {"alder, 4 turns": (4.475, 2, 2), "alder, 20 turns": (3.5, 3, 2), "birch, 20 turns": (2.0, 2, 2)}
+    assert {name: tuple(row) for name, row in split[["estimate", "n", "n_clusters"]].iterrows()} == expected
+    listed = "4 turns (2 episodes), 20 turns (5 episodes)"
+    printed, live = command(budgets), followed(budgets)
+    page, tables = report(budgets, tmp_path_factory.mktemp("report"))
+    assert f"Budgets differ: {listed}" in printed
+    assert f"budgets differ: {listed}" in live
+    assert page.count(listed) >= 2
+    for text in (printed, live):
+        for name, row in split.iterrows():
+            (line,) = [line for line in text.splitlines() if line.strip().startswith(name)]
+            assert f" {row['estimate']:.2f} " in line
+            assert "alder  " not in line
+    assert tables["scores"].set_index("model_name")["estimate"].to_dict() == pytest.approx(split["estimate"].to_dict())
+    assert set(tables["achievement_rates"]["model_name"]) == set(expected)
+    made = analysis.mean_scores(analysis.per_budget(episodes_of_results(evaluate_all_traces(budgets))))
+    pd.testing.assert_frame_equal(made.set_index("model_name"), split)
+
+
+def test_one_budget_leaves_models_as_they_are(mixed):
+    episodes = load(mixed).episodes
+    assert analysis.per_budget(episodes) is episodes
+    assert analysis.together(episodes) == []
+
+
+def test_invalid_actions_are_counted_by_action_and_reason(budgets):
+    (row,) = analysis.invalid_actions(load(budgets).actions).to_dict("records")
+    reason = "Expected position change [#, #], got [#, #]"
+    assert (row["action"], row["reason"], row["invalid"], row["suspect"]) == ("do", reason, 1, 1)
+    assert (row["model_name"], row["episodes"], row["taken"]) == ("alder", 1, 10)
+    assert f"   1 of 14  do  {reason} (1 trace)" in command(budgets)
+    assert analysis.suspect_share(load(budgets).episodes)["mean_score_without_suspects"][0] == pytest.approx(
+        (4 / 3 + 7) / 2
+    )
+
+
 def test_every_door_reads_folders_below_unless_told_not_to(mixed, tmp_path_factory):
     for recursive, n in ((True, 3), (False, 2)):
         option = [] if recursive else ["--no-recursive"]
