@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from evalkit.kinds.models import NAMING
 from evalkit.kinds.registry import BUILT_IN, LogKind, Option, kind_named, kind_names
+from evalkit.kinds.where import COMMON
 
 LISTS = ("failed", "flagged", "all")  # as evalkit.kinds.listing.CHOICES, which would import more
 COUNT, POSITIVE = click.IntRange(1), click.FloatRange(0, min_open=True)
@@ -119,9 +119,9 @@ def click_option(option: Option) -> click.Option:
     return click.Option(names, type=kind, help=option.help, multiple=option.many, metavar=metavar, **shown)
 
 
-def naming(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options for names of models to a command."""
-    for option in reversed(NAMING):
+def common_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that every kind has to a command."""
+    for option in reversed(COMMON):
         command.__click_params__ = [*getattr(command, "__click_params__", ()), click_option(option)]  # type: ignore[attr-defined]
     return command
 

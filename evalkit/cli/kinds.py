@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from evalkit.cli.groups import LISTS, click_option, one_or_many, print_paged, refuse, split
-from evalkit.kinds.models import NAMING
 from evalkit.kinds.registry import LogKind, Option
+from evalkit.kinds.where import COMMON
 
 SHORTEST_INTERVAL = 0.5  # seconds between two updates
 COLLECT_HELP = """Collect logs in a dataset that replaces their folder in every command: evalkit mindcraft DATASET.
@@ -59,7 +59,7 @@ def kind_command(kind: LogKind) -> click.Command:
     @_reading
     def run(sources: tuple[str, ...], reading: dict[str, Any], output: str | None, **values: Any) -> None:
         following, which = split(values, _FOLLOWING), values.pop("list")
-        options, views = split(values, (*kind.options, *NAMING)), split(values, kind.views)
+        options, views = split(values, (*kind.options, *COMMON)), split(values, kind.views)
         unfollowed = {o.name: views[o.name] for o in kind.views if not o.followed}
         if following.pop("follow"):
             refuse("with --follow", output=output, list=which, **unfollowed)
@@ -73,7 +73,7 @@ def kind_command(kind: LogKind) -> click.Command:
 
         if output:
             check_output(output)
-        elif not which and (text := glance(kind, sources, options, views, reading)):
+        elif not which and (text := "" if options["where"] else glance(kind, sources, options, views, reading)):
             print(text)
             return
         from evalkit.kinds.listing import list_runs  # imported here: a single log is shown without them
@@ -88,7 +88,7 @@ def kind_command(kind: LogKind) -> click.Command:
             write_output(logs, views, output)
 
     output = Option("output", str, None, kind.output_help, "FILE")
-    options = (*kind.options, *NAMING, *kind.views, _LIST, output, *_READING, *_FOLLOWING)
+    options = (*kind.options, *COMMON, *kind.views, _LIST, output, *_READING, *_FOLLOWING)
     parameters = [_SOURCES, *map(click_option, options)]
     return click.Command(kind.name, callback=run, params=parameters, help=kind.help, short_help=kind.summary)
 
@@ -125,7 +125,7 @@ def collect_command(kind: LogKind) -> click.Command:
 
         if output.lower().startswith("memory://"):
             raise click.UsageError(f"{output}: is gone when the command ends; name a folder or a persistent URL")
-        own = (*kind.options, *NAMING)
+        own = (*kind.options, *COMMON)
         given = {option.name: options[option.name] for option in own if options[option.name] != option.default}
         try:
             with progress_bar() as progress:
@@ -136,5 +136,5 @@ def collect_command(kind: LogKind) -> click.Command:
         print(f"{plain(output)}: {done.summary()}")
 
     where = click.Option(["-o", "--output"], required=True, metavar="DATASET", help="Folder or URL of the dataset.")
-    parameters = [_SOURCES, where, *map(click_option, (*kind.options, *NAMING, *_READING))]
+    parameters = [_SOURCES, where, *map(click_option, (*kind.options, *COMMON, *_READING))]
     return click.Command(kind.name, callback=run, params=parameters, help=COLLECT_HELP, short_help=kind.title)

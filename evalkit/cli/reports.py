@@ -6,13 +6,13 @@ from typing import Any
 import click
 
 from evalkit.cli.completion import complete_kinds, complete_notebooks, complete_parameters, complete_targets
-from evalkit.cli.groups import COUNT, KIND_HELP, POSITIVE, naming, unmasked
+from evalkit.cli.groups import COUNT, KIND_HELP, POSITIVE, common_options, unmasked
 
 
 @click.command(short_help="Reports on a folder of logs, as HTML pages with an index.")
 @click.argument("targets", nargs=-1, metavar="[SOURCE | NOTEBOOK | FILE]...", shell_complete=complete_targets)
 @click.option("--kind", metavar="NAME", help=KIND_HELP, shell_complete=complete_kinds)
-@naming
+@common_options
 @click.option("--params", metavar="DIR", help="Folder of NOTEBOOK/REPORT.yaml.  [default: params, or evalkit's own]")
 @click.option("--notebooks", metavar="DIR", help="Folder of notebooks.  [default: notebooks, then evalkit's own]")
 @click.option(

@@ -9,7 +9,17 @@ import click
 
 from evalkit._names import nearest
 from evalkit.cli.completion import complete_kinds
-from evalkit.cli.groups import COUNT, KIND_HELP, LISTS, POSITIVE, naming, one_or_many, print_paged, refuse, unmasked
+from evalkit.cli.groups import (
+    COUNT,
+    KIND_HELP,
+    LISTS,
+    POSITIVE,
+    common_options,
+    one_or_many,
+    print_paged,
+    refuse,
+    unmasked,
+)
 from evalkit.io.paths import SourceError
 from evalkit.kinds.registry import LogKind, kind_named
 
@@ -24,7 +34,7 @@ _OPTION = click.option(
 @click.argument("source")
 @click.option("--run", metavar="RUN", help="The run's id, as printed by --list.  [default: the only one]")
 @_KIND
-@naming
+@common_options
 @click.option("--last", type=COUNT, metavar="N", help="Only the last N turns.")
 @unmasked
 def show(source: str, run: str | None, kind: str | None, last: int | None, mask: bool, **names: Any) -> None:
@@ -51,7 +61,7 @@ def show(source: str, run: str | None, kind: str | None, last: int | None, mask:
 @click.option("--list", "which", type=click.Choice(LISTS), default="all", show_default=True, help="Which runs.")
 @_KIND
 @_OPTION
-@naming
+@common_options
 @unmasked
 def view(
     sources: tuple[str, ...], output: str, which: Any, kind: str | None, texts: tuple, mask: bool, **names: Any
@@ -107,7 +117,7 @@ def detect(source: str) -> None:
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @_KIND
 @_OPTION
-@naming
+@common_options
 @click.option("--value", type=click.Choice(["is_successful", "score"]), help="What to compare.  [default: success]")
 @click.option("--baseline", metavar="MODEL", help="Compare every model with this one; exit code 1 on a regression.")
 @click.option("--margin", type=POSITIVE, metavar="NUMBER", help="The largest loss that is no regression.")

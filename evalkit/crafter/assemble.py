@@ -19,7 +19,7 @@ from evalkit.io import Entry, SourceError, absolute, frame_of, paused_gc
 from evalkit.kinds import Assembled, Records, run_ids
 
 PLACE = {name: place for place, name in enumerate(ACHIEVEMENTS)}
-_UNKNOWN = ("task_type", "repetition", "is_successful", "cost")  # common columns of runs
+_UNKNOWN = ("task_type", "repetition", "is_successful", "success_rate", "cost")  # common columns of runs
 _OWN = ("source", "model_name", "task_id", "difficulty")
 
 

@@ -14,9 +14,10 @@ from evalkit.io.sources import Listing, Source, source_names
 from evalkit.io.text import plain
 from evalkit.io.versions import code_version
 from evalkit.kinds.detection import kind_of_source, nothing_used
-from evalkit.kinds.models import NAMING, rename_models, renames_of
+from evalkit.kinds.models import rename_models, renames_of
 from evalkit.kinds.registry import Assembled, LogKind, Records, kind_named
 from evalkit.kinds.runs import as_frame, flag_cut_names
+from evalkit.kinds.where import COMMON, select_where
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,7 +116,8 @@ def load_source(
         As for the functions of each kind.
     **options
         Of the kind, such as ``tasks`` of Mindcraft; of every kind ``rename``, a list of ``"OLD=NEW"`` or a mapping of
-        models' names, and ``model``, the model of runs whose logs name none.
+        models' names, ``model``, the model of runs whose logs name none, and ``where``, conditions such as
+        ``"max_turns>=20"`` on columns of the runs to load.
 
     Returns
     -------
@@ -127,7 +129,7 @@ def load_source(
         If a source is missing or holds no logs, and for options that the kind does not have.
     """
     chosen = kind_named(kind) if kind else kind_of_source(source)
-    known = [option.name for option in (*chosen.options, *NAMING)]
+    known = [option.name for option in (*chosen.options, *COMMON)]
     if unknown := [name for name in options if name not in known]:
         raise SourceError(f"{chosen.name} logs have no option {unknown[0]!r}; {nearest(unknown[0], known)}")
     return load(
@@ -153,7 +155,7 @@ def load(
     source : str, path, or several of them
         See `evalkit.io.list_source`; also a dataset of `collect`.
     options : mapping
-        Of `kind`; also ``rename`` and ``model``.
+        Of `kind`; also ``rename``, ``model`` and ``where``.
     pattern : str
         Glob for file names; by default that of the kind.
     recursive : bool
@@ -249,12 +251,16 @@ def assemble(
     given = {name: value for name, value in options.items() if (value or None) != (defaults.get(name) or None)}
     options = {**defaults, **records.options, **given}
     renames = renames_of(options.pop("rename", ()), options.pop("model", ""))
+    where = options.pop("where", ())
     models = options.pop("models", ()) if renames else ()  # as they are called then
     assembled = kind.assemble(records, options) if kind.assemble else assemble_as_recorded(kind, records)
     if renames:
         assembled = rename_models(assembled, renames, models)
     runs = flag_cut_names(assembled.frames[kind.runs], kind.tables[kind.runs])
+    runs = runs.assign(success_rate=runs["is_successful"].astype("Float64").astype("float64"))
     assembled = assembled._replace(frames={**assembled.frames, kind.runs: runs})
+    if where:
+        assembled = select_where(assembled, kind, where)
     return Logs(kind, source, assembled, _ledger(records, assembled.notes), storage_options)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 UNKNOWN = "unknown"
 STATED = "stated"  # the source of a name that the user gave
 Renames = Mapping[str, str] | Sequence[str]
-NAMING = (  # options of every kind
+NAMING = (
     Option("rename", str, (), "Read model OLD as NEW; may be repeated.", "OLD=NEW", many=True),
     Option("model", str, "", "The model of runs whose logs name none.", "NAME"),
 )

@@ -28,6 +28,7 @@ RUN_COLUMNS = (
     Column("status", "name", "how the run ended"),
     Column("score", "float", "what the run reached"),
     Column("is_successful", "bool?", "the run did what it was to do"),
+    Column("success_rate", "float", "the same as a number, whose mean is a rate over runs"),
     Column("started", "time", "when the run began"),
     Column("duration", "float", "how long it took", "seconds"),
     Column("turns", "int?", "turns, messages or steps", "count"),

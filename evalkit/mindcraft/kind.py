@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evalkit._lazy import later
@@ -114,6 +114,7 @@ def load(
     original_mtimes: bool = False,
     rename: Renames = (),
     model: str = "",
+    where: Sequence[str] = (),
     recursive: bool = True,
     jobs: int | None = None,
     storage_options: StorageOptions = None,
@@ -140,6 +141,8 @@ def load(
         from them.
     rename, model
         Names of models: see `evalkit.load`.
+    where : sequence of str
+        Load only runs that meet conditions on their columns: ``"max_turns>=20"``; see `evalkit.kinds.where.meets`.
     recursive : bool
         Whether to read the folders below, too.
     jobs : int, optional
@@ -163,7 +166,7 @@ def load(
         definition, or a definition is missing and `missing` is ``raise``.
     """
     options: dict[str, Any] = {"tasks": tasks, "layout": layout or "", "scale": scale, "missing": missing}
-    options |= {"original_mtimes": original_mtimes, "rename": rename, "model": model}
+    options |= {"original_mtimes": original_mtimes, "rename": rename, "model": model, "where": where}
     return load_kind(KIND, path, options, recursive=recursive, jobs=jobs, storage_options=storage_options)
 
 

@@ -240,6 +240,7 @@ def _row(outcome: TaskOutcome) -> dict[str, Any]:
         "status": outcome["overall_completion_status"],
         "score": outcome.get("overall_score"),
         "is_successful": None if raw is None and is_unmeasured else outcome["overall_is_successful"],
+        "success_rate": None if raw is None and is_unmeasured else float(outcome["overall_is_successful"]),
         "started": min(starts, default=None),
         "turns": counts["message_count"],
         "flags": flags,

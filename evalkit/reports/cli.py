@@ -32,6 +32,7 @@ def report(
     yamls: Iterable[str],
     name: str = "",
     rename: Sequence[str] = (),
+    where: Sequence[str] = (),
     model: str = "",
     **options: Any,
 ) -> int:
@@ -46,6 +47,8 @@ def report(
             values = _values(files, yamls)
             if renames := [*([f"{UNKNOWN}={model}"] if model else []), *rename]:
                 values["rename"] = renames
+            if where:
+                values["where"] = list(where)
             if not targets and params is None and not Path("params").is_dir():
                 click.echo("no folder params here: making the sample reports; your own: evalkit report FOLDER")
             reports = plan(

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evalkit import kinds
@@ -69,6 +69,7 @@ def load(
     *,
     rename: Renames = (),
     model: str = "",
+    where: Sequence[str] = (),
     pattern: str = "*",
     recursive: bool = True,
     jobs: int | None = None,
@@ -86,6 +87,8 @@ def load(
         Options by which steps are read and judged on each load, with the evaluators registered at that time.
     rename, model
         Names of models: see `evalkit.load`; histories name none.
+    where : sequence of str
+        Load only runs that meet conditions on their columns: ``"max_turns>=20"``; see `evalkit.kinds.where.meets`.
     pattern : str
         Glob for the names of files in folders.
     recursive : bool
@@ -114,7 +117,7 @@ def load(
         if not source:
             return kinds.assemble(KIND, kinds.no_records(KIND), {"options": options}, "")
     reading: Any = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
-    return kinds.load(KIND, source, {"options": options, "rename": rename, "model": model}, **reading)
+    return kinds.load(KIND, source, {"options": options, "rename": rename, "model": model, "where": where}, **reading)
 
 
 def load_history(path: str | os.PathLike, options: Options = DEFAULTS) -> list[StepRecord]:

@@ -89,6 +89,7 @@ def _outcome_columns(combined: CombinedRuns) -> dict[str, Any]:
     """Return the columns that describe the outcomes of runs."""
     status = np.array(STATUSES, object)[combined.status]
     successful, none = combined.score == 1, np.zeros(len(status), bool)
+    unmeasured = np.isnan(combined.raw_score) & _NOT_MEASURED[combined.status]
     flags: list[list[str]] = [[] for _ in status]
     for name, carried in combined.flags.items():
         for i in np.flatnonzero(carried).tolist():
@@ -98,7 +99,8 @@ def _outcome_columns(combined: CombinedRuns) -> dict[str, Any]:
         "overall_score": combined.score,
         "score": combined.score,
         "overall_is_successful": successful,
-        "is_successful": np.where(np.isnan(combined.raw_score) & _NOT_MEASURED[combined.status], None, successful),
+        "is_successful": np.where(unmeasured, None, successful),
+        "success_rate": np.where(unmeasured, np.nan, successful),
         "overall_is_completed": combined.score > 0,
         "overall_completion_status": status,
         "status": status,

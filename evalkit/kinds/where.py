@@ -1,0 +1,126 @@
+"""Load only the runs that meet conditions on their columns: ``max_turns>=20``, ``task_type=cooking``."""
+
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from evalkit._names import nearest
+from evalkit.io.paths import SourceError
+from evalkit.kinds.models import NAMING
+from evalkit.kinds.registry import Assembled, LogKind, Option
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WHERE = Option(
+    "where", str, (), "Only runs with this value, also >=, <=, <, >, !=; may be repeated.", "COLUMN=VALUE", many=True
+)
+COMMON = (*NAMING, WHERE)  # options of every kind
+_CONDITION = re.compile(r"\s*(\w+)\s*(>=|<=|!=|=|<|>)\s*(.*?)\s*", re.DOTALL)
+_COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq, "!=": operator.ne, ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
+}  # fmt: skip
+_TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def meets(runs: "pd.DataFrame", where: str | Sequence[str]) -> "pd.Series":
+    """Return which runs meet all conditions.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        The first table of a kind.
+    where : str or sequence of str
+        Conditions ``COLUMN=VALUE``, also with ``!=``, ``>=``, ``<=``, ``<`` and ``>``. Without a value, ``=`` is met
+        where none is known. In a column of lists, ``=`` is met by an item. A missing value meets ``!=`` only.
+
+    Raises
+    ------
+    SourceError
+        For a text that is no condition, an unknown column, and a value that a column can't hold.
+    """
+    import pandas as pd
+
+    met = pd.Series(True, runs.index)
+    for text in [where] if isinstance(where, str) else where:
+        match = _CONDITION.fullmatch(text)
+        if match is None:
+            raise SourceError(f"where {text!r}: write COLUMN=VALUE, or another of {', '.join(_COMPARED)}")
+        column, sign, value = match.groups()
+        if column not in runs:
+            raise SourceError(f"where {text!r}: runs have no column {column!r}; {nearest(column, runs, cutoff=0.4)}")
+        values = runs[column]
+        if not value and sign in ("=", "!="):
+            met &= values.isna() == (sign == "=")
+        elif pd.api.types.is_object_dtype(values) and sign in ("=", "!="):
+            met &= values.map(lambda items, value=value: value in map(str, items)).astype(bool) == (sign == "=")
+        else:
+            compared = _COMPARED[sign](values, _value_of(text, value, values, ordered=sign not in ("=", "!=")))
+            met &= compared.astype("boolean").fillna(sign == "!=").mask(values.isna(), sign == "!=").astype(bool)
+    return met
+
+
+def _value_of(text: str, value: str, values: "pd.Series", *, ordered: bool) -> Any:
+    """Convert the value of a condition to the type of a column."""
+    import pandas as pd
+
+    if pd.api.types.is_bool_dtype(values):
+        if value.lower() not in _TRUTH or ordered:
+            raise SourceError(f"where {text!r}: {values.name} is true or false")
+        return _TRUTH[value.lower()]
+    if pd.api.types.is_numeric_dtype(values):
+        try:
+            return float(value)
+        except ValueError:
+            raise SourceError(f"where {text!r}: {values.name} holds numbers") from None
+    if pd.api.types.is_datetime64_any_dtype(values):
+        try:
+            time = pd.Timestamp(value)
+        except ValueError:
+            raise SourceError(f"where {text!r}: {values.name} holds times, such as 2026-01-31T12:00") from None
+        return time.tz_localize(values.dt.tz) if time.tz is None and values.dt.tz is not None else time
+    if ordered:
+        raise SourceError(f"where {text!r}: {values.name} holds no numbers; write = or !=")
+    return value
+
+
+def select_where(assembled: Assembled, kind: LogKind, where: str | Sequence[str]) -> Assembled:
+    """Keep only the runs that meet conditions, and what belongs to them in all other frames, also those built later.
+
+    Raises
+    ------
+    SourceError
+        As `meets`, and if no run meets the conditions.
+    """
+    runs = assembled.frames[kind.runs]
+    met = meets(runs, where)
+    if len(runs) and not met.any():
+        texts = [where] if isinstance(where, str) else where
+        column = _CONDITION.fullmatch(texts[-1])[1]  # type: ignore[index]
+        there = runs[column].dropna().astype("str").unique()
+        raise SourceError(f"no run where {' and '.join(texts)}; of {column} {nearest('', sorted(there))}")
+    kept = runs[met].reset_index(drop=True)
+    frames = {name: kept if name == kind.runs else _of_runs(frame, kept) for name, frame in assembled.frames.items()}
+    lazy = {name: partial(_make, make, kept) for name, make in assembled.lazy.items()}
+    more = {
+        name: [item for item, is_kept in zip(value, met, strict=True) if is_kept]
+        if isinstance(value, list) and len(value) == len(runs)
+        else value
+        for name, value in assembled.more.items()
+    }
+    return assembled._replace(frames=frames, lazy=lazy, more=more)
+
+
+def _of_runs(frame: "pd.DataFrame", runs: "pd.DataFrame") -> "pd.DataFrame":
+    """Select the rows that belong to some runs: by their id, else by their file and thread, if there are such."""
+    keys = ["run_id"] if "run_id" in frame else [key for key in ("source", "thread") if key in frame and key in runs]
+    if not keys:
+        return frame
+    there = frame.set_index(keys).index.isin(runs.set_index(keys).index)
+    return frame[there].reset_index(drop=True)
+
+
+def _make(make: "Callable[[], pd.DataFrame]", runs: "pd.DataFrame") -> "pd.DataFrame":
+    return _of_runs(make(), runs)
