@@ -10,7 +10,7 @@ not matter; for files present at the first look, from their own time.
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalkit.io.frames import escape_surrogates
 from evalkit.io.ledger import summarise
@@ -24,8 +24,71 @@ from evalkit.kinds.registry import LogKind
 from evalkit.kinds.terminal import progress
 from evalkit.kinds.update import Changes, records_of, states_of, update
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 SETTLE = 10.0  # seconds after its last change in which a broken file counts as being written
 MOST_FAILED = 3  # lines on files that could not be read
+
+
+class Counted:
+    """The runs that count in claims made at every look: in the order of their start, up to the oldest still running.
+
+    Where quick runs tend to succeed, those that have ended are no fair sample of those that have begun. So a run counts
+    only once no older one is running, and what has been counted keeps its place, whatever turns up later. Of a model
+    and a task the first measured run counts; of two models, tasks count in the order of their first run.
+
+    Attributes
+    ----------
+    late : int
+        Runs that were first seen after they had ended, though younger ones had been seen before: evidence that the
+        files of a run appear only when it ends, so that its place in the order follows from its result.
+    """
+
+    def __init__(self) -> None:
+        self.late = 0
+        self._seen: set[str] = set()
+        self._latest: Any = None
+        self._tasks: dict[tuple[str, ...], dict[Any, None]] = {}
+
+    def see(self, runs: "pd.DataFrame") -> None:
+        """Take in the runs of a look: run_id, model_name, task, started, running, value (missing: not measured)."""
+        new = ~runs["run_id"].isin(self._seen)
+        if self._seen:
+            self.late += int((new & ~runs["running"] & (runs["started"] < self._latest)).sum())
+        self._seen.update(runs["run_id"])
+        self._latest = runs["started"].max()
+        runs = runs.assign(value=runs["value"].mask(runs["running"])).sort_values("started", kind="stable")
+        firsts = runs[runs["running"] | runs["value"].notna()].drop_duplicates(["model_name", "task"])
+        columns = ["started", "value"]  # the value of a running run is missing
+        self._first = {
+            model: dict(zip(own["task"], own[columns].itertuples(index=False, name=None), strict=True))
+            for model, own in firsts.groupby("model_name")
+        }
+        self._tried = {model: set(own) for model, own in runs.groupby("model_name")["task"]}
+        self._active = set(runs.loc[runs["running"], "model_name"])
+
+    def values(self, *models: str) -> list[list[float]]:
+        """Return for each of the models its values on the tasks that count for all of them, in order."""
+        firsts = [self._first.get(model, {}) for model in models]
+        counted = self._tasks.setdefault(models, {})
+        began: dict[Any, Any] = {}
+        for first in firsts:
+            for task, (started, _) in first.items():
+                began[task] = min(started, began.get(task, started))
+        waiting = [task for task in began if task not in counted]
+        for task in sorted(
+            waiting, key=lambda task: (began[task] != began[task], began[task])
+        ):  # without a start: last
+            runs = [first.get(task) for first in firsts]
+            running = any(run and run[1] != run[1] for run in runs)
+            lacking = [model for model, run in zip(models, runs, strict=True) if not run]
+            if running or any(model in self._active and task not in self._tried[model] for model in lacking):
+                break  # what is lacking may be about to begin
+            if not lacking:
+                counted[task] = None
+        tasks = [task for task in counted if all(task in first for first in firsts)]
+        return [[first[task][1] for task in tasks] for first in firsts]
 
 
 class Look(NamedTuple):
@@ -45,6 +108,8 @@ class Look(NamedTuple):
         Seconds after which an unchanged run counts as finished, if the user stated it.
     width : int or None
         Characters of a line; None: any.
+    counted : Counted
+        The runs that count in claims that hold at every look; the same object at each.
     """
 
     logs: Logs | None
@@ -53,6 +118,7 @@ class Look(NamedTuple):
     expected: int | None
     idle: float | None
     width: int | None
+    counted: Counted
 
 
 class Following:
@@ -113,6 +179,7 @@ class Following:
         self._listing = Listing("", [], {}, {})
         self._looks, self._now = 0, 0.0
         self._notes: list[str] = []
+        self._counted = Counted()
         self.logs: Logs | None = None
         self.changes = Changes(0, 0, 0, 0)
 
@@ -132,7 +199,7 @@ class Following:
         self._now = self._clock()
         with storage(self._storage):
             self._update()
-            look = Look(self.logs, self._quiet, self.changes.held, self._expected, self._idle, width)
+            look = Look(self.logs, self._quiet, self.changes.held, self._expected, self._idle, width, self._counted)
             text, done = progress(look, self._options) if self.logs else (f"no {self._kind.title} yet", False)
         read = self.changes.new + self.changes.changed
         status = f"{read} of {read + self.changes.unchanged} files new"

@@ -47,6 +47,8 @@ def progress(look: "Look", options: Mapping[str, Any]) -> tuple[str, bool]:
 
 def _progress_of_runs(look: "Look", logs: "Logs") -> tuple[str, bool]:
     """Format the overview with the numbers of runs and those expected; a run is done once it can be read."""
+    from evalkit.kinds.runs import outcome_of
+
     rows = overview_rows(logs.runs, logs.kind)
     counts = [int(row.pop("n")) for row in rows]
     shown = [
@@ -54,15 +56,24 @@ def _progress_of_runs(look: "Look", logs: "Logs") -> tuple[str, bool]:
         for row, n in zip(rows, counts, strict=True)
     ]
     done = look.expected is not None and not look.writing and min(counts) >= look.expected
-    return "\n".join([fit_table(shown, width=look.width), *any_look_lines(logs.runs, look.width, logs.kind)]), done
+    tells = "running" in logs.kind.outcome_of.values()
+    running = outcome_of(logs.runs, logs.kind).eq("running") if tells else None
+    return "\n".join([fit_table(shown, width=look.width), *any_look_lines(look, logs, running)]), done
 
 
-def any_look_lines(runs: "pd.DataFrame", width: int | None, kind: LogKind | None = None) -> list[str]:
-    """Describe what is valid however often one looks: rates with confidence sequences, and which models differ.
+def any_look_lines(look: "Look", logs: "Logs", running: "pd.Series | None") -> list[str]:
+    """Describe what is valid however often one looks: rates with confidence sequences, and which models are ahead.
 
-    Intervals of a fixed number of runs miss the truth more often if one looks repeatedly, and stops at will. Runs count
-    in the order in which they began, each task once; differences are corrected for the number of pairs (Bonferroni).
+    Intervals of a fixed number of runs miss the truth more often if one looks repeatedly, and stops at will. Which runs
+    count, and in which order, says `follow.Counted`; differences are corrected for the number of pairs (Bonferroni).
     Empty if values are not shares.
+
+    Parameters
+    ----------
+    look, logs
+        The look, and its logs.
+    running : Series of bool or None
+        Which runs are still running; None: they don't tell, so nothing is claimed.
     """
     from itertools import combinations
     from textwrap import wrap
@@ -70,25 +81,35 @@ def any_look_lines(runs: "pd.DataFrame", width: int | None, kind: LogKind | None
     from evalkit.kinds.runs import outcomes
     from evalkit.stats import difference_sequence, mean_sequence
 
+    runs, kind = logs.runs, logs.kind
     rated = outcomes(runs, kind=kind) if len(runs) else None
     if rated is None or not rated.is_share:
         return []
-    table = rated.table.assign(started=runs["started"]).dropna(subset="value")
-    table = table.sort_values("started", kind="stable").drop_duplicates(["model_name", "task"])
-    values = {model: group.set_index("task")["value"] for model, group in table.groupby("model_name")}
-    names, ahead = names_of(values), []
-    pairs = list(combinations(values, 2))
+    models = list(dict.fromkeys(rated.table["model_name"].sort_values()))
+    if running is None:
+        reason = f"the logs do not say which runs are still running ({kind.title})"
+    elif runs["started"].isna().all():
+        reason = f"the logs do not say when runs began ({kind.title})"
+    else:
+        tasks = rated.table["task"].astype("str") + "\n" + rated.table["condition"]
+        look.counted.see(rated.table.assign(task=tasks, started=runs["started"], running=running))
+        late = counted_noun(look.counted.late, "run")
+        reason = f"{late} had ended when first seen, after younger ones" if look.counted.late else ""
+    if reason:
+        text = f"Which model is ahead can't be said before all runs have ended: {reason}."
+        return wrap(text, look.width or len(text)) if len(models) > 1 else []
+    names, ahead, pairs = names_of(models), [], list(combinations(models, 2))
     for a, b in pairs:
-        shared = values[a].index.intersection(values[b].index, sort=False)
-        steps = difference_sequence(values[a][shared], values[b][shared], confidence=1 - 0.05 / len(pairs))
+        steps = difference_sequence(*look.counted.values(a, b), confidence=1 - 0.05 / len(pairs))
         if len(steps) and steps["decided"].any():
             first, second = (a, b) if steps["estimate"].iloc[-1] > 0 else (b, a)
             ahead.append(f"{names[first]} is ahead of {names[second]}")
-    if len(values) > MOST_LOOKED_AT:
+    if len(models) > MOST_LOOKED_AT:
         return [f"{len(ahead)} of {len(pairs)} pairs of models differ, however often one looks"]
-    rates = [f"{names[name]} {interval(mean_sequence(group).iloc[-1], 'proportion')}" for name, group in values.items()]
-    text = f"{rated.name} in %, valid however often one looks: {'; '.join(rates + ahead)}"
-    return wrap(text, width or len(text)) if rates else []
+    rates = [(name, mean_sequence(*look.counted.values(name))) for name in models]
+    texts = [f"{names[name]} {interval(table.iloc[-1], 'proportion')}" for name, table in rates if len(table)]
+    text = f"{rated.name} in %, valid however often one looks: {'; '.join(texts + ahead)}"
+    return wrap(text, look.width or len(text)) if texts else []
 
 
 def overview_rows(runs: "pd.DataFrame", kind: LogKind | None = None) -> list[dict[str, str]]:

@@ -64,7 +64,7 @@ def progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
     n_running = int(runs["_running"].sum())
     total = f"\ntotal: {so_far(n_done, expected)} tasks done, {counted_noun(n_running, 'run')} running"
     complete = bool((done["done"] >= done["expected"]).all()) and not n_running
-    return "\n".join([table, total, *any_look_lines(runs[~runs["_running"]], look.width), *_notes(runs)]), complete
+    return "\n".join([table, total, *any_look_lines(look, look.logs, runs["_running"]), *_notes(runs)]), complete
 
 
 def _running(look: Look) -> list[bool]:

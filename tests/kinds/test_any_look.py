@@ -1,15 +1,44 @@
 """What the table of a growing source says of rates that are looked at again and again."""
 
 import re
+from types import SimpleNamespace
 
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks.following import JOBS, _ahead, _schedule
+from evalkit.kinds.follow import Counted, Look
+from evalkit.kinds.registry import kind_named
 from evalkit.kinds.terminal import any_look_lines
 from tests.compare.runs import runs_of
 
 
+class Source:
+    """Runs that are looked at."""
+
+    def __init__(self):
+        self.counted = Counted()
+
+    def look(self, runs, running=()):
+        kind = kind_named(runs["kind"].iloc[0] if len(runs) else "mindcraft")
+        look = Look(None, lambda path: 0.0, frozenset(), None, None, 60, self.counted)
+        return any_look_lines(
+            look, SimpleNamespace(kind=kind, runs=runs), None if running is None else runs["run_id"].isin(running)
+        )
+
+
+def started(runs, order=None):
+    """Runs that began a minute after each other, in their order or another one."""
+    minutes = pd.Series(range(len(runs)) if order is None else order, runs.index)
+    return runs.assign(started=pd.Timestamp("2026-01-01", tz="UTC") + pd.to_timedelta(minutes, unit="min"))
+
+
 def test_while_following_rates_and_differences_hold_at_every_look():
     wins = {"strong": 27, "weak": 3, "also weak": 5}
-    runs = runs_of([(m, f"t{t}", t * 7 % 30 < n) for m, n in wins.items() for t in range(30)])
-    text = " ".join(any_look_lines(runs, 60))
+    runs = started(runs_of([(m, f"t{t}", t * 7 % 30 < n) for t in range(30) for m, n in wins.items()]))
+    lines = Source().look(runs)
+    text = " ".join(lines)
     assert "strong is ahead of weak" in text
     assert "weak is ahead of also weak" not in text
     assert "also weak is ahead" not in text
@@ -17,7 +46,66 @@ def test_while_following_rates_and_differences_hold_at_every_look():
         low, high = map(int, re.search(rf"[:;] {model} \[(\d+), (\d+)\]", text).groups())
         assert low < 100 * wins[model] / 30 < high
         assert high - low > 20  # wider than an interval that may be looked at once
-    assert max(map(len, any_look_lines(runs, 60))) <= 60
-    many = runs_of([(f"m{m}", f"t{t}", m < 3) for m in range(6) for t in range(40)])
-    assert any_look_lines(many, 60) == ["9 of 15 pairs of models differ, however often one looks"]
-    assert any_look_lines(runs.iloc[:0], 60) == any_look_lines(runs_of([("m", "t", 7.5)], kind="crafter"), 60) == []
+    assert max(map(len, lines)) <= 60
+    many = started(runs_of([(f"m{m}", f"t{t}", m < 3) for t in range(40) for m in range(6)]))
+    assert Source().look(many) == ["9 of 15 pairs of models differ, however often one looks"]
+    assert Source().look(runs.iloc[:0]) == Source().look(started(runs_of([("m", "t", 7.5)], kind="crafter"))) == []
+
+
+def test_runs_count_up_to_the_oldest_that_still_runs_and_keep_their_place():
+    runs = started(runs_of([(m, f"t{t}", t % 2 == 0) for t in range(4) for m in "ab"]))
+    table = runs.rename(columns={"task_id": "task"}).assign(value=runs["is_successful"].astype(float))
+
+    def look(counted, n, running):
+        counted.see(table.iloc[:n].assign(running=table["run_id"].isin(running)))
+        return counted.values("a"), counted.values("a", "b")
+
+    counted = Counted()
+    assert look(counted, 6, {"1", "2"}) == ([[1.0]], [[], []])
+    assert look(counted, 6, {"2"}) == ([[1.0]], [[1.0], [1.0]])
+    assert look(counted, 7, set()) == ([[1.0, 0.0, 1.0, 0.0]], [[1.0, 0.0, 1.0], [1.0, 0.0, 1.0]])
+    assert look(counted, 8, {"7"})[1] == [[1.0, 0.0, 1.0], [1.0, 0.0, 1.0]]
+    assert look(counted, 8, {"1"})[1][0][1:] == [0.0, 1.0, 0.0]  # it is written to again, and keeps its place
+    assert counted.late == 0
+
+
+def test_a_task_that_one_model_is_yet_to_begin_holds_back_younger_ones_while_it_runs_others():
+    rows = [("a", "t0", True), ("a", "t1", True), ("b", "t1", False), ("b", "t2", True)]
+    runs = started(runs_of(rows)).rename(columns={"task_id": "task"}).assign(value=1.0)
+    counted = Counted()
+    counted.see(runs.assign(running=runs["run_id"] == "3"))
+    assert counted.values("a", "b") == [[], []]
+    counted.see(runs.assign(running=False))
+    assert counted.values("a", "b") == [[1.0], [1.0]]
+
+
+EQUAL = [(m, f"t{t}", m == "a") for t in range(40) for m in "ab"]
+
+
+@pytest.mark.parametrize(
+    ("runs", "running", "reason"),
+    [
+        (started(runs_of(EQUAL)), None, "the logs do not say which runs are still running"),
+        (runs_of(EQUAL), (), "the logs do not say when runs began"),
+    ],
+)
+def test_where_logs_do_not_tell_the_order_nothing_is_claimed_and_the_text_says_why(runs, running, reason):
+    text = " ".join(Source().look(runs, running))
+    assert text.startswith("Which model is ahead can't be said before all runs have ended:")
+    assert reason in text
+    assert Source().look(runs[runs["model_name"] == "a"], None) == []
+
+
+def test_runs_that_show_only_when_they_have_ended_end_all_claims():
+    """Their place in the order would follow from their results."""
+    runs, source = started(runs_of(EQUAL)), Source()
+    assert "a is ahead of b" in " ".join(source.look(runs.iloc[30:]))
+    assert "30 runs had ended when first seen, after younger ones" in " ".join(source.look(runs))
+    assert "a is ahead" not in " ".join(source.look(runs))
+
+
+@pytest.mark.parametrize("jobs", JOBS)
+def test_equal_models_that_differ_in_how_quickly_they_fail_are_seldom_ahead_at_any_look(jobs):
+    rng = np.random.default_rng(4)
+    found = [_ahead(_schedule(JOBS[jobs](40, rng), 40, 0.5, rng))[1] for _ in range(8)]
+    assert sum(found) <= 1
