@@ -309,6 +309,8 @@ def _steps(n: int, n_histories: int, silent: int, confirmed: Any, reported: Any)
     histories = counted_noun(n_histories, "history")
     shares = _value(confirmed), _value(reported)
     text = f"{shares[0]} of {counted_noun(n, 'step')} in {histories} succeeded"
+    if n_histories > 1:
+        text = f"{shares[0]} of a history's steps succeeded, on average over {histories} ({counted_noun(n, 'step')})"
     return f"{text}; {shares[1]} report success, {counted_noun(silent, 'silent failure')} among them."
 
 

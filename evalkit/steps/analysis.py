@@ -1,12 +1,12 @@
 """Estimate and count steps, from frames to frames, and measure what the old storage would have lost."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from evalkit.io import SourceError, escape_surrogates, frame
+from evalkit.kinds.messages import message_pattern
 from evalkit.stats import Estimate, estimate_by, proportion_interval
 from evalkit.steps.format import DEFAULTS, NOT_JUDGED, SILENT, VERDICTS, WENT_WRONG, Options, number, truncated
 from evalkit.steps.history.records import History, each_record, normalise_record, unique_labels
@@ -20,8 +20,9 @@ def success_rates(steps: pd.DataFrame, by: str | Sequence[str] = "history") -> p
     """Estimate the share of steps that succeeded: as reported, and without silent failures.
 
     Skipped steps, and those whose record does not say, are left out; every attempt counts. Where groups span several
-    histories, intervals are robust to histories; within one history steps are taken as independent, which makes its
-    interval too narrow if one failure causes the next. Histories are distinguished by source and thread, never by their
+    histories, these weigh equally, as in `evalkit.compare`: the estimate is the mean of their shares. Within one
+    history steps are taken as independent, which makes its interval too narrow if one failure causes the next.
+    Histories are distinguished by source and thread, never by their
     labels alone. `by` names columns of the frame, or ``history``; an empty list pools all steps. Columns: those of
     `by`, `success` (reported or confirmed), n, n_clusters, estimate, low, high, method, warning.
     """
@@ -34,13 +35,17 @@ def success_rates(steps: pd.DataFrame, by: str | Sequence[str] = "history") -> p
 
 
 def _shares(steps: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Estimate the mean of `value` by group, robust to histories where groups span several."""
-    several = "history" not in by and steps["history"].nunique() > 1
-    return estimate_by(steps, by, "value", clusters="history" if several else None, weights="runs")
+    """Estimate the mean of `value` by group: over steps or, where groups span several histories, over their shares."""
+    if "history" in by or steps["history"].nunique() < 2:
+        return estimate_by(steps, by, "value")
+    of_history = steps.groupby([*by, "history"], dropna=False)["value"].agg(["mean", "size"]).reset_index()
+    table = estimate_by(of_history, by, "mean", kind="score")
+    n = of_history.groupby(by, dropna=False)["size"].sum() if by else [len(steps)]
+    return table.assign(n=pd.array(n, "Int64") if len(table) else table["n"])
 
 
 def confirmed_success(steps: pd.DataFrame) -> Estimate:
-    """Estimate the share of all steps that succeeded without silent failures; see `success_rates`."""
+    """Estimate the share of a history's steps that succeeded without silent failures; see `success_rates`."""
     rates = success_rates(steps, []).set_index("success")
     if CONFIRMED not in rates.index:
         return proportion_interval(0, 0)
@@ -62,7 +67,7 @@ def overview(steps: pd.DataFrame, histories: Sequence[History] = (), options: Op
 def total(steps: pd.DataFrame, histories: Sequence[History] = (), options: Options = DEFAULTS) -> pd.DataFrame:
     """Summarise several histories together in one row with the columns of `overview`; a single one gives no row.
 
-    The intervals are robust to histories.
+    Histories weigh equally.
     """
     steps = with_labels(steps)
     if (n := len(_labels(steps, histories))) < 2:
@@ -126,14 +131,16 @@ def steps_of(steps: pd.DataFrame, histories: Sequence[History]) -> pd.DataFrame:
 def failure_kinds(steps: pd.DataFrame) -> pd.DataFrame:
     """Sort failures and silent failures by kind, the most frequent first; columns as in `FAILURE_KINDS`.
 
-    The kind is the class of the error if recorded, else the message with its numbers and quoted names replaced, so that
+    The kind is the class of the error if recorded, else the message without what varies in it, so that
     ``No cells of type 'B'`` and ``No cells of type 'T'`` are one.
     """
     failed = with_labels(steps)
     failed = failed[steps["verdict"].isin(WENT_WRONG).to_numpy()]
     messages = failed["error"].where(failed["verdict"] != SILENT, failed["silent_failure_reason"])
     failed = failed.assign(message=messages.fillna("unknown error").str.slice(0, 300))
-    failed = failed.assign(kind=failed["error_type"].where(failed["error_type"].notna(), failed["message"].map(_kind)))
+    failed = failed.assign(
+        kind=failed["error_type"].where(failed["error_type"].notna(), failed["message"].map(message_pattern))
+    )
     rows = [
         {
             **group[["verdict", "kind", "error_category", "message"]].iloc[0],
@@ -144,10 +151,6 @@ def failure_kinds(steps: pd.DataFrame) -> pd.DataFrame:
         for _, group in failed.groupby(["verdict", "kind"], sort=True)
     ]
     return frame(sorted(rows, key=lambda row: -row["steps"]), FAILURE_KINDS)
-
-
-def _kind(message: str) -> str:
-    return re.sub(r"\d+(?:\.\d+)?", "#", re.sub(r"'[^']*'|\"[^\"]*\"", "'…'", message))
 
 
 def truncation(steps: pd.DataFrame, by: Sequence[str] = ("history", "result_type")) -> pd.DataFrame:

@@ -24,6 +24,11 @@ SAMPLES = (
     "These samples were made for demonstration: a scripted plan, run on the 700 public blood cells that scanpy "
     "bundles. Tests, counts and errors are real; gene sets are stand-ins for GO, KEGG and Reactome, as their names say."
 )
+SHAPES = {
+    "A": "nested, without types (as agents kept them in memory before)",
+    "B": "with types and whole results",
+    "C": "flat, with results cut at 500 characters (as agents wrote them to disk before)",
+}
 _BOUNDS = ["estimate", "low", "high"]
 _MAX_HTML = 2_000_000  # characters; a larger page is named, not shown
 
@@ -31,7 +36,7 @@ _MAX_HTML = 2_000_000  # characters; a larger page is named, not shown
 def describe_source(histories: Sequence[History], name: str = "") -> str:
     """Describe what was read, and note that samples are made up."""
     shapes = Counter(record["shape"] for history in histories for record in history.records)
-    counts = ", ".join(f"{n} in shape {shape}" for shape, n in sorted(shapes.items())) or "none"
+    counts = ", ".join(f"{n} {SHAPES[shape]}" for shape, n in sorted(shapes.items())) or "none"
     text = f"{counted_noun(len(histories), 'history')} with {shapes.total()} records of steps: {counts}."
     return f"{text} {SAMPLES}" if str(name).startswith("samples:") else text
 
@@ -39,7 +44,7 @@ def describe_source(histories: Sequence[History], name: str = "") -> str:
 def describe_headline(histories: Sequence[History]) -> str:
     """Describe the denominator of the share of confirmed success."""
     text = "steps that succeeded, without silent failures"
-    return text if len(histories) == 1 else f"{text}, in {len(histories)} histories"
+    return text if len(histories) == 1 else f"a history's {text}: the mean of {len(histories)} histories"
 
 
 def describe_focus(histories: Sequence[History], one: Sequence[History], chosen: str = "") -> str:

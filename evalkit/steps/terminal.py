@@ -49,7 +49,8 @@ _CHECK_CELLS = _CELLS | {
 }
 _EXPLAINED = (
     "confirmed: without silent failures. n: steps judged, all but skipped and unknown ones. Intervals: 95 %; that\n"
-    "of one history takes its steps as independent, that of all is robust to the {} histories."
+    "of one history takes its steps as independent. Of all: the mean of the shares of the {} histories, which weigh\n"
+    "equally."
 )
 
 

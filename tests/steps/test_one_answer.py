@@ -12,7 +12,8 @@ from click.testing import CliRunner
 
 from evalkit.cli import main
 from evalkit.io import SourceError
-from evalkit.stats import rate_interval
+from evalkit.kinds import rates
+from evalkit.stats import mean_interval
 from evalkit.steps import analysis, contents, evaluates, figures, load, show, steps_df
 from evalkit.steps.evaluation.evaluators import EVALUATORS
 
@@ -40,14 +41,13 @@ def folder(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def expected():
-    """What is true of the folder, counted from what was written: per rate the estimate over all steps."""
-    runs = [(number, record) for number in range(1, RUNS + 1) for record in records(number)]
-    clusters = [number for number, _ in runs]
-    reported = [record["success"] for _, record in runs]
-    confirmed = [record["success"] and record is not SILENT for _, record in runs]
+    """What is true of the folder, counted from what was written: per rate the mean of the histories' shares."""
+    confirmed = [[record["success"] and record is not SILENT for record in records(i)] for i in range(1, RUNS + 1)]
+    reported = [[record["success"] for record in records(i)] for i in range(1, RUNS + 1)]
+    means = {"reported": reported, "confirmed": confirmed}
     return {
-        name: rate_interval(values, clusters, weights="runs")
-        for name, values in (("reported", reported), ("confirmed", confirmed))
+        name: mean_interval([sum(of) / len(of) for of in runs], bounds=(0, 1))._replace(n=sum(map(len, runs)))
+        for name, runs in means.items()
     }
 
 
@@ -64,6 +64,15 @@ def test_the_rates_of_28_histories_are_of_28_clusters(folder, expected):
     for name, estimate in expected.items():
         assert pooled.loc[name, list(estimate._fields)].tolist() == pytest.approx(list(estimate))
         assert f"{estimate.estimate:.0%} [{estimate.low:.0%}, {estimate.high:.0%}]" in total
+
+
+def test_histories_weigh_in_the_terminal_and_in_tables_as_in_comparisons(folder, expected):
+    (row,) = rates(load(folder).runs, [], "score").to_dict("records")
+    wanted = expected["confirmed"]
+    assert [row[name] for name in ("estimate", "low", "high")] == pytest.approx(wanted[:3])
+    assert (row["n"], row["n_clusters"]) == (RUNS, wanted.n_clusters)
+    shown = CliRunner().invoke(main, ["steps", str(folder)]).output
+    assert "the mean of the shares of the 28 histories, which weigh\nequally" in shown
 
 
 def test_the_terminal_shows_a_row_per_history_the_worst_first_and_a_total(folder):

@@ -89,7 +89,7 @@ def enrichment(record: StepRecord, options: Options) -> dict[str, Any]:
         "pathway_counts": {name: method.total for name, method in methods.items()} | dict.fromkeys(result.absent),
         "total_significant_pathways": total,
         "successful_methods": successful,
-        "method_count": len(methods),
+        "method_count": len(successful),
         "data_quality": _quality(record),
         "top_pathways": {name: method.terms[:3] for name, method in methods.items() if method.terms},
         "status": result.status,

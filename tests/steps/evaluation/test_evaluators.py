@@ -14,7 +14,7 @@ def test_enrichment(make):
         "pathway_counts": {"go": 12, "kegg": 3, "gsea": 0},
         "total_significant_pathways": 15,
         "successful_methods": ["GO", "KEGG"],
-        "method_count": 3,
+        "method_count": 2,
         "data_quality": "high_structured_access",
         "top_pathways": {"go": ["a", "b", "c"], "kegg": ["k1", "k2", "k3"]},
         "status": None,
