@@ -3,14 +3,14 @@
 import contextlib
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalkit.evidence.page import list_page, pair_page, places, run_page
 from evalkit.evidence.references import PairRef, RunList, RunRef, reference, state_of
-from evalkit.io import SourceError, read_json, storage, write_bytes
+from evalkit.io import SourceError, read_json, shown_paths, storage, write_bytes
 from evalkit.io.versions import code_version
 from evalkit.kinds import RunFiles, Transcript, Turn, kind_named, transcript_of
 
@@ -30,6 +30,7 @@ def write_pages(
     lists: Sequence[RunList] = (),
     *,
     mask: bool = True,
+    shown: Callable[[str], str] = str,
 ) -> int:
     """Write the pages of runs and pairs into a folder, and delete those that are no longer linked.
 
@@ -43,6 +44,8 @@ def write_pages(
         Tables that link to the pages.
     mask : bool
         Whether to mask credentials of known forms, such as API keys.
+    shown : function
+        Shortens the paths in a text, as `evalkit.io.shown_paths` does.
 
     Returns
     -------
@@ -58,19 +61,21 @@ def write_pages(
     with contextlib.suppress(OSError, ValueError, TypeError):
         before = {**read_json(folder / MANIFEST)}
     version, states = code_version(), {page: state_of(run) for page, run in runs.items()}
-    positions = places(lists)
+    positions = places([listing._replace(title=shown(listing.title)) for listing in lists])
     now, written = {}, 0
     pages: list[tuple[str, Any]] = [*runs.items(), *((pair.page, pair) for pair in pairs)]
     for page, wanted in pages:
         sources = list(wanted) if isinstance(wanted, PairRef) else [wanted]
-        inputs = [states.get(run.page) or state_of(run) for run in sources]
-        given = json.dumps([version, wanted, inputs, positions.get(page, []), mask], default=str)
+        inputs, positioned = [states.get(run.page) or state_of(run) for run in sources], positions.get(page, [])
+        named = [run._replace(paths=list(map(shown, run.paths))) for run in sources]
+        given = json.dumps([version, wanted, named, inputs, positioned, mask], default=str)
         now[page] = hashlib.blake2b(given.encode(), digest_size=12).hexdigest()
         if before.get(page) == now[page] and (folder / page).is_file():
             continue
-        transcripts = [_transcript(run.kind, tuple(run.paths), run.part, version, mask) for run in sources]
+        read = (_transcript(run.kind, tuple(run.paths), run.part, version, mask) for run in sources)
+        transcripts = [transcript.changed(shown) for transcript in read]
         make: Any = pair_page if isinstance(wanted, PairRef) else run_page
-        text = make(wanted, *transcripts, positions.get(page, []))
+        text = make(PairRef(*named) if isinstance(wanted, PairRef) else named[0], *transcripts, positioned)
         write_bytes(text.encode(errors="replace"), str(folder / page))
         written += 1
     for page in before.keys() - now.keys():
@@ -102,10 +107,11 @@ def write_view(logs: "Logs", runs: "pd.DataFrame", output: Path, title: str = ""
         The page that lists them.
     """
     references = [reference(logs, run) for run in runs.to_dict("records")]
-    named = f"{title} runs of {logs.source}".strip()
+    shown = shown_paths(logs.source.split(", "))
+    named = shown(f"{title} runs of {logs.source}".strip())
     members = RunList(named, "../index.html", [run.page for run in references], "runs")
     with storage(logs.storage_options):
-        write_pages(output / RUNS, {run.page: run for run in references}, lists=[members], mask=mask)
+        write_pages(output / RUNS, {run.page: run for run in references}, lists=[members], mask=mask, shown=shown)
     note = f"{len(references)} of {len(logs.runs)} runs. Each name links to the page of its run."
     index = output / "index.html"
     write_bytes(list_page(named, note, references, RUNS).encode(errors="replace"), str(index))

@@ -7,7 +7,7 @@ _PLACES = {
     "frames": "Column cut_name escape_surrogates frame frame_of paused_gc unescape_surrogates unescaped",
     "ledger": "Entry Ledger Status summarise",
     "paths": "FileState SourceError StorageOptions absolute has_magic is_url redacted refuse_credentials storage",
-    "sources": "Listing Source list_files list_source own_sources resolve state_of",
+    "sources": "shown_paths Listing Source list_files list_source own_sources resolve state_of",
     "write": "check_output check_path for_spreadsheets write_bytes write_frame write_text",
     "parallel": "cluster parse_files",
     "text": "labels masked plain short_paths shorten warnings_as_lines",

@@ -74,10 +74,10 @@ class Transcript(NamedTuple):
     facts: Sequence[str]
     turns: Sequence[Turn]
 
-    def masked(self) -> "Transcript":
-        """Return the transcript without credentials of known forms, see `evalkit.io.masked`."""
-        turns = [turn._replace(text=masked(turn.text), same=masked(turn.same)) for turn in self.turns]
-        return Transcript(masked(self.title), list(map(masked, self.facts)), turns)
+    def changed(self, change: Callable[[str], str]) -> "Transcript":
+        """Return the transcript with its texts changed by a function, such as `evalkit.io.masked`."""
+        turns = [turn._replace(text=change(turn.text), same=change(turn.same)) for turn in self.turns]
+        return Transcript(change(self.title), list(map(change, self.facts)), turns)
 
     def text(self, last: int | None = None, width: int | None = None) -> str:
         """Format the transcript as plain text; only a turn's first line begins at the margin.
@@ -163,7 +163,7 @@ def transcript_of(
         raise SourceError(f"{where}: {kind.name} logs can't be shown turn by turn")
     try:
         made = kind.transcript(files.paths, read, *([files.part] if files.part else []))
-        return made.masked() if mask else made
+        return made.changed(masked) if mask else made
     except (ValueError, KeyError, TypeError, IndexError) as error:
         if isinstance(error, SourceError):
             raise

@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.io.read import read_json
-from evalkit.reports.records import record_path, write_file
+from evalkit.io.sources import shown_paths
+from evalkit.reports.parameters import texts_of
+from evalkit.reports.records import read_records, write_file
 
 RUNS = "runs"  # as evalkit.evidence.site.RUNS, which would import more
 _STORED = f"{RUNS}/.evalkit/reports"
@@ -28,20 +30,22 @@ def write_evidence(output: Path, *, mask: bool = True) -> int:
         return 0
     from evalkit.evidence import read_handed_over, write_pages
 
-    runs, pairs, lists = dict[str, Any](), dict[Any, Any](), list[Any]()
+    runs, pairs, lists, sources = dict[str, Any](), dict[Any, Any](), list[Any](), set[str]()
+    records = {record["key"]: record for record in read_records(output)}
     for path in stored:
         key = f"{path.parent.name}/{path.stem}"
         try:
             given = read_json(path)
         except (OSError, ValueError):
             continue
-        if not record_path(output, key).is_file() or not isinstance(given, list):
+        if (record := records.get(key)) is None or not isinstance(given, list):
             continue
+        sources |= {*texts_of(record["parameters"]), *record["source"].split(", ")}
         more_runs, more_pairs, more_lists = read_handed_over(given, f"../{key}.html")
         runs |= more_runs
         pairs |= {pair.page: pair for pair in more_pairs}
         lists += more_lists
-    return write_pages(output / RUNS, runs, list(pairs.values()), lists, mask=mask)
+    return write_pages(output / RUNS, runs, list(pairs.values()), lists, mask=mask, shown=shown_paths(sorted(sources)))
 
 
 def is_missing(output: Path) -> bool:

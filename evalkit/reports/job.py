@@ -1,13 +1,13 @@
 """A report, and the job of making it, which the batch passes to a process."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from evalkit.io.paths import SourceError, is_secret_name, refuse_credentials
-from evalkit.io.sources import is_sample
+from evalkit.io.sources import is_sample, shown_paths
 from evalkit.reports.parameters import Notebook, texts_of
 from evalkit.reports.records import Record
 
@@ -50,6 +50,11 @@ class Report:
     def all_parameters(self) -> dict[str, Any]:
         """The parameters with the notebook's defaults."""
         return {name: p.default for name, p in self.notebook.parameters.items()} | self.parameters
+
+    @property
+    def shown(self) -> Callable[[str], str]:
+        """A function that shortens paths in a text for those who are handed the page."""
+        return shown_paths(texts_of(self.all_parameters))
 
     @property
     def source(self) -> str:

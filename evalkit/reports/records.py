@@ -4,14 +4,19 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypedDict, cast
 
 from evalkit.io.paths import SourceError, redacted
 from evalkit.io.read import read_json
+from evalkit.io.sources import shown_paths
+from evalkit.io.text import short_paths
 from evalkit.io.write import check_path, exclusive, flush
+from evalkit.reports.parameters import texts_of
 
+RECORDS = ".evalkit"  # the folder of records, in the output folder
 _WORK = ".work-"
 
 
@@ -44,8 +49,8 @@ class Record(TypedDict, total=False):
 
 
 def record_path(output: Path, key: str) -> Path:
-    """Return the path of a report's record."""
-    return output / f"{key}.json"
+    """Return the path of a report's record, which holds full paths: it is not for those who are handed the page."""
+    return output / RECORDS / f"{key}.json"
 
 
 def read_record(output: Path, key: str) -> Record | None:
@@ -60,17 +65,35 @@ def read_record(output: Path, key: str) -> Record | None:
 
 
 def read_records(output: Path) -> list[Record]:
-    """Return all records of an output folder, sorted by key, without credentials that earlier versions stored."""
-    keys = sorted(f"{path.parent.name}/{path.stem}" for path in output.glob("*/*.json"))
-    return [_redacted(record) for key in keys if (record := read_record(output, key))]
+    """Return all records of an output folder, sorted by key, without credentials that earlier versions stored.
+
+    A report whose page was deleted by hand has none.
+    """
+    keys = sorted(f"{path.parent.name}/{path.stem}" for path in output.glob(f"{RECORDS}/*/*.json"))
+    records = (mapped(record, redacted) for key in keys if (record := read_record(output, key)))
+    return [record for record in records if not record["page"] or (output / record["page"]).is_file()]
 
 
-def _redacted(value: Any) -> Any:
+def mapped(value: Any, change: Callable[[str], str]) -> Any:
+    """Return a value with every text in it changed by a function, those in its lists and mappings too."""
     if isinstance(value, dict):
-        return {_redacted(key): _redacted(item) for key, item in value.items()}
+        return type(value)({mapped(key, change): mapped(item, change) for key, item in value.items()})
     if isinstance(value, list):
-        return list(map(_redacted, value))
-    return redacted(value) if isinstance(value, str) else value
+        return [mapped(item, change) for item in value]
+    return change(value) if isinstance(value, str) else value
+
+
+def shown_in(record: Record) -> Callable[[str], str]:
+    """Return a function that shortens the paths of a record for those who are handed pages."""
+    return shown_paths([*texts_of(record["parameters"]), *record["source"].split(", ")])
+
+
+def names_of_sources(records: Iterable[Record]) -> dict[str, str]:
+    """Return a name of the source of each record, with no more of its path than tells it from the others."""
+    sources = {record["source"] for record in records}
+    names = {source: shown_paths(source.split(", "))(source) for source in sources}
+    shared, ends = Counter(names.values()), short_paths(sources)
+    return {source: ends[source] if shared[name] > 1 else name for source, name in names.items()}
 
 
 def files_beside(record: Record | None) -> set[str]:

@@ -201,7 +201,7 @@ def test_nothing_is_made_twice_and_every_change_is_named(project, batch, tmp_pat
     assert why() == "the notebook changed"
     (tmp_path / "out/one/a.html").unlink()
     assert why() == "a file of it is missing"
-    (tmp_path / "out/one/a.json").write_text("{")
+    (tmp_path / "out/.evalkit/one/a.json").write_text("{")
     assert why() == "new"
     assert why() == "unchanged"
     assert batch(force=True).made
@@ -215,7 +215,7 @@ def test_nothing_is_made_twice_and_every_change_is_named(project, batch, tmp_pat
         ("evalkit", "0+0", "evalkit changed"),
     ]:
         changed = {**record, "stamp": {**record["stamp"], part: change}}
-        (tmp_path / "out/one/a.json").write_text(json.dumps(changed))
+        (tmp_path / "out/.evalkit/one/a.json").write_text(json.dumps(changed))
         assert batch(code=False).made
         assert batch.record("one/a")["why"] == said
 
@@ -234,7 +234,7 @@ def test_reports_that_took_long_are_made_first_and_new_ones_before_them(project,
     project("one", "print(n)", parameters="n: int = 0", params={f"{name}.yaml": "n: 1" for name in took})
     batch(["one"])
     for name, seconds in took.items():
-        record = tmp_path / "out" / "one" / f"{name}.json"
+        record = tmp_path / "out/.evalkit/one" / f"{name}.json"
         record.write_text(json.dumps({**json.loads(record.read_text()), "seconds": seconds}))
     (tmp_path / "params/one/d.yaml").write_text("n: 2")
     batch(["one"], force=True)
@@ -370,8 +370,9 @@ def test_tables_that_are_no_longer_published_are_removed(project, batch, tmp_pat
 def test_nothing_but_the_reports_is_left_behind(project, batch):
     project("one", "print(1)")
     batch(["one"])
-    names = [f"one/defaults.{ending}" for ending in ("html", "ipynb", "json")]
-    assert batch.files() == ["index.html", "manifest.json", "one", *names]
+    record = [".evalkit", ".evalkit/one", ".evalkit/one/defaults.json"]
+    names = [f"one/defaults.{ending}" for ending in ("html", "ipynb")]
+    assert batch.files() == [*record, "index.html", "manifest.json", "one", *names]
 
 
 def start_cli(tmp_path, *arguments):
@@ -399,7 +400,7 @@ def test_ctrl_c_stops_cleanly_and_what_is_finished_stays(project, tmp_path, how)
     assert process.returncode == 130
     assert "Stopped; run it again to go on. 2 made" in out
     assert err == ""
-    assert sorted(path.name for path in (tmp_path / "out/one").glob("*.json")) == ["s-0.json", "s-1.json"]
+    assert sorted(path.name for path in (tmp_path / "out/.evalkit/one").glob("*.json")) == ["s-0.json", "s-1.json"]
     assert not list((tmp_path / "out").glob(".work-*"))
     for began in tmp_path.glob("began-*"):
         _until(lambda began=began: not _runs(int(began.read_text())))
@@ -543,11 +544,11 @@ def test_killed_at_any_moment_a_batch_is_resumed(project, tmp_path):
     finished: dict[str, str] = {}
     for target in (0, 2, 5):
         process = start_cli(tmp_path)
-        _until(lambda target=target: len(list((tmp_path / "out").glob("one/*.json"))) >= target)
+        _until(lambda target=target: len(list((tmp_path / "out/.evalkit").glob("one/*.json"))) >= target)
         time.sleep(random.uniform(0, 0.1))
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        records = {p.name: json.loads(p.read_text()) for p in (tmp_path / "out").glob("one/*.json")}
+        records = {p.name: json.loads(p.read_text()) for p in (tmp_path / "out/.evalkit").glob("one/*.json")}
         assert target <= len(records) < 8
         for name, made in finished.items():
             assert records[name]["made"] == made
@@ -559,7 +560,7 @@ def test_killed_at_any_moment_a_batch_is_resumed(project, tmp_path):
             nbformat.validate(nbformat.read(tmp_path / "out" / record["executed"], as_version=4))
     out, _ = start_cli(tmp_path).communicate(timeout=60)
     assert f"{len(finished)} unchanged" in out
-    assert len(list((tmp_path / "out").glob("one/*.json"))) == 8
+    assert len(list((tmp_path / "out/.evalkit").glob("one/*.json"))) == 8
     assert not list((tmp_path / "out").glob(".work-*"))
 
 
@@ -659,7 +660,7 @@ def test_reports_are_removed_by_name_with_all_their_files(project, batch, capsys
     assert cli.remove(["c"], str(output)) == 2
     assert "c: no such report; there are 'one/a', 'one/b'" in capsys.readouterr().err
     assert cli.remove(["one/a"], str(output)) == 0
-    assert sorted(path.name for path in (output / "one").iterdir()) == ["b.html", "b.ipynb", "b.json"]
+    assert sorted(path.name for path in (output / "one").iterdir()) == ["b.html", "b.ipynb"]
     assert 'href="one/a.html"' not in (output / "index.html").read_text()
     assert cli.remove(["b"], str(output)) == 0
     assert not (output / "one").exists()
@@ -669,8 +670,8 @@ def test_a_record_that_names_another_folder_is_no_record(project, batch, tmp_pat
     project("one", "print(1)")
     output = batch(["one"]).index.parent
     (tmp_path / "kept.html").write_text("kept")
-    record = json.loads((output / "one/defaults.json").read_text())
+    record = json.loads((output / ".evalkit/one/defaults.json").read_text())
     record |= {"notebook": "..", "name": "kept", "key": "../kept"}
-    (output / "one/kept.json").write_text(json.dumps(record))
+    (output / ".evalkit/one/kept.json").write_text(json.dumps(record))
     assert cli.remove(["kept"], str(output)) == 2
     assert (tmp_path / "kept.html").read_text() == "kept"

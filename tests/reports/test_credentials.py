@@ -81,12 +81,12 @@ def test_what_a_former_version_let_in_does_not_reach_the_index(project, tmp_path
     project("one", "print(1)", parameters=CELL)
     output = tmp_path / "out"
     run(plan(["one"]), output=output, say=lambda line: None)
-    record = json.loads((output / "one/defaults.json").read_text())
+    record = json.loads((output / ".evalkit/one/defaults.json").read_text())
     url = "s3://KEY:SEKRET@bucket/p"
     record |= {"error": f"{url}: no such bucket", "status": "failed", "parameters": {"runs": url}, "title": url}
     record["stamp"]["inputs"] = {"runs": {url: "remote"}}
     record |= {"name": "old", "key": "one/old"}
-    (output / "one/old.json").write_text(json.dumps(record))
+    (output / ".evalkit/one/old.json").write_text(json.dumps(record))
     run([], output=output, say=lambda line: None)
     index, manifest = ((output / name).read_text() for name in ("index.html", "manifest.json"))
     assert SECRET not in index + manifest

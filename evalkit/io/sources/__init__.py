@@ -19,6 +19,7 @@ from evalkit.io.sources.naming import (
     paths_of,
     read_storage_options,
     resolve,
+    shown_paths,
     source_names,
 )
 
@@ -38,6 +39,7 @@ __all__ = [
     "paths_of",
     "read_storage_options",
     "resolve",
+    "shown_paths",
     "source_names",
     "state_of",
 ]

@@ -3,8 +3,9 @@
 import glob
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from urllib.parse import quote
 
 from evalkit.io.paths import (
     INSIDE,
@@ -18,6 +19,7 @@ from evalkit.io.paths import (
 
 Source = str | os.PathLike | Iterable[str | os.PathLike]
 _SAMPLES = "samples:"
+_PARTS = re.compile(r"::|!/|[a-z]+://")
 _INNER = re.compile(r"(?P<protocol>zip|tar)://(?P<inner>.*)::(?P<archive>.+)", re.DOTALL)
 
 
@@ -60,6 +62,34 @@ def resolve(source: str | os.PathLike) -> str:
     if not there:
         raise SourceError(f"{text}: no such file or folder")
     return str(path)
+
+
+def shown_paths(sources: Iterable[str]) -> Callable[[str], str]:
+    """Return a function that shortens paths in a text for those who are handed a page.
+
+    A path of a source begins with the last part of the source's own path, and so do those above it; the home folder
+    becomes ``~``. URLs stay as they are, but for the path of a local archive.
+
+    Parameters
+    ----------
+    sources : iterable of str
+        As given; texts that are none do no harm.
+    """
+    names: dict[str, str] = {}
+    for source in sources:
+        text = os.path.join(_samples(), source.removeprefix(_SAMPLES)) if source.startswith(_SAMPLES) else source
+        local = [part for part in _PARTS.split(text) if part.startswith("/")] if is_url(text) else [text]
+        for part in (part for part in local if "\0" not in part):
+            path = os.path.abspath(os.path.expanduser(_fixed_part(part) if has_magic(part) else part))
+            for place in (path, os.path.realpath(path)):
+                while place.count("/") > 1:
+                    names.setdefault(place, os.path.basename(place))
+                    place = os.path.dirname(place)
+    home = os.path.expanduser("~").rstrip("/")
+    names |= {home: "~"} if home else {}
+    names |= {quote(path, safe=""): quote(name, safe="") for path, name in names.items()}
+    found = re.compile(rf"(?<![\w.~-])(?:{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})(?![\w-])")
+    return lambda text: found.sub(lambda match: names[match[0]], text) if names else text
 
 
 def own_sources(*sources: str | list[str]) -> tuple[str | list[str], ...]:

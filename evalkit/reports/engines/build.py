@@ -21,7 +21,7 @@ from evalkit.reports.evidence import keep_evidence
 from evalkit.reports.html.page import render
 from evalkit.reports.job import JOURNAL, OVERDUE, Failure, Job
 from evalkit.reports.parameters import title_of
-from evalkit.reports.records import Record, files_beside, read_record, record_path, write_file
+from evalkit.reports.records import Record, files_beside, mapped, read_record, record_path, write_file
 
 
 def build(job: Job) -> None:
@@ -90,18 +90,20 @@ def _missing_figure(nb: NotebookNode) -> Failure | None:
 
 def _finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float) -> None:
     """Write a report's files, the record last."""
-    report, made = job.report, datetime.now(UTC)
-    failure = failure and failure._replace(error=redacted(plain(failure.error, keep_lines=True)))
+    report, made, shown = job.report, datetime.now(UTC), job.report.shown
+    failure = failure and failure._replace(error=shown(redacted(plain(failure.error, keep_lines=True))))
+    evidence = outputs.extract_evidence(nb)
+    nb.metadata.pop("papermill", None)
+    nb = mapped(nb, shown)
     outputs.redact_errors(nb)
     headline, tables = outputs.extract_tables(nb, report.name)
-    figures, evidence = outputs.extract_figures(nb, report.name), outputs.extract_evidence(nb)
-    nb.metadata.pop("papermill", None)
+    figures = outputs.extract_figures(nb, report.name)
     before = read_record(job.output, report.key)
     beside = {table["file"]: table["csv"] for table in tables} | figures
     text = render(
         nb,
         key=report.key,
-        facts=_facts(job, made, seconds),
+        facts=mapped(_facts(job, made, seconds), shown),
         files=[f"{report.name}.ipynb", *(table["file"] for table in tables)],
         failure=failure,
         code=job.code,
@@ -127,18 +129,19 @@ def _finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float)
     for file, content in files.items():
         write_file(job.output / report.notebook.name / file, content, job.work)
     write_file(record_path(job.output, report.key), json.dumps(record, indent=1, default=str), job.work)
+    (job.output / f"{report.key}.json").unlink(missing_ok=True)  # where earlier versions kept the record
     for file in files_beside(before) - files.keys():
         (job.output / report.notebook.name / file).unlink(missing_ok=True)
 
 
-def _facts(job: Job, made: datetime, seconds: float) -> list[tuple[str, str]]:
+def _facts(job: Job, made: datetime, seconds: float) -> list[list[str]]:
     report = job.report
     given = ", ".join(f"{name} = {json.dumps(value, default=str)}" for name, value in report.all_parameters.items())
     return [
-        ("Report", report.key),
-        ("Notebook", str(report.notebook.path)),
-        ("Parameters", plain(given) or "none"),
-        ("Made", f"{made:%Y-%m-%d %H:%M} UTC, in {seconds:.1f} s, with evalkit {__version__}"),
+        ["Report", report.key],
+        ["Notebook", report.notebook.path.name],
+        ["Parameters", plain(given) or "none"],
+        ["Made", f"{made:%Y-%m-%d %H:%M} UTC, in {seconds:.1f} s, with evalkit {__version__}"],
     ]
 
 

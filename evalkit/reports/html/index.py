@@ -18,7 +18,7 @@ from evalkit.io.text import plain
 from evalkit.reports.html.leaderboards import PAGE, write_leaderboards
 from evalkit.reports.html.policy import TEMPLATES, policy_of, script
 from evalkit.reports.html.svg import clean_svg
-from evalkit.reports.records import Record, read_records, write_file
+from evalkit.reports.records import Record, mapped, names_of_sources, read_records, shown_in, write_file
 
 SAMPLES, OTHERS = "Sample data", "Other reports"
 LARGEST_PICTURE = 60_000  # bytes of a figure that is shown in the index
@@ -41,7 +41,11 @@ def write_index(output: Path, work: Path) -> tuple[Path, Path]:
         policy=policy_of(script("index.js")),
         script=script("index.js"),
     )
-    content = {"evalkit": __version__, "made": now.isoformat(timespec="seconds"), "reports": records}
+    content = {
+        "evalkit": __version__,
+        "made": now.isoformat(timespec="seconds"),
+        "reports": [mapped(record, shown_in(record)) for record in records],
+    }
     write_file(manifest, json.dumps(content, indent=1), work)
     write_file(index, page, work)
     return index, manifest
@@ -67,11 +71,12 @@ def _groups(records: list[Record], output: Path) -> list[dict[str, Any]]:
     by_source: dict[str, list[Record]] = {}
     for record in sorted(records, key=lambda record: (record["title"], record["name"])):
         by_source.setdefault(SAMPLES if is_sample(record["source"]) else record["source"], []).append(record)
-    groups = []
+    groups, names = [], names_of_sources(records)
     for source, group in sorted(by_source.items(), key=lambda item: (item[0] == SAMPLES, item[0])):
         rows = [_row(record, _differing(record, group), _picture(record, output, pictures)) for record in group]
-        title = source.rstrip("/").rpartition("/")[2] or source or OTHERS
-        groups.append({"title": title, "source": "" if title in (source, SAMPLES, OTHERS) else source, "rows": rows})
+        name = names.get(source, source)
+        title = name.rstrip("/").rpartition("/")[2] or name or OTHERS
+        groups.append({"title": title, "source": "" if title in (name, SAMPLES, OTHERS) else name, "rows": rows})
     return groups
 
 
@@ -97,7 +102,7 @@ def _picture(record: Record, output: Path, numbers: Iterator[int]) -> str:
 
 def _row(record: Record, differing: str, picture: str) -> dict[str, Any]:
     headline, params = record["headline"] or {}, Path(record["params_file"])
-    return {
+    row = {
         **record,
         "finding": record["findings"][0]["text"] if record["findings"] else "",
         "headline": headline if headline.get("estimate") is not None else {},
@@ -108,6 +113,7 @@ def _row(record: Record, differing: str, picture: str) -> dict[str, Any]:
         "change": change(record),
         "when": record["made"][:16].replace("T", " "),
     }
+    return mapped(row, shown_in(record))
 
 
 def _count(headline: dict[str, Any]) -> str:

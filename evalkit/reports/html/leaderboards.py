@@ -12,7 +12,7 @@ from evalkit._version import __version__
 from evalkit.io.text import plain
 from evalkit.io.write import from_spreadsheet
 from evalkit.reports.html.policy import policy_of, script
-from evalkit.reports.records import Record, write_file
+from evalkit.reports.records import Record, names_of_sources, write_file
 
 PAGE = "leaderboard.html"
 TABLE = "standings"  # the published table of a report that is read
@@ -22,7 +22,8 @@ _MOST = 500  # rows of one report
 
 def write_leaderboards(records: list[Record], output: Path, work: Path, environment: Environment) -> bool:
     """Write ``leaderboard.html``, or remove it if no report has published standings."""
-    rows = [row for record in records for row in _rows(record, output)]
+    names = names_of_sources(records)
+    rows = [row for record in records for row in _rows(record, output, names[record["source"]])]
     if not rows:
         (output / PAGE).unlink(missing_ok=True)
         return False
@@ -32,7 +33,7 @@ def write_leaderboards(records: list[Record], output: Path, work: Path, environm
     return True
 
 
-def _rows(record: Record, output: Path) -> list[dict[str, Any]]:
+def _rows(record: Record, output: Path, source: str) -> list[dict[str, Any]]:
     """Read the standings of a report; empty if they are missing or unreadable."""
     name = next((table["file"] for table in record["tables"] if table["name"] == TABLE), "")
     if record["status"] != "made" or not name or Path(name).name != name:
@@ -43,7 +44,7 @@ def _rows(record: Record, output: Path) -> list[dict[str, Any]]:
     except (OSError, ValueError, csv.Error):
         return []
     complete = [row for row in read if all(isinstance(row.get(column), str) for column in _NEEDED)]
-    about = {"page": record["page"], "report": f"{record['title']}: {record['name']}", "source": record["source"]}
+    about = {"page": record["page"], "report": f"{record['title']}: {record['name']}", "source": source}
     return [
         about | {column: plain(from_spreadsheet(value)) for column, value in row.items() if isinstance(value, str)}
         for row in complete

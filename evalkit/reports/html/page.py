@@ -3,7 +3,7 @@
 import html
 import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 from urllib.parse import unquote
@@ -67,7 +67,7 @@ def render(
     nb: NotebookNode,
     *,
     key: str,
-    facts: Iterable[tuple[str, str]] = (),
+    facts: Iterable[Sequence[str]] = (),
     files: Iterable[str] = (),
     failure: Failure | None = None,
     code: bool = True,
