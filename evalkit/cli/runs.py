@@ -120,7 +120,7 @@ def detect(source: str) -> None:
 @common_options
 @click.option("--value", type=click.Choice(["is_successful", "score"]), help="What to compare.  [default: success]")
 @click.option("--baseline", metavar="MODEL", help="Compare every model with this one; exit code 1 on a regression.")
-@click.option("--margin", type=POSITIVE, metavar="NUMBER", help="The largest loss that is no regression.")
+@click.option("--margin", type=POSITIVE, metavar="NUMBER", help="The largest loss that is no regression; see below.")
 @click.option("--strict", is_flag=True, help="With --baseline: exit code 1 also if nothing is decided.")
 def compare(
     sources: tuple[str, ...],
@@ -135,7 +135,8 @@ def compare(
     """Compare the models of SOURCE on the tasks that they share.
 
     Each task has the same weight. With --baseline, a model is a regression if it shows a loss that may be as large as
-    the margin (default: 0.05); it is not worse if its loss is shown to be smaller.
+    the margin; it is not worse if its loss is shown to be smaller. The margin is in the unit of what is compared: 0.05
+    of a rate, which is the default, is 5 percentage points, and 2 of scores in points is 2 points, without a default.
     """
     from evalkit.compare.terminal import describe_baseline, describe_comparison
 
@@ -145,6 +146,6 @@ def compare(
     if not baseline:
         print(describe_comparison(runs, value or "", margin))
         return
-    text, passed = describe_baseline(runs, baseline, value or "", margin=margin or 0.05, strict=strict)
+    text, passed = describe_baseline(runs, baseline, value or "", margin=margin, strict=strict)
     print(text)
     sys.exit(0 if passed else 1)

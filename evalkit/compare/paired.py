@@ -1,5 +1,6 @@
 """Compare pairs of models, and models with a baseline; estimate reliability and cost, and plan further runs."""
 
+import sys
 from collections.abc import Sequence
 
 import pandas as pd
@@ -15,6 +16,7 @@ from evalkit.stats.models.ranks import MOST_PAIRED
 
 MOST_PAIRS = 45  # shown on a page: those of 10 models
 MOST_SHOWN = 30  # models whose pairs are made where there are too many for all
+LEAST = 0.05  # loss of a share that is acceptable by default
 COSTS = ("cost", "tokens", "duration")
 
 
@@ -78,9 +80,18 @@ def in_words(pairs: pd.DataFrame) -> str:
 
 
 def against(
-    runs: pd.DataFrame, baseline: str, value: str = "", *, margin: float = 0.05, target: Target = "new tasks"
+    runs: pd.DataFrame, baseline: str, value: str = "", *, margin: float | None = None, target: Target = "new tasks"
 ) -> pd.DataFrame:
     """Compare every model with a baseline: better, not worse by more than the margin, a regression, or not decided.
+
+    Parameters
+    ----------
+    runs, value, target
+        As for `pairs`.
+    baseline : str
+        The model to compare with.
+    margin : float, optional
+        The largest loss that is acceptable, in the unit of the values. By default 0.05 for shares, and none for others.
 
     Returns
     -------
@@ -96,9 +107,9 @@ def against(
     there = sorted(scored.table["model_name"].unique())
     if baseline and baseline not in there:
         raise SourceError(f"no runs of the baseline {baseline!r}; there are runs of {', '.join(map(repr, there))}")
-    table = compare_to_baseline(
-        scored.table, "model_name", "task", "value", baseline or there[0], margin=margin, target=target
-    )
+    least = margin or (LEAST if scored.is_share else sys.float_info.min)
+    base = baseline or there[0]
+    table = compare_to_baseline(scored.table, "model_name", "task", "value", base, margin=least, target=target)
     return table if baseline else table.iloc[:0]
 
 

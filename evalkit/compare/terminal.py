@@ -2,12 +2,14 @@
 
 import pandas as pd
 
-from evalkit.compare.paired import against, in_words
+from evalkit.compare.paired import LEAST, against, in_words
 from evalkit.compare.ranks import headline, leaderboard, ranks_text
 from evalkit.display.words import headline_text, sentence
 from evalkit.io import plain
+from evalkit.kinds import outcomes
 from evalkit.kinds.models import alike
-from evalkit.kinds.terminal import fit_table, interval, names_of, number
+from evalkit.kinds.terminal import fit_table, names_of
+from evalkit.stats.text import format_interval, interval_cells
 
 ESTIMATE = "95 % interval"
 
@@ -15,13 +17,13 @@ ESTIMATE = "95 % interval"
 def describe_comparison(runs: pd.DataFrame, value: str = "", margin: float | None = None) -> str:
     """Format models with their rates and ranks, the headline, and the most notable pairs."""
     board = leaderboard(runs, value, margin=margin)
-    table, kind = board.table, "proportion" if board.outcomes.is_share else "mean"
+    table, share = board.table, board.outcomes.is_share
     names, rows = names_of(table["model_name"]), []
     for row, rank in zip(table.to_dict("records"), ranks_text(table), strict=True):
         cells = {"model": names[row["model_name"]], "rank": rank or "–", "runs": str(row["n"])}
-        cells |= {"tasks": str(row["n_tasks"]), board.outcomes.name: number(row["estimate"], kind)}
-        cells |= {ESTIMATE: interval(row, kind)}
-        cells |= {board.basis: number(row["adjusted"], kind)} if board.is_adjusted else {}
+        cells["tasks"] = str(row["n_tasks"])
+        cells[board.outcomes.title], cells[ESTIMATE] = interval_cells(row, percent=share)
+        cells |= {board.basis: format_interval(row["adjusted"], None, None, percent=share)} if board.is_adjusted else {}
         rows.append(cells)
     first = plain(f"{headline_text(headline(board), begins=True)}.")
     lines = [fit_table(rows, width=None), "", first, *(plain(sentence(note)) for note in board.notes.notes)]
@@ -30,7 +32,7 @@ def describe_comparison(runs: pd.DataFrame, value: str = "", margin: float | Non
 
 
 def describe_baseline(
-    runs: pd.DataFrame, baseline: str, value: str = "", *, margin: float = 0.05, strict: bool = False
+    runs: pd.DataFrame, baseline: str, value: str = "", *, margin: float | None = None, strict: bool = False
 ) -> tuple[str, bool]:
     """Format each model's verdict against a baseline; also return whether a build may pass.
 
@@ -39,22 +41,21 @@ def describe_baseline(
     table = against(runs, baseline, value, margin=margin)
     if table.empty:
         return f"{plain(baseline)} is the only model: there is nothing to compare with it.", not strict
-    share = pd.concat([table["mean"], table["mean_baseline"]]).dropna().between(0, 1).all()
-    kind, unit, loss = ("proportion", ", points", f"{margin * 100:g} points") if share else ("mean", "", f"{margin:g}")
-    names = names_of(table["model"])
-    rows = [
-        {
-            "model": names[row["model"]],
-            "tasks": str(row["n_tasks"]),
-            "model's": number(row["mean"], kind),
-            "baseline's": number(row["mean_baseline"], kind),
-            f"difference{unit}": number(row["estimate"], kind).removesuffix(" %"),
-            ESTIMATE: interval(row, kind),
-            "p, corrected": "–" if pd.isna(row["p_adjusted"]) else f"{row['p_adjusted']:.2g}",
-            "verdict": row["verdict"],
-        }
-        for row in table.to_dict("records")
-    ]
-    head = f"Against {plain(baseline)}, on the tasks both ran; a loss of less than {loss} is no regression:"
+    data = outcomes(runs, value)
+    share, unit = data.is_share, "percentage points" if data.is_share else data.unit
+    names, rows = names_of(table["model"]), []
+    for row in table.to_dict("records"):
+        means = (format_interval(row[name], None, None, percent=share) for name in ("mean", "mean_baseline"))
+        points = {name: row[name] * (100 if share else 1) for name in ("estimate", "low", "high")}
+        difference, bounds = interval_cells(points, percent=False, digits=0 if share else 2)
+        cells = names[row["model"]], str(row["n_tasks"]), *means, difference, bounds
+        p_value = "–" if pd.isna(row["p_adjusted"]) else f"{row['p_adjusted']:.2g}"
+        heads = "model", "tasks", "model's", "baseline's", f"difference{', ' * bool(unit)}{unit}", ESTIMATE
+        rows.append(dict(zip(heads, cells, strict=True)) | {"p, corrected": p_value, "verdict": row["verdict"]})
+    least = LEAST if margin is None and share else margin
+    loss = f"a loss of less than {(least or 0) * (100 if share else 1):g} {unit}".rstrip() + " is no regression"
+    if least is None:
+        loss = f"any loss that is shown is a regression (--margin, in {unit or 'the unit of the score'}, allows some)"
+    head = f"Against {plain(baseline)}, {data.title} on the tasks both ran; {loss}:"
     bad = {"regression", "not decided"} if strict else {"regression"}
     return f"{head}\n\n{fit_table(rows, width=None)}", not table["verdict"].isin(bad).any()

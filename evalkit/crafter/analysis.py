@@ -16,7 +16,7 @@ from evalkit.display.words import budget_name, budgets_text
 from evalkit.io import short_paths
 from evalkit.kinds import Finding, data_finding, examples_of
 from evalkit.kinds.messages import message_pattern
-from evalkit.stats import estimate_by
+from evalkit.stats import estimate_by, format_interval
 from evalkit.stats.grouped import Kind
 
 __all__ = [
@@ -29,7 +29,6 @@ __all__ = [
     "describe_episodes",
     "estimates",
     "flag_counts",
-    "interval_cells",
     "interval_text",
     "invalid_actions",
     "mean_scores",
@@ -48,6 +47,7 @@ HOOKS = {f"{name}s": name.replace("_", " ").removesuffix(" achievement") for nam
 NO_SCORE = "no trace has a score"
 SCORES = {"no_values": NO_SCORE, "left_out": "left out: {count} aborted"}
 By = str | Sequence[str]
+_BOUNDS = ("estimate", "low", "high")
 _OTHER_COUNTING = {
     "achievement": ("hook", "every hook once"),
     "hook": ("achievement", "every achievement that a hook names"),
@@ -218,10 +218,12 @@ def suspect_share(episodes: pd.DataFrame) -> pd.DataFrame:
     table = means[["model_name"]].assign(episodes=means["n"], invalid_actions=counts["invalid_actions"].to_numpy())
     table["suspect"] = counts["suspect_invalid_actions"].to_numpy()
     table["share"] = table["suspect"].astype("float64") / table["invalid_actions"].astype("float64")
+    given: Any = zip(means["n"], means["warning"], strict=True)
+    doubts: list[Any] = [Notes() if n else notes.without("left_out") for n, notes in given]
     return table.assign(
         mean_score=means["estimate"],
         mean_score_without_suspects=means["without_suspects"],
-        warning=[Notes() if n else w.without("left_out") for n, w in zip(means["n"], means["warning"], strict=True)],
+        warning=doubts,
     )
 
 
@@ -344,14 +346,8 @@ def number(value: float) -> str:
 
 
 def interval_text(row: Mapping[Any, Any]) -> str:
-    """Format an estimate, with its interval if there is one."""
-    return " ".join(cell for cell in interval_cells(row, "none") if cell != "–")
-
-
-def interval_cells(row: Mapping[Any, Any], missing: str = "–") -> tuple[str, str]:
-    """Format an estimate and its interval as cells; ``–`` where missing."""
-    bounds = "–" if pd.isna(row["low"]) else f"[{number(row['low'])}, {number(row['high'])}]"
-    return missing if pd.isna(row["estimate"]) else number(row["estimate"]), bounds
+    """Format an estimate in points, with its interval if there is one."""
+    return "none" if pd.isna(row["estimate"]) else format_interval(*map(row.get, _BOUNDS), percent=False)
 
 
 def _columns(by: By) -> list[str]:

@@ -8,13 +8,14 @@ from typing import Any
 import pandas as pd
 
 from evalkit.crafter import analysis
-from evalkit.crafter.analysis import interval_cells, interval_text, number
+from evalkit.crafter.analysis import interval_text, number
 from evalkit.crafter.evaluate import NAMES, Group, TraceScore, episodes_of_results, results_of, trace_text
 from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.scoring import BANDS, Counting
 from evalkit.io import Entry, SourceError, labels, plain, resolve, short_paths, summarise, write_frame, write_text
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Look, counted_noun
+from evalkit.stats.text import format_interval, interval_cells
 
 _HOOKS = {column: column.split("_")[0] for column in analysis.HOOKS}  # easy, medium, hard, invalid
 TOP_REASONS = 5  # of invalid actions
@@ -123,10 +124,9 @@ def _aborted(episodes: pd.DataFrame) -> list[str]:
 
 def _share_text(row: Mapping[Any, Any]) -> str:
     """Format a share of episodes with its n and its interval in percent."""
-    bounds = "" if pd.isna(row["low"]) else f" [{100 * row['low']:.0f}, {100 * row['high']:.0f}]"
-    share = f"{100 * row['estimate']:.0f}"
-    weights = "" if f"{100 * row['episodes'] / row['n']:.0f}" == share else " with equal weight for each task"
-    return f"{row['episodes']} of {row['n']}, {share} %{bounds}{weights}"
+    share, plain_share = (format_interval(x, None, None) for x in (row["estimate"], row["episodes"] / row["n"]))
+    weights = "" if plain_share == share else " with equal weight for each task"
+    return f"{row['episodes']} of {row['n']}, {format_interval(row['estimate'], row['low'], row['high'])}{weights}"
 
 
 def _breakdown_lines(episodes: pd.DataFrame, by: Group, seen: Callable[[int], str] | None = None) -> list[str]:
@@ -142,13 +142,13 @@ def _breakdown_lines(episodes: pd.DataFrame, by: Group, seen: Callable[[int], st
         more = [seen(int(sizes[row[by]]))] if seen else []
         note = str(row["warning"]) if pd.isna(row["low"]) else ""
         means = map(number, counts.loc[row[by]])
-        rows.append([names[row[by]], *more, str(row["n"]), *interval_cells(row), *means, note])
+        rows.append([names[row[by]], *more, str(row["n"]), *interval_cells(row, percent=False), *means, note])
         if other := zero.get(row[by]):
             cells = [
                 f"  with {other['aborted']} aborted at 0",
                 *[""] * len(more),
                 str(other["n"]),
-                *interval_cells(other),
+                *interval_cells(other, percent=False),
             ]
             rows.append(cells + [""] * (len(rows[0]) - len(cells)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

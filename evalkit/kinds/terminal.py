@@ -80,6 +80,7 @@ def any_look_lines(look: "Look", logs: "Logs", running: "pd.Series | None") -> l
 
     from evalkit.kinds.runs import outcomes
     from evalkit.stats import difference_sequence, mean_sequence
+    from evalkit.stats.text import interval_cells
 
     runs, kind = logs.runs, logs.kind
     rated = outcomes(runs, kind=kind) if len(runs) else None
@@ -107,7 +108,7 @@ def any_look_lines(look: "Look", logs: "Logs", running: "pd.Series | None") -> l
     if len(models) > MOST_LOOKED_AT:
         return [f"{len(ahead)} of {len(pairs)} pairs of models differ, however often one looks"]
     rates = [(name, mean_sequence(*look.counted.values(name))) for name in models]
-    texts = [f"{names[name]} {interval(table.iloc[-1], 'proportion')}" for name, table in rates if len(table)]
+    texts = [f"{names[name]} {interval_cells(table.iloc[-1])[1]}" for name, table in rates if len(table)]
     text = f"{rated.name} in %, valid however often one looks: {'; '.join(texts + ahead)}"
     return wrap(text, look.width or len(text)) if texts else []
 
@@ -115,7 +116,7 @@ def any_look_lines(look: "Look", logs: "Logs", running: "pd.Series | None") -> l
 def overview_rows(runs: "pd.DataFrame", kind: LogKind | None = None) -> list[dict[str, str]]:
     """Return success rates and mean scores by model, as cells under their headers."""
     from evalkit.kinds.runs import outcomes
-    from evalkit.stats import estimate_by
+    from evalkit.stats import estimate_by, format_interval
 
     models = runs["model_name"].fillna(UNKNOWN)
     names = labels(models.unique())
@@ -124,10 +125,9 @@ def overview_rows(runs: "pd.DataFrame", kind: LogKind | None = None) -> list[dic
     for column in ("is_successful", "score"):
         if runs[column].notna().any():
             rated = outcomes(runs, column, kind)
-            which = "proportion" if rated.is_share else "mean"
             for estimate in estimate_by(rated.table, "model_name", "value", "task", rated.kind).to_dict("records"):
-                text = f"{number(estimate['estimate'], which)}  {interval(estimate, which)}".removesuffix("  –")
-                rows[estimate["model_name"]][rated.name] = text
+                text = format_interval(*(estimate[end] for end in ("estimate", "low", "high")), percent=rated.is_share)
+                rows[estimate["model_name"]][rated.title] = text
     headers = list(dict.fromkeys(name for row in rows.values() for name in row))
     return [{name: row.get(name, "–") for name in headers} for row in rows.values()]
 
@@ -135,6 +135,7 @@ def overview_rows(runs: "pd.DataFrame", kind: LogKind | None = None) -> list[dic
 def unmeasured_lines(runs: "pd.DataFrame", by: Sequence[str], kind: LogKind) -> list[str]:
     """Format the rates of the groups in which runs were not measured, with these counted in every way."""
     from evalkit.kinds.estimates import denominators
+    from evalkit.stats import format_interval
 
     table = denominators(runs, by, kind=kind)
     table = table[table["n_not_measured"] > 0]
@@ -146,26 +147,11 @@ def unmeasured_lines(runs: "pd.DataFrame", by: Sequence[str], kind: LogKind) -> 
         cells["not measured"] = f"{row['n_not_measured']} of {row['n_measured'] + row['n_not_measured']}"
         for name, header in UNMEASURED.items():
             way = name if f"{name}_estimate" in row else ""
-            low, high, estimate = (row[f"{way}_{end}".strip("_")] for end in ("low", "high", "estimate"))
-            text = f"{number(estimate, 'proportion')}  {interval({'low': low, 'high': high}, 'proportion')}"
-            cells[header] = text.removesuffix("  –")
+            cells[header] = format_interval(*(row[f"{way}_{end}".strip("_")] for end in ("estimate", "low", "high")))
         rows.append(cells)
     counts = "count as failures above" if kind.leading == "all" else "are left out above"
     lines = fit_table(rows, left=len(by), width=None)
     return ["", f"Runs that were not measured {counts}; 95 % intervals:", "", *lines.split("\n")]
-
-
-def number(value: float, kind: str) -> str:
-    """Format a share in percent, another number with two decimals; ``–`` for a missing one."""
-    return "–" if value != value else f"{value * 100:.1f} %" if kind == "proportion" else f"{value:.2f}"
-
-
-def interval(row: Mapping[Any, Any], kind: str) -> str:
-    """Format the interval of an estimate; ``–`` if there is none."""
-    if row["low"] != row["low"]:
-        return "–"
-    scale, digits = (100, 0) if kind == "proportion" else (1, 2)
-    return f"[{row['low'] * scale:.{digits}f}, {row['high'] * scale:.{digits}f}]"
 
 
 def file_lines(ledger: "pd.DataFrame", runs: int, most: int = MOST_FAILED) -> list[str]:

@@ -13,8 +13,9 @@ from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Look
 from evalkit.kinds.findings import counted_noun
 from evalkit.kinds.runs import NO_OUTCOME
-from evalkit.kinds.terminal import any_look_lines, file_lines, fit_table, key_of, names_of, number, unmeasured_lines
+from evalkit.kinds.terminal import any_look_lines, file_lines, fit_table, key_of, names_of, unmeasured_lines
 from evalkit.mindcraft.format import UNKNOWN, CompletionStatus
+from evalkit.stats.text import interval_cells
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -147,8 +148,7 @@ def _rows(table: "pd.DataFrame", by: Sequence[str], width: int = 48) -> list[dic
     names, rows = {column: names_of(table[column], width) for column in by}, []
     for row in table.to_dict("records"):
         keys = {column: names[column][key_of(row[column])] for column in by}
-        interval = "–" if row["low"] != row["low"] else f"{row['low'] * 100:.0f} – {row['high'] * 100:.0f} %"
-        rate = {"success rate": number(row["estimate"], "proportion"), "95 % interval": interval}
+        rate = dict(zip(("success rate", "95 % interval"), interval_cells(row), strict=True))
         statuses = {short: str(row[str(status)]) for status, short in SHORT.items() if str(status) in row}
         rows.append({**keys, "n": str(row["n"]), **rate, **statuses})
     return rows

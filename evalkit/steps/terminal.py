@@ -11,6 +11,7 @@ from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Look
 from evalkit.kinds.findings import counted_noun
 from evalkit.kinds.terminal import fit_table
+from evalkit.stats.text import format_interval
 from evalkit.steps import analysis
 from evalkit.steps.evaluation.evaluate import evaluate_history, format_step_evaluation
 from evalkit.steps.evaluation.trajectory import find_loops
@@ -125,10 +126,7 @@ def _overview_cells(row: dict[str, Any]) -> list[str]:
 
 
 def _interval(row: dict[str, Any], prefix: str = "") -> str:
-    estimate, low, high = (row[f"{prefix}{bound}"] for bound in ("estimate", "low", "high"))
-    if estimate is None:
-        return "–"
-    return f"{estimate:.0%}" + (f" [{low:.0%}, {high:.0%}]" if low is not None and high is not None else "")
+    return format_interval(*(row[f"{prefix}{bound}"] for bound in ("estimate", "low", "high")))
 
 
 def _summary(history: History, rows: Rows, logs: Logs) -> list[str]:

@@ -21,16 +21,17 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ([], 0, ["No model leads: old and same tie for first.", "1 – 2", "66.7 %", "old is better than"]),
-        (["--baseline", "old"], 1, ["regression", "not decided", "-50.0"]),
-        (["--baseline", "worse"], 0, ["better", "a loss of less than 5 points is no regression"]),
-        (["--baseline", "old", "--margin", "0.9"], 0, ["a loss of less than 90 points"]),
+        ([], 0, ["No model leads: old and same tie for first.", "1 – 2", "67 %", "[49, 81]", "old is better than"]),
+        (["--baseline", "old"], 1, ["regression", "not decided", "difference, percentage points"]),
+        (["--baseline", "worse"], 0, ["better", "a loss of less than 5 percentage points is no regression"]),
+        (["--baseline", "old", "--margin", "0.9"], 0, ["a loss of less than 90 percentage points"]),
         (["--baseline", "nobody"], 2, ["no runs of the baseline 'nobody'"]),
         (["--strict"], 2, ["--strict does nothing without --baseline"]),
         (["--option", "scale", "percent"], 0, ["tie for first"]),
         (["--option", "colour", "red"], 2, ["no option 'colour'; there are 'tasks'"]),
         (["--option", "original_mtimes", "maybe"], 2, ["option original_mtimes: 'maybe' is no bool"]),
         (["--value", "score"], 0, ["mean score"]),
+        (["--value", "score", "--baseline", "old"], 1, ["a loss of less than 5 percentage points is no regression"]),
         (["--kind", "crafter"], 2, ["no Crafter session trace could be read"]),
     ],
 )  # fmt: skip
@@ -63,3 +64,20 @@ def test_the_pairs_of_many_models_are_told_by_those_that_are_decided(tmp_path):
     text = CliRunner().invoke(main, ["compare", str(write_all(tmp_path, files))]).output
     assert "15 of 120 pairs are decided." in text
     assert text.count("m00 is better than") == 15
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "any loss that is shown is a regression (--margin, in points, allows some):"),
+        (["--margin", "2"], "a loss of less than 2 points is no regression:"),
+    ],
+)
+def test_scores_with_a_unit_are_compared_in_it_and_never_in_percent(options, said):
+    arguments = ["compare", "samples:crafter", "--kind", "crafter", "--baseline", "random", *options]
+    result = CliRunner().invoke(main, arguments)
+    out = result.output
+    assert f"Against random, mean score in points on the tasks both ran; {said}" in out
+    assert "difference, points" in out
+    assert "%" not in out.replace("95 % interval", "")
+    assert result.exit_code == 0

@@ -105,13 +105,13 @@ def test_functions_work_for_it_as_for_any_kind(run, sheets, tmp_path):
     ("arguments", "words"),
     [
         (["--help"], ["quiz", "Answers of quiz sheets."]),
-        (["quiz", "sheets"], ["alpha", "50.0 %", "3 runs; 5 files: 3 used, 1 skipped, 1 failed", "JSONDecodeError"]),
+        (["quiz", "sheets"], ["alpha", "50 %", "3 runs; 5 files: 3 used, 1 skipped, 1 failed", "JSONDecodeError"]),
         (["quiz", "sheets", "--pattern", "2.json"], ["1 run; 1 file: 1 used"]),
         (["quiz", "sheets", "--follow", "--expected", "1", "--until-done"], ["2 of 1", "5 of 5 files new"]),
         (["detect", "sheets"], ["3 look like quiz sheets: evalkit quiz"]),
         (["show", "sheets/a/2.json", "--last", "1"], ["» alpha: <1>   ◀ wrong", "… 3 earlier turns"]),
         (["collect", "quiz", "sheets", "-o", "made"], ["made: 5 files: 5 new"]),
-        (["compare", "sheets"], ["50.0 %", "the shared tasks are too few to tell"]),
+        (["compare", "sheets"], ["50 %", "the shared tasks are too few to tell"]),
         (
             ["report", "sheets", "-o", "pages"],
             ["1 made", "the shared tasks are too few"],

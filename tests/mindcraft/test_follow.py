@@ -64,13 +64,13 @@ def test_an_experiment_from_its_first_file_to_its_last(experiment):
     experiment.write("x/m/bake/andy_0.json", None)
     view = experiment.look(5)
     row = table(view.text)["m"]
-    assert (row["tasks"], row["success rate"], row["success"], row["running"]) == ("1 of 2", "100.0 %", "1", "1")
+    assert (row["tasks"], row["success rate"], row["success"], row["running"]) == ("1 of 2", "100 %", "1", "1")
     assert "total: 1 of 2 tasks done, 1 run running" in view.text
     assert not view.done
     experiment.write("x/m/bake/andy_0.json", 0)
     view = experiment.look(5)
     row = table(view.text)["m"]
-    assert (row["tasks"], row["success rate"], row["zero"], row["running"]) == ("2 of 2", "50.0 %", "1", "0")
+    assert (row["tasks"], row["success rate"], row["zero"], row["running"]) == ("2 of 2", "50 %", "1", "0")
     assert view.done
 
 
@@ -208,7 +208,7 @@ def test_only_changed_files_are_parsed_and_the_end_is_what_load_says(experiment,
     runs = load(experiment.root, tasks=str(experiment.root.parent / "tasks.json")).runs
     rates = runs.groupby("model_name")["overall_is_successful"].mean()
     assert {name: row["success rate"] for name, row in table(view.text).items()} == {
-        name: f"{rate * 100:.1f} %" for name, rate in rates.items()
+        name: f"{rate * 100:.0f} %" for name, rate in rates.items()
     }
 
 
@@ -219,7 +219,7 @@ def test_a_copy_is_flagged_only_as_long_as_both_are_there(experiment):
     experiment.look()
     assert experiment.following.logs.runs["flag_stale_copy"].tolist() == [False, True]
     row = table(experiment.look().text)["m"]
-    assert (row["success rate"], row["success"], row["tasks"]) == ("100.0 %", "1", "2 of 2")
+    assert (row["success rate"], row["success"], row["tasks"]) == ("100 %", "1", "2 of 2")
     (experiment.root / "m/bake/Andy_0_0.json").unlink()
     (experiment.root / "m/bake").rmdir()
     experiment.look(1)

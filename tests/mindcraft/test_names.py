@@ -58,7 +58,7 @@ def test_the_terminal_shows_two_models_that_differ(pair):
     for options in ([], ["--cooking"]):
         out = CliRunner().invoke(main, ["mindcraft", str(root), *options]).stdout
         rows = [re.split(r"\s{2,}", line.strip()) for line in out.split("\n\n")[0].splitlines()[2:]]
-        assert [row[1:3] for row in rows] == [["3", "100.0 %"], ["3", "0.0 %"]]
+        assert [row[1:3] for row in rows] == [["3", "100 %"], ["3", "0 %"]]
         assert rows[0][0] != rows[1][0]
 
 
@@ -121,7 +121,7 @@ def test_lists_of_items_that_look_alike_are_two_groups(tmp_path):
     path = write(tmp_path / "tasks.json", tasks)
     out = CliRunner().invoke(main, ["mindcraft", str(root), "--tasks", str(path), "--by", "target_items"]).stdout
     rows = [re.split(r"\s{2,}", line.strip())[:3] for line in out.split("\n\n")[0].splitlines()[2:]]
-    assert rows == [["a, b", "1", "100.0 %"], ['"a, b"', "1", "0.0 %"]]
+    assert rows == [["a, b", "1", "100 %"], ['"a, b"', "1", "0 %"]]
 
 
 def test_logs_that_differ_in_their_middle_only_are_no_copies(tmp_path):

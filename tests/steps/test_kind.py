@@ -247,7 +247,7 @@ def test_a_history_that_grows_is_running_until_it_rests(tmp_path, follow, clock,
     write(tmp_path / "in" / "b.json", [make("f", None, False, error="no")])
     view = look()
     assert rows(view) == {"a.json": "running", "b.json": "running"}
-    assert "total: 2 of 2 histories, 2 running, confirmed 50% [" in view.text
+    assert "total: 2 of 2 histories, 2 running, confirmed 50 % [" in view.text
     assert "2 files: 2 used, 0 skipped, 0 failed" in view.text
     assert not view.done
     clock[0] += 59

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from evalkit.cli import main
 from evalkit.io import SourceError
 from evalkit.kinds import rates
-from evalkit.stats import mean_interval
+from evalkit.stats import format_interval, mean_interval
 from evalkit.steps import analysis, contents, evaluates, figures, load, show, steps_df
 from evalkit.steps.evaluation.evaluators import EVALUATORS
 
@@ -63,7 +63,7 @@ def test_the_rates_of_28_histories_are_of_28_clusters(folder, expected):
     total = next(line for line in shown.splitlines() if line.startswith("all 28 histories"))
     for name, estimate in expected.items():
         assert pooled.loc[name, list(estimate._fields)].tolist() == pytest.approx(list(estimate))
-        assert f"{estimate.estimate:.0%} [{estimate.low:.0%}, {estimate.high:.0%}]" in total
+        assert format_interval(*estimate[:3]) in total
 
 
 def test_histories_weigh_in_the_terminal_and_in_tables_as_in_comparisons(folder, expected):

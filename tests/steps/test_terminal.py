@@ -29,7 +29,7 @@ def test_a_history_is_shown_step_by_step(run):
     assert "\n1    1               process_cells" in shown
     assert "\n18   14 (attempt 5)  dea_split_by_condition" in shown
     assert "21 records: 11 success, 3 silent failure, 5 failure, 1 critical failure, 1 skipped" in shown
-    assert "success: 70% [48%, 85%] (14 of 20) reported, 55% [34%, 74%] (11 of 20) confirmed" in shown
+    assert "success: 70 % [48, 85] (14 of 20) reported, 55 % [34, 74] (11 of 20) confirmed" in shown
     assert "loop: 5 failures in a row of dea_split_by_condition, from record 14" in shown
     assert "router: abort after record 16, the rest would not have run" in shown
     assert "1 file: 1 used, 0 skipped, 0 failed" in shown
