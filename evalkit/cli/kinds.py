@@ -73,7 +73,7 @@ def kind_command(kind: LogKind) -> click.Command:
 
         if output:
             check_output(output)
-        elif not which and (text := "" if options["where"] else glance(kind, sources, options, views, reading)):
+        elif not (which or options["where"]) and (text := glance(kind, sources, options, views, reading)):
             print(text)
             return
         from evalkit.kinds.listing import list_runs  # imported here: a single log is shown without them

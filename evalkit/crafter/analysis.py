@@ -329,7 +329,8 @@ def findings(episodes: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
 def with_worlds(rows: pd.DataFrame) -> pd.DataFrame:
     """Add the column `world`: the task if it is known, else the trace itself; order the difficulties."""
     order = pd.CategoricalDtype(order_difficulties(rows["difficulty"]), ordered=True)
-    return rows.assign(world=rows["task_id"].fillna(rows["source"]), difficulty=rows["difficulty"].astype(order))
+    world = rows["cluster"].fillna(rows["task_id"]) if "cluster" in rows else rows["task_id"]
+    return rows.assign(world=world.fillna(rows["source"]), difficulty=rows["difficulty"].astype(order))
 
 
 def estimates(

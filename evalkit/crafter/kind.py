@@ -140,6 +140,7 @@ def load(
     rename: Renames = (),
     model: str = "",
     where: Sequence[str] = (),
+    cluster: str = "",
     recursive: bool = True,
     jobs: int | None = None,
     storage_options: StorageOptions = None,
@@ -163,6 +164,8 @@ def load(
         Names of models: see `evalkit.load`. `models` are those that they have then.
     where : sequence of str
         Load only runs that meet conditions on their columns: ``"max_turns>=20"``; see `evalkit.kinds.where.meets`.
+    cluster : str
+        Column that stands for the task, where tasks are variants of few.
     recursive : bool
         If False, read only the folder's own files, as the original trace_eval does.
     jobs : int, optional
@@ -188,7 +191,7 @@ def load(
 
     rules = {"weights": check_rules(weights, counting), "counting": counting}
     options = {"models": tuple(models), "difficulty": difficulty, "rename": rename, "model": model, **rules}
-    options["where"] = where
+    options |= {"where": where, "cluster": cluster}
     return load_kind(
         KIND, path, options, pattern=pattern, recursive=recursive, jobs=jobs, storage_options=storage_options
     )

@@ -17,7 +17,7 @@ from evalkit.kinds.detection import kind_of_source, nothing_used
 from evalkit.kinds.models import rename_models, renames_of
 from evalkit.kinds.registry import Assembled, LogKind, Records, kind_named
 from evalkit.kinds.runs import as_frame, flag_cut_names
-from evalkit.kinds.where import COMMON, select_where
+from evalkit.kinds.where import COMMON, select_where, with_clusters
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,8 +116,8 @@ def load_source(
         As for the functions of each kind.
     **options
         Of the kind, such as ``tasks`` of Mindcraft; of every kind ``rename``, a list of ``"OLD=NEW"`` or a mapping of
-        models' names, ``model``, the model of runs whose logs name none, and ``where``, conditions such as
-        ``"max_turns>=20"`` on columns of the runs to load.
+        models' names, ``model``, the model of runs whose logs name none, ``where``, conditions such as
+        ``"max_turns>=20"`` on columns of the runs to load, and ``cluster``, the column that stands for the task.
 
     Returns
     -------
@@ -155,7 +155,7 @@ def load(
     source : str, path, or several of them
         See `evalkit.io.list_source`; also a dataset of `collect`.
     options : mapping
-        Of `kind`; also ``rename``, ``model`` and ``where``.
+        Of `kind`; also ``rename``, ``model``, ``where`` and ``cluster``.
     pattern : str
         Glob for file names; by default that of the kind.
     recursive : bool
@@ -251,7 +251,7 @@ def assemble(
     given = {name: value for name, value in options.items() if (value or None) != (defaults.get(name) or None)}
     options = {**defaults, **records.options, **given}
     renames = renames_of(options.pop("rename", ()), options.pop("model", ""))
-    where = options.pop("where", ())
+    where, cluster = options.pop("where", ()), options.pop("cluster", "")
     models = options.pop("models", ()) if renames else ()  # as they are called then
     assembled = kind.assemble(records, options) if kind.assemble else assemble_as_recorded(kind, records)
     if renames:
@@ -259,6 +259,8 @@ def assemble(
     runs = flag_cut_names(assembled.frames[kind.runs], kind.tables[kind.runs])
     runs = runs.assign(success_rate=runs["is_successful"].astype("Float64").astype("float64"))
     assembled = assembled._replace(frames={**assembled.frames, kind.runs: runs})
+    if cluster:
+        assembled = with_clusters(assembled, kind, cluster)
     if where:
         assembled = select_where(assembled, kind, where)
     return Logs(kind, source, assembled, _ledger(records, assembled.notes), storage_options)

@@ -161,7 +161,7 @@ def outcomes(runs: "pd.DataFrame", value: str = "", kind: LogKind | None = None,
     kind : LogKind, optional
         Of the runs; by default the one they name.
     cluster : str
-        A column that stands for the task where tasks are variants of few; by default none.
+        A column that stands for the task where tasks are variants of few; by default the one that `load` was given.
 
     Returns
     -------
@@ -180,6 +180,7 @@ def outcomes(runs: "pd.DataFrame", value: str = "", kind: LogKind | None = None,
     kind = kind or kind_of(runs)
     counts = ~is_uncounted(runs, kind)
     rows, outcome = runs[counts], outcome_of(runs, kind)
+    cluster = cluster or "cluster" * ("cluster" in rows)  # as the runs were loaded with
     tasks = kind.task_of(rows)
     tasks = rows[cluster].astype("str").where(rows[cluster].notna(), tasks) if cluster else tasks
     table = rows[_KEPT].assign(model_name=rows["model_name"].fillna(UNKNOWN), task=tasks, outcome=outcome[counts])

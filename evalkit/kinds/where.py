@@ -1,4 +1,4 @@
-"""Load only the runs that meet conditions on their columns: ``max_turns>=20``, ``task_type=cooking``."""
+"""Load only the runs that meet conditions on columns, as ``max_turns>=20``, and say what stands for their tasks."""
 
 import operator
 import re
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 WHERE = Option(
     "where", str, (), "Only runs with this value, also >=, <=, <, >, !=; may be repeated.", "COLUMN=VALUE", many=True
 )
-COMMON = (*NAMING, WHERE)  # options of every kind
+CLUSTER = Option("cluster", str, "", "Column that stands for the task, where tasks are variants of few.", "COLUMN")
+COMMON = (*NAMING, WHERE, CLUSTER)  # options of every kind
 _CONDITION = re.compile(r"\s*(\w+)\s*(>=|<=|!=|=|<|>)\s*(.*?)\s*", re.DOTALL)
 _COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq, "!=": operator.ne, ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
@@ -113,10 +114,37 @@ def select_where(assembled: Assembled, kind: LogKind, where: str | Sequence[str]
     return assembled._replace(frames=frames, lazy=lazy, more=more)
 
 
+def with_clusters(assembled: Assembled, kind: LogKind, column: str) -> Assembled:
+    """Add the column `cluster`, which stands for the task in all rates and comparisons, to the runs and what is theirs.
+
+    Raises
+    ------
+    SourceError
+        For a column that runs do not have.
+    """
+    runs = assembled.frames[kind.runs]
+    if column not in runs:
+        raise SourceError(f"cluster {column!r}: runs have no such column; {nearest(column, runs, cutoff=0.4)}")
+    runs = runs.assign(cluster=runs[column].astype("str").where(runs[column].notna()))
+    frames = {name: runs if name == kind.runs else _clustered(frame, runs) for name, frame in assembled.frames.items()}
+    return assembled._replace(frames=frames)
+
+
+def _clustered(frame: "pd.DataFrame", runs: "pd.DataFrame") -> "pd.DataFrame":
+    keys = _keys(frame, runs)
+    return frame.merge(runs[[*keys, "cluster"]].drop_duplicates(keys), on=keys, how="left") if keys else frame
+
+
+def _keys(frame: "pd.DataFrame", runs: "pd.DataFrame") -> list[str]:
+    """Return the columns that say whose a row is: the run's id, else its file and thread, if there are such."""
+    if "run_id" in frame:
+        return ["run_id"]
+    return [key for key in ("source", "thread") if key in frame and key in runs]
+
+
 def _of_runs(frame: "pd.DataFrame", runs: "pd.DataFrame") -> "pd.DataFrame":
-    """Select the rows that belong to some runs: by their id, else by their file and thread, if there are such."""
-    keys = ["run_id"] if "run_id" in frame else [key for key in ("source", "thread") if key in frame and key in runs]
-    if not keys:
+    """Select the rows that belong to some runs."""
+    if not (keys := _keys(frame, runs)):
         return frame
     there = frame.set_index(keys).index.isin(runs.set_index(keys).index)
     return frame[there].reset_index(drop=True)

@@ -115,6 +115,7 @@ def load(
     rename: Renames = (),
     model: str = "",
     where: Sequence[str] = (),
+    cluster: str = "",
     recursive: bool = True,
     jobs: int | None = None,
     storage_options: StorageOptions = None,
@@ -143,6 +144,8 @@ def load(
         Names of models: see `evalkit.load`.
     where : sequence of str
         Load only runs that meet conditions on their columns: ``"max_turns>=20"``; see `evalkit.kinds.where.meets`.
+    cluster : str
+        Column that stands for the task, where tasks are variants of few.
     recursive : bool
         Whether to read the folders below, too.
     jobs : int, optional
@@ -166,7 +169,13 @@ def load(
         definition, or a definition is missing and `missing` is ``raise``.
     """
     options: dict[str, Any] = {"tasks": tasks, "layout": layout or "", "scale": scale, "missing": missing}
-    options |= {"original_mtimes": original_mtimes, "rename": rename, "model": model, "where": where}
+    options |= {
+        "original_mtimes": original_mtimes,
+        "rename": rename,
+        "model": model,
+        "where": where,
+        "cluster": cluster,
+    }
     return load_kind(KIND, path, options, recursive=recursive, jobs=jobs, storage_options=storage_options)
 
 

@@ -33,6 +33,7 @@ def report(
     name: str = "",
     rename: Sequence[str] = (),
     where: Sequence[str] = (),
+    cluster: str = "",
     model: str = "",
     **options: Any,
 ) -> int:
@@ -49,6 +50,8 @@ def report(
                 values["rename"] = renames
             if where:
                 values["where"] = list(where)
+            if cluster:
+                values["cluster"] = cluster
             if not targets and params is None and not Path("params").is_dir():
                 click.echo("no folder params here: making the sample reports; your own: evalkit report FOLDER")
             reports = plan(

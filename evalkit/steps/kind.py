@@ -70,6 +70,7 @@ def load(
     rename: Renames = (),
     model: str = "",
     where: Sequence[str] = (),
+    cluster: str = "",
     pattern: str = "*",
     recursive: bool = True,
     jobs: int | None = None,
@@ -89,6 +90,8 @@ def load(
         Names of models: see `evalkit.load`; histories name none.
     where : sequence of str
         Load only runs that meet conditions on their columns: ``"max_turns>=20"``; see `evalkit.kinds.where.meets`.
+    cluster : str
+        Column that stands for the task, where tasks are variants of few.
     pattern : str
         Glob for the names of files in folders.
     recursive : bool
@@ -117,7 +120,12 @@ def load(
         if not source:
             return kinds.assemble(KIND, kinds.no_records(KIND), {"options": options}, "")
     reading: Any = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
-    return kinds.load(KIND, source, {"options": options, "rename": rename, "model": model, "where": where}, **reading)
+    return kinds.load(
+        KIND,
+        source,
+        {"options": options, "rename": rename, "model": model, "where": where, "cluster": cluster},
+        **reading,
+    )
 
 
 def load_history(path: str | os.PathLike, options: Options = DEFAULTS) -> list[StepRecord]:

@@ -5,8 +5,10 @@ import pytest
 from click.testing import CliRunner
 
 import evalkit
+from evalkit import compare
 from evalkit.cli import main
 from evalkit.io import SourceError
+from evalkit.kinds import outcomes, rates
 from evalkit.kinds.where import meets
 from tests import messy
 
@@ -92,3 +94,17 @@ def test_success_is_a_number_too():
     means = runs[runs["flags"].map(len) == 0].groupby("task_type").success_rate.mean()
     assert means.between(0, 1).all()
     assert runs["success_rate"].isna().equals(runs["is_successful"].isna())
+
+
+@pytest.mark.parametrize("kind", messy.KINDS)
+def test_a_cluster_stands_for_the_task_on_every_door(kind):
+    source = str(messy.folder(kind) / "logs")
+    logs = evalkit.load(source, kind, cluster="model_name")
+    runs = getattr(logs, logs.kind.runs)
+    assert set(outcomes(runs).table["task"]) == set(runs["model_name"])
+    assert rates(runs)["n_clusters"].max() == 1
+    assert compare.leaderboard(runs).table["n_tasks"].max() <= 1
+    text = CliRunner().invoke(main, ["compare", source, "--kind", kind, "--cluster", "model_name"]).output
+    assert "share no tasks" in text or "one model" in text or len(set(runs["model_name"])) == 1
+    with pytest.raises(SourceError, match="cluster 'modelname': runs have no such column; did you mean 'model_name'"):
+        evalkit.load(source, kind, cluster="modelname")
