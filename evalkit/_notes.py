@@ -98,6 +98,8 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "retried": "the number of runs depends on their outcome ({method}, p = {p_value:.2g}): biased",
     # pairs
     "no_pairs": "no pairs",
+    "skewed_pair": "few tasks for how skewed the differences are: one is claimed from p = {claim_at:.2g} down",
+    "few_pairs": "too few tasks to show how skewed scores are: a difference is claimed from p = {claim_at:.2g} down",
     "never_differ": "no pair differs",
     "no_shared": "no shared tasks",
     "one_shared": "a single shared task has no interval",

@@ -63,11 +63,11 @@ def notable(pairs: pd.DataFrame, most: int = MOST_PAIRS) -> pd.DataFrame:
     """Select the pairs that a page shows: all of up to 10 models, else those with the smallest p values.
 
     Columns are model_a, model_b, n_tasks, estimate (a minus b), low, high, p_adjusted, decided, equivalent (if a margin
-    was given), minimal_detectable.
+    was given).
     """
     shown = pairs.nsmallest(most, "p_adjusted") if len(pairs) > most else pairs
     columns = ["model_a", "model_b", "n_tasks", "estimate", "low", "high", "p_adjusted", "decided"]
-    return shown[[*columns, *["equivalent"] * bool(shown["p_equivalent"].notna().any()), "minimal_detectable"]]
+    return shown[[*columns, *["equivalent"] * bool(shown["p_equivalent"].notna().any())]]
 
 
 def in_words(pairs: pd.DataFrame) -> str:

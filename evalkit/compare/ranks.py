@@ -13,6 +13,7 @@ from evalkit.kinds.runs import NO_OUTCOME, kind_of
 from evalkit.stats import Estimate, format_interval, like_with_like, pair_structure, rank_models
 from evalkit.stats.models.ranks import MOST_PAIRED
 
+FEW_TASKS = 6  # shared ones, below which no 0/1 outcomes and hardly any others would be decided
 MOST_NAMED = 4  # models that a headline names
 RAW, NONE = "raw", "none"
 _COLUMNS = (
@@ -191,7 +192,7 @@ def headline(board: Leaderboard) -> dict[str, Any]:
         return {"code": "tie", "models": rated.loc[rated[by] == rated[by].iloc[0], "model_name"].tolist()}
     is_behind = others["behind_first"].astype(bool)
     sides = {side: others.loc[of, "model_name"].tolist() for side, of in (("behind", is_behind), ("open", ~is_behind))}
-    few = bool(own["minimal_detectable"].isna().all())
+    few = bool((own["n_tasks"] < FEW_TASKS).all())
     return {"code": "leads", "model": first, **sides, "few": few} | _fields(row, which[:-1], which)
 
 

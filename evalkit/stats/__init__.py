@@ -7,7 +7,7 @@ _PLACES = {
     "grouped": "estimate_by",
     "text": "format_interval",
     "resampling": "bootstrap_interval jackknife_interval",
-    "pairs.comparison": "PairedTest paired_difference mcnemar_exact sign_flip_test",
+    "pairs.comparison": "PairedTest paired_difference mcnemar_exact paired_test",
     "pairs.multiplicity": "holm max_t",
     "pairs.power": "minimal_detectable_difference pairs_needed detectable_gap",
     "trend": "Trend trend_test trend_by",

@@ -168,12 +168,12 @@ def corrected_t(means: np.ndarray, confidence: float) -> tuple[np.ndarray, np.nd
     if count < HALL_FROM:
         return by_t(mean, variance, count - 1, confidence)
     error, quantile, slant = np.sqrt(variance), student(confidence, count - 1), skewness(means) / np.sqrt(count)
-    below, above = -_hall(-quantile, slant), _hall(quantile, slant)
+    below, above = -hall(-quantile, slant), hall(quantile, slant)
     most = HALL_MOST * quantile
     return mean - np.clip(above, 0, most) * error, mean + np.clip(below, 0, most) * error
 
 
-def _hall(t: float, slant: np.ndarray) -> np.ndarray:
+def hall(t: float, slant: Numbers) -> np.ndarray:
     """Return what Hall's transformation maps to t: T + a T² / 3 + a² T³ / 27 + a / 6 = t, with a the slant."""
     safe = np.where(np.abs(slant) < 1e-6, 1e-6, slant)
     return 3 / safe * (np.cbrt(1 + safe * (t - safe / 6)) - 1)
@@ -187,3 +187,17 @@ def agresti_min_moments(differences: np.ndarray) -> tuple[np.ndarray, np.ndarray
     n = differences.shape[-1] + 2
     mean = differences.sum(-1) / n
     return mean, np.sqrt((((differences**2).sum(-1) + 1) / n - mean**2) / n)
+
+
+def tango(differences: np.ndarray, null: float) -> np.ndarray:
+    """Return the one-sided p value of a mean difference of pairs above `null`, which is below 0.
+
+    The score test of Tango (1998) for differences −1, 0 and 1, by t with n − 1 degrees of freedom in place of the
+    normal distribution. A difference of a share between counts as that much of a whole one, which is cautious.
+    """
+    n, wins, losses = differences.shape[-1], differences.clip(0).sum(-1), -differences.clip(None, 0).sum(-1)
+    linear = (2 * n - wins + losses) * null - wins - losses
+    root = np.sqrt(np.maximum(linear**2 + 8 * n * losses * null * (1 - null), 0))
+    lost = (root - linear) / (4 * n)  # the share of losses under the null
+    z = (wins - losses - n * null) / np.sqrt(n * (2 * lost + null * (1 - null)))
+    return special.stdtr(n - 1, -z)

@@ -93,7 +93,7 @@ def _step(rows: Rows, level: float, following: float, confidence: float) -> tupl
         both, one, other = np.intersect1d(rows.codes[first], rows.codes[second], return_indices=True)
         if len(both) > 1 and len(both) >= max(counts) / 2:
             left, right = rows.rates[first][one], rows.rates[second][other]
-            compared = compare_units(right - left, True, False, confidence)
+            compared = compare_units(right, left, confidence)
             rates, counts = [left.mean(), right.mean()], [len(both)] * 2
             step = rates[1] - rates[0], compared.low, compared.high
             return level, following, *rates, *step, *counts, "paired t", compared.warning

@@ -22,12 +22,11 @@ def test_of_one_model_its_rate_is_said_and_that_nothing_is_compared():
     assert text_of(second) == "There is one model only, so nothing is compared."
 
 
-def test_a_tie_names_no_best_model_and_says_what_would_decide_it():
+def test_a_tie_names_no_best_model():
     runs = reached("alder", [True, False] * 5) + reached("birch", [True, True, False, False] * 2 + [True, False])
     first, second, *_ = said(runs)
     assert text_of(first).startswith("No model leads: alder and birch tie for first. Success rate: alder 50 %")
     assert "Not decided between" in text_of(second)
-    assert "With 80 % power, 10 tasks show a true difference of" in text_of(second)
 
 
 def test_a_decided_best_model_is_named_with_its_corrected_estimate_against_the_next():

@@ -49,7 +49,7 @@ CLEAR = played({"first": 0.95, "second": 0.3, "third": 0.25})
         (CYCLE, "no best model: paper > rock > scissors > paper, each better than the next"),
         (APART, "no best model: a and b share no tasks"),
         (played({f"model-{i:03d}": 0.5 for i in range(100)}, tasks=12),
-         "model-047 leads; not separable from 99 models; the shared tasks are too few to tell"),
+         "model-047 leads; not separable from 99 models"),
         (CLEAR, "best: first (success rate)"),
         ([(m, f"t{t}", score) for m, score in (("a", 0.1), ("b", 0.9)) for t in range(5)],
          "b leads; not separable from a; the shared tasks are too few to tell"),

@@ -87,7 +87,7 @@ def rank_models(
     table["rank_low"], table["rank_high"], table["ties_with_first"] = 1 + better, count - worse, better == 0
     others = [i for i in range(count) if i != leading]
     tests = pair_rows(cells, [(leading, i) for i in others], "new tasks", confidence)
-    if ((tests["p_value"] <= 1 - confidence) & (tests["estimate"] > 0)).all():  # no test at all: the only model
+    if ((tests["p_value"] <= tests["claim_at"]) & (tests["estimate"] > 0)).all():  # no test at all: the only model
         table["rank_low"] = table["rank_low"].clip(lower=2).where(table.index != leading, 1)
         table["rank_high"] = table["rank_high"].where(table.index != leading, 1)
         table["ties_with_first"] = table.index == leading

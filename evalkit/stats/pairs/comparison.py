@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable
-from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +13,13 @@ from evalkit.stats import _warnings as warnings
 from evalkit.stats._inputs import Clusters, by_cluster, check_confidence, labels, numbers
 from evalkit.stats.intervals import NEW_VALUES, Estimate, too_few
 
-MOST_ENUMERATED = 24  # differences whose sign flips are enumerated; beyond that, a normal approximation
+# what an error of at most 6.5 % takes where 5 % are promised (docs/coverage.md)
+FEW_SHARES, FEW_SCORES = 5, 12  # tasks, below which they can't show how skewed the differences are
+SKEWED = 16  # times the squared skewness, at most the tasks: else the differences are too skewed for t
+AT_FEW, AT_SKEWED = 0.3, 0.02  # the part of the level at which a difference of such scores is claimed
+FEW_FOR_MARGIN = 10  # tasks, below which nothing is said to lie within a margin
+
+MCNEMAR, PAIRED_T, WITHIN_TASKS = "Agresti-Min; McNemar exact", "paired t", "t within tasks"
 
 
 class PairedTest(NamedTuple):
@@ -23,7 +28,7 @@ class PairedTest(NamedTuple):
     Attributes
     ----------
     p_value : float
-        Two-sided; NaN without pairs.
+        Two-sided; NaN without pairs, or where all differences are equal and may be of any size.
     better, worse : int
         Pairs where the first condition has the higher, and the lower value.
     n : int
@@ -43,7 +48,8 @@ class PairedTest(NamedTuple):
 class Compared(NamedTuple):
     """An interval of a mean difference and the p value of the same test; `method` names both.
 
-    The interval is `centre` ± `error` times the quantile of Student's t with `freedom` degrees, but for moved bounds.
+    A difference may be claimed up to the p value `claim_at`. `p_above` and `p_below` are one-sided, of a difference
+    that lies above −margin and below the margin.
     """
 
     low: float
@@ -51,9 +57,9 @@ class Compared(NamedTuple):
     p_value: float
     method: str
     warning: Notes = Notes()
-    centre: float = math.nan
-    error: float = math.nan
-    freedom: float = math.nan
+    claim_at: float = 0.0
+    p_above: float = math.nan
+    p_below: float = math.nan
 
 
 def paired_difference(
@@ -61,10 +67,10 @@ def paired_difference(
 ) -> Estimate:
     """Estimate the mean of a − b over pairs, or with clusters the mean of their means.
 
-    0/1 outcomes without clusters: the interval of Agresti and Min. Others: t over pairs, or over the means of clusters.
-    The interval excludes 0 exactly where `mcnemar_exact` or `sign_flip_test` rejects it: where the exact test does not,
-    it is extended to 0. Values between 0 and 1 are taken as shares: their interval ends at −1 and 1, and where t has no
-    width because all differences are equal, it is Agresti and Min's for as many 0/1 pairs, which is a cautious one.
+    The interval is that of `paired_test`, and excludes 0 exactly where its p value is at most 1 − confidence. For 0/1
+    outcomes without clusters it is Agresti and Min's, extended to 0 where McNemar's exact test does not reject it. For
+    others it is Student's t over pairs or clusters, on each side the wider of the plain one and of that with Hall's
+    correction for skewness. Values from 0 to 1 are taken as shares: their interval ends at −1 and 1.
 
     Parameters
     ----------
@@ -86,19 +92,16 @@ def paired_difference(
     """
     check_confidence(confidence)
     a, b, codes, lost = _pairs(a, b, clusters)
-    differences, both = a - b, np.concatenate([a, b])
-    units = differences if codes is None else by_cluster(differences, np.unique(codes, return_inverse=True)[1]).means
-    n, target = len(differences), NEW_VALUES if clusters is None else "new tasks"
-    method = "paired t" if clusters is None else "paired cluster t"
-    mean = float(units.mean()) if n else math.nan
-    described = Estimate(mean, math.nan, math.nan, n, len(units), method, target, too_few(n, len(units)) + lost)
-    if len(units) < 2:
+    n, target = len(a), NEW_VALUES if codes is None else "new tasks"
+    if codes is not None:
+        codes = np.unique(codes, return_inverse=True)[1]
+        a, b = (by_cluster(side, codes).means for side in (a, b))
+    mean = float((a - b).mean()) if n else math.nan
+    described = Estimate(mean, math.nan, math.nan, n, len(a), PAIRED_T, target, too_few(n, len(a)) + lost)
+    if len(a) < 2:
         return described
-    shares = bool(((both >= 0) & (both <= 1)).all())
-    binary = codes is None and bool(np.isin(both, (0.0, 1.0)).all())
-    compared = compare_units(units, shares, binary, confidence)
-    method = compared.method.split(";")[0].replace("paired t", method)
-    return described._replace(low=compared.low, high=compared.high, method=method, warning=compared.warning + lost)
+    low, high, _, method, warning, *_ = compare_units(a, b, confidence)
+    return described._replace(low=low, high=high, method=method, warning=warning + lost)
 
 
 def mcnemar_exact(a: Iterable[Any], b: Iterable[Any]) -> PairedTest:
@@ -118,15 +121,17 @@ def mcnemar_exact(a: Iterable[Any], b: Iterable[Any]) -> PairedTest:
     ValueError
         For lengths that differ or values other than 0 and 1.
     """
-    return _tested(a, b, binary=True)
+    if not np.isin(np.concatenate(_pairs(a, b)[:2]), (0.0, 1.0)).all():
+        raise ValueError("McNemar's test needs 0/1 outcomes; paired_test takes others")
+    return paired_test(a, b)
 
 
-def sign_flip_test(a: Iterable[Any], b: Iterable[Any]) -> PairedTest:
-    """Test paired values by flipping the signs of their differences (Fisher 1935, Pitman 1937), two-sided.
+def paired_test(a: Iterable[Any], b: Iterable[Any]) -> PairedTest:
+    """Test that the mean difference of pairs is 0, two-sided: for 0/1 outcomes McNemar's test, else Student's t.
 
-    If both conditions do equally well, a − b is as likely as b − a. The p value is the share of all flips whose sum is
-    at least as far from 0 as the one observed; exact for up to 24 pairs that differ, beyond that by the normal
-    distribution with the variance of the flips. For 0/1 outcomes it is McNemar's test.
+    The p value of t is the larger of two: that of t itself, and that of t transformed to remove its skewness (Hall
+    1992). For shares of which few are above 0 or below 1, or that are skewed, it is also at least that of t after half
+    a pair is added to each kind of pairs (Agresti and Min 2005), since what is rare may not have been seen.
 
     Parameters
     ----------
@@ -137,29 +142,88 @@ def sign_flip_test(a: Iterable[Any], b: Iterable[Any]) -> PairedTest:
     -------
     PairedTest
     """
-    return _tested(a, b, binary=False)
+    a, b, _, lost = _pairs(a, b)
+    better, worse, n = int((a > b).sum()), int((a < b).sum()), len(a)
+    if n < 2:
+        p_value, method, doubt = 1.0 if n else math.nan, MCNEMAR, Notes()
+    else:
+        _, _, p_value, method, doubt, *_ = compare_units(a, b, 0.95)
+    reason = doubt.without("few", "cautious") if better + worse else note("never_differ" if n else "no_pairs")
+    return PairedTest(p_value, better, worse, n, method, reason + lost)
 
 
-def compare_units(differences: np.ndarray, shares: bool, binary: bool, confidence: float) -> Compared:
-    """Compare on at least two units; `shares` are of values from 0 to 1, `binary` of 0/1 values."""
-    mean, count = float(differences.mean()), len(differences)
-    centre, error = mean, math.sqrt(formulas.variance_of_mean(differences))
-    method, freedom, doubt = "paired t", float(count - 1), warnings.of_clusters(differences)
-    equal = error <= 1e-9 * np.abs(differences).max()
-    if binary or (equal and shares):
-        centre, error = map(float, formulas.agresti_min_moments(differences))
-        method, freedom = "Agresti-Min", math.inf
-        doubt = warnings.FEW if count < warnings.FEW_CLUSTERS else Notes()
-        doubt = doubt if binary else note("cautious", what="differences")
-    elif equal:
-        centre, error, doubt = math.nan, math.nan, note("all_equal")
-    p_value, test = (_mcnemar if binary else _sign_flips)(differences)
-    low, high = _bounds(centre, error, freedom, shares, confidence)
-    low, high = formulas.agreeing(low, high, mean, p_value, 1 - confidence)
-    return Compared(low, high, p_value, f"{method}; {test}", doubt, centre, error, freedom)
+def compare_units(a: np.ndarray, b: np.ndarray, confidence: float, margin: float = math.nan) -> Compared:
+    """Compare the values of two models on at least two units, such as their means of tasks."""
+    differences, both, count = a - b, np.concatenate([a, b]), len(a)
+    shares = bool(((both >= 0) & (both <= 1)).all())
+    binary = bool(((both == 0) | (both == 1)).all())
+    compared = _by_mcnemar(differences, confidence) if binary else _by_t(a, b, shares, confidence)
+    low, high = (max(compared.low, -1.0), min(compared.high, 1.0)) if shares else compared[:2]
+    low, high = formulas.agreeing(low, high, float(differences.mean()), compared.p_value, 1 - confidence)
+    compared = compared._replace(low=low, high=high)
+    fewest = FEW_FOR_MARGIN if shares else FEW_SCORES
+    if math.isnan(margin) or count < fewest or (not shares and "skewed_pair" in compared.warning):
+        return compared
+    tail = formulas.tango if shares else _tail
+    return compared._replace(p_above=float(tail(differences, -margin)), p_below=float(tail(-differences, -margin)))
 
 
-def compare_runs(a: Clusters, b: Clusters, shares: bool, confidence: float) -> Compared | None:
+def _by_mcnemar(differences: np.ndarray, confidence: float) -> Compared:
+    wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
+    p_value = min(1.0, 2 * float(special.bdtr(min(wins, losses), wins + losses, 0.5)))
+    centre, error = map(float, formulas.agresti_min_moments(differences))
+    half = formulas.normal(confidence) * error
+    doubt = warnings.FEW if len(differences) < warnings.FEW_CLUSTERS else Notes()
+    return Compared(centre - half, centre + half, p_value, MCNEMAR, doubt, 1 - confidence)
+
+
+def _by_t(a: np.ndarray, b: np.ndarray, shares: bool, confidence: float) -> Compared:
+    differences, count, level = a - b, len(a), 1 - confidence
+    quantile, mean = formulas.student(confidence, count - 1), float(differences.mean())
+    centre, cautious = map(
+        float, formulas.agresti_min_moments(differences)
+    )  # for shares: half a pair more of each kind
+    p_cautious = 2 * float(special.stdtr(count - 1, -abs(centre) / cautious)) if shares else 0.0
+    error = math.sqrt(formulas.variance_of_mean(differences))
+    if error <= 1e-9 * np.abs(differences).max():
+        if not shares:
+            return Compared(math.nan, math.nan, math.nan if mean else 1.0, PAIRED_T, note("all_equal"))
+        # the largest chance that n differences of mean 0, from −1 to 1, all lie so far to one side
+        p_value = max(p_cautious, min(1.0, 2 * (1 + abs(mean)) ** -count))
+        bounds = centre - quantile * cautious, centre + quantile * cautious
+        return Compared(*bounds, p_value, PAIRED_T, note("cautious", what="differences"), level)
+    p_value = min(1.0, 2 * min(_tail(differences), _tail(-differences)))
+    skew = float(formulas.skewness(differences))
+    slant = skew / math.sqrt(count)
+    low = mean - max(quantile, float(formulas.hall(quantile, slant))) * error
+    high = mean + max(quantile, -float(formulas.hall(-quantile, slant))) * error
+    few, skewed = count < (FEW_SHARES if shares else FEW_SCORES), SKEWED * skew**2 > count
+    if shares and (few or skewed or min(_rarest(a), _rarest(b)) <= warnings.RARE):
+        low, high = min(low, centre - quantile * cautious), max(high, centre + quantile * cautious)
+        return Compared(low, high, max(p_value, p_cautious), PAIRED_T, Notes(), level)
+    claim_at = level * (AT_SKEWED if skewed else AT_FEW if few else 1)
+    doubt = note("skewed_pair" if skewed else "few_pairs", claim_at=claim_at) if claim_at < level else Notes()
+    return Compared(low, high, p_value, PAIRED_T, doubt, claim_at)
+
+
+def _tail(differences: np.ndarray, null: float = 0.0) -> float:
+    """Return the one-sided p value of a mean above `null`: the larger one of t and of Hall's transformation of t."""
+    count, error = len(differences), math.sqrt(formulas.variance_of_mean(differences))
+    if error == 0:
+        return math.nan
+    t, slant = (differences.mean() - null) / error, float(formulas.skewness(differences)) / math.sqrt(count)
+    hall = t + slant * t**2 / 3 + slant**2 * t**3 / 27 + slant / 6
+    return float(special.stdtr(count - 1, -min(t, hall)))
+
+
+def _rarest(values: np.ndarray) -> int:
+    """Return on how many units a share is above 0, or below 1, whichever are fewer."""
+    return int(min((values > 0).sum(), (values < 1).sum()))
+
+
+def compare_runs(
+    a: Clusters, b: Clusters, shares: bool, confidence: float, margin: float = math.nan
+) -> Compared | None:
     """Compare two models for repetitions of the same tasks, by Welch's t stratified by task.
 
     The variance is that within tasks only; for shares two runs of a task that disagree are added to those of each
@@ -175,18 +239,13 @@ def compare_runs(a: Clusters, b: Clusters, shares: bool, confidence: float) -> C
     if all((x.sizes > 1).all() for x in (a, b)):
         freedom = (first + second) ** 2 / (first**2 / freedom_a + second**2 / freedom_b) if first + second else freedom
     difference, error = float((a.means - b.means).mean()), math.sqrt(first + second)
-    method = "t within tasks; t within tasks"
     if error == 0:
-        return Compared(math.nan, math.nan, math.nan, method, note("all_equal"))
-    low, high = _bounds(difference, error, freedom, shares, confidence)
-    p_value = 2 * float(special.stdtr(freedom, -abs(difference) / error))
+        return Compared(math.nan, math.nan, math.nan, WITHIN_TASKS, note("all_equal"))
+    low, high = (float(bound) for bound in formulas.by_t(difference, error**2, freedom, confidence))
+    low, high = (max(low, -1.0), min(high, 1.0)) if shares else (low, high)
+    beyond = special.stdtr(freedom, -(np.array([abs(difference), difference + margin, margin - difference]) / error))
     doubt = warnings.within_tasks(a.sizes) + warnings.within_tasks(b.sizes)
-    return Compared(low, high, p_value, method, doubt, difference, error, freedom)
-
-
-def _bounds(centre: float, error: float, freedom: float, shares: bool, confidence: float) -> tuple[float, float]:
-    half = formulas.student(confidence, freedom) * error
-    return (max(centre - half, -1.0), min(centre + half, 1.0)) if shares else (centre - half, centre + half)
+    return Compared(low, high, 2 * float(beyond[0]), WITHIN_TASKS, doubt, 1 - confidence, *map(float, beyond[1:]))
 
 
 def _pairs(
@@ -199,38 +258,3 @@ def _pairs(
     complete = np.isfinite(a) & np.isfinite(b)
     codes = None if clusters is None else labels(clusters, len(a))[complete]
     return a[complete], b[complete], codes, left_out(int((~complete).sum()), "pair")
-
-
-def _tested(a: Iterable[Any], b: Iterable[Any], binary: bool) -> PairedTest:
-    a, b, _, lost = _pairs(a, b)
-    if binary and not np.isin(np.concatenate([a, b]), (0.0, 1.0)).all():
-        raise ValueError("McNemar's test needs 0/1 outcomes; sign_flip_test takes others")
-    p_value, method = (_mcnemar if binary else _sign_flips)(a - b)
-    better, worse, n = int((a > b).sum()), int((a < b).sum()), len(a)
-    reason = Notes() if better + worse else note("never_differ" if n else "no_pairs")
-    return PairedTest(p_value if n else math.nan, better, worse, n, method, reason + lost)
-
-
-def _mcnemar(differences: np.ndarray) -> tuple[float, str]:
-    better, worse = int((differences > 0).sum()), int((differences < 0).sum())
-    return min(1.0, 2 * float(special.bdtr(min(better, worse), better + worse, 0.5))), "McNemar exact"
-
-
-def _sign_flips(differences: np.ndarray) -> tuple[float, str]:
-    moved = np.abs(differences[differences != 0])
-    seen = abs(differences.sum())
-    if not len(moved):
-        return 1.0, "sign flips, exact"
-    if len(moved) > MOST_ENUMERATED:
-        return 2 * float(special.ndtr(-seen / math.sqrt(moved @ moved))), "sign flips, normal"
-    # sums of all signs are sums of those of two halves; the signs of all flipped mirror them
-    first, second = _signed_sums(moved[::2]), np.sort(_signed_sums(moved[1::2]))
-    least = seen - 1e-9 * moved.sum()
-    beyond = len(second) - np.searchsorted(second, least - first, side="left")
-    below = np.searchsorted(second, -least - first, side="right")
-    both = beyond + below if least > 0 else np.full(len(first), len(second))
-    return float(both.sum() / (len(first) * len(second))), "sign flips, exact"
-
-
-def _signed_sums(sizes: np.ndarray) -> np.ndarray:
-    return reduce(lambda sums, size: np.concatenate([sums + size, sums - size]), sizes, np.zeros(1))

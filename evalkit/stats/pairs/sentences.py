@@ -5,20 +5,17 @@ import math
 import pandas as pd
 
 
-def pair_sentences(
-    table: pd.DataFrame, correction: str, power: float, percent: bool, margin: float | None, asked: float
-) -> list[str]:
+def pair_sentences(table: pd.DataFrame, correction: str, percent: bool, margin: float | None) -> list[str]:
     """Write one sentence for each row of the table of `compare_all`.
 
-    `correction` is its name, `power` that of the table's plans, for a difference of `asked` (or NaN), and `margin` that
-    of equivalence; shares are written in `percent`.
+    `correction` is its name and `margin` that of equivalence; shares are written in `percent`.
     """
     tested = int(table["p_value"].notna().sum())
     family = f" after {correction} correction for {tested} pairs" if tested > 1 else ""
-    return [_sentence(row, family, power, percent, margin, asked) for row in table.to_dict("records")]
+    return [_sentence(row, family, percent, margin) for row in table.to_dict("records")]
 
 
-def _sentence(row: dict, family: str, power: float, percent: bool, margin: float | None, asked: float) -> str:
+def _sentence(row: dict, family: str, percent: bool, margin: float | None) -> str:
     if row["n_tasks"] == 0:
         return f"Not decided: {row['model_a']} and {row['model_b']} share no tasks."
     ahead, behind = ("a", "b") if row["estimate"] >= 0 else ("b", "a")
@@ -33,7 +30,7 @@ def _sentence(row: dict, family: str, power: float, percent: bool, margin: float
         return f"{verdict}: {result}." + (f" The difference is small: {same}." if same else "")
     if same:
         return f"{same}: {result}."
-    return f"Not decided between {names[0]} and {names[1]} {where}: {result}. {_outlook(row, power, percent, asked)}"
+    return f"Not decided between {names[0]} and {names[1]} {where}: {result}."
 
 
 def _result(row: dict, ahead: str, behind: str, family: str, percent: bool) -> str:
@@ -46,19 +43,6 @@ def _result(row: dict, ahead: str, behind: str, family: str, percent: bool) -> s
         f"{means[0]} against {means[1]} on {_tasks(row['n_tasks'])} shared, "
         f"difference {_difference(abs(row['estimate']), percent)}{interval}{chance}{family}"
     )
-
-
-def _outlook(row: dict, power: float, percent: bool, asked: float) -> str:
-    shown, needed, tasks = row["minimal_detectable"], row["tasks_needed"], _tasks(row["n_tasks"])
-    same = row["target"] == "these tasks"
-    if math.isnan(shown):
-        now = f"{tasks} can't decide it for new tasks, whatever the outcome (repeated runs may, for these tasks)"
-    else:
-        units = "these runs" if same else tasks
-        now = f"With {power * 100:.0f} % power, {units} show a true difference of {_difference(shown, percent)}"
-    if math.isnan(needed) or math.isinf(needed):
-        return f"{now}."
-    return f"{now}; one of {_difference(asked, percent)} takes about {needed:,.0f} tasks."
 
 
 def _tasks(n: int) -> str:

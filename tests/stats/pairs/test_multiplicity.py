@@ -2,8 +2,9 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from evalkit.stats import holm, max_t, sign_flip_test
+from evalkit.stats import holm, max_t, paired_test
 
 
 def differences(tasks, models, seed=0, gap=0.0):
@@ -14,9 +15,17 @@ def differences(tasks, models, seed=0, gap=0.0):
     return values[:, first] - values[:, second]
 
 
-def test_one_test_is_the_sign_flip_test():
+def test_one_test_alone_is_not_corrected():
     gaps = differences(11, 2, gap=1.0)
-    assert max_t(gaps)[0] == pytest.approx(sign_flip_test(gaps[:, 0], np.zeros(11)).p_value)
+    p_value = paired_test(gaps[:, 0], np.zeros(11)).p_value
+    assert max_t(gaps, p_values=[p_value])[0] == pytest.approx(p_value, abs=0.01)
+    binary = np.sign(gaps)
+    assert max_t(binary)[0] == pytest.approx(stats.binomtest(int((binary > 0).sum()), 11).pvalue)
+
+
+def test_tests_that_do_not_share_data_are_corrected_by_sidak():
+    gaps = np.random.default_rng(3).normal(size=(400, 6))
+    assert max_t(gaps, p_values=[0.01, *[0.9] * 5])[0] == pytest.approx(1 - 0.99**6, abs=0.01)
 
 
 def test_all_flips_of_few_tasks_are_counted_out():
@@ -31,8 +40,8 @@ def test_all_flips_of_few_tasks_are_counted_out():
 
 def test_it_corrects_by_less_than_holm_where_tests_share_data():
     gaps = differences(40, 8, seed=2, gap=0.6)
-    alone = [sign_flip_test(column, np.zeros(40)).p_value for column in gaps.T]
-    adjusted = max_t(gaps)
+    alone = [paired_test(column, np.zeros(40)).p_value for column in gaps.T]
+    adjusted = max_t(gaps, p_values=alone)
     assert (adjusted >= np.array(alone) - 0.02).all()
     assert adjusted.mean() < holm(alone).mean()
 
