@@ -7,7 +7,7 @@ _PLACES = {
     "conclusions": "findings",
     "paired": "pairs notable in_words against reliability plan cost",
     "discordance": "discordant examples",
-    "evalkit.kinds.estimates": "denominators",
+    "evalkit.kinds.estimates": "denominators usage",
     "evalkit.kinds.runs": "describe_runs select",
 }
 

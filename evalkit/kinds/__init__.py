@@ -10,7 +10,7 @@ _PLACES = {
     "detection": "recognise HEAD detect nothing_used",
     "findings": "Example Finding counted_noun data_finding endings_finding examples_of",
     "follow": "Look",
-    "estimates": "denominators rates",
+    "estimates": "denominators rates usage",
     "runs": "RUN_COLUMNS Outcomes outcome_of outcomes run_columns run_ids",
     "stores": "cached_records",
     "collection": "collect",

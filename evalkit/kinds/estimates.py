@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Literal
 from evalkit._names import check_columns
 from evalkit._notes import Notes, note
 from evalkit.kinds.registry import LogKind
-from evalkit.kinds.runs import MEASURED, NO_OUTCOME, NO_RUN, NO_SCORE, kind_of, outcomes
+from evalkit.kinds.runs import (
+    MEASURED,
+    NO_OUTCOME,
+    NO_RUN,
+    NO_SCORE,
+    is_uncounted,
+    kind_of,
+    outcome_of,
+    outcomes,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -14,6 +23,13 @@ if TYPE_CHECKING:
 Missing = Literal["", "failure", "exclude", "success"]  # how a run that was not measured counts
 _FILL = {"failure": 0.0, "exclude": float("nan"), "success": 1.0}
 _NOTHING = {"n": 0, "n_clusters": 0, "method": "", "target": ""}  # of a group without counted runs
+_TAKEN = {  # by a run
+    "duration": "duration (seconds)",
+    "turns": "turns",
+    "tokens_in": "tokens in",
+    "tokens_out": "tokens out",
+    "cost": "cost (US dollars)",
+}
 _WAYS: dict[Missing, str] = {"exclude": "measured", "failure": "lowest", "success": "highest"}
 
 
@@ -110,6 +126,49 @@ def denominators(
     return (
         out if len(_list(by)) != 1 else out.sort_values("estimate", ascending=False, kind="stable", ignore_index=True)
     )
+
+
+def usage(runs: "pd.DataFrame", by: str | Sequence[str] = "model_name", kind: LogKind | None = None) -> "pd.DataFrame":
+    """Estimate what runs take, per group: duration, turns, tokens and cost, as far as logs tell them.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        The first table of any kind.
+    by : str or list of str
+        Columns of the groups; an empty list for all runs together.
+    kind : LogKind, optional
+        Of the runs; by default the one they name.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `by`, quantity, n (runs that tell it), n_clusters (tasks), estimate (mean per run; tasks weigh
+        equally), low, high, median, total, of_successes and of_failures (mean of those runs), per_success (the total
+        over the number of successes that tell it) and warning. Empty where logs tell nothing.
+    """
+    import pandas as pd
+
+    from evalkit.stats import estimate_by
+
+    kind = kind or kind_of(runs)
+    runs = runs[~is_uncounted(runs, kind)].reset_index(drop=True)
+    rows = runs[_list(by)].assign(task=kind.task_of(runs).fillna(runs["run_id"]), outcome=outcome_of(runs, kind))
+    values = runs[list(_TAKEN)].astype("Float64").astype("float64")
+    parts = [rows.assign(quantity=title, value=values[name]) for name, title in _TAKEN.items()]
+    long = pd.concat(parts, ignore_index=True).dropna(subset="value")
+    long["quantity"] = pd.Categorical(long["quantity"], categories=list(_TAKEN.values()), ordered=True)
+    keys = [*_list(by), "quantity"]
+    table = estimate_by(long, keys, "value", clusters="task", kind="mean").set_index(keys)
+    groups = long.groupby(keys, dropna=False, observed=True)["value"]
+    more = {"median": groups.median(), "total": groups.sum()}
+    for outcome in ("success", "failure"):
+        of_outcome = long[long["outcome"] == outcome].groupby(keys, dropna=False, observed=True)["value"]
+        more[f"of_{outcome}{'e' * (outcome == 'success')}s"] = of_outcome.mean()
+        more[outcome] = of_outcome.size()
+    out = table[["n", "n_clusters", "estimate", "low", "high"]].join(pd.DataFrame(more)).join(table["warning"])
+    out.insert(list(out).index("warning"), "per_success", out["total"] / out["success"])
+    return out.drop(columns=["success", "failure"]).reset_index()
 
 
 def sums_by(runs: "pd.DataFrame", by: str | Sequence[str], counts: "pd.DataFrame") -> "tuple[pd.DataFrame, pd.Series]":
