@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO
 if TYPE_CHECKING:
     from rich.console import Console
 
+MOST_BUSY = 0.1  # of the time, that looking may take
+LONGEST_PAUSE = 60.0  # seconds by which that lengthens the interval at most
+
 
 class View(NamedTuple):
     """A view: the text, a short status, and whether there is nothing more to wait for."""
@@ -40,7 +43,7 @@ def show_live(
         Called with the width to keep to, in characters (None: any); returns a View.
     out : text file
     interval : float
-        Seconds between two views.
+        Seconds between two views; more, up to a minute, after a look that took more than a tenth of it.
     until_done : bool
         Whether to end once a view is done.
     clock, sleep : functions
@@ -53,11 +56,13 @@ def show_live(
         while True:
             if terminal:
                 width = shutil.get_terminal_size().columns
+            began = time.process_time()
             view = look(width)
+            took = time.process_time() - began
             show(f"updated {time.strftime('%H:%M:%S', time.localtime(clock()))}, {view.status}", view.text)
             if until_done and view.done:
                 break
-            sleep(interval)
+            sleep(max(interval, min((1 / MOST_BUSY - 1) * took, LONGEST_PAUSE)))
     except KeyboardInterrupt:
         pass
     finally:

@@ -17,7 +17,7 @@ from evalkit.io.ledger import summarise
 from evalkit.io.paths import FileState, SourceError, StorageOptions, storage
 from evalkit.io.records import RecordStore, read_manifest
 from evalkit.io.screen import View
-from evalkit.io.sources import MISSING, Listing, Source, list_source, source_names, state_of
+from evalkit.io.sources import MISSING, KnownFolders, Listing, Source, list_source, source_names, state_of
 from evalkit.io.text import plain
 from evalkit.kinds.logs import Logs, assemble
 from evalkit.kinds.registry import LogKind
@@ -180,6 +180,7 @@ class Following:
         self._looks, self._now = 0, 0.0
         self._notes: list[str] = []
         self._counted = Counted()
+        self._said: tuple[tuple[Any, ...], tuple[str, bool]] | None = None
         self.logs: Logs | None = None
         self.changes = Changes(0, 0, 0, 0)
 
@@ -199,11 +200,23 @@ class Following:
         self._now = self._clock()
         with storage(self._storage):
             self._update()
-            look = Look(self.logs, self._quiet, self.changes.held, self._expected, self._idle, width, self._counted)
-            text, done = progress(look, self._options) if self.logs else (f"no {self._kind.title} yet", False)
+            known = (self.logs, self.changes.held, width)
+            if self._said is None or self._said[0] != known:  # else nothing has changed, and no time was asked for
+                asked: list[str] = []
+
+                def quiet(path: str) -> float:
+                    asked.append(path)
+                    return self._quiet(path)
+
+                look = Look(self.logs, quiet, self.changes.held, self._expected, self._idle, width, self._counted)
+                said = progress(look, self._options) if self.logs else (f"no {self._kind.title} yet", False)
+                self._said = None if asked else (known, said)
+            else:
+                said = self._said[1]
+            text, done = said
         read = self.changes.new + self.changes.changed
         status = f"{read} of {read + self.changes.unchanged} files new"
-        status += f", {len(look.writing)} being written" * bool(look.writing)
+        status += f", {len(self.changes.held)} being written" * bool(self.changes.held)
         lines = [*self._notes, *[""] * bool(self._notes), text, *self._file_lines()]
         return View("\n".join(lines), status, done and not self._notes)
 
@@ -232,7 +245,8 @@ class Following:
         """List the sources; those seen before must exist, others are waited for."""
         pattern, recursive = self._pattern, self._recursive
         try:
-            listing = list_source(self._sources, pattern, recursive=recursive)
+            known = KnownFolders(self._listing.folders, self._listing.files)
+            listing = list_source(self._sources, pattern, recursive=recursive, known=known)
             self._listed = set(self._sources)
             return listing, []
         except SourceError:

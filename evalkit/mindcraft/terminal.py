@@ -71,15 +71,17 @@ def progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
 def _running(look: Look) -> list[bool]:
     """Return which runs are still being written."""
     runs, agents = look.logs.runs, look.logs.agents
-    paths = agents.groupby("run_id")["source"].apply(list).to_dict()
     ended = set(agents.loc[agents["final_system_message"].notna(), "run_id"])
+    paths = agents[~agents["run_id"].isin(ended)].groupby("run_id")["source"].apply(list).to_dict()
 
     def is_running(run_id: str, source: str, timeout: float) -> bool:
         idle = timeout if look.idle is None else look.idle
         own = map(unescape_surrogates, paths.get(run_id, [source]))
-        return run_id not in ended and any(path in look.writing or look.quiet(path) < idle for path in own)
+        return any(path in look.writing or look.quiet(path) < idle for path in own)
 
-    return [is_running(*run) for run in zip(runs["run_id"], runs["source"], runs["timeout"], strict=True)]
+    begun = runs.loc[~runs["run_id"].isin(ended), ["run_id", "source", "timeout"]]
+    running = {run[0] for run in begun.itertuples(index=False, name=None) if is_running(*run)}
+    return runs["run_id"].isin(running).tolist()
 
 
 def _tasks_done(runs: "pd.DataFrame", expected: int | None, n_definitions: int) -> "pd.DataFrame":

@@ -3,7 +3,9 @@
 import json
 import os
 import shutil
+import time
 from dataclasses import replace
+from unittest import mock
 
 import fsspec
 import pytest
@@ -21,7 +23,7 @@ class Folder:
     """A folder of games that a test writes in steps, with a clock of its own, and a record of what was parsed."""
 
     def __init__(self, root, sources=None, **options):
-        self.root, self.now, self.parsed, self.looks = root, START, [], []
+        self.root, self.now, self.parsed, self.looks, self.said = root, START, [], [], lambda look: ""
         kind = replace(TOY, parse=self._parse, progress=self._progress)
         self.following = Following(kind, sources or root, {}, clock=lambda: self.now, **options)
 
@@ -31,7 +33,7 @@ class Folder:
 
     def _progress(self, look, options):
         self.looks.append(look)
-        return "", False
+        return self.said(look), False
 
     def write(self, name, text, age=0.0):
         path = self.root / name
@@ -230,3 +232,28 @@ def test_a_kind_that_says_nothing_of_its_progress_has_runs_counted(tmp_path, exp
     view = Following(TOY, tmp_path, {}, expected=expected).look()
     assert f"m  {runs}  50 %" in " ".join(view.text.split("\n")).replace("      ", "  ")
     assert view.done == done
+
+
+def test_a_look_at_which_nothing_has_changed_lists_no_folder_and_says_what_was_said(folder, monkeypatch):
+    for number in range(3):
+        folder.write(f"{number}/a.json", game("1"), age=60)
+        os.utime(folder.root / str(number), (START - 60, START - 60))
+    folder.look()
+    listed, now = mock.Mock(wraps=os.scandir), time.time()
+    monkeypatch.setattr("evalkit.io.sources.listing.time.time", lambda: now + 60)  # the folders are old by then
+    folder.look()
+    monkeypatch.setattr("evalkit.io.sources.listing.os.scandir", listed)
+    folder.look(5)
+    assert (listed.call_count, len(folder.looks)) == (0, 1)
+    folder.write("1/b.json", game("2"), age=0)
+    assert folder.look(5)[0] == ["1/b.json"]
+    assert (listed.call_count, len(folder.looks)) == (1, 2)
+
+
+def test_what_depends_on_time_is_said_anew_at_every_look(folder):
+    folder.said = lambda look: str(look.quiet(str(folder.root / "a.json")))
+    folder.write("a.json", game("1"), age=60)
+    folder.look()
+    first = folder.view.text
+    folder.look(5)
+    assert folder.view.text != first
