@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
-from evalkit.io import BrokenFileError, WrongShapeError, decode_json
+from evalkit.io import BrokenFileError, WrongShapeError, decode_json, without_mark
 
 _ACTIONS = """
 noop move_left move_right move_up move_down do sleep place_stone place_table place_furnace place_plant
@@ -204,13 +204,15 @@ def read_trace(data: bytes) -> tuple[Trace, dict[str, str]]:
     are those of `evalkit.io.decode_json`, and the note ``malformed_fields`` if values were left out, with the first of
     them. Other well-formed JSON raises `OtherShapeError`, which describes its shape.
     """
+    data, mark = without_mark(data)
     lean = without_images(data)
     try:
         trace, recovered = decode_json(lean, _TRACE)
-        notes = dict.fromkeys(recovered, "")
+        notes = dict.fromkeys(mark + recovered, "")
     except WrongShapeError as error:
         value, recovered = decode_json(lean, ANYTHING)
-        trace, notes = fit(value, Trace), {**dict.fromkeys(recovered, ""), "malformed_fields": str(error.__cause__)}
+        trace, notes = fit(value, Trace), dict.fromkeys(mark + recovered, "")
+        notes["malformed_fields"] = str(error.__cause__)
     if trace.session_id is None and trace.event_history is None:
         raise OtherShapeError(f"not a session trace: {_shape_of(decode_json(lean, ANYTHING)[0])}")
     return trace, notes

@@ -3,7 +3,7 @@
 from evalkit._lazy import door
 
 _PLACES = {
-    "decode": "BrokenFileError WrongShapeError decode_json decode_start",
+    "decode": "BrokenFileError WrongShapeError beginning decode_json decode_start without_mark",
     "frames": "Column cut_name escape_surrogates frame frame_of paused_gc unescape_surrogates unescaped",
     "ledger": "Entry Ledger Status summarise",
     "paths": "FileState SourceError StorageOptions absolute has_magic is_url redacted refuse_credentials storage",

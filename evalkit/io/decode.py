@@ -12,6 +12,14 @@ import msgspec
 BOM = "byte_order_mark"
 NAN = "nan_literal"
 SURROGATE = "lone_surrogate"
+UTF_16 = "utf_16"
+LATIN_1 = "latin_1"
+_MARKS = {
+    codecs.BOM_UTF8: ("utf-8-sig", BOM),
+    **dict.fromkeys((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE), ("utf-16", UTF_16)),
+}
+_LATIN = re.compile(rb"[\x00-\x7f\xa0-\xfe]*")  # no control characters, and no byte that damage is likely to leave
+_UTF_8 = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}")
 MOST_TOKENS = 2_000  # of the beginning of a file
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|["\[\]{},]', re.DOTALL)  # a string, or a single mark
 
@@ -27,8 +35,9 @@ class WrongShapeError(BrokenFileError):
 def decode_json(data: bytes, decoder: msgspec.json.Decoder) -> tuple[Any, list[str]]:
     """Decode one JSON file.
 
-    The whole file is checked to be UTF-8 and well-formed, even the parts the decoder skips. A byte order mark, bare
-    ``NaN`` / ``Infinity`` (they become null) and lone surrogates (they become ``\ufffd``) are recovered and named.
+    The whole file is checked to be UTF-8 and well-formed, even the parts the decoder skips. A byte order mark, UTF-16
+    with one, Latin-1, bare ``NaN`` / ``Infinity`` (they become null) and lone surrogates (they become ``\ufffd``) are
+    recovered and named.
 
     Parameters
     ----------
@@ -39,7 +48,7 @@ def decode_json(data: bytes, decoder: msgspec.json.Decoder) -> tuple[Any, list[s
     -------
     value : as the decoder's type says
     recovered : list of str
-        Any of ``byte_order_mark``, ``nan_literal``, ``lone_surrogate``.
+        Any of ``byte_order_mark``, ``utf_16``, ``latin_1``, ``nan_literal``, ``lone_surrogate``.
 
     Raises
     ------
@@ -48,15 +57,18 @@ def decode_json(data: bytes, decoder: msgspec.json.Decoder) -> tuple[Any, list[s
     WrongShapeError
         ``TypeError: …``, as soon as the shape is known to be wrong: the rest is not checked.
     """
-    recovered = []
-    if data.startswith(codecs.BOM_UTF8):
-        data = data[len(codecs.BOM_UTF8) :]
-        recovered.append(BOM)
+    data, recovered = without_mark(data)
     if not data or data.isspace():
         raise BrokenFileError("JSONDecodeError: the file is empty")
     try:
         if not data.isascii():
-            data.decode("utf-8")
+            try:
+                data.decode("utf-8")
+            except UnicodeDecodeError:
+                if not _LATIN.fullmatch(data) or _UTF_8.search(data):
+                    raise
+                data = data.decode("latin-1").encode()
+                recovered.append(LATIN_1)
         return decoder.decode(data), recovered
     except msgspec.ValidationError as error:
         raise WrongShapeError(f"TypeError: {error}") from error
@@ -66,6 +78,23 @@ def decode_json(data: bytes, decoder: msgspec.json.Decoder) -> tuple[Any, list[s
         raise BrokenFileError("RecursionError: nested too deep") from error
     except msgspec.DecodeError as strict_error:
         return _decode_leniently(data, decoder, recovered, strict_error)
+
+
+def without_mark(data: bytes) -> tuple[bytes, list[str]]:
+    """Return a text file that begins with a byte order mark as UTF-8 without it, and what that was; any other as is."""
+    for mark, (encoding, name) in _MARKS.items():
+        if data.startswith(mark):
+            try:
+                return data.decode(encoding).encode(), [name]
+            except UnicodeDecodeError:  # damaged: decoding says where
+                return (data[len(mark) :], [name]) if name == BOM else (data, [])
+    return data, []
+
+
+def beginning(data: bytes) -> bytes:
+    """Return the first bytes of a file, whose last character may be cut, as UTF-8."""
+    encoding = next((encoding for mark, (encoding, _) in _MARKS.items() if data.startswith(mark)), "")
+    return data.decode(encoding, "ignore").encode() if encoding == "utf-16" else data
 
 
 def _decode_leniently(

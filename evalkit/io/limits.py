@@ -50,7 +50,7 @@ class Limits:
         databases only.
     """
 
-    bytes: int = 256 * 2**20
+    bytes: int = 2**30
     ratio: int = 200
     depth: int = 100
     text: int = 1_000
@@ -114,9 +114,16 @@ def check_size(size: int, packed: int | None = None) -> None:
     """
     most = limits()
     if size > most.bytes:
-        raise LimitError(errno.EFBIG, f"{size} bytes are more than the limit of {most.bytes} (bytes)")
+        raise LimitError(errno.EFBIG, f"{size} bytes are more than the limit of {most.bytes}; {remedy('bytes', size)}")
     if packed is not None and size > max(2**20, packed * most.ratio):
-        raise LimitError(errno.EFBIG, f"{packed} bytes become {size}, beyond the limit of {most.ratio} times (ratio)")
+        cause = f"{packed} bytes become {size}, beyond the limit of {most.ratio} times"
+        raise LimitError(errno.EFBIG, f"{cause}; {remedy('ratio', size // max(packed, 1) + 1)}")
+
+
+def remedy(name: str, needed: int) -> str:
+    """Return how a limit is raised so that this much is read, in whole units."""
+    unit, size = next(((u, s) for u, s in reversed(_UNITS.items()) if needed > 8 * s), ("", 1))
+    return f'{VARIABLE}="{name}={-(-needed // size)}{unit}" reads it'
 
 
 def is_deeper(value: Any, depth: int) -> bool:
@@ -182,4 +189,5 @@ def failure_of(error: BaseException, deadline: Deadline) -> LimitError:
         return LimitError(errno.ENOMEM, NO_MEMORY)
     if isinstance(error, RecursionError):
         return LimitError(errno.EOVERFLOW, "nested too deep")
-    return LimitError(errno.ETIMEDOUT, f"parsing took longer than the limit of {deadline.seconds} (seconds)")
+    cause = f"parsing took longer than the limit of {deadline.seconds} seconds"
+    return LimitError(errno.ETIMEDOUT, f'{cause}; {VARIABLE}="seconds={10 * deadline.seconds}" gives it more time')

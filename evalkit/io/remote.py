@@ -153,7 +153,7 @@ def list_remote(url: str, *, recursive: bool = True) -> tuple[dict[str, FileStat
     files, folders = {}, {store.url(root)}
     for path, info in infos.items():
         below = path.strip("/")[len(root.strip("/")) :].strip("/")
-        if any(name.startswith(".") for name in below.split("/")):
+        if any(name.startswith(".") and name != "." for name in below.split("/")):
             continue
         if info.get("type") == "directory" or path.endswith("/"):
             folders.add(store.url(path))

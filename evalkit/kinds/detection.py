@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from evalkit.io.decode import beginning
 from evalkit.io.frames import unescape_surrogates
 from evalkit.io.ledger import Entry
 from evalkit.io.paths import SourceError
@@ -44,6 +45,7 @@ def recognise(head: bytes, kinds: Iterable[LogKind] | None = None) -> Look | Non
     kinds : iterable of LogKind, optional
         The kinds to try, in this order; by default `kinds_to_ask`.
     """
+    head = beginning(head)
     for title, pattern in _FOREIGN.items():
         if pattern.search(head):
             return Look("", title)

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from evalkit.io import BrokenFileError, Status, decode_json
+from evalkit.io import BrokenFileError, Status, decode_json, without_mark
 from evalkit.kinds import Parsed
 from evalkit.steps.format import HISTORY_KEY, PLAN_KEY
 from evalkit.steps.history.checkpoints import MAGIC, read_checkpoints
@@ -49,7 +49,8 @@ def _from_json(data: bytes) -> Parsed:
 
 
 def _from_lines(data: bytes) -> Parsed:
-    values, broken, recovered = [], list[str](), set[str]()
+    data, mark = without_mark(data)
+    values, broken, recovered = [], list[str](), set(mark)
     for i, line in enumerate(data.splitlines(), 1):
         try:
             if line.strip():

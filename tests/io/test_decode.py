@@ -1,5 +1,6 @@
 """Decoding: strict, with a second try for what real writers emit, and never another exception than its own."""
 
+import codecs
 import json
 import math
 
@@ -32,6 +33,9 @@ THING = msgspec.json.Decoder(Thing)
         (b'["\\ude00x", NaN]', ["\ufffdx", None], ["nan_literal", "lone_surrogate"]),
         (b'"\\ud83d\\ude00"', "😀", []),
         ('{"é": "😀"}'.encode(), {"é": "😀"}, []),
+        ('{"é": "😀"}'.encode("utf-16"), {"é": "😀"}, ["utf_16"]),
+        (codecs.BOM_UTF16_BE + "[NaN]".encode("utf-16-be"), [None], ["utf_16", "nan_literal"]),
+        ('["Grüße", "café"]'.encode("latin-1"), ["Grüße", "café"], ["latin_1"]),
     ],
 )
 def test_what_can_be_read_is_read_and_what_was_mended_is_named(data, value, recovered):
@@ -50,7 +54,9 @@ def test_what_can_be_read_is_read_and_what_was_mended_is_named(data, value, reco
         (b'{"a": "\x01"}', "JSONDecodeError"),
         (b'{"a": "\xff"}', "UnicodeDecodeError: not UTF-8 at byte 7"),
         (b'{"a": "\xed\xa0\x80"}', "UnicodeDecodeError"),
-        ('{"a": 1}'.encode("utf-16"), "UnicodeDecodeError"),
+        ('{"a": 1}'.encode("utf-16") + b"x", "UnicodeDecodeError"),
+        ('{"a": "é"'.encode("latin-1"), "JSONDecodeError"),
+        ('{"a": "é", "b": "'.encode() + b'\xe9"}', "UnicodeDecodeError"),
         ('{"a": 1}'.encode("utf-16-le"), "JSONDecodeError"),
         (b"\xef\xbb\xbf\xef\xbb\xbf[]", "JSONDecodeError"),
         (b"[" * 100_000 + b"]" * 100_000, "RecursionError"),

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import signal
 import tarfile
 import time
@@ -15,9 +16,10 @@ from click.testing import CliRunner
 from evalkit import mindcraft
 from evalkit.cli import main
 from evalkit.io import SourceError, parse_files, read_file, read_files
-from evalkit.io.limits import VARIABLE, Deadline, Limits, OverdueError, limits, parse_limits
-from evalkit.kinds import load
+from evalkit.io.limits import VARIABLE, Deadline, LimitError, Limits, OverdueError, check_size, limits, parse_limits
+from evalkit.kinds import load, outcomes
 from tests.kinds.toy import TOY, write
+from tests.mindcraft.builders import write_all
 
 MEGABYTE = 2**20
 
@@ -60,7 +62,8 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path):
     os.truncate(paths[1], 2**40)  # sparse: it takes no space
     found = dict(read_files(paths))
     assert [found[paths[0]], found[paths[2]]] == [b"x", b"x"]
-    assert str(found[paths[1]].strerror) == f"{2**40} bytes are more than the limit of {256 * MEGABYTE} (bytes)"
+    cause = f"{2**40} bytes are more than the limit of {2**30}"
+    assert found[paths[1]].strerror == f'{cause}; EVALKIT_LIMITS="bytes=1024G" reads it'
     assert next(iter(read_files(paths[1:2], 3))) == (paths[1], b"x\0\0")
 
 
@@ -77,7 +80,7 @@ def test_it_stands_in_the_ledger_and_the_rest_goes_on(tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, "bytes=1k")
     logs = load(TOY, tmp_path, {})
     assert logs.ledger["status"].tolist() == ["used", "failed"]
-    assert "more than the limit of 1024 (bytes)" in logs.ledger["reason"][1]
+    assert "more than the limit of 1024; EVALKIT_LIMITS=" in logs.ledger["reason"][1]
     monkeypatch.delenv(VARIABLE)
     assert load(TOY, tmp_path, {}).ledger["status"].tolist() == ["used", "used"]
 
@@ -113,7 +116,7 @@ def test_a_member_that_is_too_large_is_not_unpacked(tmp_path, kind, monkeypatch)
     monkeypatch.setenv(VARIABLE, "bytes=8M")
     second = dict(read_files(urls))[urls[1]]
     if kind == "zip":  # a thousand times smaller in there
-        assert "beyond the limit of 200 times (ratio)" in str(second)
+        assert "beyond the limit of 200 times; EVALKIT_LIMITS=" in str(second)
     else:
         assert len(second) == 5 * MEGABYTE
 
@@ -150,7 +153,10 @@ def greedy(path, data):
     [
         (b"memory", "LimitError: the memory does not suffice for this file"),
         (b"stack", "LimitError: nested too deep"),
-        (b"time", "LimitError: parsing took longer than the limit of 1 (seconds)"),
+        (
+            b"time",
+            'LimitError: parsing took longer than the limit of 1 seconds; EVALKIT_LIMITS="seconds=10" allows more',
+        ),
     ],
 )
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -192,3 +198,26 @@ def test_a_log_beyond_a_limit_is_a_run_that_failed_and_its_mate_is_read(tmp_path
     logs = mindcraft.load(tmp_path)
     assert logs.ledger["status"].tolist() == ["used", "failed"]
     assert logs.runs["is_successful"].tolist() == [True]
+
+
+@pytest.mark.parametrize("size", [5, 1025, 300 * MEGABYTE, 2**30 + 1, 10**12])
+def test_the_message_says_which_limit_reads_the_file(monkeypatch, size):
+    monkeypatch.setenv(VARIABLE, "bytes=1")
+    with pytest.raises(LimitError) as raised:
+        check_size(size)
+    asked = re.search(f'{VARIABLE}="(.*)" reads it', raised.value.strerror)[1]
+    monkeypatch.setenv(VARIABLE, asked)
+    check_size(size)
+    assert limits().bytes < 1.13 * size + 1
+
+
+def test_a_log_beyond_a_limit_is_not_measured_and_no_failure(tmp_path, monkeypatch):
+    write_all(tmp_path / "logs", {"m/cook/Andy_0_0.json": 1, "m/bake/Andy_0_0.json": 1})
+    big = tmp_path / "logs/m/bake/Andy_0_0.json"
+    big.write_bytes(big.read_bytes() + b" " * 100_000)
+    monkeypatch.setenv(VARIABLE, "bytes=50k")
+    runs = mindcraft.load(tmp_path / "logs").runs.set_index("task_id")
+    assert runs.loc["bake", "status"] == "LOG_FILE_ERROR"
+    assert runs["is_successful"].isna().to_dict() == {"bake": True, "cook": False}
+    table = outcomes(runs.reset_index()).table.set_index("task")
+    assert table.loc["bake", "outcome"] == "not measured"

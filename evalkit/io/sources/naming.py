@@ -52,8 +52,16 @@ def resolve(source: str | os.PathLike) -> str:
     if text.startswith(_SAMPLES):
         return _sample(text)
     refuse_credentials(text)
-    if is_url(text):
-        return _normal_url(text)
+    return _normal_url(text) if is_url(text) else _as_archive(_existing(text))
+
+
+def _as_archive(path: str) -> str:
+    """Return a local archive as a URL of its contents: ``runs.zip`` is ``zip://runs.zip``; any other path as it is."""
+    kind = os.path.splitext(path)[1].lower()[1:]
+    return f"{kind}://{path}{INSIDE}" if kind in ("zip", "tar") and os.path.isfile(path) else path
+
+
+def _existing(text: str) -> str:
     try:
         path = Path(text).expanduser()
         there = path.exists()
@@ -179,12 +187,12 @@ def _normal_url(url: str) -> str:
     from urllib.parse import unquote
 
     if protocol_of(url) in ("file", "local"):
-        return resolve(unquote(url.partition("://")[2]))
+        return _as_archive(_existing(unquote(url.partition("://")[2])))
     if match := _INNER.fullmatch(url):
-        archive = resolve(match["archive"])
+        archive = _normal_url(match["archive"]) if is_url(match["archive"]) else _existing(match["archive"])
         return f"{match['protocol']}://{archive}{INSIDE}{match['inner'].strip('/')}"
     if protocol_of(url) in ("zip", "tar") and INSIDE not in url:
-        return f"{protocol_of(url)}://{resolve(url.partition('://')[2])}{INSIDE}"
+        return f"{protocol_of(url)}://{_existing(url.partition('://')[2])}{INSIDE}"
     return url
 
 
@@ -207,7 +215,7 @@ def expand(text: str) -> tuple[str | None, list[str]]:
             base, paths = _fixed_part(url), glob_remote(url)
         elif glob_like and not os.path.lexists(text):
             text = os.path.expanduser(text)
-            base, paths = _fixed_part(text), sorted(glob.glob(text, recursive=True))
+            base, paths = _fixed_part(text), list(map(_as_archive, sorted(glob.glob(text, recursive=True))))
         else:
             return None, [resolve(text)]
     except OSError as error:

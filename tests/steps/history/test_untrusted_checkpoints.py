@@ -113,7 +113,7 @@ def test_what_is_read_of_one_file_has_a_limit(monkeypatch):
     monkeypatch.setenv(VARIABLE, "bytes=20k")
     parsed = parse_file("c.sqlite", database(rows))
     assert parsed.status == "failed"
-    assert "(bytes)" in parsed.reason
+    assert 'EVALKIT_LIMITS="bytes=' in parsed.reason
 
 
 def test_a_statement_that_goes_on_is_stopped(monkeypatch):
