@@ -190,4 +190,4 @@ def failure_of(error: BaseException, deadline: Deadline) -> LimitError:
     if isinstance(error, RecursionError):
         return LimitError(errno.EOVERFLOW, "nested too deep")
     cause = f"parsing took longer than the limit of {deadline.seconds} seconds"
-    return LimitError(errno.ETIMEDOUT, f'{cause}; {VARIABLE}="seconds={10 * deadline.seconds}" gives it more time')
+    return LimitError(errno.ETIMEDOUT, f'{cause}; {VARIABLE}="seconds={10 * deadline.seconds}" allows more')
