@@ -124,3 +124,18 @@ def test_any_definition_gives_facts_that_fit_a_frame(task_id, definition):
     assert set(facts) == set(Facts.__annotations__)
     columns = [column for column in RUNS if column.name in facts and column.name != "agent_count"]
     assert len(frame([facts], columns)) == 1
+
+
+@pytest.mark.parametrize(
+    ("task_id", "definition", "agents"),
+    [
+        (COOK, task(blocked_access_to_recipe=["1", 0, "0"]), "0, 1"),
+        (COOK, task(blocked_access_to_recipe=[]), "none"),
+        (f"{COOK}_blocked_access_1", None, "1"),
+        (COOK, None, "none"),
+        ("my_cooking_test", None, None),
+        ("x", task("techtree"), None),
+    ],
+)
+def test_which_agents_are_blocked(task_id, definition, agents):
+    assert task_facts(task_id, definition)["blocked_agents"] == agents
