@@ -1,10 +1,13 @@
 """Find what a ranking shows, and what it leaves open."""
 
+from collections.abc import Iterable
+
 import pandas as pd
 
 from evalkit.compare.discordance import discordant_of, examples
 from evalkit.compare.ranks import MOST_NAMED, Leaderboard, headline
 from evalkit.kinds import Example, Finding, examples_of
+from evalkit.kinds.doubts import doubts
 from evalkit.kinds.findings import files_of
 from evalkit.kinds.models import UNKNOWN, alike
 
@@ -12,7 +15,12 @@ RANKING, PAIRS = "Which model is best?", "Every pair on the tasks it shares"
 
 
 def findings(
-    board: Leaderboard, ledger: pd.DataFrame | None = None, *, ranking: str = RANKING, pairs: str = PAIRS
+    board: Leaderboard,
+    ledger: pd.DataFrame | None = None,
+    *,
+    planned: Iterable[str] = (),
+    ranking: str = RANKING,
+    pairs: str = PAIRS,
 ) -> list[Finding]:
     """Describe which model is best as far as the data show, what is open, what would decide it, and caveats.
 
@@ -21,13 +29,15 @@ def findings(
     board : Leaderboard
     ledger : DataFrame, optional
         If given, the last finding says how many files were used.
+    planned : iterable of str
+        Tasks that were to be run; by default those that other models ran.
     ranking, pairs : str
         Headings of the sections that hold the ranking and the pairs.
 
     Returns
     -------
     list of Finding
-        One to four. A model is called best if every other one is decided to be worse than some model.
+        One to six. A model is called best if every other one is decided to be worse than some model.
     """
     nearest, data = _nearest(board), board.outcomes
     sides = nearest[["model_a", "model_b"]].itertuples(index=False)
@@ -50,6 +60,7 @@ def findings(
         results.append(Finding("alone", pairs))
     if board.notes and len(board.table) > 1:
         results.append(Finding("caveats", ranking, {"notes": board.notes}))
+    results += doubts(data, planned)
     if ledger is not None:
         names = alike(board.table["model_name"])
         results.append(Finding("files", "Data quality", {"files": files_of(ledger), "names": names}))

@@ -351,6 +351,18 @@ def budgets_text(budgets: Sequence[_Row]) -> str:
     return ", ".join(f"{budget_name(row['max_turns'])} ({counted_noun(row['episodes'], 'episode')})" for row in budgets)
 
 
+def _presence(models: Sequence[_Row]) -> str:
+    """Say which models lack runs, or have more than planned, as far as the others' runs and definitions tell."""
+    texts = []
+    for row in models[:MOST_NAMED]:
+        missing = f"{counted_noun(row['missing'], 'run')} missing on {counted_noun(row['short'], 'task')}"
+        surplus = f"{counted_noun(row['surplus'], 'surplus run')} on {counted_noun(row['long'], 'task')}"
+        clauses = [missing] * (row["missing"] > 0) + [surplus] * (row["surplus"] > 0)
+        texts.append(f"{row['model_name']}: {' and '.join(clauses)}")
+    more = f"; and of {len(models) - MOST_NAMED} more models" * (len(models) > MOST_NAMED)
+    return f"By definitions and other models' runs, runs are missing or too many: {'; '.join(texts)}{more}."
+
+
 FINDINGS: dict[str, str | Callable[..., str]] = {
     "budgets": lambda budgets: (
         f"Budgets differ: {budgets_text(budgets)}. Scores of different budgets are no measure of models."
@@ -364,6 +376,13 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
         + f", and of {len(pairs) - MOST_NAMED} more pairs of models" * (len(pairs) > MOST_NAMED)
         + ": these copies count in no rate."
     ),
+    "retries": lambda models: (
+        "The last run of a task succeeds more often than its others, as if failed ones were run until one succeeded: "
+        + ", ".join(f"{row['model_name']} (p = {row['p_value']:.2g})" for row in models[:MOST_NAMED])
+        + f", and {len(models) - MOST_NAMED} more models" * (len(models) > MOST_NAMED)
+        + ". Rates over runs and pass@k are too high then."
+    ),
+    "presence": _presence,
     "ranking": _ranking,
     "rate": _rate,
     "pair": "{sentence}",

@@ -42,7 +42,7 @@ LONG_NAME_MEANING = "a name has more than 200 characters: it was cut, and ends i
 NO_OUTCOME, NO_SCORE, NO_RUN = note("no_outcome"), note("no_score"), note("no_run")
 MOST_NAMED = 8  # models in a sentence
 MEASURED = ("success", "failure")
-_KEPT = ["run_id", "model_name", "task_type", "repetition", "duration", "cost", "tokens_in", "tokens_out"]
+_KEPT = ["run_id", "model_name", "task_type", "repetition", "started", "duration", "cost", "tokens_in", "tokens_out"]
 _NAMES = frozenset(column.name for column in RUN_COLUMNS)
 
 
@@ -117,8 +117,9 @@ class Outcomes(NamedTuple):
     ----------
     table : DataFrame
         One row per run: model_name, task (what repeats; a run without a task is its own), task_type, repetition,
-        value (NaN if it has none), run_id, duration, cost, tokens, outcome (success, failure, not measured, running; of
-        scores also scored) and condition (such as ``max_turns=20``: what else makes runs comparable; may be empty).
+        value (NaN if it has none), run_id, started, duration, cost, tokens, outcome (success, failure, not measured,
+        running; of scores also scored) and condition (such as ``max_turns=20``: what else makes runs comparable; may be
+        empty).
     kind : {"proportion", "score", "mean"}
         The kind of the values, as for `evalkit.stats.estimate_by`.
     name : str

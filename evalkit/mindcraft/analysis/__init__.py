@@ -6,7 +6,7 @@ _PLACES = {
     "comparison": "conclude_blocked cooking_trend focus published select",
     "conclusions": "blocked_findings data_findings findings",
     "listings": (
-        "ambiguous_definitions describe_runs event_means failed_runs flag_counts progress stale_copies "
+        "ambiguous_definitions describe_runs event_means failed_runs flag_counts planned_tasks progress stale_copies "
         "unused_files with_difficulty without_score zero_scores"
     ),
     "rates": "completion_by counted headline overview score_by status_counts success_by with_endings",

@@ -5,11 +5,13 @@ from collections.abc import Sequence
 import pandas as pd
 
 from evalkit.display.words import DIRECTIONS
-from evalkit.kinds import Example, Finding, data_finding, endings_finding, examples_of
+from evalkit.kinds import Example, Finding, data_finding, endings_finding, examples_of, outcomes
+from evalkit.kinds.doubts import doubts
 from evalkit.mindcraft.analysis.comparison import detectable
 from evalkit.mindcraft.analysis.rates import counted, headline
 from evalkit.mindcraft.analysis.task_types import cooking
 from evalkit.mindcraft.format import CompletionStatus
+from evalkit.mindcraft.kind import KIND
 from evalkit.mindcraft.table import FLAGS
 
 ENDINGS = {
@@ -23,7 +25,11 @@ ENDINGS = {
 
 
 def findings(
-    sides: pd.DataFrame, pairs: pd.DataFrame, ledger: pd.DataFrame, opposite: Sequence[Example] = ()
+    sides: pd.DataFrame,
+    pairs: pd.DataFrame,
+    ledger: pd.DataFrame,
+    opposite: Sequence[Example] = (),
+    planned: Sequence[str] = (),
 ) -> list[Finding]:
     """Describe what one model achieved, against what, how its other runs ended, and what is doubtful.
 
@@ -36,6 +42,8 @@ def findings(
     ledger : DataFrame
     opposite : sequence of Example
         Tasks with opposite outcomes on the two sides, as `evalkit.compare.examples` returns them.
+    planned : sequence of str
+        Tasks that were to be run, as `planned_tasks` lists them.
     """
     model = str(sides["side"].cat.categories[0])
     model_runs = sides[sides["side"] == model]
@@ -46,6 +54,7 @@ def findings(
     return [
         _rate(model_runs, f"the success rate of {model}", "Success"),
         against,
+        *doubts(outcomes(sides, "is_successful", KIND), planned, [model]),
         *data_findings(model_runs, ledger),
     ]
 

@@ -90,6 +90,14 @@ def ambiguous_definitions(definitions: TaskDefinitions) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["task_id", "definitions", "files"])
 
 
+def planned_tasks(definitions: TaskDefinitions, runs: pd.DataFrame) -> list[str]:
+    """List the tasks that were to be run: those of the definition files of whose tasks over half were run."""
+    there, files = set(runs["task_id"]), {task: definitions[task]["definition_file"] for task in definitions}
+    table = pd.DataFrame({"task": list(files), "file": list(files.values())})
+    is_run = table["task"].isin(there).groupby(table["file"]).transform("mean") > 0.5
+    return table.loc[is_run, "task"].tolist()
+
+
 def unused_files(ledger: pd.DataFrame) -> pd.DataFrame:
     """List the files of a ledger that were skipped or failed."""
     return ledger[ledger["status"] != "used"].sort_values(["status", "source"], ignore_index=True)
