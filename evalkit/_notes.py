@@ -137,6 +137,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "linked_by_one": "a task alone links models: no interval",
     "on_common": "{what}on the {count} tasks that all models have",
     "tasks_differ": "on tasks that differ by model",
+    "unmeasured": "no run of {model} was measured",
     "no_outcome": "no run was measured",
     "no_score": "no run has a score",
     "no_run": "no run but those that count in no rate",

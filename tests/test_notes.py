@@ -37,7 +37,7 @@ def test_every_text_can_be_made(code):
     names = signature(text).parameters if callable(text) else {name for _, name, _, _ in string.Formatter().parse(text)}
     values = dict.fromkeys(set(names) - {None}, 3)
     values |= {name: [("a", "b"), ("c", "d")] for name in ("sets", "pairs") if callable(text) and name in values}
-    values |= {name: ["a", "b"] for name in ("models", "strata") if name in values}
+    values |= {name: ["a", "b"] for name in ("models", "strata", "names") if name in values}
     assert str(note(code, **values))
 
 

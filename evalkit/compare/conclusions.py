@@ -55,7 +55,9 @@ def findings(
     results = [Finding("ranking", ranking, first, _extremes(board))]
     if len(board.pairs):
         counts = {"decided": int(board.pairs["decided"].sum()), "pairs": len(board.pairs)}
-        results.append(Finding("nearest_pair", pairs, {**counts, "sentence": "".join(nearest["sentence"])}, opposite))
+        results.append(
+            Finding("nearest_pair", pairs, {**counts, "row": next(iter(nearest.to_dict("records")), None)}, opposite)
+        )
     elif len(board.table) == 1:
         results.append(Finding("alone", pairs))
     if board.notes and len(board.table) > 1:

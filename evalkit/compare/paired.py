@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from evalkit._notes import note
+from evalkit.display.words import pair_text
 from evalkit.io import SourceError, plain
 from evalkit.kinds import Outcomes, outcomes
-from evalkit.kinds.runs import NO_OUTCOME
 from evalkit.stats import compare_all, compare_to_baseline, cost_front
 from evalkit.stats import plan as plan_pairs
 from evalkit.stats import reliability as reliability_of
@@ -37,7 +38,7 @@ def pairs(
     Returns
     -------
     DataFrame
-        As `evalkit.stats.compare_all`.
+        As `evalkit.stats.compare_all`, and unit (``%`` for shares), sentence (what the pair says).
     """
     return pairs_of(outcomes(runs, value), target, margin)
 
@@ -48,15 +49,13 @@ def pairs_of(data: Outcomes, target: Target = "new tasks", margin: float | None 
     if rows["model_name"].nunique() > MOST_PAIRED:
         means = rows.groupby(["model_name", "task"])["value"].mean().groupby("model_name").mean()
         rows = rows[rows["model_name"].isin(means.nlargest(MOST_SHOWN).index)]
-    table = compare_all(
-        rows, "model_name", "task", "value", percent=data.is_share, target=target, margin=margin, sentences=True
-    )
+    table = compare_all(rows, "model_name", "task", "value", target=target, margin=margin)
     has_value = data.table.groupby("model_name")["value"].count() > 0
     for side in ("model_a", "model_b"):
         nothing = ~table[side].map(has_value).astype(bool)
-        table.loc[nothing, "warning"] = NO_OUTCOME
-        table.loc[nothing, "sentence"] = "Not compared: no run of " + table.loc[nothing, side] + " was measured."
-    return table
+        table.loc[nothing, "warning"] = table.loc[nothing, side].map(lambda model: note("unmeasured", model=model))
+    table["unit"] = "%" if data.is_share else data.unit
+    return table.assign(sentence=pd.Series(map(pair_text, table.to_dict("records")), table.index, dtype="str"))
 
 
 def notable(pairs: pd.DataFrame, most: int = MOST_PAIRS) -> pd.DataFrame:

@@ -12,7 +12,7 @@ _PLACES = {
     "style": ("MARKERS PALETTE TONES Look colours label labels looks new_axes new_figure nothing_to_draw percent_axis"),
     "words": (
         "describe_curves describe_estimates describe_heatmap describe_shares describe_strips describe_timeline "
-        "describe_value format_interval text_of"
+        "describe_value format_interval headline_text pair_text text_of"
     ),
 }
 

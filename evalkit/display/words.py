@@ -1,7 +1,7 @@
 """All text that is made from values: of findings and headlines, and of estimates, counts and events in figures."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -314,6 +314,45 @@ def _steps(n: int, n_histories: int, silent: int, confirmed: Any, reported: Any)
     return f"{text}; {shares[1]} report success, {counted_noun(silent, 'silent failure')} among them."
 
 
+def pair_text(row: Mapping[Hashable, Any], noun: str = "task", together: Collection[str] = ()) -> str:
+    """Describe the comparison of a pair of models, with its target.
+
+    Parameters
+    ----------
+    row : mapping
+        A row of `evalkit.compare.pairs`.
+    noun : str
+        The word for what both ran.
+    together : collection of str
+        Names that stand for several models.
+    """
+    if unmeasured := [one for one in row["warning"].notes if one.code == "unmeasured"]:
+        return f"Not compared: {unmeasured[0]}."
+    if row["n_tasks"] == 0:
+        return f"Not decided: {row['model_a']} and {row['model_b']} share no {noun}s."
+    ahead, behind, sign = ("a", "b", 1) if row["estimate"] >= 0 else ("b", "a", -1)
+    names = [row[f"model_{side}"] for side in (ahead, behind)]
+    first = f"{names[0]} together are" if names[0] in together else f"{names[0]} is"
+    like = f"new {noun}s like these" if row["target"] == "new tasks" else f"these {noun}s, run again"
+    unit = row.get("unit", "%")
+    scale, form, points = (100, "z.0f", " points") if unit == "%" else (1, "z.3g", f" {unit}" * bool(unit))
+    means = (f"{row[f'mean_{side}'] * scale:{form}}{' %' * (unit == '%')}" for side in (ahead, behind))
+    low, high = sorted((sign * row["low"] * scale, sign * row["high"] * scale))
+    bounds = "" if math.isnan(low) else f" [{low:{form}}, {high:{form}}]"
+    p_value, tested = row["p_adjusted"], row.get("tested", 1)
+    chance = "" if math.isnan(p_value) else ", p < 0.0001" if p_value < 1e-4 else f", p = {p_value:.2g}"
+    family = f" after {row['correction']} correction for {tested} pairs" if tested > 1 else ""
+    shared = f"{' against '.join(means)} on {counted_noun(row['n_tasks'], noun)} shared"
+    result = f"{shared}, difference {abs(row['estimate']) * scale:{form}}{points}{bounds}{chance}{family}."
+    same = ""
+    if row["equivalent"]:
+        within = f"{row['margin'] * scale:{form}}{points}"
+        same = f"{names[0]} and {names[1]} are equivalent on {like}, within ± {within}"
+    if row["decided"]:
+        return f"{first} better than {names[1]} on {like}: {result}" + f" The difference is small: {same}." * bool(same)
+    return f"{same or f'Not decided between {names[0]} and {names[1]} on {like}'}: {result}"
+
+
 def _apart(models: Sequence[str], basis: str, rates: Mapping[str, float], is_share: bool, unit: str, **_: Any) -> str:
     scale, after = (100, " %") if is_share else (1, f" {unit}")
     adjusted = ", ".join(f"{name} {rate * scale:.0f}{after}" for name, rate in rates.items())
@@ -385,7 +424,7 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
     "presence": _presence,
     "ranking": _ranking,
     "rate": _rate,
-    "pair": "{sentence}",
+    "pair": pair_text,
     "no_other": "There is no other model in these data to compare {model} with.",
     "trends": _trends,
     "reach": reach_text,
@@ -408,9 +447,9 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
         "behind the cut is unknown."
     ),
     "alone": "There is one model only, so nothing is compared.",
-    "nearest_pair": lambda decided, pairs, sentence: (
+    "nearest_pair": lambda decided, pairs, row: (
         f"{decided} of {counted_noun(pairs, 'pair')} {'is' if decided == 1 else 'are'} decided. " * (pairs > 1)
-        + sentence
+        + (pair_text(row) if row else "")
     ),
     "caveats": lambda notes: " ".join(map(sentence, notes.notes)),
 }

@@ -87,9 +87,9 @@ def check_bounds(values: np.ndarray, bounds: tuple[float, float]) -> None:
 
 
 _TYPES = {
-    "int64": "k n n_clusters n_runs n_tasks rank_high rank_low",
+    "int64": "k n n_clusters n_runs n_tasks rank_high rank_low tested",
     "bool": "behind_first decided equivalent on_front ties_with_first",
-    "str": "dominated_by measure method model model_a model_b sentence target verdict",
+    "str": "correction dominated_by measure method model model_a model_b target verdict",
     "object": "warning",
 }
 _TYPE_OF = {name: kind for kind, names in _TYPES.items() for name in names.split()}

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from evalkit.display import show_details, show_sandboxed, show_table, show_text
+from evalkit.display.words import pair_text
 from evalkit.io import frame
 from evalkit.kinds import Example, Finding, counted_noun
 from evalkit.kinds.findings import MOST_EXAMPLES, files_of
@@ -85,7 +86,7 @@ def describe_changes(table: pd.DataFrame, a: Sequence[History], b: Sequence[Hist
     if names[0] == names[1]:  # from two loads, each with its own labels
         keys = [(history.source, history.thread) for history in (a[0], b[0])]
         names = [unique_labels(keys)[key] for key in keys]
-    paired = paired_success(table, *names)["sentence"].str.replace("task", "step")
+    paired = (pair_text(row, "step") for row in paired_success(table, *names).to_dict("records"))
     return " ".join([f"a: {names[0]}; b: {names[1]}. {len(table)} steps: {numbers}.", *paired])
 
 

@@ -3,11 +3,10 @@
 import pytest
 
 from evalkit import compare
-from evalkit.display import show, text_of
-from evalkit.display.words import FINDINGS, HEADLINES, headline_text
-from evalkit.kinds import Finding, data_finding, endings_finding
-from evalkit.mindcraft import analysis as mindcraft
-from evalkit.steps.show import findings as of_steps
+from evalkit._notes import Notes, note
+from evalkit.display import pair_text, show, text_of
+from evalkit.display.words import headline_text
+from evalkit.kinds import Finding, endings_finding
 from tests.compare.runs import runs_of
 
 ODD = [
@@ -23,6 +22,11 @@ ODD = [
 ]
 RATE = {"estimate": 0.5, "low": 0.4, "high": 0.6, "n": 10, "n_clusters": 5}
 LEADS = {"code": "leads", "behind": ["b"], "open": ["c"], "few": True, **RATE}
+PAIR = {
+    "model_a": "a", "model_b": "b", "n_tasks": 9, "mean_a": 0.9, "mean_b": 0.2, "estimate": 0.7, "low": 0.5,
+    "high": 0.8, "p_adjusted": 0.01, "decided": False, "equivalent": False, "target": "new tasks", "tested": 3,
+    "correction": "max-T", "margin": 0.1, "unit": "%", "warning": Notes(),
+}  # fmt: skip
 RANKED = {"n_models": 2, "title": "success rate", "is_share": True, "unit": "", "more": False, "rates": []}
 
 
@@ -50,6 +54,11 @@ def cases(name: str) -> list[Finding]:
         Finding("lowest", "s", {"row": {**RATE, "history": name}}),
         Finding("failures", "s", {"n": 3, "ways": 1, "first": [(name, 3)]}),
         endings_finding({name: 3}, 9, "run", "s"),
+        *(Finding("pair", "s", {"row": {**PAIR, **sides}}) for sides in ({"model_a": name}, {"model_b": name})),
+        Finding("pair", "s", {"row": PAIR | {"model_a": name, "decided": True}, "together": [name]}),
+        Finding("pair", "s", {"row": PAIR | {"model_b": name, "equivalent": True}}),
+        Finding("pair", "s", {"row": PAIR | {"model_b": name, "n_tasks": 0}}),
+        Finding("pair", "s", {"row": PAIR | {"warning": note("unmeasured", model=name)}}),
         Finding("own", "s", {"model": name}, template="{model} is new."),
     ]
 
@@ -76,10 +85,21 @@ def test_a_best_model_of_any_name_is_named_whole_from_runs_to_page(name, other, 
     assert show.escape(name) in page
 
 
-def test_every_code_is_made_into_text_by_somebody():
-    made = {finding.code for finding in cases("a")} | {"data", "files", "alone", "nearest_pair", "pair", "caveats"}
-    assert FINDINGS.keys() - made == {"points", "steps", "no_steps", "cut"}  # of numbers only: see each kind's tests
-    assert HEADLINES.keys() == {
-        "best", "one_model", "tie", "cycle", "apart", "leads", "unnamed", "nothing", "rate", "no_rate", "no_runs",
-    }  # fmt: skip
-    assert all(callable(function) for function in (data_finding, mindcraft.findings, of_steps))
+def test_an_unknown_code_is_an_error_and_not_an_empty_sentence():
+    with pytest.raises(KeyError):
+        text_of(Finding("nothing like that", "s"))
+
+
+def test_the_text_of_a_pair_has_the_unit_of_its_values_and_the_number_of_its_sides():
+    row = PAIR | {"decided": True, "mean_a": 39.25, "mean_b": -0.714, "estimate": 39.96, "low": 20.1, "high": 47.2}
+    assert "39.2 against -0.714 on 9 tasks shared, difference 40 points [20.1, 47.2]" in pair_text(
+        {**row, "unit": "points"}
+    )
+    assert pair_text(PAIR | {"decided": True}, "step", ["a"]).startswith(
+        "a together are better than b on new steps like these"
+    )
+    behind = PAIR | {"estimate": -0.7, "low": -0.8, "high": -0.5, "mean_a": 0.2, "mean_b": 0.9, "decided": True}
+    assert pair_text(behind).startswith(
+        "b is better than a on new tasks like these: 90 % against 20 % on 9 tasks shared, "
+    )
+    assert "difference 70 points [50, 80], p = 0.01 after max-T correction for 3 pairs." in pair_text(behind)

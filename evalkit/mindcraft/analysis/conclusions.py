@@ -49,8 +49,10 @@ def findings(
     model_runs = sides[sides["side"] == model]
     against = Finding("no_other", "Success", {"model": model})
     if len(pairs):
-        sentence = "".join(pairs["sentence"]).replace("all others is better", "all others together are better")
-        against = Finding("pair", "Success", {"sentence": sentence}, tuple(opposite))
+        other = str(sides["side"].cat.categories[1])
+        pooled = [other] if (sides.loc[sides["side"] == other, "model_name"] != other).any() else []
+        row = pairs.to_dict("records")[0]
+        against = Finding("pair", "Success", {"row": row, "together": pooled}, tuple(opposite))
     return [
         _rate(model_runs, f"the success rate of {model}", "Success"),
         against,

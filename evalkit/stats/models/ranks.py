@@ -81,7 +81,7 @@ def rank_models(
         return table
     leading = cells.models.index(first) if first else int(np.argmax(table["estimate"].fillna(-math.inf)))
     if pairs is None and count <= MOST_PAIRED:
-        pairs = compare_all(frame, model, task, value, confidence=confidence, sentences=False, rng=rng)
+        pairs = compare_all(frame, model, task, value, confidence=confidence, rng=rng)
     decide = _bounded(cells, leading, confidence) if pairs is None else _decided(pairs, cells.models, leading)
     better, worse, table["behind_first"] = decide
     table["rank_low"], table["rank_high"], table["ties_with_first"] = 1 + better, count - worse, better == 0

@@ -13,16 +13,14 @@ from evalkit.stats.intervals import Target
 from evalkit.stats.pairs.cells import Cells, cells_of
 from evalkit.stats.pairs.comparison import Compared, compare_runs, compare_units
 from evalkit.stats.pairs.multiplicity import holm, max_t
-from evalkit.stats.pairs.sentences import pair_sentences
 
 Correction = Literal["max-t", "holm"]
 Pairs = list[tuple[int, int]]
 
-SENTENCES_FOR = 100  # pairs, beyond which sentences are written only if asked for
 
 _COLUMNS = (
     "model_a model_b n_tasks n_runs mean_a mean_b estimate low high p_value p_holm p_adjusted decided p_equivalent "
-    "equivalent method target sentence warning"
+    "equivalent method target correction tested margin warning"
 )
 
 _BASELINE_COLUMNS = (
@@ -38,11 +36,9 @@ def compare_all(
     value: str,
     *,
     confidence: float = 0.95,
-    percent: bool = True,
     target: Target = "new tasks",
     correction: Correction = "max-t",
     margin: float | None = None,
-    sentences: bool | None = None,
     rng: np.random.Generator | None = None,
 ) -> pd.DataFrame:
     """Compare every pair of models, paired on the tasks both have runs of.
@@ -61,8 +57,6 @@ def compare_all(
         and counted in `warning`.
     confidence : float
         Between 0 and 1, both excluded.
-    percent : bool
-        Whether sentences give percentages; False for outcomes that are not shares.
     target : {"new tasks", "these tasks"}
         Whether the difference is that on new tasks like these (`paired_test` over tasks) or on these very tasks run
         again (t within tasks, which needs repetitions).
@@ -71,8 +65,6 @@ def compare_all(
     margin : float, optional
         Models whose difference lies within ± margin are `equivalent`: two one-sided tests (Schuirmann 1987; for shares
         the score test of Tango 1998) with Holm's correction, from 10 tasks on (scores: 12).
-    sentences : bool, optional
-        Whether to write a sentence for each pair; by default for up to 100 pairs.
     rng : numpy.random.Generator, optional
         For max-T; by default one with seed 0.
 
@@ -82,7 +74,7 @@ def compare_all(
         One row per pair, models in the order of their names: model_a, model_b, n_tasks (shared), n_runs (on them),
         mean_a, mean_b (over these tasks), estimate (mean_a − mean_b), low, high, p_value, p_holm, p_adjusted (by
         `correction`), decided, p_equivalent (corrected; NaN where the tasks are too few to tell), equivalent, method,
-        target, sentence, warning.
+        target, correction, tested (pairs that share tasks), margin, warning. `evalkit.display.pair_text` says it.
 
     Raises
     ------
@@ -104,9 +96,8 @@ def compare_all(
     table["decided"] = table["p_adjusted"] <= table["claim_at"]
     table["p_equivalent"] = holm(table[["p_above", "p_below"]].max(axis=1, skipna=False))
     table["equivalent"] = table["p_equivalent"] <= 1 - confidence
-    wanted = len(table) <= SENTENCES_FOR if sentences is None else sentences
-    written = pair_sentences(table, "max-T" if by_max_t else "Holm", percent, margin) if wanted else ""
-    return typed(table.assign(sentence=written), _COLUMNS)
+    table["correction"], table["tested"] = "max-T" if by_max_t else "Holm", table["p_value"].notna().sum()
+    return typed(table.assign(margin=math.nan if margin is None else margin), _COLUMNS)
 
 
 def compare_to_baseline(

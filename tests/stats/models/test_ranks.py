@@ -55,7 +55,7 @@ def test_a_model_far_ahead_keeps_its_estimate_and_is_best():
 
 def test_the_first_is_best_by_its_own_tests_where_the_correction_for_all_pairs_decides_nothing():
     table = frame({f"m{i}": 0.3 for i in range(7)} | {"z": 0.6}, seed=1)
-    found, pairs = ranked(table), compare_all(table, "model", "task", "value", sentences=False)
+    found, pairs = ranked(table), compare_all(table, "model", "task", "value")
     own = pairs[pairs["model_b"] == "z"]
     assert not own["decided"].all()
     assert (own["p_value"] <= 0.05).all()

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from evalkit.display import pair_text
 from evalkit.stats import compare_all, holm, mcnemar_exact, paired_difference, paired_test
 
 
@@ -58,11 +59,11 @@ def test_repetitions_are_averaged_so_that_each_task_counts_once():
 def test_a_decided_pair_reads_so_and_names_the_better_model_first():
     found = compare(runs({"a": 0.1, "b": 0.9})).loc[0]
     assert found["decided"]
-    assert found["sentence"].startswith("b is better than a on new tasks like these: ")
-    assert "on 40 tasks shared" in found["sentence"]
-    assert "correction" not in found["sentence"]
+    assert pair_text(found).startswith("b is better than a on new tasks like these: ")
+    assert "on 40 tasks shared" in pair_text(found)
+    assert "correction" not in pair_text(found)
     family = compare(runs({"a": 0.1, "b": 0.9, "c": 0.5}))
-    assert "after max-T correction for 3 pairs" in family.loc[0, "sentence"]
+    assert "after max-T correction for 3 pairs" in pair_text(family.loc[0])
 
 
 def test_few_tasks_cannot_decide_whatever_the_outcome():
@@ -86,7 +87,7 @@ def test_pairs_without_shared_tasks_are_rows_that_say_so_and_do_not_count_for_ho
     assert found.loc[0, "p_holm"] == alone.loc[0, "p_holm"]
     assert found.loc[1:, ["estimate", "low", "high", "p_value", "p_holm"]].isna().all(axis=None)
     assert found.loc[1:, "warning"].map(str).tolist() == ["no shared tasks"] * 2
-    assert found.loc[1, "sentence"] == "Not decided: a and z share no tasks."
+    assert pair_text(found.loc[1]) == "Not decided: a and z share no tasks."
 
 
 def test_runs_left_out_are_counted_in_the_warning():
@@ -118,9 +119,9 @@ def test_nothing_to_compare_gives_no_rows_of_the_same_types(kept):
 def test_scores_are_compared_without_percentages():
     frame = runs({"a": 0.9, "b": 0.5})
     frame["value"] = frame["value"] * 10 + np.random.default_rng(3).random(len(frame))
-    found = compare(frame, percent=False).loc[0]
+    found = compare(frame).loc[0]
     assert found["method"] == "paired t"
-    assert "%" not in found["sentence"]
+    assert "%" not in pair_text({**found, "unit": "points"})
 
 
 def test_misuse_is_named():
@@ -141,7 +142,7 @@ def test_runs_of_the_same_tasks_decide_for_these_tasks_what_new_tasks_leave_open
     assert not new["decided"]
     assert same["decided"]
     assert (same["method"], same["target"]) == ("t within tasks", "these tasks")
-    assert same["sentence"].startswith("a is better than b on these tasks, run again: ")
+    assert pair_text(same).startswith("a is better than b on these tasks, run again: ")
     assert same["low"] > 0.9
 
 
@@ -159,7 +160,7 @@ def test_models_within_a_margin_are_equivalent_and_others_are_not():
     found = compare(table, margin=0.05)
     assert found["equivalent"].tolist() == [True, False, False]
     assert found["decided"].tolist() == [False, True, True]
-    assert found.loc[0, "sentence"].startswith("a and b are equivalent on new tasks like these, within ± 5 points: ")
+    assert pair_text(found.loc[0]).startswith("a and b are equivalent on new tasks like these, within ± 5 points: ")
     assert not compare(table)["equivalent"].any()
     assert not compare(table.groupby("model").head(20), margin=0.05)["equivalent"].any()
 
@@ -169,14 +170,7 @@ def test_a_decided_difference_may_be_within_the_margin_and_says_so():
     table.loc[table.index[-12:], "value"] = 0.0
     found = compare(table, margin=0.1).loc[0]
     assert found["decided"] & found["equivalent"]
-    assert "The difference is small: a and b are equivalent" in found["sentence"]
-
-
-def test_sentences_are_written_for_few_pairs_or_on_demand():
-    many = runs({f"m{i:02d}": 0.5 for i in range(16)}, tasks=8)
-    assert (compare(many)["sentence"] == "").all()
-    assert (compare(many, sentences=True)["sentence"] != "").all()
-    assert (compare(runs({"a": 0.5, "b": 0.5}), sentences=False)["sentence"] == "").all()
+    assert "The difference is small: a and b are equivalent" in pair_text(found)
 
 
 def test_many_models_are_compared_in_one_go():
@@ -189,7 +183,7 @@ def test_many_models_are_compared_in_one_go():
 def test_a_pair_on_few_scores_is_decided_at_a_stricter_level_and_says_so():
     scores = {"a": [3.1, 4.2, 5.3, 2.9, 4.8, 3.7], "b": [2.0, 3.9, 3.1, 2.8, 3.6, 2.9]}
     rows = [(name, t, value) for name, values in scores.items() for t, value in enumerate(values)]
-    found = compare(pd.DataFrame(rows, columns=["model", "task", "value"]), percent=False).loc[0]
+    found = compare(pd.DataFrame(rows, columns=["model", "task", "value"])).loc[0]
     assert 0.015 < found["p_value"] < 0.05
     assert found["low"] > 0
     assert not found["decided"]
