@@ -19,7 +19,7 @@ from evalkit.io import Entry, SourceError, absolute, frame_of, paused_gc
 from evalkit.kinds import Assembled, Records, run_ids
 
 PLACE = {name: place for place, name in enumerate(ACHIEVEMENTS)}
-_UNKNOWN = ("task_type", "repetition", "is_successful", "success_rate", "cost")  # common columns of runs
+_UNKNOWN = ("task_type", "repetition", "is_successful", "success_rate")  # common columns of runs
 _OWN = ("source", "model_name", "task_id", "difficulty")
 
 
@@ -73,7 +73,7 @@ class _Worth:
         encoded = hooks.combine_chunks().dictionary_encode()
         codes = encoded.indices.fill_null(-1).to_numpy()  # -1 is the last one, no hook
         texts = ([hook.split(":") for hook in text.split(" ")] for text in encoded.dictionary.to_pylist())
-        kinds = [*(tuple((name, int(n)) for name, n in pairs) for pairs in texts), ()]
+        kinds = [*(tuple((name, int(n), int(known)) for name, n, known in hooks) for hooks in texts), ()]
         self.weights, self.counting, self.scored = weights, counting, codes >= 0
         self.counts, self.scores = {}, {}
         for way in scoring.COUNTINGS:

@@ -147,6 +147,7 @@ class Event(Struct, gc=False):
     prompt_tokens: Count | None = None
     completion_tokens: Count | None = None
     total_tokens: Count | None = None
+    cost: Any = None  # US dollars
     input_tokens: Count | None = None
     output_tokens: Count | None = None
 

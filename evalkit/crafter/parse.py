@@ -22,6 +22,7 @@ _EPOCH, _EPOCH_UTC, _MILLISECOND = datetime(1970, 1, 1), datetime(1970, 1, 1, tz
 _EPISODE = re.compile(r"(?:^|_)episode_\d+_")
 _ID_TAIL = re.compile(r"_?(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{8}_\d{6}|\d{9,})$", re.IGNORECASE)
 _OPENING = 4  # events in which the first observation stands, if there is any
+_DEAREST = 1e9  # US dollars of a call; larger values are no prices
 _LATEST = 4e9  # epoch seconds; later times can't be those of a trace
 
 
@@ -72,6 +73,7 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
     if judged is None:
         return Parsed(entry.status, entry.reason)
     rows, turns, n_actions, tokens = [], set(), None, NO_TOKENS
+    costs = [event.cost for event in judged.events if type(event.cost) in (int, float) and 0 <= event.cost < _DEAREST]
     for position, (event, verdict) in enumerate(zip(judged.events, judged.verdicts, strict=True)):
         kind, turn, total = event.kind, event.turn, None
         if (names := event.action_names) is not None:
@@ -84,7 +86,14 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
         columns = _NOTHING if verdict is NOTHING else _verdict_columns(event, verdict)
         rows.append((position, turn, kind, names, *columns, total))
     about = (*judged.session[:12], *span_of(judged.trace), judged.status)
-    counts = (len(rows), len(turns) or None, n_actions, judged.unlocked is not None, *tokens)
+    counts = (
+        len(rows),
+        len(turns) or None,
+        n_actions,
+        judged.unlocked is not None,
+        *tokens,
+        sum(costs) if costs else None,
+    )
     episode = (*about, *counts, judged.flags, judged.foreign)
     return Parsed("used", entry.reason, {"episodes": [episode], "events": rows})
 
@@ -99,7 +108,7 @@ def _verdict_columns(event: Event, verdict: Verdict) -> tuple:
             by_action[index].append(reason)
     reasons = ["; ".join(texts) if texts else None for texts in by_action]
     return (
-        " ".join([f"{name}:{n}" for name, n in verdict.hooks]) or None,
+        " ".join([f"{name}:{n}:{known}" for name, n, known in verdict.hooks]) or None,
         verdict.suspect,
         " ".join(verdict.achievements) or None,
         reasons if verdict.invalid else None,
@@ -140,7 +149,7 @@ def judge_trace(trace: Trace, notes: Sequence[str] = (), world: str | None = Non
     can_tell = not any(flags[flag] for flag in ("aborted", "unnamed_achievements", "no_environment_events"))
     flags["results_mismatch"] = can_tell and _mismatch(session, named)
     raised = [flag for flag, is_so in flags.items() if is_so]
-    foreign = any(verdict.foreign for verdict in scored)
+    foreign = any(not known for verdict in scored for *_, known in verdict.hooks)
     return Judged(trace, session, events, verdicts, named if can_tell else None, [*raised, *notes], foreign)
 
 

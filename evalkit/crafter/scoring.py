@@ -9,7 +9,7 @@ from evalkit.crafter.format import TIER_OF, WEIGHTS, Event, Hook, HookData, Obse
 
 Counting = Literal["achievement", "hook"]
 COUNTINGS: tuple[Counting, ...] = ("achievement", "hook")
-Hooks = tuple[tuple[str, int], ...]
+Hooks = tuple[tuple[str, int, int], ...]
 
 BANDS = (  # name, lowest score, what it means; the first that fits
     ("Excellent", 2.0, "multiple achievements"),
@@ -43,13 +43,12 @@ class Invalid(NamedTuple):
 class Verdict(NamedTuple):
     """The verdicts of one event's hooks."""
 
-    hooks: Hooks = ()  # the scored ones: name as in `WEIGHTS`, and how many achievements it names (no names: 1)
+    hooks: Hooks = ()  # scored: name as in `WEIGHTS`, achievements named (none: 1), whether the original counts it
     achievements: tuple[str, ...] = ()
     suspect: int = 0  # invalid actions that were judged over a whole turn of several actions
     invalid: tuple[HookData, ...] = ()  # see `read_invalid`
     unnamed: int = 0  # achievement hooks that name nothing
     unknown: tuple[str, ...] = ()  # achievements of new_achievement that the game does not have
-    foreign: bool = False  # some hooks are unknown to the original trace_eval
 
 
 NOTHING = Verdict()
@@ -69,7 +68,7 @@ def score_verdicts(verdicts: Iterable[Verdict], weights: Mapping[str, float], co
     scored, counts = [verdict.hooks for verdict in verdicts if verdict is not NOTHING], {}
     for way in COUNTINGS:
         summed = count_hooks(chain.from_iterable(scored), way)
-        counts[way] = {name: summed[name] for name in WEIGHTS if name in summed}
+        counts[way] = {name: summed[name] for name in WEIGHTS if summed.get(name)}
     totals: dict[Counting, float] = {"achievement": score_counts(counts["achievement"], weights).score, "hook": 0.0}
     for hooks in scored:  # no sum(): newer Pythons round it differently
         totals["hook"] += score_event(hooks, weights, "hook").score
@@ -95,17 +94,17 @@ def read_hooks(event: Event) -> Verdict:
     entries = event.event_metadata or [Hook(hook_name=name) for name in event.hooks_triggered or []]
     named = [(_singular(hook.hook_name), hook) for hook in entries if hook.hook_name]
     by_difficulty = any(name in WEIGHTS and name != "invalid_action" for name, _ in named)
-    hooks, achievements, invalid, unknown = list[tuple[str, int]](), list[str](), list[HookData](), list[str]()
-    suspect, unnamed, foreign = 0, 0, False
+    hooks, achievements, invalid, unknown = list[tuple[str, int, int]](), list[str](), list[HookData](), list[str]()
+    suspect, unnamed = 0, 0
     for name, hook in named:
-        before, data = len(hooks), hook.data or _NO_DATA
+        data, known = hook.data or _NO_DATA, int(bool(event.event_metadata) and hook.hook_name in WEIGHTS)
         names = data.achievements or []
         if name == "invalid_action":
-            hooks.append((name, 1))
+            hooks.append((name, 1, known))
             invalid.append(data)
             suspect += _is_suspect(data, event)
         elif name in WEIGHTS:
-            hooks.append((name, max(len(names), 1)))
+            hooks.append((name, max(len(names), 1), known))
             achievements += names
             unnamed += not names
         elif name == _BY_NAME and not by_difficulty:
@@ -113,8 +112,7 @@ def read_hooks(event: Event) -> Verdict:
             achievements += [n for n in names if n in TIER_OF]
             unknown += [n for n in names if n not in TIER_OF]
             unnamed += not names
-        foreign |= len(hooks) > before and (hook.hook_name not in WEIGHTS or not event.event_metadata)
-    return Verdict(tuple(hooks), tuple(achievements), suspect, tuple(invalid), unnamed, tuple(unknown), foreign)
+    return Verdict(tuple(hooks), tuple(achievements), suspect, tuple(invalid), unnamed, tuple(unknown))
 
 
 def _is_suspect(data: HookData, event: Event) -> bool:
@@ -136,9 +134,10 @@ def read_invalid(event: Event, verdict: Verdict) -> list[Invalid]:
     return verdicts
 
 
-def hooks_of_names(names: Iterable[str]) -> list[tuple[str, int]]:
+def hooks_of_names(names: Iterable[str]) -> Hooks:
     """Return the hooks that achievements would have had: one per difficulty, with the number of its names."""
-    return list(Counter(f"{TIER_OF[name]}_achievement" for name in names if name in TIER_OF).items())
+    counts = Counter(f"{TIER_OF[name]}_achievement" for name in names if name in TIER_OF)
+    return tuple((name, n, 0) for name, n in counts.items())
 
 
 def derive(events: list[Event]) -> list[Verdict]:
@@ -157,7 +156,7 @@ def derive(events: list[Event]) -> list[Verdict]:
             now = {name for name, got in shown.achievements_status.items() if got and name in TIER_OF}
             new += sorted(now - seen) if seen is not None else []
             seen = now | (seen or set())
-        verdicts.append(Verdict(tuple(hooks_of_names(new)), tuple(new), foreign=bool(new)))
+        verdicts.append(Verdict(hooks_of_names(new), tuple(new)))
     return verdicts
 
 
@@ -172,11 +171,11 @@ def _singular(name: str) -> str:
     return name if name in WEIGHTS else name.strip().lower().replace("-", "_").removesuffix("s")
 
 
-def count_hooks(hooks: Iterable[tuple[str, int]], counting: Counting) -> dict[str, int]:
-    """Count every achievement that hooks name, or every hook once."""
+def count_hooks(hooks: Iterable[tuple[str, int, int]], counting: Counting) -> dict[str, int]:
+    """Count every achievement that hooks name, or every hook that the original trace_eval knows once."""
     counts: dict[str, int] = {}
-    for name, n in hooks:
-        counts[name] = counts.get(name, 0) + (n if counting == "achievement" else 1)
+    for name, n, known in hooks:
+        counts[name] = counts.get(name, 0) + (n if counting == "achievement" else known)
     return counts
 
 
@@ -189,7 +188,7 @@ def score_event(hooks: Hooks, weights: Mapping[str, float], counting: Counting) 
     if counting == "achievement":
         return score_counts(count_hooks(hooks, counting), weights)
     score, symbol = 0.0, ""
-    for name, _ in hooks:
+    for name in [name for name, _, known in hooks if known]:
         score += weights[name]
         symbol = "+" if weights[name] > 0 else "-" if weights[name] < 0 else symbol
     return EventScore(score, symbol if score else "")

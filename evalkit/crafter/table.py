@@ -13,7 +13,7 @@ FLAGS = {
     "derived": "no hooks: achievements come from the changes of achievements_status",
     "unnamed_achievements": "an achievement hook names nothing: what is unlocked can't be told",
     "unknown_achievements": "an achievement without difficulty is none of the game's, and does not count",
-    "unknown_to_original": "counted per hook: points of hooks that the original trace_eval does not know",
+    "unknown_to_original": "counted per hook: some hooks count nothing, as the original trace_eval does not know them",
     "no_environment_events": "nothing that could show an achievement: what is unlocked can't be told",
     "suspect_invalid_actions": "invalid actions were judged over turns of several actions",
     "verdicts_disagree": "metadata.invalid_action says other than the hook",
@@ -52,6 +52,7 @@ RECORDS = {
         Column("tokens_in", "int?", "prompt tokens of all calls that tell", "tokens"),
         Column("tokens_out", "int?", "completion tokens of all calls that tell", "tokens"),
         Column("total_tokens", "int?", "of all calls that tell", "tokens"),
+        Column("cost", "float", "of all calls that tell", "US dollars"),
         Column("flags", "list", "what is doubtful about the trace"),
         Column("foreign", "bool", "some hooks are unknown to the original trace_eval"),
     ),
@@ -60,7 +61,9 @@ RECORDS = {
         Column("turn", "int?", "turn (or step) of the event, from 0"),
         Column("kind", "str", "language_model, runtime, environment or other"),
         Column("action_names", "list", "actions of a runtime event, in their order"),
-        Column("hooks", "str", "scored hooks in order, each with the number of achievements it names: NAME:N NAME:N"),
+        Column(
+            "hooks", "str", "scored hooks in order: NAME:ACHIEVEMENTS:K, K is 1 where the original trace_eval knows it"
+        ),
         Column("suspect_invalid_actions", "int", "judged over a turn of several actions", "count"),
         Column("achievements", "str", "names, separated by spaces"),
         Column("reasons", "list", "of each action, why it was judged invalid; missing for those that were not"),

@@ -40,8 +40,8 @@ def _shares(steps: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         return estimate_by(steps, by, "value")
     of_history = steps.groupby([*by, "history"], dropna=False)["value"].agg(["mean", "size"]).reset_index()
     table = estimate_by(of_history, by, "mean", kind="score")
-    n = of_history.groupby(by, dropna=False)["size"].sum() if by else [len(steps)]
-    return table.assign(n=pd.array(n, "Int64") if len(table) else table["n"])
+    n: Any = of_history.groupby(by, dropna=False)["size"].sum().to_numpy() if by else len(steps)
+    return table.assign(n=n).astype({"n": table["n"].dtype})
 
 
 def confirmed_success(steps: pd.DataFrame) -> Estimate:

@@ -66,13 +66,9 @@ def test_every_sample_is_recorded():
 
 
 def assert_as_original(script, path):
-    """Compare exactly, unless points are flagged as coming from hooks that the script does not know."""
+    """Compare exactly, to the last bit; hooks that the script does not know are flagged."""
     ours = evaluate_trace(path, counting="hook")
-    theirs = script.evaluate_trace(Path(path))
-    if "unknown_to_original" in ours["flags"]:
-        assert sum(ours["counts"].values()) > sum(theirs["counts"].values())
-        return
-    assert numbers(ours) == theirs
+    assert numbers(ours) == script.evaluate_trace(Path(path))
 
 
 @needs_script
@@ -136,16 +132,17 @@ def test_per_hook_an_event_whose_points_cancel_has_no_symbol(tmp_path):
     ("event", "score"),
     [
         (environment(0, [hook("easy_achievements", ["collect_wood"])]), 1.0),
-        (environment(0, [hook("new_achievement", ["collect_wood", "eat_cow", "eat_plant"])]), 3.5),
+        (environment(0, [hook("new_achievement", ["collect_wood", "eat_cow", "eat_plant"])]), 4.5),
         ({"hooks_triggered": ["hard_achievement", "invalid_action"]}, 4.95),
         (environment(0, status={"collect_wood": True}, before={"collect_wood": False}), 1.0),
     ],
     ids=["plural", "without difficulty", "hooks_triggered", "from states"],
 )
-def test_hooks_the_original_does_not_know_keep_their_scores_and_are_flagged_per_hook(event, score, tmp_path):
+def test_hooks_the_original_does_not_know_count_nothing_per_hook_and_are_flagged(event, score, tmp_path):
     path = write(tmp_path, trace(event))
     result = evaluate_trace(path, counting="hook")
-    assert result["total_score"] == pytest.approx(score)
+    assert (result["total_score"], result["counts"], result["trajectory"]) == (0.0, {}, "(no scored events)")
+    assert evaluate_trace(path)["total_score"] == pytest.approx(score)
     assert "unknown_to_original" in result["flags"]
     assert load(tmp_path, counting="hook").episodes["flag_unknown_to_original"].tolist() == [True]
     assert "unknown_to_original" not in evaluate_trace(path)["flags"]

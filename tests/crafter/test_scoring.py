@@ -47,7 +47,7 @@ def test_counting_by_hook_counts_each_hook_once():
     )
     assert evaluate_event(event, counting="hook").score == 6.0
     by_name = environment(hooks=[hook("new_achievement", ["collect_wood", "place_table", "eat_cow"])])
-    assert evaluate_event(by_name, counting="hook").score == 3.5
+    assert evaluate_event(by_name, counting="hook") == (0.0, "")  # a hook that the original does not know
 
 
 def test_weights_of_the_users_own_replace_those_they_name():

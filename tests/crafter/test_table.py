@@ -12,10 +12,10 @@ INVALID = hook("invalid_action", action="noop", reason="why")
 @pytest.fixture
 def folder(tmp_path):
     events = [
-        language_model(0, prompt_tokens=10, completion_tokens=2, total_tokens=12),
+        language_model(0, prompt_tokens=10, completion_tokens=2, total_tokens=12) | {"cost": 0.25},
         runtime(0, [INVALID], actions=[1, 5]),
         environment(0, [hook("easy_achievement", ["collect_wood", "place_table"])]),
-        language_model(1, prompt_tokens=20, total_tokens=21),
+        language_model(1, prompt_tokens=20, total_tokens=21) | {"cost": 0.5},
         runtime(1, actions=[5]),
         environment(1, [hook("medium_achievement", ["eat_cow"])]),
     ]
@@ -50,6 +50,7 @@ def test_an_episode_is_one_row(folder):
         "prompt_tokens": 30,
         "completion_tokens": 2,
         "total_tokens": 33,
+        "cost": 0.75,
         "task_id": "t1",
         "difficulty": "easy",
     }
