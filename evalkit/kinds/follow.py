@@ -8,8 +8,10 @@ How long a file has been unchanged is counted from the look that saw it change, 
 not matter; for files present at the first look, from their own time.
 """
 
+import math
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalkit.io.frames import escape_surrogates
@@ -27,8 +29,21 @@ from evalkit.kinds.update import Changes, records_of, states_of, update
 if TYPE_CHECKING:
     import pandas as pd
 
+    from evalkit.stats.sequences import Bets
+
 SETTLE = 10.0  # seconds after its last change in which a broken file counts as being written
 MOST_FAILED = 3  # lines on files that could not be read
+
+
+@dataclass
+class _Claim:
+    """Bounds of a mean, from 0 to 1, that hold at every look."""
+
+    bets: "Bets"
+    used: list[float]
+    low: float = math.nan
+    high: float = math.nan
+    ahead: int = 0  # of two models, whose difference of −1 to 1 stands as 0 to 1: 1, the first; -1, the second
 
 
 class Counted:
@@ -50,6 +65,7 @@ class Counted:
         self._seen: set[str] = set()
         self._latest: Any = None
         self._tasks: dict[tuple[str, ...], dict[Any, None]] = {}
+        self._claims: dict[tuple[tuple[str, ...], float], _Claim] = {}
 
     def see(self, runs: "pd.DataFrame") -> None:
         """Take in the runs of a look: run_id, model_name, task, started, running, value (missing: not measured)."""
@@ -89,6 +105,22 @@ class Counted:
                 counted[task] = None
         tasks = [task for task in counted if all(task in first for first in firsts)]
         return [[first[task][1] for task in tasks] for first in firsts]
+
+    def claim(self, *models: str, confidence: float = 0.95) -> "_Claim":
+        """Return the bounds of a model's mean, or which of two models is ahead; only values that are new are added."""
+        from evalkit.stats.sequences import Bets
+
+        first, *others = self.values(*models)
+        shares = [(a - b + 1) / 2 for a, b in zip(first, others[0], strict=True)] if others else first
+        shares = [share for share in shares if share == share]  # a log that counted may be written to again
+        claim = self._claims.get((models, confidence))
+        if claim is None or claim.used != shares[: len(claim.used)]:
+            claim = self._claims[models, confidence] = _Claim(Bets(confidence), [])
+        for share in shares[len(claim.used) :]:
+            claim.low, claim.high = map(float, claim.bets.add(share))
+            claim.used.append(share)
+            claim.ahead = claim.ahead or (claim.low > 0.5) - (claim.high < 0.5)
+        return claim
 
 
 class Look(NamedTuple):

@@ -79,7 +79,6 @@ def any_look_lines(look: "Look", logs: "Logs", running: "pd.Series | None") -> l
     from textwrap import wrap
 
     from evalkit.kinds.runs import outcomes
-    from evalkit.stats import difference_sequence, mean_sequence
     from evalkit.stats.text import interval_cells
 
     runs, kind = logs.runs, logs.kind
@@ -101,14 +100,14 @@ def any_look_lines(look: "Look", logs: "Logs", running: "pd.Series | None") -> l
         return wrap(text, look.width or len(text)) if len(models) > 1 else []
     names, ahead, pairs = names_of(models), [], list(combinations(models, 2))
     for a, b in pairs:
-        steps = difference_sequence(*look.counted.values(a, b), confidence=1 - 0.05 / len(pairs))
-        if len(steps) and steps["decided"].any():
-            first, second = (a, b) if steps["estimate"].iloc[-1] > 0 else (b, a)
+        if sign := look.counted.claim(a, b, confidence=1 - 0.05 / len(pairs)).ahead:
+            first, second = (a, b) if sign > 0 else (b, a)
             ahead.append(f"{names[first]} is ahead of {names[second]}")
     if len(models) > MOST_LOOKED_AT:
         return [f"{len(ahead)} of {len(pairs)} pairs of models differ, however often one looks"]
-    rates = [(name, mean_sequence(*look.counted.values(name))) for name in models]
-    texts = [f"{names[name]} {interval_cells(table.iloc[-1])[1]}" for name, table in rates if len(table)]
+    rates = [(name, look.counted.claim(name)) for name in models]
+    rows = [(name, {"estimate": sum(rate.used) / len(rate.used), **vars(rate)}) for name, rate in rates if rate.used]
+    texts = [f"{names[name]} {interval_cells(row)[1]}" for name, row in rows]
     text = f"{rated.name} in %, valid however often one looks: {'; '.join(texts + ahead)}"
     return wrap(text, look.width or len(text)) if texts else []
 

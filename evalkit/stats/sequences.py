@@ -9,7 +9,8 @@ import pandas as pd
 
 from evalkit.stats._inputs import check_bounds, check_confidence, labels, numbers
 
-GRID = 1_000  # candidates for the mean
+GRID = 1_000
+CANDIDATES = (np.arange(GRID) + 0.5) / GRID  # for the mean
 MOST_STAKED = 0.5  # of the capital, on one value
 
 
@@ -101,30 +102,33 @@ def difference_sequence(
 
 def betting_bounds(values: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the bounds of the mean after each value; arrays of shape (..., n), values from 0 to 1."""
-    n = values.shape[-1]
-    stakes = _stakes(values, confidence)
-    candidates = (np.arange(GRID) + 0.5) / GRID
-    limit = math.log(1 / (1 - confidence))
-    lows, highs = np.zeros(values.shape), np.ones(values.shape)
-    shape = (*values.shape[:-1], GRID)
-    above, below, alive = np.zeros(shape), np.zeros(shape), np.ones(shape, dtype=bool)
-    for i in range(n):
-        value, stake = values[..., i, None], stakes[..., i, None]
-        above += np.log1p(np.minimum(stake, MOST_STAKED / candidates) * (value - candidates))
-        below += np.log1p(-np.minimum(stake, MOST_STAKED / (1 - candidates)) * (value - candidates))
-        alive &= np.logaddexp(above, below) - math.log(2) < limit
-        first, last = alive.argmax(axis=-1), GRID - 1 - alive[..., ::-1].argmax(axis=-1)
-        some = alive.any(axis=-1)
+    bets = Bets(confidence, values.shape[:-1])
+    bounds = [bets.add(values[..., i]) for i in range(values.shape[-1])]
+    lows, highs = (np.array([bound[end] for bound in bounds]).reshape(-1, *values.shape[:-1]) for end in (0, 1))
+    return np.moveaxis(lows, 0, -1), np.moveaxis(highs, 0, -1)
+
+
+class Bets:
+    """Bets on means of values from 0 to 1, one value after the other; `shape` is that of the sequences."""
+
+    def __init__(self, confidence: float, shape: tuple[int, ...] = ()) -> None:
+        self._limit, self._stake = math.log(1 / (1 - confidence)), math.sqrt(2 * math.log(2 / (1 - confidence)))
+        self._n, self._sum, self._squares = 0, np.zeros(shape), np.zeros(shape)
+        self._above, self._below, self._alive = np.zeros((*shape, GRID)), np.zeros((*shape, GRID)), np.ones(GRID, bool)
+
+    def add(self, value: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the bounds of the mean after one more value."""
+        self._n += 1
+        before = (0.25 + self._squares) / self._n  # the stake follows from the values before (predictable plug-in)
+        stake = (self._stake / np.sqrt(before * self._n * math.log(self._n + 1)))[..., None]
+        self._sum += value
+        self._squares += (value - (0.5 + self._sum) / (self._n + 1)) ** 2
+        gain = np.asarray(value)[..., None] - CANDIDATES
+        self._above += np.log1p(np.minimum(stake, MOST_STAKED / CANDIDATES) * gain)
+        self._below += np.log1p(-np.minimum(stake, MOST_STAKED / (1 - CANDIDATES)) * gain)
+        self._alive = self._alive & (np.logaddexp(self._above, self._below) - math.log(2) < self._limit)
+        first, last = self._alive.argmax(axis=-1), GRID - 1 - self._alive[..., ::-1].argmax(axis=-1)
+        some = self._alive.any(axis=-1)
         # the bounds are the nearest candidates that were dropped: the mean may lie between two
-        lows[..., i] = np.where(some, np.maximum(first - 0.5, 0) / GRID, math.nan)
-        highs[..., i] = np.where(some, np.minimum(last + 1.5, GRID) / GRID, math.nan)
-    return lows, highs
-
-
-def _stakes(values: np.ndarray, confidence: float) -> np.ndarray:
-    """Return the stake on each value, from the values before it (the predictable plug-in)."""
-    t = np.arange(1, values.shape[-1] + 1)
-    means = (0.5 + np.cumsum(values, axis=-1)) / (t + 1)
-    variances = (0.25 + np.cumsum((values - means) ** 2, axis=-1)) / (t + 1)
-    before = np.concatenate([np.full((*values.shape[:-1], 1), 0.25), variances[..., :-1]], axis=-1)
-    return np.sqrt(2 * math.log(2 / (1 - confidence)) / (before * t * np.log(t + 1)))
+        low, high = np.maximum(first - 0.5, 0) / GRID, np.minimum(last + 1.5, GRID) / GRID
+        return np.where(some, low, math.nan), np.where(some, high, math.nan)

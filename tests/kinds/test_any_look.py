@@ -11,6 +11,7 @@ from benchmarks.following import JOBS, _ahead, _schedule
 from evalkit.kinds.follow import Counted, Look
 from evalkit.kinds.registry import kind_named
 from evalkit.kinds.terminal import any_look_lines
+from evalkit.stats import difference_sequence, mean_sequence
 from tests.compare.runs import runs_of
 
 
@@ -77,6 +78,22 @@ def test_a_task_that_one_model_is_yet_to_begin_holds_back_younger_ones_while_it_
     assert counted.values("a", "b") == [[], []]
     counted.see(runs.assign(running=False))
     assert counted.values("a", "b") == [[1.0], [1.0]]
+
+
+def test_looks_one_after_the_other_say_what_one_look_says():
+    rng = np.random.default_rng(1)
+    runs = started(runs_of([(m, f"t{t}", bool(rng.random() < 0.4)) for t in range(30) for m in "ab"]))
+    table = runs.rename(columns={"task_id": "task"}).assign(value=runs["is_successful"].astype(float), running=False)
+    counted, at_once = Counted(), Counted()
+    for n in (1, 2, 9, 40, 60):
+        counted.see(table.iloc[:n])
+        rate, gap = counted.claim("a"), counted.claim("a", "b") if n > 1 else None
+    at_once.see(table)
+    assert (rate.low, rate.high) == tuple(mean_sequence(*at_once.values("a")).iloc[-1][["low", "high"]])
+    last = difference_sequence(*at_once.values("a", "b")).iloc[-1]
+    assert (2 * gap.low - 1, 2 * gap.high - 1, bool(gap.ahead)) == pytest.approx(
+        tuple(last[["low", "high", "decided"]])
+    )
 
 
 EQUAL = [(m, f"t{t}", m == "a") for t in range(40) for m in "ab"]
