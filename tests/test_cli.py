@@ -192,7 +192,8 @@ def test_show_prints_a_conversation(tmp_path):
         (b" \n", [], "the file is empty"),
         ({"model": "m"}, [], "of no kind that evalkit knows"),
         (b"PK\x03\x04 _journal/start.json", [], "inspect_ai log, which evalkit does not read"),
-        (b'{"turns":', [], "JSONDecodeError"),
+        (b'{"turns": [', [], "JSONDecodeError"),
+        (b'{"messages": [', [], "name its kind with --kind"),
         (b"", ["--kind", "mindcraft"], "JSONDecodeError: the file is empty"),
         ({"model": "m"}, ["--kind", "mindcraft"], "no list of turns"),
     ],
@@ -212,7 +213,10 @@ def test_show_of_a_kind_that_nobody_knows_names_those_there_are(tmp_path):
     assert err.startswith("evalkit: no kind of logs is called 'nonsense'; there are 'mindcraft', 'crafter', 'steps'")
 
 
-@pytest.mark.parametrize(("target", "words"), [("gone.json", "no such file"), (".", "there is no file in it")])
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [("gone.json", "no such file"), (".", "there is no file in it; name a folder of logs, or samples:mindcraft")],
+)
 def test_show_names_what_is_no_file(tmp_path, target, words):
     code, _, err = run("show", tmp_path / target)
     assert (code, err) == (2, f"evalkit: {tmp_path / target}: {words}{' or folder' * (target != '.')}\n")

@@ -191,6 +191,7 @@ class Trace(Struct, gc=False):
     created_at: Raw | UnsetType = UNSET
 
 
+TRACE_KEYS = {*Trace.__struct_fields__, "session_time_steps", "message_history"}
 _TRACE = msgspec.json.Decoder(Trace)
 
 
@@ -214,8 +215,10 @@ def read_trace(data: bytes) -> tuple[Trace, dict[str, str]]:
         value, recovered = decode_json(lean, ANYTHING)
         trace, notes = fit(value, Trace), dict.fromkeys(mark + recovered, "")
         notes["malformed_fields"] = str(error.__cause__)
-    if trace.session_id is None and trace.event_history is None:
-        raise OtherShapeError(f"not a session trace: {_shape_of(decode_json(lean, ANYTHING)[0])}")
+    if trace.event_history is None and (trace.session_id is None or trace.session_metadata is None):
+        value, _ = decode_json(lean, ANYTHING)
+        if trace.session_id is None or not value.keys() <= TRACE_KEYS:  # other programs have sessions, too
+            raise OtherShapeError(f"not a session trace: {_shape_of(value)}")
     return trace, notes
 
 
@@ -261,7 +264,7 @@ def _shape_of(value: Any) -> str:
         return "a BALROG run file (evalkit.crafter.benchmark reads it)"
     if any(str(key).startswith("achievement_") for key in run):
         return "a file of benchmark scores (evalkit.crafter.benchmark reads it)"
-    return "neither session_id nor event_history is there"
+    return "a session without events" if "session_id" in run else "neither session_id nor event_history is there"
 
 
 def peek(raw: Any, kind: Any) -> Any:

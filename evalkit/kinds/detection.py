@@ -167,8 +167,8 @@ def nothing_used(
     files = [unescape_surrogates(entry.source) for entry in entries]
     others = files or list_source(source, recursive=recursive).files
     if not others:
-        hint = "" if recursive else "; folders below are not looked into"
-        return SourceError(f"{named}: no {wanted} in it: there is no file{hint}")
+        hint = "name a folder of logs" if recursive else "folders below are read without --no-recursive"
+        return SourceError(f"{named}: no {wanted} in it: there is no file; {hint}")
     looks = {look: count for look, count in _looks(others).items() if look.title != wanted or not files}
     n = f"{len(others)} {'other ' * (not files)}file{'s' * (len(others) != 1)}"
     if looks:
@@ -177,12 +177,14 @@ def nothing_used(
     else:
         text = f"{n}, broken or of no kind that evalkit knows" if files else n
     commands = list(dict.fromkeys(f"`evalkit {look.kind}`" for look in looks if look.kind and look.title != wanted))
-    hint = f"; {' and '.join(commands)} read{'s' * (len(commands) == 1)} those" if commands else ""
+    hint = "`evalkit detect FOLDER` tells what a folder holds" if files else "--pattern GLOB takes others"
+    hint = f"{' and '.join(commands)} read{'s' * (len(commands) == 1)} those" if commands else hint
     if not files:
-        return SourceError(f"{named}: no file matches {pattern} ({text}){hint}")
+        return SourceError(f"{named}: no file matches {pattern} ({text}); {hint}")
     causes = list(dict.fromkeys(entry.reason for entry in entries))[:MOST_CAUSES]
     because = len(entries) == 1 or all(entry.status == "failed" for entry in entries)
-    return SourceError(f"{named}: no {wanted} could be read in it ({text}){hint}" + f": {'; '.join(causes)}" * because)
+    why = f"; {hint}" * bool(commands or not because) + f": {'; '.join(causes)}" * because
+    return SourceError(f"{named}: no {wanted} could be read in it ({text}){why}")
 
 
 def _name_of(source: Source) -> str:

@@ -322,4 +322,5 @@ class Following:
         failed = [(source.removeprefix(root), reason) for source, status, reason in rows if status == "failed"]
         lines = ["", summarise(status for _, status, _ in rows)]
         lines += [f"  failed: {plain(name)}: {plain(reason)}" for name, reason in failed[:MOST_FAILED]]
-        return lines + [f"  … {len(failed) - MOST_FAILED} more"] * (len(failed) > MOST_FAILED)
+        more = f"  … {len(failed) - MOST_FAILED} more; evalkit.load(…).ledger lists them all"
+        return lines + [more] * (len(failed) > MOST_FAILED)

@@ -160,7 +160,7 @@ def file_lines(ledger: "pd.DataFrame", runs: int, most: int = MOST_FAILED) -> li
     lines = [f"\n{counted_noun(runs, 'run')}; {counted_noun(len(ledger), 'file')}: {seen}"]
     failed = ledger[ledger["status"] == "failed"]
     lines += [f"  failed: {plain(row.source)}: {plain(row.reason)}" for row in failed.head(most).itertuples()]
-    return lines + [f"  … {len(failed) - most} more; the ledger holds them all"] * (len(failed) > most)
+    return lines + [f"  … {len(failed) - most} more; evalkit.load(…).ledger lists them all"] * (len(failed) > most)
 
 
 def key_of(value: Any) -> Any:

@@ -215,6 +215,10 @@ def _kind_of(path: str, data: bytes) -> LogKind:
         raise SourceError(f"{path}: the file is empty")
     look = recognise(data[:HEAD])
     if look is None or not look.kind:
-        what = f"{look.title}, which evalkit does not read" if look else "of no kind that evalkit knows"
+        what = (
+            f"{look.title}, which evalkit does not read"
+            if look
+            else "of no kind that evalkit knows; if it is a log, name its kind with --kind"
+        )
         raise SourceError(f"{path}: {what}")
     return kind_named(look.kind)

@@ -159,7 +159,7 @@ def is_agent_log(value: Any) -> bool:
         return turns == [] or ("turns" in value and bool(MEMORY_KEYS & value.keys()))
     turns = [turn for turn in value if isinstance(turn, dict)] if isinstance(value, list) else []
     roles = {turn["role"] for turn in turns if isinstance(turn.get("role"), str)}
-    return value == [] or (bool(roles) and roles <= ROLES and all(turn.keys() <= TURN_KEYS for turn in turns))
+    return value == [] or (bool(roles & ROLES) and all(turn.keys() <= TURN_KEYS for turn in turns))
 
 
 def other_kind(value: Any) -> str | None:

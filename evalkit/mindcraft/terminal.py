@@ -188,7 +188,7 @@ def _notes(runs: "pd.DataFrame") -> list[str]:
     stale, unknown, lines = int(is_stale(runs).sum()), int((runs["model_name"] == UNKNOWN).sum()), []
     if unknown:
         name = "names" if unknown == 1 else "name"
-        hint = "--model NAME does, or --layout tells what the folders mean, e.g. '{model_name}/{task_id}'"
+        hint = "--layout tells what the folders mean, e.g. '{model_name}/{task_id}', or --model NAME names it"
         lines.append(f"{counted_noun(unknown, 'run')} {name} no model; {hint}")
     if stale:
         holds, count = ("holds a copy", "counts") if stale == 1 else ("hold copies", "count")

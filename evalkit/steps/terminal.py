@@ -78,7 +78,8 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> str:
     noted = logs.ledger[logs.ledger["reason"] != ""]
     files = [summarise(logs.ledger["status"])]
     files += [f"  {e.status}: {plain(e.source)}: {plain(e.reason, 200)}" for e in noted.head(MOST_NOTED).itertuples()]
-    files += [f"  … and {len(noted) - MOST_NOTED} more"] * (len(noted) > MOST_NOTED)
+    more = f"  … {len(noted) - MOST_NOTED} more; evalkit.load(…).ledger lists them all"
+    files += [more] * (len(noted) > MOST_NOTED)
     return "\n\n".join([*sections, "\n".join(files)])
 
 

@@ -320,6 +320,7 @@ def test_a_file_that_is_not_there_says_so(tmp_path):
         (3, "a JSON int"),
         ({}, "neither session_id nor event_history is there"),
         ({"messages": []}, "neither session_id nor event_history is there"),
+        ({"session_id": "a", "schema_version": "ATIF-v1.2", "steps": []}, "a session without events"),
         ({"event_history": 3}, "neither session_id nor event_history is there"),
         ([{"achievement_collect_coal": [1]}], "a file of benchmark scores (evalkit.crafter.benchmark reads it)"),
         ({"progression": 0.1, "episode_return": 1}, "a BALROG run file (evalkit.crafter.benchmark reads it)"),
