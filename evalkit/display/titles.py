@@ -41,7 +41,7 @@ TITLES = {
     "mean_score_without_suspects": "mean score without suspects (points)",
     "measured_estimate": "of those measured",
     "message_count": "messages per run",
-    "minimal_detectable": "smallest difference that would show",
+    "detectable": "difference that the tasks at hand would show",
     "model_name": "model",
     "n_blocked_agents": "blocked agents",
     "plan_availability": "plan",

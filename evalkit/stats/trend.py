@@ -37,7 +37,8 @@ class Trend(NamedTuple):
     direction : str
         What the data show: "falls" or "rises" where the test finds a trend and the interval of every step lies on that
         side of 0; "falls overall" where no step rises, but some step alone is not shown; "falls, not steadily" where a
-        step rises; "no" where no trend is found; empty where there is no test. Likewise for "rises".
+        step rises; "no" where no trend is found, or clusters are too uneven to claim one; empty where there is no test.
+        Likewise for "rises".
     warning : Notes
     """
 
@@ -65,10 +66,11 @@ def trend_test(
     """Test for a trend of success rates over an ordered factor; `trend_steps` estimates its steps.
 
     The p value is that of a permutation test of Σ (score − mean) × rate: with independent trials the exact conditional
-    test of Cochran (1954) and Armitage (1955). Trials, or whole clusters, are assigned anew to the levels; where at
-    least half of the clusters span levels, the levels of each cluster are. Each cluster has the same weight. Random
-    assignments and the one observed are used: with 9,999 no p value is below 0.0001. The odds ratio is that of a
-    logistic fit, its variance that between clusters (docs/statistics.md).
+    test of Cochran (1954) and Armitage (1955); with clusters the sum is studentised (DiCiccio and Romano 2017). Trials,
+    or whole clusters, are assigned anew to the levels; where at least half of the clusters span levels, the levels of
+    each cluster are. Each cluster has the same weight. Random assignments and the one observed are used: with 9,999 no
+    p value is below 0.0001. The odds ratio is that of a logistic fit, its variance that between clusters
+    (docs/statistics.md).
 
     Parameters
     ----------
@@ -108,8 +110,9 @@ def trend_test(
     odds, low, high, separated = _odds_ratio(rows, freedom, confidence)
     low, high = formulas.agreeing(low, high, odds, p_value, 1 - confidence, 1.0)
     few = note("never_small", least=least) if least > 1 - confidence else Notes()
-    direction = _direction(rows, odds, confidence) if p_value <= 1 - confidence else "no"
-    return Trend(odds, low, high, p_value, total, count, method, direction, separated + few + _uneven(rows) + lost)
+    uneven = _uneven(rows)
+    direction = _direction(rows, odds, confidence) if p_value <= 1 - confidence and not uneven else "no"
+    return Trend(odds, low, high, p_value, total, count, method, direction, separated + few + uneven + lost)
 
 
 def trend_by(
@@ -191,9 +194,18 @@ def _permutation(rows: Rows, n_permutations: int, rng: np.random.Generator) -> t
             scores, rates = (np.bincount(groups, column) / cells for column in (scores, rates))
             groups = np.zeros(len(cells), dtype=int)
         centred = scores - (np.bincount(groups, scores) / np.bincount(groups))[groups]
+        rates = rates - (np.bincount(groups, rates) / np.bincount(groups))[groups]
+        starts = np.flatnonzero(np.diff(groups, prepend=-1)) if groups.any() else np.arange(len(groups))
+
+        def studentised(assigned: np.ndarray) -> np.ndarray:
+            """Return Σ score × rate over its standard error, so that levels whose clusters vary more count as such."""
+            parts = np.add.reduceat(assigned * centred, starts, axis=-1)
+            error = np.sqrt((parts**2).sum(axis=-1))
+            return np.divide(parts.sum(axis=-1), error, out=np.zeros_like(error), where=error > 1e-12)
+
         shapes = [(min(CHUNK, n_permutations - start), len(groups)) for start in range(0, n_permutations, CHUNK)]
         orders = (np.argsort(rng.random(shape) + groups, axis=1) for shape in shapes)
-        seen, drawn = rates @ centred, np.concatenate([rates[order] @ centred for order in orders])
+        seen, drawn = studentised(rates), np.concatenate([studentised(rates[order]) for order in orders])
     tolerance = 1e-9 * np.abs(drawn).max(initial=abs(seen))
     beyond = int((np.abs(drawn) >= abs(seen) - tolerance).sum())
     farthest = int((np.abs(drawn) >= np.abs(drawn).max(initial=0) - tolerance).sum())

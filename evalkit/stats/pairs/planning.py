@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,12 +13,13 @@ from evalkit._notes import Notes, note
 from evalkit.stats import _formulas as formulas
 from evalkit.stats._inputs import check_confidence, typed
 from evalkit.stats.pairs.cells import Cells, cells_of
-from evalkit.stats.pairs.power import fewest_pairs, pairs_needed
+from evalkit.stats.pairs.power import fewest_pairs, minimal_detectable_difference, pairs_needed
 
 ALL_PAIRS = "all pairs"
+PLANNED = 0.6  # confidence of the interval whose upper end one variance of five exceeds
 
 _PAIR = ["model_a", "model_b", "n_tasks", "between", "within", "warning"]
-_COLUMNS = "model_a model_b target difference repeats tasks low high runs between within n_tasks warning"
+_COLUMNS = "model_a model_b target difference repeats tasks low high detectable runs between within n_tasks warning"
 
 
 def plan(
@@ -55,8 +57,10 @@ def plan(
     Returns
     -------
     DataFrame
-        For each pair one row per number of repeats (target "new tasks"): `tasks` needed, with the range `low` to `high`
-        from the uncertainty of the variances at `confidence`; and one row (target "these tasks") with the `repeats` of
+        For each pair one row per number of repeats (target "new tasks"): `tasks` needed where the variances
+        are at their upper limit of 80 % (Browne 1995: so that most plans have the power asked for), with the range
+        `low` to `high` from their uncertainty at `confidence`, and `detectable`, the difference that the tasks at hand
+        show by the same formula; and one row (target "these tasks") with the `repeats` of
         the tasks at hand that show the difference on them, with their range. Also `runs` (of both models), `between`
         and `within` (standard deviations of a difference: of tasks, and of single runs), n_tasks (shared now), warning.
         Where no task was run twice, the two parts can't be separated: there is only the range.
@@ -79,7 +83,9 @@ def plan(
     table = pd.DataFrame(pairs, columns=_PAIR)
     binary = bool(np.isin(cells.means[cells.sizes > 0], (0.0, 1.0)).all()) & (np.array(repeats) == 1)
     deviations = np.sqrt(np.reshape([pair["variances"] for pair in pairs], (len(pairs), 3, len(repeats))))
-    needed = pairs_needed(difference, deviations, power=power, confidence=confidence, comparisons=tested, binary=binary)
+    options: dict[str, Any] = {"power": power, "confidence": confidence, "comparisons": tested, "binary": binary}
+    needed = pairs_needed(difference, deviations, **options)
+    shown = minimal_detectable_difference(table[["n_tasks"]].to_numpy(), deviations[:, 0], **options)
     tasks, low, high = np.maximum(needed, fewest_pairs((1 - confidence) / tested)).swapaxes(0, 1)
     quantiles = special.ndtri(1 - (1 - confidence) / tested / 2) + special.ndtri(power)
     runs = np.ceil(table["within"] ** 2 * (quantiles / difference) ** 2 / table["n_tasks"])
@@ -90,6 +96,7 @@ def plan(
         "tasks": np.column_stack([tasks, table["n_tasks"]]).ravel(),
         "low": np.column_stack([low, nothing]).ravel(),
         "high": np.column_stack([high, nothing]).ravel(),
+        "detectable": np.column_stack([shown, nothing]).ravel(),
     }
     table = table.loc[table.index.repeat(len(repeats) + 1)].reset_index(drop=True).assign(**columns)
     return typed(table.assign(difference=difference, runs=2 * table["repeats"] * table["tasks"]), _COLUMNS)
@@ -98,7 +105,7 @@ def plan(
 def _components(cells: Cells, a: int, b: int, repeats: np.ndarray, confidence: float) -> dict:
     """Return the parts of the variance of a task's difference, and for each number of repeats the whole and its range.
 
-    `variances` are of shape (3, repeats): the variance, the least and the largest.
+    `variances` are of shape (3, repeats): the variance to plan with, the least and the largest.
     """
     shared = cells.has(a, b)
     count, nothing = int(shared.sum()), np.full(len(repeats), math.nan)
@@ -114,28 +121,30 @@ def _components(cells: Cells, a: int, b: int, repeats: np.ndarray, confidence: f
     first, second = cells.of(a, shared), cells.of(b, shared)
     squares = (first.means - second.means - (first.means - second.means).mean()) ** 2 * count / (count - 1)
     if not all((side.sizes > 1).any() for side in (first, second)):
-        low, high = _range(squares, confidence)
-        variances = [np.where(repeats == 1, squares.mean(), math.nan), low / repeats, np.full(len(repeats), high)]
+        planned, low, high = _limits(squares, confidence, squares.mean())
+        variances = [np.where(repeats == 1, planned, math.nan), low / repeats, np.full(len(repeats), high)]
         return result | {"variances": variances, "warning": note("unknown_repeats")}
     within = [np.where(s.sizes > 1, s.variances, np.nanmean(s.variances)) for s in (first, second)]
     noise, single = sum(v / s.sizes for v, s in zip(within, (first, second), strict=True)), within[0] + within[1]
     between = max(float((squares - noise).mean()), 0.0)
-    most = _range(squares - noise + single, confidence, between + single.mean())[1]
-    variances = between + single.mean() / repeats
-    ranges = [_range(squares - noise + single / r, confidence, v) for r, v in zip(repeats, variances, strict=True)]
-    low, high = np.array(ranges).T
+    _, _, most = _limits(squares - noise + single, confidence, between + single.mean())
+    limits = [_limits(squares - noise + single / r, confidence, between + single.mean() / r) for r in repeats]
+    planned, low, high = np.array(limits).T
     deviations = {"between": math.sqrt(between), "within": math.sqrt(single.mean()), "warning": Notes()}
-    return result | deviations | {"variances": [variances, low, np.minimum(high, most)]}  # at most with single runs
+    return (
+        result | deviations | {"variances": [np.minimum(planned, most), low, np.minimum(high, most)]}
+    )  # at most with single runs
 
 
-def _range(contributions: np.ndarray, confidence: float, mean: float | None = None) -> tuple[float, float]:
-    """Return an interval of a mean of the tasks' contributions to a variance, on the scale of logarithms."""
-    mean = contributions.mean() if mean is None else mean
+def _limits(contributions: np.ndarray, confidence: float, mean: float) -> tuple[float, float, float]:
+    """Return the upper limit at 80 % of a mean of contributions to a variance, and its interval, by logarithms."""
     if mean <= 0:
-        return 0.0, math.nan
-    error = formulas.student(confidence, len(contributions) - 1) * math.sqrt(formulas.variance_of_mean(contributions))
-    factor = math.exp(min(error / mean, 20.0))
-    return mean / factor, mean * factor
+        return 0.0, 0.0, math.nan
+    error = math.sqrt(formulas.variance_of_mean(contributions)) / mean
+    planned, factor = (
+        math.exp(min(formulas.student(level, len(contributions) - 1) * error, 20.0)) for level in (PLANNED, confidence)
+    )
+    return mean * planned, mean / factor, mean * factor
 
 
 def _typical(pairs: list[dict]) -> dict:

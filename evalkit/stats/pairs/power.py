@@ -8,7 +8,8 @@ import numpy as np
 from scipy import special
 
 MOST = 10**7
-HALVINGS = 40  # of an interval of differences, to about 1e-12
+HALVINGS = 50  # of an interval, to about 1e-12 of it
+FAR = 500  # critical value of t beyond which its noncentral distribution is that of the deviation alone
 
 
 def minimal_detectable_difference(
@@ -29,14 +30,15 @@ def minimal_detectable_difference(
     n : int or array of int
         Pairs, such as tasks that two models share.
     deviation : float or array of float
-        Standard deviation of the differences. For 0/1 outcomes: the root of (share of pairs that differ − difference²).
+        Standard deviation of the differences. For 0/1 outcomes the root of (share of pairs that differ − difference²),
+        and at least that of a difference to which all of these pairs contribute.
     power, confidence : float
         Probability of finding the difference, 0.8 by custom, and 1 − level of the test.
     comparisons : int
         The level is divided by it: the strictest step of Holm's correction.
     binary : bool or array of bool
-        0/1 outcomes that `mcnemar_exact` decides: it needs about 2 / difference pairs more than a t test
-        (docs/coverage.md), and enough pairs that differ to reach the level at all.
+        0/1 outcomes that `mcnemar_exact` decides: it needs about 2 / difference pairs more than a t test, unless
+        all pairs that differ do so one way, and with this power enough of these to reach the level at all.
 
     Returns
     -------
@@ -80,10 +82,13 @@ def pairs_needed(
     difference, deviation, binary = np.broadcast_arrays(
         np.abs(np.asarray(difference, float)), np.asarray(deviation, float), np.asarray(binary)
     )
-    needed = _least_n(difference, deviation, power, level)
+    spread, share = _binary_spread(difference, deviation)
+    needed = _least_n(difference, np.where(binary, spread, deviation), power, level)
+    fewest = fewest_pairs(level)
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.minimum(1.0, deviation**2 + difference**2)
-        exact = np.maximum(np.ceil(needed + 2 / difference), np.ceil(fewest_pairs(level) / share))
+        differ = np.where(share < 1, special.bdtrin(fewest - 1, 1 - power, np.minimum(share, 0.999999)), fewest)
+        coarser = np.where(share > difference, np.ceil(needed + 2 / difference), 2)
+        exact = np.maximum(coarser, np.ceil(differ - 1e-6))
     needed = np.where(binary, exact, needed)
     needed = np.where(needed > MOST, math.inf, needed)
     needed = np.where(np.isnan(deviation) | np.isnan(difference) | (difference == 0), math.nan, needed)
@@ -125,6 +130,12 @@ def fewest_pairs(level: float) -> int:
     return 1 + math.ceil(-math.log2(level) - 1e-9)
 
 
+def _binary_spread(difference: np.ndarray, deviation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the deviation of differences −1, 0 and 1, and the share of pairs that differ, both possible."""
+    share = np.clip(deviation**2 + difference**2, np.minimum(difference, 1), 1)
+    return np.sqrt(np.maximum(share - difference**2, 0)), share
+
+
 def _level(power: float, confidence: float, comparisons: int) -> float:
     if not (0 < power < 1 and 0 < confidence < 1):
         raise ValueError(f"power and confidence are between 0 and 1, not {power} and {confidence}")
@@ -138,8 +149,14 @@ def _table(power: float, level: float) -> tuple[np.ndarray, np.ndarray]:
     """Return log n from 2 to beyond ten million, and the log of the difference that n pairs show, in deviations."""
     n = np.concatenate([np.arange(2, 40, 0.125), np.geomspace(40, 4 * MOST, 800)])
     critical = special.stdtrit(n - 1, 1 - level / 2)
-    effect = special.nctdtrinc(n - 1, 1 - power, critical) / np.sqrt(n)
-    return np.log(n), np.log(effect)
+    far = critical * np.sqrt(special.chdtri(n - 1, 1 - power) / (n - 1))  # noncentralities
+    near = np.minimum(critical, FAR)
+    low, high = np.zeros(len(n)), 2 * near + 10.0
+    for _ in range(HALVINGS):  # bounded, unlike nctdtrinc of scipy, which never ends at few degrees of freedom
+        middle = (low + high) / 2
+        shown = special.nctdtr(n - 1, middle, near) <= 1 - power
+        low, high = np.where(shown, low, middle), np.where(shown, middle, high)
+    return np.log(n), np.log(np.where(critical > FAR, far, high) / np.sqrt(n))
 
 
 def _effect(n: np.ndarray, power: float, level: float) -> np.ndarray:
@@ -165,9 +182,10 @@ def _binary_difference(n: np.ndarray, deviation: np.ndarray, power: float, level
     """Return the least difference, by bisection, that a t test of 2 / difference fewer pairs shows."""
 
     def shows(difference: np.ndarray) -> np.ndarray:
-        left = n - 2 / difference
-        enough = n * np.minimum(1.0, deviation**2 + difference**2) >= fewest_pairs(level)
-        return enough & (left >= 2) & (_effect(np.maximum(left, 2), power, level) * deviation <= difference)
+        left, (spread, share) = n - 2 / difference, _binary_spread(difference, deviation)
+        enough = special.bdtr(fewest_pairs(level) - 1, n.astype(int), share) <= 1 - power + 1e-9
+        by_t = (left >= 2) & (_effect(np.maximum(left, 2), power, level) * spread <= difference)
+        return enough & (by_t | (share <= difference))  # where all pairs that differ do so one way, enough do
 
     low, high = np.full(n.shape, 1e-9), np.ones(n.shape)
     possible = shows(high)

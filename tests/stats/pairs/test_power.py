@@ -104,3 +104,25 @@ def test_a_detectable_gap_is_the_effect_that_a_normal_test_finds(n):
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_too_few_values_detect_no_gap(n):
     assert math.isnan(detectable_gap(n))
+
+
+@pytest.mark.parametrize("comparisons", [1, 66, 12_000, 10**7])
+@pytest.mark.parametrize("binary", [False, True])
+def test_a_plan_for_any_number_of_comparisons_ends(comparisons, binary):
+    shown = minimal_detectable_difference(np.array([2, 4, 12, 1_000]), 0.3, comparisons=comparisons, binary=binary)
+    assert np.isnan(shown[0]) == (binary or np.isnan(shown[0]))
+    assert (np.diff(shown[~np.isnan(shown)]) < 0).all()
+
+
+@pytest.mark.parametrize(("n", "discordant"), [(26, 0.0), (60, 0.2), (100, 0.05), (100, 0.4)])
+def test_the_difference_that_0_1_outcomes_show_has_the_power_asked_for_exactly(n, discordant):
+    shown = minimal_detectable_difference(n, math.sqrt(discordant), binary=True)
+    differ = min(max(discordant + shown**2, shown), 1.0)
+    counts = np.arange(n + 1)
+    power = 0.0
+    for m in counts:
+        wins = np.arange(m + 1)
+        p_values = np.array([mcnemar_exact([1] * w + [0] * (m - w), [0] * w + [1] * (m - w)).p_value for w in wins])
+        chance = stats.binom.pmf(wins, m, (1 + shown / differ) / 2)
+        power += stats.binom.pmf(m, n, differ) * chance[p_values <= 0.05].sum() if m > 5 else 0.0
+    assert power == pytest.approx(0.8, abs=0.05)
