@@ -102,6 +102,10 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "few_pairs": "too few tasks to show how skewed scores are: a difference is claimed from p = {claim_at:.2g} down",
     "never_differ": "no pair differs",
     "no_shared": "no shared tasks",
+    "unpaired": "different tasks, taken to be drawn alike",
+    "conditions_differ": lambda conditions: (
+        f"models ran under different conditions ({conditions}), and are compared within equal ones"
+    ),
     "one_shared": "a single shared task has no interval",
     "not_repeated": "a model has one run of each task: as wide as for new tasks, which is cautious",
     "few_shared": "fewer than 2 shared tasks: nothing tells how tasks vary",

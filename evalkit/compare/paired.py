@@ -1,23 +1,31 @@
 """Compare pairs of models, and models with a baseline; estimate reliability and cost, and plan further runs."""
 
+import math
 import sys
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from evalkit._notes import note
-from evalkit.display.words import pair_text
+from evalkit.display.words import apart_text, pair_text
 from evalkit.io import SourceError, plain
 from evalkit.kinds import Outcomes, outcomes
-from evalkit.stats import compare_all, compare_to_baseline, cost_front
+from evalkit.stats import compare_all, compare_to_baseline, cost_front, holm
 from evalkit.stats import plan as plan_pairs
 from evalkit.stats import reliability as reliability_of
 from evalkit.stats.intervals import Target
+from evalkit.stats.models.comparable import strata_of
 from evalkit.stats.models.ranks import MOST_PAIRED
+from evalkit.stats.models.unpaired import unpaired
+from evalkit.stats.pairs.cells import cells_of
 
 MOST_PAIRS = 45  # shown on a page: those of 10 models
 MOST_SHOWN = 30  # models whose pairs are made where there are too many for all
 LEAST = 0.05  # loss of a share that is acceptable by default
+FEW_SHARED = 5  # tasks, below which two models are compared unpaired
+CONFIDENCE = 0.95
+UNPAIRED = "Welch t, unpaired"
 COSTS = ("cost", "tokens", "duration")
 
 
@@ -31,7 +39,10 @@ def pairs(
     runs, value
         As for `leaderboard`.
     target : {"new tasks", "these tasks"}
-        Whether the difference is that on new tasks like these, or on these very tasks run again.
+        Whether the difference is that on new tasks like these, or on these very tasks run again. For new tasks, models
+        that share fewer than 5 tasks, and have as many of their own, are compared unpaired, by Welch's t, unless their
+        conditions or types of tasks, or what other models reached, say that their tasks differ in kind; `warning` says
+        that the tasks are taken to be drawn alike, and all pairs are then corrected by Holm.
     margin : float, optional
         Pairs whose difference is shown to lie within ± margin are equivalent.
 
@@ -49,13 +60,42 @@ def pairs_of(data: Outcomes, target: Target = "new tasks", margin: float | None 
     if rows["model_name"].nunique() > MOST_PAIRED:
         means = rows.groupby(["model_name", "task"])["value"].mean().groupby("model_name").mean()
         rows = rows[rows["model_name"].isin(means.nlargest(MOST_SHOWN).index)]
-    table = compare_all(rows, "model_name", "task", "value", target=target, margin=margin)
+    table = compare_all(rows, "model_name", "task", "value", target=target, margin=margin, condition="condition")
+    table = _with_unpaired(table, rows) if target == "new tasks" else table
     has_value = data.table.groupby("model_name")["value"].count() > 0
     for side in ("model_a", "model_b"):
         nothing = ~table[side].map(has_value).astype(bool)
         table.loc[nothing, "warning"] = table.loc[nothing, side].map(lambda model: note("unmeasured", model=model))
     table["unit"] = "%" if data.is_share else data.unit
     return table.assign(sentence=pd.Series(map(pair_text, table.to_dict("records")), table.index, dtype="str"))
+
+
+def _with_unpaired(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """Compare unpaired the pairs that share too few tasks for a test; then all pairs are corrected by Holm."""
+    few = table.index[table["n_tasks"] < FEW_SHARED]
+    cells = cells_of(rows, "model_name", "task", "value", "condition")
+    strata = strata_of(cells, rows.groupby("task")["task_type"].first())
+    clusters = np.arange(len(cells.tasks)) if cells.clusters is None else cells.clusters
+    places, found = {name: i for i, name in enumerate(cells.models)}, {}
+    for i, a, b in table.loc[few, ["model_a", "model_b"]].itertuples(name=None):
+        result = unpaired(cells, places[a], places[b], strata, clusters, CONFIDENCE)
+        if result and min(result.tasks_a, result.tasks_b) >= FEW_SHARED:
+            found[i] = result
+    if not found:
+        return table
+    results = pd.DataFrame(list(found.values()), index=list(found))
+    for name in table.columns.intersection(results.columns):
+        table.loc[results.index, name] = results[name]
+    table.loc[results.index, "method"] = UNPAIRED
+    table.loc[results.index, "p_equivalent"] = math.nan
+    table.loc[results.index, "equivalent"] = False
+    counts = results[["tasks_a", "tasks_b"]].itertuples(index=False, name=None)
+    table.loc[results.index, "warning"] = pd.Series([note("unpaired", a=a, b=b) for a, b in counts], results.index)
+    table["p_holm"] = holm(table["p_value"])
+    table["p_adjusted"] = table["p_holm"]
+    table["decided"] = (table["p_holm"] <= 1 - CONFIDENCE) & (table["decided"] | table.index.isin(results.index))
+    table["correction"], table["tested"] = "Holm", int(table["p_value"].notna().sum())
+    return table
 
 
 def notable(pairs: pd.DataFrame, most: int = MOST_PAIRS) -> pd.DataFrame:
@@ -70,7 +110,15 @@ def notable(pairs: pd.DataFrame, most: int = MOST_PAIRS) -> pd.DataFrame:
 
 
 def in_words(pairs: pd.DataFrame) -> str:
-    """Describe pairs in sentences, one per line; of over 10 models, the decided ones with the smallest p values."""
+    """Describe pairs in sentences, one per line; of over 10 models, the decided ones with the smallest p values.
+
+    Pairs that can't be compared, since they share no tasks, have one sentence together.
+    """
+    apart = pairs["warning"].map(lambda doubts: "no_shared" in doubts).astype(bool)
+    if apart.sum() > 1:
+        models = sorted({*pairs.loc[apart, "model_a"], *pairs.loc[apart, "model_b"]})
+        rest = in_words(pairs[~apart]) if not apart.all() else ""
+        return "\n".join(filter(None, [rest, plain(apart_text(models, int(apart.sum())))]))
     if len(pairs) <= MOST_PAIRS:
         return "\n".join(map(plain, pairs["sentence"])) or "There is one model."
     decided = pairs[pairs["decided"]].nsmallest(MOST_PAIRS, "p_adjusted")
@@ -107,8 +155,8 @@ def against(
     if baseline and baseline not in there:
         raise SourceError(f"no runs of the baseline {baseline!r}; there are runs of {', '.join(map(repr, there))}")
     least = margin or (LEAST if scored.is_share else sys.float_info.min)
-    base = baseline or there[0]
-    table = compare_to_baseline(scored.table, "model_name", "task", "value", base, margin=least, target=target)
+    base, how = baseline or there[0], {"margin": least, "condition": "condition"}
+    table = compare_to_baseline(scored.table, "model_name", "task", "value", base, target=target, **how)
     return table if baseline else table.iloc[:0]
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from evalkit._notes import Notes, note
-from evalkit.compare.paired import pairs_of
+from evalkit.compare.paired import FEW_SHARED, UNPAIRED, pairs_of
 from evalkit.kinds import Outcomes, outcomes
 from evalkit.kinds.models import UNKNOWN
 from evalkit.kinds.runs import NO_OUTCOME, kind_of
@@ -75,18 +75,27 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
     has_value = scored.table.groupby("model_name")["value"].transform("count") > 0
     rows = scored.table[has_value]
     compared = pairs_of(scored._replace(table=rows), margin=margin)
-    stratum = "task_type" if rows["task_type"].notna().all() and rows["task_type"].nunique() > 1 else None
-    like = like_with_like(rows, "model_name", "task", "value", stratum, kind=scored.kind)
+    kinds = rows["task_type"] if rows["task_type"].notna().all() else pd.Series("", rows.index)
+    rows = rows.assign(stratum=[", ".join(filter(None, both)) for both in zip(kinds, rows["condition"], strict=True)])
+    stratum = "stratum" if rows["stratum"].nunique() > 1 else None
+    names = ("model_name", "task", "value")
+    like = like_with_like(rows, *names, stratum, condition="condition", kind=scored.kind)
     rated = like.table.drop(columns=["adjusted", "adjusted_low", "adjusted_high", "warning"])
     rated = rated.rename(columns=lambda name: name.replace("headline", "adjusted"))
     by = "estimate" if like.headline == NONE else "adjusted"
     rated = rated.sort_values([by, "model"], ascending=[False, True], ignore_index=True)
     first = str(rated["model"].iloc[0]) if len(rated) else ""
     whole = compared if len(rated) <= MOST_PAIRED else None
-    ranks = rank_models(rows, "model_name", "task", "value", first=first, pairs=whole)
+    ranks = rank_models(rows, *names, condition="condition", first=first, pairs=whole)
     ranks = ranks.drop(columns=["n_tasks", "estimate", "low", "high", "method"])
     table = rated.merge(ranks, on="model").rename(columns={"model": "model_name"})
-    notes = (Notes() if like.headline == RAW else like.reason) + pair_structure(compared).warning
+    linked = compared.assign(n_tasks=compared["n_tasks"].clip(lower=compared["estimate"].notna().astype(int)))
+    notes = (Notes() if like.headline == RAW else like.reason) + pair_structure(linked).warning
+    mixes = rows.groupby("model_name")["condition"].agg(lambda own: tuple(sorted(set(own))))
+    if mixes.nunique() > 1:
+        several = sorted(set(rows["condition"]))
+        conditions = "; ".join(several[:MOST_NAMED]) + " …" * (len(several) > MOST_NAMED)
+        notes = note("conditions_differ", conditions=conditions) + notes
     unrated = scored.table[~has_value].groupby("model_name").size().rename("n").reset_index()
     table = pd.concat([table, unrated.assign(n_tasks=0, warning=NO_OUTCOME)], ignore_index=True)[_COLUMNS.split()]
     table = table.astype(
@@ -179,11 +188,13 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     if cycle := pair_structure(board.pairs).cycles:
         return {"code": "cycle", "models": [*cycle[0], cycle[0][0]]}
     first, others, by = row["model_name"], rated.iloc[1:], "estimate" if board.basis == NONE else "adjusted"
-    basis, which = ("", "corrected_") if board.basis == RAW else (board.basis, "adjusted_")
+    basis, which = (board.basis, "adjusted_") if board.is_adjusted else ("", "corrected_")
+    own = board.pairs[board.pairs[["model_a", "model_b"]].eq(first).any(axis=1)]
+    is_paired = own["method"].ne(UNPAIRED)
+    basis = ", ".join(filter(None, [basis, "" if is_paired.all() else str(note("unpaired"))]))
     if row["rank_high"] == 1:
         return {"code": "best", "model": first, "what": name, "basis": basis} | _fields(row, which[:-1], which)
-    own = board.pairs[board.pairs[["model_a", "model_b"]].eq(first).any(axis=1)]
-    if board.basis == NONE or (len(own) and (own["n_tasks"] == 0).all()):
+    if len(own) and own["estimate"].isna().all():
         has_some = board.is_adjusted and len(rated) <= MOST_NAMED
         rates = dict(zip(rated["model_name"], rated["adjusted"], strict=True)) if has_some else {}
         unit = {"is_share": board.outcomes.is_share, "unit": board.outcomes.unit}
@@ -192,7 +203,7 @@ def headline(board: Leaderboard) -> dict[str, Any]:
         return {"code": "tie", "models": rated.loc[rated[by] == rated[by].iloc[0], "model_name"].tolist()}
     is_behind = others["behind_first"].astype(bool)
     sides = {side: others.loc[of, "model_name"].tolist() for side, of in (("behind", is_behind), ("open", ~is_behind))}
-    few = bool((own["n_tasks"] < FEW_TASKS).all())
+    few = bool(((own["n_tasks"] < FEW_SHARED) & is_paired).all())
     return {"code": "leads", "model": first, **sides, "few": few} | _fields(row, which[:-1], which)
 
 

@@ -237,6 +237,11 @@ def _data(
     return " ".join(map(sentence, (f"{text}; {files_text(files)}", *names.notes)))
 
 
+def apart_text(models: Sequence[str], pairs: int) -> str:
+    """Describe pairs of models that can't be compared, since they share no tasks."""
+    return f"Not compared: {pairs:,} pairs of {_models(models)} share no tasks, and their tasks may differ in kind."
+
+
 def _ranking(
     headline: Mapping[str, Any],
     *,
@@ -328,7 +333,8 @@ def pair_text(row: Mapping[Hashable, Any], noun: str = "task", together: Collect
     """
     if unmeasured := [one for one in row["warning"].notes if one.code == "unmeasured"]:
         return f"Not compared: {unmeasured[0]}."
-    if row["n_tasks"] == 0:
+    apart = next((one for one in row["warning"].notes if one.code == "unpaired"), None)
+    if row["n_tasks"] == 0 and not apart:
         return f"Not decided: {row['model_a']} and {row['model_b']} share no {noun}s."
     ahead, behind, sign = ("a", "b", 1) if row["estimate"] >= 0 else ("b", "a", -1)
     names = [row[f"model_{side}"] for side in (ahead, behind)]
@@ -336,14 +342,18 @@ def pair_text(row: Mapping[Hashable, Any], noun: str = "task", together: Collect
     like = f"new {noun}s like these" if row["target"] == "new tasks" else f"these {noun}s, run again"
     unit = row.get("unit", "%")
     scale, form, points = (100, "z.0f", " points") if unit == "%" else (1, "z.3g", f" {unit}" * bool(unit))
-    means = (f"{row[f'mean_{side}'] * scale:{form}}{' %' * (unit == '%')}" for side in (ahead, behind))
+    means = [f"{row[f'mean_{side}'] * scale:{form}}{' %' * (unit == '%')}" for side in (ahead, behind)]
     low, high = sorted((sign * row["low"] * scale, sign * row["high"] * scale))
     bounds = "" if math.isnan(low) else f" [{low:{form}}, {high:{form}}]"
     p_value, tested = row["p_adjusted"], row.get("tested", 1)
     chance = "" if math.isnan(p_value) else ", p < 0.0001" if p_value < 1e-4 else f", p = {p_value:.2g}"
     family = f" after {row['correction']} correction for {tested} pairs" if tested > 1 else ""
     shared = f"{' against '.join(means)} on {counted_noun(row['n_tasks'], noun)} shared"
-    result = f"{shared}, difference {abs(row['estimate']) * scale:{form}}{points}{bounds}{chance}{family}."
+    if apart:  # each on its own
+        own = (counted_noun(apart.values[side], noun) for side in (ahead, behind))
+        shared = " against ".join(f"{mean} on {tasks}" for mean, tasks in zip(means, own, strict=True))
+    gap = f"difference {abs(row['estimate']) * scale:{form}}{points}{bounds}{chance}{family}"
+    result = f"{shared}, {gap}{f'; {apart}' if apart else ''}."
     same = ""
     if row["equivalent"]:
         within = f"{row['margin'] * scale:{form}}{points}"

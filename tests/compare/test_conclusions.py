@@ -61,11 +61,29 @@ def test_where_nothing_was_scored_no_rate_is_said():
     assert text_of(first) == "No best model: no run was measured."
 
 
-def test_models_that_share_no_task_are_not_ordered():
+def test_models_that_share_no_task_are_compared_as_if_their_tasks_were_drawn_alike():
     runs = reached("alder", [True] * 8, "abcdefgh") + reached("birch", [False] * 8, "ijklmnop")
     first, second, *_ = said(runs)
-    assert text_of(first).startswith("No best model: alder and birch share no tasks")
-    assert "share no tasks" in text_of(second)
+    assert text_of(first).startswith("alder is shown to be the best of 2 models: success rate, different tasks, taken")
+    assert text_of(second).startswith(
+        "alder is better than birch on new tasks like these: 100 % on 8 tasks against 0 % on 8 tasks, difference"
+    )
+    assert text_of(second).endswith("; different tasks, taken to be drawn alike.")
+
+
+def test_tasks_that_other_models_find_easier_are_not_taken_to_be_drawn_alike():
+    easy, hard = [f"e{i}" for i in range(12)], [f"h{i}" for i in range(12)]
+    runs = reached("alder", [True] * 12, easy) + reached("birch", [False] * 12, hard)
+    runs += reached("cedar", [True] * 11 + [False] + [False] * 11 + [True], easy + hard)
+    pairs = compare.pairs(runs_of(runs)).set_index(["model_a", "model_b"])
+    assert pairs.loc[("alder", "birch"), "estimate"] != pairs.loc[("alder", "birch"), "estimate"]
+    assert not pairs.loc[("alder", "birch"), "decided"]
+
+
+def test_pairs_that_cannot_be_compared_are_told_in_one_sentence():
+    runs = [row for i in range(9) for row in reached(f"m{i}", [True], [f"t{i}"])]
+    pairs = compare.pairs(runs_of(runs))
+    assert compare.in_words(pairs).startswith("Not compared: 36 pairs of 9 models share no tasks")
 
 
 @pytest.mark.parametrize("points", [[1.5, 2.5, 3.0], [40.0, 39.0, -2.0]])

@@ -38,21 +38,24 @@ def only_easy():
 GAMES = (("rock", "scissors"), ("scissors", "paper"), ("paper", "rock"))
 CYCLE = [(name, f"{game}{i}", name == game[0]) for game in GAMES for i in range(10) for name in game]
 APART = [("a", f"a{i}", True) for i in range(20)] + [("b", f"b{i}", i < 3) for i in range(20)]
+CHAIN = [(m, f"easy{i}", i < wins) for m, wins in (("a", 20), ("b", 8)) for i in range(20)]
+CHAIN += [(m, f"hard{i}", i < wins) for m, wins in (("b", 1), ("c", 0)) for i in range(20)]
 CLEAR = played({"first": 0.95, "second": 0.3, "third": 0.25})
 
 
 @pytest.mark.parametrize(
     ("reached", "label"),
     [
-        (mixes(), "no best model: alpha and beta share no tasks; standardised: beta 66 %, alpha 52 %"),
+        (mixes(), "beta leads; not separable from alpha"),
         (only_easy(), "gamma leads; not separable from delta"),
         (CYCLE, "no best model: paper > rock > scissors > paper, each better than the next"),
-        (APART, "no best model: a and b share no tasks"),
+        (APART, "best: a (success rate, different tasks, taken to be drawn alike)"),
+        (CHAIN, "a leads; ahead of b; not separable from c"),
         (played({f"model-{i:03d}": 0.5 for i in range(100)}, tasks=12),
          "model-047 leads; not separable from 99 models"),
         (CLEAR, "best: first (success rate)"),
         ([(m, f"t{t}", score) for m, score in (("a", 0.1), ("b", 0.9)) for t in range(5)],
-         "b leads; not separable from a; the shared tasks are too few to tell"),
+         "b leads; not separable from a"),
         (played({"first": 0.7, "second": 0.5, "third": 0.1}), "first leads; ahead of third; not separable from second"),
         ([("a", "t", True), ("b", "t", None)], "success rate of a"),
         ([("a", "t", None)], "no best model: no run was measured"),

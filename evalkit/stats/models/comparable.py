@@ -188,6 +188,7 @@ def like_with_like(
     value: str,
     stratum: str | None = None,
     *,
+    condition: str = "",
     kind: Kind = "proportion",
     confidence: float = 0.95,
 ) -> LikeWithLike:
@@ -200,8 +201,8 @@ def like_with_like(
 
     Parameters
     ----------
-    frame, model, task, value, confidence
-        As for `compare_all`.
+    frame, model, task, value, condition, confidence
+        As for `compare_all`; tasks under different conditions are different ones, from the same cluster.
     stratum : str, optional
         Column of the type of task.
     kind : {"proportion", "score", "mean"}
@@ -215,16 +216,17 @@ def like_with_like(
         headline_low, headline_high (those of the rule; NaN for "none"); warning.
     """
     check_choice("kind", kind, get_args(Kind))
-    cells = cells_of(frame, model, task, value)
+    cells = cells_of(frame, model, task, value, condition)
     known = frame[frame[model].notna() & frame[task].notna()].astype({model: "str"})
     raw = estimate_by(known, model, value, task, kind, confidence).rename(columns={model: "model"})
     by_task_type = pd.DataFrame(columns=["model", "estimate", "low", "high"], dtype="float64").astype({"model": "str"})
     if stratum is not None:
         by_task_type = standardise(known, model, stratum, value, task, kind=kind, confidence=confidence)
         by_task_type = by_task_type.rename(columns={model: "model"})
-    table = coverage_of(cells)[["model", "n_tasks", "coverage", "n_common"]]
-    table = table.merge(raw[["model", "n", "estimate", "low", "high", "method", "warning"]], on="model", how="left")
-    strata = None if stratum is None else coded(known.groupby(task)[stratum].first().reindex(cells.tasks))[0]
+    table = coverage_of(cells)[["model", "coverage", "n_common"]]
+    raw = raw.rename(columns={"n_clusters": "n_tasks"}).drop(columns="target")
+    table = table.merge(raw, on="model", how="left").astype({"n_tasks": "Int64"}).fillna({"n_tasks": 0})
+    strata = None if stratum is None else strata_of(cells, known.groupby(task)[stratum].first())
     adjustments = {"adjusted": adjusted(cells, confidence, strata), STANDARDISED: by_task_type}
     for name, other in adjustments.items():
         columns = {"estimate": name, "low": f"{name}_low", "high": f"{name}_high"}
@@ -235,6 +237,12 @@ def like_with_like(
     for name, source in zip(("headline", "headline_low", "headline_high"), shown, strict=True):
         table[name] = math.nan if headline == NONE else table[source]
     return LikeWithLike(table, headline, reason)
+
+
+def strata_of(cells: Cells, kinds: pd.Series) -> np.ndarray:
+    """Return a code for each row of cells: of the kind of its task, in `kinds` by task, and its condition."""
+    named = [(name, "") if cells.clusters is None else name for name in cells.tasks]
+    return coded(pd.Series([f"{kinds.get(name, '')}\0{condition}" for name, condition in named], dtype="object"))[0]
 
 
 def _headline(table: pd.DataFrame) -> tuple[str, Notes]:

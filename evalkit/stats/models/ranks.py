@@ -26,6 +26,7 @@ def rank_models(
     value: str,
     *,
     confidence: float = 0.95,
+    condition: str = "",
     first: str = "",
     pairs: pd.DataFrame | None = None,
     rng: np.random.Generator | None = None,
@@ -45,7 +46,7 @@ def rank_models(
 
     Parameters
     ----------
-    frame, model, task, value, confidence
+    frame, model, task, value, condition, confidence
         As for `compare_all`.
     first : str
         The model that is tested for being best; by default that with the highest estimate.
@@ -81,12 +82,20 @@ def rank_models(
         return table
     leading = cells.models.index(first) if first else int(np.argmax(table["estimate"].fillna(-math.inf)))
     if pairs is None and count <= MOST_PAIRED:
-        pairs = compare_all(frame, model, task, value, confidence=confidence, rng=rng)
+        pairs = compare_all(frame, model, task, value, confidence=confidence, condition=condition, rng=rng)
     decide = _bounded(cells, leading, confidence) if pairs is None else _decided(pairs, cells.models, leading)
     better, worse, table["behind_first"] = decide
     table["rank_low"], table["rank_high"], table["ties_with_first"] = 1 + better, count - worse, better == 0
     others = [i for i in range(count) if i != leading]
-    tests = pair_rows(cells, [(leading, i) for i in others], "new tasks", confidence)
+    within = cells_of(frame, model, task, value, condition)
+    tests = pair_rows(within, [(leading, i) for i in others], "new tasks", confidence).set_index("model_b")
+    if pairs is not None:  # those that were compared unpaired
+        of, level = pairs["warning"].map(lambda doubts: "unpaired" in doubts).astype(bool), 1 - confidence
+        for row in pairs[of].to_dict("records"):
+            for one, other, sign in (("model_a", "model_b", 1), ("model_b", "model_a", -1)):
+                if row[one] == cells.models[leading]:
+                    result = sign * row["estimate"], row["p_value"], level
+                    tests.loc[row[other], ["estimate", "p_value", "claim_at"]] = result
     if ((tests["p_value"] <= tests["claim_at"]) & (tests["estimate"] > 0)).all():  # no test at all: the only model
         table["rank_low"] = table["rank_low"].clip(lower=2).where(table.index != leading, 1)
         table["rank_high"] = table["rank_high"].where(table.index != leading, 1)

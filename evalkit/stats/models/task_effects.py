@@ -66,7 +66,7 @@ def adjusted(cells: Cells, confidence: float, strata: np.ndarray | None = None) 
         return table
     reason = _unbounded(there)
     if cells.shares:
-        groups = np.arange(tasks) % MOST_GROUPS
+        groups = (np.arange(tasks) if cells.clusters is None else cells.clusters) % MOST_GROUPS
         kinds = np.zeros(tasks, int) if strata is None else strata
         estimates, error = _standardised(np.nan_to_num(cells.means), cells.sizes.astype(float), kinds, groups)
     elif count > MOST_SOLVED:

@@ -13,7 +13,8 @@ from evalkit.stats._inputs import Clusters, by_cluster, coded, numbers
 class Cells(NamedTuple):
     """Runs by task and model: arrays of shape (tasks, models), NaN or 0 where a model has no run of a task.
 
-    `lost` counts the runs of each model without a task or a value, `unnamed` those without a model.
+    `lost` counts the runs of each model without a task or a value, `unnamed` those without a model. Where runs differ
+    in condition, a row is a task under one condition, and `clusters` has the code of its task.
     """
 
     models: list
@@ -23,6 +24,7 @@ class Cells(NamedTuple):
     variances: np.ndarray
     lost: list[int]
     unnamed: int
+    clusters: np.ndarray | None = None
 
     @property
     def shares(self) -> bool:
@@ -40,20 +42,36 @@ class Cells(NamedTuple):
         rows = rows[self.sizes[rows, column] > 0]
         return Clusters(*(table[rows, column] for table in (self.sizes, self.means, self.variances)))
 
+    def by_task(self, values: np.ndarray, rows: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """Average the rows (first axis) of each task, NaN left out, where there are several."""
+        if self.clusters is None:
+            return values
+        codes = np.unique(self.clusters[rows], return_inverse=True)[1]
+        sums, counts = (np.zeros((codes.max(initial=-1) + 1, *values.shape[1:])) for _ in range(2))
+        np.add.at(sums, codes, np.nan_to_num(values))
+        np.add.at(counts, codes, np.isfinite(values))
+        return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+
     def lost_of(self, *columns: int) -> Notes:
         """Describe how many runs of these models, and how many without a model, were left out."""
         runs = left_out(sum(self.lost[i] for i in columns), "run")
         return runs + (note("no_name", count=self.unnamed) if self.unnamed else Notes())
 
 
-def cells_of(frame: pd.DataFrame, model: str, task: str, value: str) -> Cells:
-    """Average the runs of each model on each task, models in the order of their names."""
+def cells_of(frame: pd.DataFrame, model: str, task: str, value: str, condition: str = "") -> Cells:
+    """Average the runs of each model on each task (and under each condition), models in the order of their names."""
     check_columns(frame, model, task, value)
     named = frame[frame[model].notna()]
     outcomes = numbers(named[value])
     usable = np.isfinite(outcomes) & named[task].notna().to_numpy()
     columns, models = coded(named[model])
-    rows, tasks = coded(named[task][usable])
+    labels, clusters = named[task][usable], None
+    if condition and named[condition][usable].nunique() > 1:
+        keys = pd.DataFrame({"task": labels.astype("str"), "condition": named[condition][usable].astype("str")})
+        labels = pd.Series(list(keys.itertuples(index=False, name=None)), keys.index, dtype="object")
+    rows, tasks = coded(labels)
+    if condition and tasks and isinstance(tasks[0], tuple):
+        clusters = pd.factorize(pd.Series([name for name, _ in tasks]))[0]
     shape = (len(tasks), len(models))
     means, sizes, variances = np.full(shape, np.nan), np.zeros(shape, dtype=int), np.full(shape, np.nan)
     if usable.any():
@@ -62,4 +80,4 @@ def cells_of(frame: pd.DataFrame, model: str, task: str, value: str) -> Cells:
         for table, one in zip((sizes, means, variances), statistics, strict=True):
             table.flat[places] = one
     lost = np.bincount(columns[~usable], minlength=len(models)).tolist()
-    return Cells(models, tasks, means, sizes, variances, lost, len(frame) - len(named))
+    return Cells(models, tasks, means, sizes, variances, lost, len(frame) - len(named), clusters)

@@ -39,6 +39,7 @@ def compare_all(
     target: Target = "new tasks",
     correction: Correction = "max-t",
     margin: float | None = None,
+    condition: str = "",
     rng: np.random.Generator | None = None,
 ) -> pd.DataFrame:
     """Compare every pair of models, paired on the tasks both have runs of.
@@ -65,6 +66,9 @@ def compare_all(
     margin : float, optional
         Models whose difference lies within ± margin are `equivalent`: two one-sided tests (Schuirmann 1987; for shares
         the score test of Tango 1998) with Holm's correction, from 10 tasks on (scores: 12).
+    condition : str
+        Column of what makes runs comparable beside the task, such as a budget: models are compared within equal ones,
+        whose differences are averaged by task.
     rng : numpy.random.Generator, optional
         For max-T; by default one with seed 0.
 
@@ -86,7 +90,7 @@ def compare_all(
     check_choice("correction", correction, get_args(Correction))
     if margin is not None and not margin > 0:
         raise ValueError(f"a margin is above 0, not {margin}")
-    cells = cells_of(frame, model, task, value)
+    cells = cells_of(frame, model, task, value, condition)
     pairs = list(combinations(range(len(cells.models)), 2))
     table = pair_rows(cells, pairs, target, confidence, margin)
     by_max_t = correction == "max-t" and target == "new tasks"
@@ -110,6 +114,7 @@ def compare_to_baseline(
     margin: float = 0.05,
     confidence: float = 0.95,
     target: Target = "new tasks",
+    condition: str = "",
     rng: np.random.Generator | None = None,
 ) -> pd.DataFrame:
     """Compare every model with a baseline, paired on the tasks both have runs of.
@@ -121,7 +126,7 @@ def compare_to_baseline(
 
     Parameters
     ----------
-    frame, model, task, value, confidence, target, rng
+    frame, model, task, value, confidence, target, condition, rng
         As for `compare_all`.
     baseline : str
         The model to compare with.
@@ -142,7 +147,7 @@ def compare_to_baseline(
     check_confidence(confidence)
     if not margin > 0:
         raise ValueError(f"a margin is above 0, not {margin}")
-    cells = cells_of(frame, model, task, value)
+    cells = cells_of(frame, model, task, value, condition)
     if baseline not in cells.models:
         raise ValueError(f"no runs of the baseline {baseline!r}; there are {', '.join(map(repr, cells.models))}")
     base = cells.models.index(baseline)
@@ -176,14 +181,14 @@ def adjusted_by_max_t(
     if not pairs:
         return table["p_value"]
     first, second = np.array(pairs).T
-    differences = cells.means[:, first] - cells.means[:, second]
+    differences = cells.by_task(cells.means[:, first] - cells.means[:, second])
     p_values = None if table["binary"].all() else table["p_value"]
     return table["p_value"].clip(lower=max_t(differences, rng, p_values=p_values))
 
 
 def _pair(cells: Cells, a: int, b: int, target: str, confidence: float, margin: float) -> tuple:
     shared = cells.has(a, b)
-    left, right = cells.means[shared, a], cells.means[shared, b]
+    left, right = (cells.by_task(cells.means[shared, i], shared) for i in (a, b))
     both, count = np.concatenate([left, right]), len(left)
     compared, cautious = None, Notes()
     if target == "these tasks" and count:
