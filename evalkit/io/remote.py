@@ -36,7 +36,7 @@ AT_A_TIME = 16  # concurrent reads
 READ_AHEAD = 64  # files requested before the first of them is used
 ATTEMPTS = 2  # besides those that many file systems make themselves
 PAUSE = 0.5  # seconds between them
-TIMEOUT = 60.0  # seconds per read
+TIMEOUT = 60.0  # seconds per read; of a web server, per request
 
 _FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)  # retrying won't help
 _HTTP = ("http", "https")
@@ -66,6 +66,11 @@ class _Store:
                 self.fs = fsspec.filesystem(protocol_of(url), fo=archive, **inner)
                 self._prefix = place
             else:
+                if protocol_of(url) in _HTTP:
+                    from aiohttp import ClientTimeout
+
+                    given = {"timeout": ClientTimeout(total=TIMEOUT), **options.get("client_kwargs", {})}
+                    options = {**options, "client_kwargs": given}
                 self.fs, path = fsspec.core.url_to_fs(url, **options)
                 host = place.partition("://")[2]
                 self._prefix = f"{protocol_of(url)}://" + f"{host}/" * (not path.lstrip("/").startswith(host))
@@ -86,7 +91,8 @@ class _Store:
             try:
                 return function(*args, **options)
             except Exception as error:
-                if attempt == self._attempts - 1 or isinstance(error, _FINAL):
+                is_late = not self._prefix and isinstance(error, TimeoutError)  # of a web server, it is not asked again
+                if attempt == self._attempts - 1 or is_late or isinstance(error, _FINAL):
                     raise _plain_error(error, self._secrets) from None
                 time.sleep(PAUSE)
         raise AssertionError
@@ -270,9 +276,14 @@ def _folders_above(path: str) -> Iterator[str]:
 def _plain_error(error: Exception, secrets: Iterable[str]) -> OSError:
     """Convert an error of a file system to a plain OSError, without credentials."""
     kind = next((kind for kind in _KINDS if isinstance(error, kind)), OSError)
-    text = getattr(error, "strerror", None) or str(error) or "no reason was given"
-    if not isinstance(error, OSError):
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    if isinstance(error, TimeoutError):
+        text = f"no whole answer within {TIMEOUT:g} seconds"
+    elif not isinstance(error, OSError):
         text = f"{type(error).__name__}: {text}"
+        if type(error).__module__.startswith("aiohttp"):  # its texts repeat what the server sent
+            status, is_broken = getattr(error, "status", 0), error.__cause__ is not None
+            text = f"it answered {status}" if status and not is_broken else "its answer is no valid HTTP"
     for secret in secrets:
         text = text.replace(secret, "…")
     return kind(getattr(error, "errno", None) or errno.EIO, redacted(text))

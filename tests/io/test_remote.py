@@ -14,6 +14,7 @@ import pytest
 from fsspec.asyn import AsyncFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
 
+from evalkit import crafter
 from evalkit.io import SourceError, list_files, list_source, read_file, read_files, remote, storage
 from evalkit.io.limits import VARIABLE
 from evalkit.io.paths import state_from
@@ -21,6 +22,7 @@ from evalkit.io.records import MANIFEST, read_manifest
 from evalkit.kinds import kind_named, update
 from evalkit.kinds import load as load_kind
 from evalkit.mindcraft import agents_df, aggregate_results, collect, conversation, extract_task_outcome, load
+from tests.crafter.traces import config, environment, hook, trace
 
 SECRET = "not-to-be-shown"
 EXPERIMENT = "cooking/some-org/model-7b/suite/exp_1"  # as runs are uploaded: {task_type}/{model}/{suite}/{experiment}
@@ -445,3 +447,106 @@ def test_what_a_web_server_sends_without_a_size_is_read_whole():
     with _web_server(lambda: iter([said(1)])) as (url, _):
         assert read_file(url) == said(1)
         assert [path for path, _ in read_files([url])] == [url]
+
+
+TRACE = json.dumps(
+    trace(environment(0, [hook("easy_achievement", ["collect_wood"])]), metadata=[config(model_name="m")])
+)
+
+
+@contextmanager
+def _answering(monkeypatch, answer):
+    """Serve one trace; a function of (handler, is the trace asked for, is its body) writes every answer."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self):
+            self.answer(body=False)
+
+        def do_GET(self):
+            self.answer(body=True)
+
+        def answer(self, *, body):
+            with suppress(OSError):
+                answer(self, self.path == "/s.json", body)
+
+        def reply(self, status, content, body):
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            if body:
+                self.wfile.write(content)
+
+        def log_message(self, *_):
+            pass
+
+    pytest.importorskip("aiohttp")
+    monkeypatch.setattr(remote, "PAUSE", 0.0)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/s.json"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize("status", [200, 404, 500])
+@pytest.mark.parametrize("content", [b"<html>", b"{}", b"[1]", TRACE.encode()])
+def test_a_file_is_read_whatever_the_web_server_answers_to_unknown_paths(monkeypatch, status, content):
+    def answer(handler, is_trace, body):
+        handler.reply(200 if is_trace else status, TRACE.encode() if is_trace else content, body)
+
+    with _answering(monkeypatch, answer) as url:
+        assert crafter.load(url).episodes["score"].tolist() == [1]
+
+
+def _hang(handler, is_trace, body):
+    time.sleep(3)
+
+
+def _drip(handler, is_trace, body):
+    handler.reply(200 if is_trace else 404, TRACE.encode(), body=False)
+    for byte in TRACE.encode()[:30] if body else b"":
+        handler.wfile.write(bytes([byte]))
+        time.sleep(0.1)
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("answer", [_hang, _drip])
+def test_a_web_server_that_hangs_or_drips_ends_with_the_reason_in_time(monkeypatch, answer):
+    monkeypatch.setattr(remote, "TIMEOUT", 0.5)
+    begun = time.monotonic()
+    with _answering(monkeypatch, answer) as url, pytest.raises(SourceError, match="no whole answer within 0"):
+        crafter.load(url)
+    assert time.monotonic() - begun < 3
+
+
+def _status_line(handler, is_trace, body):
+    handler.wfile.write(b"SECRET CONTENT\r\n\r\n")
+
+
+def _chunks(handler, is_trace, body):
+    handler.send_response(200)
+    handler.send_header("Transfer-Encoding", "chunked")
+    handler.end_headers()
+    handler.wfile.write(b"SECRET\r\n" if body else b"")
+
+
+def _reason(handler, is_trace, body):
+    handler.send_response(503, "SECRET")
+    handler.end_headers()
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [(_status_line, "no valid HTTP"), (_chunks, "no valid HTTP|no whole answer"), (_reason, "it answered 503")],
+)
+def test_a_message_repeats_nothing_of_what_a_web_server_sent(monkeypatch, answer, words):
+    monkeypatch.setattr(remote, "TIMEOUT", 2.0)
+    with _answering(monkeypatch, answer) as url:
+        with pytest.raises(SourceError, match=words) as raised:
+            crafter.load(url)
+        with pytest.raises(OSError, match=words):
+            read_file(url)
+    assert "SECRET" not in str(raised.value)

@@ -5,7 +5,8 @@ import os
 import zlib
 from typing import Any, NamedTuple
 
-from evalkit.io.paths import SourceError, is_url
+from evalkit.io.limits import LimitError
+from evalkit.io.paths import SourceError, is_url, protocol_of
 from evalkit.io.read import read_file
 from evalkit.io.sources import resolve
 
@@ -53,6 +54,7 @@ def read_manifest(path: str | os.PathLike) -> Manifest | None:
     StoreError
         If it can't be read, and for a dataset of evalkit 0.1.
     """
+    is_web = protocol_of(os.fspath(path)) in ("http", "https")
     try:
         folder = resolve(path).rstrip("/")
         data = read_file(f"{folder}/{MANIFEST}")
@@ -60,8 +62,10 @@ def read_manifest(path: str | os.PathLike) -> Manifest | None:
         _refuse_former(path)
         return None
     except OSError as error:
-        if isinstance(error, PermissionError) and is_url(folder):
-            return None  # S3 may report that a missing object may not be read
+        if (is_web and not isinstance(error, TimeoutError | LimitError)) or (
+            isinstance(error, PermissionError) and is_url(folder)
+        ):
+            return None  # a web server may answer anything to unknown paths, S3 that they may not be read
         kind = SourceError if is_url(folder) else StoreError  # nothing shows that there is a dataset
         raise kind(f"{folder}: {error.strerror or error}") from None
     try:
@@ -69,6 +73,8 @@ def read_manifest(path: str | os.PathLike) -> Manifest | None:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, StoreError):
             raise
+        if is_web:
+            return None
         cause = f"{type(error).__name__}: {error}"
         raise StoreError(f"{folder}/{MANIFEST}: not the manifest of a dataset ({cause})") from error
 
