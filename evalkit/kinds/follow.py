@@ -156,31 +156,9 @@ class Look(NamedTuple):
 class Following:
     """A source that is read repeatedly; parsed files are kept until they change.
 
-    Parameters
-    ----------
-    kind : LogKind
-    source : str, path, or several of them
-        As for `load`. It may not exist yet: then it is waited for.
-    options : mapping
-        Those of the kind, and of its `progress`.
-    expected, idle
-        As in `Look`.
-    pattern, recursive, jobs, storage_options
-        As for `load`.
-    clock : function
-        Returns the time in epoch seconds.
-
-    Raises
-    ------
-    SourceError
-        For invalid options, and if a source is a dataset, which holds no logs.
-
-    Attributes
-    ----------
-    logs : Logs or None
-        Of the last look.
-    changes : Changes
-        The numbers of files of the last look.
+    The source may not exist yet: then it is waited for. `options` are those of the kind and of its `progress`,
+    `expected` and `idle` as in `Look`, `clock` gives epoch seconds, the others as for `load`. `logs` and `changes` are
+    those of the last look. SourceError for invalid options, and for a dataset, which holds no logs.
     """
 
     def __init__(
@@ -217,17 +195,9 @@ class Following:
         self.changes = Changes(0, 0, 0, 0)
 
     def look(self, width: int | None = None) -> View:
-        """Look at the source once; the view keeps to a width as far as possible.
+        """Look at the source once; the view keeps to a width, in characters, as far as possible.
 
-        Parameters
-        ----------
-        width : int, optional
-            Characters of a line; None: any.
-
-        Returns
-        -------
-        View
-            Its `status` says what was read; it is `done` once all expected runs are present and none is running.
+        Its `status` says what was read; it is `done` once all expected runs are present and none is running.
         """
         self._now = self._clock()
         with storage(self._storage):

@@ -86,10 +86,7 @@ def updated_records(
 def open_dataset(kind: LogKind, named: list[str]) -> RecordStore | None:
     """Open a dataset that is named in place of its logs; None if none is named.
 
-    Raises
-    ------
-    SourceError
-        For a dataset beside other sources, of another kind, or one that can't be read.
+    SourceError for a dataset beside other sources, of another kind, or one that can't be read.
     """
     datasets = {name: manifest for name in named if (manifest := read_manifest(name))}
     if not datasets:

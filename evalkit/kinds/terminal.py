@@ -66,14 +66,8 @@ def any_look_lines(look: "Look", logs: "Logs", running: "pd.Series | None") -> l
 
     Intervals of a fixed number of runs miss the truth more often if one looks repeatedly, and stops at will. Which runs
     count, and in which order, says `follow.Counted`; differences are corrected for the number of pairs (Bonferroni).
-    Empty if values are not shares.
-
-    Parameters
-    ----------
-    look, logs
-        The look, and its logs.
-    running : Series of bool or None
-        Which runs are still running; None: they don't tell, so nothing is claimed.
+    `running` says which runs are still running; where it is None they don't tell, and nothing is claimed. Empty if
+    values are not shares.
     """
     from itertools import combinations
     from textwrap import wrap

@@ -61,31 +61,10 @@ def update(
     """Read new and changed files, and drop the rows of those that have vanished.
 
     Rows are committed every few seconds: an interrupted update continues from there the next time. At any point, the
-    store has the former or the current contents of every file.
-
-    Parameters
-    ----------
-    store : RecordStore
-    kind : LogKind
-    listing : Listing
-        Of the source, with the pattern and depth of the store.
-    known : Known, optional
-        What the store knows, if already read.
-    states : States, optional
-        As `states_of` returns them, if already read.
-    jobs : int, optional
-        As for `parse_files`.
-    progress : function of (files read, files to read), optional
-        Called after each chunk.
-    about : mapping, optional
-        What is stored, for the manifest.
-    is_young : function of path
-        Returns whether a file changed so recently that, if it can't be parsed, it counts as being written: its former
-        contents are kept, and it is read again the next time.
-
-    Returns
-    -------
-    Changes
+    store has the former or the current contents of every file. `listing` is that of the source, with the pattern and
+    depth of the store; `known` and `states` are passed where they were read already; `progress` is called after each
+    chunk. A file that can't be parsed and `is_young` counts as being written: its former contents are kept, and it is
+    read again the next time.
     """
     import numpy as np
 
