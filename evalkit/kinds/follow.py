@@ -74,7 +74,10 @@ class Counted:
             self.late += int((new & ~runs["running"] & (runs["started"] < self._latest)).sum())
         self._seen.update(runs["run_id"])
         self._latest = runs["started"].max()
-        runs = runs.assign(value=runs["value"].mask(runs["running"])).sort_values("started", kind="stable")
+        hidden = runs["running"] & runs["started"].isna()  # a log that can't be read yet: any run may be younger
+        runs = runs.assign(
+            value=runs["value"].mask(runs["running"]), started=runs["started"].mask(hidden, runs["started"].min())
+        ).sort_values("started", kind="stable")
         firsts = runs[runs["running"] | runs["value"].notna()].drop_duplicates(["model_name", "task"])
         columns = ["started", "value"]  # the value of a running run is missing
         self._first = {
