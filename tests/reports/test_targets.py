@@ -69,6 +69,21 @@ def test_a_notebook_beside_a_folder_is_the_only_one(logs):
         plan(["model_comparison", "logs"])
 
 
+def test_one_kind_that_can_not_be_read_ends_no_report_of_another(logs):
+    (logs / "gpt/cook").mkdir(parents=True)
+    (logs / "gpt/cook/Andy_0_0.json").write_text('{"memory": "", "turns": [{"role": "user"}')
+    with pytest.warns(UserWarning, match="no report of mindcraft logs: logs: no Mindcraft agent log could be read"):
+        assert keys(plan(["logs"])) == ["crafter_scores/logs"]
+    with pytest.raises(PlanError, match="no Mindcraft agent log could be read"):
+        plan(["logs/gpt"])
+
+
+def test_the_kind_of_most_files_comes_first(logs):
+    shutil.copy(HISTORY, logs / "1.json")
+    shutil.copy(HISTORY, logs / "2.json")
+    assert [report.notebook.name for report in plan(["logs"])] == ["step_evaluation", "crafter_scores"]
+
+
 def test_a_dataset_tells_its_kind(logs):
     collect(kind_named("crafter"), str(logs), logs.parent / "dataset")
     assert keys(plan(["dataset"])) == ["crafter_scores/dataset"]
