@@ -78,13 +78,7 @@ def detect(source: Source) -> dict[Look, int]:
 
 
 def kind_of_source(source: Source) -> LogKind:
-    """Return the kind that most files of a source look like, or that of a dataset; a warning names the others.
-
-    Raises
-    ------
-    SourceError
-        As `list_source`, and if no file looks like a log.
-    """
+    """Return the kind that most files of a source look like, or that of a dataset; a warning names the others."""
     (kind, read), *others = _kinds_in(source)
     if others:
         left = " and ".join(f"{files} (--kind {other.name})" for other, files in others)
@@ -93,18 +87,12 @@ def kind_of_source(source: Source) -> LogKind:
 
 
 def kinds_of_source(source: Source) -> list[LogKind]:
-    """Return the kinds that read a source, that of most files first: that of a dataset, else what files look like.
-
-    Raises
-    ------
-    SourceError
-        As `list_source`, and if no file looks like a log.
-    """
+    """Return the kinds that read a source, that of most files first: that of a dataset, else what files look like."""
     return [kind for kind, _ in _kinds_in(source)]
 
 
 def _kinds_in(source: Source) -> list[tuple[LogKind, str]]:
-    """Return the kinds of a source, and how many files look like it.
+    """Return the kinds of a source, and how many files look like it; SourceError if none do.
 
     Other files of a kind, such as definitions of tasks, count only where there are no logs of any kind.
     """
@@ -159,9 +147,8 @@ def nothing_used(
     Returns
     -------
     SourceError
-        It says how many files there are, what they look like by their content, which command reads those, and the
-        causes if all files are broken or there is only one. If no file matches the
-        pattern, it describes the others.
+        It says how many files there are (those that don't match the pattern, if none does), what they look like by
+        their content, which command reads those, and the causes if all files are broken or there is only one.
     """
     named = _name_of(source)
     files = [unescape_surrogates(entry.source) for entry in entries]

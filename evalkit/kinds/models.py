@@ -23,13 +23,7 @@ NAMING = (
 
 
 def renames_of(rename: Renames, model: str = "") -> dict[str, str]:
-    """Return new names by old ones, from a mapping or from texts ``OLD=NEW``; `model` is the new name of ``unknown``.
-
-    Raises
-    ------
-    SourceError
-        For a text without ``=``, or an empty name.
-    """
+    """Return new names by old ones, from a mapping or texts ``OLD=NEW``; `model` is the new name of ``unknown``."""
     texts = [rename] if isinstance(rename, str) else rename
     pairs = texts.items() if isinstance(texts, Mapping) else [text.partition("=")[::2] for text in texts]
     for old, new in pairs:
@@ -41,11 +35,7 @@ def renames_of(rename: Renames, model: str = "") -> dict[str, str]:
 def rename_models(assembled: Assembled, renames: Mapping[str, str], models: Sequence[str] = ()) -> Assembled:
     """Rename the models of all frames, also of those built later, and keep only those of `models`, if any are named.
 
-    Raises
-    ------
-    SourceError
-        For a name of `models` that no run has. An old name that none has is a warning: of an experiment that goes on,
-        its runs may be still to come.
+    An old name that no run has is a warning: of an experiment that goes on, its runs may be still to come.
     """
     names = next(iter(assembled.frames.values()))["model_name"].fillna(UNKNOWN)
     old, new = sorted(set(names)), sorted(set(names.replace(renames)))
@@ -54,11 +44,14 @@ def rename_models(assembled: Assembled, renames: Mapping[str, str], models: Sequ
     if missing := [name for name in models if name not in new]:
         raise SourceError(f"no runs of model {missing[0]!r}; {nearest(missing[0], new)}")
     frames = {name: _renamed(frame, renames, models) for name, frame in assembled.frames.items()}
-    lazy = {name: partial(_make_renamed, make, renames, models) for name, make in assembled.lazy.items()}
+    lazy = {name: partial(_renamed, make, renames, models) for name, make in assembled.lazy.items()}
     return assembled._replace(frames=frames, lazy=lazy)
 
 
-def _renamed(frame: "pd.DataFrame", renames: Mapping[str, str], models: Sequence[str]) -> "pd.DataFrame":
+def _renamed(
+    frame: "pd.DataFrame | Callable[[], pd.DataFrame]", renames: Mapping[str, str], models: Sequence[str]
+) -> "pd.DataFrame":
+    frame = frame() if callable(frame) else frame
     if "model_name" not in frame:
         return frame
     old = frame["model_name"].fillna(UNKNOWN)
@@ -67,12 +60,6 @@ def _renamed(frame: "pd.DataFrame", renames: Mapping[str, str], models: Sequence
         changed["model_source"] = frame["model_source"].mask(old.eq(UNKNOWN) & old.isin(renames), STATED)
     frame = frame.assign(**changed)
     return frame[frame["model_name"].isin(models)].reset_index(drop=True) if models else frame
-
-
-def _make_renamed(
-    make: "Callable[[], pd.DataFrame]", renames: Mapping[str, str], models: Sequence[str]
-) -> "pd.DataFrame":
-    return _renamed(make(), renames, models)
 
 
 def alike(names: Iterable[str]) -> Notes:

@@ -188,7 +188,7 @@ def _drop_stray(
         if not is_unread:
             for depth, path in enumerate(_upwards(run.path), 1 if run.flat else 0):
                 good[path].append(depth)
-    for path in absolute_paths(map(parent, foreign)):
+    for path in absolute_paths(map(os.path.dirname, foreign)):
         for folder in _upwards(path):
             other[folder] += 1
     above = _with_parents({run.path if run.flat else os.path.dirname(run.path) for run in folders})
