@@ -144,6 +144,12 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "unmeasured": "no run of {model} was measured",
     "no_outcome": "no run was measured",
     "no_score": "no run has a score",
+    "not_measured": lambda models, counted: (
+        ", ".join(f"{n_not} of {n} runs of {model}" for model, n_not, n in models[:4])
+        + f" and some of {len(models) - 4} more models" * (len(models) > 4)
+        + f" were not measured, and {'count as failures' if counted else 'are left out'}"
+        + "".join(f"; {model} has none that was" for model, n_not, n in models if n_not == n)
+    ),
     "no_run": "no run but those that count in no rate",
     "copies": lambda count: f"{count} stale cop{'y' if count == 1 else 'ies'} left out",
     "few_common": "fewer than 2 tasks that all models have: no {what}",

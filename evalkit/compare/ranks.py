@@ -101,6 +101,11 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
     table = table.astype(
         {"rank_low": "Int64", "rank_high": "Int64", "ties_with_first": "boolean", "behind_first": "boolean"}
     )
+    gone = scored.table["outcome"].eq("not measured")
+    if gone.any():
+        counts = gone.groupby(scored.table["model_name"]).agg(["sum", "size"]).query("sum > 0").reset_index()
+        counted = bool(scored.table.loc[gone, "value"].notna().any())
+        notes += note("not_measured", models=list(counts.itertuples(index=False, name=None)), counted=counted)
     notes += note("copies_flagged", count=scored.left_out) if scored.left_out else Notes()
     return Leaderboard(table, compared, like.headline, notes, scored)
 
@@ -130,13 +135,14 @@ def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
         kind, outcome (what the estimates are, with their unit), model_name, n (runs), n_tasks, estimate, low, high,
         text (these three, formatted), rank (the range that the data leave open, among the report's models), task_set
         (the same for models that ran the same tasks, in every report; empty if tasks are not known). Models without a
-        name or an estimate are left out.
+        name are left out; the text of one without an estimate is the reason. Without any estimate there are no rows.
     """
-    named = board.table["model_name"].ne(UNKNOWN) & board.table["estimate"].notna()
+    named = board.table["model_name"].ne(UNKNOWN)
     table = board.table[named]
-    if table.empty:
+    if table["estimate"].isna().all():
         return pd.DataFrame(columns=_STANDING)
     bounds = zip(table["estimate"], table["low"], table["high"], strict=True)
+    texts = [format_interval(*interval, percent=board.outcomes.is_share) for interval in bounds]
     counted = board.outcomes.table.dropna(subset="value")
     known = counted["task"].where(counted["task"] != counted["run_id"])  # a run without a task is one of its own
     tasks = known.groupby(counted["model_name"]).agg(_digest)
@@ -144,9 +150,9 @@ def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
     return table.assign(
         kind=kind_of(runs).name,
         outcome=board.outcomes.title,
-        text=[format_interval(*interval, percent=board.outcomes.is_share) for interval in bounds],
-        rank=ranks + f" of {len(table)}" if len(table) > 1 else "",
-        task_set=table["model_name"].map(tasks),
+        text=[str(why) if why == NO_OUTCOME else text for text, why in zip(texts, table["warning"], strict=True)],
+        rank=ranks.mask(ranks != "", ranks + f" of {table['estimate'].count()}") if len(table) > 1 else "",
+        task_set=table["model_name"].map(tasks).fillna(""),
     )[_STANDING].reset_index(drop=True)
 
 

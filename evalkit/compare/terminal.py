@@ -8,7 +8,8 @@ from evalkit.display.words import headline_text, sentence
 from evalkit.io import plain
 from evalkit.kinds import outcomes
 from evalkit.kinds.models import alike
-from evalkit.kinds.terminal import fit_table, names_of
+from evalkit.kinds.runs import kind_of
+from evalkit.kinds.terminal import fit_table, names_of, unmeasured_lines
 from evalkit.stats.text import format_interval, interval_cells
 
 ESTIMATE = "95 % interval"
@@ -27,6 +28,7 @@ def describe_comparison(runs: pd.DataFrame, value: str = "", margin: float | Non
         rows.append(cells)
     first = plain(f"{headline_text(headline(board), begins=True)}.")
     lines = [fit_table(rows, width=None), "", first, *(plain(sentence(note)) for note in board.notes.notes)]
+    lines += unmeasured_lines(runs, ["model_name"], kind_of(runs), value)
     lines += ["", in_words(board.pairs)] if len(board.pairs) else []
     return "\n".join([*lines, *(plain(sentence(note)) for note in alike(table["model_name"]).notes)])
 

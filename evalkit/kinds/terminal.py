@@ -125,12 +125,12 @@ def overview_rows(runs: "pd.DataFrame", kind: LogKind | None = None) -> list[dic
     return [{name: row.get(name, "–") for name in headers} for row in rows.values()]
 
 
-def unmeasured_lines(runs: "pd.DataFrame", by: Sequence[str], kind: LogKind) -> list[str]:
+def unmeasured_lines(runs: "pd.DataFrame", by: Sequence[str], kind: LogKind, value: str = "") -> list[str]:
     """Format the rates of the groups in which runs were not measured, with these counted in every way."""
     from evalkit.kinds.estimates import denominators
     from evalkit.stats import format_interval
 
-    table = denominators(runs, by, kind=kind)
+    table = denominators(runs, by, value, kind)
     table = table[table["n_not_measured"] > 0]
     if table.empty or "highest_estimate" not in table:
         return []
