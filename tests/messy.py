@@ -16,7 +16,7 @@ from tests.crafter.traces import config, environment, hook, runtime, trace
 from tests.mindcraft.builders import SCORE, log, task, write_all
 
 SHARED = "a-family-of-models-of-one-name-and-of-many-sizes-"  # longer than any door shows
-ONE, TWO, NONE = f"{SHARED}one", f"{SHARED}two", "no-score"
+ONE, TWO, NONE, SLOW = f"{SHARED}one", f"{SHARED}two", "no-score", "timed-out"
 ALL = "all together"
 
 _COPIED = log(f"{SCORE}1", start=1757845000000)
@@ -38,6 +38,8 @@ MINDCRAFT = {
     f"below/it/y/{TWO}/materials_1_rooms_1/Andy_0_0.json": 1,
     f"x/{NONE}/cook/Andy_0_0.json": log(f"So: {SCORE}1"),  # nearly a final message
     f"x/{NONE}/fry/Andy_0_0.json": b"",
+    f"x/{SLOW}/cook/Andy_0_0.json": log("Task timeout reached", who="slow"),  # the agent's own time-outs: failures
+    f"x/{SLOW}/fry/Andy_0_0.json": log("Task timeout reached", who="slower"),
 }
 _NO_PLAN = {"0": ["!getCraftingPlan"], "1": ["!getCraftingPlan"]}
 TASKS = {
@@ -141,6 +143,7 @@ KINDS = {
             ONE: (7, (1 + 0.5 + 0 + 1 + 0 + 1) / 6),  # cook, bake, fry, sticks, building, copied; the stale copy not
             TWO: (4, (0.5 + 0 + 1) / 3),
             NONE: (2, math.nan),
+            SLOW: (2, 0.0),
         },
     ),
     "crafter": Messy(

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from evalkit import compare, crafter, mindcraft, steps
 from evalkit.cli import main
-from evalkit.kinds import Logs, collect, kind_named, load
+from evalkit.kinds import Logs, collect, denominators, kind_named, load, rates
 from evalkit.kinds.follow import Following
 from evalkit.reports import plan, run
 from tests import messy
@@ -178,6 +178,30 @@ def in_notebook(kind: Kind, folder: Path) -> Answers:
     return of_csv(kind, text.partition(f"## publish\nname: {kind.published}\n")[2].partition("\n\n")[0])
 
 
+def runs_of(kind: Kind) -> pd.DataFrame:
+    logs = load(kind_named(kind.title), kind.logs, kind.options)
+    return getattr(logs, logs.kind.runs)
+
+
+def in_comparison(kind: Kind, source: str) -> Answers:
+    options = [word for name, values in kind.options.items() for value in values for word in ("--option", name, value)]
+    result = CliRunner().invoke(main, ["compare", "--kind", kind.title, source, *options])
+    assert result.exit_code == 0, result.stderr
+    head, _, *lines = result.stdout[: result.stdout.index("\n\n")].splitlines()
+    names = cells_of(head)
+    rows = [dict(zip(names, cells_of(line), strict=True)) for line in lines]
+    return {whole(row["model"]): (int(row["runs"]), f"{row[names[4]]} {row[names[5]]}") for row in rows}
+
+
+# doors that compare models, so not the histories of one
+MODELS: dict[str, Callable[[Kind], Answers]] = {
+    "rates": lambda kind: of_rows(kind, rates(runs_of(kind)).to_dict("records")),
+    "both denominators": lambda kind: of_rows(kind, denominators(runs_of(kind)).to_dict("records")),
+    "leaderboard": lambda kind: of_rows(kind, compare.leaderboard(runs_of(kind)).table.to_dict("records")),
+    "compare in the terminal": lambda kind: in_comparison(kind, kind.logs),
+}
+
+
 DOORS: dict[str, Callable[[Kind, str, Path], Answers]] = {
     "terminal": lambda kind, dataset, folder: in_terminal(kind, kind.logs),
     "a dataset": lambda kind, dataset, folder: of_dataset(kind, dataset),
@@ -223,6 +247,12 @@ def test_the_analysis_says_what_was_counted_by_hand(kind, expected):
 @pytest.mark.parametrize("door", DOORS)
 def test_every_door_gives_the_same_n_estimate_and_interval(kind, door, dataset, expected, tmp_path):
     check(DOORS[door](kind, dataset, tmp_path), expected)
+
+
+@pytest.mark.parametrize("door", MODELS)
+def test_every_door_that_compares_models_gives_the_same_n_estimate_and_interval(kind, door, expected):
+    if kind.name == "model_name":
+        check(MODELS[door](kind), expected)
 
 
 def test_the_page_gives_the_same_n_estimate_and_interval(kind, logs, expected, tmp_path):

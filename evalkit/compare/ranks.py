@@ -97,6 +97,7 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
         conditions = "; ".join(several[:MOST_NAMED]) + " …" * (len(several) > MOST_NAMED)
         notes = note("conditions_differ", conditions=conditions) + notes
     unrated = scored.table[~has_value].groupby("model_name").size().rename("n").reset_index()
+    unrated["n"] *= scored.kind == "proportion" and kind_of(runs).leading == "all"
     table = pd.concat([table, unrated.assign(n_tasks=0, warning=NO_OUTCOME)], ignore_index=True)[_COLUMNS.split()]
     table = table.astype(
         {"rank_low": "Int64", "rank_high": "Int64", "ties_with_first": "boolean", "behind_first": "boolean"}
