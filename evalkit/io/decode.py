@@ -4,6 +4,7 @@ import codecs
 import json
 import math
 import re
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -130,6 +131,7 @@ def _decode_leniently(
         raise BrokenFileError(f"JSONDecodeError: {strict_error}") from error
 
 
+@lru_cache(maxsize=1)  # each kind asks for the same one; nobody changes it
 def decode_start(head: bytes) -> Any:
     """Decode what the first bytes of a JSON file hold of its first value; None for anything but a list or an object.
 
