@@ -16,13 +16,7 @@ SECTION = "Data quality"
 def doubts(scored: Outcomes, planned: Iterable[str] = (), models: Iterable[str] = ()) -> list[Finding]:
     """Find models whose failed runs look repeated until one succeeded, and runs that are missing or too many.
 
-    Parameters
-    ----------
-    scored : Outcomes
-    planned : iterable of str
-        Tasks that were to be run, as definitions name them; by default those that other models ran.
-    models : iterable of str
-        Only of these models; by default of all.
+    `planned` are tasks that were to be run, besides those that other models ran; only findings on `models`, if any.
     """
     chosen = set(models) or set(scored.table["model_name"])
     tested = retries(scored)
@@ -47,13 +41,7 @@ def doubts(scored: Outcomes, planned: Iterable[str] = (), models: Iterable[str] 
 
 
 def retries(scored: Outcomes) -> "pd.DataFrame":
-    """Test for each model whether the last run of a task succeeds more often than its others.
-
-    Returns
-    -------
-    DataFrame
-        model_name, n_tasks (with successes and failures), p_value (corrected for the number of models), retried.
-    """
+    """Test for each model whether the last run of a task succeeds more often; p values are corrected for all models."""
     import pandas as pd
 
     from evalkit.stats import repeats_test
@@ -80,11 +68,6 @@ def presence(table: "pd.DataFrame", planned: Iterable[str] = ()) -> "pd.DataFram
 
     Planned are as many runs of a task as over half of the models' tasks have, else at least one. A task is planned for
     a model that ran over half of all tasks; so models of different task sets lack nothing.
-
-    Returns
-    -------
-    DataFrame
-        model_name, task, condition, n, planned.
     """
     import pandas as pd
 

@@ -165,19 +165,7 @@ def key_of(value: Any) -> Any:
 
 
 def names_of(values: Iterable[Any], width: int = 48) -> dict[Any, str]:
-    """Return distinct names of groups for a terminal.
-
-    Parameters
-    ----------
-    values : iterable
-    width : int
-        Characters; a longer name is cut in its middle.
-
-    Returns
-    -------
-    dict
-        By `key_of` of the value, in their order: plain text of one line.
-    """
+    """Return distinct names of groups, by `key_of` of each: plain text of one line, cut in its middle to a width."""
     texts = {key: "unknown" if key is None else str(key) for key in map(key_of, values)}
     if None in texts and list(texts.values()).count(texts[None]) > 1:
         texts[None] = "unknown (missing)"
@@ -210,21 +198,10 @@ def write_output(logs: "Logs", views: Mapping[str, Any], path: str) -> None:
 
 
 def fit_table(rows: Sequence[dict[str, str]], *, left: int = 1, spare: Sequence[str] = (), width: int | None) -> str:
-    """Format a table that keeps to a width as far as possible.
+    """Format rows, with the same headers as keys, as a table that keeps to a width as far as possible.
 
-    If it is too wide, headers get a second line, columns of `spare` that hold only zeros are left out, then the first
-    of `spare`, then names are cut.
-
-    Parameters
-    ----------
-    rows : sequence of dict
-        The same keys, the headers, in every row.
-    left : int
-        The number of columns with names, which are aligned left.
-    spare : sequence of str
-        Headers of counts, the least important first.
-    width : int or None
-        In characters; None: any.
+    The first `left` columns hold names, aligned left. If the table is too wide, headers get a second line, columns of
+    `spare` that hold only zeros are left out, then the first of `spare`, then names are cut.
     """
     table = [dict(row) for row in rows]
     text = _write(table, left, broken=False)

@@ -27,20 +27,10 @@ _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 
 def meets(runs: "pd.DataFrame", where: str | Sequence[str]) -> "pd.Series":
-    """Return which runs meet all conditions.
+    """Return which runs meet all conditions ``COLUMN=VALUE``, also with ``!=``, ``>=``, ``<=``, ``<`` and ``>``.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        The first table of a kind.
-    where : str or sequence of str
-        Conditions ``COLUMN=VALUE``, also with ``!=``, ``>=``, ``<=``, ``<`` and ``>``. Without a value, ``=`` is met
-        where none is known. In a column of lists, ``=`` is met by an item. A missing value meets ``!=`` only.
-
-    Raises
-    ------
-    SourceError
-        For a text that is no condition, an unknown column, and a value that a column can't hold.
+    Without a value, ``=`` is met where none is known. In a column of lists, ``=`` is met by an item. A missing value
+    meets ``!=`` only. SourceError for a text that is no condition, an unknown column, and a value it can't hold.
     """
     import pandas as pd
 
@@ -88,13 +78,7 @@ def _value_of(text: str, value: str, values: "pd.Series", *, ordered: bool) -> A
 
 
 def select_where(assembled: Assembled, kind: LogKind, where: str | Sequence[str]) -> Assembled:
-    """Keep only the runs that meet conditions, and what belongs to them in all other frames, also those built later.
-
-    Raises
-    ------
-    SourceError
-        As `meets`, and if no run meets the conditions.
-    """
+    """Keep only the runs that meet conditions, and what is theirs in all other frames; SourceError if none does."""
     runs = assembled.frames[kind.runs]
     met = meets(runs, where)
     if len(runs) and not met.any():
@@ -115,13 +99,7 @@ def select_where(assembled: Assembled, kind: LogKind, where: str | Sequence[str]
 
 
 def with_clusters(assembled: Assembled, kind: LogKind, column: str) -> Assembled:
-    """Add the column `cluster`, which stands for the task in all rates and comparisons, to the runs and what is theirs.
-
-    Raises
-    ------
-    SourceError
-        For a column that runs do not have.
-    """
+    """Add the column `cluster`, which stands for the task in all rates and comparisons, to runs and what is theirs."""
     runs = assembled.frames[kind.runs]
     if column not in runs:
         raise SourceError(f"cluster {column!r}: runs have no such column; {nearest(column, runs, cutoff=0.4)}")
