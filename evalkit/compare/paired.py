@@ -32,7 +32,7 @@ COSTS = ("cost", "tokens", "duration")
 def pairs(
     runs: pd.DataFrame, value: str = "", *, target: Target = "new tasks", margin: float | None = None
 ) -> pd.DataFrame:
-    """Compare every pair of models on the tasks both ran; of more than 300 models, of the 30 with the highest means.
+    """Compare every pair of models on the tasks both ran; of more than 100 models, of the 30 with the highest means.
 
     Parameters
     ----------

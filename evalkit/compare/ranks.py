@@ -35,7 +35,7 @@ class Leaderboard(NamedTuple):
         ties_with_first, corrected with low and high (the estimate after picking among all models), method, target,
         warning; see `evalkit.stats.rank_models`. Equal models are in the order of their names, which means nothing.
     pairs : DataFrame
-        Every pair, as `pairs` returns it: of more than 300 models, the pairs of the first 30.
+        Every pair, as `pairs` returns it: of more than 100 models, the pairs of the first 30.
     basis : str
         What `adjusted` is: raw (all models ran the same tasks), adjusted for tasks, standardised, or none.
     notes : Notes

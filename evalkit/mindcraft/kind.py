@@ -228,8 +228,10 @@ def agents_df(path: Source, tasks: Tasks = (), **options: Any) -> "pd.DataFrame"
 
 
 def models(runs: Source, tasks: Tasks = (), rename: Renames = (), **options: Any) -> list[str]:
-    """List the models of a folder of task runs, sorted."""
-    return sorted(load(runs, tasks, rename=rename, **options).runs["model_name"].unique())
+    """List the models of a folder of task runs, the one with the most successes per run first."""
+    rows = load(runs, tasks, rename=rename, **options).runs
+    rates = rows["overall_is_successful"].astype("float64").groupby(rows["model_name"]).mean()
+    return rates.sort_index().sort_values(ascending=False, kind="stable").index.tolist()
 
 
 def aggregate_results(

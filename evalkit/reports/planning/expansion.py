@@ -9,6 +9,7 @@ import inspect
 import itertools
 import multiprocessing
 import os
+import warnings
 from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
@@ -26,6 +27,7 @@ from evalkit.reports.planning.targets import Target
 from evalkit.reports.processes import end_with_parent, start_method
 
 ALL = "all"
+MOST = 40  # reports of a source that differ in one parameter, such as the model
 
 
 class Draft(NamedTuple):
@@ -96,12 +98,19 @@ def _items(draft: Draft, name: str, hook: str) -> list:
     """Return the values of a parameter that its sweep function finds in the data; SourceError if it fails."""
     defaults = {other: p.default for other, p in draft.notebook.parameters.items()}
     try:
-        return _call_sweep(hook, defaults | _unmixed(draft.notebook, draft.fixed))
+        values = _call_sweep(hook, defaults | _unmixed(draft.notebook, draft.fixed))
     except Exception as error:
         cause = str(error) if isinstance(error, SourceError) else f"{type(error).__name__}: {error}"
         if draft.choice.source and isinstance(error, SourceError):  # it names the source
             raise SourceError(cause) from None
         raise SourceError(f"{draft.choice.where}: {name}: {ALL}: {hook}: {cause}") from None
+    if draft.choice.source and len(values) > MOST:
+        one = f"evalkit report {draft.choice.source} {draft.notebook.name} -p {name} {name.upper()}"
+        warnings.warn(
+            f"{len(values):,} reports of {draft.notebook.name}: only the first {MOST} are made; another: {one}",
+            stacklevel=2,
+        )
+    return values[:MOST] if draft.choice.source else values
 
 
 def marked(report: Report) -> Report:

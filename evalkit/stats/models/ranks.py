@@ -10,7 +10,7 @@ from evalkit.stats.intervals import mean_interval
 from evalkit.stats.pairs.cells import Cells, cells_of
 from evalkit.stats.pairs.pairwise import compare_all, pair_rows
 
-MOST_PAIRED = 300  # models of which every pair is compared; of more, ranks rest on bounds
+MOST_PAIRED = 100  # models of which every pair is compared; of more, ranks rest on bounds
 CHUNK = 4_000_000  # pairs of models at a time
 
 _COLUMNS = (
@@ -35,7 +35,7 @@ def rank_models(
 
     - The interval of ranks of a model begins after the models that are decided to be better, and ends before those
       decided to be worse. All intervals together hold the true ranks with the confidence of the correction of `pairs`
-      (Mogstad, Romano, Shaikh and Wilhelm 2024). Of more than 300 models pairs are decided by bounds that hold for any
+      (Mogstad, Romano, Shaikh and Wilhelm 2024). Of more than 100 models pairs are decided by bounds that hold for any
       distribution (Efron 1969 for 0/1 outcomes, Maurer and Pontil 2009), which is cautious.
     - The first model is best where it is ahead of each other one in the test of this pair alone: having been picked as
       the first needs no correction for all pairs (Gutmann and Maymin 1987; Hsu 1984). Its rank is then 1, and no other
