@@ -23,6 +23,7 @@ __all__ = [
     "band_counts",
     "best_and_worst",
     "breakdown",
+    "budget_findings",
     "budgets",
     "counting_totals",
     "describe_counting",
@@ -59,6 +60,12 @@ def budgets(episodes: pd.DataFrame) -> pd.DataFrame:
     scored = episodes[episodes["score"].notna()]
     groups = scored.groupby("max_turns", dropna=False)
     return groups.agg(episodes=("score", "size"), models=("model_name", "nunique")).reset_index()
+
+
+def budget_findings(episodes: pd.DataFrame) -> list[Finding]:
+    """Describe budgets where they differ: what stands before any mean."""
+    found = budgets(episodes).to_dict("records")
+    return [Finding("budgets", "Score per model", {"budgets": found})] if len(found) > 1 else []
 
 
 def describe_budgets(episodes: pd.DataFrame) -> str:
@@ -308,13 +315,8 @@ def describe_counting(episodes: pd.DataFrame, counting: Counting = "achievement"
 
 
 def findings(episodes: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
-    """Describe budgets where they differ, how points were earned and lost, and what is doubtful in the data.
-
-    `evalkit.compare` ranks models.
-    """
+    """Describe how points were earned and lost, and what is doubtful in the data; `evalkit.compare` ranks models."""
     results = []
-    if len(found := budgets(episodes)) > 1:
-        results.append(Finding("budgets", "Score per model", {"budgets": found.to_dict("records")}))
     signs = sign_shares(episodes, []).set_index("sign")["episodes"]
     if scored := int(episodes["score"].notna().sum()):
         points = breakdown(episodes, []).set_index("hook")["points"]

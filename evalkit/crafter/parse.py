@@ -144,25 +144,19 @@ def judge_trace(trace: Trace, notes: Sequence[str] = (), world: str | None = Non
         "unknown_achievements": any(verdict.unknown for verdict in scored),
         "no_environment_events": bool(events) and not named and all(e.kind != "environment" for e in events),
         "suspect_invalid_actions": any(verdict.suspect for verdict in scored),
-        "verdicts_disagree": any(map(_disagrees, events, verdicts)),
+        "verdicts_disagree": any(  # what the event itself says, and what the hook does
+            event.metadata is not None and event.metadata.invalid_action not in (None, bool(verdict.invalid))
+            for event, verdict in zip(events, verdicts, strict=True)
+        ),
     }
     can_tell = not any(flags[flag] for flag in ("aborted", "unnamed_achievements", "no_environment_events"))
-    flags["results_mismatch"] = can_tell and _mismatch(session, named)
+    told = (session.claimed, session.n_claimed)  # by episode_results
+    flags["results_mismatch"] = can_tell and any(
+        claimed not in (None, found) for claimed, found in zip(told, (named, len(named)), strict=True)
+    )
     raised = [flag for flag, is_so in flags.items() if is_so]
     foreign = any(not known for verdict in scored for *_, known in verdict.hooks)
     return Judged(trace, session, events, verdicts, named if can_tell else None, [*raised, *notes], foreign)
-
-
-def _disagrees(event: Event, verdict: Verdict) -> bool:
-    """Return whether the event's own ``metadata.invalid_action`` contradicts the hook."""
-    said = None if event.metadata is None else event.metadata.invalid_action
-    return said is not None and said != bool(verdict.invalid)
-
-
-def _mismatch(session: Session, unlocked: frozenset[str]) -> bool:
-    """Return whether episode_results names achievements that differ from the events', in name or number."""
-    named = session.claimed is not None and session.claimed != unlocked
-    return named or (session.n_claimed is not None and session.n_claimed != len(unlocked))
 
 
 def describe(trace: Trace, world: str | None = None) -> Session:
@@ -178,7 +172,9 @@ def describe(trace: Trace, world: str | None = None) -> Session:
     instance, experiment = (
         _first([getattr(m, name) for m in config]) for name in ("task_instance_id", "experiment_id")
     )
-    number, seed = _first([m.instance_num for m in config]), seed_of(config)
+    seeds = [m.seed for m in config]
+    seeds += [m.task_instance.metadata.seed for m in config if m.task_instance and m.task_instance.metadata]
+    number, seed = _first([m.instance_num for m in config]), _first([str(s) for s in seeds if type(s) in (int, str)])
     opening = (event for event in events[:_OPENING] if event.kind != "language_model")
     states = (state for event in opening for state in (event.system_state_before, event.system_state_after))
     seen = _first(map(observed, states))
@@ -237,14 +233,6 @@ def _time(raw: Any) -> int | None:
     if isinstance(time, datetime):
         return (time - (_EPOCH if time.tzinfo is None else _EPOCH_UTC)) // _MILLISECOND
     return round(time * 1000) if time is not None and 0 < time < _LATEST else None
-
-
-def seed_of(config: Sequence[Metadata]) -> str | None:
-    """Find the seed of the game in the session's configuration or its task instance."""
-    seeds = [m.seed for m in config]
-    seeds += [m.task_instance.metadata.seed for m in config if m.task_instance and m.task_instance.metadata]
-    seed = _first([seed for seed in seeds if type(seed) in (int, str)])
-    return None if seed is None else str(seed)
 
 
 def tokens_of(event: Event) -> Tokens:
