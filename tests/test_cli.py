@@ -180,7 +180,7 @@ def test_show_prints_a_conversation(tmp_path):
     path = write(tmp_path / "Andy_0_0.json", log(f"{SCORE}1"))
     code, out, _ = run("show", path)
     assert code == 0
-    assert "status SUCCESS, score 1, 3 turns" in out
+    assert "success, score 1, 3 turns" in out
     assert f"· system: {SCORE}1   ◀ final message" in out
     assert "earlier turns" in run("show", path, "--last", 1)[1]
 

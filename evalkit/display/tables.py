@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalkit.display.titles import NOTES, TECHNICAL, VALUES, WARNING, title_of
+from evalkit.display.titles import NOTES, STATUSES, TECHNICAL, VALUES, WARNING, title_of
 from evalkit.io import plain
 from evalkit.io.paths import common_folder
 from evalkit.io.text import is_local_link
 from evalkit.kinds import counted_noun
+from evalkit.kinds.registry import status_labels
 from evalkit.stats import format_interval
 
 LONG = 160  # characters; a longer cell is folded
@@ -98,7 +99,7 @@ def cell_texts(values: pd.Series, name: str, digits: int = 3, folder: str = "") 
     """Return the text of each cell of a column, as shown in a table; paths are those within `folder`."""
     if name == "source" and folder:
         return [plain(path.removeprefix(folder).lstrip("/")) for path in values]
-    words = VALUES.get(name, {})
+    words = status_labels() if name in STATUSES else VALUES.get(name, {})
     is_float = pd.api.types.is_float_dtype(values)
     if name.startswith("p_") and is_float:
         return ["< 0.001" if value < 0.001 else _cell(value, 3) for value in values]

@@ -81,16 +81,9 @@ TITLES = {
 # What n and n_clusters count, by the word for a row of the frame that was estimated
 COUNTED = {"runs": ("runs", "tasks"), "episodes": ("episodes", "tasks"), "steps": ("steps", "histories")}
 
-# Values in words, by column: how runs ended, and flags
-STATUSES = {
-    "SUCCESS": "success",
-    "FAILED_SCORE_ZERO": "score of zero",
-    "FAILED_PARTIAL_SCORE": "partial score",
-    "TIMED_OUT": "timed out",
-    "TIMED_OUT_SUCCEEDED": "timed out, succeeded",
-    "NO_SCORE_LOGGED": "no score logged",
-    "LOG_FILE_ERROR": "unreadable log",
-}
+STATUSES = ("overall_completion_status", "status", "ending")  # columns of how runs ended
+
+# Values in words, by column
 FLAGS = {
     "ambiguous_definition": "several definitions of the task",
     "conflicting": "final messages contradict each other",
@@ -118,13 +111,7 @@ FLAGS = {
     "unreadable_logs": "unreadable log",
 }
 TARGETS = {"new tasks": "new tasks like these", "these tasks": "these tasks, run again"}
-VALUES = {
-    "overall_completion_status": STATUSES,
-    "status": STATUSES,
-    "ending": STATUSES,
-    "flag": FLAGS,
-    "target": TARGETS,
-}
+VALUES = {"flag": FLAGS, "target": TARGETS}
 
 WARNING = "warning"
 TECHNICAL = ("method", "target", WARNING)  # how estimates were made: below a table; differing warnings in its notes

@@ -8,6 +8,7 @@ reports, commands) is written once for all of them. A package adds a kind by an 
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -183,6 +184,8 @@ class LogKind:
     outcome_of : mapping of str to str
         What a status says of a run whose `is_successful` is missing: a time-out or an exhausted budget is a failure of
         the agent, a crashed server or an unreadable log is not measured, which is the default.
+    statuses : mapping of str to str
+        What statuses are called, where their codes are no words.
     leading : {"measured", "all"}
         The runs that the leading rate counts: those measured, or all, where one not measured is no success.
     conditions : sequence of str
@@ -226,6 +229,7 @@ class LogKind:
     uncounted: Sequence[str] = ()
     task_of: "Callable[[pd.DataFrame], pd.Series]" = lambda runs: runs["task_id"]
     outcome_of: Mapping[str, Outcome] = field(default_factory=dict)
+    statuses: Mapping[str, str] = field(default_factory=dict)
     leading: Literal["measured", "all"] = "measured"
     conditions: Sequence[str] = ()
     chunk: int = 10_000
@@ -276,6 +280,15 @@ def kind_named(name: str) -> LogKind:
     if kind.name != name:
         raise SourceError(f"kind {name}: {points[name].value} calls itself {kind.name!r}")
     return kind
+
+
+def status_labels() -> dict[str, str]:
+    """Return what the statuses of all kinds are called."""
+    labels: dict[str, str] = {}
+    for name in kind_names():
+        with suppress(SourceError):  # of another package
+            labels |= kind_named(name).statuses
+    return labels
 
 
 def _entry_points() -> dict[str, Any]:

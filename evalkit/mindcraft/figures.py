@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from evalkit.display import Look, describe_estimates, describe_shares, plots
 from evalkit.mindcraft.analysis.rates import counted, score_by
+from evalkit.mindcraft.format import STATUSES
 
 __all__ = [
     "by_blocked",
@@ -20,16 +21,7 @@ __all__ = [
     "statuses",
 ]
 
-# from best to worst; the last two are defects of the logs, not of the model
-STATUS_LOOKS = {
-    "SUCCESS": Look("#009E73", hatch="", text="success"),
-    "TIMED_OUT_SUCCEEDED": Look("#7FB800", hatch="xx", text="timed out, succeeded"),
-    "FAILED_PARTIAL_SCORE": Look("#56B4E9", hatch="..", text="partial score"),
-    "FAILED_SCORE_ZERO": Look("#D55E00", hatch="//", text="score zero"),
-    "TIMED_OUT": Look("#E69F00", hatch="xx", text="timed out"),
-    "NO_SCORE_LOGGED": Look("#B8BDC6", hatch="--", text="no score logged"),
-    "LOG_FILE_ERROR": Look("#595959", hatch="++", text="log file error"),
-}
+STATUS_LOOKS = {code: Look(one.colour, hatch=one.hatch, text=one.label) for code, one in STATUSES.items()}
 _BLOCKED = "agents without access to the recipe"
 
 

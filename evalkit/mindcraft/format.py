@@ -32,16 +32,27 @@ class CompletionStatus(StrEnum):
     LOG_FILE_ERROR = "LOG_FILE_ERROR"
 
 
-OUTCOMES: dict[
-    str, Literal["success", "failure", "not measured"]
-] = {  # of a run that does not say whether it succeeded
-    CompletionStatus.SUCCESS: "success",
-    CompletionStatus.FAILED_SCORE_ZERO: "failure",
-    CompletionStatus.FAILED_PARTIAL_SCORE: "failure",
-    CompletionStatus.TIMED_OUT: "failure",  # of the agent, whatever it had reached
-    CompletionStatus.NO_SCORE_LOGGED: "not measured",
-    CompletionStatus.LOG_FILE_ERROR: "not measured",
+class Status(NamedTuple):
+    """What a status is called, in a table's head too, what it says of a run, and its colour and hatch in figures."""
+
+    label: str
+    short: str
+    outcome: Literal["success", "failure", "not measured"]  # of a run that does not say whether it succeeded
+    colour: str
+    hatch: str
+
+
+SUCCEEDED_LATE = "TIMED_OUT_SUCCEEDED"  # no status of its own: a time-out with a score of 1
+STATUSES = {  # from best to worst; the last two are defects of the logs, not of the model
+    str(CompletionStatus.SUCCESS): Status("success", "success", "success", "#009E73", ""),
+    SUCCEEDED_LATE: Status("timed out, succeeded", "timed out, succeeded", "success", "#7FB800", "xx"),
+    str(CompletionStatus.FAILED_PARTIAL_SCORE): Status("partial score", "partial", "failure", "#56B4E9", ".."),
+    str(CompletionStatus.FAILED_SCORE_ZERO): Status("score of zero", "zero", "failure", "#D55E00", "//"),
+    str(CompletionStatus.TIMED_OUT): Status("timed out", "timed out", "failure", "#E69F00", "xx"),
+    str(CompletionStatus.NO_SCORE_LOGGED): Status("no score logged", "no score", "not measured", "#B8BDC6", "--"),
+    str(CompletionStatus.LOG_FILE_ERROR): Status("unreadable log", "broken", "not measured", "#595959", "++"),
 }
+OUTCOMES = {code: status.outcome for code, status in STATUSES.items()}
 
 
 def check_choice(name: str, value: str, known: Sequence[str]) -> None:

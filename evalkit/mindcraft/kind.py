@@ -17,6 +17,7 @@ from evalkit.mindcraft.format import (
     OUTCOMES,
     RESULTS,
     SCALES,
+    STATUSES,
     Missing,
     Scale,
     check_choice,
@@ -73,6 +74,7 @@ KIND = LogKind(
     uncounted=("stale_copy",),
     task_of=later("evalkit.mindcraft.analysis.rates:tasks_of"),
     outcome_of=OUTCOMES,
+    statuses={code: status.label for code, status in STATUSES.items()},
     leading="all",
     conditions=("agents_asked_for", "n_blocked_agents", "plan_availability", "depth"),
     options=(

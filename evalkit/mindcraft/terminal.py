@@ -14,7 +14,7 @@ from evalkit.kinds import Logs, Look
 from evalkit.kinds.findings import counted_noun
 from evalkit.kinds.runs import NO_OUTCOME
 from evalkit.kinds.terminal import any_look_lines, file_lines, fit_table, key_of, names_of, unmeasured_lines
-from evalkit.mindcraft.format import UNKNOWN, CompletionStatus
+from evalkit.mindcraft.format import STATUSES, SUCCEEDED_LATE, UNKNOWN
 from evalkit.stats.text import interval_cells
 
 if TYPE_CHECKING:
@@ -22,15 +22,6 @@ if TYPE_CHECKING:
 
 MOST_NAME = 120  # characters of a name while following; a narrow terminal shows fewer
 _SPARE = ("success", "broken", "partial", "no score", "timed out", "zero", "running")
-SHORT = {
-    CompletionStatus.SUCCESS: "success",
-    "TIMED_OUT_SUCCEEDED": "timed out, succeeded",  # stands only where there are any
-    CompletionStatus.FAILED_PARTIAL_SCORE: "partial",
-    CompletionStatus.FAILED_SCORE_ZERO: "zero",
-    CompletionStatus.TIMED_OUT: "timed out",
-    CompletionStatus.NO_SCORE_LOGGED: "no score",
-    CompletionStatus.LOG_FILE_ERROR: "broken",
-}
 
 
 def describe(logs: Logs, views: Mapping[str, Any]) -> str:
@@ -109,7 +100,7 @@ def _progress_rows(runs: "pd.DataFrame", by: list[str], done: "pd.DataFrame") ->
 
     running = runs.groupby(by, dropna=False)["_running"].sum().rename("running").reset_index()
     finished = runs[~runs["_running"]]
-    counts = dict.fromkeys(["n", *map(str, SHORT)], 0)
+    counts = dict.fromkeys(["n", *STATUSES], 0)
     if finished.empty:
         table = running.assign(**counts, estimate=math.nan, low=math.nan, high=math.nan)
     else:
@@ -145,13 +136,13 @@ def cooking_text(runs: "pd.DataFrame") -> str:
 
 def _rows(table: "pd.DataFrame", by: Sequence[str], width: int = 48) -> list[dict[str, str]]:
     """Format groups as cells by header: their names, cut to a width and still distinct, rates, and any statuses."""
-    late = "TIMED_OUT_SUCCEEDED"
-    table = table if late in table and table[late].any() else table.drop(columns=late, errors="ignore")
+    if SUCCEEDED_LATE in table and not table[SUCCEEDED_LATE].any():
+        table = table.drop(columns=SUCCEEDED_LATE)
     names, rows = {column: names_of(table[column], width) for column in by}, []
     for row in table.to_dict("records"):
         keys = {column: names[column][key_of(row[column])] for column in by}
         rate = dict(zip(("success rate", "95 % interval"), interval_cells(row), strict=True))
-        statuses = {short: str(row[str(status)]) for status, short in SHORT.items() if str(status) in row}
+        statuses = {status.short: str(row[code]) for code, status in STATUSES.items() if code in row}
         rows.append({**keys, "n": str(row["n"]), **rate, **statuses})
     return rows
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from evalkit.io import BrokenFileError, SourceError, decode_json, frame_of, read_files
 from evalkit.kinds import RunFiles, Transcript, Turn, read_transcript
 from evalkit.mindcraft.agent_log import AgentOutcome, read_final, read_log
-from evalkit.mindcraft.format import ANYTHING, EVENT, NEARLY_FINAL, name_and_number
+from evalkit.mindcraft.format import ANYTHING, EVENT, NEARLY_FINAL, STATUSES, name_and_number
 from evalkit.mindcraft.table import LAZY_TABLES
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ def _turns(path: str, data: bytes) -> list[tuple[str, str]]:
 
 def _facts(outcome: AgentOutcome, turns: int) -> list[str]:
     score = "none" if outcome["raw_score"] is None else f"{outcome['raw_score']:g}"
-    facts = [f"status {outcome['completion_status']}", f"score {score}", f"{turns} turns"]
+    facts = [STATUSES[outcome["completion_status"]].label, f"score {score}", f"{turns} turns"]
     return facts + [f"flags: {' '.join(outcome['flags'])}"] * bool(outcome["flags"]) + outcome["parsing_errors"]
 
 

@@ -28,7 +28,7 @@ def test_one_model_on_few_tasks_is_said_to_be_alone_and_few(tmp_path):
     assert rate.startswith("The success rate of alder is 40 % [12, 77] (5 runs of 5 tasks, 1 of them not measured")
     assert rate.endswith("So few tasks leave it open what the rate is on others.")
     assert against == "There is no other model in these data to compare alder with."
-    assert endings == "3 of 5 runs did not succeed: a score of zero (2), no score logged (1)."
+    assert endings == "3 of 5 runs did not succeed: score of zero (2), no score logged (1)."
     assert data.startswith("5 of 5 runs carry a flag: facts from id (5)")
     assert data.endswith("all 5 files were used.")
 
@@ -47,7 +47,7 @@ def test_findings_lead_to_runs_that_they_count(tmp_path):
     assert {(runs.loc[one.run_id, "task_id"] == runs.loc[one.other, "task_id"]) for one in against} == {True}
     assert {runs.loc[one.other, "model_name"] for one in against} == {"birch"}
     ways = {one.label: runs.loc[one.run_id, "status"] for one in endings}
-    assert ways == {"a score of zero": "FAILED_SCORE_ZERO", "no score logged": "NO_SCORE_LOGGED"}
+    assert ways == {"score of zero": "FAILED_SCORE_ZERO", "no score logged": "NO_SCORE_LOGGED"}
     assert all(one.label.replace(" ", "_") in runs.loc[one.run_id, "flags"] for one in data)
 
 

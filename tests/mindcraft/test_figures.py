@@ -100,7 +100,7 @@ def test_words_say_what_the_figures_show(runs):
     assert words.startswith("a: 33 % (")
     assert words.endswith("n = 3).")
     statuses = figures.describe_statuses(analysis.status_counts(runs[runs["model_name"] == "a"]))
-    assert statuses == "a: 1 success, 2 score zero of 3."
+    assert statuses == "a: 1 success, 2 score of zero of 3."
 
 
 @pytest.mark.parametrize("describe", [figures.describe_estimates, figures.describe_statuses])

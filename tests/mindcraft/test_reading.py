@@ -17,7 +17,7 @@ def lines(tmp_path, content, **options) -> list[str]:
 def test_a_conversation_has_its_outcome_and_all_turns(tmp_path):
     out = lines(tmp_path, log(f"{SCORE}0.5", f"{SCORE}1"))
     assert out[0] == str(tmp_path / "Andy_0_0.json")
-    assert out[1] == "status FAILED_PARTIAL_SCORE, score 0.5, 4 turns, flags: conflicting"
+    assert out[1] == "partial score, score 0.5, 4 turns, flags: conflicting"
     assert out[3:] == [
         "» assistant: On my way. !nearbyBlocks",
         "« user: Jill_1: (FROM OTHER BOT)hello",
@@ -72,7 +72,7 @@ def test_content_that_is_no_text_is_shown_as_it_is(tmp_path):
 
 
 def test_a_log_that_counts_as_broken_says_why(tmp_path):
-    assert "LOG_FILE_ERROR" in lines(tmp_path, [1, 2])[1]
+    assert "unreadable log" in lines(tmp_path, [1, 2])[1]
     assert "no list of turns" in lines(tmp_path, [1, 2])[1]
 
 

@@ -10,17 +10,13 @@ from evalkit.kinds.doubts import doubts
 from evalkit.mindcraft.analysis.comparison import detectable
 from evalkit.mindcraft.analysis.rates import counted, headline
 from evalkit.mindcraft.analysis.task_types import cooking
-from evalkit.mindcraft.format import CompletionStatus
+from evalkit.mindcraft.format import STATUSES
 from evalkit.mindcraft.kind import KIND
 from evalkit.mindcraft.table import FLAGS
 
-ENDINGS = {
-    CompletionStatus.SUCCESS: "a success status without a score of 1",
-    CompletionStatus.FAILED_SCORE_ZERO: "a score of zero",
-    CompletionStatus.FAILED_PARTIAL_SCORE: "a partial score",
-    CompletionStatus.TIMED_OUT: "timed out",
-    CompletionStatus.NO_SCORE_LOGGED: "no score logged",
-    CompletionStatus.LOG_FILE_ERROR: "an unreadable log",
+# of runs that did not succeed
+ENDINGS = {code: status.label for code, status in STATUSES.items()} | {
+    "SUCCESS": "a success status without a score of 1"
 }
 
 
@@ -66,7 +62,7 @@ def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = "How 
     fresh = counted(runs)
     failed = fresh[~fresh["overall_is_successful"]]
     counts = failed["overall_completion_status"].value_counts()
-    ways = {ENDINGS[CompletionStatus(str(status))]: int(n) for status, n in counts.items()}
+    ways = {ENDINGS[str(status)]: int(n) for status, n in counts.items()}
     ended = [failed["overall_completion_status"].eq(status) for status in counts.index]
     examples = examples_of(failed, dict(zip(ways, ended, strict=True)))
     ended_so = endings_finding(ways, len(fresh), "run", endings, examples)

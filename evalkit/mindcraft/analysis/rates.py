@@ -11,10 +11,9 @@ import pandas as pd
 
 from evalkit.kinds import rates
 from evalkit.kinds.estimates import Missing, sums_by
-from evalkit.mindcraft.format import CompletionStatus
+from evalkit.mindcraft.format import SUCCEEDED_LATE, CompletionStatus
 from evalkit.mindcraft.kind import KIND
 
-SUCCEEDED_LATE = "TIMED_OUT_SUCCEEDED"  # how a run ended that timed out beside a score of 1
 ENDINGS = ("SUCCESS", SUCCEEDED_LATE, *(str(status) for status in CompletionStatus if status != "SUCCESS"))
 
 
