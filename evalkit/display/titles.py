@@ -107,6 +107,7 @@ FLAGS = {
     "score_not_a_number": "score is no number",
     "score_out_of_range": "score out of range",
     "stale_copy": "copy of another run's log",
+    "start_out_of_range": "start out of range",
     "turns_skipped": "turns without text",
     "unreadable_logs": "unreadable log",
 }

@@ -204,6 +204,9 @@ def model_of(value: Any) -> str | None:
     return value.strip()
 
 
+LATEST_START = 2.0**33 * 1000  # epoch milliseconds, in the year 2242
+
+
 def positive_number(value: Any) -> float | None:
     """Convert a number, or a string of one, to a finite float above 0; None for anything else."""
     try:

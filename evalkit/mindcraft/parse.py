@@ -39,7 +39,7 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
     row = _row({**outcome, **_NO_EVENTS, **outcome["events"]})
     if not outcome["agent_log_processed"]:
         return Parsed("failed", "; ".join(outcome["parsing_errors"]), {"logs": [row]})
-    notes = [flag for flag in outcome["flags"] if flag.startswith("recovered")]
+    notes = [flag for flag in outcome["flags"] if flag.startswith(("recovered", "start_"))]
     if near := outcome["near_final_message"]:
         notes.append(f"near_final: {plain(near, NEAR_FINAL_WIDTH)}")
     return Parsed("used", ", ".join(notes), {"logs": [row]})

@@ -20,6 +20,7 @@ LOG_FLAGS = {
     "score_not_a_number": "the score logged is NaN, undefined or no number",
     "score_out_of_range": "the score does not fit the task's type",
     "stale_copy": "a copy of another run's log, by its content or its agent and start: the run counts in no rate",
+    "start_out_of_range": "taskStart lies after the year 2242, and was left out",
     "turns_skipped": "some turns hold no text and were left out",
 }
 RUN_FLAGS = {

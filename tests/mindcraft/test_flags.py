@@ -55,6 +55,7 @@ CASES = {
         {A: [turn("user", "Agent process restarted.")]},
     ),
     "scale_assumed": ({A: 0.5}, {"cook": task("construction", 1)}, {A: 50}),
+    "start_out_of_range": ({A: log(f"{SCORE}1", start=2**64)}, COOK, {A: log(f"{SCORE}1", start=START)}),
     "score_implied": ({A: log("Task successful")}, COOK, {A: 1}),
     "score_not_a_number": ({A: log(f"{SCORE}undefined")}, COOK, {A: 1}),
     "score_out_of_range": ({A: 150}, COOK, {A: 0.65}),
@@ -248,3 +249,11 @@ def test_no_time_out_is_inferred_from_the_start_of_another_run(tmp_path):
     assert runs["flag_stale_copy"].tolist() == [False, True]
     assert not runs["flag_inferred_timeout"].any()
     assert runs["duration"].isna().tolist() == [False, True]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("start", [2**64, 1e300, 2**53])
+def test_a_start_that_is_no_time_stands_in_the_ledger_and_warns_of_nothing(tmp_path, start):
+    logs = load(write_all(tmp_path, {A: log(f"{SCORE}1", start=start)}))
+    assert logs.runs["started"].isna().all()
+    assert "start_out_of_range" in logs.ledger["reason"].iloc[0]
