@@ -166,10 +166,9 @@ def read_turns(source: str, value: Any, repaired: list[str], data: bytes) -> Age
     skipped = len(log.turns) - messages
     start = positive_number(log.taskStart)
     is_wrong = start is not None and start > LATEST_START
-    start = None if is_wrong else start
     score, timed_out, deciding, flags = _judge(finals)
     marks = {"near_final": near, "quoted_only": quoted, "restarted": "restarts" in events, "turns_skipped": skipped}
-    marks["start_out_of_range"] = is_wrong
+    start, marks["start_out_of_range"] = (None, True) if is_wrong else (start, False)
     flags += [flag for flag, holds in marks.items() if holds]
     flags += [f"recovered_{what}" for what in repaired if what != _SALVAGED]
     return {
