@@ -128,6 +128,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "few_clusters": "too few clusters: need more than one per level",
     "separated": "the levels separate successes from failures: the odds ratio has no bounds",
     "uneven": "clusters of some levels hold many more runs than those of others: no trend is claimed",
+    "unlike": "clusters of some levels vary much more than of others: a trend is claimed from p = {claim_at:.2g} down",
     "never_small": "too few clusters: no outcome would have a p value of {least:.2g} or less",
     # models
     "strata_missing": lambda strata, share: f"no values of {', '.join(strata)} ({100 * share:.0f} % of the mix)",

@@ -18,6 +18,7 @@ from evalkit.stats.pairs.multiplicity import holm
 N_PERMUTATIONS = 9_999
 CHUNK = 1_000  # permutations at a time
 UNEVEN = 2  # times as many runs in the clusters of one level as in those of another
+UNLIKE, AT_UNLIKE = 3, 0.6  # times the variance of another level's clusters; the part of the level that is left then
 
 
 class Trend(NamedTuple):
@@ -110,9 +111,9 @@ def trend_test(
     odds, low, high, separated = _odds_ratio(rows, freedom, confidence)
     low, high = formulas.agreeing(low, high, odds, p_value, 1 - confidence, 1.0)
     few = note("never_small", least=least) if least > 1 - confidence else Notes()
-    uneven = _uneven(rows)
-    direction = _direction(rows, odds, confidence) if p_value <= 1 - confidence and not uneven else "no"
-    return Trend(odds, low, high, p_value, total, count, method, direction, separated + few + uneven + lost)
+    doubt, claim_at = _uneven(rows, 1 - confidence)
+    direction = _direction(rows, odds, confidence) if p_value <= claim_at else "no"
+    return Trend(odds, low, high, p_value, total, count, method, direction, separated + few + doubt + lost)
 
 
 def trend_by(
@@ -212,12 +213,19 @@ def _permutation(rows: Rows, n_permutations: int, rng: np.random.Generator) -> t
     return (beyond + 1) / (n_permutations + 1), farthest / n_permutations
 
 
-def _uneven(rows: Rows) -> Notes:
-    """Return a warning where the test assigns clusters of different sizes to levels that differ in them."""
+def _uneven(rows: Rows, level: float) -> tuple[Notes, float]:
+    """Return a warning where whole clusters are permuted that differ by level, and up to which p a trend is claimed."""
+    if rows.codes is None or _spanning(rows):
+        return Notes(), level
     levels = np.unique(rows.scores, return_inverse=True)[1]
-    runs = np.bincount(levels, rows.n) / np.bincount(levels)
-    within = rows.codes is None or _spanning(rows)
-    return Notes() if within or runs.max() <= UNEVEN * runs.min() else note("uneven")
+    count = np.bincount(levels)
+    runs = np.bincount(levels, rows.n) / count
+    if runs.max() > UNEVEN * runs.min():
+        return note("uneven"), 0.0
+    spreads = np.bincount(levels, (rows.rates - (np.bincount(levels, rows.rates) / count)[levels]) ** 2) / count
+    if spreads.max() > UNLIKE * spreads.min():
+        return note("unlike", claim_at=AT_UNLIKE * level), AT_UNLIKE * level
+    return Notes(), level
 
 
 def _odds_ratio(rows: Rows, freedom: float, confidence: float) -> tuple[float, float, float, Notes]:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks import coverage, error_rates, interval_studies, selection_studies
+from benchmarks import coverage, error_rates, interval_studies, selection_studies, studies
 from benchmarks.simulate import CORRELATIONS, RATES, VALUES, sizes_of
 from evalkit.stats import _formulas as formulas
 from evalkit.stats import _warnings as warnings
@@ -85,7 +85,7 @@ def test_pass_at_k_covers_what_it_promises():
 
 def test_paired_differences_cover_what_they_promise_and_err_no_more_often():
     for row in error_rates.differences(400, np.random.default_rng(7), (12, 30)):
-        assert 93 <= float(row["mean coverage"]) <= 97.2
+        assert 93 <= float(row["mean coverage"]) <= 98.6  # wider where few tasks may hide what is rare
         assert float(row["errors of 5 % allowed"].split(",")[0]) <= 5
 
 
@@ -154,6 +154,19 @@ def test_the_study_runs_the_formulas_of_the_public_functions():
 
 def test_the_summary_is_of_the_rows_that_a_promise_speaks_of():
     rows = [{"clusters": n, "lowest to highest, by correlation": f"{n}.0 to {n + 1}.5"} for n in (5, 12, 50)]
-    found = coverage.summary({"clusters": rows})
+    found = studies.summary({"clusters": rows})
     assert found[0]["study"] == "Rates of clusters, for new tasks"
     assert (found[0]["lowest"], found[0]["highest"]) == ("12.0", "51.5")
+
+
+@pytest.mark.parametrize("claim", ["interval", "decided pair", "best"])
+def test_the_table_of_claims_has_the_worst_and_the_median_cell_of_each(claim):
+    row = coverage.rows_of(claim, 12, 0)
+    assert row["cells"] >= 20
+    assert float(row["median"]) <= float(row["worst"])
+
+
+def test_no_claim_of_a_small_loss_errs_in_more_than_6_percent_of_0_1_outcomes():
+    cells = [cell for cell in coverage.not_worse(1, np.random.default_rng(0)) if "differ" in cell[0]]
+    assert len(cells) > 100
+    assert max(share for _, share in cells) <= 0.06
