@@ -230,6 +230,6 @@ def test_the_command_imports_no_pandas_numpy_or_matplotlib_for_one_trace(folder)
 
 
 def test_python_m_is_the_same_command_also_where_the_terminal_knows_ascii_only(folder):
-    command = [sys.executable, "-m", "evalkit.crafter", str(folder / "session_b.json")]
+    command = [sys.executable, "-m", "evalkit", "crafter", str(folder / "session_b.json")]
     out = subprocess.run(command, capture_output=True, check=True, env={"PYTHONIOENCODING": "ascii", "PYTHONPATH": "."})
     assert out.stdout.startswith(b"? Trace: session_b.json")
