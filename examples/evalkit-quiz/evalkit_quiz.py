@@ -12,8 +12,8 @@ from evalkit.io import Column
 from evalkit.kinds import LogKind, Parsed, Transcript, Turn, run_columns
 
 RUNS = (  # common columns of runs that a sheet tells, and two of its own
-    Column("model_name", "str", "the model that answered"),
-    Column("task_id", "str", "name of the quiz"),
+    Column("model_name", "name", "the model that answered"),
+    Column("task_id", "name", "name of the quiz"),
     Column("score", "float", "share of correct answers", "share"),
     Column("is_successful", "bool?", "all answers are correct"),
     Column("duration", "float", "how long it took", "seconds"),
