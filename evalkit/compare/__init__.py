@@ -7,6 +7,7 @@ _PLACES = {
     "conclusions": "findings",
     "paired": "pairs notable in_words against reliability plan cost",
     "discordance": "discordant examples",
+    "second_opinion": "Mixed mixed",
     "evalkit.kinds.estimates": "denominators usage",
     "evalkit.kinds.runs": "describe_runs select",
 }
