@@ -35,14 +35,6 @@ def wilson(rate: Numbers, n: Numbers, confidence: float) -> tuple[np.ndarray, np
     return np.where(rate == 0, 0.0, centre - half), np.where(rate == 1, 1.0, centre + half)
 
 
-def clopper_pearson(successes: Numbers, n: int, confidence: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the exact interval of Clopper and Pearson (1934), by quantiles of the beta distribution."""
-    tail, successes = (1 - confidence) / 2, np.asarray(successes, dtype=float)
-    low = special.betaincinv(np.maximum(successes, 1), n - successes + 1, tail)
-    high = special.betaincinv(successes + 1, np.maximum(n - successes, 1), 1 - tail)
-    return np.where(successes == 0, 0.0, low), np.where(successes == n, 1.0, high)
-
-
 def skewness(values: np.ndarray) -> np.ndarray:
     """Return the skewness of the values; 0 where they are all equal."""
     centred = values - values.mean(-1, keepdims=True)

@@ -81,7 +81,9 @@ def proportion_interval(
     if n == 0:
         return Estimate(math.nan, math.nan, math.nan, 0, 0, method, warning=note("no_values"))
     if method == "exact":
-        low, high = formulas.clopper_pearson(successes, n, confidence)
+        from statsmodels.stats.proportion import proportion_confint
+
+        low, high = proportion_confint(successes, n, 1 - confidence, "beta")
         warning = Notes()
     else:
         low, high = formulas.wilson(successes / n, n, confidence)
