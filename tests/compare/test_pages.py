@@ -26,7 +26,8 @@ def test_different_tasks_under_one_headline(tmp_path):
              ("beta", "techtree"): (40, 17)}  # fmt: skip
     names = {(m, f"{m}_{k}_{i}", 0): i < wins for (m, k), (n, wins) in parts.items() for i in range(n)}
     text = page(tmp_path, names, {t: task(t.split("_")[1]) for _, t, _ in names})
-    assert headline(text).startswith("no best model: alpha and beta share no tasks; standardised:")
+    assert headline(text).startswith("beta leads; not separable from alpha")
+    assert "different tasks, taken to be drawn alike" in text
     assert "the raw rates put alpha before beta, those standardised do not" in text
 
 
