@@ -18,7 +18,7 @@ from evalkit.stats.pairs.multiplicity import holm
 N_PERMUTATIONS = 9_999
 CHUNK = 1_000  # permutations at a time
 UNEVEN = 2  # times as many runs in the clusters of one level as in those of another
-UNLIKE, AT_UNLIKE = 3, 0.6  # times the variance of another level's clusters; the part of the level that is left then
+UNLIKE, AT_UNLIKE = 3, 0.5  # times the variance of another level's clusters; the part of the level that is left then
 
 
 class Trend(NamedTuple):

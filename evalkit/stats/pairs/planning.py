@@ -132,7 +132,7 @@ def _components(cells: Cells, a: int, b: int, repeats: np.ndarray, confidence: f
     planned, low, high = np.array(limits).T
     deviations = {"between": math.sqrt(between), "within": math.sqrt(single.mean()), "warning": Notes()}
     return (
-        result | deviations | {"variances": [np.minimum(planned, most), low, np.minimum(high, most)]}
+        result | deviations | {"variances": [np.fmin(planned, most), low, np.minimum(high, most)]}
     )  # at most with single runs
 
 

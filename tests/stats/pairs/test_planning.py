@@ -103,3 +103,16 @@ def test_nothing_to_plan_gives_no_rows_of_the_same_types():
 def test_misuse_is_named(options, message):
     with pytest.raises(ValueError, match=message):
         planned(frame(5, 2), **options)
+
+
+def test_a_pair_without_any_spread_leaves_the_typical_one_a_plan():
+    table = frame(6, 2, models=3)
+    table.loc[table["model"] != "m2", "value"] = 1.0
+    found = planned(table, each_pair=False)
+    assert found.loc[found["target"] == "new tasks", ["tasks", "detectable"]].notna().all(axis=None)
+
+
+def test_what_the_tasks_at_hand_show_and_what_a_difference_takes_never_contradict_each_other():
+    rows = [(m, t, float(t < wins)) for m, wins in (("a", 20), ("b", 8)) for t in range(100)]
+    found = planned(pd.DataFrame(rows, columns=["model", "task", "value"]), 0.1, repeats=[1]).iloc[0]
+    assert (found["tasks"] > 100) == (found["detectable"] > 0.1)
