@@ -6,8 +6,8 @@ from scipy import stats
 from benchmarks.simulate import SCORES, draw_models, holds, percent
 from evalkit.stats import _formulas as formulas
 from evalkit.stats import plan, rank_models
+from evalkit.stats._inputs import Cells
 from evalkit.stats.models.task_effects import adjusted
-from evalkit.stats.pairs.cells import Cells
 from evalkit.stats.sequences import betting_bounds
 
 CONFIDENCE = 0.95

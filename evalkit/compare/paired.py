@@ -14,11 +14,11 @@ from evalkit.kinds import Outcomes, outcomes
 from evalkit.stats import compare_all, compare_to_baseline, cost_front, holm
 from evalkit.stats import plan as plan_pairs
 from evalkit.stats import reliability as reliability_of
+from evalkit.stats._inputs import cells_of
 from evalkit.stats.intervals import Target
 from evalkit.stats.models.comparable import strata_of
 from evalkit.stats.models.ranks import MOST_PAIRED
-from evalkit.stats.models.unpaired import unpaired
-from evalkit.stats.pairs.cells import cells_of
+from evalkit.stats.pairs.comparison import unpaired
 
 MOST_PAIRS = 45  # shown on a page: those of 10 models
 MOST_SHOWN = 30  # models whose pairs are made where there are too many for all

@@ -66,10 +66,6 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
         As for `evalkit.kinds.outcomes`.
     margin : float, optional
         Pairs whose difference is shown to lie within ± margin are equivalent.
-
-    Returns
-    -------
-    Leaderboard
     """
     scored = outcomes(runs, value)
     has_value = scored.table.groupby("model_name")["value"].transform("count") > 0

@@ -48,10 +48,6 @@ def mixed(runs: pd.DataFrame, value: str = "", *, rng: np.random.Generator | Non
         As for `leaderboard`.
     rng : numpy.random.Generator, optional
         Of the draws that intervals of successes come from; by default one with seed 0.
-
-    Returns
-    -------
-    Mixed
     """
     from statsmodels.genmod.bayes_mixed_glm import BinomialBayesMixedGLM
     from statsmodels.regression.mixed_linear_model import MixedLM

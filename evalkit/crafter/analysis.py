@@ -17,7 +17,7 @@ from evalkit.io import short_paths
 from evalkit.kinds import Finding, data_finding, examples_of
 from evalkit.kinds.messages import message_pattern
 from evalkit.stats import estimate_by, format_interval
-from evalkit.stats.grouped import Kind
+from evalkit.stats.intervals import Kind
 
 __all__ = [
     "band_counts",

@@ -1,22 +1,22 @@
-"""Estimates with intervals and honest comparisons; knows nothing of logs."""
+"""Estimates with intervals and honest comparisons; knows nothing of logs.
+
+Impossible arguments, such as an unknown column, a confidence of 95, bounds that values exceed or outcomes other than
+0 and 1 where a rate is asked for, raise a ValueError that says what is wrong.
+"""
 
 from evalkit._lazy import door
 
 _PLACES = {
-    "intervals": "Estimate proportion_interval rate_interval mean_interval",
-    "grouped": "estimate_by",
+    "intervals": "Estimate proportion_interval rate_interval mean_interval estimate_by",
     "text": "format_interval",
     "resampling": "bootstrap_interval jackknife_interval",
-    "pairs.comparison": "PairedTest paired_difference mcnemar_exact paired_test",
+    "pairs.comparison": "PairedTest paired_difference paired_test",
     "pairs.multiplicity": "holm max_t",
     "pairs.power": "minimal_detectable_difference pairs_needed detectable_gap",
-    "trend": "Trend trend_test trend_by",
-    "levels": "trend_steps",
+    "trend": "Trend trend_test trend_by trend_steps",
     "repeats": "pass_at_k pass_hat_k reliability RepeatsTest repeats_test",
-    "pairs.pairwise": "compare_all compare_to_baseline",
-    "pairs.structure": "Structure pair_structure",
-    "models.comparable": "shared_tasks standardise LikeWithLike like_with_like",
-    "models.task_effects": "adjust_for_tasks",
+    "pairs.pairwise": "compare_all compare_to_baseline Structure pair_structure",
+    "models.comparable": "LikeWithLike like_with_like",
     "models.ranks": "rank_models",
     "pairs.planning": "plan",
     "sequences": "mean_sequence difference_sequence",

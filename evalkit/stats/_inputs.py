@@ -1,4 +1,4 @@
-"""Convert users' input to clean arrays."""
+"""Convert users' input to clean arrays, and runs to averages by task and model, which comparisons start from."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from evalkit._notes import Notes, left_out
+from evalkit._names import check_columns
+from evalkit._notes import Notes, left_out, note
 
 
 class Clusters(NamedTuple):
@@ -69,6 +70,79 @@ def by_cluster(values: np.ndarray, codes: np.ndarray) -> Clusters:
     squares = np.bincount(codes, weights=(values - means[codes]) ** 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         return Clusters(sizes, means, np.where(sizes > 1, squares / (sizes - 1), np.nan))
+
+
+class Cells(NamedTuple):
+    """Runs by task and model: arrays of shape (tasks, models), NaN or 0 where a model has no run of a task.
+
+    `lost` counts the runs of each model without a task or a value, `unnamed` those without a model. Where runs differ
+    in condition, a row is a task under one condition, and `clusters` has the code of its task.
+    """
+
+    models: list
+    tasks: list
+    means: np.ndarray
+    sizes: np.ndarray
+    variances: np.ndarray
+    lost: list[int]
+    unnamed: int
+    clusters: np.ndarray | None = None
+
+    @property
+    def shares(self) -> bool:
+        """Whether all means lie from 0 to 1."""
+        known = self.means[self.sizes > 0]
+        return bool(((known >= 0) & (known <= 1)).all())
+
+    def has(self, *columns: int) -> np.ndarray:
+        """Return which tasks all these models, by default all models, have runs of."""
+        return np.asarray((self.sizes[:, columns or slice(None)] > 0).all(axis=1))
+
+    def of(self, column: int, tasks: np.ndarray | slice = slice(None)) -> Clusters:
+        """Return the runs of one model on those of the tasks that it has runs of."""
+        rows = np.arange(len(self.tasks))[tasks]
+        rows = rows[self.sizes[rows, column] > 0]
+        return Clusters(*(table[rows, column] for table in (self.sizes, self.means, self.variances)))
+
+    def by_task(self, values: np.ndarray, rows: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """Average the rows (first axis) of each task, NaN left out, where there are several."""
+        if self.clusters is None:
+            return values
+        codes = np.unique(self.clusters[rows], return_inverse=True)[1]
+        sums, counts = (np.zeros((codes.max(initial=-1) + 1, *values.shape[1:])) for _ in range(2))
+        np.add.at(sums, codes, np.nan_to_num(values))
+        np.add.at(counts, codes, np.isfinite(values))
+        return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+
+    def lost_of(self, *columns: int) -> Notes:
+        """Describe how many runs of these models, and how many without a model, were left out."""
+        runs = left_out(sum(self.lost[i] for i in columns), "run")
+        return runs + (note("no_name", count=self.unnamed) if self.unnamed else Notes())
+
+
+def cells_of(frame: pd.DataFrame, model: str, task: str, value: str, condition: str = "") -> Cells:
+    """Average the runs of each model on each task (and under each condition), models in the order of their names."""
+    check_columns(frame, model, task, value)
+    named = frame[frame[model].notna()]
+    outcomes = numbers(named[value])
+    usable = np.isfinite(outcomes) & named[task].notna().to_numpy()
+    columns, models = coded(named[model])
+    labels, clusters = named[task][usable], None
+    if condition and named[condition][usable].nunique() > 1:
+        keys = pd.DataFrame({"task": labels.astype("str"), "condition": named[condition][usable].astype("str")})
+        labels = pd.Series(list(keys.itertuples(index=False, name=None)), keys.index, dtype="object")
+    rows, tasks = coded(labels)
+    if condition and tasks and isinstance(tasks[0], tuple):
+        clusters = pd.factorize(pd.Series([name for name, _ in tasks]))[0]
+    shape = (len(tasks), len(models))
+    means, sizes, variances = np.full(shape, np.nan), np.zeros(shape, dtype=int), np.full(shape, np.nan)
+    if usable.any():
+        places, codes = np.unique(rows * len(models) + columns[usable], return_inverse=True)
+        statistics = by_cluster(outcomes[usable], codes)
+        for table, one in zip((sizes, means, variances), statistics, strict=True):
+            table.flat[places] = one
+    lost = np.bincount(columns[~usable], minlength=len(models)).tolist()
+    return Cells(models, tasks, means, sizes, variances, lost, len(frame) - len(named), clusters)
 
 
 def check_choice(name: str, value: str, choices: Iterable[str]) -> None:

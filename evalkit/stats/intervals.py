@@ -1,22 +1,37 @@
-"""Intervals for one proportion or one mean, plain or robust to clusters such as the runs of a task.
+"""Intervals for one proportion or one mean, plain or robust to clusters such as the runs of a task; also by group.
 
 What the data can't show is NaN, and `Estimate.warning` says why. Missing values are left out and counted there.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
+import pandas as pd
 
+from evalkit._names import check_columns
 from evalkit._notes import Notes, note
 from evalkit.stats import _formulas as formulas
 from evalkit.stats import _warnings as warnings
-from evalkit.stats._inputs import Clusters, by_cluster, check_bounds, check_choice, check_confidence, clean
+from evalkit.stats._inputs import (
+    Clusters,
+    by_cluster,
+    check_bounds,
+    check_choice,
+    check_confidence,
+    clean,
+    numbers,
+    typed,
+)
 
 ProportionMethod = Literal["wilson", "exact"]
 Target = Literal["new tasks", "these tasks"]
 Weights = Literal["tasks", "runs"]
+
+Kind = Literal["proportion", "score", "mean"]
 
 NEW_VALUES = "new values"  # the target where values are independent
 
@@ -63,15 +78,6 @@ def proportion_interval(
     method : {"wilson", "exact"}
         Wilson's score interval (1927), or Clopper and Pearson's (1934), whose coverage is never below `confidence`.
     confidence : float
-
-    Returns
-    -------
-    Estimate
-
-    Raises
-    ------
-    ValueError
-        For impossible counts, an unknown method or an impossible confidence.
     """
     check_confidence(confidence)
     if not (float(n).is_integer() and float(successes).is_integer() and 0 <= successes <= n):
@@ -122,12 +128,6 @@ def rate_interval(
     -------
     Estimate
         Without bounds for new tasks from a single cluster, and for these tasks where none has several values.
-
-    Raises
-    ------
-    ValueError
-        For values other than 0 and 1, a number of labels that differs from that of values, or an unknown target or
-        weights.
     """
     known, codes, lost = _checked(values, clusters, confidence, target, weights)
     if not np.isin(known, (0.0, 1.0)).all():
@@ -167,12 +167,6 @@ def mean_interval(
     -------
     Estimate
         Without interval for a single value or cluster; without bounds also where nothing varies.
-
-    Raises
-    ------
-    ValueError
-        For a number of labels that differs from that of values, values beyond the bounds, or an unknown target or
-        weights.
     """
     known, codes, lost = _checked(values, clusters, confidence, target, weights)
     weights = weights if clusters is not None else "tasks"  # alike where each value is a task of its own
@@ -264,3 +258,73 @@ def _unrepeated(sizes: np.ndarray) -> Notes:
     if not repeated:
         return note("never_repeated", why=": nothing tells how its runs vary")
     return note("one_repeated") if repeated == 1 < len(sizes) else Notes()
+
+
+_INTERVALS: dict[str, Callable[..., Estimate]] = {
+    "proportion": rate_interval,
+    "score": partial(mean_interval, bounds=(0.0, 1.0)),
+    "mean": mean_interval,
+}
+_COLUMNS = "n n_clusters estimate low high method target warning"
+
+
+def estimate_by(
+    frame: pd.DataFrame,
+    by: str | Sequence[str],
+    value: str,
+    clusters: str | None = None,
+    kind: Kind = "proportion",
+    confidence: float = 0.95,
+    *,
+    target: Target = "new tasks",
+    weights: Weights = "tasks",
+) -> pd.DataFrame:
+    """Estimate a proportion or a mean for each group of rows.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    by : str or list of str
+        Columns of the groups; a missing key is a group of its own. An empty list gives a single row for all rows.
+    value : str
+        Column of 0/1 values (proportion) or numbers; missing values are left out and counted in `warning`.
+    clusters : str, optional
+        Column of what repeats, such as the task.
+    kind : {"proportion", "score", "mean"}
+        `rate_interval`, `mean_interval` of values from 0 to 1, or `mean_interval` of any values.
+    confidence : float
+    target, weights
+        As for `rate_interval`.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `by`, then n, n_clusters, estimate, low, high, method, target, warning. Rows are sorted by the
+        keys (categories in their order), however the rows of `frame` are ordered. A frame without rows gives a table
+        without rows, with the same types.
+    """
+    by = [by] if isinstance(by, str) else list(by)
+    check_choice("kind", kind, _INTERVALS)
+    check_columns(frame, *by, value, clusters)
+    if taken := [name for name in by if name in _COLUMNS.split()]:
+        raise ValueError(f"can't group by {', '.join(map(repr, taken))}: the result has a column of that name")
+    if by:
+        groups = frame.groupby(by, sort=True, dropna=False, observed=True)
+        keys, number = groups.size().reset_index()[by], groups.ngroup().to_numpy()
+    else:
+        keys, number = pd.DataFrame(), np.zeros(len(frame), dtype=int)
+    interval = partial(_INTERVALS[kind], confidence=confidence, target=target, weights=weights)
+    values, labels = numbers(frame[value]), None if clusters is None else pd.factorize(frame[clusters])[0]
+    order = np.argsort(number, kind="stable")
+    ends = np.flatnonzero(np.diff(number[order], append=-1)) + 1
+    seen: dict[tuple[bytes, bytes], Estimate] = {}  # thousands of groups of a run or two have the same values
+    estimates = []
+    for start, end in pairwise([0, *ends.tolist()]):
+        members = order[start:end]
+        codes = None if labels is None else np.unique(labels[members], return_inverse=True)[1]  # within the group
+        key = values[members].tobytes(), b"" if codes is None else codes.tobytes()
+        if key not in seen:
+            seen[key] = interval(values[members], codes)
+        estimates.append(seen[key])
+    table = pd.DataFrame(estimates, columns=list(Estimate._fields))
+    return pd.concat([keys, typed(table, _COLUMNS)], axis=1)

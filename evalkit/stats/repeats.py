@@ -79,11 +79,6 @@ def reliability(
         estimate, low, high, method, target, warning. "pass@1" is the success rate. "agreement" is the probability that
         two runs of a task end alike. The warning counts the tasks left out, and says where the number of runs depends
         on their outcome, which biases all of these.
-
-    Raises
-    ------
-    ValueError
-        For an unknown column, outcomes other than 0 and 1, or ks that are not whole numbers from 1.
     """
     check_confidence(confidence)
     check_columns(frame, by, task, value, order)
@@ -128,10 +123,6 @@ def repeats_test(
         One sortable value per run.
     rng : numpy.random.Generator, optional
         By default one with seed 0.
-
-    Returns
-    -------
-    RepeatsTest
     """
     if order is not None:
         table = pd.DataFrame({"value": numbers(values), "task": list(tasks), "order": list(order)})
@@ -224,11 +215,6 @@ def pass_at_k(n: Iterable[Any] | int, c: Iterable[Any] | int, k: int) -> np.ndar
     -------
     float or numpy.ndarray
         One value per task; NaN where a task has fewer than k attempts. A float for whole numbers.
-
-    Raises
-    ------
-    ValueError
-        For k < 1, or impossible counts.
     """
     return _share_of_subsets(n, c, k, of_failures=True)
 

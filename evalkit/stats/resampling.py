@@ -47,11 +47,6 @@ def bootstrap_interval(
     -------
     Estimate
         Without bounds for a single observation or cluster, and where the resamples don't differ.
-
-    Raises
-    ------
-    ValueError
-        For an impossible confidence, or a number of labels that differs from that of observations.
     """
 
     def bca(compute: Callable[[np.ndarray], float], count: int, _: float) -> tuple[float, float]:
@@ -82,7 +77,7 @@ def jackknife_interval(
     Parameters
     ----------
     values, statistic, clusters, confidence
-        As for `bootstrap_interval`, also their errors; the statistic is called C + 1 times.
+        As for `bootstrap_interval`; the statistic is called C + 1 times.
 
     Returns
     -------

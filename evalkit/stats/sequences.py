@@ -44,11 +44,6 @@ def mean_sequence(
     DataFrame
         One row per value used: look (its place among all values, from 1), n, estimate (mean so far), low, high. NaN
         once no candidate is left, which is one of the misses.
-
-    Raises
-    ------
-    ValueError
-        For values beyond the bounds, or impossible bounds or confidence.
     """
     check_confidence(confidence)
     values = numbers(values)
@@ -84,11 +79,6 @@ def difference_sequence(
     DataFrame
         The columns of `mean_sequence`, of a − b, and `decided`: whether the interval has left 0, at this look or
         before. From then on a difference may be declared, however often one looks.
-
-    Raises
-    ------
-    ValueError
-        For lengths that differ, and as `mean_sequence`.
     """
     a, b = numbers(a), numbers(b)
     if len(a) != len(b):

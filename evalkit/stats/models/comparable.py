@@ -10,45 +10,12 @@ import pandas as pd
 from evalkit._names import check_columns
 from evalkit._notes import Notes, left_out, note
 from evalkit.stats import _formulas as formulas
-from evalkit.stats._inputs import Clusters, by_cluster, check_choice, check_confidence, coded, numbers
-from evalkit.stats.grouped import Kind, estimate_by
+from evalkit.stats._inputs import Cells, Clusters, by_cluster, cells_of, check_choice, check_confidence, coded, numbers
+from evalkit.stats.intervals import Kind, estimate_by
 from evalkit.stats.models.task_effects import adjusted
-from evalkit.stats.pairs.cells import Cells, cells_of
 
 RAW, ADJUSTED, STANDARDISED, NONE = "raw", "adjusted for tasks", "standardised", "none"
 ESTIMATES = ["n", "n_clusters", "estimate", "low", "high", "method", "target", "warning"]
-
-
-def shared_tasks(frame: pd.DataFrame, model: str, task: str, value: str) -> pd.DataFrame:
-    """Count, for each model, the tasks it has runs of, and those that all models have.
-
-    Parameters
-    ----------
-    frame, model, task, value
-        As for `compare_all`.
-
-    Returns
-    -------
-    DataFrame
-        One row per model, in the order of their names: model, n_tasks, coverage (share of the tasks that any model has
-        runs of), n_common (tasks that all models have), common_estimate (mean of the task means on those; NaN without).
-    """
-    return coverage_of(cells_of(frame, model, task, value))
-
-
-def coverage_of(cells: Cells) -> pd.DataFrame:
-    """Return the table of `shared_tasks` for cells."""
-    common, tasks = cells.has(), (cells.sizes > 0).sum(axis=0)
-    on_common = cells.means[common].mean(axis=0) if common.any() else np.full(len(cells.models), math.nan)
-    return pd.DataFrame(
-        {
-            "model": pd.Series(cells.models, dtype="str"),
-            "n_tasks": tasks,
-            "coverage": tasks / len(cells.tasks) if cells.tasks else math.nan,
-            "n_common": int(common.sum()),
-            "common_estimate": on_common,
-        }
-    )
 
 
 def standardise(
@@ -67,29 +34,9 @@ def standardise(
     The estimate is Σ weight × mean of the stratum, in which each cluster has the same weight. The interval of a bounded
     value is put together from those of the strata (MOVER, Zou and Donner 2008), that of others is Welch's t.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        One row per run.
-    by, stratum, value, clusters : str
-        Columns of the group (such as the model), of the stratum, of the outcome and of the cluster (such as the task).
-        Rows with a missing one are left out and counted.
-    kind : {"proportion", "score", "mean"}
-        As for `estimate_by`.
-    mix : mapping of stratum to weight, optional
-        Weights that add up to more than 0; by default the number of different clusters of each stratum.
-    confidence : float
-
-    Returns
-    -------
-    DataFrame
-        The columns of `estimate_by`. Without estimate where a group has no values of a stratum with weight: its mix
-        can't be reached, and `warning` names the stratum.
-
-    Raises
-    ------
-    ValueError
-        For an unknown kind or column, or weights that are negative or all 0.
+    Rows with a missing value are left out and counted. `mix` maps strata to weights, by default the number of different
+    clusters of each. Without estimate where a group has no values of a stratum with weight: its mix can't be reached,
+    and `warning` names the stratum. The columns are those of `estimate_by`.
     """
     check_confidence(confidence)
     check_choice("kind", kind, get_args(Kind))
@@ -195,8 +142,8 @@ def like_with_like(
     """Return each model's raw rate beside its coverage of the tasks and its rate adjusted for them.
 
     The rule for the headline: where all models ran the same tasks, the raw rates. Else those adjusted for tasks
-    (`adjust_for_tasks`) where shared tasks link all models, else those standardised to the pooled mix of strata
-    (`standardise`) where all models have all strata, else none. The reason names models that the raw rates and those
+    (see `docs/statistics.md`) where shared tasks link all models, else those standardised to the pooled mix of strata
+    where all models have all strata, else none. The reason names models that the raw rates and those
     of the headline order differently.
 
     Parameters
@@ -211,7 +158,7 @@ def like_with_like(
     Returns
     -------
     LikeWithLike
-        The table has model, n (runs), n_tasks, coverage, n_common; estimate, low, high, method (raw);
+        The table has model, n (runs), n_tasks, coverage; estimate, low, high, method (raw);
         adjusted, adjusted_low, adjusted_high; standardised, standardised_low, standardised_high; headline,
         headline_low, headline_high (those of the rule; NaN for "none"); warning.
     """
@@ -223,7 +170,8 @@ def like_with_like(
     if stratum is not None:
         by_task_type = standardise(known, model, stratum, value, task, kind=kind, confidence=confidence)
         by_task_type = by_task_type.rename(columns={model: "model"})
-    table = coverage_of(cells)[["model", "coverage", "n_common"]]
+    coverage = (cells.sizes > 0).mean(axis=0) if cells.tasks else math.nan
+    table = pd.DataFrame({"model": pd.Series(cells.models, dtype="str"), "coverage": coverage})
     raw = raw.rename(columns={"n_clusters": "n_tasks"}).drop(columns="target")
     table = table.merge(raw, on="model", how="left").astype({"n_tasks": "Int64"}).fillna({"n_tasks": 0})
     strata = None if stratum is None else strata_of(cells, known.groupby(task)[stratum].first())

@@ -49,11 +49,6 @@ def cost_front(
         One row per model, the cheapest first: model, n_tasks, success, success_low, success_high, cost, cost_low,
         cost_high (means over tasks), on_front, dominated_by (a model that is better in one and no worse in the other,
         the cheapest of these), front_share (share of resamples in which it is on the front), warning.
-
-    Raises
-    ------
-    ValueError
-        For an unknown column or an impossible confidence.
     """
     check_confidence(confidence)
     check_columns(frame, model, task, value, cost)

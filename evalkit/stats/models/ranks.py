@@ -5,9 +5,8 @@ import math
 import numpy as np
 import pandas as pd
 
-from evalkit.stats._inputs import check_confidence, typed
+from evalkit.stats._inputs import Cells, cells_of, check_confidence, typed
 from evalkit.stats.intervals import mean_interval
-from evalkit.stats.pairs.cells import Cells, cells_of
 from evalkit.stats.pairs.pairwise import compare_all, pair_rows
 
 MOST_PAIRED = 100  # models of which every pair is compared; of more, ranks rest on bounds
@@ -62,11 +61,6 @@ def rank_models(
         rank_high, behind_first (decided to be worse than the first), ties_with_first (no model is decided to be better,
         and the first is not best), corrected, corrected_low, corrected_high, method, target, warning. The highest
         estimate comes first; equal ones are in the order of their names, which means nothing, as the ranks show.
-
-    Raises
-    ------
-    ValueError
-        For an unknown column or an impossible confidence.
     """
     check_confidence(confidence)
     cells = cells_of(frame, model, task, value)

@@ -9,9 +9,8 @@ from scipy import special
 
 from evalkit._notes import Notes, note
 from evalkit.stats import _formulas as formulas
-from evalkit.stats._inputs import check_confidence
-from evalkit.stats.pairs.cells import Cells, cells_of
-from evalkit.stats.pairs.structure import components
+from evalkit.stats._inputs import Cells
+from evalkit.stats.pairs.pairwise import components
 
 MOSTLY = 0.8  # of all tasks
 MOST_GROUPS = 40  # of tasks, that are left out in turn
@@ -20,39 +19,20 @@ EASE = np.linspace(-6, 6, 25)  # of tasks, on the logit scale
 PRIOR = 3.0
 
 
-def adjust_for_tasks(
-    frame: pd.DataFrame, model: str, task: str, value: str, *, confidence: float = 0.95
-) -> pd.DataFrame:
+def adjusted(cells: Cells, confidence: float, strata: np.ndarray | None = None) -> pd.DataFrame:
     """Estimate what each model would score on all tasks, from the tasks it ran and the other models' results on them.
 
     Values from 0 to 1: a logistic model with one effect per model and a random one per task, of any distribution (Laird
     1978, by EM), standardised over the tasks: the mean of what the model reached on the tasks it ran, and of the rate
     expected of it on the others, given how other models did there. So the rate stays one, and is the mean over tasks
-    where the model ran all. Other values: least squares with one effect per task and one per model; the difference of
-    two models that ran only shared tasks is then the paired one. Both assume that no model suits some tasks more than
-    others do.
+    where the model ran all. Tasks of each of `strata` have a distribution of their own. Other values: least squares
+    with one effect per task and one per model; the difference of two models that ran only shared tasks is then the
+    paired one. Both assume that no model suits some tasks more than others do.
 
     The interval leaves out one task at a time (of more than 40, one of 40 groups of tasks; jackknife and t); for values
-    from 0 to 1 it is Wilson's on the effective n of that variance.
-
-    Parameters
-    ----------
-    frame, model, task, value, confidence
-        As for `compare_all`.
-
-    Returns
-    -------
-    DataFrame
-        One row per model, in the order of their names: model, n_tasks, n_linked (its tasks that another model has
-        too), estimate, low, high, method, target, warning. Without estimates where the models fall into groups that
-        share no tasks: easy tasks can't be distinguished from good models.
+    from 0 to 1 it is Wilson's on the effective n of that variance. There are no estimates where the models fall into
+    groups that share no tasks: easy tasks can't be distinguished from good models.
     """
-    check_confidence(confidence)
-    return adjusted(cells_of(frame, model, task, value), confidence)
-
-
-def adjusted(cells: Cells, confidence: float, strata: np.ndarray | None = None) -> pd.DataFrame:
-    """Return the table of `adjust_for_tasks` for cells; tasks of each of `strata` have a distribution of their own."""
     there = cells.sizes > 0
     linked = there & (there.sum(axis=1) > 1)[:, None]
     count, tasks = len(cells.models), len(cells.tasks)

@@ -10,7 +10,7 @@ from scipy import special
 from evalkit._notes import Notes, left_out, note
 from evalkit.stats import _formulas as formulas
 from evalkit.stats import _warnings as warnings
-from evalkit.stats._inputs import Clusters, by_cluster, check_confidence, labels, numbers
+from evalkit.stats._inputs import Cells, Clusters, by_cluster, check_confidence, labels, numbers
 from evalkit.stats.intervals import NEW_VALUES, Estimate, too_few
 
 # what an error of at most 6.5 % takes where 5 % are promised (docs/coverage.md)
@@ -20,6 +20,9 @@ AT_FEW, AT_SKEWED = 0.3, 0.02  # the part of the level at which a difference of 
 FEW_FOR_MARGIN = 10  # tasks, below which nothing is said to lie within a margin
 
 MCNEMAR, PAIRED_T, WITHIN_TASKS = "Agresti-Min; McNemar exact", "paired t", "t within tasks"
+
+FEWEST_OF_STRATUM = 2  # tasks of each model, for an unpaired comparison
+APART_AT = 0.1  # of the test that the tasks of two models differ in kind
 
 
 class PairedTest(NamedTuple):
@@ -84,11 +87,6 @@ def paired_difference(
     -------
     Estimate
         n is the number of pairs. Without bounds for a single pair or cluster.
-
-    Raises
-    ------
-    ValueError
-        For lengths that differ or an impossible confidence.
     """
     check_confidence(confidence)
     a, b, codes, lost = _pairs(a, b, clusters)
@@ -104,30 +102,8 @@ def paired_difference(
     return described._replace(low=low, high=high, method=method, warning=warning + lost)
 
 
-def mcnemar_exact(a: Iterable[Any], b: Iterable[Any]) -> PairedTest:
-    """Test paired 0/1 outcomes: McNemar's test (1947) with the exact binomial probability, two-sided.
-
-    Parameters
-    ----------
-    a, b
-        As for `paired_difference`, of 0/1 or bool.
-
-    Returns
-    -------
-    PairedTest
-
-    Raises
-    ------
-    ValueError
-        For lengths that differ or values other than 0 and 1.
-    """
-    if not np.isin(np.concatenate(_pairs(a, b)[:2]), (0.0, 1.0)).all():
-        raise ValueError("McNemar's test needs 0/1 outcomes; paired_test takes others")
-    return paired_test(a, b)
-
-
 def paired_test(a: Iterable[Any], b: Iterable[Any]) -> PairedTest:
-    """Test that the mean difference of pairs is 0, two-sided: for 0/1 outcomes McNemar's test, else Student's t.
+    """Test that the mean difference of pairs is 0, two-sided: for 0/1 outcomes McNemar's exact test, else Student's t.
 
     The p value of t is the larger of two: that of t itself, and that of t transformed to remove its skewness (Hall
     1992). For shares of which few are above 0 or below 1, or that are skewed, it is also at least that of t after half
@@ -136,11 +112,7 @@ def paired_test(a: Iterable[Any], b: Iterable[Any]) -> PairedTest:
     Parameters
     ----------
     a, b
-        As for `paired_difference`, with an error for lengths that differ.
-
-    Returns
-    -------
-    PairedTest
+        As for `paired_difference`.
     """
     a, b, _, lost = _pairs(a, b)
     better, worse, n = int((a > b).sum()), int((a < b).sum()), len(a)
@@ -246,6 +218,85 @@ def compare_runs(
     beyond = special.stdtr(freedom, -(np.array([abs(difference), difference + margin, margin - difference]) / error))
     doubt = warnings.within_tasks(a.sizes) + warnings.within_tasks(b.sizes)
     return Compared(low, high, 2 * float(beyond[0]), WITHIN_TASKS, doubt, 1 - confidence, *map(float, beyond[1:]))
+
+
+class Unpaired(NamedTuple):
+    """A difference of two models on different tasks: means, difference with interval, p value, and tasks of each."""
+
+    mean_a: float
+    mean_b: float
+    estimate: float
+    low: float
+    high: float
+    p_value: float
+    tasks_a: int
+    tasks_b: int
+
+
+def unpaired(
+    cells: Cells, a: int, b: int, strata: np.ndarray, clusters: np.ndarray, confidence: float
+) -> Unpaired | None:
+    """Compare two models by Welch's t over clusters, stratum by stratum, as if their tasks were drawn alike.
+
+    `strata` (such as types of tasks and budgets) and `clusters` are codes of the rows of `cells`. The difference is the
+    mean of those in the strata that both have, weighted by their tasks; for shares a success and a failure are added to
+    each model and stratum (Agresti and Caffo 2000). None where both have no stratum, or where what other models reached
+    says that the tasks of the two differ in kind.
+    """
+    has = cells.sizes[:, [a, b]] > 0
+    counts = np.array(
+        [[len(np.unique(clusters[has[:, i] & (strata == s)])) for i in (0, 1)] for s in np.unique(strata)]
+    )
+    common = np.unique(strata)[(counts >= FEWEST_OF_STRATUM).all(axis=1)]
+    if not len(common) or _differ(cells, a, b, has):
+        return None
+    weights = np.array([1 / (1 / counts[counts.min(axis=1) >= FEWEST_OF_STRATUM]).sum(axis=1)]).ravel()
+    means, centres, variances, freedoms, tasks = [], [], [], [], []
+    for side, column in enumerate((a, b)):
+        parts, labels, mean, centre = [], [], 0.0, 0.0
+        for weight, stratum in zip(weights / weights.sum(), common, strict=True):
+            rows = has[:, side] & (strata == stratum)
+            values, of = cells.means[rows, column], clusters[rows]
+            mean += weight * values.mean()
+            if cells.shares:  # each pseudo-task is a cluster of its own
+                values, of = np.append(values, (0.0, 1.0)), np.append(of, (-1 - 2 * stratum, -2 - 2 * stratum))
+            centre += weight * values.mean()
+            parts.append(weight * (values - values.mean()) / len(values))
+            labels.append(of)
+        codes = np.unique(np.concatenate(labels), return_inverse=True)[1]
+        sums = np.bincount(codes, weights=np.concatenate(parts))
+        freedoms.append(len(sums) - len(common))
+        variances.append(float((sums**2).sum() * len(sums) / (len(sums) - 1)))
+        means.append(mean)
+        centres.append(centre)
+        tasks.append(len(np.unique(clusters[has[:, side] & np.isin(strata, common)])))
+    variance = sum(variances)
+    if variance <= 0:
+        return None
+    freedom = variance**2 / sum(v**2 / f for v, f in zip(variances, freedoms, strict=True))
+    estimate, gap = means[0] - means[1], centres[0] - centres[1]
+    low, high = map(float, formulas.by_t(gap, variance, freedom, confidence))
+    low, high = (max(low, -1.0), min(high, 1.0)) if cells.shares else (low, high)
+    p_value = 2 * float(special.stdtr(freedom, -abs(gap) / np.sqrt(variance)))
+    return Unpaired(means[0], means[1], estimate, low, high, p_value, tasks[0], tasks[1])
+
+
+def _differ(cells: Cells, a: int, b: int, has: np.ndarray) -> bool:
+    """Return whether other models did better on the tasks of the one than on those of the other (Welch's t)."""
+    only, other = has[:, 0] & ~has[:, 1], has[:, 1] & ~has[:, 0]
+    values = np.delete(cells.means, [a, b], axis=1)
+    both = np.isfinite(values[only]).any(axis=0) & np.isfinite(values[other]).any(axis=0)
+    if not both.any():
+        return False
+    values = values[:, both]
+    values = values - (np.nanmean(values[only], axis=0) + np.nanmean(values[other], axis=0)) / 2
+    sides = [values[rows][np.isfinite(values[rows]).any(axis=1)] for rows in (only, other)]
+    ease = [np.nanmean(side, axis=1) for side in sides]
+    if min(map(len, ease)) < FEWEST_OF_STRATUM:
+        return False
+    variance = sum(formulas.variance_of_mean(side) for side in ease)
+    gap = abs(ease[0].mean() - ease[1].mean())
+    return bool(gap > 1e-9 and gap >= formulas.student(1 - APART_AT, min(map(len, ease)) - 1) * np.sqrt(variance))
 
 
 def _pairs(

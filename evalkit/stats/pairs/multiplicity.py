@@ -24,11 +24,6 @@ def holm(p_values: Iterable[Any]) -> np.ndarray:
     -------
     numpy.ndarray
         In the order given, each at least as large as before and at most 1.
-
-    Raises
-    ------
-    ValueError
-        For values that are not probabilities.
     """
     p_values = numbers(p_values)
     known = np.flatnonzero(~np.isnan(p_values))

@@ -1,16 +1,17 @@
-"""Compare every pair of several models on the tasks it shares, and every model with a baseline."""
+"""Compare every pair of models on the tasks it shares, and every model with a baseline; do verdicts fit one order?"""
 
 import math
 from itertools import combinations
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components, shortest_path
 
 from evalkit._notes import Notes, note
-from evalkit.stats._inputs import check_choice, check_confidence, typed
+from evalkit.stats._inputs import Cells, cells_of, check_choice, check_confidence, typed
 from evalkit.stats.intervals import Target
-from evalkit.stats.pairs.cells import Cells, cells_of
 from evalkit.stats.pairs.comparison import Compared, compare_runs, compare_units
 from evalkit.stats.pairs.multiplicity import holm, max_t
 
@@ -79,11 +80,6 @@ def compare_all(
         mean_a, mean_b (over these tasks), estimate (mean_a − mean_b), low, high, p_value, p_holm, p_adjusted (by
         `correction`), decided, p_equivalent (corrected; NaN where the tasks are too few to tell), equivalent, method,
         target, correction, tested (pairs that share tasks), margin, warning. `evalkit.display.pair_text` says it.
-
-    Raises
-    ------
-    ValueError
-        For an unknown column, an impossible confidence or margin, or an unknown target or correction.
     """
     check_confidence(confidence)
     check_choice("target", target, get_args(Target))
@@ -138,11 +134,6 @@ def compare_to_baseline(
     DataFrame
         One row per model but the baseline: model, n_tasks, n_runs, mean, mean_baseline, estimate (model − baseline),
         low, high, p_value, p_adjusted, p_not_worse (corrected), verdict, method, target, warning.
-
-    Raises
-    ------
-    ValueError
-        For a baseline without runs, an unknown column, or an impossible margin or confidence.
     """
     check_confidence(confidence)
     if not margin > 0:
@@ -204,3 +195,88 @@ def _pair(cells: Cells, a: int, b: int, target: str, confidence: float, margin: 
     means = (left.mean(), right.mean(), (left - right).mean()) if count else (math.nan,) * 3
     runs = int(cells.sizes[shared][:, [a, b]].sum())
     return cells.models[a], cells.models[b], count, runs, *means, *compared, bool(((both == 0) | (both == 1)).all())
+
+
+class Structure(NamedTuple):
+    """The structure of a table of pairs.
+
+    Attributes
+    ----------
+    groups : tuple of tuple of str
+        Models that share tasks, directly or through others; models of different groups can't be compared.
+    unshared : tuple of tuple of str
+        Pairs of one group that share no task.
+    cycles : tuple of tuple of str
+        Models of which each is better than the next, and the last better than the first.
+    warning : Notes
+        Why there is no order of all models; false where there is one.
+    """
+
+    groups: tuple[tuple[str, ...], ...]
+    unshared: tuple[tuple[str, str], ...]
+    cycles: tuple[tuple[str, ...], ...]
+    warning: Notes
+
+
+def pair_structure(pairs: pd.DataFrame) -> Structure:
+    """Find disjoint groups of models and cycles among the decided pairs.
+
+    A cycle can only come from pairs that were compared on different tasks, or from models that suit different tasks:
+    no order of its models is right.
+
+    Parameters
+    ----------
+    pairs : DataFrame
+        As `compare_all` returns it.
+
+    Returns
+    -------
+    Structure
+        One shortest cycle for each set of models that are in cycles with each other.
+    """
+    models = list(dict.fromkeys([*pairs["model_a"], *pairs["model_b"]]))
+    number = {name: i for i, name in enumerate(models)}
+    a, b = (pairs[column].map(number).to_numpy(dtype=int) for column in ("model_a", "model_b"))
+    shared = (pairs["n_tasks"] > 0).to_numpy()
+    group_of = components(a[shared], b[shared], len(models))
+    groups = tuple(tuple(models[i] for i in np.flatnonzero(group_of == g)) for g in range(group_of.max(initial=-1) + 1))
+    apart = np.flatnonzero(~shared & (group_of[a] == group_of[b]))
+    unshared = tuple((models[a[i]], models[b[i]]) for i in apart)
+    decided = pairs["decided"].to_numpy(bool)
+    ahead = (pairs["estimate"] > 0).to_numpy()
+    better, worse = np.where(ahead, a, b)[decided], np.where(ahead, b, a)[decided]
+    cycles = tuple(tuple(models[i] for i in cycle) for cycle in _cycles(better, worse, len(models)))
+    notes = sum((note("cycle", models=[*cycle, cycle[0]]) for cycle in cycles), Notes())
+    notes += note("sets", sets=groups) if len(groups) > 1 else Notes()
+    notes += note("unshared", pairs=unshared) if unshared else Notes()
+    return Structure(groups, unshared, cycles, notes)
+
+
+def components(start: np.ndarray, end: np.ndarray, count: int, directed: bool = False) -> np.ndarray:
+    """Return the number of the (strongly) connected component of each of `count` nodes, given edges."""
+    if not count:
+        return np.empty(0, dtype=int)
+    graph = csr_array((np.ones(len(start)), (start, end)), shape=(count, count))
+    return connected_components(graph, directed=directed, connection="strong")[1]
+
+
+def _cycles(better: np.ndarray, worse: np.ndarray, count: int) -> list[list[int]]:
+    """Return a shortest cycle of each strongly connected component of more than one model."""
+    component = components(better, worse, count, directed=True)
+    within = component[better] == component[worse]
+    if not within.any():
+        return []
+    graph = csr_array((np.ones(len(better)), (better, worse)), shape=(count, count))
+    steps, before = shortest_path(graph, "D", unweighted=True, return_predecessors=True)
+    better, worse, cycles = better[within], worse[within], []
+    for number in np.unique(component[better]):
+        edges = component[better] == number
+        # each edge from better to worse closes a cycle with the shortest way back
+        ways = zip(steps[worse[edges], better[edges]], better[edges], worse[edges], strict=True)
+        _, end, start = min(ways)
+        cycle = [int(end)]
+        while cycle[0] != start:
+            cycle.insert(0, int(before[start, cycle[0]]))
+        first = cycle.index(min(cycle))
+        cycles.append(cycle[first:] + cycle[:first])
+    return sorted(cycles)

@@ -11,8 +11,7 @@ from scipy import special
 
 from evalkit._notes import Notes, note
 from evalkit.stats import _formulas as formulas
-from evalkit.stats._inputs import check_confidence, typed
-from evalkit.stats.pairs.cells import Cells, cells_of
+from evalkit.stats._inputs import Cells, cells_of, check_confidence, typed
 from evalkit.stats.pairs.power import fewest_pairs, minimal_detectable_difference, pairs_needed
 
 ALL_PAIRS = "all pairs"
@@ -64,11 +63,6 @@ def plan(
         the tasks at hand that show the difference on them, with their range. Also `runs` (of both models), `between`
         and `within` (standard deviations of a difference: of tasks, and of single runs), n_tasks (shared now), warning.
         Where no task was run twice, the two parts can't be separated: there is only the range.
-
-    Raises
-    ------
-    ValueError
-        For an unknown column, or an impossible difference, power, confidence, comparisons or repeats.
     """
     check_confidence(confidence)
     if not difference > 0:

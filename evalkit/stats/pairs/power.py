@@ -37,7 +37,7 @@ def minimal_detectable_difference(
     comparisons : int
         The level is divided by it: the strictest step of Holm's correction.
     binary : bool or array of bool
-        0/1 outcomes that `mcnemar_exact` decides: it needs about 2 / difference pairs more than a t test, unless
+        0/1 outcomes that McNemar's exact test decides: it needs about 2 / difference pairs more than a t test, unless
         all pairs that differ do so one way, and with this power enough of these to reach the level at all.
 
     Returns
@@ -45,11 +45,6 @@ def minimal_detectable_difference(
     float or array of float
         In the unit of `deviation`. NaN for n < 2 or a deviation that is NaN, and for 0/1 outcomes where not even a
         difference of 1 would show.
-
-    Raises
-    ------
-    ValueError
-        For a power or confidence not between 0 and 1, a negative deviation, or comparisons below 1.
     """
     level = _level(power, confidence, comparisons)
     n, deviation, binary = np.broadcast_arrays(np.asarray(n, float), np.asarray(deviation, float), np.asarray(binary))
@@ -112,11 +107,6 @@ def detectable_gap(n: int, *, power: float = 0.8, confidence: float = 0.95) -> f
     -------
     float
         NaN where not even a difference of 1 would show, or n < 1.
-
-    Raises
-    ------
-    ValueError
-        For a power or confidence not between 0 and 1.
     """
     level = _level(power, confidence, 1)
     if n < 1:

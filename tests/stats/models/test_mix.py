@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from evalkit.stats import rate_interval, shared_tasks, standardise
+from evalkit.stats import rate_interval
+from evalkit.stats.models.comparable import standardise
 
 
 def rows(model, kind, n, successes, first=0):
@@ -18,17 +19,6 @@ def frame(*parts):
 
 def standardised(table, **options):
     return standardise(table, "model", "type", "value", "task", **options).set_index("model")
-
-
-def test_shared_tasks_are_counted():
-    table = frame(rows("a", "x", 4, 2), rows("b", "x", 2, 2), rows("b", "y", 6, 0))
-    found = shared_tasks(table, "model", "task", "value").set_index("model")
-    assert found["n_tasks"].to_dict() == {"a": 4, "b": 8}
-    assert found["coverage"].to_dict() == pytest.approx({"a": 0.4, "b": 0.8})
-    assert found["n_common"].tolist() == [2, 2]
-    assert found["common_estimate"].tolist() == [1.0, 1.0]
-    apart = shared_tasks(table[table["type"] != "x"], "model", "task", "value")
-    assert apart["n_common"].tolist() == [6]
 
 
 def test_a_model_better_on_each_type_is_better_for_the_same_mix():

@@ -5,7 +5,9 @@ import pandas as pd
 import pytest
 from statsmodels.formula.api import ols
 
-from evalkit.stats import adjust_for_tasks, rate_interval
+from evalkit.stats import rate_interval
+from evalkit.stats._inputs import cells_of
+from evalkit.stats.models import task_effects
 
 
 def frame(values):
@@ -15,8 +17,8 @@ def frame(values):
     return pd.DataFrame({"model": names, "task": [f"t{i}" for i in tasks], "value": values[tasks, models]})
 
 
-def adjusted(table, **options):
-    return adjust_for_tasks(table, "model", "task", "value", **options).set_index("model")
+def adjusted(table, confidence=0.95):
+    return task_effects.adjusted(cells_of(table, "model", "task", "value"), confidence).set_index("model")
 
 
 def sample(tasks=12, models=3, missing=0.3, seed=0):

@@ -8,7 +8,7 @@ from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 
-from evalkit.stats import holm, mcnemar_exact, paired_difference, paired_test
+from evalkit.stats import holm, paired_difference, paired_test
 from evalkit.stats._inputs import by_cluster
 from evalkit.stats.pairs.comparison import compare_runs, compare_units
 
@@ -26,19 +26,13 @@ def outcomes(n, seed=0):
 @given(PAIRS)
 def test_mcnemar_agrees_with_statsmodels(pairs):
     a, b = zip(*pairs, strict=True)
-    found = mcnemar_exact(a, b)
+    found = paired_test(a, b)
     only_a, only_b = pairs.count((1, 0)), pairs.count((0, 1))
     assert (found.better, found.worse, found.n) == (only_a, only_b, len(pairs))
     if only_a + only_b:
         assert found.p_value == pytest.approx(mcnemar([[0, only_a], [only_b, 0]], exact=True).pvalue)
     else:
         assert (found.p_value, str(found.warning)) == (1, "no pair differs")
-
-
-@given(PAIRS)
-def test_binary_outcomes_are_tested_by_mcnemar(pairs):
-    a, b = zip(*pairs, strict=True)
-    assert paired_test(a, b) == mcnemar_exact(a, b)
 
 
 def test_values_without_skewness_have_the_p_value_of_the_paired_t_test_of_scipy():
@@ -146,25 +140,19 @@ def test_a_wider_margin_is_easier_to_keep(pairs, margin):
     assert math.isnan(narrow.p_above) or wide.p_above <= narrow.p_above + 1e-9
 
 
-@pytest.mark.parametrize("test", [mcnemar_exact, paired_test])
-def test_pairs_with_a_missing_value_are_left_out(test):
-    found = test([1, None, 1, 0], [0, 1, NAN, 0])
+def test_pairs_with_a_missing_value_are_left_out():
+    found = paired_test([1, None, 1, 0], [0, 1, NAN, 0])
     assert (found.better, found.worse, found.n) == (1, 0, 2)
     assert str(found.warning) == "2 pairs left out as missing"
-    empty = test([], [])
+    empty = paired_test([], [])
     assert math.isnan(empty.p_value)
     assert (empty.n, str(empty.warning)) == (0, "no pairs")
 
 
-@pytest.mark.parametrize("function", [mcnemar_exact, paired_test, paired_difference])
+@pytest.mark.parametrize("function", [paired_test, paired_difference])
 def test_pairs_need_one_length(function):
     with pytest.raises(ValueError, match="not 2 and 3"):
         function([1, 0], [1, 0, 1])
-
-
-def test_mcnemar_takes_binary_outcomes_only():
-    with pytest.raises(ValueError, match="0/1 outcomes"):
-        mcnemar_exact([0.5], [1])
 
 
 def test_binary_pairs_have_the_interval_of_agresti_and_min():
@@ -195,7 +183,7 @@ def test_other_pairs_have_the_interval_of_the_paired_t_test_or_a_wider_one():
 @given(PAIRS, st.sampled_from([0.8, 0.9, 0.95, 0.99]))
 def test_the_interval_of_binary_pairs_excludes_0_exactly_where_the_test_rejects_it(pairs, confidence):
     a, b = zip(*pairs, strict=True)
-    found, p_value = paired_difference(a, b, confidence=confidence), mcnemar_exact(a, b).p_value
+    found, p_value = paired_difference(a, b, confidence=confidence), paired_test(a, b).p_value
     if not math.isnan(found.low):
         assert (found.low > 0 or found.high < 0) == (p_value <= 1 - confidence)
 

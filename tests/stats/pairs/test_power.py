@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.power import NormalIndPower, TTestPower
 
-from evalkit.stats import detectable_gap, mcnemar_exact, minimal_detectable_difference, pairs_needed
+from evalkit.stats import detectable_gap, minimal_detectable_difference, paired_test, pairs_needed
 from evalkit.stats.pairs.power import fewest_pairs
 
 
@@ -52,15 +52,15 @@ def test_binary_outcomes_have_the_power_asked_for():
     rng, decided = np.random.default_rng(0), 0
     for _ in range(2_000):
         kinds = rng.choice(3, n, p=[only_a, only_b, 1 - only_a - only_b])
-        decided += mcnemar_exact(kinds == 0, kinds == 1).p_value <= 0.05
+        decided += paired_test(kinds == 0, kinds == 1).p_value <= 0.05
     assert decided / 2_000 == pytest.approx(0.8, abs=0.03)
 
 
 @pytest.mark.parametrize("level", [0.05, 0.05 / 6, 0.05 / 66, 0.5, 2**-7])
 def test_fewer_pairs_can_never_reach_the_level(level):
     fewest = fewest_pairs(level)
-    assert mcnemar_exact([1] * fewest, [0] * fewest).p_value <= level + 1e-12
-    assert mcnemar_exact([1] * (fewest - 1), [0] * (fewest - 1)).p_value > level
+    assert paired_test([1] * fewest, [0] * fewest).p_value <= level + 1e-12
+    assert paired_test([1] * (fewest - 1), [0] * (fewest - 1)).p_value > level
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_the_difference_that_0_1_outcomes_show_has_the_power_asked_for_exactly(n
     power = 0.0
     for m in counts:
         wins = np.arange(m + 1)
-        p_values = np.array([mcnemar_exact([1] * w + [0] * (m - w), [0] * w + [1] * (m - w)).p_value for w in wins])
+        p_values = np.array([paired_test([1] * w + [0] * (m - w), [0] * w + [1] * (m - w)).p_value for w in wins])
         chance = stats.binom.pmf(wins, m, (1 + shown / differ) / 2)
         power += stats.binom.pmf(m, n, differ) * chance[p_values <= 0.05].sum() if m > 5 else 0.0
     assert power == pytest.approx(0.8, abs=0.05)
