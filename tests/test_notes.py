@@ -18,17 +18,17 @@ HOSTILE = 'a; {b} (c): "d" <e>\n%s'
 
 
 def test_notes_are_asked_for_codes_and_say_their_text():
-    notes = note("one_task") + left_out(2, "row") + note("one_task")
+    notes = note("one_value") + left_out(2, "row") + note("one_value")
     assert [code in notes for code in ("left_out", "no_values")] == [True, False]
-    assert str(notes) == "a single task has no interval; 2 rows left out as missing"
-    assert str(notes.without("one_task")) == "2 rows left out as missing"
+    assert str(notes) == "a single value has no interval; 2 rows left out as missing"
+    assert str(notes.without("one_value")) == "2 rows left out as missing"
     assert str(notes.worded({"left_out": "left out: {count} aborted"})).endswith("; left out: 2 aborted")
     assert (bool(left_out(0, "row")), Notes() + Notes(), str(Notes())) == (False, Notes(), "")
 
 
 def test_a_value_of_a_note_is_never_read_as_a_template_nor_split():
-    assert str(note("strata_missing", strata=[HOSTILE], share=0.5)) == f"no values of {HOSTILE} (50 % of the mix)"
-    assert len((note("few_of_stratum", count=1) + note("strata_missing", strata=[HOSTILE], share=0.5)).notes) == 2
+    assert str(note("unmeasured", model=HOSTILE)).count(HOSTILE) == 1
+    assert len((note("one_value") + note("unmeasured", model=HOSTILE)).notes) == 2
 
 
 @pytest.mark.parametrize("code", TEXTS)
@@ -37,7 +37,7 @@ def test_every_text_can_be_made(code):
     names = signature(text).parameters if callable(text) else {name for _, name, _, _ in string.Formatter().parse(text)}
     values = dict.fromkeys(set(names) - {None}, 3)
     values |= {name: [("a", "b"), ("c", "d")] for name in ("sets", "pairs") if callable(text) and name in values}
-    values |= {name: ["a", "b"] for name in ("models", "strata", "names") if name in values}
+    values |= {name: ["a", "b"] for name in ("models", "names") if name in values}
     values |= {"models": [("a", 1, 2)]} if code == "not_measured" else {}
     assert str(note(code, **values))
 

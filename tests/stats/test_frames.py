@@ -14,7 +14,7 @@ FUNCTIONS = {
     "compare_all": lambda f: stats.compare_all(f, "model", "task", "value", margin=0.1),
     "these tasks": lambda f: stats.compare_all(f, "model", "task", "value", target="these tasks"),
     "pair_structure": lambda f: stats.pair_structure(stats.compare_all(f, "model", "task", "value")),
-    "rank_models": lambda f: stats.rank_models(f, "model", "task", "value", n_resamples=100),
+    "rank_models": lambda f: stats.rank_models(f, "model", "task", "value"),
     "like_with_like": lambda f: stats.like_with_like(f, "model", "task", "value", "type"),
     "plan": lambda f: stats.plan(f, "model", "task", "value", 0.1),
     "reliability": lambda f: stats.reliability(f, "model", "task", "value", order="run"),

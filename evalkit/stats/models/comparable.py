@@ -1,92 +1,49 @@
 """Rates of models that ran different tasks, made comparable: tasks in common, rates for one mix, and which to use."""
 
 import math
-from collections.abc import Mapping
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
 
-from evalkit._names import check_columns
-from evalkit._notes import Notes, left_out, note
+from evalkit._notes import Notes, note
 from evalkit.stats import _formulas as formulas
-from evalkit.stats._inputs import Cells, Clusters, by_cluster, cells_of, check_choice, check_confidence, coded, numbers
+from evalkit.stats._inputs import Cells, Clusters, by_cluster, cells_of, check_choice, coded, numbers
 from evalkit.stats.intervals import Kind, estimate_by
 from evalkit.stats.models.task_effects import adjusted
 
 RAW, ADJUSTED, STANDARDISED, NONE = "raw", "adjusted for tasks", "standardised", "none"
-ESTIMATES = ["n", "n_clusters", "estimate", "low", "high", "method", "target", "warning"]
 
 
 def standardise(
-    frame: pd.DataFrame,
-    by: str,
-    stratum: str,
-    value: str,
-    clusters: str,
-    *,
-    kind: Kind = "proportion",
-    mix: Mapping[Any, float] | None = None,
-    confidence: float = 0.95,
+    frame: pd.DataFrame, model: str, stratum: str, value: str, task: str, kind: Kind, confidence: float
 ) -> pd.DataFrame:
-    """Estimate the rate or mean of each group for one mix of strata, such as types of tasks (direct standardisation).
+    """Estimate the rate or mean of each model for one mix of strata, such as types of tasks (direct standardisation).
 
-    The estimate is Σ weight × mean of the stratum, in which each cluster has the same weight. The interval of a bounded
-    value is put together from those of the strata (MOVER, Zou and Donner 2008), that of others is Welch's t.
-
-    Rows with a missing value are left out and counted. `mix` maps strata to weights, by default the number of different
-    clusters of each. Without estimate where a group has no values of a stratum with weight: its mix can't be reached,
-    and `warning` names the stratum. The columns are those of `estimate_by`.
+    The estimate is Σ weight × mean of the stratum, weights the numbers of different tasks; each task of a stratum has
+    the same weight. The interval of a bounded value is put together from those of the strata (MOVER, Zou and Donner
+    2008), that of others is Welch's t. A model without values of a stratum has no estimate: it can't reach the mix.
     """
-    check_confidence(confidence)
-    check_choice("kind", kind, get_args(Kind))
-    check_columns(frame, by, stratum, value, clusters)
-    outcomes, keys = numbers(frame[value]), frame[[by, stratum, clusters]]
+    outcomes, keys = numbers(frame[value]), frame[[model, stratum, task]]
     usable = np.isfinite(outcomes) & keys.notna().all(axis=1).to_numpy()
-    rows = keys[usable].set_axis(["by", "stratum", "cluster"], axis=1).assign(value=outcomes[usable])
-    if kind == "proportion" and not rows["value"].isin((0.0, 1.0)).all():
-        raise ValueError("a rate needs 0/1 values; use kind='score' or kind='mean' for others")
-    if kind == "score" and not rows["value"].between(0, 1).all():
-        raise ValueError("scores lie from 0 to 1; use kind='mean' for others")
-    counted = rows.groupby("stratum", observed=True)["cluster"].nunique()
-    weights = (counted if mix is None else pd.Series(mix)).astype("float64")
-    if len(weights) and ((weights < 0).any() or not weights.sum() > 0):
-        raise ValueError("weights are at least 0, and not all 0")
-    weights = weights[weights > 0] / weights.sum()
-    groups = dict(iter(rows.groupby("by", observed=True)))
-    lost = frame[by].where(~usable).value_counts()
-    names = sorted(frame[by].dropna().unique(), key=str)
+    rows = keys[usable].set_axis(["model", "stratum", "task"], axis=1).assign(value=outcomes[usable])
+    counted = rows.groupby("stratum", observed=True)["task"].nunique()
     estimates = []
-    for name in names:
-        *estimate, warning = _standardised(groups.get(name, rows[:0]), weights, kind, confidence)
-        estimates.append((*estimate, warning + left_out(int(lost.get(name, 0)), "row")))
-    table = pd.DataFrame(estimates, columns=ESTIMATES)
-    table.insert(0, by, pd.Series(names, dtype=frame[by].dtype))
-    return table
-
-
-def _standardised(rows: pd.DataFrame, weights: pd.Series, kind: str, confidence: float) -> tuple:
-    """Return the fields of `ESTIMATES` for one group."""
-    groups: dict[Any, Clusters] = {
-        name: by_cluster(runs["value"].to_numpy(float), pd.factorize(runs["cluster"])[0])
-        for name, runs in rows.groupby("stratum", observed=True)
-    }
-    counts = len(rows), sum(len(group.means) for group in groups.values())
-    described = f"standardised, {'Welch t' if kind == 'mean' else 'MOVER'}", "new tasks"
-    missing = [name for name in weights.index if name not in groups]
-    if rows.empty or missing:
-        which = note("strata_missing", strata=list(map(str, missing)), share=weights[missing].sum())
-        return *counts, math.nan, math.nan, math.nan, *described, note("no_values") if rows.empty else which
-    used = [(weight, groups[name]) for name, weight in weights.items()]
-    estimate = sum(weight * group.means.mean() for weight, group in used)
-    if kind == "mean":
-        low, high, warning = _welch(used, estimate, confidence)
-    else:
-        below, above = np.sqrt(sum(weight**2 * _distances(group, kind, confidence) ** 2 for weight, group in used))
-        fewest = min(len(group.means) for _, group in used)
-        low, high = estimate - below, estimate + above
-        warning = note("few_of_stratum", count=fewest) if fewest < 3 else Notes()
-    return *counts, float(estimate), float(low), float(high), *described, warning
+    for name, own in rows.groupby("model", observed=True):
+        strata = [runs for _, runs in own.groupby("stratum", observed=True)]
+        if len(strata) < len(counted):
+            continue
+        groups = [by_cluster(runs["value"].to_numpy(float), pd.factorize(runs["task"])[0]) for runs in strata]
+        used = list(zip(counted / counted.sum(), groups, strict=True))
+        estimate = sum(weight * group.means.mean() for weight, group in used)
+        if kind == "mean":
+            low, high = _welch(used, estimate, confidence)
+        else:
+            below, above = np.sqrt(sum(weight**2 * _distances(group, kind, confidence) ** 2 for weight, group in used))
+            low, high = estimate - below, estimate + above
+        estimates.append((name, float(estimate), float(low), float(high)))
+    types = {"model": "str", "estimate": "float64", "low": "float64", "high": "float64"}
+    return pd.DataFrame(estimates, columns=list(types)).astype(types)
 
 
 def _distances(group: Clusters, kind: str, confidence: float) -> np.ndarray:
@@ -99,15 +56,15 @@ def _distances(group: Clusters, kind: str, confidence: float) -> np.ndarray:
     return np.array([mean - low, high - mean])
 
 
-def _welch(used: list, estimate: float, confidence: float) -> tuple[Any, Any, Notes]:
+def _welch(used: list, estimate: float, confidence: float) -> tuple[Any, Any]:
     if min(len(group.means) for _, group in used) < 2:
-        return math.nan, math.nan, note("one_of_stratum")
+        return math.nan, math.nan
     terms = [(weight**2 * formulas.variance_of_mean(group.means), len(group.means) - 1) for weight, group in used]
     variance = sum(term for term, _ in terms)
     if variance <= 0:
-        return math.nan, math.nan, note("strata_equal")
+        return math.nan, math.nan
     freedom = variance**2 / sum(term**2 / free for term, free in terms)
-    return *formulas.by_t(estimate, variance, freedom, confidence), Notes()
+    return formulas.by_t(estimate, variance, freedom, confidence)
 
 
 class LikeWithLike(NamedTuple):
@@ -168,8 +125,7 @@ def like_with_like(
     raw = estimate_by(known, model, value, task, kind, confidence).rename(columns={model: "model"})
     by_task_type = pd.DataFrame(columns=["model", "estimate", "low", "high"], dtype="float64").astype({"model": "str"})
     if stratum is not None:
-        by_task_type = standardise(known, model, stratum, value, task, kind=kind, confidence=confidence)
-        by_task_type = by_task_type.rename(columns={model: "model"})
+        by_task_type = standardise(known, model, stratum, value, task, kind, confidence)
     coverage = (cells.sizes > 0).mean(axis=0) if cells.tasks else math.nan
     table = pd.DataFrame({"model": pd.Series(cells.models, dtype="str"), "coverage": coverage})
     raw = raw.rename(columns={"n_clusters": "n_tasks"}).drop(columns="target")

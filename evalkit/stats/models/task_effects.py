@@ -1,18 +1,16 @@
 """Rates of models adjusted for the tasks they ran, by a model with an effect for each task and each model."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
-from evalkit._notes import Notes, note
 from evalkit.stats import _formulas as formulas
 from evalkit.stats._inputs import Cells
 from evalkit.stats.pairs.pairwise import components
 
-MOSTLY = 0.8  # of all tasks
+_COLUMNS = ["estimate", "low", "high"]
 MOST_GROUPS = 40  # of tasks, that are left out in turn
 MOST_SOLVED = 300  # models, for least squares
 EASE = np.linspace(-6, 6, 25)  # of tasks, on the logit scale
@@ -34,31 +32,24 @@ def adjusted(cells: Cells, confidence: float, strata: np.ndarray | None = None) 
     groups that share no tasks: easy tasks can't be distinguished from good models.
     """
     there = cells.sizes > 0
-    linked = there & (there.sum(axis=1) > 1)[:, None]
-    count, tasks = len(cells.models), len(cells.tasks)
-    table = pd.DataFrame({"model": pd.Series(cells.models, dtype="str"), "n_tasks": there.sum(axis=0)})
-    table = table.assign(n_linked=linked.sum(axis=0), estimate=math.nan, low=math.nan, high=math.nan)
-    rows, columns = np.nonzero(there)
-    sets = len(np.unique(components(rows, tasks + columns, tasks + count)[tasks:]))
-    why: Any = note("apart", sets=sets) if sets > 1 else Notes() if tasks else note("no_values")
-    table = table.assign(method="task effects, jackknife", target="new tasks", warning=why)
-    if why:
+    tasks, count = there.shape
+    table = pd.DataFrame({"model": pd.Series(cells.models, dtype="str"), **dict.fromkeys(_COLUMNS, math.nan)})
+    if not tasks or not _linked(there):
         return table
-    reason = _unbounded(there)
+    # no interval from a single task, nor where models fall into groups without one of the tasks
+    steady = there.all() or count > MOST_SOLVED or all(_linked(np.delete(there, i, axis=0)) for i in range(tasks))
+    bounded = tasks > 1 and bool(steady)
     if cells.shares:
         groups = (np.arange(tasks) if cells.clusters is None else cells.clusters) % MOST_GROUPS
         kinds = np.zeros(tasks, int) if strata is None else strata
         estimates, error = _standardised(np.nan_to_num(cells.means), cells.sizes.astype(float), kinds, groups)
     elif count > MOST_SOLVED:
-        why = note("not_adjusted", most=MOST_SOLVED)
-        return table.assign(warning=why)
+        return table
     else:
         groups = np.arange(tasks)
-        estimates, error = _jackknife(np.nan_to_num(cells.means), there.astype(float), bool(reason))
-    doubts: Any = [reason or (note("extrapolated") if share < MOSTLY else Notes()) for share in there.mean(axis=0)]
-    doubts = [doubt + cells.lost_of(i) for i, doubt in enumerate(doubts)]
-    table = table.assign(estimate=estimates, warning=doubts)
-    if reason:
+        estimates, error = _jackknife(np.nan_to_num(cells.means), there.astype(float), not bounded)
+    table["estimate"] = estimates
+    if not bounded:
         return table
     quantile = formulas.student(confidence, groups.max())
     if cells.shares:
@@ -71,16 +62,11 @@ def adjusted(cells: Cells, confidence: float, strata: np.ndarray | None = None) 
     return table.assign(low=estimates - half, high=estimates + half)
 
 
-def _unbounded(there: np.ndarray) -> Notes:
-    """Return why there is no interval: a single task, or one without which models fall into groups."""
+def _linked(there: np.ndarray) -> bool:
+    """Return whether shared tasks link all models."""
     tasks, count = there.shape
-    if tasks < 2:
-        return note("one_task")
-    for i in range(tasks) if 1 < count <= MOST_SOLVED and not there.all() else ():
-        rows, columns = np.nonzero(np.delete(there, i, axis=0))
-        if components(rows, tasks + columns, tasks + count)[tasks:].any():
-            return note("linked_by_one")
-    return Notes()
+    rows, columns = np.nonzero(there)
+    return len(np.unique(components(rows, tasks + columns, tasks + count)[tasks:])) < 2
 
 
 def _standardised(
