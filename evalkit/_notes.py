@@ -104,7 +104,10 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "no_shared": "no shared tasks",
     "unpaired": "different tasks, taken to be drawn alike",
     "conditions_differ": lambda conditions: (
-        f"models ran under different conditions ({conditions}), and are compared within equal ones"
+        "models ran under different conditions ("
+        + "; ".join(condition or "not told" for condition in conditions[:4])
+        + " …" * (len(conditions) > 4)
+        + "), and are compared within equal ones"
     ),
     "one_shared": "a single shared task has no interval",
     "not_repeated": "a model has one run of each task: as wide as for new tasks, which is cautious",
@@ -113,7 +116,8 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "cycle": lambda models: f"{' > '.join(models)} is a cycle: each is better than the next, so they have no order",
     "sets": lambda sets: (
         f"{len(sets)} sets of models share no tasks and can't be compared: "
-        + "; ".join(", ".join(models) for models in sets)
+        + "; ".join(", ".join(models[:4]) + f" and {len(models) - 4} more" * (len(models) > 4) for models in sets[:4])
+        + f"; and {len(sets) - 4} more" * (len(sets) > 4)
     ),
     "unshared": lambda pairs: (
         "pairs without a shared task: "
@@ -137,10 +141,12 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "no_outcome": "no run was measured",
     "no_score": "no run has a score",
     "not_measured": lambda models, counted: (
-        ", ".join(f"{n_not} of {n} runs of {model}" for model, n_not, n in models[:4])
+        f"not measured, and {'counted as failures' if counted else 'left out'}: "
+        + ", ".join(f"{n_not} of {n} runs of {model}" for model, n_not, n in models[:4])
         + f" and some of {len(models) - 4} more models" * (len(models) > 4)
-        + f" were not measured, and {'count as failures' if counted else 'are left out'}"
-        + "".join(f"; {model} has none that was" for model, n_not, n in models if n_not == n)
+    ),
+    "none_measured": lambda models: (
+        f"no run of {', '.join(models[:4])}{f' and {len(models) - 4} more models' * (len(models) > 4)} was measured"
     ),
     "no_run": "no run but those that count in no rate",
     "copies": lambda count: f"{count} stale cop{'y' if count == 1 else 'ies'} left out",

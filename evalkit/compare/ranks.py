@@ -89,9 +89,8 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
     notes = (Notes() if like.headline == RAW else like.reason) + pair_structure(linked).warning
     mixes = rows.groupby("model_name")["condition"].agg(lambda own: tuple(sorted(set(own))))
     if mixes.nunique() > 1:
-        several = sorted(set(rows["condition"]))
-        conditions = "; ".join(several[:MOST_NAMED]) + " …" * (len(several) > MOST_NAMED)
-        notes = note("conditions_differ", conditions=conditions) + notes
+        several = sorted(set(rows["condition"]), key=lambda text: (not text, len(text), text))  # 5 before 10
+        notes = note("conditions_differ", conditions=several) + notes
     unrated = scored.table[~has_value].groupby("model_name").size().rename("n").reset_index()
     unrated["n"] *= scored.kind == "proportion" and kind_of(runs).leading == "all"
     table = pd.concat([table, unrated.assign(n_tasks=0, warning=NO_OUTCOME)], ignore_index=True)[_COLUMNS.split()]
@@ -100,9 +99,12 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
     )
     gone = scored.table["outcome"].eq("not measured")
     if gone.any():
-        counts = gone.groupby(scored.table["model_name"]).agg(["sum", "size"]).query("sum > 0").reset_index()
+        counts = gone.groupby(scored.table["model_name"]).agg(["sum", "size"])
+        some = list(counts.query("0 < sum < size").itertuples(name=None))
+        none = counts.index[counts["sum"] == counts["size"]].tolist()
         counted = bool(scored.table.loc[gone, "value"].notna().any())
-        notes += note("not_measured", models=list(counts.itertuples(index=False, name=None)), counted=counted)
+        notes += note("not_measured", models=some, counted=counted) if some else Notes()
+        notes += note("none_measured", models=none) if none else Notes()
     notes += note("copies_flagged", count=scored.left_out) if scored.left_out else Notes()
     return Leaderboard(table, compared, like.headline, notes, scored)
 

@@ -269,7 +269,7 @@ def _ranking(
 
 def _rate(headline: Mapping[str, Any]) -> str:
     if headline["code"] != "rate":
-        return f"There is no rate: {headline_text(headline)}."
+        return sentence(headline_text(headline))
     n, tasks = counted_noun(int(headline["n"]), "run"), counted_noun(int(headline["n_clusters"]), "task")
     unmeasured = int(headline["n_not_measured"])
     without = f", {unmeasured} of them not measured and counted as {'a failure' if unmeasured == 1 else 'failures'}"

@@ -158,7 +158,7 @@ def outcomes(runs: "pd.DataFrame", value: str = "", kind: LogKind | None = None,
     runs : DataFrame
         The first table of any kind, with the columns `evalkit.kinds.RUN_COLUMNS`.
     value : {"", "is_successful", "score"}
-        What to compare; by default success if any run is a success or a failure, else scores.
+        What to compare; by default success if any run has one, or could have and none has a score; else scores.
     kind : LogKind, optional
         Of the runs; by default the one they name.
     cluster : str
@@ -189,7 +189,8 @@ def outcomes(runs: "pd.DataFrame", value: str = "", kind: LogKind | None = None,
     table["tokens"] = table.pop("tokens_in").astype("Float64") + table.pop("tokens_out").astype("Float64")
     table["condition"] = _conditions(rows, [name for name in kind.conditions if name in rows])
     left_out, is_measured = int((~counts).sum()), table["outcome"].isin(MEASURED)
-    if value == "is_successful" or (not value and outcome.isin(MEASURED).any()):
+    has_rate = outcome.isin(MEASURED).any() or ("success" in kind.outcome_of.values() and rows["score"].isna().all())
+    if value == "is_successful" or (not value and has_rate):
         succeeded = table["outcome"].eq("success").astype("float64")
         if kind.leading == "all":
             known = is_measured.groupby(table["model_name"]).transform("any").astype(bool)

@@ -131,7 +131,7 @@ def unmeasured_lines(runs: "pd.DataFrame", by: Sequence[str], kind: LogKind, val
     from evalkit.stats import format_interval
 
     table = denominators(runs, by, value, kind)
-    table = table[table["n_not_measured"] > 0]
+    table = table[(table["n_not_measured"] > 0) & (table["n_measured"] > 0)]  # others have no rate in any way
     if table.empty or "highest_estimate" not in table:
         return []
     names, rows = {column: names_of(table[column]) for column in by}, []

@@ -62,8 +62,29 @@ def test_text_from_logs_never_reaches_the_terminal_as_a_control(tmp_path):
 def test_the_pairs_of_many_models_are_told_by_those_that_are_decided(tmp_path):
     files = {f"x/m{model:02}/t{n}/Andy_0_0.json": float(model == 0) for model in range(16) for n in range(20)}
     text = CliRunner().invoke(main, ["compare", str(write_all(tmp_path, files))]).output
-    assert "15 of 120 pairs are decided." in text
+    assert "15 of 120 pairs of 16 models are decided." in text
     assert text.count("m00 is better than") == 15
+
+
+@pytest.mark.parametrize(
+    ("files", "said", "unsaid"),
+    [
+        (
+            {"runs/x/fine/t/Andy_0_0.json": 1.0, "runs/x/broken/t/Andy_0_0.json": None},
+            ["No run of broken was measured."],
+            ["count as failures"],
+        ),
+        ({f"runs/x/M/t{n}/Andy_0_0.json": None for n in range(3)}, ["success rate", "No run of M"], ["mean score"]),
+        (
+            {f"runs/x/M{n}/t{n}/Andy_0_0.json": 1.0 for n in range(9)},
+            ["9 sets of models share no tasks and can't be compared: M0; M1; M2; M3; and 5 more."],
+            [],
+        ),
+    ],
+)
+def test_models_that_can_not_be_rated_or_compared_are_named_once_and_shortly(tmp_path, files, said, unsaid):
+    text = CliRunner().invoke(main, ["compare", str(write_all(tmp_path, files) / "runs")]).output
+    assert [words for words in said if words not in text] + [words for words in unsaid if words in text] == []
 
 
 @pytest.mark.parametrize(

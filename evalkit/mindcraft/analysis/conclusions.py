@@ -10,7 +10,7 @@ from evalkit.kinds.doubts import doubts
 from evalkit.mindcraft.analysis.comparison import detectable
 from evalkit.mindcraft.analysis.rates import counted, headline
 from evalkit.mindcraft.analysis.task_types import cooking
-from evalkit.mindcraft.format import STATUSES
+from evalkit.mindcraft.format import OUTCOMES, STATUSES
 from evalkit.mindcraft.kind import KIND
 from evalkit.mindcraft.table import FLAGS
 
@@ -98,7 +98,8 @@ def _rate(runs: pd.DataFrame, what: str, section: str) -> Finding:
     """Find the rate of runs, with a success and a failure as examples."""
     fresh = counted(runs)
     succeeded = fresh["overall_is_successful"].astype(bool)
-    examples = examples_of(fresh, {"a success": succeeded, "a failure": ~succeeded})
+    failed = ~succeeded & fresh["status"].map(OUTCOMES).ne("not measured")
+    examples = examples_of(fresh, {"a success": succeeded, "a failure": failed})
     return Finding("rate", section, {"headline": headline(runs, what)}, examples)
 
 
