@@ -137,7 +137,7 @@ def against(
     runs, value, target
         As for `pairs`.
     baseline : str
-        The model to compare with.
+        The model to compare with; a SourceError if it has no runs.
     margin : float, optional
         The largest loss that is acceptable, in the unit of the values. By default 0.05 for shares, and none for others.
 
@@ -145,11 +145,6 @@ def against(
     -------
     DataFrame
         As `evalkit.stats.compare_to_baseline`; without rows if no baseline is given.
-
-    Raises
-    ------
-    SourceError
-        If the baseline has no runs.
     """
     scored = outcomes(runs, value)
     there = sorted(scored.table["model_name"].unique())
@@ -164,17 +159,14 @@ def against(
 def reliability(runs: pd.DataFrame, ks: Sequence[int] | None = None) -> pd.DataFrame:
     """Estimate pass@k, pass^k and agreement per model, on tasks with at least max(ks) runs.
 
-    Returns
-    -------
-    DataFrame
-        As `evalkit.stats.reliability`, by model_name. No rows if runs have no success or failure.
+    The table is that of `evalkit.stats.reliability`, by model_name; no rows if runs have no success or failure.
     """
     scored = outcomes(runs, "is_successful")
     return reliability_of(scored.table, "model_name", "task", "value", ks=ks, order="repetition")
 
 
 def plan(runs: pd.DataFrame, difference: float | None = None, value: str = "") -> pd.DataFrame:
-    """Plan tasks and repetitions that show a true difference of a typical pair with 80 % power.
+    """Plan tasks and repetitions that show a true difference of a typical pair with 80 % power; `evalkit.stats.plan`.
 
     Parameters
     ----------
@@ -182,11 +174,6 @@ def plan(runs: pd.DataFrame, difference: float | None = None, value: str = "") -
         As for `leaderboard`.
     difference : float, optional
         By default 0.1 for shares; for other values a quarter of the standard deviation of task means.
-
-    Returns
-    -------
-    DataFrame
-        As `evalkit.stats.plan`.
     """
     scored = outcomes(runs, value)
     if difference is None:

@@ -120,13 +120,7 @@ def rank_table(board: Leaderboard) -> pd.DataFrame:
 
 
 def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
-    """List the results of each model, for the page that lists the models of all reports.
-
-    Parameters
-    ----------
-    board : Leaderboard
-    runs : DataFrame
-        The runs it was computed from.
+    """List the results of each model, for the page that lists the models of all reports; `runs` are those of `board`.
 
     Returns
     -------

@@ -292,8 +292,7 @@ def estimate_by(
         Column of what repeats, such as the task.
     kind : {"proportion", "score", "mean"}
         `rate_interval`, `mean_interval` of values from 0 to 1, or `mean_interval` of any values.
-    confidence : float
-    target, weights
+    confidence, target, weights
         As for `rate_interval`.
 
     Returns

@@ -1,14 +1,14 @@
 """Rates of models that ran different tasks, made comparable: tasks in common, rates for one mix, and which to use."""
 
 import math
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from evalkit._notes import Notes, note
 from evalkit.stats import _formulas as formulas
-from evalkit.stats._inputs import Cells, Clusters, by_cluster, cells_of, check_choice, coded, numbers
+from evalkit.stats._inputs import Cells, Clusters, by_cluster, cells_of, coded, numbers
 from evalkit.stats.intervals import Kind, estimate_by
 from evalkit.stats.models.task_effects import adjusted
 
@@ -119,7 +119,6 @@ def like_with_like(
         adjusted, adjusted_low, adjusted_high; standardised, standardised_low, standardised_high; headline,
         headline_low, headline_high (those of the rule; NaN for "none"); warning.
     """
-    check_choice("kind", kind, get_args(Kind))
     cells = cells_of(frame, model, task, value, condition)
     known = frame[frame[model].notna() & frame[task].notna()].astype({model: "str"})
     raw = estimate_by(known, model, value, task, kind, confidence).rename(columns={model: "model"})

@@ -69,11 +69,16 @@ def cost_front(
     dominating = _dominating(table["success"].to_numpy(float), table["cost"].to_numpy(float))
     known = table[["success", "cost"]].notna().all(axis=1)
     table["on_front"] = known & ~np.asarray(dominating.any(axis=1))
-    table["dominated_by"] = [_cheapest(row, table) for row in dominating]
+    paid = np.where(dominating, table["cost"], math.inf)  # by the models that dominate each
+    table["dominated_by"] = [str(models[row.argmin()]) if row.min() < math.inf else "" for row in paid]
     table["front_share"] = math.nan
     if common.sum() > 1:
-        rng = np.random.default_rng(0 if rng is None else rng)
-        table["front_share"] = _front_share(values, costs, n_resamples, rng)
+        rng, counts = np.random.default_rng(0 if rng is None else rng), np.zeros(len(models))
+        chunks = range(0, n_resamples, 100)
+        for _ in chunks:
+            weights = rng.dirichlet(np.ones(len(values)), 100)
+            counts += (~_dominating(weights @ values, weights @ costs).any(axis=-1)).sum(axis=0)
+        table["front_share"] = counts / (len(chunks) * 100)
     else:
         table["warning"] = [doubt + note("few_common", what="share of resamples") for doubt in table["warning"]]
     table = table.sort_values(["cost", "success"], ascending=[True, False], kind="stable", ignore_index=True)
@@ -95,16 +100,3 @@ def _dominating(success: np.ndarray, cost: np.ndarray) -> np.ndarray:
     at_least = (success[..., None, :] >= success[..., :, None]) & (cost[..., None, :] <= cost[..., :, None])
     better = (success[..., None, :] > success[..., :, None]) | (cost[..., None, :] < cost[..., :, None])
     return at_least & better
-
-
-def _cheapest(dominating: np.ndarray, table: pd.DataFrame) -> str:
-    costs = np.where(dominating, table["cost"], math.inf)
-    return str(table["model"].iloc[int(costs.argmin())]) if dominating.any() else ""
-
-
-def _front_share(values: np.ndarray, costs: np.ndarray, n_resamples: int, rng: np.random.Generator) -> np.ndarray:
-    counts, chunks = np.zeros(values.shape[1]), range(0, n_resamples, 100)
-    for _ in chunks:
-        weights = rng.dirichlet(np.ones(len(values)), 100)
-        counts += (~_dominating(weights @ values, weights @ costs).any(axis=-1)).sum(axis=0)
-    return counts / (len(chunks) * 100)

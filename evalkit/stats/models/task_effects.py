@@ -20,16 +20,9 @@ PRIOR = 3.0
 def adjusted(cells: Cells, confidence: float, strata: np.ndarray | None = None) -> pd.DataFrame:
     """Estimate what each model would score on all tasks, from the tasks it ran and the other models' results on them.
 
-    Values from 0 to 1: a logistic model with one effect per model and a random one per task, of any distribution (Laird
-    1978, by EM), standardised over the tasks: the mean of what the model reached on the tasks it ran, and of the rate
-    expected of it on the others, given how other models did there. So the rate stays one, and is the mean over tasks
-    where the model ran all. Tasks of each of `strata` have a distribution of their own. Other values: least squares
-    with one effect per task and one per model; the difference of two models that ran only shared tasks is then the
-    paired one. Both assume that no model suits some tasks more than others do.
-
-    The interval leaves out one task at a time (of more than 40, one of 40 groups of tasks; jackknife and t); for values
-    from 0 to 1 it is Wilson's on the effective n of that variance. There are no estimates where the models fall into
-    groups that share no tasks: easy tasks can't be distinguished from good models.
+    Values from 0 to 1: a logistic model, the effects of tasks (of each of `strata`) of any distribution (Laird 1978),
+    standardised over the tasks, with Wilson's interval on the effective n. Others: least squares and t. Intervals leave
+    out one task, or group of tasks, at a time. No estimates where models share no tasks, directly or through others.
     """
     there = cells.sizes > 0
     tasks, count = there.shape

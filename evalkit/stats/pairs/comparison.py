@@ -152,9 +152,7 @@ def _by_mcnemar(differences: np.ndarray, confidence: float) -> Compared:
 def _by_t(a: np.ndarray, b: np.ndarray, shares: bool, confidence: float) -> Compared:
     differences, count, level = a - b, len(a), 1 - confidence
     quantile, mean = formulas.student(confidence, count - 1), float(differences.mean())
-    centre, cautious = map(
-        float, formulas.agresti_min_moments(differences)
-    )  # for shares: half a pair more of each kind
+    centre, cautious = map(float, formulas.agresti_min_moments(differences))  # for shares: half a pair more of each
     p_cautious = 2 * float(special.stdtr(count - 1, -abs(centre) / cautious)) if shares else 0.0
     error = math.sqrt(formulas.variance_of_mean(differences))
     if error <= 1e-9 * np.abs(differences).max():
@@ -169,8 +167,9 @@ def _by_t(a: np.ndarray, b: np.ndarray, shares: bool, confidence: float) -> Comp
     slant = skew / math.sqrt(count)
     low = mean - max(quantile, float(formulas.hall(quantile, slant))) * error
     high = mean + max(quantile, -float(formulas.hall(-quantile, slant))) * error
+    rarest = min(int(side.sum()) for side in (a > 0, a < 1, b > 0, b < 1))  # units with a share above 0, or below 1
     few, skewed = count < (FEW_SHARES if shares else FEW_SCORES), SKEWED * skew**2 > count
-    if shares and (few or skewed or min(_rarest(a), _rarest(b)) <= warnings.RARE):
+    if shares and (few or skewed or rarest <= warnings.RARE):
         low, high = min(low, centre - quantile * cautious), max(high, centre + quantile * cautious)
         return Compared(low, high, max(p_value, p_cautious), PAIRED_T, Notes(), level)
     claim_at = level * (AT_SKEWED if skewed else AT_FEW if few else 1)
@@ -186,11 +185,6 @@ def _tail(differences: np.ndarray, null: float = 0.0) -> float:
     t, slant = (differences.mean() - null) / error, float(formulas.skewness(differences)) / math.sqrt(count)
     hall = t + slant * t**2 / 3 + slant**2 * t**3 / 27 + slant / 6
     return float(special.stdtr(count - 1, -min(t, hall)))
-
-
-def _rarest(values: np.ndarray) -> int:
-    """Return on how many units a share is above 0, or below 1, whichever are fewer."""
-    return int(min((values > 0).sum(), (values < 1).sum()))
 
 
 def compare_runs(

@@ -84,8 +84,6 @@ def compare_all(
     check_confidence(confidence)
     check_choice("target", target, get_args(Target))
     check_choice("correction", correction, get_args(Correction))
-    if margin is not None and not margin > 0:
-        raise ValueError(f"a margin is above 0, not {margin}")
     cells = cells_of(frame, model, task, value, condition)
     pairs = list(combinations(range(len(cells.models)), 2))
     table = pair_rows(cells, pairs, target, confidence, margin)
@@ -136,8 +134,6 @@ def compare_to_baseline(
         low, high, p_value, p_adjusted, p_not_worse (corrected), verdict, method, target, warning.
     """
     check_confidence(confidence)
-    if not margin > 0:
-        raise ValueError(f"a margin is above 0, not {margin}")
     cells = cells_of(frame, model, task, value, condition)
     if baseline not in cells.models:
         raise ValueError(f"no runs of the baseline {baseline!r}; there are {', '.join(map(repr, cells.models))}")
@@ -160,6 +156,8 @@ def pair_rows(cells: Cells, pairs: Pairs, target: str, confidence: float, margin
     Beside the columns of `compare_all` up to p_value, method and warning: `claim_at`, `p_above` and `p_below` (see
     `Compared`), and `binary` (0/1 outcomes, or none in common).
     """
+    if margin is not None and not margin > 0:
+        raise ValueError(f"a margin is above 0, not {margin}")
     rows = [_pair(cells, a, b, target, confidence, math.nan if margin is None else margin) for a, b in pairs]
     names = ["model_a", "model_b", "n_tasks", "n_runs", "mean_a", "mean_b", "estimate", *Compared._fields]
     return typed(pd.DataFrame(rows, columns=[*names, "binary"]))

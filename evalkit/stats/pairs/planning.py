@@ -103,15 +103,17 @@ def _components(cells: Cells, a: int, b: int, repeats: np.ndarray, confidence: f
     """
     shared = cells.has(a, b)
     count, nothing = int(shared.sum()), np.full(len(repeats), math.nan)
-    names = {"model_a": cells.models[a], "model_b": cells.models[b], "n_tasks": count}
-    result = names | {
+    result = {
+        "model_a": cells.models[a],
+        "model_b": cells.models[b],
+        "n_tasks": count,
         "between": math.nan,
         "within": math.nan,
         "warning": note("few_shared"),
         "variances": [nothing] * 3,
     }
     if count < 2:
-        return result | {"warning": note("few_shared")}
+        return result
     first, second = cells.of(a, shared), cells.of(b, shared)
     squares = (first.means - second.means - (first.means - second.means).mean()) ** 2 * count / (count - 1)
     if not all((side.sizes > 1).any() for side in (first, second)):
@@ -125,9 +127,8 @@ def _components(cells: Cells, a: int, b: int, repeats: np.ndarray, confidence: f
     limits = [_limits(squares - noise + single / r, confidence, between + single.mean() / r) for r in repeats]
     planned, low, high = np.array(limits).T
     deviations = {"between": math.sqrt(between), "within": math.sqrt(single.mean()), "warning": Notes()}
-    return (
-        result | deviations | {"variances": [np.fmin(planned, most), low, np.minimum(high, most)]}
-    )  # at most with single runs
+    variances = [np.fmin(planned, most), low, np.minimum(high, most)]  # at most those of single runs
+    return result | deviations | {"variances": variances}
 
 
 def _limits(contributions: np.ndarray, confidence: float, mean: float) -> tuple[float, float, float]:

@@ -99,14 +99,9 @@ def detectable_gap(n: int, *, power: float = 0.8, confidence: float = 0.95) -> f
     Parameters
     ----------
     n : int
-        Values on each side.
-    power, confidence : float
-        Between 0 and 1, both excluded.
-
-    Returns
-    -------
-    float
-        NaN where not even a difference of 1 would show, or n < 1.
+        Values on each side. NaN for fewer than 1, and where not even a difference of 1 would show.
+    power, confidence
+        As for `pairs_needed`.
     """
     level = _level(power, confidence, 1)
     if n < 1:
