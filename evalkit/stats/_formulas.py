@@ -51,17 +51,6 @@ def variance_of_mean(means: np.ndarray) -> np.ndarray:
     return means.var(-1, ddof=1) / means.shape[-1]
 
 
-def run_weighted(means: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return the mean over runs, its variance, and the effective number of clusters (Kish 1965).
-
-    The variance is that of the jackknife of clusters (Bell and McCaffrey 2002 call it CR3).
-    """
-    shares = sizes / sizes.sum()
-    mean = means @ shares
-    variance = ((shares * (means - mean[..., None]) / (1 - shares)) ** 2).sum(-1)
-    return mean, variance, float(1 / (shares**2).sum())
-
-
 def within_tasks(variances: np.ndarray, sizes: np.ndarray, pseudo: float) -> tuple[np.ndarray, int]:
     """Return the variance of the mean of task means over repetitions of the same tasks, and its degrees of freedom.
 
@@ -121,8 +110,17 @@ def agreeing(
 
 
 def moments(means: np.ndarray, sizes: np.ndarray, weights: str) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return the mean of C >= 2 clusters, or over their runs, its variance, and the effective number of clusters."""
-    return run_weighted(means, sizes) if weights == "runs" else (means.mean(-1), variance_of_mean(means), len(sizes))
+    """Return the mean of C >= 2 clusters, or over their runs, its variance, and the effective number of clusters.
+
+    Over runs, the variance is that of the jackknife of clusters (Bell and McCaffrey 2002 call it CR3), and the number
+    that of Kish (1965).
+    """
+    if weights == "tasks":
+        return means.mean(-1), variance_of_mean(means), len(sizes)
+    shares = sizes / sizes.sum()
+    mean = means @ shares
+    variance = ((shares * (means - mean[..., None]) / (1 - shares)) ** 2).sum(-1)
+    return mean, variance, float(1 / (shares**2).sum())
 
 
 def bounded(
