@@ -150,14 +150,20 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     ),
     "no_run": "no run but those that count in no rate",
     "copies": lambda count: f"{count} stale cop{'y' if count == 1 else 'ies'} left out",
+    "only_copies": lambda count, models: (
+        f"{f'all {count} runs hold copies' if count > 1 else 'its one run holds a copy'} of logs of {', '.join(models)}"
+    ),
     "few_common": "fewer than 2 tasks that all models have: no {what}",
     "one_model": "there is one model",
     "same_tasks": "all models ran the same tasks",
     "incomparable": "models ran different tasks, which neither shared tasks nor shared types make comparable",
     "same_order": "models ran different tasks; {basis}, their order is that of the raw rates",
     "other_order": ("models ran different tasks: the raw rates put {one} before {other}, those {basis} do not"),
-    "copies_flagged": lambda count: (
-        f"{count} {'runs are' if count > 1 else 'run is'} flagged as a copy of another's log, and in no rate"
+    "copied": lambda pairs: (
+        "logs are copied into "
+        + ", ".join(f"{n} run{'s' * (n > 1)} of {new} from runs of {old}" for new, old, n in pairs[:4])
+        + f", and of {len(pairs) - 4} more pairs of models" * (len(pairs) > 4)
+        + ": these copies count in no rate"
     ),
     "of_part": "{part}: {notes}",
 }

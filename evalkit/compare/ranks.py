@@ -8,8 +8,9 @@ import pandas as pd
 from evalkit._notes import Notes, note
 from evalkit.compare.paired import FEW_SHARED, UNPAIRED, pairs_of
 from evalkit.kinds import Outcomes, outcomes
+from evalkit.kinds.estimates import rates
 from evalkit.kinds.models import UNKNOWN
-from evalkit.kinds.runs import NO_OUTCOME, kind_of
+from evalkit.kinds.runs import copied, kind_of
 from evalkit.stats import Estimate, format_interval, like_with_like, pair_structure, rank_models
 from evalkit.stats.models.ranks import MOST_PAIRED
 
@@ -91,9 +92,8 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
     if mixes.nunique() > 1:
         several = sorted(set(rows["condition"]), key=lambda text: (not text, len(text), text))  # 5 before 10
         notes = note("conditions_differ", conditions=several) + notes
-    unrated = scored.table[~has_value].groupby("model_name").size().rename("n").reset_index()
-    unrated["n"] *= scored.kind == "proportion" and kind_of(runs).leading == "all"
-    table = pd.concat([table, unrated.assign(n_tasks=0, warning=NO_OUTCOME)], ignore_index=True)[_COLUMNS.split()]
+    unrated = unrated_models(runs, scored)
+    table = pd.concat([table, unrated], ignore_index=True)[_COLUMNS.split()]
     table = table.astype(
         {"rank_low": "Int64", "rank_high": "Int64", "ties_with_first": "boolean", "behind_first": "boolean"}
     )
@@ -105,8 +105,16 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
         counted = bool(scored.table.loc[gone, "value"].notna().any())
         notes += note("not_measured", models=some, counted=counted) if some else Notes()
         notes += note("none_measured", models=none) if none else Notes()
-    notes += note("copies_flagged", count=scored.left_out) if scored.left_out else Notes()
+    notes += note("copied", pairs=copied(runs, kind_of(runs))) if scored.left_out else Notes()
     return Leaderboard(table, compared, like.headline, notes, scored)
+
+
+def unrated_models(runs: pd.DataFrame, scored: Outcomes) -> pd.DataFrame:
+    """Return model_name, n, n_tasks and warning, which says why, of the models without a value."""
+    names = runs["model_name"].fillna(UNKNOWN)
+    rest = runs.assign(model_name=names)[~names.isin(scored.table.dropna(subset="value")["model_name"])]
+    table = rates(rest, value="is_successful" if scored.kind == "proportion" else "score", kind=kind_of(runs))
+    return table[["model_name", "n", "n_clusters", "warning"]].rename(columns={"n_clusters": "n_tasks"})
 
 
 def rank_table(board: Leaderboard) -> pd.DataFrame:
@@ -134,8 +142,9 @@ def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
     table = board.table[named]
     if table["estimate"].isna().all():
         return pd.DataFrame(columns=_STANDING)
-    bounds = zip(table["estimate"], table["low"], table["high"], strict=True)
-    texts = [format_interval(*interval, percent=board.outcomes.is_share) for interval in bounds]
+    rows = table[["estimate", "low", "high", "warning"]].itertuples(index=False, name=None)
+    share = board.outcomes.is_share
+    texts = [str(why) if pd.isna(x) else format_interval(x, *ends, percent=share) for x, *ends, why in rows]
     counted = board.outcomes.table.dropna(subset="value")
     known = counted["task"].where(counted["task"] != counted["run_id"])  # a run without a task is one of its own
     tasks = known.groupby(counted["model_name"]).agg(_digest)
@@ -143,7 +152,7 @@ def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
     return table.assign(
         kind=kind_of(runs).name,
         outcome=board.outcomes.title,
-        text=[str(why) if why == NO_OUTCOME else text for text, why in zip(texts, table["warning"], strict=True)],
+        text=texts,
         rank=ranks.mask(ranks != "", ranks + f" of {table['estimate'].count()}") if len(table) > 1 else "",
         task_set=table["model_name"].map(tasks).fillna(""),
     )[_STANDING].reset_index(drop=True)

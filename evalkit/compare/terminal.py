@@ -27,7 +27,9 @@ def describe_comparison(runs: pd.DataFrame, value: str = "", margin: float | Non
         cells |= {board.basis: format_interval(row["adjusted"], None, None, percent=share)} if board.is_adjusted else {}
         rows.append(cells)
     first = plain(f"{headline_text(headline(board), begins=True)}.")
-    lines = [fit_table(rows, width=None), "", first, *(plain(sentence(note)) for note in board.notes.notes)]
+    reasons = [f"{names[row.model_name]}: {row.warning}." for row in table[table["estimate"].isna()].itertuples()]
+    notes = (sentence(note) for note in board.notes.notes)
+    lines = [fit_table(rows, width=None), "", first, *map(plain, [*reasons, *notes])]
     lines += unmeasured_lines(runs, ["model_name"], kind_of(runs), value)
     lines += ["", in_words(board.pairs)] if len(board.pairs) else []
     return "\n".join([*lines, *(plain(sentence(note)) for note in alike(table["model_name"]).notes)])

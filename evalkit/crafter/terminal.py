@@ -174,7 +174,8 @@ def _ranking_lines(episodes: pd.DataFrame) -> list[str]:
     names, rows = _file_names(episodes), [("rank", "score", "trajectory", "file")]
     for rank, row in enumerate(_ranked(episodes).to_dict("records"), start=1):
         rows.append((str(rank), number(row["score"]), plain(row["trajectory"], _STRIP), names[row["source"]]))
-    rows += [("", "–", "(aborted)", names[source]) for source in episodes.loc[episodes["score"].isna(), "source"]]
+    aborted = episodes.loc[episodes["score"].isna(), "source"]
+    rows += [("", "–", "(aborted: no events)", names[source]) for source in aborted]
     width = max(len(row[2]) for row in rows)
     lines = [f"   {rank:>4} {score:>8}  {strip:{width}}  {name}" for rank, score, strip, name in rows]
     return ["🏆 Traces by score", *lines]

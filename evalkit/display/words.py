@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._notes import Notes
+from evalkit._notes import Notes, note
 from evalkit.io import plain
 from evalkit.kinds import Finding, counted_noun
 from evalkit.stats.text import format_interval as format_interval
@@ -419,12 +419,7 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
     "endings": _endings,
     "data": _data,
     "files": lambda files, names=NO_NOTES: " ".join(map(sentence, (files_text(files), *names.notes))),
-    "copies": lambda pairs: (
-        "Logs are copied into "
-        + ", ".join(f"{counted_noun(n, 'run')} of {new} from runs of {old}" for new, old, n in pairs[:MOST_NAMED])
-        + f", and of {len(pairs) - MOST_NAMED} more pairs of models" * (len(pairs) > MOST_NAMED)
-        + ": these copies count in no rate."
-    ),
+    "copies": lambda pairs: sentence(note("copied", pairs=pairs)),
     "retries": lambda models: (
         "The last run of a task succeeds more often than its others, as if failed ones were run until one succeeded: "
         + ", ".join(f"{row['model_name']} (p = {row['p_value']:.2g})" for row in models[:MOST_NAMED])

@@ -1,7 +1,7 @@
 """Rates and mean scores of groups of runs of any kind, with the runs that were not measured counted in every way."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from evalkit._names import check_columns
 from evalkit._notes import Notes, note
@@ -30,7 +30,8 @@ _TAKEN = {  # by a run
     "tokens_out": "tokens out",
     "cost": "cost (US dollars)",
 }
-_WAYS: dict[Missing, str] = {"exclude": "measured", "failure": "lowest", "success": "highest"}
+_WAYS: Sequence[tuple[Missing, str]] = (("exclude", "measured"), ("failure", "lowest"), ("success", "highest"))
+_OF_POINTS: Sequence[tuple[Missing, str]] = (("failure", "zero"),)
 
 
 def rates(
@@ -51,8 +52,8 @@ def rates(
     by : str or list of str
         Columns of the groups; an empty list for all runs together.
     missing : {"", "failure", "exclude", "success"}
-        How a run that was not measured counts; by default as the kind declares, and for scores not at all. For scores
-        that are no shares it never counts.
+        How a run that was not measured counts; by default as the kind declares, and for scores not at all. Of scores
+        that are no shares, failure is 0, and there is no success.
 
     Returns
     -------
@@ -74,8 +75,10 @@ def rates(
     counts = pd.DataFrame({"measured": measured, "n_not_measured": ~measured}).reindex(runs.index, fill_value=False)
     counts["left_out"] = ~runs.index.isin(scored.table.index)
     groups, number = sums_by(runs, by, counts)
+    of: Any = runs["copied_model"].dropna().groupby(number).unique() if "copied_model" in runs else {}
     missing = missing or ("failure" if is_rate and kind.leading == "all" else "exclude")
-    values = table["value"].where(measured, _FILL[missing] if scored.is_share else float("nan")).dropna()
+    fill = _FILL[missing] if scored.is_share or missing == "failure" else float("nan")
+    values = table["value"].where(measured, fill).dropna()
     rows = pd.DataFrame({"group": number, "value": values, "task": table["task"]}).loc[values.index]
     out = estimate_by(rows, "group", "value", clusters="task", kind=scored.kind).set_index("group")
     out = out.reindex(range(len(groups))).fillna(_NOTHING)
@@ -84,8 +87,12 @@ def rates(
     out.loc[unmeasured, ["estimate", "low", "high"]] = float("nan")
     why = NO_OUTCOME if is_rate else NO_SCORE
     out["warning"] = [
-        (warning if n else why if n_not else NO_RUN) + (note("copies", count=copies) if copies else Notes())
-        for warning, n, n_not, copies in zip(out["warning"], *(groups[name] for name in list(counts)), strict=True)
+        note("only_copies", count=copies, models=sorted(of[i]))
+        if copies and not n + n_not and i in of
+        else (warning if n else why if n_not else NO_RUN) + (note("copies", count=copies) if copies else Notes())
+        for i, (warning, n, n_not, copies) in enumerate(
+            zip(out["warning"], *(groups[name] for name in counts), strict=True)
+        )
     ]
     return pd.concat([groups[_list(by)], out, groups["n_not_measured"]], axis=1)
 
@@ -111,15 +118,18 @@ def denominators(
         The columns of `by`, n, n_clusters, n_measured, n_not_measured, then estimate, low, high (the leading rate, as
         the kind declares), two of measured_estimate, lowest_estimate and highest_estimate with their bounds (of the
         measured runs; as if all others had failed; as if all had succeeded; the third is the leading one), and warning.
-        Scores that are no shares have the leading one only. Groups of one column are sorted, the best first.
+        Scores that are no shares have no bounds: of them there is zero_estimate, as if all others had scored 0. Groups
+        of one column are sorted, the best first.
     """
     kind = kind or kind_of(runs)
     first = rates(runs, by, value, kind, cluster=cluster)
     n_measured = rates(runs, by, value, kind, missing="exclude", cluster=cluster)["n"]
     out = first[[*_list(by), "n", "n_clusters"]].assign(n_measured=n_measured)
     out = out.join(first[["n_not_measured", "estimate", "low", "high"]])
-    for missing, name in _WAYS.items() if outcomes(runs, value, kind).is_share else ():
-        if missing != ("failure" if kind.leading == "all" else "exclude"):
+    scored = outcomes(runs, value, kind)
+    leading = "failure" if kind.leading == "all" and scored.kind == "proportion" else "exclude"
+    for missing, name in _WAYS if scored.is_share else _OF_POINTS:
+        if missing != leading:
             other = rates(runs, by, value, kind, missing=missing, cluster=cluster)
             out = out.join(other[["estimate", "low", "high"]].add_prefix(f"{name}_"))
     out = out.join(first["warning"])
@@ -153,7 +163,8 @@ def usage(runs: "pd.DataFrame", by: str | Sequence[str] = "model_name", kind: Lo
 
     kind = kind or kind_of(runs)
     runs = runs[~is_uncounted(runs, kind)].reset_index(drop=True)
-    rows = runs[_list(by)].assign(task=kind.task_of(runs).fillna(runs["run_id"]), outcome=outcome_of(runs, kind))
+    data = outcomes(runs, "score", kind).table
+    rows = runs[_list(by)].assign(task=data["task"], outcome=outcome_of(runs, kind))
     values = runs[list(_TAKEN)].astype("Float64").astype("float64")
     parts = [rows.assign(quantity=title, value=values[name]) for name, title in _TAKEN.items()]
     long = pd.concat(parts, ignore_index=True).dropna(subset="value")

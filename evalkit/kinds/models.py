@@ -56,6 +56,8 @@ def _renamed(
         return frame
     old = frame["model_name"].fillna(UNKNOWN)
     changed = {"model_name": old.replace(renames).astype(frame["model_name"].dtype)}
+    if "copied_model" in frame:
+        changed["copied_model"] = frame["copied_model"].replace(renames)
     if "model_source" in frame:
         changed["model_source"] = frame["model_source"].mask(old.eq(UNKNOWN) & old.isin(renames), STATED)
     frame = frame.assign(**changed)

@@ -247,6 +247,13 @@ def is_uncounted(runs: "pd.DataFrame", kind: LogKind) -> "pd.Series":
     return pd.Series([not uncounted.isdisjoint(flags) for flags in runs["flags"]], index=runs.index, dtype=bool)
 
 
+def copied(runs: "pd.DataFrame", kind: LogKind) -> list[tuple[str, str, int]]:
+    """Count the runs that count in no rate, as copies: by their model and the one whose logs they hold."""
+    names = runs[is_uncounted(runs, kind)].reindex(columns=["model_name", "copied_model"]).astype("object")
+    pairs = names.fillna(UNKNOWN).value_counts().reset_index(name="n")
+    return list(pairs.itertuples(index=False, name=None))
+
+
 def select(runs: "pd.DataFrame", models: Sequence[str] = ()) -> "pd.DataFrame":
     """Select the runs of some models, or of all if none is named.
 

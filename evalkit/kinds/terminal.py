@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 
 MOST_LOOKED_AT = 4  # models whose rates are listed; for more, only how many pairs differ
 MOST_FAILED = 10  # lines on files that could not be read
-UNMEASURED = {"measured": "of those measured", "lowest": "if the others failed", "highest": "if they succeeded"}
+UNMEASURED = {
+    "measured": "of those measured",
+    "lowest": "if the others failed",
+    "highest": "if they succeeded",
+    "zero": "if the others scored 0",
+}
 _SHORTEST = 12  # characters left of a name
 
 
@@ -132,17 +137,19 @@ def unmeasured_lines(runs: "pd.DataFrame", by: Sequence[str], kind: LogKind, val
 
     table = denominators(runs, by, value, kind)
     table = table[(table["n_not_measured"] > 0) & (table["n_measured"] > 0)]  # others have no rate in any way
-    if table.empty or "highest_estimate" not in table:
+    if table.empty:
         return []
+    ways = ["measured", "zero"] if "zero_estimate" in table else ["measured", "lowest", "highest"]
     names, rows = {column: names_of(table[column]) for column in by}, []
     for row in table.to_dict("records"):
         cells = {column: names[column][key_of(row[column])] for column in by}
         cells["not measured"] = f"{row['n_not_measured']} of {row['n_measured'] + row['n_not_measured']}"
-        for name, header in UNMEASURED.items():
+        for name in ways:
             way = name if f"{name}_estimate" in row else ""
-            cells[header] = format_interval(*(row[f"{way}_{end}".strip("_")] for end in ("estimate", "low", "high")))
+            bounds = (row[f"{way}_{end}".strip("_")] for end in ("estimate", "low", "high"))
+            cells[UNMEASURED[name]] = format_interval(*bounds, percent="zero" not in ways)
         rows.append(cells)
-    counts = "count as failures above" if kind.leading == "all" else "are left out above"
+    counts = "are left out above" if "measured_estimate" not in table else "count as failures above"
     lines = fit_table(rows, left=len(by), width=None)
     return ["", f"Runs that were not measured {counts}; 95 % intervals:", "", *lines.split("\n")]
 

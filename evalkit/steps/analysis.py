@@ -20,10 +20,9 @@ def success_rates(steps: pd.DataFrame, by: str | Sequence[str] = "history") -> p
     """Estimate the share of steps that succeeded: as reported, and without silent failures.
 
     Skipped steps, and those whose record does not say, are left out; every attempt counts. Where groups span several
-    histories, these weigh equally, as in `evalkit.compare`: the estimate is the mean of their shares. Within one
-    history steps are taken as independent, which makes its interval too narrow if one failure causes the next.
-    Histories are distinguished by source and thread, never by their
-    labels alone. `by` names columns of the frame, or ``history``; an empty list pools all steps. Columns: those of
+    histories, these (or the clusters that `load` was given) weigh equally, as in `evalkit.compare`: the estimate is the
+    mean of their shares. Within one history steps are taken as independent, which makes its interval too narrow if one
+    failure causes the next. Histories are distinguished by source and thread, never by their labels alone. `by` names columns of the frame, or ``history``; an empty list pools all steps. Columns: those of
     `by`, `success` (reported or confirmed), n, n_clusters, estimate, low, high, method, warning.
     """
     by = [by] if isinstance(by, str) else list(by)
@@ -38,8 +37,10 @@ def _shares(steps: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Estimate the mean of `value` by group: over steps or, where groups span several histories, over their shares."""
     if "history" in by or steps["history"].nunique() < 2:
         return estimate_by(steps, by, "value")
-    of_history = steps.groupby([*by, "history"], dropna=False)["value"].agg(["mean", "size"]).reset_index()
-    table = estimate_by(of_history, by, "mean", kind="score")
+    clusters = steps["cluster"].fillna(steps["history"]) if "cluster" in steps else steps["history"]
+    groups = steps.assign(cluster=clusters).groupby([*by, "history", "cluster"], dropna=False)["value"]
+    of_history = groups.agg(["mean", "size"]).reset_index()
+    table = estimate_by(of_history, by, "mean", clusters="cluster", kind="score")
     n: Any = of_history.groupby(by, dropna=False)["size"].sum().to_numpy() if by else len(steps)
     return table.assign(n=n).astype({"n": table["n"].dtype})
 
@@ -117,7 +118,9 @@ def _summarise(steps: pd.DataFrame, rates: pd.DataFrame, labels: Sequence[str], 
     for which in (REPORTED, CONFIRMED):
         by_label = rates[rates["success"].eq(which)].set_index("history").reindex(list(labels))
         out = out.join(by_label[["estimate", "low", "high"]].add_prefix(f"{which}_"))
-        out["n"], out["warning"] = by_label["n"].fillna(0), by_label["warning"].map(str, na_action="ignore").fillna("")
+        out["n"], out["warning"] = by_label["n"].fillna(0), by_label["warning"].map(str, na_action="ignore")
+    none = out["records"].map(lambda records: "no step can be judged" if records else "no records")
+    out["warning"] = out["warning"].fillna(none)
     return frame(out.rename_axis("history").reset_index().to_dict("records"), OVERVIEW)
 
 

@@ -10,7 +10,7 @@ from evalkit.io import SourceError, plain, summarise, write_frame
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Look
 from evalkit.kinds.findings import counted_noun
-from evalkit.kinds.terminal import fit_table
+from evalkit.kinds.terminal import fit_table, unmeasured_lines
 from evalkit.stats.text import format_interval
 from evalkit.steps import analysis
 from evalkit.steps.evaluation.evaluate import evaluate_history, format_step_evaluation
@@ -50,7 +50,7 @@ _CHECK_CELLS = _CELLS | {
 }
 _EXPLAINED = (
     "confirmed: without silent failures. n: steps judged, all but skipped and unknown ones. Intervals: 95 %; that\n"
-    "of one history takes its steps as independent. Of all: the mean of the shares of the {} histories, which weigh\n"
+    "of one history takes its steps as independent. Of all: the mean of the shares of the {}, which weigh\n"
     "equally."
 )
 
@@ -111,12 +111,15 @@ def _overview(logs: Logs) -> str:
     rows = to_jsonable(analysis.overview(*arguments))
     [together] = to_jsonable(analysis.total(*arguments))
     cells = [_overview_cells(row) for row in (*rows, together)]
+    weighing = f"{len(rows)} histories" if "cluster" not in logs.runs else "clusters of histories"
     align = ("left", *["right"] * (len(_OVERVIEW) - 1))
     table = tabulate(cells, _OVERVIEW, tablefmt="simple", disable_numparse=True, colalign=align).splitlines()
     return "\n".join(
         [f"{len(rows)} histories, {counted_noun(together['records'], 'record')}, the lowest confirmed success first\n"]
-        + [*table[:-1], table[1], table[-1], "", _EXPLAINED.format(len(rows))]
+        + [*table[:-1], table[1], table[-1], "", _EXPLAINED.format(weighing)]
         + [f"Of all: {together['warning']}."] * bool(together["warning"])
+        + unmeasured_lines(logs.runs, [], logs.kind, "score")
+        + [f"  not measured: {plain(row['history'])}: {row['warning']}" for row in rows if not row["n"]]
     )
 
 

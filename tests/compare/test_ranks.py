@@ -8,6 +8,7 @@ import pytest
 
 from evalkit import compare
 from evalkit._notes import note
+from evalkit.compare.terminal import describe_comparison
 from evalkit.display.words import headline_text
 from evalkit.io import SourceError
 from evalkit.kinds import outcomes
@@ -114,7 +115,22 @@ def test_runs_whose_flag_says_so_count_in_no_rate():
     runs["flags"] = pd.Series([["stale_copy"], ["other"]], index=runs.index)
     found = outcomes(runs)
     assert (len(found.table), found.left_out) == (1, 1)
-    assert compare.leaderboard(runs).notes == note("copies_flagged", count=1)
+    assert compare.leaderboard(runs).notes == note("copied", pairs=[("a", "unknown", 1)])
+
+
+def test_a_model_of_copies_only_stands_in_the_table_with_its_reason():
+    runs = runs_of([("a", "t", True), ("b", "t", True), ("b", "u", True)])
+    runs["flags"] = pd.Series([[], ["stale_copy"], ["stale_copy"]], index=runs.index)
+    runs["copied_model"] = pd.Series([None, "a", "a"], index=runs.index)
+    board = compare.leaderboard(runs)
+    rated, copies = board.table.to_dict("records")
+    assert (rated["model_name"], copies["model_name"], copies["n"]) == ("a", "b", 0)
+    assert math.isnan(copies["estimate"])
+    assert copies["warning"] == note("only_copies", count=2, models=["a"])
+    assert board.notes == note("copied", pairs=[("b", "a", 2)])
+    shown = describe_comparison(runs)
+    assert "\nb: all 2 runs hold copies of logs of a.\n" in shown
+    assert "Logs are copied into 2 runs of b from runs of a: these copies count in no rate." in shown
 
 
 def test_runs_without_a_task_are_tasks_of_their_own():

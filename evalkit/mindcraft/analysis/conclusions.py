@@ -7,6 +7,7 @@ import pandas as pd
 from evalkit.display.words import DIRECTIONS
 from evalkit.kinds import Example, Finding, data_finding, endings_finding, examples_of, outcomes
 from evalkit.kinds.doubts import doubts
+from evalkit.kinds.runs import copied
 from evalkit.mindcraft.analysis.comparison import detectable
 from evalkit.mindcraft.analysis.rates import counted, headline
 from evalkit.mindcraft.analysis.task_types import cooking
@@ -71,12 +72,11 @@ def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = "How 
 
 def _copies(runs: pd.DataFrame) -> list[Finding]:
     """Say whose logs stale copies hold, and whose runs they stand for; nothing where there are none."""
-    copies = runs[runs["copy_of"].notna()]
-    if copies.empty:
+    if not (pairs := copied(runs, KIND)):
         return []
-    pairs = copies[["model_name", "copied_model"]].value_counts().reset_index(name="n")
+    copies = runs[runs["copy_of"].notna()]
     links = tuple(Example("a copy", *ids) for ids in copies[["run_id", "copy_of"]].head(1).itertuples(index=False))
-    return [Finding("copies", "Data quality", {"pairs": list(pairs.itertuples(index=False, name=None))}, links)]
+    return [Finding("copies", "Data quality", {"pairs": pairs}, links)]
 
 
 def _blocked(runs: pd.DataFrame) -> tuple[Example, ...]:
