@@ -67,6 +67,14 @@ def _trace(model: str, *hooks: dict, world: str | None = None, difficulty: str =
     return trace(*events, metadata=[settings], session_id=None)
 
 
+def write_trace(path: Path, world: str, turns: int) -> None:
+    """Write a trace with a budget of turns, with a score that depends on both."""
+    hooks = [_TWO, *[_INVALID] * (turns + ord(world))] if world != "c" else [_HARD, *[_EASY] * (turns // 10)]
+    made = _trace("alone", *hooks, world=world)
+    made["session_metadata"][0]["data"]["max_turns"] = turns
+    write_all(path.parent, {path.name: made})
+
+
 CRAFTER = {
     "good.json": _trace(ONE, _HARD, _TWO, world="w1"),
     "again.json": _trace(ONE, _EASY, _INVALID, world="w1"),  # the same world

@@ -7,20 +7,24 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pandas as pd
 import pytest
-import yaml
 from click.testing import CliRunner
 
 from evalkit import compare, crafter, mindcraft, steps
 from evalkit.cli import main
+from evalkit.display.words import headline_text
 from evalkit.kinds import Logs, collect, denominators, kind_named, load, rates
 from evalkit.kinds.follow import Following
+from evalkit.kinds.terminal import UNMEASURED
+from evalkit.mindcraft.format import STATUSES
 from evalkit.reports import plan, run
 from tests import messy
-from tests.golden.record import ROOT, record_report
+from tests.golden.record import ROOT
+from tests.messy import NONE, SLOW
 
 NUMBER = re.compile(r"-?\d+(?:\.(\d+))?(?:e-\d+)?")
 Answers = dict[str, tuple[int | None, str]]  # by model or history: n (None: not shown), and a text with the numbers
@@ -170,14 +174,6 @@ def following(kind: Kind) -> Answers:
     return of_text(kind, looking.look().text)
 
 
-def in_notebook(kind: Kind, folder: Path) -> Answers:
-    params = folder / kind.notebook / "messy.yaml"
-    params.parent.mkdir()
-    params.write_text(yaml.safe_dump(kind.parameters))
-    text = record_report(params)
-    return of_csv(kind, text.partition(f"## publish\nname: {kind.published}\n")[2].partition("\n\n")[0])
-
-
 def runs_of(kind: Kind) -> pd.DataFrame:
     logs = load(kind_named(kind.title), kind.logs, kind.options)
     return getattr(logs, logs.kind.runs)
@@ -207,7 +203,6 @@ DOORS: dict[str, Callable[[Kind, str, Path], Answers]] = {
     "a dataset": lambda kind, dataset, folder: of_dataset(kind, dataset),
     "a dataset in the terminal": lambda kind, dataset, folder: in_terminal(kind, dataset),
     "following": lambda kind, dataset, folder: following(kind),
-    "notebook": lambda kind, dataset, folder: in_notebook(kind, folder),
 }
 
 
@@ -255,16 +250,335 @@ def test_every_door_that_compares_models_gives_the_same_n_estimate_and_interval(
         check(MODELS[door](kind), expected)
 
 
-def test_the_page_gives_the_same_n_estimate_and_interval(kind, logs, expected, tmp_path):
-    summary = run(
-        plan([str(ROOT / "notebooks" / f"{kind.notebook}.ipynb")], values=kind.parameters),
-        output=tmp_path, jobs=1, say=lambda line: None,
-    )  # fmt: skip
+class Page(NamedTuple):
+    """What a report says: its published tables, and its headline."""
+
+    tables: Mapping[str, pd.DataFrame]
+    headline: Mapping[str, Any]
+
+
+@pytest.fixture(scope="module")
+def page(kind, tmp_path_factory) -> Page:
+    notebook = str(ROOT / "notebooks" / f"{kind.notebook}.ipynb")
+    output = tmp_path_factory.mktemp("page")
+    summary = run(plan([notebook], values=kind.parameters), output=output, jobs=1, say=lambda line: None)
     assert summary.failed == []
-    [published] = tmp_path.rglob(f"*.{kind.published}.csv")
-    check(of_csv(kind, published.read_text()), expected)
+    files = {path.name.split(".")[-2]: path.read_text() for path in output.rglob("*.csv")}
+    tables = {name: pd.read_csv(io.StringIO(text), na_values=["–"]) for name, text in files.items() if text.strip()}
     [made] = json.loads(summary.manifest.read_text())["reports"]
-    wanted, shown = kind.headline(logs), made["headline"]
+    return Page(tables, made["headline"])
+
+
+def test_the_page_gives_the_same_n_estimate_and_interval(kind, logs, expected, page):
+    check(of_rows(kind, page.tables[kind.published].to_dict("records")), expected)
+    wanted, shown = kind.headline(logs), page.headline
     assert shown.get("label", "").startswith(wanted.get("label", ""))
     for name in ("n", "estimate", "low", "high"):
         assert shown.get(name) == pytest.approx(wanted.get(name)), name
+
+
+# Sixteen questions. Each has one answer, of the function in the second column, and doors that must give it:
+#
+#  1 rate or mean of each model                  2 the same by task type or difficulty
+#  3 with --where                                4 with --cluster
+#  5 with --rename                               6 of those measured, and the worst case both ways
+#  7 a model that only timed out                 8 a model that was never measured, and why
+#  9 difference of two models, interval and p   10 which model is best, or leads
+# 11 ranks that the data leave open             12 number of runs that count
+# 13 number of tasks                            14 what runs take: turns, tokens, duration
+# 15 how runs or steps went wrong, in counts    16 means without suspect verdicts, and per budget
+#
+# Questions 1, 3, 4 and 5 are those of the tests above, asked of every door in each way of `WAYS`.
+
+RATE = ("estimate", "low", "high")
+SPLIT = {"mindcraft": "task_type", "crafter": "difficulty"}
+WAYS: dict[str, dict[str, dict[str, Any]]] = {
+    "mindcraft": {
+        "where": {"where": ["task_type!=techtree"]},
+        "cluster": {"cluster": "task_type"},
+        "rename": {"rename": [f"{SLOW}=slow"]},
+    },
+    "crafter": {
+        "where": {"where": ["turns>=2"]},
+        "cluster": {"cluster": "difficulty"},
+        "rename": {"rename": [f"{NONE}=none"]},
+    },
+    "steps": {
+        "where": {"where": ["judged>=4"]},
+        "cluster": {"cluster": "status"},
+        "rename": {"rename": ["unknown=agent"]},
+    },
+}
+
+
+def words_of(kind: Kind, given: Mapping[str, Any] = MappingProxyType({}), *, compared: bool = False) -> list[str]:
+    """Return the options of a command."""
+    own = [word for name, [value] in kind.options.items() for word in ("--option", name, value)]
+    own = own if compared else [word for name, [value] in kind.options.items() for word in (f"--{name}", value)]
+    texts = {name: [value] if isinstance(value, str) else value for name, value in given.items()}
+    return own + [word for name, values in texts.items() for value in values for word in (f"--{name}", value)]
+
+
+def said(*words: str) -> str:
+    result = CliRunner().invoke(main, [*words])
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def rows_of(text: str, *heads: str, names: int = 1) -> dict[tuple[str, ...], dict[str, str]]:
+    """Read the table under these headers: its rows by their first columns, whole names for cut ones."""
+    lines = text.splitlines()
+    start = next(i for i, line in enumerate(lines) if set(heads) <= set(cells_of(line)))
+    columns = cells_of(lines[start])
+    cells = [cells_of(line) for line in lines[start + 1 : [*lines, ""].index("", start)]]
+    made = [
+        dict(zip(columns, row, strict=True))
+        for row in cells
+        if len(row) == len(columns) and set("".join(row)) - set("- ")
+    ]
+    return {tuple(whole(row[name]) for name in columns[:names]): row for row in made}
+
+
+def same(shown: Mapping[Any, Iterable[Any]], wanted: Mapping[Any, Iterable[Any]]) -> None:
+    """Hold cells of a door, numbers or texts, against the numbers of the analysis; NaN is no number, or a dash."""
+    assert shown.keys() == wanted.keys()
+    for key, values in wanted.items():
+        found = [number for cell in shown[key] if not pd.isna(cell) for number in numbers(str(cell))]
+        known = [value for value in values if not pd.isna(value)]
+        assert len(found) == len(known), (key, shown[key], known)
+        for (value, half), number in zip(found, known, strict=True):
+            assert value == pytest.approx(number, rel=1e-9, abs=half * 1.001), (key, shown[key], known)
+
+
+def cells(table: pd.DataFrame, by: Iterable[str], *columns: str) -> dict[tuple[str, ...], list[Any]]:
+    """Return the values of columns, by the groups of a table."""
+    keys = table[[*by]].astype("object").itertuples(index=False, name=None)
+    return dict(
+        zip([tuple(map(whole, map(str, key))) for key in keys], table[[*columns]].to_numpy().tolist(), strict=True)
+    )
+
+
+@pytest.fixture(scope="module")
+def runs(kind, logs) -> pd.DataFrame:
+    return getattr(logs, kind_named(kind.title).runs)
+
+
+@pytest.fixture(scope="module")
+def board(kind, runs) -> compare.Leaderboard:
+    return compare.leaderboard(runs, VALUES[kind.title])
+
+
+@pytest.fixture(scope="module")
+def compared(kind) -> str:
+    return said("compare", "--kind", kind.title, kind.logs, *words_of(kind, compared=True))
+
+
+@pytest.fixture(scope="module")
+def shown(kind) -> str:
+    return said(kind.title, kind.logs, *words_of(kind))
+
+
+VALUES = {"mindcraft": "is_successful", "crafter": "score", "steps": "score"}
+
+
+@pytest.mark.parametrize("way", ["where", "cluster", "rename"])
+def test_every_door_gives_one_rate_with_each_option(kind, way):  # questions 3, 4 and 5
+    given = WAYS[kind.title][way]
+    logs = load(kind_named(kind.title), kind.logs, {**kind.options, **given})
+    wanted = kind.rows(logs).rename(columns=lambda name: name.removeprefix(kind.prefix))
+    answers = of_text(kind._replace(note=""), said(kind.title, kind.logs, *words_of(kind, given)))
+    check(answers, wanted.set_index(kind.name).rename(index=whole))
+    runs = getattr(logs, logs.kind.runs)
+    table = rates(runs, value=VALUES[kind.title])
+    if kind.title != "steps":
+        models = wanted[wanted[kind.name] != messy.ALL]
+        same(cells(table, ["model_name"], *RATE), cells(models, ["model_name"], *RATE))
+    elif given is not WAYS["steps"]["rename"]:  # one model, which is all histories together
+        total = wanted[wanted[kind.name].map(whole) == messy.ALL] if len(runs) > 1 else wanted
+        same(cells(table, ["model_name"], *RATE), {("unknown",): total[[*RATE]].iloc[0].tolist()})
+    board = compare.leaderboard(runs, VALUES[kind.title]).table
+    same(cells(board, ["model_name"], "n", *RATE), cells(table, ["model_name"], "n", *RATE))
+    text = said("compare", "--kind", kind.title, kind.logs, *words_of(kind, given, compared=True))
+    found = rows_of(text, "model", "rank", "runs", "tasks")
+    title = next(head for head in next(iter(found.values())) if "rate" in head or "score" in head)
+    same(
+        {key: (row["runs"], row["tasks"], f"{row[title]} {row['95 % interval']}") for key, row in found.items()},
+        cells(board, ["model_name"], "n", "n_tasks", *RATE),
+    )
+
+
+def test_rates_by_task_type_or_difficulty(kind, runs, page):  # question 2
+    if kind.title == "steps":
+        return  # of histories there is no such thing
+    by = [SPLIT[kind.title], "model_name"]
+    wanted = cells(rates(runs, by, VALUES[kind.title]), by, "n", *RATE)
+    if kind.title == "mindcraft":
+        same(cells(mindcraft.analysis.success_by(runs, by), by, "n", *RATE), wanted)
+        text = said(kind.title, kind.logs, *words_of(kind, {"by": by}))
+        rows = rows_of(text, *by, "n", *kind.cells, names=2)
+        same({key: (row["n"], " ".join(row[cell] for cell in kind.cells)) for key, row in rows.items()}, wanted)
+        table = page.tables["success_by_task_type"].query("side == @messy.ONE").rename(columns={"side": by[1]})
+        same(cells(table, by, "n", *RATE), {key: value for key, value in wanted.items() if key[1] == messy.ONE})
+    else:
+        same(cells(crafter.analysis.mean_scores(runs, by), by, "n", *RATE), wanted)
+        same(cells(page.tables["scores_by_difficulty"], by, "n", *RATE), wanted)
+        answers = of_text(
+            kind, said(kind.title, kind.logs, "--by-difficulty").partition("By difficulty")[2] + f"\n{kind.note}"
+        )
+        same(
+            {(name,): (n, text) for name, (n, text) in answers.items()},
+            cells(rates(runs, "difficulty", "score"), ["difficulty"], "n", *RATE),
+        )
+
+
+def test_both_denominators_and_the_worst_case(kind, runs, shown, compared):  # question 6
+    by = [] if kind.title == "steps" else ["model_name"]
+    table = denominators(runs, by, VALUES[kind.title]).query("n_not_measured > 0")
+    ways = ["measured", "lowest", "highest", "zero"]
+    ways = [
+        way for way in ways if f"{way}_estimate" in table or way == {"mindcraft": "lowest"}.get(kind.title, "measured")
+    ]
+    columns = [f"{way}_{end}" if f"{way}_{end}" in table else end for way in ways for end in RATE]
+    wanted = cells(table.assign(of=table["n_measured"] + table["n_not_measured"]), by, "n_not_measured", "of", *columns)
+    heads = ["not measured", *(UNMEASURED[way] for way in ways)]
+    if kind.title == "crafter":  # in rows of its own, with aborted episodes at 0
+        zero = crafter.analysis.with_aborted_at_zero(runs)
+        both = zero[zero["aborted"] < zero["n"]]
+        zeros = {key: value[5:] for key, value in wanted.items() if value[0] < value[1]}
+        same(cells(both, ["model_name"], *RATE), zeros)
+        lines = [cells_of(line) for line in shown.splitlines() if " aborted at 0 " in line]
+        same(dict(enumerate(line[2:] for line in lines)), dict(enumerate(zero[[*RATE]].to_numpy().tolist())))
+    else:
+        rows = rows_of(shown, *heads, names=len(by))
+        same({key: [row[head].replace(" of ", " ") for head in heads] for key, row in rows.items()}, wanted)
+    named = wanted if by else {("unknown",): wanted[()]}
+    rows = rows_of(compared, *heads)
+    same({key: [row[head].replace(" of ", " ") for head in heads] for key, row in rows.items()}, named)
+
+
+def test_a_model_that_only_timed_out_and_one_never_measured(kind, runs, board, compared, shown, page):  # 7 and 8
+    if kind.title == "steps":
+        name = f"{NONE}/execution_history.json"
+        [row] = steps.analysis.overview(*load_steps(kind)).query("history == @name").to_dict("records")
+        [published] = page.tables["histories"].query("history == @name").to_dict("records")
+        assert row["warning"] == published["warning"] == "no records"
+        assert f"not measured: {name}: no records\n" in shown
+        return
+    if kind.title == "mindcraft":
+        for table in (rates(runs), denominators(runs), board.table, page.tables["models"]):
+            [row] = table.query("model_name == @SLOW").to_dict("records")
+            assert (row["n"], row["estimate"]) == (2, 0)
+        assert rows_of(compared, "model", "rank")[(SLOW,)]["success rate"] == "0 %"
+    reasons = {"mindcraft": "no run was measured", "crafter": "no run has a score"}
+    for table in (rates(runs), denominators(runs), board.table):
+        [row] = table.query("model_name == @NONE").to_dict("records")
+        assert row["estimate"] != row["estimate"]
+        assert str(row["warning"]) == reasons[kind.title]
+    assert f"\n{NONE}: {reasons[kind.title]}.\n" in compared
+    [row] = page.tables[kind.published].query("model_name == @NONE").to_dict("records")
+    assert row["estimate"] != row["estimate"]
+    assert row["warning"]
+
+
+def test_differences_of_models_and_which_one_leads(kind, runs, board, compared, page):  # questions 9 and 10
+    by, columns = ["model_a", "model_b"], ["n_tasks", *RATE, "p_value", "p_adjusted"]
+    pairs = compare.pairs(runs, VALUES[kind.title])
+    measured = set(board.table.dropna(subset="estimate")["model_name"])
+    pairs = pairs[pairs["model_a"].isin(measured) & pairs["model_b"].isin(measured)]
+    wanted = cells(pairs, by, *columns[:-2], "p_value")
+    same(cells(board.pairs, by, *columns[:-2], "p_value"), wanted)
+    assert all(sentence in compared for sentence in board.pairs["sentence"])
+    first = headline_text(compare.headline(board), begins=True)
+    assert f"\n{first}.\n" in compared
+    if kind.title == "crafter":
+        same(cells(page.tables["pairs"], by, *columns), cells(board.pairs, by, *columns))
+        assert page.headline["label"].startswith(headline_text(compare.headline(board)))
+    if kind.title == "mindcraft":
+        text = said("compare", "--kind", kind.title, kind.logs, *words_of(kind, compared=True), "--baseline", messy.TWO)
+        against = compare.against(runs, messy.TWO)
+        points = against.assign(**{end: 100 * against[end] for end in RATE})
+        found = rows_of(text, "model", "tasks", "difference, percentage points")
+        heads = ("tasks", "difference, percentage points", "95 % interval", "p, corrected")
+        wanted = cells(points, ["model"], "n_tasks", *RATE, "p_adjusted")
+        same({key: [row[head] for head in heads] for key, row in found.items()}, wanted)
+
+
+def test_ranks_runs_and_tasks(kind, runs, board, compared, page):  # questions 11, 12 and 13
+    table = compare.rank_table(board)
+    by, columns = ["model_name"], ["rank_low", "rank_high", "n", "n_tasks"]
+    ranks = {key: [rank] for (key, [rank]) in cells(table, by, "rank").items()}
+    found = rows_of(compared, "model", "rank", "runs", "tasks")
+    assert {key: row["rank"].replace("–", "-") for key, row in found.items()} == {
+        key: rank.replace("–", "-") or "-" for key, [rank] in ranks.items()
+    }
+    rated = rates(runs, value=VALUES[kind.title])
+    same(cells(board.table, by, "n", "n_tasks"), cells(rated, by, "n", "n_clusters"))
+    same({key: (row["runs"], row["tasks"]) for key, row in found.items()}, cells(rated, by, "n", "n_clusters"))
+    if kind.title == "crafter":
+        same(cells(page.tables["leaderboard"], by, *columns), cells(board.table, by, *columns))
+    if kind.title == "mindcraft":
+        same(cells(page.tables["models"], by, "n", "n_clusters"), cells(rated, by, "n", "n_clusters"))
+
+
+def test_what_runs_take(kind, runs, page):  # question 14
+    by = ["model_name", "quantity"]
+    columns = ["n", "n_clusters", *RATE, "median", "total", "of_successes", "of_failures", "per_success"]
+    usage = compare.usage(runs)
+    same(cells(page.tables["usage"], by, *columns), cells(usage, by, *columns))
+    counted = runs[~runs["flags"].map(lambda flags: "stale_copy" in flags)]
+    turns = counted.assign(model_name=counted["model_name"]).groupby("model_name")["turns"].agg(["count", "sum"])
+    [wanted] = [usage[usage["quantity"] == "turns"]]
+    by_hand = {(name,): row for name, row in zip(turns.index, turns.to_numpy().tolist(), strict=True) if row[0]}
+    same(cells(wanted, by[:1], "n", "total"), by_hand)
+
+
+def test_how_runs_or_steps_went_wrong(kind, runs, shown, page):  # question 15
+    if kind.title == "crafter":
+        table = crafter.analysis.breakdown(runs).query("hook == 'invalid action'")
+        published = page.tables["breakdown"].query("hook == 'invalid action'")
+        same(cells(published, ["model_name"], "total", *RATE), cells(table, ["model_name"], "total", *RATE))
+        by_hand = runs.groupby("model_name")["invalid_actions"].sum(min_count=1).to_dict()
+        same(cells(table, ["model_name"], "total"), {(name,): [count] for name, count in by_hand.items()})
+        lines = (cells_of(line) for line in shown.partition("By model")[2].splitlines())
+        rows = {(whole(row[0]),): [row[7]] for row in lines if len(row) >= 8 and row[1].isdigit()}
+        same(rows, cells(table, ["model_name"], "estimate"))
+        return
+    if kind.title == "mindcraft":
+        codes = {code: status.short for code, status in STATUSES.items()}
+        table, published, by = mindcraft.analysis.overview(runs), page.tables["models"], ["model_name"]
+    else:
+        codes = {"silent failure": "silent", "failure": "failed", "loops": "loops", "cut": "cut"}
+        table, published, by = steps.analysis.overview(*load_steps(kind)), page.tables["histories"], ["history"]
+    codes = {code: short for code, short in codes.items() if table[code].any()}
+    wanted = cells(table, by, *codes)
+    same(cells(published, by, *codes), wanted)
+    rows = rows_of(shown, by[0], "n", *codes.values())
+    same({key: [row[name] for name in codes.values()] for key, row in rows.items() if key != (messy.ALL,)}, wanted)
+
+
+def load_steps(kind: Kind) -> tuple[pd.DataFrame, Any]:
+    logs = load(kind_named(kind.title), kind.logs, kind.options)
+    return logs.steps, logs.histories
+
+
+def test_means_without_suspects_and_per_budget(kind, runs, page, tmp_path):  # question 16
+    if kind.title != "crafter":
+        return
+    scores, suspects = crafter.analysis.mean_scores(runs), crafter.analysis.suspect_share(runs)
+    wanted = cells(scores, ["model_name"], "without_suspects")
+    same(cells(suspects, ["model_name"], "mean_score_without_suspects"), wanted)
+    same(cells(page.tables["scores"], ["model_name"], "without_suspects"), wanted)
+    for turns in (10, 20):
+        for world in ("a", "b", "c"):
+            messy.write_trace(tmp_path / f"{turns}{world}.json", world, turns)
+    episodes = crafter.load(tmp_path).episodes
+    split = crafter.analysis.mean_scores(crafter.analysis.per_budget(episodes))
+    wanted = {
+        (f"{model}, {turns} turns",): values
+        for (model, turns), values in cells(
+            rates(episodes, ["model_name", "max_turns"]), ["model_name", "max_turns"], "n", *RATE
+        ).items()
+    }
+    same(cells(split, ["model_name"], "n", *RATE), wanted)
+    answers = of_text(kind._replace(note=""), said("crafter", str(tmp_path)).partition("By model")[2])
+    same({(name,): (n, text) for name, (n, text) in answers.items()}, wanted)

@@ -30,7 +30,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> str:
     with suppress(SourceError):  # several sources, whose names are joined in one text
         if logs.ledger["source"].tolist() == [resolve(logs.source)]:
             return f"{trace_text(*results_of(episodes, rules))}\n"
-    by: list[Group] = ["model_name"] if episodes["model_name"].nunique() > 1 else []
+    by: list[Group] = ["model_name"] if analysis.per_budget(episodes)["model_name"].nunique() > 1 else []
     by += ["difficulty"] if views.get("by_difficulty") else []
     sections = [trace_text(result) for result in results_of(episodes, rules)] if views.get("verbose") else []
     sections.append(_summary(episodes, by, rules["weights"], rules["counting"]))

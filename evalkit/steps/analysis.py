@@ -22,8 +22,9 @@ def success_rates(steps: pd.DataFrame, by: str | Sequence[str] = "history") -> p
     Skipped steps, and those whose record does not say, are left out; every attempt counts. Where groups span several
     histories, these (or the clusters that `load` was given) weigh equally, as in `evalkit.compare`: the estimate is the
     mean of their shares. Within one history steps are taken as independent, which makes its interval too narrow if one
-    failure causes the next. Histories are distinguished by source and thread, never by their labels alone. `by` names columns of the frame, or ``history``; an empty list pools all steps. Columns: those of
-    `by`, `success` (reported or confirmed), n, n_clusters, estimate, low, high, method, warning.
+    failure causes the next. Histories are distinguished by source and thread, never by their labels alone. `by` names
+    columns of the frame, or ``history``; an empty list pools all steps. Columns: those of `by`, `success` (reported or
+    confirmed), n, n_clusters, estimate, low, high, method, warning.
     """
     by = [by] if isinstance(by, str) else list(by)
     counted = with_labels(steps)

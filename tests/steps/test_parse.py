@@ -30,7 +30,7 @@ FILES = [
     ("broken.jsonl", json.dumps(C) + '\n{"function_name": "f", "succ', 1, "used", "line 2: JSONDecodeError"),
     ("cut.json", json.dumps([C])[:-20], None, "failed", "JSONDecodeError"),
     ("empty.json", "", None, "failed", "the file is empty"),
-    ("latin.json", '[{"error": "é", "step": {}}]'.encode("latin-1"), None, "failed", "not UTF-8"),
+    ("latin.json", '[{"error": "é", "step": {}}]'.encode("latin-1"), 1, "used", "recovered: latin_1"),
     ("deep.json", "[" * 100_000, None, "failed", "RecursionError"),
     ("other.json", '{"a": 1}', None, "skipped", "not an execution history"),
     ("list.json", "[1, 2]", None, "skipped", "not an execution history"),
