@@ -27,7 +27,8 @@ def describe_comparison(runs: pd.DataFrame, value: str = "", margin: float | Non
         cells |= {board.basis: format_interval(row["adjusted"], None, None, percent=share)} if board.is_adjusted else {}
         rows.append(cells)
     first = plain(f"{headline_text(headline(board), begins=True)}.")
-    reasons = [f"{names[row.model_name]}: {row.warning}." for row in table[table["estimate"].isna()].itertuples()]
+    copies = table[[bool(row["warning"]) and "only_copies" in row["warning"] for row in table.to_dict("records")]]
+    reasons = [f"{names[row.model_name]}: {row.warning}." for row in copies.itertuples()]
     notes = (sentence(note) for note in board.notes.notes)
     lines = [fit_table(rows, width=None), "", first, *map(plain, [*reasons, *notes])]
     lines += unmeasured_lines(runs, ["model_name"], kind_of(runs), value)
