@@ -38,10 +38,10 @@ def _shares(steps: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Estimate the mean of `value` by group: over steps or, where groups span several histories, over their shares."""
     if "history" in by or steps["history"].nunique() < 2:
         return estimate_by(steps, by, "value")
-    clusters = steps["cluster"].fillna(steps["history"]) if "cluster" in steps else steps["history"]
-    groups = steps.assign(cluster=clusters).groupby([*by, "history", "cluster"], dropna=False)["value"]
-    of_history = groups.agg(["mean", "size"]).reset_index()
-    table = estimate_by(of_history, by, "mean", clusters="cluster", kind="score")
+    clusters = ["cluster"] * ("cluster" in steps)
+    of_history = steps.groupby([*by, "history", *clusters], dropna=False)["value"].agg(["mean", "size"]).reset_index()
+    given = {name: of_history[name].fillna(of_history["history"]) for name in clusters}
+    table = estimate_by(of_history.assign(**given), by, "mean", clusters="cluster" if clusters else None, kind="score")
     n: Any = of_history.groupby(by, dropna=False)["size"].sum().to_numpy() if by else len(steps)
     return table.assign(n=n).astype({"n": table["n"].dtype})
 
