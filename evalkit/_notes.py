@@ -49,6 +49,10 @@ class Notes:
         """Leave out the notes with these codes."""
         return Notes(tuple(note for note in self.notes if note.code not in codes))
 
+    def only(self, *codes: str) -> "Notes":
+        """Take the notes with these codes."""
+        return Notes(tuple(note for note in self.notes if note.code in codes))
+
     def worded(self, texts: Mapping[str, str]) -> "Notes":
         """Give the notes with these codes other templates: a kind's own words."""
         return Notes(tuple(note._replace(text=texts.get(note.code, note.text)) for note in self.notes))
@@ -68,6 +72,10 @@ def _alike(names: Sequence[str]) -> str:
     shortest = min(names, key=lambda name: (len(name), name.swapcase()))
     renames = " ".join(f"--rename {shlex.quote(f'{name}={shortest}')}" for name in names if name != shortest)
     return f"{' and '.join(names)} may be one model: {renames} (parameter rename) reads them as one"
+
+
+def _few(conditions: Sequence[str]) -> str:
+    return "; ".join(condition or "not told" for condition in conditions[:4]) + " …" * (len(conditions) > 4)
 
 
 TEXTS: dict[str, str | Callable[..., str]] = {
@@ -104,10 +112,16 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "no_shared": "no shared tasks",
     "unpaired": "different tasks, taken to be drawn alike",
     "conditions_differ": lambda conditions: (
-        "models ran under different conditions ("
-        + "; ".join(condition or "not told" for condition in conditions[:4])
-        + " …" * (len(conditions) > 4)
-        + "), and are compared within equal ones"
+        f"models ran under different conditions ({_few(conditions)}), and are compared within equal ones"
+    ),
+    "conditions_same": lambda conditions: (
+        f"every model ran under the same mix of conditions ({_few(conditions)}); they are compared within equal ones"
+    ),
+    "variants": lambda tasks, few, how: (
+        f"the ids of the {tasks} tasks name variants of {few}" * (how == "ids")
+        + f"the {tasks} tasks on which outcomes differ have only {few} patterns of outcomes" * (how == "outcomes")
+        + ": if they are variants of few, intervals and p values are far too sure; --cluster COLUMN (parameter "
+        "cluster) names the column that says whose variants they are"
     ),
     "one_shared": "a single shared task has no interval",
     "not_repeated": "a model has one run of each task: as wide as for new tasks, which is cautious",

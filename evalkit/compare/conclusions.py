@@ -13,6 +13,8 @@ from evalkit.kinds.models import UNKNOWN, alike
 
 RANKING, PAIRS = "Which model is best?", "Every pair on the tasks it shares"
 
+FIRST = ("conditions_differ",)  # notes to read before any estimate stands beside another
+
 
 def findings(
     board: Leaderboard,
@@ -37,7 +39,8 @@ def findings(
     Returns
     -------
     list of Finding
-        One to six. A model is called best if every other one is decided to be worse than some model.
+        The most important first; conditions that differ stand before the ranking. A model is called best if every other
+        one is decided to be worse than some model.
     """
     nearest, data = _nearest(board), board.outcomes
     sides = nearest[["model_a", "model_b"]].itertuples(index=False)
@@ -52,7 +55,10 @@ def findings(
         "rates": named.head(MOST_NAMED).to_dict("records") if len(named) > 1 else [],
         "more": len(named) > MOST_NAMED,
     }
-    results = [Finding("ranking", ranking, first, _extremes(board))]
+    results = [Finding("conditions", ranking, {"notes": before})] if (before := board.notes.only(*FIRST)) else []
+    doubtful = doubts(data, planned)
+    results.append(Finding("ranking", ranking, first, _extremes(board)))
+    results += [one for one in doubtful if one.code == "variants"]
     if len(board.pairs):
         counts = {"decided": int(board.pairs["decided"].sum()), "pairs": len(board.pairs)}
         results.append(
@@ -60,9 +66,9 @@ def findings(
         )
     elif len(board.table) == 1:
         results.append(Finding("alone", pairs))
-    if board.notes and len(board.table) > 1:
-        results.append(Finding("caveats", ranking, {"notes": board.notes}))
-    results += doubts(data, planned)
+    results += [one for one in doubtful if one.code != "variants"]
+    if (others := board.notes.without(*FIRST, "variants")) and len(board.table) > 1:
+        results.append(Finding("caveats", ranking, {"notes": others}))
     if ledger is not None:
         names = alike(board.table["model_name"])
         results.append(Finding("files", "Data quality", {"files": files_of(ledger), "names": names}))

@@ -8,6 +8,7 @@ import pandas as pd
 from evalkit._notes import Notes, note
 from evalkit.compare.paired import FEW_SHARED, UNPAIRED, pairs_of
 from evalkit.kinds import Outcomes, outcomes
+from evalkit.kinds.doubts import variants
 from evalkit.kinds.estimates import rates
 from evalkit.kinds.models import UNKNOWN
 from evalkit.kinds.runs import copied, kind_of
@@ -89,9 +90,10 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
     linked = compared.assign(n_tasks=compared["n_tasks"].clip(lower=compared["estimate"].notna().astype(int)))
     notes = (Notes() if like.headline == RAW else like.reason) + pair_structure(linked).warning
     mixes = rows.groupby("model_name")["condition"].agg(lambda own: tuple(sorted(set(own))))
-    if mixes.nunique() > 1:
-        several = sorted(set(rows["condition"]), key=lambda text: (not text, len(text), text))  # 5 before 10
-        notes = note("conditions_differ", conditions=several) + notes
+    several = sorted(set(rows["condition"]), key=lambda text: (not text, len(text), text))  # 5 before 10
+    if mixes.nunique() > 1 or (len(several) > 1 and "" not in several):
+        notes += note("conditions_differ" if mixes.nunique() > 1 else "conditions_same", conditions=several)
+    notes = variants(scored) + notes
     unrated = unrated_models(runs, scored)
     table = pd.concat([table, unrated], ignore_index=True)[_COLUMNS.split()]
     table = table.astype(
@@ -200,8 +202,11 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     own = board.pairs[board.pairs[["model_a", "model_b"]].eq(first).any(axis=1)]
     is_paired = own["method"].ne(UNPAIRED)
     basis = ", ".join(filter(None, [basis, "" if is_paired.all() else str(note("unpaired"))]))
+    doubt = ", if its tasks are no variants of few" * ("variants" in board.notes)
     if row["rank_high"] == 1:
-        return {"code": "best", "model": first, "what": name, "basis": basis} | _fields(row, which[:-1], which)
+        return {"code": "best", "model": first, "what": name, "basis": basis, "doubt": doubt} | _fields(
+            row, which[:-1], which
+        )
     if len(own) and own["estimate"].isna().all():
         has_some = board.is_adjusted and len(rated) <= MOST_NAMED
         rates = dict(zip(rated["model_name"], rated["adjusted"], strict=True)) if has_some else {}
@@ -212,7 +217,7 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     is_behind = others["behind_first"].astype(bool)
     sides = {side: others.loc[of, "model_name"].tolist() for side, of in (("behind", is_behind), ("open", ~is_behind))}
     few = bool(((own["n_tasks"] < FEW_SHARED) & is_paired).all())
-    return {"code": "leads", "model": first, **sides, "few": few} | _fields(row, which[:-1], which)
+    return {"code": "leads", "model": first, **sides, "few": few, "doubt": doubt} | _fields(row, which[:-1], which)
 
 
 def _fields(row: pd.Series, estimate: str, bounds: str) -> dict[str, Any]:

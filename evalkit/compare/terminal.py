@@ -2,11 +2,13 @@
 
 import pandas as pd
 
+from evalkit.compare.conclusions import FIRST
 from evalkit.compare.paired import LEAST, against, in_words
 from evalkit.compare.ranks import headline, leaderboard, ranks_text
 from evalkit.display.words import headline_text, sentence
 from evalkit.io import plain
 from evalkit.kinds import outcomes
+from evalkit.kinds.doubts import variants
 from evalkit.kinds.models import alike
 from evalkit.kinds.runs import kind_of
 from evalkit.kinds.terminal import fit_table, names_of, unmeasured_lines
@@ -29,8 +31,10 @@ def describe_comparison(runs: pd.DataFrame, value: str = "", margin: float | Non
     first = plain(f"{headline_text(headline(board), begins=True)}.")
     copies = table[[bool(row["warning"]) and "only_copies" in row["warning"] for row in table.to_dict("records")]]
     reasons = [f"{names[row.model_name]}: {row.warning}." for row in copies.itertuples()]
-    notes = (sentence(note) for note in board.notes.notes)
-    lines = [fit_table(rows, width=None), "", first, *map(plain, [*reasons, *notes])]
+    parts = board.notes.only(*FIRST), board.notes.only("variants"), board.notes.without(*FIRST, "variants")
+    before, doubt, after = ([sentence(note) for note in part.notes] for part in parts)
+    lines = [*map(plain, before), *[""] * bool(before), fit_table(rows, width=None), ""]
+    lines += [first, *map(plain, [*doubt, *reasons, *after])]
     lines += unmeasured_lines(runs, ["model_name"], kind_of(runs), value)
     lines += ["", in_words(board.pairs)] if len(board.pairs) else []
     return "\n".join([*lines, *(plain(sentence(note)) for note in alike(table["model_name"]).notes)])
@@ -63,4 +67,5 @@ def describe_baseline(
         loss = f"any loss that is shown is a regression (--margin, in {unit or 'the unit of the score'}, allows some)"
     head = f"Against {plain(baseline)}, {data.title} on the tasks both ran; {loss}:"
     bad = {"regression", "not decided"} if strict else {"regression"}
-    return f"{head}\n\n{fit_table(rows, width=None)}", not table["verdict"].isin(bad).any()
+    doubt = "".join(f"\n\n{plain(sentence(note))}" for note in variants(data).notes)
+    return f"{head}\n\n{fit_table(rows, width=None)}{doubt}", not table["verdict"].isin(bad).any()

@@ -23,6 +23,7 @@ from evalkit.stats.text import format_interval, number
 
 HEADLINE = "application/vnd.evalkit.headline+json"  # shown beside a link in the index of reports
 TABLE = "application/vnd.evalkit.table+json"  # saved as a CSV file beside the page
+MOST_FINDINGS = 4  # open ones at the beginning of a page
 FINDINGS = "application/vnd.evalkit.findings+json"  # sentences with their sections; the index shows the first
 REPORT = "EVALKIT_EVIDENCE"  # set in reports, as evalkit.evidence.VARIABLE
 FIGURE = "application/vnd.evalkit.figure+json"  # name and PDF of a figure that is saved beside the page
@@ -123,21 +124,28 @@ def show_table(
 def show_findings(findings: Iterable[Finding | tuple[str, str] | str]) -> None:
     """Show findings as sentences with links to their sections and runs, and pass them to the index.
 
+    The first four are open, the others folded below them: give the most important ones first.
+
     Parameters
     ----------
     findings : iterable of Finding, (text, section) or text
         `section` is the heading of a section; a text alone has no link. `evalkit.Evidence.cite` turns the examples of
         a finding into links; without it they are left out.
     """
-    sentences, items = [], ""
+    sentences, items = [], []
     for finding in findings:
         if not isinstance(finding, Finding):
             text, section = (finding, "") if isinstance(finding, str) else finding
             finding = Finding("", section, {"text": text}, template="{text}")
         text, section = text_of(finding), finding.section
         sentences.append({"text": plain(text), "section": plain(section)})
-        items += f"<li>{escape(text)}{_section_link(plain(section))}{_run_links(finding.examples)}</li>"
-    page = f'<ul class="evalkit-findings" style="text-align:left">{items}</ul>'
+        items.append(f"<li>{escape(text)}{_section_link(plain(section))}{_run_links(finding.examples)}</li>")
+    page, rest = (
+        f'<ul class="evalkit-findings" style="text-align:left">{"".join(some)}</ul>'
+        for some in (items[:MOST_FINDINGS], items[MOST_FINDINGS:])
+    )
+    if more := len(items[MOST_FINDINGS:]):
+        page += f"<details><summary>{more} more, on data quality and caveats</summary>{rest}</details>"
     _show_html(page, "\n".join(f"- {sentence['text']}" for sentence in sentences), {FINDINGS: sentences})
 
 

@@ -226,15 +226,22 @@ def _endings(endings: Mapping[str, int], n: int, noun: str) -> str:
 
 
 def _data(
-    flags: Mapping[str, int], flagged: int, n: int, noun: str, files: Mapping[str, int], names: Notes = NO_NOTES
+    flags: Mapping[str, int],
+    flagged: int,
+    n: int,
+    noun: str,
+    files: Mapping[str, int],
+    everywhere: Sequence[str] = (),
+    names: Notes = NO_NOTES,
 ) -> str:
-    text = f"No {noun} carries a flag"
+    text = f"No {noun} carries a{'nother' * bool(everywhere)} flag"
     if flags:
         shown = ", ".join(f"{name.replace('_', ' ')} ({count:,})" for name, count in list(flags.items())[:MOST_FLAGS])
         more = f" and {counted_noun(len(flags) - MOST_FLAGS, 'other flag')}" if len(flags) > MOST_FLAGS else ""
         carry = "carries" if flagged == 1 else "carry"
         text = f"{flagged:,} of {counted_noun(n, noun)} {carry} a flag: {shown}{more}"
-    return " ".join(map(sentence, (f"{text}; {files_text(files)}", *names.notes)))
+    fact = [f"every {noun} carries the flag{'s' * (len(everywhere) > 1)} {listed(everywhere)}"] if everywhere else []
+    return " ".join(map(sentence, (f"{text}; {files_text(files)}", *fact, *names.notes)))
 
 
 def apart_text(models: Sequence[str], pairs: int) -> str:
@@ -264,7 +271,8 @@ def _ranking(
         return f"{headline_text(headline, begins=True)}: {value}."
     what = f"{headline['what']}{', ' * bool(headline['basis'])}{headline['basis']}"
     picked = "" if headline["basis"] else " The estimate is corrected for picking the best."
-    return f"{headline['model']} is shown to be the best of {n_models} models: {what} {value}.{picked}"
+    of = f"the best of {n_models} models{headline.get('doubt', '')}"
+    return f"{headline['model']} is shown to be {of}: {what} {value}.{picked}"
 
 
 def _rate(headline: Mapping[str, Any]) -> str:
@@ -369,10 +377,10 @@ def _apart(models: Sequence[str], basis: str, rates: Mapping[str, float], is_sha
     return f"no best model: {_models(models)} share no tasks" + f"; {basis}: {adjusted}" * bool(rates)
 
 
-def _leads(model: str, behind: Sequence[str], open: Sequence[str], few: bool, **_: Any) -> str:
+def _leads(model: str, behind: Sequence[str], open: Sequence[str], few: bool, doubt: str = "", **_: Any) -> str:
     verdicts = {"ahead of": behind, "not separable from": open}
     known = "; ".join(f"{verdict} {_models(names)}" for verdict, names in verdicts.items() if names)
-    return f"{model} leads; {known}" + "; the shared tasks are too few to tell" * few
+    return f"{model} leads; {known}{doubt * bool(behind)}" + "; the shared tasks are too few to tell" * few
 
 
 HEADLINES: dict[str, str | Callable[..., str]] = {
@@ -386,7 +394,7 @@ HEADLINES: dict[str, str | Callable[..., str]] = {
     "cycle": lambda models, **_: f"no best model: {' > '.join(models)}, each better than the next",
     "tie": lambda models, **_: f"no model leads: {_models(models)} tie for first",
     "leads": _leads,
-    "best": lambda model, what, basis, **_: f"best: {model} ({what}{', ' * bool(basis)}{basis})",
+    "best": lambda model, what, basis, doubt="", **_: f"best: {model} ({what}{', ' * bool(basis)}{basis}){doubt}",
 }
 
 
@@ -456,5 +464,5 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
         f"{decided} of {counted_noun(pairs, 'pair')} {'is' if decided == 1 else 'are'} decided. " * (pairs > 1)
         + (pair_text(row) if row else "")
     ),
-    "caveats": lambda notes: " ".join(map(sentence, notes.notes)),
+    **dict.fromkeys(("caveats", "conditions", "variants"), lambda notes: " ".join(map(sentence, notes.notes))),
 }

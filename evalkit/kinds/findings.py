@@ -116,9 +116,12 @@ def data_finding(
     """
     counts = {name: int(runs[f"flag_{name}"].sum()) for name in flags if f"flag_{name}" in runs}
     counts = dict(sorted(((name, n) for name, n in counts.items() if n), key=lambda item: (-item[1], item[0])))
+    everywhere = [name.replace("_", " ") for name, n in counts.items() if n == len(runs) > 1]  # no finding, but a fact
+    counts = {name: n for name, n in counts.items() if not n == len(runs) > 1}
     flagged = int(runs[[f"flag_{name}" for name in counts]].any(axis=1).sum()) if counts else 0
     examples = examples_of(runs, {name.replace("_", " "): runs[f"flag_{name}"] for name in counts})
     values = {"flags": counts, "flagged": flagged, "n": len(runs), "noun": noun, "files": files_of(ledger)}
+    values["everywhere"] = everywhere
     if "model_name" in runs:
         values["names"] = alike(runs["model_name"].dropna())
     return Finding("data", section, values, examples)

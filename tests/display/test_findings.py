@@ -85,6 +85,16 @@ def test_a_best_model_of_any_name_is_named_whole_from_runs_to_page(name, other, 
     assert show.escape(name) in page
 
 
+@pytest.mark.parametrize(("n", "folded"), [(4, 0), (6, 2)])
+def test_a_page_begins_with_four_findings_and_folds_the_others(n, folded, shown):
+    show.show_findings([f"finding {i}" for i in range(n)])
+    data = shown[-1][0]
+    first, *rest = data["text/html"].split("<details>")
+    assert first.count("<li>") == 4
+    assert [one.count("<li>") for one in rest] == [folded] * bool(folded)
+    assert len(data[show.FINDINGS]) == n
+
+
 def test_an_unknown_code_is_an_error_and_not_an_empty_sentence():
     with pytest.raises(KeyError):
         text_of(Finding("nothing like that", "s"))

@@ -4,9 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from evalkit import compare
+from evalkit.compare.terminal import describe_baseline, describe_comparison
 from evalkit.display.words import text_of
 from evalkit.kinds import outcomes
-from evalkit.kinds.doubts import doubts, presence, retries
+from evalkit.kinds.doubts import doubts, presence, retries, variants
 from tests.compare.runs import runs_of
 
 
@@ -78,3 +80,69 @@ def test_runs_at_two_budgets_are_no_surplus():
     table["condition"] = ["max_turns=4", "max_turns=20"] * 3
     cells = presence(table)
     assert cells["n"].eq(cells["planned"]).all()
+
+
+def worlds_of(seed: int, models: str = "abc", worlds: int = 3) -> list[tuple]:
+    """Scores that a world alone decides, under 60 ids that tell nothing."""
+    rng = np.random.default_rng(seed)
+    scores = {model: rng.normal(40 - 10 * place, 5, worlds) for place, model in enumerate(models)}
+    world = rng.integers(worlds, size=60)
+    return [(model, f"id {task:x}", scores[model][world[task]]) for model in models for task in range(60)]
+
+
+ONE_TASK = [(m, f"task_v{i}", i % 10 < rate) for m, rate in (("a", 8), ("b", 2)) for i in range(1, 201)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (ONE_TASK, "the ids of the 200 tasks name variants of 1"),
+        ([(m, t.replace("_v", "-variant-"), v) for m, t, v in ONE_TASK], "the ids of the 200 tasks name variants of 1"),
+        (worlds_of(1), "the 60 tasks on which outcomes differ have only 3 patterns of outcomes"),
+        ([(m, f"HumanEval/{t[6:]}", v) for m, t, v in ONE_TASK], ""),  # a running number alone tells nothing
+        ([(m, f"{t}_{t[6:]}", v) for m, t, v in ONE_TASK], ""),
+        (ONE_TASK[:5], ""),
+        (worlds_of(1, worlds=60), ""),
+    ],
+)
+def test_variants_of_few_tasks_are_noted_with_what_to_type(rows, said):
+    text = str(variants(outcomes(runs_of(rows))))
+    assert text.startswith(said)
+    assert bool(text) == bool(said) == ("--cluster COLUMN" in text)
+
+
+def test_a_claim_that_rests_on_variants_carries_the_warning():
+    runs = runs_of(ONE_TASK)
+    ranking, warning, *_ = map(text_of, compare.findings(compare.leaderboard(runs)))
+    assert ranking.startswith("a is shown to be the best of 2 models, if its tasks are no variants of few: ")
+    assert warning.startswith("The ids of the 200 tasks name variants of 1: ")
+    after = describe_comparison(runs).split("Best: a (success rate), if its tasks are no variants of few.\n")[1]
+    assert after.startswith(warning)
+    assert describe_baseline(runs, "a")[0].endswith(warning)
+    clustered = compare.leaderboard(runs.assign(cluster="task"))
+    assert "variants" not in clustered.notes
+
+
+@pytest.mark.parametrize("steady", [False, True])
+@pytest.mark.parametrize("spread", [0, 1, 3])
+def test_independent_tasks_are_not_taken_for_variants(spread, steady):
+    rng = np.random.default_rng(7)
+    for models in ("ab", "abc", "abcdef"):
+        odds = rng.normal(0, 1.5, (len(models), 1)) + rng.normal(0, spread, 60)
+        values = rng.random((3, *odds.shape)) < 1 / (1 + np.exp(-odds))
+        values = values[[0, 0, 0]] if steady else values
+        rows = [(m, f"t{t}", bool(run[i, t])) for run in values for i, m in enumerate(models) for t in range(60)]
+        assert not variants(outcomes(runs_of(rows)))
+
+
+def test_conditions_that_differ_are_said_before_any_estimate_and_a_common_mix_among_the_caveats():
+    rows = [(m, f"t{t}", float(10 * (m == "a") + t % 3)) for m in "ab" for t in range(12)]
+    differ = runs_of(rows, kind="crafter", max_turns=[5] * 12 + [5, 20] * 6)
+    first, second, *_ = compare.findings(compare.leaderboard(differ))
+    assert text_of(first).startswith("Models ran under different conditions (max_turns=5; max_turns=20)")
+    assert second.code == "ranking"
+    assert describe_comparison(differ).startswith(text_of(first))
+    same = compare.findings(compare.leaderboard(runs_of(rows, kind="crafter", max_turns=[5, 20] * 12)))
+    assert same[0].code == "ranking"
+    caveats = next(one for one in same if one.code == "caveats")
+    assert "Every model ran under the same mix of conditions (max_turns=5; max_turns=20)" in text_of(caveats)

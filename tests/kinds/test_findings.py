@@ -41,8 +41,8 @@ def _ledger(*statuses):
          "1 of 2 runs carries a flag: a b (1); of 2 files, 1 could not be read."),
         ({"a": [True, True], "b": [True, False], "c": [False, True], "d": [True, False]},
          _ledger("skipped", "skipped", "failed"),
-         "2 of 2 runs carry a flag: a (2), b (1), c (1) and 1 other flag; "
-         "of 3 files, 1 could not be read and 2 skipped."),
+         "2 of 2 runs carry a flag: b (1), c (1), d (1); "
+         "of 3 files, 1 could not be read and 2 skipped. Every run carries the flag a."),
     ],
 )  # fmt: skip
 def test_what_is_doubtful_is_counted(flags, ledger, text):

@@ -29,7 +29,7 @@ def test_one_model_on_few_tasks_is_said_to_be_alone_and_few(tmp_path):
     assert rate.endswith("So few tasks leave it open what the rate is on others.")
     assert against == "There is no other model in these data to compare alder with."
     assert endings == "3 of 5 runs did not succeed: score of zero (2), no score logged (1)."
-    assert data.startswith("5 of 5 runs carry a flag: facts from id (5)")
+    assert data == "No run carries another flag; all 5 files were used. Every run carries the flag facts from id."
     assert data.endswith("all 5 files were used.")
 
 
