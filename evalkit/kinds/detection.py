@@ -82,7 +82,8 @@ def kind_of_source(source: Source) -> LogKind:
     (kind, read), *others = _kinds_in(source)
     if others:
         left = " and ".join(f"{files} (--kind {other.name})" for other, files in others)
-        warnings.warn(f"{_name_of(source)}: read as {kind.name} ({read}); left out: {left}", stacklevel=3)
+        some = f"; {MOST} of the files were looked at" * (len(list_source(source).files) > MOST)
+        warnings.warn(f"{_name_of(source)}: read as {kind.name} ({read}); left out: {left}{some}", stacklevel=3)
     return kind
 
 

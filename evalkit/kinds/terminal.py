@@ -157,7 +157,7 @@ def unmeasured_lines(runs: "pd.DataFrame", by: Sequence[str], kind: LogKind, val
 def file_lines(ledger: "pd.DataFrame", runs: int, most: int = MOST_FAILED) -> list[str]:
     """Describe how many runs and files there are, and which files failed (at most `most`)."""
     counts = ledger["status"].value_counts()
-    seen = ", ".join(f"{counts.get(status, 0)} {status}" for status in ("used", "skipped", "failed"))
+    seen = ", ".join(f"{counts.get(status, 0):,} {status}" for status in ("used", "skipped", "failed"))
     lines = [f"\n{counted_noun(runs, 'run')}; {counted_noun(len(ledger), 'file')}: {seen}"]
     failed = ledger[ledger["status"] == "failed"]
     lines += [f"  failed: {plain(row.source)}: {plain(row.reason)}" for row in failed.head(most).itertuples()]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.io import decode_start
-from evalkit.kinds.detection import HEAD, Look, recognise
+from evalkit.kinds.detection import HEAD, Look, kind_of_source, recognise
 
 MESSAGE = {"role": "assistant", "content": "hello"}
 
@@ -71,3 +71,11 @@ def test_the_beginning_of_a_file_is_decoded_wherever_it_is_cut(value, at):
     whole, start = decode_start(data), decode_start(data[: at % (len(data) + 1)])
     assert whole == (value if isinstance(value, (list, dict)) else None)
     assert start is None or type(start) is type(value)
+
+
+def test_counts_of_a_part_of_the_files_are_not_told_as_those_of_all(tmp_path):
+    log, history = '{"turns": [{"role": "user", "content": "x"}]}', '[{"step": "a", "result": 1, "success": true}]'
+    for number in range(260):
+        (tmp_path / f"{number:03}.json").write_text(log if number % 4 else history)
+    with pytest.warns(UserWarning, match="200 of the files were looked at"):
+        assert kind_of_source(tmp_path).name == "mindcraft"
