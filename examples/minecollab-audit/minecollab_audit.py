@@ -297,6 +297,18 @@ _OF_RUNS = ["source", "model_name", "task_id", "task_type", "repetition", "flat_
 _OF_RUNS += ["overall_score", "overall_raw_score", "score_scale", "n_blocked_agents", "target_items", "hells_kitchen"]
 _OF_RUNS += ["plan_availability", "depth", "missing_items", "materials", "rooms", "flag_stale_copy"]
 _OF_RUNS += ["flag_score_implied", "flag_near_final", "flag_conflicting", "task", "requires_crafting_table"]
+_OF_RUNS += [
+    "run_id",
+    "started",
+    "duration",
+    "cost",
+    "tokens_in",
+    "tokens_out",
+    "is_successful",
+    "score",
+    "status",
+    "flags",
+]
 _BY_BOTH = 20_000  # rank of the groups of generate_item_blocked_data
 _LEVELS = re.compile(r"materials_(\d+)_rooms_(\d+)")
 Sides = tuple[pd.DataFrame, pd.DataFrame]  # rows to be summed, theirs and ours: some of `_SUMMED`

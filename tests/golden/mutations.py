@@ -86,15 +86,17 @@ MUTATIONS = (
         'group.groupby("n_blocked_agents")["task_id"].nunique()', 'group.groupby("n_blocked_agents")["task_id"].size()',
     ),
     Mutation(
-        "stale copies in rates", "evalkit/mindcraft/analysis/rates.py", 'else ~stale\n', "else ~stale | stale\n",
+        "copies in rates", "evalkit/kinds/runs.py",
+        "counts = ~is_uncounted(runs, kind)\n", "counts = runs.index == runs.index\n",
     ),
     Mutation(
-        "intervals that take runs for tasks", "evalkit/mindcraft/analysis/rates.py",
-        'clusters="task", kind=kind', "clusters=None, kind=kind",
+        "intervals that take runs for tasks", "evalkit/kinds/estimates.py",
+        'clusters="task", kind=scored.kind', "clusters=None, kind=scored.kind",
     ),
     Mutation(
-        "left out as failures", "evalkit/mindcraft/analysis/rates.py",
-        'success_by(runs, by, missing="exclude")', 'success_by(runs, by, missing="failure")',
+        "left out as failures", "evalkit/kinds/estimates.py",
+        "other = rates(runs, by, value, kind, missing=missing",
+        'other = rates(runs, by, value, kind, missing="failure"',
     ),
     Mutation(
         "partial plan among full plans", "evalkit/mindcraft/analysis/task_types.py",
@@ -136,8 +138,7 @@ MUTATIONS = (
         "cooking_item_table(runs).sort_values", "cooking_item_table(runs).head(9).sort_values",
     ),
     Mutation(
-        "terminal: lower bound as upper bound", "evalkit/mindcraft/terminal.py",
-        "{row['high'] * 100:.0f} %", "{row['low'] * 100:.0f} %",
+        "terminal: lower bound as upper bound", "evalkit/stats/text.py", 'f"[{low}, {high}]"', 'f"[{low}, {low}]"',
     ),
     # Crafter
     Mutation(
@@ -149,7 +150,7 @@ MUTATIONS = (
     ),
     Mutation(
         "Crafter: episodes of one task as independent", "evalkit/crafter/analysis.py",
-        'rows["task_id"].fillna(rows["source"])', 'rows["source"]',
+        'world=world.fillna(rows["source"])', 'world=rows["source"]',
     ),
     Mutation(
         "Crafter: aborted traces not at zero in the mean with them", "evalkit/crafter/analysis.py",
@@ -199,8 +200,7 @@ MUTATIONS = (
     ),
     Mutation(
         "steps: histories pooled as independent steps", "evalkit/steps/analysis.py",
-        'clusters="history" if several else None, weights="runs")\n\n\ndef confirmed',
-        'clusters=None, weights="runs")\n\n\ndef confirmed',
+        'if "history" in by or steps["history"].nunique() < 2:', "if len(steps):",
     ),
     Mutation(
         "steps: cut results of failures too", "evalkit/steps/analysis.py",
@@ -212,14 +212,16 @@ MUTATIONS = (
     ),
     # for all kinds
     Mutation(
-        "beaten models among the first", "evalkit/compare/ranks.py",
-        'first = rated[~rated["model_name"].isin(beaten)]', "first = rated",
+        "the first as best whatever the tests say", "evalkit/compare/ranks.py",
+        'if row["rank_high"] == 1:', "if len(rated) > 1:",
     ),
     Mutation(
-        "intervals of 90 %", "evalkit/stats/grouped.py", "confidence: float = 0.95", "confidence: float = 0.90",
+        "intervals of 90 %", "evalkit/stats/intervals.py",
+        "confidence=confidence, target=target", "confidence=0.9, target=target",
     ),
     Mutation(
-        "runs weigh the same, not tasks", "evalkit/stats/grouped.py", "weights=weights)", 'weights="runs")',
+        "runs weigh the same, not tasks", "evalkit/stats/intervals.py",
+        "target=target, weights=weights)", 'target=target, weights="runs")',
     ),
     Mutation(
         "figures: the estimate as the upper bound", "evalkit/display/plots/points.py",
