@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from evalkit.evidence.page import list_page, pair_page, places, run_page
 from evalkit.evidence.references import PairRef, RunList, RunRef, reference, state_of
 from evalkit.io import SourceError, read_json, shown_paths, storage, write_bytes
+from evalkit.io.records import collected_from
 from evalkit.io.versions import code_version
 from evalkit.kinds import RunFiles, Transcript, Turn, kind_named, transcript_of
 
@@ -107,7 +108,8 @@ def write_view(logs: "Logs", runs: "pd.DataFrame", output: Path, title: str = ""
         The page that lists them.
     """
     references = [reference(logs, run) for run in runs.to_dict("records")]
-    shown = shown_paths(logs.source.split(", "))
+    places = logs.source.split(", ")
+    shown = shown_paths([*places, *(origin for place in places for origin in collected_from(place))])
     named = shown(f"{title} runs of {logs.source}".strip())
     members = RunList(named, "../index.html", [run.page for run in references], "runs")
     with storage(logs.storage_options):

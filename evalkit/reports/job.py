@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from evalkit.io.paths import SourceError, is_secret_name, refuse_credentials
+from evalkit.io.records import collected_from
 from evalkit.io.sources import is_sample, shown_paths
 from evalkit.reports.parameters import Notebook, texts_of
 from evalkit.reports.records import Record
@@ -54,7 +55,8 @@ class Report:
     @property
     def shown(self) -> Callable[[str], str]:
         """A function that shortens paths in a text for those who are handed the page."""
-        return shown_paths(texts_of(self.all_parameters))
+        given = texts_of(self.all_parameters)
+        return shown_paths([*given, *(place for text in given for place in collected_from(text))])
 
     @property
     def source(self) -> str:

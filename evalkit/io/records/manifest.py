@@ -46,6 +46,12 @@ class StoreError(SourceError):
     """A store that can't be read."""
 
 
+def collected_from(path: str) -> list[str]:
+    """Return the sources that a local dataset was collected from; none for anything else."""
+    manifest = read_manifest(path) if os.path.isdir(path) else None
+    return list(map(str, manifest.about.get("sources", ()))) if manifest else []
+
+
 def read_manifest(path: str | os.PathLike) -> Manifest | None:
     """Read the manifest of a dataset; None if `path` is something else.
 
