@@ -7,9 +7,8 @@ import pandas as pd
 
 from evalkit._notes import Notes, note
 from evalkit.compare.paired import FEW_SHARED, UNPAIRED, pairs_of
-from evalkit.kinds import Outcomes, outcomes
+from evalkit.kinds import Outcomes, outcomes, rates
 from evalkit.kinds.doubts import variants
-from evalkit.kinds.estimates import rates
 from evalkit.kinds.models import UNKNOWN
 from evalkit.kinds.runs import copied, kind_of
 from evalkit.stats import Estimate, format_interval, like_with_like, pair_structure, rank_models
@@ -94,7 +93,9 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
     if mixes.nunique() > 1 or (len(several) > 1 and "" not in several):
         notes += note("conditions_differ" if mixes.nunique() > 1 else "conditions_same", conditions=several)
     notes = variants(scored) + notes
-    unrated = unrated_models(runs, scored)
+    rest = runs[~runs["model_name"].fillna(UNKNOWN).isin(rows["model_name"])].fillna({"model_name": UNKNOWN})
+    unrated = rates(rest, value="is_successful" if scored.kind == "proportion" else "score", kind=kind_of(runs))
+    unrated = unrated[["model_name", "n", "n_clusters", "warning"]].rename(columns={"n_clusters": "n_tasks"})
     table = pd.concat([table, unrated], ignore_index=True)[_COLUMNS.split()]
     table = table.astype(
         {"rank_low": "Int64", "rank_high": "Int64", "ties_with_first": "boolean", "behind_first": "boolean"}
@@ -109,14 +110,6 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
         notes += note("none_measured", models=none) if none else Notes()
     notes += note("copied", pairs=copied(runs, kind_of(runs))) if scored.left_out else Notes()
     return Leaderboard(table, compared, like.headline, notes, scored)
-
-
-def unrated_models(runs: pd.DataFrame, scored: Outcomes) -> pd.DataFrame:
-    """Return model_name, n, n_tasks and warning, which says why, of the models without a value."""
-    names = runs["model_name"].fillna(UNKNOWN)
-    rest = runs.assign(model_name=names)[~names.isin(scored.table.dropna(subset="value")["model_name"])]
-    table = rates(rest, value="is_successful" if scored.kind == "proportion" else "score", kind=kind_of(runs))
-    return table[["model_name", "n", "n_clusters", "warning"]].rename(columns={"n_clusters": "n_tasks"})
 
 
 def rank_table(board: Leaderboard) -> pd.DataFrame:
@@ -144,9 +137,7 @@ def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
     table = board.table[named]
     if table["estimate"].isna().all():
         return pd.DataFrame(columns=_STANDING)
-    rows = table[["estimate", "low", "high", "warning"]].itertuples(index=False, name=None)
-    share = board.outcomes.is_share
-    texts = [str(why) if pd.isna(x) else format_interval(x, *ends, percent=share) for x, *ends, why in rows]
+    rows, share = table[["estimate", "low", "high", "warning"]].to_numpy().tolist(), board.outcomes.is_share
     counted = board.outcomes.table.dropna(subset="value")
     known = counted["task"].where(counted["task"] != counted["run_id"])  # a run without a task is one of its own
     tasks = known.groupby(counted["model_name"]).agg(_digest)
@@ -154,7 +145,7 @@ def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
     return table.assign(
         kind=kind_of(runs).name,
         outcome=board.outcomes.title,
-        text=texts,
+        text=[str(why) if pd.isna(x) else format_interval(x, *ends, percent=share) for x, *ends, why in rows],
         rank=ranks.mask(ranks != "", ranks + f" of {table['estimate'].count()}") if len(table) > 1 else "",
         task_set=table["model_name"].map(tasks).fillna(""),
     )[_STANDING].reset_index(drop=True)

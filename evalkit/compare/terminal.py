@@ -29,12 +29,12 @@ def describe_comparison(runs: pd.DataFrame, value: str = "", margin: float | Non
         cells |= {board.basis: format_interval(row["adjusted"], None, None, percent=share)} if board.is_adjusted else {}
         rows.append(cells)
     first = plain(f"{headline_text(headline(board), begins=True)}.")
-    copies = table[[bool(row["warning"]) and "only_copies" in row["warning"] for row in table.to_dict("records")]]
-    reasons = [f"{names[row.model_name]}: {row.warning}." for row in copies.itertuples()]
+    reasons = zip(table["model_name"], table["warning"], strict=True)
+    copies = [f"{names[name]}: {why}." for name, why in reasons if why and "only_copies" in why]
     parts = board.notes.only(*FIRST), board.notes.only("variants"), board.notes.without(*FIRST, "variants")
     before, doubt, after = ([sentence(note) for note in part.notes] for part in parts)
     lines = [*map(plain, before), *[""] * bool(before), fit_table(rows, width=None), ""]
-    lines += [first, *map(plain, [*doubt, *reasons, *after])]
+    lines += [first, *map(plain, [*doubt, *copies, *after])]
     lines += unmeasured_lines(runs, ["model_name"], kind_of(runs), value)
     lines += ["", in_words(board.pairs)] if len(board.pairs) else []
     return "\n".join([*lines, *(plain(sentence(note)) for note in alike(table["model_name"]).notes)])
