@@ -184,10 +184,8 @@ def in_comparison(kind: Kind, source: str) -> Answers:
     options = [word for name, values in kind.options.items() for value in values for word in ("--option", name, value)]
     result = CliRunner().invoke(main, ["compare", "--kind", kind.title, source, *options])
     assert result.exit_code == 0, result.stderr
-    head, _, *lines = result.stdout[: result.stdout.index("\n\n")].splitlines()
-    names = cells_of(head)
-    rows = [dict(zip(names, cells_of(line), strict=True)) for line in lines]
-    return {whole(row["model"]): (int(row["runs"]), f"{row[names[4]]} {row[names[5]]}") for row in rows}
+    rows = rows_of(result.stdout, "model", "rank", "runs", "tasks").items()
+    return {name: (int(row["runs"]), f"{[*row.values()][4]} {[*row.values()][5]}") for (name,), row in rows}
 
 
 # doors that compare models, so not the histories of one
