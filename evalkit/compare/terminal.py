@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from evalkit._numerals import format_interval, interval_cells
 from evalkit.compare.conclusions import FIRST
 from evalkit.compare.paired import LEAST, against, in_words
 from evalkit.compare.ranks import headline, leaderboard, ranks_text
@@ -12,7 +13,6 @@ from evalkit.kinds.doubts import variants
 from evalkit.kinds.models import alike
 from evalkit.kinds.runs import kind_of
 from evalkit.kinds.terminal import fit_table, names_of, unmeasured_lines
-from evalkit.stats.text import format_interval, interval_cells
 
 ESTIMATE = "95 % interval"
 

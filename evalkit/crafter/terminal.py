@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from evalkit._numerals import format_interval, interval_cells
 from evalkit.crafter import analysis
 from evalkit.crafter.analysis import interval_text, number
 from evalkit.crafter.evaluate import NAMES, Group, TraceScore, episodes_of_results, results_of, trace_text
@@ -15,7 +16,6 @@ from evalkit.crafter.scoring import BANDS, Counting
 from evalkit.io import Entry, SourceError, labels, plain, resolve, short_paths, summarise, write_frame, write_text
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Look, counted_noun
-from evalkit.stats.text import format_interval, interval_cells
 
 _HOOKS = {column: column.split("_")[0] for column in analysis.HOOKS}  # easy, medium, hard, invalid
 TOP_REASONS = 5  # of invalid actions

@@ -13,13 +13,13 @@ from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from evalkit._numerals import format_interval, number
 from evalkit.display.style import figure_of, has_nothing_to_draw
 from evalkit.display.tables import escape, table_html
 from evalkit.display.words import headline_text, text_of
 from evalkit.io import for_spreadsheets, plain
 from evalkit.io.text import is_local_link, shorten
 from evalkit.kinds import Finding
-from evalkit.stats.text import format_interval, number
 
 HEADLINE = "application/vnd.evalkit.headline+json"  # shown beside a link in the index of reports
 TABLE = "application/vnd.evalkit.table+json"  # saved as a CSV file beside the page

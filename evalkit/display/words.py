@@ -7,11 +7,11 @@ from typing import Any
 import pandas as pd
 
 from evalkit._notes import Notes, note
+from evalkit._numerals import format_interval as format_interval
+from evalkit._numerals import number as number
+from evalkit._numerals import numerals
 from evalkit.io import plain
 from evalkit.kinds import Finding, counted_noun
-from evalkit.stats.text import format_interval as format_interval
-from evalkit.stats.text import number as number
-from evalkit.stats.text import numerals
 
 MOST = 40  # groups that an alt text lists one by one
 MOST_FLAGS, MOST_NAMED = 3, 4  # flags and models named in a sentence

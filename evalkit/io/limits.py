@@ -99,19 +99,7 @@ def for_patterns(text: str) -> str:
 
 
 def check_size(size: int, packed: int | None = None) -> None:
-    """Raise LimitError for a file by its size, or for a member of an archive by its compression ratio.
-
-    Parameters
-    ----------
-    size : int
-        Bytes; of a member, after decompression.
-    packed : int, optional
-        Its bytes in the archive.
-
-    Raises
-    ------
-    LimitError
-    """
+    """Raise LimitError for a file by its size, or for a member of an archive by its ratio to its packed size."""
     most = limits()
     if size > most.bytes:
         raise LimitError(errno.EFBIG, f"{size} bytes are more than the limit of {most.bytes}; {remedy('bytes', size)}")

@@ -132,26 +132,7 @@ class _Store:
 
 
 def list_remote(url: str, *, recursive: bool = True) -> tuple[dict[str, FileState], list[str]]:
-    """List the files and folders under a URL, without hidden ones.
-
-    Parameters
-    ----------
-    url : str
-    recursive : bool
-        Whether to list the folders below, too.
-
-    Returns
-    -------
-    files : dict of str to FileState
-        One entry, `url` itself, if it is a file.
-    folders : list of str
-        Those that hold files, and empty ones if the file system has such; none if `url` is a file.
-
-    Raises
-    ------
-    OSError
-        If it does not exist or can't be listed.
-    """
+    """List the files under a URL, or `url` itself, and the folders that hold any; hidden ones are left out."""
     store = _Store(url)
     root = store.path(url).rstrip("/")
     store.fs.invalidate_cache()

@@ -166,21 +166,7 @@ def remove_files(paths: Iterable[str]) -> None:
 def exclusive(folder: str, wait: float = 0.0) -> Iterator[bool]:
     """Let one process at a time write into a local folder, which is created; URLs are not locked.
 
-    Parameters
-    ----------
-    folder : str
-    wait : float
-        Seconds to wait for another process.
-
-    Yields
-    ------
-    bool
-        False if another process is at work.
-
-    Raises
-    ------
-    SourceError
-        If the folder can't be created.
+    Yields False if another process is still at work after `wait` seconds.
     """
     check_path(folder)
     if is_url(folder):

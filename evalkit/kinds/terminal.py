@@ -77,8 +77,8 @@ def any_look_lines(look: "Look", logs: "Logs", running: "pd.Series | None") -> l
     from itertools import combinations
     from textwrap import wrap
 
+    from evalkit._numerals import interval_cells
     from evalkit.kinds.runs import outcomes
-    from evalkit.stats.text import interval_cells
 
     runs, kind = logs.runs, logs.kind
     rated = outcomes(runs, kind=kind) if len(runs) else None

@@ -124,24 +124,7 @@ def read_log(path: str) -> bytes:
 
 
 def show_source(source: str, kind: str | None = None, last: int | None = None, *, mask: bool = True) -> str:
-    """Format one log as text, turn by turn.
-
-    Parameters
-    ----------
-    source : str
-        A file.
-    kind : str, optional
-        By default detected from its content.
-    last : int, optional
-        Show only this many turns, from the end.
-    mask : bool
-        Whether to mask credentials of known forms.
-
-    Raises
-    ------
-    SourceError
-        If the file is missing, broken, a folder, or of no kind that can be shown.
-    """
+    """Format one log as text: its last turns, or all; SourceError for a file that can't be shown."""
     path = resolve(source)
     data = read_log(path)
     chosen = kind_named(kind) if kind else _kind_of(path, data)
