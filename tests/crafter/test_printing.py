@@ -127,7 +127,7 @@ def test_a_folder_is_printed_as_answer_top_three_ranking_and_ledger(folder, caps
         ["1", "5.00", "+", "session_e.json"],
         ["2", "5.00", "+", "session_a.json"],
         ["3", "1.55", "-----++----", "session_b.json"],
-        ["–", "(aborted)", "session_c.json"],
+        ["–", "(aborted:", "no", "events)", "session_c.json"],
     ]
     assert "config.json: not a session trace: neither session_id nor event_history is there\n" in out
     assert "session_d.json: JSONDecodeError" in out
