@@ -48,7 +48,7 @@ def findings(
     named = board.table[board.table["estimate"].notna() & (board.table["model_name"] != UNKNOWN)]
     first = {
         "headline": headline(board),
-        "n_models": len(board.table),
+        "n_models": len(named),
         "title": data.title,
         "is_share": data.is_share,
         "unit": data.unit,
