@@ -21,7 +21,7 @@ PROVIDED_BY = {"scanpy": "scanpy", "gseapy": "gseapy"}  # modules of packages th
 
 # modules that only an extra brings, and the files that may import them
 EXTRA_OF = {
-    "crafter": "crafter", "distributed": "distributed", "gseapy": "samples", "langgraph": "workflow",
+    "aiohttp": "http", "crafter": "crafter", "distributed": "distributed", "gseapy": "samples", "langgraph": "workflow",
     "scanpy": "samples",
 }  # fmt: skip
 # declared, and used without an import
