@@ -22,7 +22,7 @@ from tabulate import tabulate
 
 from benchmarks.error_rates import trend_errors
 from benchmarks.interval_studies import cluster_coverage, score_coverage
-from benchmarks.simulate import RATES, SCORES, VALUES, draw_models, holds, sizes_of
+from benchmarks.simulate import RATES, SCORES, VALUES, draw_models, holds, publish, sizes_of
 from evalkit.kinds.follow import Counted
 from evalkit.stats import _formulas as formulas
 from evalkit.stats import _warnings as warnings
@@ -298,11 +298,7 @@ def main(samples: int, seed: int, only: tuple[str, ...], output: Path | None) ->
     text = (
         f"{MARK}\n\n{table}\n\nSamples of a cell are fewer where one takes long; seed {seed}; {minutes:.0f} minutes.\n"
     )
-    if output is None:
-        click.echo(text)
-    else:
-        before = output.read_text(encoding="utf-8").split(MARK)[0] if output.exists() else ""
-        output.write_text(before + text, encoding="utf-8")
+    publish(text, MARK, output)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Samples with a known truth, for the studies of coverage and error rates."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from scipy import special, stats
@@ -120,3 +121,12 @@ def percent(share: float) -> str:
 def spread_of(shares: np.ndarray) -> str:
     """Format the lowest and highest share as percentages."""
     return f"{percent(np.min(shares))} to {percent(np.max(shares))}"
+
+
+def publish(text: str, mark: str, output: Path | None) -> None:
+    """Print a text that begins with a mark, or write it to a file in the place of all from the mark on."""
+    if output is None:
+        print(text)
+        return
+    before = output.read_text(encoding="utf-8").split(mark)[0] if output.exists() else ""
+    output.write_text(before + text, encoding="utf-8")

@@ -20,6 +20,7 @@ import numpy as np
 from tabulate import tabulate
 
 from benchmarks import error_rates, interval_studies, selection_studies
+from benchmarks.simulate import publish
 
 MARK = "<!-- what follows is written by benchmarks/studies.py -->"
 QUICK, FULL = 100, 2_000
@@ -202,11 +203,7 @@ def main(quick: bool, seed: int, only: tuple[str, ...], output: Path | None) -> 
             f"{minutes:.0f} minutes of processor time; Python {sys.version.split()[0]}, {versions}.\n",
         ]
     )
-    if output is None:
-        click.echo(text)
-    else:
-        before = output.read_text(encoding="utf-8").split(MARK)[0] if output.exists() else ""
-        output.write_text(before + text, encoding="utf-8")
+    publish(text, MARK, output)
 
 
 if __name__ == "__main__":
