@@ -525,7 +525,7 @@ def test_what_runs_take(kind, runs, page):  # question 14
     columns = ["n", "n_clusters", *RATE, "median", "total", "of_successes", "of_failures", "per_success"]
     usage = compare.usage(runs)
     same(cells(page.tables["usage"], by, *columns), cells(usage, by, *columns))
-    counted = runs[~runs["flags"].map(lambda flags: "stale_copy" in flags)]
+    counted = runs[~runs["run_flags"].map(lambda flags: "stale_copy" in flags)]
     turns = counted.assign(model_name=counted["model_name"]).groupby("model_name")["turns"].agg(["count", "sum"])
     [wanted] = [usage[usage["quantity"] == "turns"]]
     by_hand = {(name,): row for name, row in zip(turns.index, turns.to_numpy().tolist(), strict=True) if row[0]}

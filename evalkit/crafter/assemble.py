@@ -133,7 +133,7 @@ def _episodes(episodes: pa.Table, events: pa.Table, of: np.ndarray, worth: _Wort
         "score": points,
         "prompt_tokens": episodes["tokens_in"],
         "completion_tokens": episodes["tokens_out"],
-        "flags": flags,
+        "run_flags": flags,
         "score_without_suspects": np.where(there, lifted, np.nan),
         "band": [bands[score] for score in points],
         "suspect_invalid_actions": _integers(suspects, there),

@@ -168,7 +168,7 @@ def results_of(episodes: "pd.DataFrame", rules: Mapping[str, Any]) -> list[Trace
     for row in rows.sort_values("score", ascending=False, kind="stable").to_dict("records"):
         named = {name: None if row[name] != row[name] else row[name] for name in _WHOSE}
         counts = {name: int(row[column]) for name, column in columns.items() if row[column]}
-        more = {"suspect_invalid_actions": int(row["suspect_invalid_actions"]), "flags": list(row["flags"])}
+        more = {"suspect_invalid_actions": int(row["suspect_invalid_actions"]), "flags": list(row["run_flags"])}
         results.append(_result(unescape_surrogates(row["source"]), counts, {**row, **named, **more}, rules))
     return results
 

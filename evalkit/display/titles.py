@@ -62,6 +62,7 @@ TITLES = {
     "parsing_errors": "problems in the logs",
     "reported_estimate": "reported success",
     "result_type": "kind of result",
+    "run_flags": "flags",
     "source": "file or folder",
     "std": "standard deviation",
     "task_id": "task",

@@ -46,7 +46,7 @@ class Evidence:
     """
 
     def __init__(self, logs: "Logs", runs: pd.DataFrame, *columns: str) -> None:
-        check_columns(runs, *_COLUMNS, "run_id", "flags", *columns)
+        check_columns(runs, *_COLUMNS, "run_id", "run_flags", *columns)
         self._logs = logs
         self._runs = runs[~is_uncounted(runs, logs.kind)].reset_index(drop=True)
         self._columns = list(dict.fromkeys([*_COLUMNS[:2], *columns, *_COLUMNS[2:]]))

@@ -24,7 +24,7 @@ _FACTS = {
     "is_successful": "success",
     "started": "started",
     "duration": "duration",
-    "flags": "flags",
+    "run_flags": "flags",
 }
 
 

@@ -21,7 +21,7 @@ _COLUMNS = {
     "repetition": "repetition",
     "status": "status",
     "score": "score",
-    "flags": "flags",
+    "run_flags": "flags",
 }
 _WIDTH = 48  # characters of a cell
 
@@ -45,7 +45,7 @@ def choose(runs: "pd.DataFrame", which: Which) -> "pd.DataFrame":
     if which == "all":
         return runs
     if which == "flagged":
-        return runs[[len(flags) > 0 for flags in runs["flags"]]]
+        return runs[[len(flags) > 0 for flags in runs["run_flags"]]]
     if runs["is_successful"].notna().any():
         return runs[~runs["is_successful"].astype("boolean").fillna(False).to_numpy(dtype=bool)]
     return runs[(runs["score"].isna() | runs["status"].isin(_ENDED_BADLY)).to_numpy(dtype=bool)]

@@ -35,7 +35,7 @@ RUN_COLUMNS = (
     Column("tokens_in", "int?", "tokens that models read", "tokens"),
     Column("tokens_out", "int?", "tokens that models wrote", "tokens"),
     Column("cost", "float", "what the run cost", "US dollars"),
-    Column("flags", "list", "what is doubtful about the run"),
+    Column("run_flags", "list", "what is doubtful about the run"),
 )
 LONG_NAME = "long_name"  # the flag of a run of which a name was cut
 LONG_NAME_MEANING = "a name has more than 200 characters: it was cut, and ends in a digest of the whole"
@@ -89,7 +89,7 @@ def as_frame(kind: LogKind, name: str, records: "pa.Table") -> "pd.DataFrame":
         ]
         values |= {"run_id": run_ids(kind.name, sources, places), "kind": [kind.name] * n}
         values.setdefault("model_name", ["unknown"] * n)
-        values.setdefault("flags", [[] for _ in range(n)])
+        values.setdefault("run_flags", [[] for _ in range(n)])
         values |= {column: [None] * n for column in _NAMES - values.keys()}
     return frame_of({column.name: values[column.name] for column in columns}, columns)
 
@@ -104,9 +104,9 @@ def flag_cut_names(runs: "pd.DataFrame", columns: Sequence[Column]) -> "pd.DataF
             cut |= runs[name].map(is_cut_name).to_numpy(bool)
     if not cut.any():
         return runs
-    flags = [[*own, LONG_NAME] if is_cut else own for own, is_cut in zip(runs["flags"], cut, strict=True)]
+    flags = [[*own, LONG_NAME] if is_cut else own for own, is_cut in zip(runs["run_flags"], cut, strict=True)]
     column = f"flag_{LONG_NAME}"
-    added: dict[str, Any] = {"flags": flags, **({column: cut} if column in runs else {})}
+    added: dict[str, Any] = {"run_flags": flags, **({column: cut} if column in runs else {})}
     return runs.assign(**added)
 
 
@@ -244,7 +244,7 @@ def is_uncounted(runs: "pd.DataFrame", kind: LogKind) -> "pd.Series":
     import pandas as pd
 
     uncounted = set(kind.uncounted)
-    return pd.Series([not uncounted.isdisjoint(flags) for flags in runs["flags"]], index=runs.index, dtype=bool)
+    return pd.Series([not uncounted.isdisjoint(flags) for flags in runs["run_flags"]], index=runs.index, dtype=bool)
 
 
 def copied(runs: "pd.DataFrame", kind: LogKind) -> list[tuple[str, str, int]]:

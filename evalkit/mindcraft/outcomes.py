@@ -243,7 +243,7 @@ def _row(outcome: TaskOutcome) -> dict[str, Any]:
         "success_rate": None if raw is None and is_unmeasured else float(outcome["overall_is_successful"]),
         "started": min(starts, default=None),
         "turns": counts["message_count"],
-        "flags": flags,
+        "run_flags": flags,
         "overall_is_completed": completed,
         "final_system_message": first[0]["final_system_message"] if first else None,
         "parsing_errors": "; ".join(error for log in logs for error in log.get("parsing_errors") or ()),

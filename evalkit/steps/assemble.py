@@ -108,7 +108,7 @@ def _run_row(history: History) -> dict[str, Any]:
         "started": min(times, default=None),
         "duration": (max(times) - min(times)).total_seconds() if len(times) > 1 else None,
         "turns": len(evaluations),
-        "flags": [flag for flag in FLAGS if raised[flag]],
+        "run_flags": [flag for flag in FLAGS if raised[flag]],
         "thread": history.thread,
         "history": history.label,
         "records": len(evaluations),

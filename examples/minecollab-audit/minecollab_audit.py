@@ -307,7 +307,7 @@ _OF_RUNS += [
     "is_successful",
     "score",
     "status",
-    "flags",
+    "run_flags",
 ]
 _BY_BOTH = 20_000  # rank of the groups of generate_item_blocked_data
 _LEVELS = re.compile(r"materials_(\d+)_rooms_(\d+)")

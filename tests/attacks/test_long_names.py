@@ -53,7 +53,7 @@ def test_traces_with_long_names_are_flagged_and_stay_apart(tmp_path):
     names = ["session_id", "model_name", "task_id", "difficulty"]
     assert episodes[names].map(len).max(axis=None) == MOST_NAME
     assert episodes["model_name"].nunique() == episodes["task_id"].nunique() == 3
-    assert ["long_name" in flags for flags in episodes["flags"]] == [True, True, False]
+    assert ["long_name" in flags for flags in episodes["run_flags"]] == [True, True, False]
     assert episodes["flag_long_name"].tolist() == [True, True, False]
 
 

@@ -21,7 +21,7 @@ def runs_of(reached: Iterable[tuple], kind: str = "mindcraft", **more: Mapping[s
         is_success = value if isinstance(value, bool) else None
         row = {"run_id": str(number), "kind": kind, "source": f"{number}.json", "model_name": model, "task_id": task,
                "task_type": rest[0] if rest else None, "repetition": repetition, "is_successful": is_success,
-               "score": None if value is None else float(value), "flags": []}  # fmt: skip
+               "score": None if value is None else float(value), "run_flags": []}  # fmt: skip
         for name, values in columns.items():
             values.append(row.get(name))
     return frame_of(columns, RUN_COLUMNS).assign(**more)

@@ -112,7 +112,7 @@ def test_a_run_without_an_outcome_fails_only_beside_runs_with_one(reached, value
 
 def test_runs_whose_flag_says_so_count_in_no_rate():
     runs = runs_of([("a", "t", True), ("a", "u", False)])
-    runs["flags"] = pd.Series([["stale_copy"], ["other"]], index=runs.index)
+    runs["run_flags"] = pd.Series([["stale_copy"], ["other"]], index=runs.index)
     found = outcomes(runs)
     assert (len(found.table), found.left_out) == (1, 1)
     assert compare.leaderboard(runs).notes == note("copied", pairs=[("a", "unknown", 1)])
@@ -120,7 +120,7 @@ def test_runs_whose_flag_says_so_count_in_no_rate():
 
 def test_a_model_of_copies_only_stands_in_the_table_with_its_reason():
     runs = runs_of([("a", "t", True), ("b", "t", True), ("b", "u", True)])
-    runs["flags"] = pd.Series([[], ["stale_copy"], ["stale_copy"]], index=runs.index)
+    runs["run_flags"] = pd.Series([[], ["stale_copy"], ["stale_copy"]], index=runs.index)
     runs["copied_model"] = pd.Series([None, "a", "a"], index=runs.index)
     board = compare.leaderboard(runs)
     rated, copies = board.table.to_dict("records")

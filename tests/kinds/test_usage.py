@@ -11,7 +11,7 @@ from evalkit.kinds.runs import is_uncounted
 
 def runs(*rows):
     made = [
-        {"run_id": f"m-{i}", "kind": "mindcraft", "model_name": "a", "status": "SUCCESS", "flags": [], **row}
+        {"run_id": f"m-{i}", "kind": "mindcraft", "model_name": "a", "status": "SUCCESS", "run_flags": [], **row}
         for i, row in enumerate(rows)
     ]
     return frame(made, RUN_COLUMNS)

@@ -18,7 +18,7 @@ RUNS = pd.DataFrame({
     "score": [0.5, 1.0, float("nan")],
     "done": pd.array([True, False, None], "boolean"),
     "started": pd.to_datetime(["2026-01-01", "2026-02-01", None]).tz_localize("UTC"),
-    "flags": [["x", "y"], [], ["y"]],
+    "run_flags": [["x", "y"], [], ["y"]],
 })  # fmt: skip
 
 
@@ -38,8 +38,8 @@ RUNS = pd.DataFrame({
         ("done=yes", [True, False, False]),
         ("done!=true", [False, True, True]),
         ("started>=2026-01-15", [False, True, False]),
-        ("flags=y", [True, False, True]),
-        ("flags!=y", [False, True, False]),
+        ("run_flags=y", [True, False, True]),
+        ("run_flags!=y", [False, True, False]),
         (["turns>=4", "done=false"], [False, True, False]),
         ([], [True, True, True]),
     ],
@@ -91,7 +91,7 @@ def test_no_run_that_meets_a_condition_is_an_error_that_says_which_values_there_
 
 def test_success_is_a_number_too():
     runs = evalkit.load(str(messy.folder("mindcraft") / "logs"), "mindcraft").runs
-    means = runs[runs["flags"].map(len) == 0].groupby("task_type").success_rate.mean()
+    means = runs[runs["run_flags"].map(len) == 0].groupby("task_type").success_rate.mean()
     assert means.between(0, 1).all()
     assert runs["success_rate"].isna().equals(runs["is_successful"].isna())
 

@@ -47,7 +47,7 @@ def test_findings_lead_to_runs_that_they_count(tmp_path):
     assert {runs.loc[one.other, "model_name"] for one in against} == {"birch"}
     ways = {one.label: runs.loc[one.run_id, "status"] for one in endings}
     assert ways == {"score of zero": "FAILED_SCORE_ZERO", "no score logged": "NO_SCORE_LOGGED"}
-    assert all(one.label.replace(" ", "_") in runs.loc[one.run_id, "flags"] for one in data)
+    assert all(one.label.replace(" ", "_") in runs.loc[one.run_id, "run_flags"] for one in data)
 
 
 def test_where_no_run_logged_a_score_there_is_no_rate(tmp_path):

@@ -272,7 +272,7 @@ STALE = ["success_by", "completion_by", "score_by", "status_counts", "overview",
 def test_stale_copies_count_in_nothing(runs, name):
     copies = runs.assign(
         flag_stale_copy=True,
-        flags=[["stale_copy"]] * len(runs),
+        run_flags=[["stale_copy"]] * len(runs),
         overall_is_successful=~runs["overall_is_successful"],
         overall_score=0.9,
     )
@@ -290,7 +290,7 @@ def test_stale_copies_count_in_nothing(runs, name):
 
 
 def test_a_group_of_stale_copies_only_has_no_rate_and_says_so(runs):
-    table = analysis.success_by(runs.assign(flags=[["stale_copy"]] * len(runs)))
+    table = analysis.success_by(runs.assign(run_flags=[["stale_copy"]] * len(runs)))
     assert (table["n"][0], str(table["warning"][0])) == (0, f"{NO_RUN}; 31 stale copies left out")
     assert pd.isna(table["estimate"][0])
     assert len(analysis.stale_copies(runs.assign(flag_stale_copy=True))) == 31

@@ -93,7 +93,7 @@ def test_a_run_is_a_row_with_the_common_columns(folder):
     counts = first[["judged", "reported", "confirmed", "silent_failures", "failures", "loops", "cut"]]
     assert counts.tolist() == [8, 4, 3, 1, 4, 1, 1]
     assert first["score"] == 3 / 8
-    assert first["flags"] == ["silent_failures", "critical_failures", "loops", "cut_results"]
+    assert first["run_flags"] == ["silent_failures", "critical_failures", "loops", "cut_results"]
     assert first[["tokens_in", "seed", "cost", "is_successful"]].isna().all()
 
 
@@ -133,7 +133,7 @@ def test_how_a_run_ended(tmp_path, plan, done, status, score, successful, flags)
     assert (run["status"] if isinstance(run["status"], str) else None) == status
     assert run["score"] == score or (score is None and pd.isna(run["score"]))
     assert run["is_successful"] is successful
-    assert run["flags"] == flags
+    assert run["run_flags"] == flags
     assert set(flags) <= set(FLAGS)
 
 

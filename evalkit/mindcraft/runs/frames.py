@@ -110,7 +110,7 @@ def _outcome_columns(combined: CombinedRuns) -> dict[str, Any]:
         "turns": combined.counts["message_count"],
         **combined.counts,
         **{f"flag_{name}": combined.flags.get(name, none) for name in FLAGS},
-        "flags": flags,
+        "run_flags": flags,
     }
 
 
