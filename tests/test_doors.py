@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from evalkit import compare, crafter, mindcraft, steps
-from evalkit._notes import note
+from evalkit._words import note
 from evalkit.cli import main
 from evalkit.display.words import headline_text
 from evalkit.kinds import Logs, collect, denominators, kind_named, load, rates

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalkit._notes import TEXTS, Notes, left_out, note
+from evalkit._words import TEXTS, Notes, left_out, note
 from evalkit.display.tables import table_html
 from evalkit.io.write import write_frame
 from evalkit.stats import estimate_by

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from evalkit._notes import note
+from evalkit._words import note
 from evalkit.display.words import apart_text, pair_text
 from evalkit.io import SourceError, plain
 from evalkit.kinds import Outcomes, outcomes

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from evalkit._notes import Notes, note
+from evalkit._words import Notes, note
 from evalkit.compare.paired import FEW_SHARED, UNPAIRED, pairs_of
 from evalkit.kinds import Outcomes, outcomes, rates
 from evalkit.kinds.doubts import variants

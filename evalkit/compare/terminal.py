@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from evalkit._numerals import format_interval, interval_cells
+from evalkit._words import format_interval, interval_cells
 from evalkit.compare.conclusions import FIRST
 from evalkit.compare.paired import LEAST, against, in_words
 from evalkit.compare.ranks import headline, leaderboard, ranks_text

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._notes import Notes
+from evalkit._words import Notes
 from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.scoring import BANDS, DIGITS, Counting
 from evalkit.crafter.table import FLAGS, order_difficulties

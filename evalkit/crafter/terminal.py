@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._numerals import format_interval, interval_cells
+from evalkit._words import counted_noun, format_interval, interval_cells
 from evalkit.crafter import analysis
 from evalkit.crafter.analysis import interval_text, number
 from evalkit.crafter.evaluate import NAMES, Group, TraceScore, episodes_of_results, results_of, trace_text
@@ -15,7 +15,7 @@ from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.scoring import BANDS, Counting
 from evalkit.io import Entry, SourceError, labels, plain, resolve, short_paths, summarise, write_frame, write_text
 from evalkit.io.screen import so_far
-from evalkit.kinds import Logs, Look, counted_noun
+from evalkit.kinds import Logs, Look
 
 _HOOKS = {column: column.split("_")[0] for column in analysis.HOOKS}  # easy, medium, hard, invalid
 TOP_REASONS = 5  # of invalid actions

@@ -10,9 +10,10 @@ _PLACES = {
         "show_table show_text"
     ),
     "style": ("MARKERS PALETTE TONES Look colours label labels looks new_axes new_figure nothing_to_draw percent_axis"),
+    "evalkit._words": "format_interval",
     "words": (
         "describe_curves describe_estimates describe_heatmap describe_shares describe_strips describe_timeline "
-        "describe_value format_interval headline_text pair_text text_of"
+        "describe_value headline_text pair_text text_of"
     ),
 }
 

@@ -13,7 +13,7 @@ from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from evalkit._numerals import format_interval, number
+from evalkit._words import format_interval, number
 from evalkit.display.style import figure_of, has_nothing_to_draw
 from evalkit.display.tables import escape, table_html
 from evalkit.display.words import headline_text, text_of

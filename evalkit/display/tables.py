@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evalkit._words import counted_noun, format_interval
 from evalkit.display.titles import NOTES, STATUSES, TECHNICAL, VALUES, WARNING, title_of
 from evalkit.io import plain
 from evalkit.io.paths import common_folder
 from evalkit.io.text import is_local_link
-from evalkit.kinds import counted_noun
 from evalkit.kinds.registry import status_labels
-from evalkit.stats import format_interval
 
 LONG = 160  # characters; a longer cell is folded
 _NUMBER, _TEXT = ' class="number"', ' style="text-align:left"'  # Lab and VS Code align text right by default

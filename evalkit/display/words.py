@@ -6,12 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._notes import Notes, note
-from evalkit._numerals import format_interval as format_interval
-from evalkit._numerals import number as number
-from evalkit._numerals import numerals
+from evalkit._words import Notes, counted_noun, format_interval, note, number
 from evalkit.io import plain
-from evalkit.kinds import Finding, counted_noun
+from evalkit.kinds import Finding
 
 MOST = 40  # groups that an alt text lists one by one
 MOST_FLAGS, MOST_NAMED = 3, 4  # flags and models named in a sentence
@@ -60,18 +57,17 @@ def is_empty(row: _Row) -> bool:
 
 
 def describe_value(row: _Row, *, percent: bool = True, digits: int = 2, value: str = "estimate") -> str:
-    """Describe one estimate with interval and n: ``63 % (52 to 73, n = 40)``; without an estimate, the reason."""
-    text, low, high = numerals(*(row.get(name) for name in (value, "low", "high")), percent=percent, digits=digits)
-    n = size_of(row)
-    text = text or reason_of(row)
-    inside = ", ".join([f"{low} to {high}"] * bool(low and high) + ([] if n is None else [f"n = {n:,.0f}"]))
-    return f"{text} ({inside})" if inside else text
+    """Describe one estimate with interval and n: ``63 % [52, 73] (n = 40)``; without an estimate, the reason."""
+    estimate, n = row.get(value), size_of(row)
+    text = format_interval(estimate, row.get("low"), row.get("high"), percent=percent, digits=digits)
+    text = reason_of(row) if number(estimate) is None else text
+    return text if n is None else f"{text} (n = {n:,.0f})"
 
 
 def describe_estimates(
     table: pd.DataFrame, *keys: str, percent: bool = True, digits: int = 2, value: str = "estimate"
 ) -> str:
-    """Describe estimates: ``alder: 63 % (52 to 73, n = 40); birch: …``.
+    """Describe estimates: ``alder: 63 % [52, 73] (n = 40); birch: …``.
 
     Parameters
     ----------
@@ -134,7 +130,7 @@ def describe_strips(
     percent: bool = False,
     digits: int = 2,
 ) -> str:
-    """Describe single values and their means: ``alder: mean 1.25 (0.80 to 1.70, n = 20), values from 0 to 4``."""
+    """Describe single values and their means: ``alder: mean 1.25 [0.80, 1.70] (n = 20), values from 0 to 4``."""
     given = {key_of(row[category]): row for row in means.to_dict("records")} if means is not None else {}
     texts = []
     for name, group in values.dropna(subset=value).groupby(category, sort=False, dropna=False)[value]:
@@ -213,8 +209,7 @@ def files_text(files: Mapping[str, int]) -> str:
 
 
 def _value(row: Mapping[str, Any], is_share: bool = True, unit: str = "") -> str:
-    text = format_interval(row["estimate"], row["low"], row["high"], percent=is_share)
-    return text if is_share or not unit else f"{text} {unit}"
+    return format_interval(row["estimate"], row["low"], row["high"], percent=is_share, unit=None if is_share else unit)
 
 
 def _endings(endings: Mapping[str, int], n: int, noun: str) -> str:
@@ -348,11 +343,10 @@ def pair_text(row: Mapping[Hashable, Any], noun: str = "task", together: Collect
     names = [row[f"model_{side}"] for side in (ahead, behind)]
     first = f"{names[0]} together are" if names[0] in together else f"{names[0]} is"
     like = f"new {noun}s like these" if row["target"] == "new tasks" else f"these {noun}s, run again"
-    unit = row.get("unit", "%")
-    scale, form, points = (100, "z.0f", " points") if unit == "%" else (1, "z.3g", f" {unit}" * bool(unit))
-    means = [f"{row[f'mean_{side}'] * scale:{form}}{' %' * (unit == '%')}" for side in (ahead, behind)]
-    low, high = sorted((sign * row["low"] * scale, sign * row["high"] * scale))
-    bounds = "" if math.isnan(low) else f" [{low:{form}}, {high:{form}}]"
+    is_share = row.get("unit", "%") == "%"
+    points: dict[str, Any] = {"percent": is_share, "unit": "points" if is_share else row["unit"]}
+    means = [format_interval(row[f"mean_{side}"], None, None, percent=is_share) for side in (ahead, behind)]
+    low, high = sorted((sign * row["low"], sign * row["high"]))
     p_value, tested = row["p_adjusted"], row.get("tested", 1)
     chance = "" if math.isnan(p_value) else ", p < 0.0001" if p_value < 1e-4 else f", p = {p_value:.2g}"
     family = f" after {row['correction']} correction for {tested} pairs" if tested > 1 else ""
@@ -360,11 +354,11 @@ def pair_text(row: Mapping[Hashable, Any], noun: str = "task", together: Collect
     if apart:  # each on its own
         own = (counted_noun(apart.values[side], noun) for side in (ahead, behind))
         shared = " against ".join(f"{mean} on {tasks}" for mean, tasks in zip(means, own, strict=True))
-    gap = f"difference {abs(row['estimate']) * scale:{form}}{points}{bounds}{chance}{family}"
+    gap = f"difference {format_interval(abs(row['estimate']), low, high, **points)}{chance}{family}"
     result = f"{shared}, {gap}{f'; {apart}' if apart else ''}."
     same = ""
     if row["equivalent"]:
-        within = f"{row['margin'] * scale:{form}}{points}"
+        within = format_interval(row["margin"], None, None, **points)
         same = f"{names[0]} and {names[1]} are equivalent on {like}, within ± {within}"
     if row["decided"]:
         return f"{first} better than {names[1]} on {like}: {result}" + f" The difference is small: {same}." * bool(same)
@@ -372,8 +366,8 @@ def pair_text(row: Mapping[Hashable, Any], noun: str = "task", together: Collect
 
 
 def _apart(models: Sequence[str], basis: str, rates: Mapping[str, float], is_share: bool, unit: str, **_: Any) -> str:
-    scale, after = (100, " %") if is_share else (1, f" {unit}")
-    adjusted = ", ".join(f"{name} {rate * scale:.0f}{after}" for name, rate in rates.items())
+    values = (_value({"estimate": rate, "low": None, "high": None}, is_share, unit) for rate in rates.values())
+    adjusted = ", ".join(f"{name} {value}" for name, value in zip(rates, values, strict=True))
     return f"no best model: {_models(models)} share no tasks" + f"; {basis}: {adjusted}" * bool(rates)
 
 

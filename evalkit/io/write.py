@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from evalkit._notes import Notes
+from evalkit._words import Notes
 from evalkit.io.paths import SourceError, is_url, refuse_credentials
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ _PLACES = {
     "listing": "choose in_words list_runs",
     "logs": "fresh_records Logs assemble entries_of load no_records read_records",
     "detection": "recognise HEAD detect nothing_used",
-    "findings": "Example Finding counted_noun data_finding endings_finding examples_of",
+    "findings": "Example Finding data_finding endings_finding examples_of",
     "follow": "Look",
     "estimates": "denominators rates usage",
     "runs": "RUN_COLUMNS Outcomes outcome_of outcomes run_columns run_ids",

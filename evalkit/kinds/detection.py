@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from evalkit._words import counted_noun
 from evalkit.io.decode import beginning
 from evalkit.io.frames import unescape_surrogates
 from evalkit.io.ledger import Entry
@@ -13,7 +14,6 @@ from evalkit.io.paths import SourceError
 from evalkit.io.read import read_files
 from evalkit.io.records import read_manifest
 from evalkit.io.sources import Source, list_source, source_names
-from evalkit.kinds.findings import counted_noun
 from evalkit.kinds.registry import LogKind, kind_named, kind_names
 
 HEAD = 65_536  # bytes of a file that are examined

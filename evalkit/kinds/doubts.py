@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from evalkit._notes import Notes, note
+from evalkit._words import Notes, note
 from evalkit.kinds.findings import Example, Finding, examples_of
 from evalkit.kinds.models import UNKNOWN
 from evalkit.kinds.runs import Outcomes

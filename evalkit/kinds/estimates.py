@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalkit._names import check_columns
-from evalkit._notes import Notes, note
+from evalkit._words import Notes, note
 from evalkit.kinds.registry import LogKind
 from evalkit.kinds.runs import (
     MEASURED,

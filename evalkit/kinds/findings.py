@@ -71,12 +71,6 @@ def examples_of(runs: "pd.DataFrame", labels: Mapping[str, "pd.Series"]) -> tupl
     return tuple(Example(label, ids.iloc[0]) for label, ids in first if len(ids))[:MOST_EXAMPLES]
 
 
-def counted_noun(n: int, noun: str) -> str:
-    """Format a count with its noun: ``1 run``, ``1,200 runs``."""
-    plural = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
-    return f"{n:,} {noun if n == 1 else plural}"
-
-
 def endings_finding(
     endings: Mapping[str, int], n: int, noun: str, section: str, examples: tuple[Example, ...] = ()
 ) -> Finding:

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from evalkit._words import counted_noun
 from evalkit.io.text import plain
-from evalkit.kinds.findings import counted_noun
 from evalkit.kinds.terminal import fit_table
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from evalkit._names import nearest
-from evalkit._notes import Note, Notes
+from evalkit._words import Note, Notes
 from evalkit.io.paths import SourceError
 from evalkit.kinds.registry import Assembled, Option
 

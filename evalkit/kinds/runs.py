@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from evalkit._names import check_columns, nearest
-from evalkit._notes import note
+from evalkit._words import note
 from evalkit.io.frames import MOST_NAME, Column, frame_of, is_cut_name
 from evalkit.io.paths import SourceError
 from evalkit.kinds.models import UNKNOWN

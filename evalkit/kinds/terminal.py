@@ -4,11 +4,11 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from evalkit._words import counted_noun
 from evalkit.io.paths import has_magic
 from evalkit.io.screen import so_far
 from evalkit.io.sources import resolve
 from evalkit.io.text import labels, plain
-from evalkit.kinds.findings import counted_noun
 from evalkit.kinds.models import UNKNOWN, alike
 from evalkit.kinds.registry import LogKind
 
@@ -77,7 +77,7 @@ def any_look_lines(look: "Look", logs: "Logs", running: "pd.Series | None") -> l
     from itertools import combinations
     from textwrap import wrap
 
-    from evalkit._numerals import interval_cells
+    from evalkit._words import interval_cells
     from evalkit.kinds.runs import outcomes
 
     runs, kind = logs.runs, logs.kind

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 from tabulate import tabulate
 
 from evalkit._names import check_columns
-from evalkit._numerals import interval_cells
+from evalkit._words import counted_noun, interval_cells
 from evalkit.io import SourceError, plain, unescape_surrogates
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Look
-from evalkit.kinds.findings import counted_noun
 from evalkit.kinds.runs import NO_OUTCOME
 from evalkit.kinds.terminal import any_look_lines, file_lines, fit_table, key_of, names_of, unmeasured_lines
 from evalkit.mindcraft.format import STATUSES, SUCCEEDED_LATE, UNKNOWN

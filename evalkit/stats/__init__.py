@@ -8,7 +8,7 @@ from evalkit._lazy import door
 
 _PLACES = {
     "intervals": "Estimate proportion_interval rate_interval mean_interval estimate_by",
-    "evalkit._numerals": "format_interval",
+    "evalkit._words": "format_interval",
     "resampling": "bootstrap_interval jackknife_interval",
     "pairs.comparison": "PairedTest paired_difference paired_test",
     "pairs.multiplicity": "holm max_t",

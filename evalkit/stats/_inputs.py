@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from evalkit._names import check_columns
-from evalkit._notes import Notes, left_out, note
+from evalkit._words import Notes, left_out, note
 
 
 class Clusters(NamedTuple):

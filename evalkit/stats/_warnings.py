@@ -6,7 +6,7 @@ study there applies them to many samples at once.
 
 import numpy as np
 
-from evalkit._notes import Notes, note
+from evalkit._words import Notes, note
 from evalkit.stats._formulas import skewness
 
 FEW_VALUES = 15

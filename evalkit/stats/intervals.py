@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from evalkit._names import check_columns
-from evalkit._notes import Notes, note
+from evalkit._words import Notes, note
 from evalkit.stats import _formulas as formulas
 from evalkit.stats import _warnings as warnings
 from evalkit.stats._inputs import (

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import special
 
 from evalkit._names import check_columns
-from evalkit._notes import Notes, note
+from evalkit._words import Notes, note
 from evalkit.stats._inputs import Clusters, by_cluster, check_confidence, clean, numbers, typed
 from evalkit.stats.intervals import mean_interval, rate_interval
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from evalkit._notes import Notes, note
+from evalkit._words import Notes, note
 from evalkit.stats import _formulas as formulas
 from evalkit.stats._inputs import check_confidence, clean
 from evalkit.stats.intervals import NEW_VALUES, Estimate, too_few

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from evalkit._names import check_columns
-from evalkit._notes import Notes, left_out, note
+from evalkit._words import Notes, left_out, note
 from evalkit.stats import _formulas as formulas
 from evalkit.stats._inputs import check_confidence, labels, numbers
 from evalkit.stats.pairs.comparison import compare_units

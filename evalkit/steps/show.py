@@ -7,10 +7,11 @@ from typing import Any
 
 import pandas as pd
 
+from evalkit._words import counted_noun
 from evalkit.display import show_details, show_sandboxed, show_table, show_text
 from evalkit.display.words import pair_text
 from evalkit.io import frame
-from evalkit.kinds import Example, Finding, counted_noun
+from evalkit.kinds import Example, Finding
 from evalkit.kinds.findings import MOST_EXAMPLES, files_of
 from evalkit.steps import analysis
 from evalkit.steps.contents import paired_success

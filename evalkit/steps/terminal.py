@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
-from evalkit._numerals import format_interval
+from evalkit._words import counted_noun, format_interval
 from evalkit.io import SourceError, plain, summarise, write_frame
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Look
-from evalkit.kinds.findings import counted_noun
 from evalkit.kinds.terminal import fit_table, unmeasured_lines
 from evalkit.steps import analysis
 from evalkit.steps.evaluation.evaluate import evaluate_history, format_step_evaluation

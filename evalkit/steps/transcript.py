@@ -4,9 +4,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from evalkit._words import counted_noun
 from evalkit.io import SourceError
 from evalkit.kinds import Transcript, Turn
-from evalkit.kinds.findings import counted_noun
 from evalkit.steps.evaluation.evaluate import evaluate_history, judged
 from evalkit.steps.execution.workflow import simulate_routing
 from evalkit.steps.format import WENT_WRONG, StepRecord, name

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from evalkit import compare
-from evalkit._notes import note
+from evalkit._words import note
 from evalkit.compare.terminal import describe_comparison
 from evalkit.display.words import headline_text
 from evalkit.io import SourceError

@@ -3,7 +3,7 @@
 import pytest
 
 from evalkit import compare
-from evalkit._notes import Notes, note
+from evalkit._words import Notes, note
 from evalkit.display import pair_text, show, text_of
 from evalkit.display.words import headline_text
 from evalkit.kinds import Finding, endings_finding

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalkit._notes import note
+from evalkit._words import note
 from evalkit.display.words import (
     describe_curves,
     describe_estimates,
@@ -25,8 +25,8 @@ NOTES = note("none", "no scores") + note("x", "x")
 @pytest.mark.parametrize(
     ("row", "options", "text"),
     [
-        ({"estimate": 0.63, "low": 0.52, "high": 0.73, "n": 40}, {}, "63 % (52 to 73, n = 40)"),
-        ({"estimate": 0.025, "low": 0.011, "high": 0.06, "n": 1234}, {}, "2.5 % (1.1 to 6.0, n = 1,234)"),
+        ({"estimate": 0.63, "low": 0.52, "high": 0.73, "n": 40}, {}, "63 % [52, 73] (n = 40)"),
+        ({"estimate": 0.025, "low": 0.011, "high": 0.06, "n": 1234}, {}, "2.5 % [1.1, 6.0] (n = 1,234)"),
         ({"estimate": 0.5, "low": math.nan, "high": math.nan, "n": 1}, {}, "50 % (n = 1)"),
         ({"estimate": 0.5}, {}, "50 %"),
         ({"estimate": math.nan, "n": 3}, {}, "no estimate (n = 3)"),
@@ -37,7 +37,7 @@ NOTES = note("none", "no scores") + note("x", "x")
             "no scores (n = 3)",
         ),
         ({"estimate": 0.5, "n": 2, "n_not_measured": 3, "warning": note("none", "few tasks")}, {}, "50 % (n = 2)"),
-        ({"estimate": 1.25, "low": 0.8, "high": 1.7, "n": 4}, {"percent": False}, "1.25 (0.80 to 1.70, n = 4)"),
+        ({"estimate": 1.25, "low": 0.8, "high": 1.7, "n": 4}, {"percent": False}, "1.25 [0.80, 1.70] (n = 4)"),
         ({"x": 1.25, "n": 4}, {"percent": False, "digits": 0, "value": "x"}, "1 (n = 4)"),
     ],
 )
@@ -85,7 +85,7 @@ def test_single_values_are_said_by_mean_and_range():
     values = pd.DataFrame({"model": ["a", "a", "b", "b"], "score": [1.0, 2.0, 4.0, np.nan]})
     means = pd.DataFrame({"model": ["a"], "estimate": [1.5], "low": [0.5], "high": [2.5], "n": [2]})
     assert describe_strips(values, "model", "score", means) == (
-        "a: mean 1.50 (0.50 to 2.50, n = 2), values from 1.00 to 2.00; b: mean 4.00 (n = 1), values from 4.00 to 4.00."
+        "a: mean 1.50 [0.50, 2.50] (n = 2), values from 1.00 to 2.00; b: mean 4.00 (n = 1), values from 4.00 to 4.00."
     )
 
 

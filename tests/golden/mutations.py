@@ -138,7 +138,7 @@ MUTATIONS = (
         "cooking_item_table(runs).sort_values", "cooking_item_table(runs).head(9).sort_values",
     ),
     Mutation(
-        "terminal: lower bound as upper bound", "evalkit/_numerals.py", 'f"[{low}, {high}]"', 'f"[{low}, {low}]"',
+        "terminal: lower bound as upper bound", "evalkit/_words.py", '{bounds[1]}]', '{bounds[0]}]',
     ),
     # Crafter
     Mutation(

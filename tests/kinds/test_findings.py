@@ -3,8 +3,9 @@
 import pandas as pd
 import pytest
 
+from evalkit._words import counted_noun
 from evalkit.display import text_of
-from evalkit.kinds import counted_noun, data_finding, endings_finding
+from evalkit.kinds import data_finding, endings_finding
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from evalkit._notes import Notes
+from evalkit._words import Notes
 from evalkit.stats import mean_interval, proportion_interval, rate_interval
 
 CLUSTERED = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 8)), min_size=1, max_size=60)

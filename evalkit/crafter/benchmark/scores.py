@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from evalkit._notes import Notes, note
+from evalkit._words import Notes, note
 from evalkit.crafter.benchmark.runs import COLUMNS, POOLED, Distinct, Run, check_run, load_runs
 from evalkit.crafter.format import ACHIEVEMENTS
 from evalkit.io import SourceError

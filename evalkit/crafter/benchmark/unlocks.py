@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from evalkit._notes import left_out, note
+from evalkit._words import left_out, note
 from evalkit.crafter import benchmark
 from evalkit.crafter.analysis import estimates, with_worlds
 from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF

@@ -10,11 +10,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
+from evalkit._words import number
 from evalkit.display import style
 from evalkit.display.marks import attach
 from evalkit.display.plots.prepare import Keys, grid, link_of
 from evalkit.display.style import Look
-from evalkit.display.words import describe_value, name_of, names_of, number, size_of
+from evalkit.display.words import describe_value, name_of, names_of, size_of
 
 _Cell = Mapping[Hashable, Any]
 _DARK = "#1a1a1a"  # text on lighter cells: not a tone, as the cells keep their colour on dark pages

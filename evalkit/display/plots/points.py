@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from evalkit._words import number
 from evalkit.display import style
 from evalkit.display.marks import attach
 from evalkit.display.style import Look
-from evalkit.display.words import key_of, number
+from evalkit.display.words import key_of
 
 BESIDE: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
 BESIDE |= {"va": "center", "color": style.QUIET}

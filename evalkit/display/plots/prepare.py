@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from evalkit.display.words import describe_value, is_empty, key_of, name_of, number, reason_of, size_of
+from evalkit._words import number
+from evalkit.display.words import describe_value, is_empty, key_of, name_of, reason_of, size_of
 
 Keys = Sequence[Hashable]
 MOST_ROWS = 40  # of a heatmap

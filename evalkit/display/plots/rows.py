@@ -7,12 +7,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from evalkit._words import format_interval
 from evalkit.display import style
 from evalkit.display.marks import attach
 from evalkit.display.plots.points import BESIDE, draw_intervals, draw_points, draw_references, draw_sizes
 from evalkit.display.plots.prepare import Keys, Rows, link_of, place, stacked, swarm
 from evalkit.display.style import Look
-from evalkit.display.words import format_interval, key_of, name_of, names_of
+from evalkit.display.words import key_of, name_of, names_of
 
 WIDTH = 7.0  # of a figure, in inches
 _TICKS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)

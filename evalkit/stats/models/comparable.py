@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from evalkit._notes import Notes, note
+from evalkit._words import Notes, note
 from evalkit.stats import _formulas as formulas
 from evalkit.stats._inputs import Cells, Clusters, by_cluster, cells_of, coded, numbers
 from evalkit.stats.intervals import Kind, estimate_by

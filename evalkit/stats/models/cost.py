@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from evalkit._names import check_columns
-from evalkit._notes import Notes, note
+from evalkit._words import Notes, note
 from evalkit.stats._inputs import check_confidence, numbers, typed
 from evalkit.stats.intervals import mean_interval
 

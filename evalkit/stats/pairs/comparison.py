@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from evalkit._notes import Notes, left_out, note
+from evalkit._words import Notes, left_out, note
 from evalkit.stats import _formulas as formulas
 from evalkit.stats import _warnings as warnings
 from evalkit.stats._inputs import Cells, Clusters, by_cluster, check_confidence, labels, numbers

@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, shortest_path
 
-from evalkit._notes import Notes, note
+from evalkit._words import Notes, note
 from evalkit.stats._inputs import Cells, cells_of, check_choice, check_confidence, typed
 from evalkit.stats.intervals import Target
 from evalkit.stats.pairs.comparison import Compared, compare_runs, compare_units

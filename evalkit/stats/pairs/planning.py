@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from evalkit._notes import Notes, note
+from evalkit._words import Notes, note
 from evalkit.stats import _formulas as formulas
 from evalkit.stats._inputs import Cells, cells_of, check_confidence, typed
 from evalkit.stats.pairs.power import fewest_pairs, minimal_detectable_difference, pairs_needed

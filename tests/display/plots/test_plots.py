@@ -9,7 +9,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
 
-from evalkit._notes import Notes, note
+from evalkit._words import Notes, note
 from evalkit.display import new_axes, plots
 from evalkit.display.drawing import laid_out
 from evalkit.display.style import Look

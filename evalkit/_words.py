@@ -1,12 +1,63 @@
-"""What is doubtful about a result, or why there is none: codes with values, whose text is made at the end.
+"""The words of results that every layer needs: numbers with their intervals, counts, and notes on what is doubtful.
 
-Code asks for codes (``"no_values" in notes``), and never reads the text; ``str(notes)`` makes it, for readers.
+The sentences of reports, which are made of them, are those of `evalkit.display.words`. A note is a code with values:
+code asks for codes (``"no_values" in notes``), and never reads the text; ``str(notes)`` makes it, for readers.
 """
 
+import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+
+def number(value: Any) -> float | None:
+    """Convert a value to a Python number; None where it is missing."""
+    try:
+        as_float = float(value)
+    except TypeError:  # None, and what stands for a missing value in pandas
+        return None
+    if math.isnan(as_float):
+        return None
+    return as_float if isinstance(value, float) or not as_float.is_integer() else int(value)
+
+
+def format_interval(
+    estimate: Any, low: Any, high: Any, *, percent: bool = True, digits: int = 2, unit: str | None = None
+) -> str:
+    """Write an estimate with its interval: ``63 % [52, 73]``, ``1.25 [0.80, 1.70]``, ``–`` where there is none.
+
+    Parameters
+    ----------
+    estimate, low, high : float
+        NaN or None where they are missing.
+    percent : bool
+        Whether they are shares from 0 to 1, written as percentages; small ones get a decimal.
+    digits : int
+        Decimals of values that are no shares.
+    unit : str, optional
+        What stands behind the estimate, by default ``%`` where they are percentages.
+    """
+    values = [number(value) for value in (estimate, low, high)]
+    if values[0] is None:
+        return "–"
+    scale, digits = (100, 0 if abs(values[0]) >= 0.0995 or values[0] == 0 else 1) if percent else (1, digits)
+    unit = "%" * percent if unit is None else unit
+    text, *bounds = ("" if value is None else f"{value * scale:z.{digits}f}" for value in values)
+    return f"{text} {unit}".rstrip() + (f" [{bounds[0]}, {bounds[1]}]" if all(bounds) else "")
+
+
+def interval_cells(row: Mapping[Any, Any], *, percent: bool = True, digits: int = 2) -> tuple[str, str]:
+    """Write an estimate and its interval as two cells: ``63 %`` and ``[52, 73]``, ``–`` where there is none."""
+    text = format_interval(row["estimate"], row["low"], row["high"], percent=percent, digits=digits)
+    estimate, _, bounds = text.partition(" [")
+    return estimate, f"[{bounds}" if bounds else "–"
+
+
+def counted_noun(n: int, noun: str) -> str:
+    """Format a count with its noun: ``1 run``, ``1,200 runs``."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
+    return f"{n:,} {noun if n == 1 else plural}"
 
 
 class Note(NamedTuple):
