@@ -34,7 +34,7 @@ def test_a_decided_best_model_is_named_with_its_corrected_estimate_against_the_n
     first, second, *_ = said(runs)
     assert text_of(first).startswith("alder is shown to be the best of 2 models: success rate ")
     assert text_of(first).endswith("(30 runs of 30 tasks). The estimate is corrected for picking the best.")
-    assert text_of(second).startswith("alder is better than birch on new tasks like these: 100 % against 7 %")
+    assert text_of(second).startswith("alder is better than birch on new tasks like these: 100 % against 6.7 %")
 
 
 def test_of_many_pairs_the_open_one_of_the_first_model_that_is_nearest_to_a_decision_is_told():
@@ -92,7 +92,8 @@ def test_scores_are_said_in_their_unit_and_not_as_shares(points):
     first = compare.findings(compare.leaderboard(runs, "score"))[0]
     first = text_of(first)
     assert first.startswith("Mean score of miner: ")
-    assert "points (3 runs of 3 tasks)." in first
+    assert " points [" in first
+    assert "] (3 runs of 3 tasks)." in first
     assert "%" not in first
 
 

@@ -136,7 +136,7 @@ def test_figures_draw_on_axes_and_come_with_words(which, request):
 def test_a_dollar_sign_in_a_model_name_is_drawn_as_it_is(traces):
     ax = figures.scores(traces.episodes, analysis.mean_scores(traces.episodes))
     assert [text.get_text() for text in ax.get_yticklabels()] == ["alder $x$", "birch"]
-    assert "birch: 0.90 (" in figures.describe_estimates(analysis.mean_scores(traces.episodes), "model_name")
+    assert "birch: 0.90 [" in figures.describe_estimates(analysis.mean_scores(traces.episodes), "model_name")
 
 
 def test_trajectories_show_a_cell_per_symbol(traces):

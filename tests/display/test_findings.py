@@ -102,7 +102,7 @@ def test_an_unknown_code_is_an_error_and_not_an_empty_sentence():
 
 def test_the_text_of_a_pair_has_the_unit_of_its_values_and_the_number_of_its_sides():
     row = PAIR | {"decided": True, "mean_a": 39.25, "mean_b": -0.714, "estimate": 39.96, "low": 20.1, "high": 47.2}
-    assert "39.2 against -0.714 on 9 tasks shared, difference 40 points [20.1, 47.2]" in pair_text(
+    assert "39.25 against -0.71 on 9 tasks shared, difference 39.96 points [20.10, 47.20]" in pair_text(
         {**row, "unit": "points"}
     )
     assert pair_text(PAIR | {"decided": True}, "step", ["a"]).startswith(

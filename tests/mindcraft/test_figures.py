@@ -97,7 +97,7 @@ def test_every_construction_score_is_a_dot(runs):
 
 def test_words_say_what_the_figures_show(runs):
     words = figures.describe_estimates(analysis.success_by(runs[runs["model_name"] == "a"]), "model_name")
-    assert words.startswith("a: 33 % (")
+    assert words.startswith("a: 33 % [")
     assert words.endswith("n = 3).")
     statuses = figures.describe_statuses(analysis.status_counts(runs[runs["model_name"] == "a"]))
     assert statuses == "a: 1 success, 2 score of zero of 3."

@@ -97,10 +97,10 @@ def test_the_cooking_headline_leaves_hells_kitchen_out(folder, runs):
 
 def test_the_cooking_figure_of_the_comparison_is_of_cooking_and_the_crafting_figure_of_crafting(folder):
     text = recorded(folder, "model_comparison")
-    for words in ("Cooking success per model. m: 60 % (", "Crafting success per model. m: 75 % ("):
+    for words in ("Cooking success per model. m: 60 % [", "Crafting success per model. m: 75 % ["):
         assert f"alt: {words}" in text
     assert "## headline\nsuccess rate of m: estimate 0.590909," in text
-    assert "alt: Mean construction score per model. m: 50 % (" in text
+    assert "alt: Mean construction score per model. m: 50 % [" in text
 
 
 def test_the_overview_shows_the_rate_of_its_model(tmp_path):

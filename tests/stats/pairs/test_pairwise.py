@@ -160,7 +160,7 @@ def test_models_within_a_margin_are_equivalent_and_others_are_not():
     found = compare(table, margin=0.05)
     assert found["equivalent"].tolist() == [True, False, False]
     assert found["decided"].tolist() == [False, True, True]
-    assert pair_text(found.loc[0]).startswith("a and b are equivalent on new tasks like these, within ± 5 points: ")
+    assert pair_text(found.loc[0]).startswith("a and b are equivalent on new tasks like these, within ± 5.0 points: ")
     assert not compare(table)["equivalent"].any()
     assert not compare(table.groupby("model").head(20), margin=0.05)["equivalent"].any()
 
