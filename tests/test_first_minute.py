@@ -86,7 +86,7 @@ PACKAGES += [
     "evalkit.mindcraft.analysis",
 ]
 PACKAGES += ["evalkit.mindcraft.figures", "evalkit.crafter.analysis", "evalkit.crafter.figures"]
-PACKAGES += ["evalkit.crafter.benchmark.unlocks", "evalkit.compare.figures", "evalkit.display.plots"]
+PACKAGES += ["evalkit.compare.figures", "evalkit.display.plots"]
 
 
 def test_every_public_package_is_looked_at():

@@ -21,7 +21,7 @@ import click
 import msgspec
 
 from evalkit.crafter import hooks as crafter_hooks  # noqa: F401  (imports what is imported later, before the clock runs)
-from evalkit.crafter.benchmark.runs import Distinct, check_run
+from evalkit.crafter.benchmark import Distinct, check_run
 from evalkit.crafter.format import ACHIEVEMENTS
 from evalkit.crafter.kind import KIND as CRAFTER
 from evalkit.evidence.alignment import align

@@ -26,7 +26,7 @@ from typing import Any
 
 import click
 
-from evalkit.crafter.benchmark.runs import load_runs
+from evalkit.crafter.benchmark import load_runs
 from evalkit.crafter.kind import KIND as CRAFTER
 from evalkit.evidence.page import pair_page, run_page
 from evalkit.evidence.references import PairRef, RunRef

@@ -12,9 +12,5 @@ _PLACES = {
     "kind": "evaluate_all_traces KIND load collect episodes_df events_df achievements_df",
     "terminal": "print_evaluation_summary print_breakdown",
 }
-_MODULES = {
-    **{name: name for name in ("analysis", "benchmark", "figures", "hooks")},
-    "unlocks": "benchmark.unlocks",
-}
 
-__getattr__, __dir__, __all__ = door(__name__, _PLACES, _MODULES)
+__getattr__, __dir__, __all__ = door(__name__, _PLACES, ["analysis", "benchmark", "figures", "hooks"])

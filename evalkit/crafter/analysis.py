@@ -8,18 +8,21 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._words import Notes
-from evalkit.crafter.format import WEIGHTS
+from evalkit._words import Notes, left_out, note
+from evalkit.crafter.benchmark import pooled_score
+from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, WEIGHTS
 from evalkit.crafter.scoring import BANDS, DIGITS, Counting
 from evalkit.crafter.table import FLAGS, order_difficulties
 from evalkit.display.words import budget_name, budgets_text
 from evalkit.io import short_paths
 from evalkit.kinds import Finding, data_finding, examples_of
 from evalkit.kinds.messages import message_pattern
-from evalkit.stats import estimate_by, format_interval
+from evalkit.stats import estimate_by, format_interval, mean_interval
 from evalkit.stats.intervals import Kind
 
 __all__ = [
+    "COMPARISON_WARNING",
+    "achievement_rates",
     "band_counts",
     "best_and_worst",
     "breakdown",
@@ -30,14 +33,19 @@ __all__ = [
     "describe_episodes",
     "estimates",
     "flag_counts",
+    "in_percent",
     "interval_text",
     "invalid_actions",
     "mean_scores",
     "number",
+    "official_scores",
     "per_budget",
+    "progressions",
     "sign_shares",
     "suspect_share",
     "together",
+    "unlock_curve",
+    "unlock_turns",
     "unused_files",
     "with_aborted_at_zero",
     "with_worlds",
@@ -47,6 +55,18 @@ _LONGEST = 300  # characters of a reason
 HOOKS = {f"{name}s": name.replace("_", " ").removesuffix(" achievement") for name in WEIGHTS}
 NO_SCORE = "no trace has a score"
 SCORES = {"no_values": NO_SCORE, "left_out": "left out: {count} aborted"}
+_UNLOCKS = {  # words of warnings about unlocked achievements
+    "no_values": "no trace can tell what was unlocked",
+    "left_out": "left out: {count} that can't tell what was unlocked",
+}
+_NO_UNLOCKS = note("no_values").worded(_UNLOCKS)
+_ESTIMATE = ("estimate", "low", "high", "method", "warning")
+COMPARISON_WARNING = (
+    "These are short episodes of agents. The official score is defined for training runs of 1,000,000 steps, so the "
+    "published scores are no yardstick for them: with few and short episodes the score is low and moves with every "
+    "episode. Read the two side by side, not as a ranking."
+)
+
 By = str | Sequence[str]
 _BOUNDS = ("estimate", "low", "high")
 _OTHER_COUNTING = {
@@ -77,16 +97,8 @@ def describe_budgets(episodes: pd.DataFrame) -> str:
 def per_budget(frame: pd.DataFrame, episodes: pd.DataFrame | None = None) -> pd.DataFrame:
     """Split models by budget where budgets differ, so that no estimate per model spans several.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        The episodes or, if these are given too, another frame with source and model_name.
-    episodes : DataFrame, optional
-
-    Returns
-    -------
-    DataFrame
-        With model_name as in ``gpt-4o, 20 turns``, in the order of budgets; unchanged where there is one budget.
+    Models are then called as in ``gpt-4o, 20 turns``, in the order of budgets. With `episodes`, `frame` is another
+    frame with source and model_name, such as that of achievements.
     """
     runs = frame if episodes is None else episodes
     if len(budgets(runs)) < 2:
@@ -106,18 +118,9 @@ def together(episodes: pd.DataFrame) -> list[str]:
 def mean_scores(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     """Estimate the mean score per group; tasks weigh equally, with the mean of their episodes.
 
-    Parameters
-    ----------
-    episodes : DataFrame
-    by : str or list of str
-        Columns of the groups; an empty list gives one row for all episodes.
-
-    Returns
-    -------
-    DataFrame
-        `by`, n (episodes with a score), n_clusters, estimate, low, high, std (of the sample; missing for one score),
-        minimum, median, maximum, without_suspects (the estimate where no suspect verdict counts; all in points),
-        aborted (episodes), method, warning. NaN where no trace has a score.
+    An empty `by` gives one row for all episodes. Returns `by`, n (episodes with a score), n_clusters, estimate, low,
+    high, std (of the sample; missing for one score), minimum, median, maximum, without_suspects (the estimate where no
+    suspect verdict counts; all in points), aborted (episodes), method, warning. NaN where no trace has a score.
     """
     rows = with_worlds(episodes)
     table = estimates(rows, by, "score")
@@ -131,12 +134,9 @@ def mean_scores(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
 
 
 def with_aborted_at_zero(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
-    """Estimate the mean score per group with aborted traces, with a score of 0 for these.
+    """Estimate the mean score with aborted traces at 0, for the groups that have any.
 
-    Returns
-    -------
-    DataFrame
-        `by`, aborted (episodes), n (all episodes), n_clusters, estimate, low, high, method, warning.
+    Returns `by`, aborted (episodes), n (all episodes), n_clusters, estimate, low, high, method, warning.
     """
     rows = with_worlds(episodes)
     table = estimates(rows.assign(score=rows["score"].mask(rows["flag_aborted"], 0.0)), by, "score")
@@ -145,13 +145,10 @@ def with_aborted_at_zero(episodes: pd.DataFrame, by: By = "model_name") -> pd.Da
 
 
 def sign_shares(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
-    """Estimate the shares of episodes with a positive, a zero and a negative score; tasks have the same weight.
+    """Estimate the shares of episodes with a positive, a zero and a negative score; tasks weigh equally.
 
-    Returns
-    -------
-    DataFrame
-        `by`, sign (positive, zero, negative), episodes, n (episodes with a score), n_clusters, estimate, low, high,
-        method, warning.
+    Returns `by`, sign (positive, zero, negative), episodes, n (episodes with a score), n_clusters, estimate, low, high,
+    method, warning.
     """
     rows = with_worlds(episodes)
     points = rows["score"].round(DIGITS)
@@ -169,18 +166,9 @@ def sign_shares(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
 def breakdown(episodes: pd.DataFrame, by: By = "model_name", weights: Mapping[str, float] = WEIGHTS) -> pd.DataFrame:
     """Estimate the mean count per episode of each kind of hook, and sum counts and points.
 
-    Parameters
-    ----------
-    episodes : DataFrame
-    by : str or list of str
-    weights : mapping
-        The weights that the episodes were scored with.
-
-    Returns
-    -------
-    DataFrame
-        `by`, hook (easy, medium, hard, invalid action), n, n_clusters, estimate, low, high, method, warning, total
-        (count; missing where no trace has a score), points (total × weight).
+    `weights` are those that the episodes were scored with. Returns `by`, hook (easy, medium, hard, invalid action), n,
+    n_clusters, estimate, low, high, method, warning, total (count; missing where no trace has a score), points
+    (total × weight).
     """
     by, rows = _columns(by), with_worlds(episodes)
     long = rows.melt(id_vars=[*by, "world"], value_vars=list(HOOKS), var_name="hook", value_name="count")
@@ -196,11 +184,8 @@ def breakdown(episodes: pd.DataFrame, by: By = "model_name", weights: Mapping[st
 def counting_totals(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     """Sum the scores by each way of counting.
 
-    Returns
-    -------
-    DataFrame
-        `by`, n (episodes with a score), differ (episodes whose two scores differ), by_achievement and by_hook
-        (points; missing where no trace has a score).
+    Returns `by`, n (episodes with a score), differ (episodes whose two scores differ), by_achievement and by_hook
+    (points; missing where no trace has a score).
     """
     rows = with_worlds(episodes)
     columns = {"by_achievement": "score_by_achievement", "by_hook": "score_by_hook"}
@@ -214,11 +199,9 @@ def counting_totals(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFra
 def suspect_share(episodes: pd.DataFrame) -> pd.DataFrame:
     """Count the invalid actions per model that were judged over turns of several actions, and what they cost.
 
-    Returns
-    -------
-    DataFrame
-        model_name, episodes (with a score), invalid_actions, suspect, share, mean_score, mean_score_without_suspects
-        (an upper bound: none of the suspect verdicts counts), warning. Missing where no trace has a score.
+    Returns model_name, episodes (with a score), invalid_actions, suspect, share, mean_score,
+    mean_score_without_suspects (an upper bound: none of the suspect verdicts counts), warning. Missing where no trace
+    has a score.
     """
     counts = _groups(episodes, "model_name")[["invalid_actions", "suspect_invalid_actions"]].sum(min_count=1)
     means = mean_scores(episodes)
@@ -235,19 +218,10 @@ def suspect_share(episodes: pd.DataFrame) -> pd.DataFrame:
 
 
 def invalid_actions(actions: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
-    """Count invalid actions by action and reason, the most frequent first.
+    """Count invalid actions by action and reason, the most frequent first, from the frame `actions`.
 
-    Parameters
-    ----------
-    actions : DataFrame
-        The frame `actions` of logs.
-    by : str or list of str
-
-    Returns
-    -------
-    DataFrame
-        `by`, action, reason (what varies in it replaced), invalid, suspect (of these, judged over a turn of several
-        actions), episodes (that have one), taken (how often the agent took the action at all).
+    Returns `by`, action, reason (what varies in it replaced), invalid, suspect (of these, judged over a turn of several
+    actions), episodes (that have one), taken (how often the agent took the action at all).
     """
     by = _columns(by)
     rows = actions[["source", *by, "verdict", "reason"]].assign(action=actions["name"])
@@ -326,6 +300,96 @@ def findings(episodes: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
         ends = {f"{number(end)} points": episodes["score"].eq(end) for end in episodes["score"].agg(["max", "min"])}
         results.append(Finding("points", "What the points come from", values, examples_of(episodes, ends)))
     return [*results, data_finding(episodes, FLAGS, ledger, "episode")]
+
+
+def achievement_rates(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
+    """Estimate the share of episodes that unlock each of the 22 achievements, of those that report all 22.
+
+    Returns `by`, achievement, tier, n, n_clusters, estimate, low, high, method, warning; easy ones first. NaN for all
+    of a group without episodes that report them.
+    """
+    rows = _ordered(with_worlds(achievements))
+    rows["unlocked"] = rows["unlocked"].where(_can_tell(rows))
+    out = estimates(rows, [by, "achievement"], "unlocked", "proportion", _UNLOCKS)
+    out.insert(2, "tier", out["achievement"].astype("str").map(TIER_OF))
+    return out
+
+
+def unlock_turns(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
+    """Summarise the turn of the first unlock: by, achievement, unlocked (episodes), first, median and last turn.
+
+    Only episodes that unlock the achievement count, so rare ones may look early or late by chance; turns count from 0.
+    """
+    rows = _ordered(achievements.dropna(subset="turn"))
+    turns = rows.assign(turn=rows["turn"].astype("float64")).groupby([by, "achievement"], observed=True)["turn"]
+    return turns.agg(unlocked="size", first="min", median="median", last="max").reset_index()
+
+
+def unlock_curve(achievements: pd.DataFrame, episodes: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
+    """Estimate the mean number of different achievements unlocked by the end of each turn.
+
+    Episodes that ended earlier keep their number, so that the curve never falls and n stays the same. Those that don't
+    report all 22 achievements are left out.
+
+    Returns `by`, turn, n, n_clusters, estimate, low, high, method, warning; one row for the first turn, the last one of
+    the group and every turn at which something is unlocked. NaN for a group without episodes that report them.
+    """
+    known = achievements[_can_tell(achievements)]
+    unlocks = known.groupby("source")["turn"].apply(lambda column: sorted(column.dropna()))
+    rows = []
+    for name, everything in with_worlds(episodes).groupby(by, observed=True):
+        group = everything[everything["source"].isin(unlocks.index)]
+        unlock_lists = unlocks[group["source"]]
+        if group.empty:
+            rows.append({by: name, "turn": 0, **mean_interval([])._asdict(), "warning": _NO_UNLOCKS})
+            continue
+        last = max([group["turns"].fillna(1).max() - 1, *(turns[-1] for turns in unlock_lists if turns)])
+        for turn in sorted({0, last, *(turn for turns in unlock_lists for turn in turns)}):
+            counts = [sum(t <= turn for t in turns) for turns in unlock_lists]
+            interval = mean_interval(counts, group["world"], bounds=(0, len(ACHIEVEMENTS)))
+            rows.append({by: name, "turn": int(turn), **interval._asdict()})
+    return pd.DataFrame(rows, columns=[by, "turn", "n", "n_clusters", *_ESTIMATE])
+
+
+def official_scores(achievements: pd.DataFrame) -> pd.DataFrame:
+    """Apply the official formula to the episodes of each model, as one pooled group.
+
+    Returns model_name, n (episodes that report all 22 achievements), estimate, low, high (0 to 100), method, warning.
+    NaN for a model without such episodes.
+    """
+    achievements, rows = with_worlds(achievements), []
+    can_tell = _can_tell(achievements)
+    for name, group in achievements.groupby("model_name"):
+        known = group[can_tell[group.index]]
+        if known.empty:
+            rows.append({"model_name": name, "n": 0, "warning": _NO_UNLOCKS})
+            continue
+        table = known.assign(unlocked=known["unlocked"].astype(int))
+        table = table.pivot(index=["world", "source"], columns="achievement", values="unlocked")[list(ACHIEVEMENTS)]
+        score = pooled_score(table.to_numpy(float), table.index.get_level_values("world"))
+        lost = left_out(group["source"].nunique() - known["source"].nunique(), "episode").worded(_UNLOCKS)
+        rows.append({"model_name": name, "n": score.n_episodes, **score._asdict(), "warning": score.warning + lost})
+    return pd.DataFrame(rows, columns=["model_name", "n", *_ESTIMATE])
+
+
+def progressions(episodes: pd.DataFrame) -> pd.DataFrame:
+    """Estimate the mean share of the 22 achievements unlocked per episode, per model."""
+    rows = with_worlds(episodes)
+    return estimates(rows, "model_name", "progression", "score", _UNLOCKS)
+
+
+def in_percent(table: pd.DataFrame) -> pd.DataFrame:
+    """Convert estimates of shares to percentages."""
+    return table.assign(**{name: 100 * table[name] for name in ("estimate", "low", "high")})
+
+
+def _can_tell(achievements: pd.DataFrame) -> pd.Series:
+    """Return for each row whether its episode reports all 22 achievements as unlocked or not."""
+    return achievements["unlocked"].notna().groupby(achievements["source"]).transform("all").astype(bool)
+
+
+def _ordered(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows.assign(achievement=pd.Categorical(rows["achievement"], categories=list(TIER_OF), ordered=True))
 
 
 def with_worlds(rows: pd.DataFrame) -> pd.DataFrame:

@@ -3,7 +3,6 @@ import math
 import pytest
 
 from evalkit.crafter import analysis, benchmark, figures, load
-from evalkit.crafter.benchmark import unlocks
 from evalkit.display import show_figure, text_of
 from tests.crafter.traces import config, environment, hook, runtime, trace, write
 from tests.display.plots.test_plots import points
@@ -66,21 +65,21 @@ def test_the_score_without_suspect_verdicts_is_shown_beside_the_score(traces):
 
 
 def test_achievement_rates_are_shares_of_episodes_that_can_tell(traces):
-    table = unlocks.achievement_rates(traces.achievements).set_index(["model_name", "achievement"])
+    table = analysis.achievement_rates(traces.achievements).set_index(["model_name", "achievement"])
     assert len(table) == 44
     assert table.loc[("birch", "collect_wood"), ["estimate", "n"]].tolist() == [pytest.approx(2 / 3), 3]
     assert table.loc[("birch", "place_table"), "estimate"] == pytest.approx(1 / 3)
 
 
 def test_the_unlock_curve_counts_achievements_until_each_turn(traces):
-    curve = unlocks.unlock_curve(traces.achievements, traces.episodes).set_index(["model_name", "turn"])["estimate"]
+    curve = analysis.unlock_curve(traces.achievements, traces.episodes).set_index(["model_name", "turn"])["estimate"]
     assert curve["birch"].to_dict() == pytest.approx({0: 2 / 3, 1: 1.0})
-    turns = unlocks.unlock_turns(traces.achievements).set_index(["model_name", "achievement"])
+    turns = analysis.unlock_turns(traces.achievements).set_index(["model_name", "achievement"])
     assert turns.loc[("birch", "place_table"), ["unlocked", "first", "median", "last"]].tolist() == [1, 1, 1, 1]
 
 
 def test_the_official_formula_on_frames_equals_that_on_files(traces, folder):
-    table = unlocks.official_scores(traces.achievements).set_index("model_name")
+    table = analysis.official_scores(traces.achievements).set_index("model_name")
     from_files = benchmark.crafter_scores(folder)
     for model, score in from_files.items():
         assert table.loc[model, "estimate"] == pytest.approx(score.estimate)
@@ -88,7 +87,7 @@ def test_the_official_formula_on_frames_equals_that_on_files(traces, folder):
 
 
 def test_progression_is_the_mean_share_of_22(traces):
-    table = unlocks.in_percent(unlocks.progressions(traces.episodes)).set_index("model_name")
+    table = analysis.in_percent(analysis.progressions(traces.episodes)).set_index("model_name")
     assert table.loc["birch", "estimate"] == pytest.approx(100 / 22)
 
 
@@ -110,13 +109,13 @@ def test_bands_and_flags_are_counted(traces):
 def draw(traces):
     episodes, _, achievements, _ = traces
     scores = analysis.mean_scores(episodes)
-    progress = unlocks.in_percent(unlocks.progressions(episodes))
+    progress = analysis.in_percent(analysis.progressions(episodes))
     yield figures.scores(episodes, scores), figures.describe_estimates(scores, "model_name")
     breakdown = analysis.breakdown(episodes)
     yield figures.breakdown(breakdown), figures.describe_estimates(breakdown, "model_name", "hook")
-    rates = unlocks.achievement_rates(achievements)
+    rates = analysis.achievement_rates(achievements)
     yield figures.achievements(rates), figures.describe_achievements(rates)
-    curve = unlocks.unlock_curve(achievements, episodes)
+    curve = analysis.unlock_curve(achievements, episodes)
     yield figures.unlocks(curve), figures.describe_estimates(curve, "model_name", "turn")
     yield figures.trajectories(episodes), figures.describe_trajectories(episodes)
     yield figures.against_references(progress, benchmark.reference_scores("progression"), xlabel="progression"), "words"

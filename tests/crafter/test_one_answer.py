@@ -16,7 +16,6 @@ from evalkit import crafter
 from evalkit.cli import main
 from evalkit.crafter import analysis, benchmark, evaluate_all_traces, figures, load, print_breakdown
 from evalkit.crafter import print_evaluation_summary as print_summary
-from evalkit.crafter.benchmark import unlocks
 from evalkit.crafter.evaluate import episodes_of_results
 from evalkit.crafter.kind import KIND
 from evalkit.crafter.table import EPISODES
@@ -214,15 +213,15 @@ def test_no_figure_gives_two_models_one_label(tmp_path):
     episodes, _, achievements, _ = load(tmp_path)
     scores = analysis.mean_scores(episodes)
     by_difficulty = analysis.mean_scores(episodes, ["difficulty", "model_name"])
-    curve = unlocks.unlock_curve(achievements, episodes)
+    curve = analysis.unlock_curve(achievements, episodes)
     for ax in (
         figures.scores(episodes, scores),
         figures.breakdown(analysis.breakdown(episodes)),
-        figures.achievements(unlocks.achievement_rates(achievements)),
+        figures.achievements(analysis.achievement_rates(achievements)),
         figures.unlocks(curve),
         figures.trajectories(episodes),
         figures.estimates(by_difficulty, "difficulty", "model_name", xlabel="score"),
-        figures.against_references(unlocks.progressions(episodes), benchmark.reference_scores(), xlabel="score"),
+        figures.against_references(analysis.progressions(episodes), benchmark.reference_scores(), xlabel="score"),
     ):
         for number in "12":
             assert sum(f"…{number}" in text for text in drawn(ax)) == 1
@@ -378,10 +377,10 @@ def test_a_model_without_a_score_is_missing_with_its_reason(unscored):
         "scores": analysis.mean_scores(episodes),
         "breakdown": analysis.breakdown(episodes),
         "signs": analysis.sign_shares(episodes),
-        "progression": unlocks.progressions(episodes),
-        "rates": unlocks.achievement_rates(achievements),
-        "curve": unlocks.unlock_curve(achievements, episodes),
-        "official": unlocks.official_scores(achievements),
+        "progression": analysis.progressions(episodes),
+        "rates": analysis.achievement_rates(achievements),
+        "curve": analysis.unlock_curve(achievements, episodes),
+        "official": analysis.official_scores(achievements),
     }
     for name, table in tables.items():
         own = table[table["model_name"] == "alder"]
@@ -415,9 +414,9 @@ def test_a_hook_without_names_leaves_rates_open_and_fails_nothing(beside, tmp_pa
     if beside:
         put(tmp_path, "b.json", INVALID)
     episodes, _, achievements, _ = load(tmp_path)
-    (official,) = unlocks.official_scores(achievements).to_dict("records")
-    rates = unlocks.achievement_rates(achievements).set_index("achievement")
-    curve = unlocks.unlock_curve(achievements, episodes)
+    (official,) = analysis.official_scores(achievements).to_dict("records")
+    rates = analysis.achievement_rates(achievements).set_index("achievement")
+    curve = analysis.unlock_curve(achievements, episodes)
     n = int(beside)
     assert (official["n"], rates["n"].unique().tolist(), curve["n"].unique().tolist()) == (n, [n], [n])
     if beside:

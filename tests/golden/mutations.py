@@ -157,11 +157,11 @@ MUTATIONS = (
         '.mask(rows["flag_aborted"], 0.0)', "",
     ),
     Mutation(
-        "Crafter: achievements of episodes that can't tell", "evalkit/crafter/benchmark/unlocks.py",
+        "Crafter: achievements of episodes that can't tell", "evalkit/crafter/analysis.py",
         'rows["unlocked"].where(_can_tell(rows))', 'rows["unlocked"].fillna(False)',
     ),
     Mutation(
-        "Crafter: unlocked a turn late", "evalkit/crafter/benchmark/unlocks.py",
+        "Crafter: unlocked a turn late", "evalkit/crafter/analysis.py",
         "sum(t <= turn for", "sum(t < turn for",
     ),
     Mutation(
