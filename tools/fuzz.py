@@ -182,7 +182,7 @@ def check_folder(target: str, folder: str) -> str:
             logs = load(kind, folder, {}, jobs=1)
             for name in dir(logs):
                 getattr(logs, name)
-            kind.describe(logs, {view.name: view.default for view in kind.views})
+            kind.command.describe(logs, {view.name: view.default for view in kind.command.views})
     except Exception:
         return traceback.format_exc()
     return ""

@@ -16,7 +16,6 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -29,6 +28,7 @@ from evalkit import crafter, mindcraft
 from evalkit.crafter import kind as crafter_kind
 from evalkit.io import list_files, parse_files
 from evalkit.io.parallel import cluster
+from evalkit.kinds import update
 from evalkit.mindcraft import kind as mindcraft_kind
 
 MODELS, AGENTS = 5, 2.5  # of generated Mindcraft runs: models, agents on average
@@ -105,8 +105,7 @@ def compare(kind: str, folder: str, scheduler: str, rounds: int) -> None:
 def main(kind: str, counts: tuple[int, ...], rounds: int) -> None:
     """Compare one process, two, and a Dask cluster of two on folders of different sizes."""
     os.environ["EVALKIT_CACHE"] = "off"
-    for module in KINDS.values():
-        module.KIND = replace(module.KIND, parallel_from=1)
+    update.PARALLEL_FILES = 1
     print(f"{kind}, median of {rounds} rounds [lowest, highest]; how many times as quick as one process")
     print(f"{'files':>7} {'one':>11} {'two':>22} {'cluster of two':>22} {'bound':>7}")
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as local:

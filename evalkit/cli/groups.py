@@ -101,7 +101,8 @@ def _summary_of(name: str) -> str:
     if name in BUILT_IN:
         return BUILT_IN[name][1]
     try:
-        return kind_named(name).summary
+        kind = kind_named(name)
+        return kind.command.summary or kind.title
     except SourceError as error:
         return plain(f"can't be used: {error}")
 

@@ -59,8 +59,8 @@ def kind_command(kind: LogKind) -> click.Command:
     @_reading
     def run(sources: tuple[str, ...], reading: dict[str, Any], output: str | None, **values: Any) -> None:
         following, which = split(values, _FOLLOWING), values.pop("list")
-        options, views = split(values, (*kind.options, *COMMON)), split(values, kind.views)
-        unfollowed = {o.name: views[o.name] for o in kind.views if not o.followed}
+        options, views = split(values, (*kind.options, *COMMON)), split(values, kind.command.views)
+        unfollowed = {o.name: views[o.name] for o in kind.command.views if not o.followed}
         if following.pop("follow"):
             refuse("with --follow", output=output, list=which, **unfollowed)
             _follow(kind, sources, {**options, **views}, reading, **following)
@@ -69,14 +69,11 @@ def kind_command(kind: LogKind) -> click.Command:
         if which:
             refuse("with --list", output=output, **unfollowed)
         from evalkit.io.write import check_output
-        from evalkit.kinds.terminal import glance, summary, write_output
+        from evalkit.kinds.terminal import summary, write_output
 
         if output:
             check_output(output)
-        elif not (which or options["where"]) and (text := glance(kind, sources, options, views, reading)):
-            print(text)
-            return
-        from evalkit.kinds.listing import list_runs  # imported here: a single log is shown without them
+        from evalkit.kinds.listing import list_runs
         from evalkit.kinds.logs import load
 
         logs = load(kind, one_or_many(sources), options, **reading)
@@ -87,10 +84,16 @@ def kind_command(kind: LogKind) -> click.Command:
         if output:
             write_output(logs, views, output)
 
-    output = Option("output", str, None, kind.output_help, "FILE")
-    options = (*kind.options, *COMMON, *kind.views, _LIST, output, *_READING, *_FOLLOWING)
+    output = Option("output", str, None, kind.command.output_help, "FILE")
+    options = (*kind.options, *COMMON, *kind.command.views, _LIST, output, *_READING, *_FOLLOWING)
     parameters = [_SOURCES, *map(click_option, options)]
-    return click.Command(kind.name, callback=run, params=parameters, help=kind.help, short_help=kind.summary)
+    return click.Command(
+        kind.name,
+        callback=run,
+        params=parameters,
+        help=kind.command.help,
+        short_help=kind.command.summary or kind.title,
+    )
 
 
 def _follow(
@@ -106,8 +109,6 @@ def _follow(
     from evalkit.io.screen import show_live
     from evalkit.kinds.follow import Following
 
-    if ends["expected"] is None and not kind.tells_expected:
-        refuse("without --expected", until_done=until_done)
     if interval is not None and interval < SHORTEST_INTERVAL:
         raise click.UsageError(f"--interval {interval:g}: at least {SHORTEST_INTERVAL:g} seconds")
     following = Following(kind, one_or_many(sources), options, **ends, **reading)

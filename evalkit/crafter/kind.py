@@ -6,13 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evalkit._lazy import later
-from evalkit.crafter.evaluate import TraceScores, evaluate_file, evaluate_trace, results_of, trace_text
+from evalkit.crafter.evaluate import TraceScores, evaluate_file, results_of
 from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.parse import parse_file
 from evalkit.crafter.scoring import COUNTINGS, Counting, check_rules
 from evalkit.crafter.table import LAZY_TABLES, RECORDS, TABLES
 from evalkit.io import Ledger, Source, StorageOptions, decode_start, list_source, parse_files, storage
-from evalkit.kinds import LogKind, Option
+from evalkit.kinds import Command, FileRules, LogKind, Option, RateRules
 from evalkit.kinds.models import Renames
 
 if TYPE_CHECKING:
@@ -26,12 +26,6 @@ _COUNTING_HELP = "Count every achievement that a hook names, or every hook once 
 _TRACE_KEYS = {"event_history", "session_time_steps", "session_metadata"}
 
 
-def _glance(path: str, options: Mapping[str, Any], views: Mapping[str, Any]) -> str:
-    result = evaluate_trace(path, counting=options["counting"])
-    asked = options["models"] or options["difficulty"] or result["total_score"] is None
-    return "" if asked else f"{trace_text(result)}\n"
-
-
 def _recognise(head: bytes) -> str:
     keys = value.keys() if isinstance(value := decode_start(head), dict) else set()
     if "event_history" in keys or ("session_id" in keys and keys & _TRACE_KEYS):
@@ -43,40 +37,39 @@ def _recognise(head: bytes) -> str:
 KIND = LogKind(
     name="crafter",
     title="Crafter session trace",
-    summary="Scores of Crafter session traces.",
     records=RECORDS,
     tables=TABLES,
     parse=parse_file,
     recognises=_recognise,
     assemble=later("evalkit.crafter.assemble:assemble"),
     lazy_tables=LAZY_TABLES,
-    pattern=PATTERN,
-    outcome_of={"aborted": "not measured"},
-    conditions=("max_turns",),
+    files=FileRules(pattern=PATTERN),
+    rates=RateRules(outcome_of={"aborted": "not measured"}, conditions=("max_turns",)),
     options=(
         Option("models", str, (), "Only these models; none means all.", "MODEL", many=True),
         Option("difficulty", str, "", "Only tasks of this difficulty.", "NAME"),
         Option("counting", COUNTINGS, "achievement", _COUNTING_HELP),
     ),
-    chunk=500,
-    views=(
-        Option("verbose", bool, False, "Also write what each trace's points come from.", short="v", followed=False),
-        Option("by_difficulty", bool, False, "Also break the scores down by difficulty."),
-    ),
-    parallel_from=500,  # with images two processes are 1.3 times as fast for this many
-    describe=later("evalkit.crafter.terminal:describe"),
-    glance=_glance,
-    progress=later("evalkit.crafter.terminal:progress"),
     transcript=later("evalkit.crafter.transcript:transcript"),
-    write=later("evalkit.crafter.terminal:write"),
-    output_help="Write results and ledger to FILE.json, or the episodes to FILE.csv or FILE.parquet.",
-    help="""Score Crafter session traces: SOURCE is a folder, a file, a quoted glob, a URL or a dataset of `collect`.
+    command=Command(
+        summary="Scores of Crafter session traces.",
+        help="""Score Crafter session traces: SOURCE is a folder, a file, a quoted glob, a URL or a dataset of
+    `collect`.
 
     Aborted traces have no score and are left out of all means; the mean with them at 0 stands beside.
 
     With --follow, a trace counts as soon as it can be read; one that can't, and changed less than 10 seconds ago, is
     being written.
     """,
+        views=(
+            Option("verbose", bool, False, "Also write what each trace's points come from.", short="v", followed=False),
+            Option("by_difficulty", bool, False, "Also break the scores down by difficulty."),
+        ),
+        describe=later("evalkit.crafter.terminal:describe"),
+        progress=later("evalkit.crafter.terminal:progress"),
+        write=later("evalkit.crafter.terminal:write"),
+        output_help="Write results and ledger to FILE.json, or the episodes to FILE.csv or FILE.parquet.",
+    ),
 )
 
 
@@ -124,7 +117,7 @@ def evaluate_all_traces(
             ledger.entries += entries_of(records)
             return TraceScores(results_of(assemble(records, rules).frames["episodes"], rules), ledger)
         files = list_source(sources, pattern, recursive=recursive).files
-        outcomes = list(parse_files(files, partial(evaluate_file, **rules), jobs, KIND.parallel_from))
+        outcomes = list(parse_files(files, partial(evaluate_file, **rules), jobs))
     ledger.entries += [entry for entry, _ in outcomes]
     return TraceScores([result for _, result in outcomes if result is not None], ledger)
 

@@ -15,7 +15,7 @@ from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.scoring import BANDS, Counting
 from evalkit.io import Entry, SourceError, labels, plain, resolve, short_paths, summarise, write_frame, write_text
 from evalkit.io.screen import so_far
-from evalkit.kinds import Logs, Look
+from evalkit.kinds import Logs, Snapshot
 
 _HOOKS = {column: column.split("_")[0] for column in analysis.HOOKS}  # easy, medium, hard, invalid
 TOP_REASONS = 5  # of invalid actions
@@ -45,20 +45,21 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> str:
     return "\n\n".join([*sections, _ledger_text([Entry(*row) for row in logs.ledger.itertuples(index=False)])])
 
 
-def progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
+def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
     """Format how many traces there are of each model, and their mean score; a trace is complete once it can be read."""
-    episodes = look.logs.episodes
-    lines = _breakdown_lines(episodes, "model_name", lambda n: so_far(n, look.expected))
+    episodes = snapshot.logs.episodes
+    lines = _breakdown_lines(episodes, "model_name", lambda n: so_far(n, snapshot.expected))
     if options.get("by_difficulty"):
         lines += ["", *_breakdown_lines(episodes, "difficulty")]
     models = episodes["model_name"].value_counts()
-    expected = None if look.expected is None else look.expected * len(models)
+    expected = None if snapshot.expected is None else snapshot.expected * len(models)
     (mean,) = analysis.mean_scores(episodes, []).to_dict("records")
     if budgets := analysis.describe_budgets(episodes):
         lines += ["", f"budgets differ: {budgets}"]
     lines += ["", f"total: {so_far(len(episodes), expected)} traces, mean score {interval_text(mean)}"]
     lines += [f"aborted: {text}" for text in _aborted(episodes)]
-    return "\n".join(lines), look.expected is not None and not look.writing and models.min() >= look.expected
+    done = snapshot.expected is not None and not snapshot.being_written and models.min() >= snapshot.expected
+    return "\n".join(lines), done
 
 
 def write(logs: Logs, views: Mapping[str, Any], path: str) -> None:

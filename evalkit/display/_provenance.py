@@ -14,7 +14,7 @@ from evalkit.io.paths import FileState, SourceError, absolute, common_folder, is
 from evalkit.io.records import dataset_files
 from evalkit.io.sources import Listing, list_source
 from evalkit.io.versions import code_version, package_versions
-from evalkit.kinds import LogKind, Parsed, cached_records
+from evalkit.kinds import FileRules, LogKind, Parsed, cached_records
 
 
 class Inputs(NamedTuple):
@@ -37,10 +37,9 @@ _CONTENTS = LogKind(
     name="contents",
     title="file",
     records={"contents": (Column("digest", "str", "BLAKE2b-256 of the bytes"),)},
-    tables={},
     parse=_digest_file,
     recognises=lambda head: "",
-    accepts=lambda path: "" if os.path.isfile(path) else "not a regular file",
+    files=FileRules(accepts=lambda path: "" if os.path.isfile(path) else "not a regular file"),
 )
 
 

@@ -103,7 +103,7 @@ def read_reference(value: Any) -> RunRef | None:
 
 def state_of(run: RunRef) -> list[Any]:
     """Return sizes and times of a run's files, for detecting changes; None for a missing file."""
-    companions = kind_named(run.kind).companions
+    companions = kind_named(run.kind).files.companions
     paths = (path for log in run.paths for path in (log, *companions(log)))
     states = (None if is_url(path) else file_state(path) for path in paths)
     return [state and [state.size, state.modified] for state in states]

@@ -75,7 +75,7 @@ def collect(
             "kind": kind.name,
             "code": code_version(kind.parse.__module__),
             "sources": named,
-            "pattern": pattern or kind.pattern,
+            "pattern": pattern or kind.files.pattern,
             "recursive": recursive,
         }
         store = RecordStore(path, kind.records, durable=True)

@@ -29,14 +29,14 @@ _FOREIGN = {
 }
 
 
-class Look(NamedTuple):
+class FileType(NamedTuple):
     """The detected type of a file: the kind that reads it (empty if none does), and its title."""
 
     kind: str
     title: str
 
 
-def recognise(head: bytes, kinds: Iterable[LogKind] | None = None) -> Look | None:
+def recognise(head: bytes, kinds: Iterable[LogKind] | None = None) -> FileType | None:
     """Return the kind of a log by its first bytes; None for any other file.
 
     Parameters
@@ -48,10 +48,10 @@ def recognise(head: bytes, kinds: Iterable[LogKind] | None = None) -> Look | Non
     head = beginning(head)
     for title, pattern in _FOREIGN.items():
         if pattern.search(head):
-            return Look("", title)
+            return FileType("", title)
     for kind in kinds_to_ask() if kinds is None else kinds:
         if title := kind.recognises(head):
-            return Look(kind.name, title)
+            return FileType(kind.name, title)
     return None
 
 
@@ -66,7 +66,7 @@ def kinds_to_ask() -> list[LogKind]:
     return kinds
 
 
-def detect(source: Source) -> dict[Look, int]:
+def detect(source: Source) -> dict[FileType, int]:
     """Count the detected types of a source's files, the most frequent first; of many files, `MOST` evenly spread.
 
     Raises
@@ -74,7 +74,7 @@ def detect(source: Source) -> dict[Look, int]:
     SourceError
         As `list_source`.
     """
-    return _looks(list_source(source).files)
+    return _types_in(list_source(source).files)
 
 
 def kind_of_source(source: Source) -> LogKind:
@@ -103,13 +103,13 @@ def _kinds_in(source: Source) -> list[tuple[LogKind, str]]:
     files = list_source(named).files
     if not files:
         raise SourceError(f"{_name_of(named)}: there is no file in it; name a folder of logs, or samples:mindcraft")
-    looks = _looks(files)
-    found = {look: kind_named(look.kind) for look in looks if look.kind}
-    is_log = {look: look.title == kind.title for look, kind in found.items()}
-    first = {kind.name: look for look, kind in reversed(found.items()) if is_log[look] or not any(is_log.values())}
+    types = _types_in(files)
+    found = {seen: kind_named(seen.kind) for seen in types if seen.kind}
+    is_log = {seen: seen.title == kind.title for seen, kind in found.items()}
+    first = {kind.name: seen for seen, kind in reversed(found.items()) if is_log[seen] or not any(is_log.values())}
     if first:
-        return [(kind, counted_noun(looks[look], look.title)) for look, kind in found.items() if look in first.values()]
-    what = ", ".join(f"{count} {_look_like(look.title, count)}" for look, count in looks.items())
+        return [(kind, counted_noun(types[seen], seen.title)) for seen, kind in found.items() if seen in first.values()]
+    what = ", ".join(f"{count} {_look_like(seen.title, count)}" for seen, count in types.items())
     hint = f"if there are some, name their kind: --kind {' or '.join(kind_names())}"
     text = f"no log of a kind that evalkit knows ({counted_noun(len(files), 'file')}{'; ' * bool(what)}{what})"
     raise SourceError(f"{_name_of(named)}: {text}; {hint}")
@@ -118,13 +118,13 @@ def _kinds_in(source: Source) -> list[tuple[LogKind, str]]:
 def describe_source(source: Source) -> str:
     """Describe what the files of a source look like, and which command reads them."""
     listing = list_source(source)
-    looks = _looks(listing.files)
+    types = _types_in(listing.files)
     of = f", of which {MOST} were looked at" * (len(listing.files) > MOST)
     lines = [f"{_name_of(source)}: {len(listing.files)} file{'s' * (len(listing.files) != 1)}{of}"]
-    for look, count in looks.items():
-        command = f": evalkit {look.kind}" if look.kind else " (no command reads those)"
-        lines.append(f"  {count} {_look_like(look.title, count)}{command}")
-    if not looks:
+    for seen, count in types.items():
+        command = f": evalkit {seen.kind}" if seen.kind else " (no command reads those)"
+        lines.append(f"  {count} {_look_like(seen.title, count)}{command}")
+    if not types:
         lines.append("  none of a kind that evalkit knows")
     return "\n".join(lines)
 
@@ -157,14 +157,14 @@ def nothing_used(
     if not others:
         hint = "name a folder of logs" if recursive else "folders below are read without --no-recursive"
         return SourceError(f"{named}: no {wanted} in it: there is no file; {hint}")
-    looks = {look: count for look, count in _looks(others).items() if look.title != wanted or not files}
+    types = {seen: count for seen, count in _types_in(others).items() if seen.title != wanted or not files}
     n = f"{len(others)} {'other ' * (not files)}file{'s' * (len(others) != 1)}"
-    if looks:
-        what = ", ".join(f"{count} {_look_like(look.title, count)}" for look, count in looks.items())
+    if types:
+        what = ", ".join(f"{count} {_look_like(seen.title, count)}" for seen, count in types.items())
         text = f"{n}; {f'of {MOST} that were looked at, ' * (len(others) > MOST)}{what}"
     else:
         text = f"{n}, broken or of no kind that evalkit knows" if files else n
-    commands = list(dict.fromkeys(f"`evalkit {look.kind}`" for look in looks if look.kind and look.title != wanted))
+    commands = list(dict.fromkeys(f"`evalkit {seen.kind}`" for seen in types if seen.kind and seen.title != wanted))
     hint = "`evalkit detect FOLDER` tells what a folder holds" if files else "--pattern GLOB takes others"
     hint = f"{' and '.join(commands)} read{'s' * (len(commands) == 1)} those" if commands else hint
     if not files:
@@ -179,20 +179,20 @@ def _name_of(source: Source) -> str:
     return ", ".join(source_names(source))
 
 
-def _looks(files: Sequence[str]) -> dict[Look, int]:
+def _types_in(files: Sequence[str]) -> dict[FileType, int]:
     """Count the types of `MOST` files, evenly spread; those that only the first files of folders show come last."""
     kinds = kinds_to_ask()
     folders: dict[str, str] = {}
     for file in files if len(files) > MOST else ():
         folders.setdefault(file.rpartition("/")[0], file)
-    counts = [Counter[Look](), Counter[Look]()]
+    counts = [Counter[FileType](), Counter[FileType]()]
     for counted, some in zip(counts, (files, list(folders.values())), strict=True):
         step = max(1, len(some) / MOST)
         chosen = [some[int(i * step)] for i in range(min(MOST, len(some)))]
         heads = (data for _, data in read_files(chosen, HEAD) if not isinstance(data, OSError))
-        counted.update(look for head in heads if (look := recognise(head, kinds)))
+        counted.update(seen for head in heads if (seen := recognise(head, kinds)))
     spread, firsts = (sorted(counted.items(), key=lambda item: (-item[1], item[0])) for counted in counts)
-    return {**dict(spread), **{look: n for look, n in firsts if look not in counts[0]}}
+    return {**dict(spread), **{seen: n for seen, n in firsts if seen not in counts[0]}}
 
 
 def _look_like(title: str, count: int) -> str:

@@ -76,7 +76,7 @@ def rates(
     counts["left_out"] = ~runs.index.isin(scored.table.index)
     groups, number = sums_by(runs, by, counts)
     of: Any = runs["copied_model"].dropna().groupby(number).unique() if "copied_model" in runs else {}
-    missing = missing or ("failure" if is_rate and kind.leading == "all" else "exclude")
+    missing = missing or ("failure" if is_rate and kind.rates.denominator == "all" else "exclude")
     fill = _FILL[missing] if scored.is_share or missing == "failure" else float("nan")
     values = table["value"].where(measured, fill).dropna()
     rows = pd.DataFrame({"group": number, "value": values, "task": table["task"]}).loc[values.index]
@@ -127,7 +127,7 @@ def denominators(
     out = first[[*_list(by), "n", "n_clusters"]].assign(n_measured=n_measured)
     out = out.join(first[["n_not_measured", "estimate", "low", "high"]])
     scored = outcomes(runs, value, kind)
-    leading = "failure" if kind.leading == "all" and scored.kind == "proportion" else "exclude"
+    leading = "failure" if kind.rates.denominator == "all" and scored.kind == "proportion" else "exclude"
     for missing, name in _WAYS if scored.is_share else _OF_POINTS:
         if missing != leading:
             other = rates(runs, by, value, kind, missing=missing, cluster=cluster)

@@ -126,16 +126,16 @@ class Counted:
         return claim
 
 
-class Look(NamedTuple):
-    """The result of a look at a source.
+class Snapshot(NamedTuple):
+    """A source at one look at it.
 
     Attributes
     ----------
     logs : Logs or None
         None if no file could be used yet.
-    quiet : function of path
+    unchanged_for : function of path
         Returns the seconds for which a file, or a folder, has been unchanged.
-    writing : frozenset of str
+    being_written : frozenset of str
         Files that count as being written.
     expected : int or None
         How many runs each model is to do, if the user stated it.
@@ -148,8 +148,8 @@ class Look(NamedTuple):
     """
 
     logs: Logs | None
-    quiet: Callable[[str], float]
-    writing: frozenset[str]
+    unchanged_for: Callable[[str], float]
+    being_written: frozenset[str]
     expected: int | None
     idle: float | None
     width: int | None
@@ -160,8 +160,8 @@ class Following:
     """A source that is read repeatedly; parsed files are kept until they change.
 
     The source may not exist yet: then it is waited for. `options` are those of the kind and of its `progress`,
-    `expected` and `idle` as in `Look`, `clock` gives epoch seconds, the others as for `load`. `logs` and `changes` are
-    those of the last look. SourceError for invalid options, and for a dataset, which holds no logs.
+    `expected` and `idle` as in `Snapshot`, `clock` gives epoch seconds, the others as for `load`. `logs` and `changes`
+    are those of the last look. SourceError for invalid options, and for a dataset, which holds no logs.
     """
 
     def __init__(
@@ -184,7 +184,7 @@ class Following:
             if dataset := next(filter(read_manifest, self._sources), None):
                 raise SourceError(f"{dataset}: a dataset can't be followed; name the folder that it is collected from")
         self._expected, self._idle = expected, idle
-        self._pattern, self._recursive = pattern or kind.pattern, recursive
+        self._pattern, self._recursive = pattern or kind.files.pattern, recursive
         self._jobs, self._storage, self._clock = jobs, storage_options, clock
         self._store = RecordStore("", kind.records)
         self._listed: set[str] = set()
@@ -205,23 +205,31 @@ class Following:
         self._now = self._clock()
         with storage(self._storage):
             self._update()
-            known = (self.logs, self.changes.held, width)
+            known = (self.logs, self.changes.being_written, width)
             if self._said is None or self._said[0] != known:  # else nothing has changed, and no time was asked for
                 asked: list[str] = []
 
-                def quiet(path: str) -> float:
+                def unchanged_for(path: str) -> float:
                     asked.append(path)
-                    return self._quiet(path)
+                    return self._unchanged_for(path)
 
-                look = Look(self.logs, quiet, self.changes.held, self._expected, self._idle, width, self._counted)
-                said = progress(look, self._options) if self.logs else (f"no {self._kind.title} yet", False)
+                snapshot = Snapshot(
+                    self.logs,
+                    unchanged_for,
+                    self.changes.being_written,
+                    self._expected,
+                    self._idle,
+                    width,
+                    self._counted,
+                )
+                said = progress(snapshot, self._options) if self.logs else (f"no {self._kind.title} yet", False)
                 self._said = None if asked else (known, said)
             else:
                 said = self._said[1]
             text, done = said
         read = self.changes.new + self.changes.changed
         status = f"{read} of {read + self.changes.unchanged} files new"
-        status += f", {len(self.changes.held)} being written" * bool(self.changes.held)
+        status += f", {len(self.changes.being_written)} being written" * bool(self.changes.being_written)
         lines = [*self._notes, *[""] * bool(self._notes), text, *self._file_lines()]
         return View("\n".join(lines), status, done and not self._notes)
 
@@ -237,7 +245,8 @@ class Following:
         for path, state in states.items():
             self._note(path, state)
         here = set(listing.files)
-        self.changes = update(self._store, self._kind, listing, states=states, jobs=self._jobs, is_young=self._is_young)
+        reading: Any = {"jobs": self._jobs, "changed_recently": self._changed_recently}
+        self.changes = update(self._store, self._kind, listing, states=states, **reading)
         self._since = {path: since for path, since in self._since.items() if path in here or path in listing.folders}
         if any(self.changes[:3]) or listing.folders.keys() != self._listing.folders.keys():
             records = records_of(self._store, self._kind, listing)
@@ -275,10 +284,10 @@ class Following:
         there_before = self._looks == 0 and 0 < modified <= self._now
         self._since[path] = (state, modified if there_before else self._now)
 
-    def _is_young(self, path: str) -> bool:
-        return self._quiet(path) < SETTLE
+    def _changed_recently(self, path: str) -> bool:
+        return self._unchanged_for(path) < SETTLE
 
-    def _quiet(self, path: str) -> float:
+    def _unchanged_for(self, path: str) -> float:
         if path not in self._since:
             self._note(path, state_of(path) or MISSING)
         return self._now - self._since[path][1]
@@ -287,8 +296,8 @@ class Following:
         """Describe how many files there are, and which failed."""
         table = self._store.table("files")
         columns = (table[name].to_pylist() for name in ("source", "status", "reason", "context"))
-        held = set(map(escape_surrogates, self.changes.held))
-        rows = [row[:3] for row in zip(*columns, strict=True) if not row[3] and row[0] not in held]
+        being_written = set(map(escape_surrogates, self.changes.being_written))
+        rows = [row[:3] for row in zip(*columns, strict=True) if not row[3] and row[0] not in being_written]
         if not rows:
             return []
         root = self._listing.root.rstrip("/") + "/"

@@ -181,7 +181,7 @@ def load(
     )
     if not is_usable(records):
         with storage(storage_options):
-            entries, asked = entries_of(records), pattern or kind.pattern
+            entries, asked = entries_of(records), pattern or kind.files.pattern
             raise nothing_used(_names(source), entries, kind.title, asked, recursive=recursive)
     return assemble(kind, records, options, ", ".join(_names(source)), storage_options)
 
@@ -207,14 +207,14 @@ def read_records(
         dataset = open_dataset(kind, named)
         if dataset is not None:
             return dataset_records(dataset, kind, pattern, recursive=recursive)
-        return _current_records(kind, named, pattern or kind.pattern, recursive=recursive, jobs=jobs)
+        return _current_records(kind, named, pattern or kind.files.pattern, recursive=recursive, jobs=jobs)
 
 
 def fresh_records(
     kind: LogKind, source: Source, *, pattern: str = "", recursive: bool = True, jobs: int | None = None
 ) -> Records:
     """Read the records of a source without storing them."""
-    list_known = partial(list_again, source=_names(source), pattern=pattern or kind.pattern, recursive=recursive)
+    list_known = partial(list_again, source=_names(source), pattern=pattern or kind.files.pattern, recursive=recursive)
     return updated_records(RecordStore("", kind.records), kind, list_known, jobs, {})
 
 

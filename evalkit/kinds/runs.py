@@ -8,35 +8,12 @@ from evalkit._words import note
 from evalkit.io.frames import MOST_NAME, Column, frame_of, is_cut_name
 from evalkit.io.paths import SourceError
 from evalkit.kinds.models import UNKNOWN
-from evalkit.kinds.registry import LogKind, kind_named
+from evalkit.kinds.registry import RUN_COLUMNS, LogKind, kind_named
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-RUN_COLUMNS = (
-    Column("run_id", "str", "stable name of the run, made of its kind, source and repetition"),
-    Column("kind", "str", "kind of the logs"),
-    Column("source", "str", "path of the run's file or folder"),
-    Column("model_name", "name", "the model that ran, or unknown"),
-    Column("model_source", "str", "where the model's name comes from"),
-    Column("experiment", "name", "what the run is a part of"),
-    Column("task_id", "name", "what was to be done"),
-    Column("task_type", "name", "kind of task"),
-    Column("repetition", "int?", "number of the repetition, from 0"),
-    Column("seed", "name", "seed of the run's randomness"),
-    Column("status", "name", "how the run ended"),
-    Column("score", "float", "what the run reached"),
-    Column("is_successful", "bool?", "the run did what it was to do"),
-    Column("success_rate", "float", "the same as a number, whose mean is a rate over runs"),
-    Column("started", "time", "when the run began"),
-    Column("duration", "float", "how long it took", "seconds"),
-    Column("turns", "int?", "turns, messages or steps", "count"),
-    Column("tokens_in", "int?", "tokens that models read", "tokens"),
-    Column("tokens_out", "int?", "tokens that models wrote", "tokens"),
-    Column("cost", "float", "what the run cost", "US dollars"),
-    Column("run_flags", "list", "what is doubtful about the run"),
-)
 LONG_NAME = "long_name"  # the flag of a run of which a name was cut
 LONG_NAME_MEANING = "a name has more than 200 characters: it was cut, and ends in a digest of the whole"
 NO_OUTCOME, NO_SCORE, NO_RUN = note("no_outcome"), note("no_score"), note("no_run")
@@ -44,12 +21,6 @@ MOST_NAMED = 8  # models in a sentence
 MEASURED = ("success", "failure")
 _KEPT = ["run_id", "model_name", "task_type", "repetition", "started", "duration", "cost", "tokens_in", "tokens_out"]
 _NAMES = frozenset(column.name for column in RUN_COLUMNS)
-
-
-def run_columns(*own: Column, score: str = "") -> tuple[Column, ...]:
-    """Return the columns of a first table: the common ones, the score's unit named, then a kind's own."""
-    common = (column._replace(unit=score) if column.name == "score" else column for column in RUN_COLUMNS)
-    return (*common, *own)
 
 
 def run_ids(kind: str, *keys: Iterable[object]) -> list[str]:
@@ -182,17 +153,18 @@ def outcomes(runs: "pd.DataFrame", value: str = "", kind: LogKind | None = None,
     counts = ~is_uncounted(runs, kind)
     rows, outcome = runs[counts], outcome_of(runs, kind)
     cluster = cluster or "cluster" * ("cluster" in rows)  # as the runs were loaded with
-    tasks = kind.task_of(rows)
+    tasks = kind.rates.task_of(rows)
     tasks = rows[cluster].astype("str").where(rows[cluster].notna(), tasks) if cluster else tasks
     table = rows[_KEPT].assign(model_name=rows["model_name"].fillna(UNKNOWN), task=tasks, outcome=outcome[counts])
     table["task"] = table["task"].where(table["task"].notna(), table["run_id"])
     table["tokens"] = table.pop("tokens_in").astype("Float64") + table.pop("tokens_out").astype("Float64")
-    table["condition"] = _conditions(rows, [name for name in kind.conditions if name in rows])
+    table["condition"] = _conditions(rows, [name for name in kind.rates.conditions if name in rows])
     left_out, is_measured = int((~counts).sum()), table["outcome"].isin(MEASURED)
-    has_rate = outcome.isin(MEASURED).any() or ("success" in kind.outcome_of.values() and rows["score"].isna().all())
+    may_succeed = "success" in kind.rates.outcome_of.values()
+    has_rate = outcome.isin(MEASURED).any() or (may_succeed and rows["score"].isna().all())
     if value == "is_successful" or (not value and has_rate):
         succeeded = table["outcome"].eq("success").astype("float64")
-        if kind.leading == "all":
+        if kind.rates.denominator == "all":
             known = is_measured.groupby(table["model_name"]).transform("any").astype(bool)
             is_measured = known & table["outcome"].ne("running")
         return Outcomes(table.assign(value=succeeded.where(is_measured)), "proportion", "success rate", "", left_out)
@@ -207,7 +179,7 @@ def outcomes(runs: "pd.DataFrame", value: str = "", kind: LogKind | None = None,
 def outcome_of(runs: "pd.DataFrame", kind: LogKind) -> "pd.Series":
     """Return for each run whether it is a success, a failure, not measured or running: by success, else by status."""
     success = runs["is_successful"].astype("boolean")
-    by_status = runs["status"].map(dict(kind.outcome_of), na_action="ignore").astype("object")
+    by_status = runs["status"].map(dict(kind.rates.outcome_of), na_action="ignore").astype("object")
     by_success = success.astype("object").map({True: "success", False: "failure"})
     return by_success.where(success.notna(), by_status.fillna("not measured")).astype("str")
 
@@ -243,7 +215,7 @@ def is_uncounted(runs: "pd.DataFrame", kind: LogKind) -> "pd.Series":
     """Return for each run whether a flag excludes it from rates."""
     import pandas as pd
 
-    uncounted = set(kind.uncounted)
+    uncounted = set(kind.rates.excluding_flags)
     return pd.Series([not uncounted.isdisjoint(flags) for flags in runs["run_flags"]], index=runs.index, dtype=bool)
 
 

@@ -1,13 +1,10 @@
 """Terminal output for logs of any kind, the default where the kind has no output of its own."""
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evalkit._words import counted_noun
-from evalkit.io.paths import has_magic
 from evalkit.io.screen import so_far
-from evalkit.io.sources import resolve
 from evalkit.io.text import labels, plain
 from evalkit.kinds.models import UNKNOWN, alike
 from evalkit.kinds.registry import LogKind
@@ -15,7 +12,7 @@ from evalkit.kinds.registry import LogKind
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evalkit.kinds.follow import Look
+    from evalkit.kinds.follow import Snapshot
     from evalkit.kinds.logs import Logs
 
 MOST_LOOKED_AT = 4  # models whose rates are listed; for more, only how many pairs differ
@@ -31,7 +28,7 @@ _SHORTEST = 12  # characters left of a name
 
 def summary(logs: "Logs", views: Mapping[str, Any]) -> str:
     """Format logs as a command prints them."""
-    text = logs.kind.describe(logs, views) if logs.kind.describe else _describe(logs)
+    text = logs.kind.command.describe(logs, views) if logs.kind.command.describe else _describe(logs)
     return "\n".join([text, *(plain(note) for note in alike(logs.runs["model_name"].dropna()).notes)])
 
 
@@ -42,31 +39,31 @@ def _describe(logs: "Logs") -> str:
     return "\n".join([table, *unmeasured, *file_lines(logs.ledger, len(logs.runs))])
 
 
-def progress(look: "Look", options: Mapping[str, Any]) -> tuple[str, bool]:
+def progress(snapshot: "Snapshot", options: Mapping[str, Any]) -> tuple[str, bool]:
     """Format the progress of a growing source; also return whether all expected runs are done."""
-    if look.logs is None:
+    if snapshot.logs is None:
         raise ValueError("nothing can be said of a source in which no run has begun")
-    kind = look.logs.kind
-    return kind.progress(look, options) if kind.progress else _progress_of_runs(look, look.logs)
+    own = snapshot.logs.kind.command.progress
+    return own(snapshot, options) if own else _progress_of_runs(snapshot, snapshot.logs)
 
 
-def _progress_of_runs(look: "Look", logs: "Logs") -> tuple[str, bool]:
+def _progress_of_runs(snapshot: "Snapshot", logs: "Logs") -> tuple[str, bool]:
     """Format the overview with the numbers of runs and those expected; a run is done once it can be read."""
     from evalkit.kinds.runs import outcome_of
 
     rows = overview_rows(logs.runs, logs.kind)
     counts = [int(row.pop("n")) for row in rows]
     shown = [
-        {"model": row.pop("model"), "runs": so_far(n, look.expected), **row}
+        {"model": row.pop("model"), "runs": so_far(n, snapshot.expected), **row}
         for row, n in zip(rows, counts, strict=True)
     ]
-    done = look.expected is not None and not look.writing and min(counts) >= look.expected
-    tells = "running" in logs.kind.outcome_of.values()
+    done = snapshot.expected is not None and not snapshot.being_written and min(counts) >= snapshot.expected
+    tells = "running" in logs.kind.rates.outcome_of.values()
     running = outcome_of(logs.runs, logs.kind).eq("running") if tells else None
-    return "\n".join([fit_table(shown, width=look.width), *any_look_lines(look, logs, running)]), done
+    return "\n".join([fit_table(shown, width=snapshot.width), *any_look_lines(snapshot, logs, running)]), done
 
 
-def any_look_lines(look: "Look", logs: "Logs", running: "pd.Series | None") -> list[str]:
+def any_look_lines(snapshot: "Snapshot", logs: "Logs", running: "pd.Series | None") -> list[str]:
     """Describe what is valid however often one looks: rates with confidence sequences, and which models are ahead.
 
     Intervals of a fixed number of runs miss the truth more often if one looks repeatedly, and stops at will. Which runs
@@ -91,24 +88,24 @@ def any_look_lines(look: "Look", logs: "Logs", running: "pd.Series | None") -> l
         reason = f"the logs do not say when runs began ({kind.title})"
     else:
         tasks = rated.table["task"].astype("str") + "\n" + rated.table["condition"]
-        look.counted.see(rated.table.assign(task=tasks, started=runs["started"], running=running))
-        late = counted_noun(look.counted.late, "run")
-        reason = f"{late} had ended when first seen, after younger ones" if look.counted.late else ""
+        snapshot.counted.see(rated.table.assign(task=tasks, started=runs["started"], running=running))
+        late = counted_noun(snapshot.counted.late, "run")
+        reason = f"{late} had ended when first seen, after younger ones" if snapshot.counted.late else ""
     if reason:
         text = f"Which model is ahead can't be said before all runs have ended: {reason}."
-        return wrap(text, look.width or len(text)) if len(models) > 1 else []
+        return wrap(text, snapshot.width or len(text)) if len(models) > 1 else []
     names, ahead, pairs = names_of(models), [], list(combinations(models, 2))
     for a, b in pairs:
-        if sign := look.counted.claim(a, b, confidence=1 - 0.05 / len(pairs)).ahead:
+        if sign := snapshot.counted.claim(a, b, confidence=1 - 0.05 / len(pairs)).ahead:
             first, second = (a, b) if sign > 0 else (b, a)
             ahead.append(f"{names[first]} is ahead of {names[second]}")
     if len(models) > MOST_LOOKED_AT:
         return [f"{len(ahead)} of {len(pairs)} pairs of models differ, however often one looks"]
-    rates = [(name, look.counted.claim(name)) for name in models]
+    rates = [(name, snapshot.counted.claim(name)) for name in models]
     rows = [(name, {"estimate": sum(rate.used) / len(rate.used), **vars(rate)}) for name, rate in rates if rate.used]
     texts = [f"{names[name]} {interval_cells(row)[1]}" for name, row in rows]
     text = f"{rated.name} in %, valid however often one looks: {'; '.join(texts + ahead)}"
-    return wrap(text, look.width or len(text)) if texts else []
+    return wrap(text, snapshot.width or len(text)) if texts else []
 
 
 def overview_rows(runs: "pd.DataFrame", kind: LogKind | None = None) -> list[dict[str, str]]:
@@ -180,26 +177,12 @@ def names_of(values: Iterable[Any], width: int = 48) -> dict[Any, str]:
     return {key: shown[text] for key, text in texts.items()}
 
 
-def glance(
-    kind: LogKind,
-    sources: Sequence[str],
-    options: Mapping[str, Any],
-    views: Mapping[str, Any],
-    reading: Mapping[str, Any],
-) -> str:
-    """Format a single local file, if the kind has a fast way; else return an empty text."""
-    if kind.glance is None or len(sources) != 1 or "://" in sources[0] or has_magic(sources[0]):
-        return ""
-    path = resolve(sources[0])
-    return kind.glance(path, options, views) if os.path.isfile(path) else ""
-
-
 def write_output(logs: "Logs", views: Mapping[str, Any], path: str) -> None:
     """Write ``--output``: what the kind writes, else its runs."""
     from evalkit.io.write import write_frame
 
-    if logs.kind.write:
-        logs.kind.write(logs, views, path)
+    if logs.kind.command.write:
+        logs.kind.command.write(logs, views, path)
     else:
         write_frame(logs.runs, path)
 

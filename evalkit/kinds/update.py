@@ -17,12 +17,14 @@ from evalkit.io.sources import (
     state_of,
 )
 from evalkit.io.text import cut_line
-from evalkit.kinds.registry import LogKind, Parsed, Records, no_companions
+from evalkit.kinds.registry import LogKind, Parsed, Records
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 COMMIT_EVERY = 5.0  # seconds
+CHUNK_FILES, CHUNK_BYTES = 10_000, 200_000_000  # most that is read before its rows are stored
+PARALLEL_FILES, PARALLEL_BYTES = 2_000, 100_000_000  # from here on several processes are faster
 MOST_SLICES = 100  # of a table whose rows are put in order without copying them
 _MISFITS = (AttributeError, NotImplementedError, OverflowError, TypeError, ValueError)  # of values and their columns
 _Result = tuple[str, bool, Parsed]  # a file, whether it could be read, and its contents
@@ -30,13 +32,13 @@ Progress = Callable[[int, int], object] | None  # of files read, files to read
 
 
 class Changes(NamedTuple):
-    """Numbers of files of an update; `new` and `changed` ones were read. `held` files are being written."""
+    """Numbers of files of an update; `new` and `changed` ones were read. those `being_written` were left out."""
 
     new: int
     changed: int
     vanished: int
     unchanged: int
-    held: frozenset[str] = frozenset()
+    being_written: frozenset[str] = frozenset()
 
     def summary(self) -> str:
         """Return one line."""
@@ -56,15 +58,15 @@ def update(
     jobs: int | None = None,
     progress: Progress = None,
     about: Mapping[str, object] | None = None,
-    is_young: Callable[[str], bool] = lambda path: False,
+    changed_recently: Callable[[str], bool] = lambda path: False,
 ) -> Changes:
     """Read new and changed files, and drop the rows of those that have vanished.
 
     Rows are committed every few seconds: an interrupted update continues from there the next time. At any point, the
     store has the former or the current contents of every file. `listing` is that of the source, with the pattern and
     depth of the store; `known` and `states` are passed where they were read already; `progress` is called after each
-    chunk. A file that can't be parsed and `is_young` counts as being written: its former contents are kept, and it is
-    read again the next time.
+    chunk. A file that can't be parsed and `changed_recently` counts as being written: its former contents are kept, and
+    it is read again the next time.
     """
     import numpy as np
 
@@ -72,7 +74,7 @@ def update(
     states = states or states_of(listing, kind)
     listed = set(states.paths)
     # in the order of the kind: of several names of a model, the first counts
-    names = (path for path in kind.context_files(listing.files) if path not in listed)
+    names = (path for path in kind.files.context(listing.files) if path not in listed)
     above = {path: state for path in names if (state := state_of(path))}
     context = np.arange(len(states.paths) + len(above)) >= len(states.paths)
     states = States.of([*states.items(), *above.items()]) if above else states
@@ -81,22 +83,23 @@ def update(
     vanished = known.files.keys() - listed - above.keys()
     vanished -= _below(vanished, [f"{path}/" for path in to_read if vanished and os.path.isdir(path)])
     changed = len(known.files.keys() & to_read.keys())
-    about, held, committed = dict(about or {}), set(), time.monotonic()
-    waiting = list(to_read)
-    for at in range(0, len(waiting), kind.chunk):
-        chunk = waiting[at : at + kind.chunk]
-        read = _read(kind, chunk, jobs)
-        young = {path for path, (_, status, _) in read.files.items() if status == "failed" and is_young(path)}
-        held |= young
-        left_out = young & known.files.keys()  # their former contents are kept
-        rows = _rows(read, to_read, above.keys(), young, left_out)
+    about, being_written, committed = dict(about or {}), set(), time.monotonic()
+    done = 0
+    for chunk in _chunks(to_read):
+        read = _read(kind, chunk, jobs, sum(to_read[path].size for path in chunk))
+        done += len(chunk)
+        failed = (path for path, (_, status, _) in read.files.items() if status == "failed")
+        unfinished = set(filter(changed_recently, failed))
+        being_written |= unfinished
+        left_out = unfinished & known.files.keys()  # their former contents are kept
+        rows = _rows(read, to_read, above.keys(), unfinished, left_out)
         replaced = read.files.keys() & known.files.keys() - left_out
         store.replace(set(map(escape_surrogates, replaced)), rows)
-        if at + len(chunk) < len(to_read) and time.monotonic() - committed > COMMIT_EVERY:
+        if done < len(to_read) and time.monotonic() - committed > COMMIT_EVERY:
             store.commit(complete=False, **about)
             committed = time.monotonic()
         if progress:
-            progress(at + len(chunk), len(to_read))
+            progress(done, len(to_read))
     store.replace(set(map(escape_surrogates, vanished)), {})
     if known.folders != listing.folders:
         folders = [(path, *state) for path, state in listing.folders.items()]
@@ -104,14 +107,14 @@ def update(
     if store.is_changed or store.about != {**store.about, **about, "complete": True}:
         store.commit(complete=True, **about)
     unchanged = len(states.paths) - len(to_read)
-    return Changes(len(to_read) - changed, changed, len(vanished), unchanged, frozenset(held))
+    return Changes(len(to_read) - changed, changed, len(vanished), unchanged, frozenset(being_written))
 
 
 def states_of(listing: Listing, kind: LogKind) -> States:
     """Return the state of each file of a listing."""
     import numpy as np
 
-    if listing.states or kind.companions is not no_companions:
+    if listing.states or any(map(kind.files.companions, listing.files)):
         return States.of([(path, listing.states.get(path) or current_state(path, kind)) for path in listing.files])
     try:
         found = ((s.st_size, s.st_mtime_ns, s.st_ctime_ns) for s in map(os.stat, listing.files))
@@ -151,7 +154,7 @@ def records_of(store: RecordStore, kind: LogKind, listing: Listing) -> Records:
 
 def current_state(path: str, kind: LogKind) -> FileState:
     """Return the state of a file, including that of its companions."""
-    state, companions = state_of(path) or MISSING, kind.companions(path)
+    state, companions = state_of(path) or MISSING, kind.files.companions(path)
     if not companions:
         return state
     states = [state, *filter(None, map(state_of, companions))]
@@ -172,15 +175,29 @@ class _Read(NamedTuple):
     begun: int = 0  # epoch nanoseconds
 
 
-def _read(kind: LogKind, paths: Sequence[str], jobs: int | None) -> _Read:
+def _chunks(files: Mapping[str, FileState]) -> Iterator[list[str]]:
+    """Split files, so that neither their number nor their size is too large."""
+    chunk, size = list[str](), 0
+    for path, state in files.items():
+        if chunk and (len(chunk) == CHUNK_FILES or size + state.size > CHUNK_BYTES):
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(path)
+        size += state.size
+    if chunk:
+        yield chunk
+
+
+def _read(kind: LogKind, paths: Sequence[str], jobs: int | None, size: int) -> _Read:
     """Read and parse files; those that need not be read are skipped."""
     import pyarrow as pa
 
     begun = time.time_ns()
-    files = {path: (True, "skipped", reason) for path in paths if (reason := kind.accepts(path))}
+    files = {path: (True, "skipped", reason) for path in paths if (reason := kind.files.accepts(path))}
     files = {path: chunks for path, chunks in files.items() if not os.path.isdir(path)}
     wanted, pack = [path for path in paths if path not in files], partial(_pack, kind.records)
-    chunks = list(parse_chunks(wanted, partial(_parse_file, kind.parse), pack, jobs, kind.parallel_from))
+    serial_below = 0 if size >= PARALLEL_BYTES else PARALLEL_FILES
+    chunks = list(parse_chunks(wanted, partial(_parse_file, kind.parse), pack, jobs, serial_below))
     for one in chunks:
         files |= one.files
     tables = {name: pa.concat_tables([one.tables[name] for one in chunks]) for name in kind.records if chunks}
@@ -233,7 +250,7 @@ def _tables(records: Mapping[str, Sequence[Column]], parsed: Sequence[_Result]) 
 
 
 def _rows(
-    read: _Read, states: Mapping[str, FileState], context: Set[str], young: Set[str], left_out: Set[str]
+    read: _Read, states: Mapping[str, FileState], context: Set[str], unfinished: Set[str], left_out: Set[str]
 ) -> "dict[str, pa.Table]":
     """Return the rows to be stored, with one for each file; a file unchanged for long enough before is settled."""
     import pyarrow as pa
@@ -245,7 +262,7 @@ def _rows(
             state = states[path]
             settled = (
                 was_read
-                and path not in young
+                and path not in unfinished
                 and (bool(state.tag) if is_url(path) else state.modified < settled_before)
             )
             files.append((escape_surrogates(path), *state, settled, path in context, status, reason))

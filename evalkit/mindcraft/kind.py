@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalkit._lazy import later
 from evalkit.io import Source, SourceError, StorageOptions, decode_start, is_url, resolve, storage
-from evalkit.kinds import LogKind, Logs, Option, fresh_records, no_records
+from evalkit.kinds import Command, FileRules, LogKind, Logs, Option, RateRules, fresh_records, no_records
 from evalkit.kinds import collect as collect_kind
 from evalkit.kinds import load as load_kind
 from evalkit.kinds.models import Renames
@@ -61,22 +61,22 @@ def _prepare(options: Mapping[str, Any]) -> dict[str, Any]:
 KIND = LogKind(
     name="mindcraft",
     title=LOG_TITLE,
-    summary="Success rates of Mindcraft task runs.",
     records=RECORDS,
     tables=TABLES,
     lazy_tables=LAZY_TABLES,
     parse=parse,
     recognises=_recognise,
-    accepts=_accepts,
+    files=FileRules(accepts=_accepts, context=context_files),
     prepare=_prepare,
     assemble=later("evalkit.mindcraft.assemble:assemble"),
-    context_files=context_files,
-    uncounted=("stale_copy",),
-    task_of=later("evalkit.mindcraft.analysis.rates:tasks_of"),
-    outcome_of=OUTCOMES,
+    rates=RateRules(
+        outcome_of=OUTCOMES,
+        denominator="all",
+        conditions=("agents_asked_for", "n_blocked_agents", "plan_availability", "depth"),
+        task_of=later("evalkit.mindcraft.analysis.rates:tasks_of"),
+        excluding_flags=("stale_copy",),
+    ),
     statuses={code: status.label for code, status in STATUSES.items()},
-    leading="all",
-    conditions=("agents_asked_for", "n_blocked_agents", "plan_availability", "depth"),
     options=(
         Option("tasks", str, (), "Task definition file, folder or glob; may be repeated.", "PATH", many=True),
         Option("layout", str, "", "What the folders' names mean, such as '{model_name}/{task_id}'.", "PATTERN"),
@@ -84,16 +84,11 @@ KIND = LogKind(
         Option("missing", MISSING, "keep", "What becomes of runs without a definition."),
         Option("original_mtimes", bool, False, "The files' times are the experiment's own: gives durations."),
     ),
-    views=(
-        Option("by", str, (), "Column to group by; may be repeated.  [default: model_name]", "COLUMN", many=True),
-        Option("cooking", bool, False, "Also cooking by number of agents without the recipe.", followed=False),
-    ),
-    describe=later("evalkit.mindcraft.terminal:describe"),
-    progress=later("evalkit.mindcraft.terminal:progress"),
-    tells_expected=True,
     transcript=transcript,
     run_files=run_files,
-    help="""Estimate success rates of Mindcraft task runs.
+    command=Command(
+        summary="Success rates of Mindcraft task runs.",
+        help="""Estimate success rates of Mindcraft task runs.
 
     SOURCE is a folder at any level, a file, a quoted glob, a URL or a dataset of `collect`.
 
@@ -103,6 +98,13 @@ KIND = LogKind(
     With --follow, a run is finished once one of its logs holds a final message, or once none has changed for as long as
     the task may take; until then it is running, and counts in no rate.
     """,
+        views=(
+            Option("by", str, (), "Column to group by; may be repeated.  [default: model_name]", "COLUMN", many=True),
+            Option("cooking", bool, False, "Also cooking by number of agents without the recipe.", followed=False),
+        ),
+        describe=later("evalkit.mindcraft.terminal:describe"),
+        progress=later("evalkit.mindcraft.terminal:progress"),
+    ),
 )
 
 

@@ -11,7 +11,7 @@ from evalkit._names import check_columns
 from evalkit._words import counted_noun, interval_cells
 from evalkit.io import SourceError, plain, unescape_surrogates
 from evalkit.io.screen import so_far
-from evalkit.kinds import Logs, Look
+from evalkit.kinds import Logs, Snapshot
 from evalkit.kinds.runs import NO_OUTCOME
 from evalkit.kinds.terminal import any_look_lines, file_lines, fit_table, key_of, names_of, unmeasured_lines
 from evalkit.mindcraft.format import STATUSES, SUCCEEDED_LATE, UNKNOWN
@@ -41,33 +41,34 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> str:
     return "\n\n".join(sections)
 
 
-def progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
+def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
     """Format the progress of each model, and the rates of its finished runs.
 
     A run is finished once one of its logs holds a final message, or once none has changed for as long as the task may
     take. Until then it is running, and counts in no rate.
     """
     by = list(dict.fromkeys(options.get("by") or ["model_name"]))
-    runs = _with_groups(look.logs.runs, by).assign(_running=_running(look))
-    done = _tasks_done(runs, look.expected, len(look.logs.definitions))
-    table = fit_table(_progress_rows(runs, by, done), left=len(by), spare=_SPARE, width=look.width)
+    runs = _with_groups(snapshot.logs.runs, by).assign(_running=_running(snapshot))
+    done = _tasks_done(runs, snapshot.expected, len(snapshot.logs.definitions))
+    table = fit_table(_progress_rows(runs, by, done), left=len(by), spare=_SPARE, width=snapshot.width)
     n_done, expected = done["done"].sum(), done["expected"].sum(skipna=False)
     n_running = int(runs["_running"].sum())
     total = f"\ntotal: {so_far(n_done, expected)} tasks done, {counted_noun(n_running, 'run')} running"
     complete = bool((done["done"] >= done["expected"]).all()) and not n_running
-    return "\n".join([table, total, *any_look_lines(look, look.logs, runs["_running"]), *_notes(runs)]), complete
+    claims = any_look_lines(snapshot, snapshot.logs, runs["_running"])
+    return "\n".join([table, total, *claims, *_notes(runs)]), complete
 
 
-def _running(look: Look) -> list[bool]:
+def _running(snapshot: Snapshot) -> list[bool]:
     """Return which runs are still being written."""
-    runs, agents = look.logs.runs, look.logs.agents
+    runs, agents = snapshot.logs.runs, snapshot.logs.agents
     ended = set(agents.loc[agents["final_system_message"].notna(), "run_id"])
     paths = agents[~agents["run_id"].isin(ended)].groupby("run_id")["source"].apply(list).to_dict()
 
     def is_running(run_id: str, source: str, timeout: float) -> bool:
-        idle = timeout if look.idle is None else look.idle
+        idle = timeout if snapshot.idle is None else snapshot.idle
         own = map(unescape_surrogates, paths.get(run_id, [source]))
-        return any(path in look.writing or look.quiet(path) < idle for path in own)
+        return any(path in snapshot.being_written or snapshot.unchanged_for(path) < idle for path in own)
 
     begun = runs.loc[~runs["run_id"].isin(ended), ["run_id", "source", "timeout"]]
     running = {run[0] for run in begun.itertuples(index=False, name=None) if is_running(*run)}

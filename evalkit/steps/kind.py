@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from evalkit import kinds
 from evalkit._lazy import later
 from evalkit.io import Source, SourceError, StorageOptions, decode_start
-from evalkit.kinds import LogKind, Logs, Option, RunFiles
+from evalkit.kinds import Command, FileRules, LogKind, Logs, Option, RateRules, RunFiles
 from evalkit.kinds.models import Renames
 from evalkit.steps.format import DEFAULTS, Options, StepRecord
 from evalkit.steps.history.checkpoints import companions
@@ -29,27 +29,18 @@ def _recognise(head: bytes) -> str:
 KIND = LogKind(
     name="steps",
     title=_TITLE,
-    summary="Verdicts on the steps of a plan-and-execute analysis agent.",
     records=RECORDS,
     tables=TABLES,
     parse=parse_file,
     recognises=_recognise,
-    companions=companions,
+    files=FileRules(companions=companions),
     assemble=later("evalkit.steps.assemble:assemble"),
-    outcome_of={"unfinished": "not measured"},
-    chunk=200,
-    views=(
-        Option("details", bool, False, "Show every step also of several histories.", followed=False),
-        Option("checks", bool, False, "Show every check of every step.", followed=False),
-        Option("step", int, None, "Print the report of record N (column #) of each history.", "N", followed=False),
-    ),
-    describe=later("evalkit.steps.terminal:describe"),
-    progress=later("evalkit.steps.terminal:progress"),
+    rates=RateRules(outcome_of={"unfinished": "not measured"}),
     transcript=later("evalkit.steps.transcript:transcript"),
     run_files=lambda logs, run: RunFiles([run["source"]], run["thread"] or ""),
-    write=later("evalkit.steps.terminal:write"),
-    output_help="Write steps (with --checks: checks) to FILE.csv, .json or .parquet.",
-    help="""Judge the steps of an analysis agent.
+    command=Command(
+        summary="Verdicts on the steps of a plan-and-execute analysis agent.",
+        help="""Judge the steps of an analysis agent.
 
     SOURCE is a file (JSON, JSONL, SQLite checkpoint), a folder, a quoted glob, a URL or a dataset of `collect`.
 
@@ -60,6 +51,16 @@ KIND = LogKind(
     from 0. With --follow, a history that has not changed for --idle seconds (60) counts as finished; --expected is the
     number of histories.
     """,
+        views=(
+            Option("details", bool, False, "Show every step also of several histories.", followed=False),
+            Option("checks", bool, False, "Show every check of every step.", followed=False),
+            Option("step", int, None, "Print the report of record N (column #) of each history.", "N", followed=False),
+        ),
+        describe=later("evalkit.steps.terminal:describe"),
+        progress=later("evalkit.steps.terminal:progress"),
+        write=later("evalkit.steps.terminal:write"),
+        output_help="Write steps (with --checks: checks) to FILE.csv, .json or .parquet.",
+    ),
 )
 
 

@@ -9,7 +9,7 @@ from tabulate import tabulate
 from evalkit._words import counted_noun, format_interval
 from evalkit.io import SourceError, plain, summarise, write_frame
 from evalkit.io.screen import so_far
-from evalkit.kinds import Logs, Look
+from evalkit.kinds import Logs, Snapshot
 from evalkit.kinds.terminal import fit_table, unmeasured_lines
 from evalkit.steps import analysis
 from evalkit.steps.evaluation.evaluate import evaluate_history, format_step_evaluation
@@ -82,20 +82,21 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> str:
     return "\n\n".join([*sections, "\n".join(files)])
 
 
-def progress(look: Look, options: Mapping[str, Any]) -> tuple[str, bool]:
+def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
     """Format one row per history, the lowest confirmed success first; one that changed recently is running."""
-    logs = look.logs
-    idle = IDLE if look.idle is None else look.idle
-    running = {history.label for history in logs.histories if look.quiet(history.source) < idle}
+    logs = snapshot.logs
+    idle = IDLE if snapshot.idle is None else snapshot.idle
+    running = {history.label for history in logs.histories if snapshot.unchanged_for(history.source) < idle}
     rows = to_jsonable(analysis.overview(logs.steps, logs.histories))
     cells = [dict(zip(_OVERVIEW, _overview_cells(row), strict=True)) for row in rows]
     for row, cell in zip(rows, cells, strict=True):
         cell["state"] = "running" if row["history"] in running else "finished"
-    table = fit_table(cells, spare=("cut", "loops", "silent", "failed"), width=look.width)
+    table = fit_table(cells, spare=("cut", "loops", "silent", "failed"), width=snapshot.width)
     rates = to_jsonable(analysis.success_rates(logs.steps, []))
     confirmed = "".join(f", confirmed {_interval(rate)}" for rate in rates if rate["success"] == analysis.CONFIRMED)
-    total = f"total: {so_far(len(rows), look.expected)} histories, {len(running)} running{confirmed}"
-    done = look.expected is not None and len(rows) >= look.expected and not running and not look.writing
+    total = f"total: {so_far(len(rows), snapshot.expected)} histories, {len(running)} running{confirmed}"
+    ended = not running and not snapshot.being_written
+    done = snapshot.expected is not None and len(rows) >= snapshot.expected and ended
     return f"{table}\n\n{total}", done
 
 

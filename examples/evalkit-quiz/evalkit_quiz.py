@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from evalkit.io import Column
-from evalkit.kinds import LogKind, Parsed, Transcript, Turn, run_columns
+from evalkit.kinds import FileRules, LogKind, Parsed, Transcript, Turn
 
 RUNS = (  # common columns of runs that a sheet tells, and two of its own
     Column("model_name", "name", "the model that answered"),
@@ -58,11 +58,9 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
 KIND = LogKind(
     name="quiz",
     title="quiz sheet",
-    summary="Answers of quiz sheets.",
     records={"runs": RUNS, "answers": ANSWERS},
-    tables={"runs": run_columns(RUNS[-1]), "answers": (Column("source", "str", "path of the sheet"), *ANSWERS)},
     parse=parse,
-    accepts=lambda path: "" if path.endswith(".json") else "not a JSON file by its name",
+    files=FileRules(pattern="*.json"),
     recognises=lambda head: "quiz sheet" if b'"quiz"' in head and b'"answers"' in head else "",
     transcript=transcript,
 )

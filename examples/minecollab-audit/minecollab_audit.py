@@ -349,7 +349,7 @@ def audit(runs: pd.DataFrame, folders: pd.DataFrame) -> Audit:
         no task folder (the flat layout), it reports nothing: NaN, and `note`.
     """
     folders = task_folders(runs, folders[folders["source"].isin(runs["source"]) | ~folders["has_runs"]])
-    placed = runs.assign(task=mindcraft.KIND.task_of(runs))[_OF_RUNS].merge(
+    placed = runs.assign(task=mindcraft.KIND.rates.task_of(runs))[_OF_RUNS].merge(
         folders[["source", "path", "root", "name", "models", "stopped", *READ]], on="source", validate="many_to_one"
     )
     sides = {

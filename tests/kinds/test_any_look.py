@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.following import JOBS, _ahead, _schedule
-from evalkit.kinds.follow import Counted, Look
+from evalkit.kinds.follow import Counted, Snapshot
 from evalkit.kinds.registry import kind_named
 from evalkit.kinds.terminal import any_look_lines
 from evalkit.stats import difference_sequence, mean_sequence
@@ -23,7 +23,7 @@ class Source:
 
     def look(self, runs, running=()):
         kind = kind_named(runs["kind"].iloc[0] if len(runs) else "mindcraft")
-        look = Look(None, lambda path: 0.0, frozenset(), None, None, 60, self.counted)
+        look = Snapshot(None, lambda path: 0.0, frozenset(), None, None, 60, self.counted)
         return any_look_lines(
             look, SimpleNamespace(kind=kind, runs=runs), None if running is None else runs["run_id"].isin(running)
         )

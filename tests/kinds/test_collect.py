@@ -19,7 +19,7 @@ from evalkit.io.records import MANIFEST, read_manifest
 from evalkit.io.records import manifest as manifest_module
 from evalkit.io.records import store as records_module
 from evalkit.io.write import LOCK, exclusive
-from evalkit.kinds import Option, collect, collection, load, logs, update
+from evalkit.kinds import FileRules, Option, collect, collection, load, logs, update
 from tests.kinds.toy import TOY, write
 
 OTHER = replace(TOY, name="other")
@@ -99,11 +99,11 @@ EDITS = {
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_after_an_edit_the_dataset_follows(games, made, name):
-    kind = replace(TOY, chunk=3)
-    collect(kind, games, made)
+def test_after_an_edit_the_dataset_follows(games, made, name, monkeypatch):
+    monkeypatch.setattr(update, "CHUNK_FILES", 3)
+    collect(TOY, games, made)
     EDITS[name](games)
-    collect(kind, games, made)
+    collect(TOY, games, made)
     assert_same(games, made)
     assert parts_of(made) == listed_parts(made)
 
@@ -111,7 +111,7 @@ def test_after_an_edit_the_dataset_follows(games, made, name):
 def test_files_of_any_name_stand_in_the_order_of_the_folder(tmp_path, made):
     for name in ("b/a\udcff.json", "b/az.json", "b-1\udcfe/x\n.json", "b/%='\".json", "b-1/é.json", "B/Ü.JSON"):
         write(tmp_path / "games" / name, task="x")
-    kind = replace(TOY, accepts=lambda path: "")
+    kind = replace(TOY, files=FileRules())
     for source in (tmp_path / "games", f"{tmp_path}/games/b*", [tmp_path / "games/b-1", tmp_path / "games/b"]):
         collect(kind, source, made)
         expected, got = load(kind, source, {}), load(kind, made, {})
@@ -123,11 +123,10 @@ def test_files_of_any_name_stand_in_the_order_of_the_folder(tmp_path, made):
 
 STOPPED = """
     import sys
-    from dataclasses import replace
     from evalkit.kinds import collect, update
     from tests.kinds.toy import TOY
-    update.COMMIT_EVERY = -1
-    collect(replace(TOY, chunk=2), *sys.argv[1:], progress=lambda done, of: print(done, flush=True))
+    update.COMMIT_EVERY, update.CHUNK_FILES = -1, 2
+    collect(TOY, *sys.argv[1:], progress=lambda done, of: print(done, flush=True))
 """
 
 
@@ -149,8 +148,8 @@ WITH_WORKERS = """
     from evalkit.kinds import collect, update
     from tests.io.probes import parse_slowly
     from tests.kinds.toy import TOY
-    update.COMMIT_EVERY = -1
-    kind = replace(TOY, parse=parse_slowly, chunk=6, parallel_from=2)
+    update.COMMIT_EVERY, update.CHUNK_FILES, update.PARALLEL_FILES = -1, 6, 2
+    kind = replace(TOY, parse=parse_slowly)
     collect(kind, *sys.argv[1:], jobs=2, progress=lambda done, of: print(done, flush=True))
 """
 
@@ -280,8 +279,9 @@ def test_an_unfinished_dataset_warns(games, made, monkeypatch):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(update, "COMMIT_EVERY", -1)
+    monkeypatch.setattr(update, "CHUNK_FILES", 3)
     with pytest.raises(KeyboardInterrupt):
-        collect(replace(TOY, chunk=3), games, made, progress=stop)
+        collect(TOY, games, made, progress=stop)
     with pytest.warns(UserWarning, match="was stopped"):
         assert len(load(TOY, made, {}).ledger) == 6
     assert collect(TOY, games, made).unchanged == 6

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.io import decode_start
-from evalkit.kinds.detection import HEAD, Look, kind_of_source, recognise
+from evalkit.kinds.detection import HEAD, FileType, kind_of_source, recognise
 
 MESSAGE = {"role": "assistant", "content": "hello"}
 
@@ -15,14 +15,14 @@ MESSAGE = {"role": "assistant", "content": "hello"}
 @pytest.mark.parametrize(
     ("content", "look"),
     [
-        ({"turns": [MESSAGE]}, Look("mindcraft", "Mindcraft agent log")),
+        ({"turns": [MESSAGE]}, FileType("mindcraft", "Mindcraft agent log")),
         (
             {"session_id": "a", "session_metadata": [], "event_history": [{"messages": [MESSAGE]}]},
-            Look("crafter", "Crafter session trace"),
+            FileType("crafter", "Crafter session trace"),
         ),
         (
             {"execution_history": [{"step_index": 0, "messages": [MESSAGE]}]},
-            Look("steps", "execution history"),
+            FileType("steps", "execution history"),
         ),
         ({"anything": 1}, None),
     ],

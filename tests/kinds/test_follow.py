@@ -48,12 +48,12 @@ class Folder:
         self.view = self.following.look()
         runs = self.following.logs.runs if self.following.logs else ()
         tasks = {os.path.relpath(run.source, self.root): run.task_id for run in runs.itertuples()} if len(runs) else {}
-        return self.parsed, tasks, {os.path.relpath(path, self.root) for path in self.following.changes.held}
+        return self.parsed, tasks, {os.path.relpath(path, self.root) for path in self.following.changes.being_written}
 
     @property
     def quiet(self):
         """Seconds for which a file or folder was left alone, at the last look."""
-        return lambda name: self.looks[-1].quiet(str(self.root / name))
+        return lambda name: self.looks[-1].unchanged_for(str(self.root / name))
 
 
 def game(task):

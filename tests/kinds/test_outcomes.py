@@ -6,7 +6,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from evalkit.kinds import LogKind, Parsed, outcome_of, outcomes, run_columns
+from evalkit.kinds import LogKind, Parsed, RateRules, outcome_of, outcomes, run_columns
 from evalkit.mindcraft.kind import KIND as MINDCRAFT
 from tests.compare.runs import runs_of
 
@@ -18,7 +18,7 @@ KIND = LogKind(
     tables={"runs": run_columns()},
     parse=lambda path, data: Parsed("used"),
     recognises=lambda head: "",
-    outcome_of=WORDS,
+    rates=RateRules(outcome_of=WORDS),
 )
 
 
@@ -46,19 +46,19 @@ def frame(*rows: tuple, **more: list) -> pd.DataFrame:
 def test_success_says_what_became_of_a_run_else_its_status(success, status, outcome):
     runs = frame(("a", "t", success, status))
     assert list(outcome_of(runs, KIND)) == [outcome]
-    assert list(outcome_of(runs, replace(KIND, outcome_of={}))) == [
+    assert list(outcome_of(runs, replace(KIND, rates=RateRules()))) == [
         {True: "success", False: "failure", None: "not measured"}[success]
     ]
 
 
 @pytest.mark.parametrize(
-    ("leading", "values"),
+    ("denominator", "values"),
     [("measured", [1, 0, 0, math.nan, math.nan, math.nan]), ("all", [1, 0, 0, 0, math.nan, math.nan])],
 )
-def test_the_leading_rate_counts_the_measured_runs_or_all(leading, values):
+def test_the_leading_rate_counts_the_measured_runs_or_all(denominator, values):
     ends = [(True, None), (False, None), (None, "timeout"), (None, "crashed"), (None, "busy")]
     runs = frame(*[("a", "t", *end) for end in ends], ("never measured", "t", None, "crashed"))
-    scored = outcomes(runs, kind=replace(KIND, leading=leading))
+    scored = outcomes(runs, kind=replace(KIND, rates=RateRules(outcome_of=WORDS, denominator=denominator)))
     pd.testing.assert_series_equal(scored.table["value"], pd.Series(values, dtype=float), check_names=False)
 
 
@@ -77,7 +77,8 @@ def test_scores_are_measured_where_there_is_one():
 def test_conditions_name_the_columns_that_a_run_has():
     turns = pd.array([4, 4, 20, None], "Int64")
     runs = frame(*[("a", "t", True, None)] * 4, max_turns=turns, version=["x", None, "x", None])
-    conditions = outcomes(runs, kind=replace(KIND, conditions=("max_turns", "version", "not there"))).table["condition"]
+    rules = RateRules(conditions=("max_turns", "version", "not there"))
+    conditions = outcomes(runs, kind=replace(KIND, rates=rules)).table["condition"]
     assert list(conditions) == ["max_turns=4, version=x", "max_turns=4", "max_turns=20, version=x", ""]
     assert set(outcomes(runs, kind=KIND).table["condition"]) == {""}
 

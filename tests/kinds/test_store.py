@@ -23,7 +23,7 @@ from evalkit.io import SourceError
 from evalkit.io.records import MANIFEST, RecordStore
 from evalkit.io.records import store as records
 from evalkit.io.sources import list_source
-from evalkit.kinds import Parsed, stores, update
+from evalkit.kinds import FileRules, Parsed, stores, update
 from evalkit.kinds.logs import load
 from tests.kinds.toy import OLD, TOY, write
 
@@ -257,11 +257,11 @@ def test_killed_at_any_moment_it_leaves_the_former_or_the_next_state(tmp_path):
         from evalkit.io.sources import list_source
         from evalkit.kinds import update
         from tests.kinds.toy import TOY
-        from dataclasses import replace
         store = RecordStore({str(made)!r}, TOY.records)
         store.open()
         print("go", flush=True)
-        update.update(store, replace(TOY, chunk=7), list_source({str(tmp_path / "in")!r}))
+        update.CHUNK_FILES = 7
+        update.update(store, TOY, list_source({str(tmp_path / "in")!r}))
     """)
     rng = random.Random(5)
     for round_ in range(8):
@@ -293,15 +293,15 @@ def test_a_reader_sees_the_former_or_the_next_state_whole(tmp_path, monkeypatch,
     for name in "ab":
         write(tmp_path / "in" / f"{name}.json", task="old", moves=["old"])
     writer, reader = (RecordStore(str(tmp_path / "made"), TOY.records) for _ in range(2))
-    kind = replace(TOY, chunk=1)  # a part for each file
-    update.update(writer, kind, list_source(tmp_path / "in"))
+    monkeypatch.setattr(update, "CHUNK_FILES", 1)  # a part for each file
+    update.update(writer, TOY, list_source(tmp_path / "in"))
     reader.open()
 
     def update_meanwhile():
         if change == "all files":
             for name in "ab":
                 write(tmp_path / "in" / f"{name}.json", task="new", moves=["new"], age=9)
-            update.update(writer, kind, list_source(tmp_path / "in"))
+            update.update(writer, TOY, list_source(tmp_path / "in"))
         else:  # no new part is made
             writer.replace({str(tmp_path / "in" / "a.json")}, {})
             writer.commit()
@@ -358,7 +358,7 @@ def test_a_source_of_which_nothing_can_be_used_says_what_it_looks_like(tmp_path)
 def test_files_above_the_source_keep_the_order_of_the_kind(tmp_path):
     names = [str(write(tmp_path / f"{number}.json")) for number in (3, 1, 7, 5, 2, 6, 4, 0)]
     write(tmp_path / "in/a.json")
-    kind = replace(TOY, context_files=lambda files: names)
+    kind = replace(TOY, files=FileRules(context=lambda files: names))
     listing = list_source(tmp_path / "in")
     store = RecordStore("", kind.records)
     update.update(store, kind, listing)

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from evalkit.io import Column
-from evalkit.kinds import LogKind, Parsed, run_columns
+from evalkit.kinds import FileRules, LogKind, Parsed
 
 GAMES = (
     Column("model_name", "str", "who played"),
@@ -35,12 +35,10 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
 TOY = LogKind(
     name="toy",
     title="toy game",
-    summary="Games.",
     records={"games": GAMES, "moves": MOVES},
-    tables={"games": run_columns(*GAMES[-2:]), "moves": (Column("source", "str", "path"), *MOVES)},
     parse=parse,
     recognises=lambda head: "toy game" if b'"moves"' in head else "",
-    accepts=lambda path: "" if path.endswith(".json") else "no JSON file by its name",
+    files=FileRules(accepts=lambda path: "" if path.endswith(".json") else "no JSON file by its name"),
 )
 OLD = 1_600_000_000
 
