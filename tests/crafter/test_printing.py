@@ -219,16 +219,6 @@ def test_text_of_traces_can_not_steer_a_terminal(tmp_path):
     assert "\u202e" not in output
 
 
-def test_the_command_imports_no_pandas_numpy_or_matplotlib_for_one_trace(folder):
-    code = (
-        "import sys; from evalkit.cli import main\n"
-        f"main(['crafter', {str(folder / 'session_b.json')!r}], standalone_mode=False)\n"
-        "print([m for m in ('pandas', 'numpy', 'matplotlib', 'scipy', 'IPython') if m in sys.modules])"
-    )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, encoding="utf-8")
-    assert out.stdout.splitlines()[-1] == "[]"
-
-
 def test_python_m_is_the_same_command_also_where_the_terminal_knows_ascii_only(folder):
     command = [sys.executable, "-m", "evalkit", "crafter", str(folder / "session_b.json")]
     out = subprocess.run(command, capture_output=True, check=True, env={"PYTHONIOENCODING": "ascii", "PYTHONPATH": "."})
