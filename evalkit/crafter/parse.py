@@ -11,7 +11,7 @@ import msgspec
 from evalkit.crafter.format import UNKNOWN, Event, Metadata, OtherShapeError, State, Trace, first_map, peek, read_trace
 from evalkit.crafter.scoring import NOTHING, Verdict, derive, observed, read_hooks, read_invalid
 from evalkit.io import BrokenFileError, Entry
-from evalkit.io.limits import for_patterns
+from evalkit.io.limits import MOST_MATCHED
 from evalkit.kinds import Parsed
 
 Tokens = tuple[int | None, ...]  # prompt, completion, total
@@ -272,7 +272,7 @@ def _difficulties(config: list[Metadata], events: list[Event]) -> Iterator[str |
 
 def _model_in_id(session_id: str | None) -> str | None:
     """Find the model in an id such as ``episode_0_gpt-4.1-nano_1753815116234099_<uuid>``; longer texts are not ids."""
-    known = for_patterns(session_id or "")
+    known = (session_id or "")[:MOST_MATCHED]
     if known != (session_id or "") or not (start := _EPISODE.search(known)):
         return None
     rest = known[start.end() :]

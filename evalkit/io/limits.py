@@ -9,55 +9,32 @@ import errno
 import os
 import re
 import signal
+import stat
 import threading
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from types import FrameType, TracebackType
-from typing import Any
+from types import FrameType
 
 from evalkit.io.paths import SourceError
 
 VARIABLE = "EVALKIT_LIMITS"
+NO_MEMORY = "the memory does not suffice for this file"
+NOT_REGULAR = "not a regular file"
+MOST_MATCHED = 1_000  # characters of an id or a name, from its beginning, that patterns are matched with
 _UNITS = {"": 1, "k": 2**10, "M": 2**20, "G": 2**30}
 _SETTING = re.compile(r"\s*(?P<name>[a-z_]+)\s*=\s*(?P<number>[0-9]{1,15})(?P<unit>[kMG]?)\s*")
-NO_MEMORY = "the memory does not suffice for this file"
 _AGAIN = 1.0  # seconds after which work that continues is interrupted again
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits on reading; every one is a positive whole number.
+    """Limits on reading; every one is a positive whole number."""
 
-    Attributes
-    ----------
-    bytes : int
-        Bytes of a file; of a member of an archive, its bytes after decompression. Also of everything read from one
-        database.
-    ratio : int
-        How many times larger than in its archive a member may be; one of less than a megabyte always may.
-    depth : int
-        Nested lists and objects, in definitions, parameters and records.
-    text : int
-        Characters of an id or a name, from its beginning, that patterns are matched with.
-    metrics : int
-        Different metrics in the task definitions of one file: each is a column of the runs.
-    rows : int
-        Threads of one SQLite checkpoint file.
-    values : int
-        Lists, objects, texts and numbers of one checkpoint.
-    seconds : int
-        Seconds to parse one file. Without the signal (on Windows, in threads other than the main one), it applies to
-        databases only.
-    """
-
-    bytes: int = 2**30
-    ratio: int = 200
-    depth: int = 100
-    text: int = 1_000
-    metrics: int = 1_000
-    rows: int = 100_000
-    values: int = 5_000_000
-    seconds: int = 60
+    bytes: int = 2**30  # of a file; of a member of an archive, after decompression; of all that is read from a database
+    ratio: int = 200  # how many times larger than in its archive a member may be; one below a megabyte always may
+    rows: int = 100_000  # threads of one SQLite checkpoint file
+    values: int = 5_000_000  # lists, objects, texts and numbers of one checkpoint
+    seconds: int = 60  # to parse one file; without the signal (in other threads, on Windows), of databases only
 
 
 class LimitError(OSError):
@@ -65,25 +42,12 @@ class LimitError(OSError):
 
 
 def limits() -> Limits:
-    """Return the current limits.
-
-    Raises
-    ------
-    SourceError
-        If ``EVALKIT_LIMITS`` can't be parsed.
-    """
-    return parse_limits(os.environ.get(VARIABLE, ""))
+    """Return the current limits; SourceError if ``EVALKIT_LIMITS`` can't be parsed."""
+    return _parse(os.environ.get(VARIABLE, ""))
 
 
 @lru_cache(8)
-def parse_limits(text: str) -> Limits:
-    """Parse limits from text such as ``bytes=2G,seconds=300``; the others keep their defaults.
-
-    Raises
-    ------
-    SourceError
-        For an unknown name or a value that is not a positive whole number (k, M and G stand for powers of 1024).
-    """
+def _parse(text: str) -> Limits:
     names, given = [field.name for field in fields(Limits)], {}
     for item in filter(str.strip, text.split(",")):
         match = _SETTING.fullmatch(item)
@@ -91,11 +55,6 @@ def parse_limits(text: str) -> Limits:
             raise SourceError(f"{VARIABLE}: {item.strip()!r} is no limit; write NAME=NUMBER, with {', '.join(names)}")
         given[match["name"]] = int(match["number"]) * _UNITS[match["unit"]]
     return replace(Limits(), **given)
-
-
-def for_patterns(text: str) -> str:
-    """Return the beginning of an id or a name, limited to the length that patterns may be matched with."""
-    return text[: limits().text]
 
 
 def check_size(size: int, packed: int | None = None) -> None:
@@ -114,15 +73,10 @@ def remedy(name: str, needed: int) -> str:
     return f'{VARIABLE}="{name}={-(-needed // size)}{unit}" reads it'
 
 
-def is_deeper(value: Any, depth: int) -> bool:
-    """Return whether lists and dictionaries are nested deeper than a number of levels."""
-    level = [value]
-    for _ in range(depth):
-        inner = [one for one in level if isinstance(one, (dict, list))]
-        level = [item for one in inner for item in (one.values() if isinstance(one, dict) else one)]
-        if not level:
-            return False
-    return True
+def check_regular(status: os.stat_result) -> None:
+    """Raise OSError for pipes, sockets and devices: some never end, and opening others waits for a writer."""
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+        raise OSError(errno.EINVAL, NOT_REGULAR)
 
 
 class OverdueError(BaseException):
@@ -150,7 +104,7 @@ class Deadline:
             signal.signal(signal.SIGALRM, self._interrupt)
         return self
 
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._running = False
         if self._installed:
             signal.setitimer(signal.ITIMER_REAL, 0)

@@ -1,38 +1,26 @@
-"""Read files: the bytes of each are read once, and the next ones are requested ahead."""
+"""Read files: the bytes of each once, within the limits."""
 
 import errno
 import json
 import os
 import sys
-from collections import deque
 from collections.abc import Iterable, Iterator
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Any
 
-from evalkit.io.limits import NO_MEMORY, LimitError, check_size, limits
-from evalkit.io.paths import NOT_REGULAR, check_regular, is_url, redacted
+from evalkit.io.limits import NO_MEMORY, NOT_REGULAR, LimitError, check_regular, check_size, limits
+from evalkit.io.paths import is_url, redacted
+from evalkit.io.remote import read_remote
 
-READ_AHEAD = 64  # files requested from the disk ahead of reading; cold folders take a third of the time
-
-_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # does not wait for a pipe
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # does not wait for a pipe
 _OWN = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # the open files of this process
-_ADVISES = hasattr(os, "posix_fadvise")
 
 
 def read_file(path: str | os.PathLike, *, limited: bool = True) -> bytes:
-    """Read a file's bytes.
+    """Read a file's bytes; `limited` rejects one that exceeds `evalkit.io.limits`.
 
-    Parameters
-    ----------
-    path : str or path
-    limited : bool
-        Whether to reject a file that exceeds `evalkit.io.limits`.
-
-    Raises
-    ------
-    OSError
-        As ``open``, and for a pipe or device. A pipe that the caller holds open, such as that of a shell's
-        ``<(command)``, is read to its end.
+    OSError as of ``open``, and for a pipe or device. A pipe that the caller holds open, such as that of a shell's
+    ``<(command)``, is read to its end.
     """
     if os.fspath(path).startswith(_OWN):
         with open(path, "rb") as file:
@@ -47,15 +35,7 @@ def read_file(path: str | os.PathLike, *, limited: bool = True) -> bytes:
 
 
 def read_json(path: str | os.PathLike) -> Any:
-    """Read a JSON file.
-
-    Raises
-    ------
-    OSError
-        As `read_file`.
-    ValueError
-        For invalid JSON, and for lists and objects nested deeper than Python can read.
-    """
+    """Read a JSON file; ValueError for invalid JSON, and for lists and objects nested deeper than Python can read."""
     data = read_file(path)
     try:
         return json.loads(data)
@@ -66,7 +46,7 @@ def read_json(path: str | os.PathLike) -> Any:
 def read_files(
     paths: Iterable[str], most: int | None = None, *, limited: bool = True
 ) -> Iterator[tuple[str, bytes | OSError]]:
-    """Read many files, in order; the next `READ_AHEAD` are requested ahead, and those behind a URL concurrently.
+    """Read many files, in order, those behind a URL concurrently.
 
     Parameters
     ----------
@@ -83,48 +63,20 @@ def read_files(
         A pipe or device in a folder is an error, without waiting for it, as is a file that exceeds a limit. Failed
         reads of URLs are retried first.
     """
+    limit = limits().bytes if limited else sys.maxsize
     for remote, group in groupby(paths, is_url):
         if remote:
-            from evalkit.io.remote import read_remote  # loads fsspec
-
             yield from read_remote(group, most, limited=limited)
         else:
-            yield from _read_local(group, most, limits().bytes if limited else sys.maxsize)
+            for path in group:
+                yield path, _read_local(path, most, limit)
 
 
-def _read_local(paths: Iterable[str], most: int | None, limit: int) -> Iterator[tuple[str, bytes | OSError]]:
-    coming = iter(paths)
-    waiting = deque((path, _open(path)) for path in islice(coming, READ_AHEAD))
+def _read_local(path: str, most: int | None, limit: int) -> bytes | OSError:
     try:
-        while waiting:
-            path, descriptor = waiting.popleft()
-            if isinstance(descriptor, OSError) and descriptor.errno in (errno.EMFILE, errno.ENFILE):
-                descriptor = _open(path)  # too many were open; some are closed now
-            if (ahead := next(coming, None)) is not None:
-                waiting.append((ahead, _open(ahead)))
-            yield path, descriptor if isinstance(descriptor, OSError) else _read(descriptor, most, limit)
-    finally:
-        for _, descriptor in waiting:
-            if not isinstance(descriptor, OSError):
-                os.close(descriptor)
-
-
-def _open(path: str) -> int | OSError:
-    """Open a file and tell the kernel that it will be read soon."""
-    try:
-        descriptor = os.open(path, _READ)
+        descriptor = os.open(path, _FLAGS)
     except OSError as error:
         return OSError(errno.EINVAL, NOT_REGULAR, path) if error.errno == errno.ENXIO else error  # a socket
-    if _ADVISES:
-        try:  # noqa: SIM105 - half the time of suppress, once per file
-            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_WILLNEED)
-        except OSError:  # a pipe, for example; reading it will report that
-            pass
-    return descriptor
-
-
-def _read(descriptor: int, most: int | None, limit: int) -> bytes | OSError:
-    """Read and close a file; a file larger than the limit is not read."""
     try:
         status = os.fstat(descriptor)
         check_regular(status)

@@ -8,39 +8,43 @@ import errno
 import os
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from copy import copy
+from datetime import datetime
 from functools import partial
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 
-from evalkit.io.limits import check_size, limits
+import fsspec
+from fsspec.asyn import sync
+
+from evalkit.io.limits import check_regular, check_size, limits
 from evalkit.io.paths import (
     CREDENTIALS_HINT,
     INSIDE,
     SECRET_NAME,
     FileState,
-    check_regular,
     is_url,
-    place_of,
     protocol_of,
     redacted,
-    state_from,
     storage_options,
 )
 
 AT_A_TIME = 16  # concurrent reads
-READ_AHEAD = 64  # files requested before the first of them is used
+BATCH = 64  # files that are requested together
 ATTEMPTS = 2  # besides those that many file systems make themselves
 PAUSE = 0.5  # seconds between them
 TIMEOUT = 60.0  # seconds per read; of a web server, per request
 
 _FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)  # retrying won't help
+_ERRORS = (*_FINAL, TimeoutError, ConnectionError)  # types that are kept
 _HTTP = ("http", "https")
-_KINDS = (*_FINAL, TimeoutError, ConnectionError)
+_TAGS = ("ETag", "etag", "md5Hash", "content_md5", "checksum", "CRC", "generation")
+_TIMES = ("LastModified", "mtime", "updated", "last_modified", "modified", "date_time", "created")
+_MOST_BYTES = 2**63 - 1
+_LATEST = 2.0**33  # epoch seconds, in the year 2242
 
 
 class _Store:
@@ -50,40 +54,36 @@ class _Store:
     """
 
     def __init__(self, url: str) -> None:
-        import fsspec
-
-        place, options = place_of(url), storage_options()
+        place, protocol, options = _place_of(url), protocol_of(url), storage_options()
         if redacted(url) != url:
             raise OSError(errno.EINVAL, CREDENTIALS_HINT)
         self._secrets, self._attempts = list(_secrets(options)), ATTEMPTS
+        self.is_archive, self.is_web = place.endswith(INSIDE), protocol in _HTTP
         try:
-            if place.endswith(INSIDE):
+            if self.is_archive:
                 archive = place.removesuffix(INSIDE).partition("://")[2]
                 inner = {"target_options": options} if is_url(archive) else {}
                 if not inner:
                     check_regular(os.stat(archive))
                     self._attempts = 1  # damage in a local file is permanent
-                self.fs = fsspec.filesystem(protocol_of(url), fo=archive, **inner)
-                self._prefix = place
+                self.fs, self._prefix = fsspec.filesystem(protocol, fo=archive, **inner), place
             else:
-                if protocol_of(url) in _HTTP:
-                    from aiohttp import ClientTimeout
+                if self.is_web:
+                    from aiohttp import ClientTimeout  # an extra
 
                     given = {"timeout": ClientTimeout(total=TIMEOUT), **options.get("client_kwargs", {})}
                     options = {**options, "client_kwargs": given}
                 self.fs, path = fsspec.core.url_to_fs(url, **options)
                 host = place.partition("://")[2]
-                self._prefix = f"{protocol_of(url)}://" + f"{host}/" * (not path.lstrip("/").startswith(host))
+                self._prefix = f"{protocol}://" + f"{host}/" * (not path.lstrip("/").startswith(host))
         except Exception as error:  # file systems raise errors of any type
             raise _plain_error(error, self._secrets) from None
-        if not self._prefix.endswith(INSIDE) and protocol_of(url) in _HTTP:
-            self._prefix = ""  # its paths are URLs
 
     def path(self, url: str) -> str:
-        return url.rpartition(INSIDE)[2] if self._prefix.endswith(INSIDE) else self.fs._strip_protocol(url)
+        return url.rpartition(INSIDE)[2] if self.is_archive else self.fs._strip_protocol(url)
 
     def url(self, path: str) -> str:
-        return self._prefix + path.strip("/")
+        return path if self.is_web else self._prefix + path.strip("/")
 
     def call(self, function: Callable, *args: Any, **options: Any) -> Any:
         """Call a function of the file system, with retries; raises nothing but OSError."""
@@ -91,44 +91,50 @@ class _Store:
             try:
                 return function(*args, **options)
             except Exception as error:
-                is_late = not self._prefix and isinstance(error, TimeoutError)  # of a web server, it is not asked again
+                is_late = self.is_web and isinstance(error, TimeoutError)  # it is not asked again
                 if attempt == self._attempts - 1 or is_late or isinstance(error, _FINAL):
                     raise _plain_error(error, self._secrets) from None
                 time.sleep(PAUSE)
         raise AssertionError
 
-    def read(self, url: str, most: int | None = None, *, limited: bool = True) -> bytes | OSError:
-        byte_range = {} if most is None else {"start": 0, "end": most}
+    def read(self, url: str, most: int | None, limited: bool) -> bytes | OSError:
+        """Read a file, or its first bytes; one that exceeds a limit is an error, before it is read where possible."""
+        path, end = self.path(url), most or (limits().bytes + 1 if limited else sys.maxsize)
         try:
-            if self.fs.async_impl:
-                from fsspec.asyn import sync
-
-                if protocol_of(url) in _HTTP:
-                    end = most or (limits().bytes if limited else sys.maxsize)
-                    data = self.call(sync, self.fs.loop, _stream, self.fs, self.path(url), end, timeout=TIMEOUT)
-                    check_size(0 if most or not limited else len(data))
-                    return data[:end]
-                read = partial(self.call, sync, self.fs.loop, self.fs._cat_file, self.path(url), timeout=TIMEOUT)
+            if self.is_web:
+                data = self.call(sync, self.fs.loop, _stream, self.fs, path, end, timeout=TIMEOUT)
             else:
-                read = partial(self.call, self.fs.cat_file, self.path(url))
-            if most is not None or not limited:
-                return read(**byte_range)
-            return self._read_limited(url, read)
+                info: Mapping[str, Any] = {}
+                if limited and self.is_archive:
+                    info = self.call(self.fs.info, path)
+                elif limited and self.fs.async_impl:
+                    with suppress(FileNotFoundError):
+                        info = next(iter(self.fs._ls_from_cache(path) or ()), {})
+                if most is None:
+                    check_size(int(info.get("size") or 0), info.get("compress_size"))
+                if not self.fs.async_impl:
+                    data = self.call(self.fs.cat_file, path, start=0, end=end)
+                else:  # S3 has no range of an empty object
+                    span = {"start": 0, "end": most} if most else {}
+                    data = self.call(sync, self.fs.loop, self.fs._cat_file, path, **span, timeout=TIMEOUT)
+            if limited and most is None:
+                check_size(len(data))
         except OSError as error:
             return error
-
-    def _read_limited(self, url: str, read: Callable[..., bytes]) -> bytes:
-        """Read a file within limits; its size is checked first if that costs no request."""
-        info: Mapping[str, Any] = {}
-        if self._prefix.endswith(INSIDE):
-            info = self.call(self.fs.info, self.path(url))
-        elif self.fs.async_impl:
-            with suppress(FileNotFoundError):
-                info = next(iter(self.fs._ls_from_cache(self.path(url)) or ()), {})
-        check_size(int(info.get("size") or 0), info.get("compress_size"))
-        data = read() if self.fs.async_impl else read(end=limits().bytes + 1)  # S3 returns no range of an empty object
-        check_size(len(data))
         return data
+
+
+async def _stream(fs: Any, url: str, end: int) -> bytes:
+    """Read at most `end` bytes from a web server, which need not say how many there are."""
+    session, parts, size = await fs.set_session(), [], 0
+    async with session.get(fs.encode_url(url), **fs.kwargs) as response:
+        fs._raise_not_found_for_status(response, url)
+        async for part in response.content.iter_chunked(2**16):
+            parts.append(part)
+            size += len(part)
+            if size >= end:
+                break
+    return b"".join(parts)[:end]
 
 
 def list_remote(url: str, *, recursive: bool = True) -> tuple[dict[str, FileState], list[str]]:
@@ -148,17 +154,15 @@ def list_remote(url: str, *, recursive: bool = True) -> tuple[dict[str, FileStat
             return {store.url(path): state_from(info)}, []
         else:
             files[store.url(path)] = state_from(info)
-            folders.update(store.url(f"{root}/{folder}") for folder in _folders_above(below))
+            while below := below.rpartition("/")[0]:
+                folders.add(store.url(f"{root}/{below}"))
     if not files and not store.call(store.fs.isdir, root):
         raise FileNotFoundError(errno.ENOENT, "no such file or folder")
     return files, sorted(folders) if recursive else [store.url(root)]
 
 
 def glob_remote(url: str) -> list[str]:
-    """Return the files and folders that match a URL with ``*``, ``?`` or ``[``, sorted, hidden ones left out.
-
-    Raises as `list_remote`.
-    """
+    """Return the files and folders that match a URL with ``*``, ``?`` or ``[``, sorted, hidden ones left out."""
     store = _Store(url)
     store.fs.invalidate_cache()
     matches = (path.strip("/") for path in store.call(store.fs.glob, store.path(url)))
@@ -174,44 +178,55 @@ def state_remote(url: str) -> FileState | None:
         return None
 
 
-def read_remote(
-    urls: Iterable[str], most: int | None = None, *, limited: bool = True
-) -> Iterator[tuple[str, bytes | OSError]]:
-    """Read files, or the first bytes of each, in order and concurrently, as `read_files` does.
+def state_from(info: Mapping[str, Any]) -> FileState:
+    """Read the state of a file from its entry in fsspec's listing."""
+    tag = next((str(info[name]) for name in _TAGS if info.get(name)), "")
+    times = (_seconds(info[name]) for name in _TIMES if info.get(name))
+    size = min(max(int(info.get("size") or 0), 0), _MOST_BYTES)
+    return FileState(size, int(next(times, 0.0) * 1e9), tag=tag)
 
-    Failed reads are retried, and then their error is returned.
-    """
-    stores: dict[str, _Store] = {}
-    coming = iter(urls)
-    with ThreadPoolExecutor(AT_A_TIME, "evalkit-read") as pool:
-        waiting = deque(_start(url, most, stores, pool, limited) for url in islice(coming, READ_AHEAD))
+
+def _seconds(value: Any) -> float:
+    """Read a time of a file; 0 for an invalid one, such as archives may hold: the 0th month, or the year 10^9."""
+    try:
+        if isinstance(value, tuple):  # in an archive: year to second
+            value = datetime(*value[:6])
+        if isinstance(value, str):
+            value = datetime.fromisoformat(value)
+        seconds = value.timestamp() if isinstance(value, datetime) else float(value)
+    except (ValueError, TypeError, OverflowError, OSError):
+        return 0.0
+    return seconds if 0 <= seconds < _LATEST else 0.0
+
+
+def read_remote(urls: Iterable[str], most: int | None, *, limited: bool) -> Iterator[tuple[str, bytes | OSError]]:
+    """Read files as `read_files` does, those of a file system that can do so concurrently."""
+    for place, group in groupby(urls, _place_of):
         try:
-            while waiting:
-                url, result = waiting.popleft()
-                data = result()
-                waiting.extend(_start(ahead, most, stores, pool, limited) for ahead in islice(coming, 1))
-                yield url, data
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            store = _Store(place)
+        except OSError as error:
+            yield from ((url, copy(error)) for url in group)
+            continue
+        read = partial(store.read, most=most, limited=limited)
+        if not store.fs.async_impl:
+            yield from ((url, read(url)) for url in group)
+            continue
+        with ThreadPoolExecutor(AT_A_TIME, "evalkit-read") as pool:
+            while batch := list(islice(group, BATCH)):
+                yield from zip(batch, pool.map(read, batch), strict=True)
 
 
 def write_remote(url: str, data: bytes) -> None:
-    """Write a file behind a URL; parent folders are created, but no bucket.
-
-    Raises
-    ------
-    OSError
-        If it can't be written.
-    """
+    """Write a file behind a URL; parent folders are created, but no bucket."""
     store = _Store(url)
+    path = store.path(url)
     try:
-        store.call(store.fs.pipe_file, store.path(url), data)
+        store.call(store.fs.pipe_file, path, data)
     except FileNotFoundError:  # a file system with real folders, or a missing bucket
-        place = f"{place_of(url)}/"
-        for below in reversed(list(_folders_above(url.removeprefix(place)))):
-            if not store.call(store.fs.exists, folder := store.path(place + below)):
-                store.call(store.fs.mkdir, folder, create_parents=False)
-        store.call(store.fs.pipe_file, store.path(url), data)
+        if not store.call(store.fs.exists, store.path(_place_of(url))):
+            raise
+        store.call(store.fs.makedirs, store.fs._parent(path), exist_ok=True)
+        store.call(store.fs.pipe_file, path, data)
 
 
 def remove_remote(url: str) -> None:
@@ -221,42 +236,15 @@ def remove_remote(url: str) -> None:
         store.call(store.fs.rm_file, store.path(url))
 
 
-def _start(
-    url: str, most: int | None, stores: dict[str, _Store], pool: ThreadPoolExecutor, limited: bool
-) -> tuple[str, Callable[[], bytes | OSError]]:
-    """Start reading a file; in a file system without concurrency, nothing is done before its turn."""
-    place = place_of(url)
-    if place not in stores:
-        try:
-            stores[place] = _Store(url)
-        except OSError as error:
-            return url, partial(copy, error)
-    store = stores[place]
-    read = partial(store.read, url, most, limited=limited)
-    return url, pool.submit(read).result if store.fs.async_impl else read
-
-
-async def _stream(fs: Any, url: str, end: int) -> bytes:
-    """Read from a web server, which need not send a length, until it ends or more than `end` bytes arrive."""
-    session, parts = await fs.set_session(), []
-    async with session.get(fs.encode_url(url), **fs.kwargs) as response:
-        fs._raise_not_found_for_status(response, url)
-        async for part in response.content.iter_chunked(2**16):
-            parts.append(part)
-            end -= len(part)
-            if end < 0:
-                break
-    return b"".join(parts)
-
-
-def _folders_above(path: str) -> Iterator[str]:
-    while path := path.rpartition("/")[0]:
-        yield path
+def _place_of(url: str) -> str:
+    """Return the part of a URL that names the file system: protocol and host or bucket, or the archive."""
+    archive, inside, _ = url.rpartition(INSIDE)
+    return archive + inside if inside else "/".join(url.split("/", 3)[:3])
 
 
 def _plain_error(error: Exception, secrets: Iterable[str]) -> OSError:
     """Convert an error of a file system to a plain OSError, without credentials."""
-    kind = next((kind for kind in _KINDS if isinstance(error, kind)), OSError)
+    kind = next((kind for kind in _ERRORS if isinstance(error, kind)), OSError)
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     if isinstance(error, TimeoutError):
         text = f"no whole answer within {TIMEOUT:g} seconds"

@@ -24,7 +24,7 @@ def test_a_log_in_another_encoding_is_found_read_and_flagged(tmp_path, encoding,
     (episode,) = crafter.load(tmp_path).episodes.itertuples()
     assert episode.model_name == "modèle"
     assert episode.score == 1
-    assert (flag in episode.flags) is (flag is not None)
+    assert (flag in episode.run_flags) is (flag is not None)
 
 
 def test_lines_in_utf_16_are_records_too(tmp_path):

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from evalkit import mindcraft
 from evalkit.cli import main
 from evalkit.io import SourceError, parse_files, read_file, read_files
-from evalkit.io.limits import VARIABLE, Deadline, LimitError, Limits, OverdueError, check_size, limits, parse_limits
+from evalkit.io.limits import VARIABLE, Deadline, LimitError, Limits, OverdueError, check_size, limits
 from evalkit.kinds import load, outcomes
 from tests.kinds.toy import TOY, write
 from tests.mindcraft.builders import write_all
@@ -33,17 +33,18 @@ MEGABYTE = 2**20
         ("rows=3k,values=1M", {"rows": 3 * 2**10, "values": 2**20}),
     ],
 )
-def test_limits_are_read_from_text(text, changed):
-    found = parse_limits(text)
+def test_limits_are_read_from_text(text, changed, monkeypatch):
+    monkeypatch.setenv(VARIABLE, text)
+    found = limits()
     assert {name: getattr(found, name) for name in changed} == changed
     assert [getattr(found, n) == getattr(Limits(), n) for n in Limits.__slots__].count(False) == len(changed)
 
 
 @pytest.mark.parametrize("text", ["bytes", "bytes=", "bytes=0", "bytes=-1", "bytes=1.5", "bytes=1T", "sizes=1", "x"])
 def test_what_is_no_limit_is_refused_with_the_names_there_are(text, monkeypatch):
-    with pytest.raises(SourceError, match=rf"{VARIABLE}: .*{text}.*bytes, ratio, depth"):
-        parse_limits(text)
     monkeypatch.setenv(VARIABLE, text)
+    with pytest.raises(SourceError, match=rf"{VARIABLE}: .*{text}.*bytes, ratio"):
+        limits()
     result = CliRunner().invoke(main, ["mindcraft", "samples:mindcraft"])
     assert result.exit_code == 2
     assert VARIABLE in result.stderr

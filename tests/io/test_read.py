@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from evalkit.io import list_files, read_file, read_files
-from evalkit.io.read import READ_AHEAD
 
 
 @pytest.fixture
@@ -18,14 +17,6 @@ def tree(tmp_path):
         path.parent.mkdir(exist_ok=True)
         path.write_text(name)
     return tmp_path
-
-
-def test_files_are_read_in_order_also_beyond_the_read_ahead(tmp_path):
-    paths = []
-    for i in range(READ_AHEAD * 2 + 3):
-        paths.append(str(tmp_path / f"{i:04}"))
-        Path(paths[-1]).write_text(str(i))
-    assert list(read_files(paths)) == [(path, str(i).encode()) for i, path in enumerate(paths)]
 
 
 def test_a_file_that_can_not_be_read_is_an_error_and_the_rest_goes_on(tree):
@@ -78,19 +69,3 @@ def test_only_the_beginning_is_read_where_that_is_enough(tree):
         IsADirectoryError,
         FileNotFoundError,
     ]
-
-
-def test_many_open_files_are_no_error(tmp_path, monkeypatch):
-    paths = [str(tmp_path / str(i)) for i in range(5)]
-    for path in paths:
-        Path(path).write_text("x")
-    real, failed = os.open, []
-
-    def open_few(path, *given):
-        if not failed and str(path).endswith("3"):
-            failed.append(path)
-            raise OSError(errno.EMFILE, "Too many open files")
-        return real(path, *given)
-
-    monkeypatch.setattr(os, "open", open_few)
-    assert [data for _, data in read_files(paths)] == [b"x"] * 5

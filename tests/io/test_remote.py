@@ -17,8 +17,8 @@ from fsspec.implementations.memory import MemoryFileSystem
 from evalkit import crafter
 from evalkit.io import SourceError, list_files, list_source, read_file, read_files, remote, storage
 from evalkit.io.limits import VARIABLE
-from evalkit.io.paths import state_from
 from evalkit.io.records import MANIFEST, read_manifest
+from evalkit.io.remote import state_from
 from evalkit.kinds import kind_named, update
 from evalkit.kinds import load as load_kind
 from evalkit.mindcraft import agents_df, aggregate_results, collect, conversation, extract_task_outcome, load

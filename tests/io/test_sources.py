@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from evalkit.io import SourceError, list_files, list_source, own_sources, resolve
+from evalkit.io import SourceError, list_files, list_source, own_sources, resolve, sources
 from evalkit.io.sources import KnownFolders
-from evalkit.io.sources import listing as sources
 
 
 def names(paths: list[str], root: Path) -> list[str]:

@@ -240,9 +240,9 @@ def test_a_look_at_which_nothing_has_changed_lists_no_folder_and_says_what_was_s
         os.utime(folder.root / str(number), (START - 60, START - 60))
     folder.look()
     listed, now = mock.Mock(wraps=os.scandir), time.time()
-    monkeypatch.setattr("evalkit.io.sources.listing.time.time", lambda: now + 60)  # the folders are old by then
+    monkeypatch.setattr("evalkit.io.sources.time.time", lambda: now + 60)  # the folders are old by then
     folder.look()
-    monkeypatch.setattr("evalkit.io.sources.listing.os.scandir", listed)
+    monkeypatch.setattr("evalkit.io.sources.os.scandir", listed)
     folder.look(5)
     assert (listed.call_count, len(folder.looks)) == (0, 1)
     folder.write("1/b.json", game("2"), age=0)

@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 
 from evalkit.io import BrokenFileError, Ledger, SourceError, cut_name, decode_json, list_files, read_files
 from evalkit.io.ledger import Entry
-from evalkit.io.limits import for_patterns, is_deeper, limits
+from evalkit.io.limits import MOST_MATCHED
 from evalkit.mindcraft.format import ANYTHING, TASK_KEYS, describe, is_task_definition, other_kind
 from evalkit.mindcraft.tasks.facts import agent_count_of, flat, metrics_of
 
+MOST_LEVELS = 100  # of nested lists and objects in a file of definitions
+MOST_METRICS = 1_000  # different metrics in one file: each is a column of the runs
 Definition = dict[str, Any]
 
 
@@ -102,7 +104,7 @@ class TaskDefinitions(Mapping[str, Definition]):
 
     def longest_id(self, stem: str) -> str | None:
         """Find the longest known id that a flat log's name begins with, followed by ``_``."""
-        pieces = for_patterns(stem).split("_")
+        pieces = stem[:MOST_MATCHED].split("_")
         return next((i for n in range(len(pieces) - 1, 0, -1) if (i := "_".join(pieces[:n])) in self._by_id), None)
 
 
@@ -126,8 +128,8 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
             if isinstance(data, OSError):
                 raise BrokenFileError(describe(data))
             value, _ = decode_json(data, ANYTHING)
-            if is_deeper(value, depth := limits().depth):
-                raise BrokenFileError(f"LimitError: nested deeper than the limit of {depth} levels (depth)")
+            if _is_deeper(value, MOST_LEVELS):
+                raise BrokenFileError(f"LimitError: nested deeper than the limit of {MOST_LEVELS} levels")
         except BrokenFileError as error:
             definitions.ledger.failed(file, str(error))
             continue
@@ -164,6 +166,17 @@ def _no_definition(path: str, entries: list[Entry]) -> SourceError:
     return SourceError(f"{path}: no task definition in its {files}, such as {first.source}: {what}")
 
 
+def _is_deeper(value: Any, depth: int) -> bool:
+    """Return whether lists and dictionaries are nested deeper than a number of levels."""
+    level = [value]
+    for _ in range(depth):
+        inner = [one for one in level if isinstance(one, (dict, list))]
+        level = [item for one in inner for item in (one.values() if isinstance(one, dict) else one)]
+        if not level:
+            return False
+    return True
+
+
 def _take(definitions: TaskDefinitions, file: str, value: Any) -> None:
     if is_task_definition(value):
         value = {str(value.get("task_id") or os.path.basename(file).removesuffix(".json")): value}
@@ -175,8 +188,8 @@ def _take(definitions: TaskDefinitions, file: str, value: Any) -> None:
         definitions.ledger.skipped(file, f"holds no task definitions ({other_kind(value) or 'another shape'})")
         return
     n_metrics = len({name for definition in good.values() for name in flat(metrics_of(definition), "")})
-    if n_metrics > (most := limits().metrics):
-        definitions.ledger.failed(file, f"LimitError: {n_metrics} metrics are more than the limit of {most} (metrics)")
+    if n_metrics > MOST_METRICS:
+        definitions.ledger.failed(file, f"LimitError: {n_metrics} metrics are more than the limit of {MOST_METRICS}")
         return
     for task_id, definition in good.items():
         definitions.add(cut_name(task_id), definition, file)

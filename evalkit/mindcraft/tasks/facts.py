@@ -4,7 +4,7 @@ import re
 from typing import Any, TypedDict
 
 from evalkit.io.frames import cut_name
-from evalkit.io.limits import for_patterns
+from evalkit.io.limits import MOST_MATCHED
 from evalkit.mindcraft.format import DEFAULT_TIMEOUT, TASK_KEYS, as_int, positive_number
 
 PLAN_COMMAND = "!getCraftingPlan"
@@ -55,7 +55,7 @@ def task_facts(task_id: str, definition: dict[str, Any] | None, type_of_path: st
     `type_of_path` is the task type in the run's path, used if neither definition nor id names one. Materials and rooms
     of a construction are always read from the id, as the definition does not name them.
     """
-    task, task_id, by_id = definition or {}, for_patterns(task_id), definition is None
+    task, task_id, by_id = definition or {}, task_id[:MOST_MATCHED], definition is None
     task_type = type_of(task_id, definition, type_of_path)
     construction = _ROOMS.search(task_id)
     table = task.get("requires_ctable", task.get("requires_crafting_table"))
@@ -87,7 +87,7 @@ def task_facts(task_id: str, definition: dict[str, Any] | None, type_of_path: st
 
 def type_of(task_id: str, definition: dict[str, Any] | None, type_of_path: str = "") -> str:
     """Return the task type as in definitions (``cooking``, ``techtree``, ``construction``, …), else ``unknown``."""
-    stated, task_id = [(definition or {}).get(key) for key in ("type", "task_type")], for_patterns(task_id)
+    stated, task_id = [(definition or {}).get(key) for key in ("type", "task_type")], task_id[:MOST_MATCHED]
     by_id = [name for name, pattern in _TYPES if pattern.search(task_id)]
     value = next((v for v in (*stated, *by_id, type_of_path) if isinstance(v, str) and v), "unknown")
     return type_named(value)

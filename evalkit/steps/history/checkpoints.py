@@ -30,6 +30,7 @@ _NUMPY, _DELTA = 6, 7  # codes of LangGraph's extension types; the others are (m
 _DTYPE = re.compile(r"[<>|=]?[?bBhHiIlLqQefdgFDSUmM][0-9]{0,4}(?:\[[a-zA-Z0-9]{1,6}\])?")
 _TABLE = "checkpoints"
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION}
+_MOST_LEVELS = 1_000  # of nested values
 _STEPS = 10_000  # of SQLite's virtual machine, between two checks of the clock
 _LIMITS = {
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,  # also of what the schema says
@@ -198,8 +199,8 @@ def check_msgpack(data: bytes | memoryview) -> None:
         if entries:
             open_.append(left)
             left = entries
-            if len(open_) > 10 * most.depth:
-                raise LimitError(errno.EOVERFLOW, f"nested deeper than {10 * most.depth} levels (10 × depth)")
+            if len(open_) > _MOST_LEVELS:
+                raise LimitError(errno.EOVERFLOW, f"nested deeper than {_MOST_LEVELS} levels")
         if values > most.values:
             raise LimitError(errno.EFBIG, f"more values than the limit of {most.values} (values)")
 
