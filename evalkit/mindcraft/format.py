@@ -100,7 +100,6 @@ WORDINGS = (
 FINAL = re.compile("|".join(f"(?P<w{i}>{wording.text})" for i, wording in enumerate(WORDINGS)))
 FINAL_STARTS = ("Task ", "Agent ended ", "No other agents found")
 NEARLY_FINAL = re.compile(rf"{FINAL.pattern}|Task ended (?:with|in) score")  # within a longer text
-NEVER_FIRST = frozenset(map(chr, range(ord("!"), 127))) - {start[0] for start in FINAL_STARTS}  # blanks are stripped
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)  # as JavaScript writes them
 
 # lines of a system turn that report trouble, and the event that each counts as
@@ -281,6 +280,6 @@ def split_stem(stem: str) -> tuple[str, int | None]:
     return stem, None
 
 
-def describe(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     """Format an exception as ``ErrorName: cause``, without the path, which is shown beside it."""
     return f"{type(error).__name__}: {getattr(error, 'strerror', None) or error}"

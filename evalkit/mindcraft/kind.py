@@ -2,12 +2,12 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evalkit._lazy import later
-from evalkit.io import Source, SourceError, StorageOptions, decode_start, is_url, resolve, storage
-from evalkit.kinds import Command, FileRules, LogKind, Logs, Option, RateRules, fresh_records, no_records
+from evalkit.io import Source, StorageOptions, decode_start
+from evalkit.kinds import Command, FileRules, LogKind, Logs, Option, RateRules
 from evalkit.kinds import collect as collect_kind
 from evalkit.kinds import load as load_kind
 from evalkit.kinds.models import Renames
@@ -23,10 +23,10 @@ from evalkit.mindcraft.format import (
     check_choice,
     is_agent_log,
 )
+from evalkit.mindcraft.layout import context_files
 from evalkit.mindcraft.parse import parse
-from evalkit.mindcraft.runs.layout import context_files
 from evalkit.mindcraft.table import LAZY_TABLES, RECORDS, TABLES
-from evalkit.mindcraft.tasks.definitions import Tasks, as_definitions
+from evalkit.mindcraft.tasks import Tasks, as_definitions
 from evalkit.mindcraft.transcript import run_files, transcript
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _accepts(path: str) -> str:
 
 
 def _prepare(options: Mapping[str, Any]) -> dict[str, Any]:
-    from evalkit.mindcraft.runs.models import compile_layout
+    from evalkit.mindcraft.layout import compile_layout
 
     check_choice("scale", options.get("scale", "auto"), SCALES)
     check_choice("missing", options.get("missing", "keep"), MISSING)
@@ -236,47 +236,3 @@ def models(runs: Source, tasks: Tasks = (), rename: Renames = (), **options: Any
     rows = load(runs, tasks, rename=rename, **options).runs
     rates = rows["overall_is_successful"].astype("float64").groupby(rows["model_name"]).mean()
     return rates.sort_index().sort_values(ascending=False, kind="stable").index.tolist()
-
-
-def aggregate_results(
-    local_folders: Iterable[str | os.PathLike],
-    task_definitions: Tasks | None = None,
-    *,
-    layout: str | None = None,
-    scale: Scale = "auto",
-    missing: Missing = "keep",
-    jobs: int | None = None,
-    storage_options: StorageOptions = None,
-) -> "pd.DataFrame":
-    """Read task-run folders (one task each) as one frame with model names.
-
-    Parameters
-    ----------
-    local_folders : iterable of paths or URLs
-    task_definitions, layout, scale, missing, jobs, storage_options
-        As for `load`; `task_definitions` are its `tasks`.
-
-    Returns
-    -------
-    DataFrame
-        One row per run; a repetition is a run of its own, and so is a folder without any log, since it was named.
-        `load` counts an empty folder only if it is a task's: by its definition, or by its name beside other runs.
-
-    Raises
-    ------
-    SourceError
-        As `load`, and for a path that is no folder.
-    """
-    from evalkit.mindcraft.assemble import assemble
-
-    options = {"tasks": task_definitions or (), "layout": layout, "scale": scale, "missing": missing}
-    with storage(storage_options):
-        named = [resolve(folder) for folder in local_folders]
-        folders = {folder if is_url(folder) else os.path.realpath(folder): folder for folder in named}
-        for folder in folders.values():
-            if not is_url(folder) and not os.path.isdir(folder):
-                raise SourceError(f"{folder}: no folder")
-        options = _prepare(options)
-        paths = list(folders.values())
-        records = fresh_records(KIND, paths, recursive=False, jobs=jobs) if paths else no_records(KIND)
-        return assemble(records, options, all_folders=True).frames["runs"]

@@ -1,26 +1,31 @@
-"""Outcomes of the runs of one task folder as dictionaries, and the frame of any such outcomes."""
+"""Outcomes of the runs of task folders as dictionaries, each a view of the row of its run, and frames of these."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from typing import Any, TypedDict
 
-import numpy as np
+import pandas as pd
 
-from evalkit.io import SourceError, absolute, frame, list_source, parse_files, paused_gc, resolve
-from evalkit.kinds import run_ids
-from evalkit.mindcraft.agent_log import AgentOutcome
-from evalkit.mindcraft.format import OUTCOMES, SCALES, CompletionStatus, Scale, check_choice
-from evalkit.mindcraft.parse import outcome_of
-from evalkit.mindcraft.runs.arrays import COUNTS, STATUSES, LogArrays
-from evalkit.mindcraft.runs.combine import Run, TaskRuns, combine, runs_of
-from evalkit.mindcraft.runs.frames import metrics_frame
-from evalkit.mindcraft.runs.layout import TaskFolder, group_by_task
-from evalkit.mindcraft.table import FLAGS, RUNS
-from evalkit.mindcraft.tasks.definitions import TaskDefinitions
-from evalkit.mindcraft.tasks.facts import Facts, metrics_of, task_facts
-
-if TYPE_CHECKING:
-    import pandas as pd
+from evalkit.io import (
+    SourceError,
+    StorageOptions,
+    absolute,
+    frame,
+    is_url,
+    paused_gc,
+    resolve,
+    storage,
+    unescape_surrogates,
+    unescaped,
+)
+from evalkit.kinds import fresh_records, no_records, run_ids
+from evalkit.mindcraft.assemble import TaskRuns, assemble, combine, metrics_frame
+from evalkit.mindcraft.format import OUTCOMES, SCALES, CompletionStatus, Missing, Scale, check_choice
+from evalkit.mindcraft.kind import KIND
+from evalkit.mindcraft.layout import TaskFolder, group_by_task
+from evalkit.mindcraft.parse import AgentOutcome, agent_outcome
+from evalkit.mindcraft.table import COUNT_COLUMNS, FLAGS, RUNS
+from evalkit.mindcraft.tasks import Facts, TaskDefinitions, Tasks, metric_columns, metrics_of, task_facts
 
 
 class TaskOutcome(TypedDict):
@@ -86,117 +91,83 @@ def extract_task_outcome(
     SourceError
         Where the folder is not there.
     """
-    tasks, logs = _read(folder_path, task_definition, scale)
-    arrays = _arrays_of(logs)
-    runs = runs_of(tasks, arrays.sources, arrays.start)
-    outcomes = _outcomes(tasks, runs, logs, scale)
+    outcomes = extract_task_outcomes(folder_path, task_definition, scale)
     if len(outcomes) == 1:
         return outcomes[0]
-    agents = [agent for run in runs for agent in run.repetition.agents]
-    places = [place for run in runs for place in run.logs]
-    merged = runs[0].repetition._replace(agents=tuple(agents), n_agents=len(set(agents)))
-    (best,) = _outcomes(tasks, [Run(0, merged, places)], logs, scale)
-    best["agent_outcomes"] = [log for outcome in outcomes for log in outcome["agent_outcomes"]]
-    best["flags"] = sorted({flag for outcome in outcomes for flag in outcome["flags"]} | {"repetitions_merged"})
-    return best
+    agents = [agent for outcome in outcomes for agent in outcome["agent_outcomes"]]
+    statuses = [outcome["overall_completion_status"] for outcome in outcomes]
+    best = max(outcomes, key=_goodness)
+    timed_out = CompletionStatus.TIMED_OUT in statuses
+    return {
+        **best,
+        "agent_count": best["facts"]["agent_count"] or len({agent["agent_name"] for agent in agents}),
+        "overall_completion_status": CompletionStatus.TIMED_OUT if timed_out else best["overall_completion_status"],
+        "total_agent_logs_found": len(agents),
+        "agent_outcomes": agents,
+        "repetition": outcomes[0]["repetition"],
+        "repetition_rule": outcomes[0]["repetition_rule"],
+        "flags": sorted({flag for outcome in outcomes for flag in outcome["flags"]} | {"repetitions_merged"}),
+    }
+
+
+def _goodness(outcome: TaskOutcome) -> tuple[bool, float, bool]:
+    raw = outcome["overall_raw_score"]
+    return raw is not None, raw or 0.0, outcome["overall_completion_status"] != CompletionStatus.LOG_FILE_ERROR
 
 
 def extract_task_outcomes(
     folder_path: str | os.PathLike, task_definition: dict[str, Any] | None, scale: Scale = "auto"
 ) -> list[TaskOutcome]:
     """Read the logs of one task folder as one outcome per repetition; see `extract_task_outcome`."""
-    tasks, logs = _read(folder_path, task_definition, scale)
-    arrays = _arrays_of(logs)
-    return _outcomes(tasks, runs_of(tasks, arrays.sources, arrays.start), logs, scale)
-
-
-def _read(
-    folder_path: str | os.PathLike, task_definition: dict[str, Any] | None, scale: Scale
-) -> tuple[list[TaskRuns], list[AgentOutcome]]:
-    """Read the logs of one task folder."""
     check_choice("scale", scale, SCALES)
-    folder = resolve(folder_path)
-    listing = list_source(folder, "*.json", recursive=False)
-    if not listing.folders:
+    folder, definition = resolve(folder_path), task_definition or None
+    records = fresh_records(KIND, folder, recursive=False)
+    if not records.listing.folders:
         raise SourceError(f"{folder}: no folder")
-    definition = task_definition or None
-    logs = [outcome for outcome in parse_files(listing.files, outcome_of) if outcome is not None]
     path = absolute(folder)
     task_id = (definition or {}).get("task_id")
     task_id = task_id if isinstance(task_id, str) and task_id else os.path.basename(path)
-    known = TaskDefinitions({task_id: definition or {}})
-    task_folders = group_by_task([log["source"] for log in logs], known)
-    folders = [f._replace(folder=folder, task_id=task_id) for f in task_folders if f.task_id == task_id or not f.flat]
+    found = group_by_task(unescaped(records.tables["logs"]["source"]), TaskDefinitions({task_id: definition or {}}))
+    folders = [one._replace(folder=folder, task_id=task_id) for one in found if one.task_id == task_id or not one.flat]
+    folders = folders or [TaskFolder(folder, path, task_id, False, ())]
     facts = task_facts(task_id, definition)
-    return [TaskRuns(f, definition, facts) for f in folders or [TaskFolder(folder, path, task_id, False, ())]], logs
-
-
-def _arrays_of(logs: Sequence[AgentOutcome]) -> LogArrays:
-    """Return the arrays of a few logs, twice as fast as through a table of their records."""
-
-    def array(name: str, dtype: type) -> np.ndarray:
-        return np.array([log.get(name, log["events"].get(name, 0)) for log in logs], dtype)
-
-    digests: dict[str, int] = {"": -1}
-    carried = {flag for log in logs for flag in log["flags"]}
-    return LogArrays(
-        [log["source"] for log in logs],
-        array("raw_score", float),
-        np.array([STATUSES.index(CompletionStatus(log["completion_status"])) for log in logs], int),
-        np.array([log["final_system_message"] is not None for log in logs], bool),
-        array("agent_log_processed", bool),
-        array("timed_out", bool),
-        array("task_start", float),
-        np.array([digests.setdefault(log["digest"], len(digests)) for log in logs], int),
-        {flag: np.array([flag in log["flags"] for log in logs], bool) for flag in carried},
-        {name: array(name, int) for name in COUNTS},
-        np.full(len(logs), np.nan),
-    )
-
-
-def _outcomes(
-    tasks: Sequence[TaskRuns], runs: Sequence[Run], logs: Sequence[AgentOutcome], scale: Scale
-) -> list[TaskOutcome]:
-    """Combine the logs of runs; each outcome has its agents."""
-    combined = combine(tasks, runs, _arrays_of(logs), scale)
-    raws, scores = ([None if v != v else v for v in values.tolist()] for values in (combined.raw_score, combined.score))
-    stale = iter(combined.stale.tolist())
-    outcomes: list[TaskOutcome] = []
-    for i, (run, raw, score) in enumerate(zip(runs, raws, scores, strict=True)):
-        task, agents = tasks[run.task], []
-        for place, agent in zip(run.logs, run.repetition.agents, strict=True):
-            flags = [*logs[place]["flags"], *["stale_copy"] * next(stale)]
-            agents.append({**logs[place], "agent_name": agent, "repetition": run.repetition.number, "flags": flags})
-        definition = task.definition or {}
-        outcomes.append(
-            {
-                "task_id": task.folder.task_id,
-                "model_name": None,
-                "agent_count": task.facts["agent_count"] or run.repetition.n_agents,
-                "task_type": task.facts["task_type"],
-                "overall_raw_score": raw,
-                "overall_score": score,
-                "overall_is_successful": score == 1,
-                "overall_is_completed": score is not None and score > 0,
-                "overall_completion_status": STATUSES[combined.status[i]],
-                "score_scale": str(combined.scale[i]),
-                "total_agent_logs_found": len(agents),
-                "agent_outcomes": cast(list[AgentOutcome], agents),
-                "task_definition_metrics": metrics_of(definition),
-                "repetition": run.repetition.number,
-                "repetition_rule": run.repetition.rule,
-                "has_definition": task.definition is not None,
-                "definition_file": definition.get("definition_file"),
-                "facts": task.facts,
-                "flags": [name for name, carried in combined.flags.items() if carried[i]],
-                "source": task.folder.folder,
-            }
-        )
-    return outcomes
+    runs, agents = combine([TaskRuns(one, definition, facts) for one in folders], records.tables["logs"], scale)
+    logs: dict[str, list[AgentOutcome]] = {run_id: [] for run_id in runs["run_id"]}
+    by_source = {record["source"]: record for record in records.tables["logs"].to_pylist()}
+    for log in agents.to_dict("records"):
+        outcome = agent_outcome(unescape_surrogates(log["source"]), by_source[log["source"]])
+        outcome["agent_name"], outcome["repetition"] = log["agent_name"], log["repetition"]
+        outcome["flags"] += ["stale_copy"] * log["flag_stale_copy"]
+        logs[log["run_id"]].append(outcome)
+    return [
+        {
+            "task_id": task_id,
+            "model_name": None,
+            "agent_count": row["agent_count"],
+            "task_type": row["task_type"],
+            "overall_raw_score": row["overall_raw_score"],
+            "overall_score": row["overall_score"],
+            "overall_is_successful": row["overall_is_successful"],
+            "overall_is_completed": row["overall_is_completed"],
+            "overall_completion_status": CompletionStatus(row["overall_completion_status"]),
+            "score_scale": row["score_scale"],
+            "total_agent_logs_found": row["total_agent_logs_found"],
+            "agent_outcomes": logs[row["run_id"]],
+            "task_definition_metrics": metrics_of(definition or {}),
+            "repetition": row["repetition"],
+            "repetition_rule": row["repetition_rule"],
+            "has_definition": row["has_definition"],
+            "definition_file": row["definition_file"],
+            "facts": facts,
+            "flags": row["run_flags"],
+            "source": folder,
+        }
+        for row in runs.astype("object").where(runs.notna(), None).to_dict("records")
+    ]
 
 
 @paused_gc()
-def aggregate_results_to_dataframe(task_outcomes: Iterable[TaskOutcome]) -> "pd.DataFrame":
+def aggregate_results_to_dataframe(task_outcomes: Iterable[TaskOutcome]) -> pd.DataFrame:
     """Build a frame of task outcomes: one row per run.
 
     Parameters
@@ -214,7 +185,7 @@ def aggregate_results_to_dataframe(task_outcomes: Iterable[TaskOutcome]) -> "pd.
         truth values, or text where they are neither (or of several kinds).
     """
     outcomes = list(task_outcomes)
-    metrics = metrics_frame([outcome.get("task_definition_metrics") or {} for outcome in outcomes])
+    metrics = metrics_frame([metric_columns(outcome.get("task_definition_metrics") or {}) for outcome in outcomes])
     runs = frame(map(_row, outcomes), RUNS)
     return runs if metrics.columns.empty else runs.join(metrics)
 
@@ -228,7 +199,7 @@ def _row(outcome: TaskOutcome) -> dict[str, Any]:
     spoken = [log for log in logs if log.get("final_system_message")]
     first = [log for log in spoken if log["completion_status"] == outcome["overall_completion_status"]] or spoken
     starts = [start for log in logs if (start := log.get("task_start"))]
-    counts = {name: _count(logs, name) for name in COUNTS}
+    counts = {column.name: _count(logs, column.name) for column in COUNT_COLUMNS}
     is_unmeasured = OUTCOMES[outcome["overall_completion_status"]] == "not measured"
     return {
         **facts,
@@ -254,3 +225,45 @@ def _count(logs: Sequence[Mapping[str, Any]], name: str) -> int | None:
     """Sum a count over the logs of a run; None where no log has it."""
     counted = [log.get(name, log.get("events", {}).get(name, 0)) for log in logs if name in log or "events" in log]
     return None if logs and not counted else sum(counted)
+
+
+def aggregate_results(
+    local_folders: Iterable[str | os.PathLike],
+    task_definitions: Tasks | None = None,
+    *,
+    layout: str | None = None,
+    scale: Scale = "auto",
+    missing: Missing = "keep",
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
+) -> pd.DataFrame:
+    """Read task-run folders (one task each) as one frame with model names.
+
+    Parameters
+    ----------
+    local_folders : iterable of paths or URLs
+    task_definitions, layout, scale, missing, jobs, storage_options
+        As for `load`; `task_definitions` are its `tasks`.
+
+    Returns
+    -------
+    DataFrame
+        One row per run; a repetition is a run of its own, and so is a folder without any log, since it was named.
+        `load` counts an empty folder only if it is a task's: by its definition, or by its name beside other runs.
+
+    Raises
+    ------
+    SourceError
+        As `load`, and for a path that is no folder.
+    """
+    options = {"tasks": task_definitions or (), "layout": layout, "scale": scale, "missing": missing}
+    with storage(storage_options):
+        named = [resolve(folder) for folder in local_folders]
+        folders = {folder if is_url(folder) else os.path.realpath(folder): folder for folder in named}
+        for folder in folders.values():
+            if not is_url(folder) and not os.path.isdir(folder):
+                raise SourceError(f"{folder}: no folder")
+        options = KIND.prepare(options)
+        paths = list(folders.values())
+        records = fresh_records(KIND, paths, recursive=False, jobs=jobs) if paths else no_records(KIND)
+        return assemble(records, options, all_folders=True).frames["runs"]

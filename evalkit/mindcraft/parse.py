@@ -1,89 +1,187 @@
 """Parse one file, an agent's log or another file of an experiment, into records; bad input never raises."""
 
+import math
 import os
+import zlib
+from collections import Counter
+from collections.abc import Mapping
+from functools import lru_cache
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple, TypedDict
 
-from evalkit.io import BrokenFileError, decode_json, plain
+from evalkit.io import BrokenFileError, WrongShapeError, decode_json, plain, read_file, refuse_credentials
 from evalkit.kinds import HEAD, Parsed, recognise
-from evalkit.mindcraft.agent_log import AgentOutcome, decode_log, failed_log, read_turns
 from evalkit.mindcraft.format import (
     ANYTHING,
+    COMMAND,
+    EVENT,
     EVENTS,
+    FINAL,
+    FINAL_STARTS,
+    LATEST_START,
+    LOG,
     LOG_TITLE,
+    NEARLY_FINAL,
     NO_RESULTS,
     NOT_LOGS_BY_NAME,
+    NUMBER,
     OTHER,
     RESULTS,
+    WORDINGS,
     AgentLog,
-    describe,
+    CompletionStatus,
+    Turn,
+    error_text,
+    holds_any,
     is_agent_log,
+    may_hold_event,
     model_of,
+    name_and_number,
     other_kind,
     parse_results,
+    positive_number,
     results_of,
 )
 from evalkit.mindcraft.table import RECORDS
 
+NO_TURNS = "TypeError: no list of turns in it"
 NEAR_FINAL_WIDTH = 200  # characters of a message in the ledger
+ENDS = 2048  # bytes
 _BY_NAME = "another kind of file, by its name"
-_NO_EVENTS = dict.fromkeys(EVENTS, 0)
 _row = itemgetter(*(column.name for column in RECORDS["logs"]))
+
+
+class AgentOutcome(TypedDict):
+    """The outcome of one agent's log; see `analyze_agent_log`."""
+
+    raw_score: float | None
+    completion_status: str
+    final_system_message: str | None
+    near_final_message: str | None
+    agent_log_processed: bool
+    parsing_errors: list[str]
+    timed_out: bool
+    agent_name: str
+    repetition: int
+    message_count: int
+    command_count: int
+    skipped_turns: int
+    events: dict[str, int]
+    flags: list[str]
+    task_start: float | None
+    digest: str
+    source: str
+
+
+def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
+    """Read one agent's log.
+
+    Only turns of the role ``system`` decide, and only if the whole message is one of the known final wordings. The
+    first message with a score gives `raw_score`; a time-out message anywhere overrides the status.
+
+    Parameters
+    ----------
+    file_path : str or path
+
+    Returns
+    -------
+    AgentOutcome
+        raw_score : float or None
+            As logged; 1.0 with the flag ``score_implied`` for the old success wordings; None where there is no score.
+        completion_status : str
+            A `CompletionStatus`. A single log does not name its task type: a score above 1 is read as a percentage.
+        final_system_message : str or None
+            The message that decided the status.
+        near_final_message : str or None
+            The first system message that holds a final wording among other text; it decides nothing.
+        agent_log_processed, parsing_errors, timed_out
+            Whether the file could be read, what was wrong (``ErrorName: cause``), whether a time-out was logged.
+        agent_name, repetition
+            From the file's name, whose last number is taken as the repetition (a folder may show otherwise).
+        message_count, command_count, events
+            Turns with text, commands (``!name``) in the agent's own turns, lines that report trouble. Logs keep only
+            the last messages, so all are lower bounds.
+        flags : list of str
+            score_implied, score_not_a_number, score_out_of_range, conflicting, near_final, quoted_only, restarted,
+            turns_skipped, recovered_… (what the JSON decoder had to repair).
+    """
+    source = os.fspath(file_path)
+    refuse_credentials(source)
+    try:
+        return agent_outcome(source, read_log(read_file(source)))
+    except (OSError, ValueError) as error:  # a path with a NUL byte is a ValueError
+        return agent_outcome(source, broken_log(error_text(error)))
+
+
+def agent_outcome(source: str, record: Mapping[str, Any]) -> AgentOutcome:
+    """Return a record of a log as a dictionary for users, with what the file's name says."""
+    name, repetition = name_and_number(source)
+    return {
+        "raw_score": record["raw_score"],
+        "completion_status": CompletionStatus(record["completion_status"]),
+        "final_system_message": record["final_system_message"],
+        "near_final_message": record["near_final_message"],
+        "agent_log_processed": record["agent_log_processed"],
+        "parsing_errors": record["parsing_errors"],
+        "timed_out": record["timed_out"],
+        "agent_name": name,
+        "repetition": repetition or 0,
+        "message_count": record["message_count"],
+        "command_count": record["command_count"],
+        "skipped_turns": record["skipped_turns"],
+        "events": {event: record[event] for event in EVENTS if record[event]},
+        "flags": record["flags"],
+        "task_start": record["task_start"],
+        "digest": record["digest"],
+        "source": source,
+    }
 
 
 def parse(path: str, data: bytes | OSError) -> Parsed:
     """Detect what a file is by its name and shape, and parse it; rows as in `table.RECORDS`."""
-    outcome = _read(path, data)
-    if isinstance(outcome, Parsed):
-        return outcome
-    row = _row({**outcome, **_NO_EVENTS, **outcome["events"]})
-    if not outcome["agent_log_processed"]:
-        return Parsed("failed", "; ".join(outcome["parsing_errors"]), {"logs": [row]})
-    notes = [flag for flag in outcome["flags"] if flag.startswith(("recovered", "start_"))]
-    if near := outcome["near_final_message"]:
-        notes.append(f"near_final: {plain(near, NEAR_FINAL_WIDTH)}")
-    return Parsed("used", ", ".join(notes), {"logs": [row]})
-
-
-def outcome_of(path: str, data: bytes | OSError) -> AgentOutcome | None:
-    """Read a file as an agent's log if its name and shape show one; None for any other file."""
-    read = _read(path, data)
-    return None if isinstance(read, Parsed) else read
-
-
-def _read(path: str, data: bytes | OSError) -> Parsed | AgentOutcome:
     name = os.path.basename(path)
-    if name == RESULTS or name in NOT_LOGS_BY_NAME:
-        return _parse_named(name, data)
-    if isinstance(data, OSError):
-        return failed_log(path, describe(data))
     try:
-        value, mended = decode_log(data)
+        if isinstance(data, OSError):
+            raise BrokenFileError(error_text(data))
+        if name == RESULTS:
+            return Parsed("used", "names the model", {"other_files": [(*parse_results(data), None, "")]})
+        if name in NOT_LOGS_BY_NAME:
+            value, _ = decode_json(data, ANYTHING)
+            return _parse_other(value, data, other_kind(value) or _BY_NAME)
+        value, repaired = _decode_log(data)
         if not isinstance(value, AgentLog) and not is_agent_log(value):
-            return _parsed_other(other_kind(value), value, data)
-        return read_turns(path, value, mended, data)
+            return _parse_other(value, data, other_kind(value))
+        record = _read_turns(value, repaired, data)
     except BrokenFileError as error:
-        look = recognise(data[:HEAD])
+        if name == RESULTS or name in NOT_LOGS_BY_NAME:
+            return Parsed("failed", str(error), {})
+        look = None if isinstance(data, OSError) else recognise(data[:HEAD])
         if look and look.title != LOG_TITLE:
             other = (*NO_RESULTS, None, look.title)
             return Parsed("failed", f"{error} (by its beginning: {look.title})", {"other_files": [other]})
-        return failed_log(path, str(error))
+        return Parsed("failed", str(error), {"logs": [_row(broken_log(str(error)))]})
+    notes = [flag for flag in record["flags"] if flag.startswith(("recovered", "start_"))]
+    if near := record["near_final_message"]:
+        notes.append(f"near_final: {plain(near, NEAR_FINAL_WIDTH)}")
+    return Parsed("used", ", ".join(notes), {"logs": [_row(record)]})
 
 
-def _parse_named(name: str, data: bytes | OSError) -> Parsed:
-    """Parse a file whose name shows that it is not a log."""
+def read_log(data: bytes) -> dict[str, Any]:
+    """Read a file as an agent's log, whatever its name: a record, with the columns of `table.RECORDS`."""
     try:
-        if isinstance(data, OSError):
-            raise BrokenFileError(describe(data))
-        if name == RESULTS:
-            return Parsed("used", "names the model", {"other_files": [(*parse_results(data), None, "")]})
-        value, _ = decode_json(data, ANYTHING)
-        return _parsed_other(other_kind(value) or _BY_NAME, value)
+        return _read_turns(*_decode_log(data), data)
     except BrokenFileError as error:
-        return Parsed("failed", str(error), {})
+        return broken_log(str(error))
 
 
-def _parsed_other(what: str | None, value: Any, data: bytes = b"") -> Parsed:
+def broken_log(error: str) -> dict[str, Any]:
+    """Return the record of a log that could not be read."""
+    record = _read_turns(AgentLog([]), [], b"")
+    status = CompletionStatus.LOG_FILE_ERROR
+    return {**record, "completion_status": status, "agent_log_processed": False, "parsing_errors": [error]}
+
+
+def _parse_other(value: Any, data: bytes, what: str | None) -> Parsed:
     """Return what a decoded file other than a log says: about the model, or what it is instead."""
     look = None if what else recognise(data[:HEAD])
     other = "" if what else look.title if look else OTHER
@@ -91,3 +189,134 @@ def _parsed_other(what: str | None, value: Any, data: bytes = b"") -> Parsed:
     model = model_of(value) if what == "agent profile" else None
     row = (*results, model, other)
     return Parsed("skipped", f"not an agent log: {what or other}", {"other_files": [row]} if any(row) else {})
+
+
+def _decode_log(data: bytes) -> tuple[Any, list[str]]:
+    """Decode a log, or any other JSON value, and name what had to be repaired."""
+    try:
+        value, repaired = decode_json(data, LOG)
+    except WrongShapeError:
+        return decode_json(data, ANYTHING)
+    is_list = isinstance(value, list)
+    if is_list or (value.turns and not any(turn.role for turn in value.turns)):  # other objects with lists match, too
+        anything, _ = decode_json(data, ANYTHING)
+        if not is_agent_log(anything):
+            return anything, repaired
+    return (AgentLog(turns=value) if is_list else value), repaired
+
+
+def _salvage(value: Any) -> AgentLog:
+    """Return the usable turns of a log in which not every turn has the right shape."""
+    fields = value if isinstance(value, dict) else {"turns": value}
+    turns = fields.get("turns")
+    if not isinstance(turns, list) or (turns is value and not any(isinstance(turn, dict) for turn in turns)):
+        raise WrongShapeError(NO_TURNS)
+    good = [Turn(turn.get("role"), turn.get("content")) if isinstance(turn, dict) else Turn() for turn in turns]
+    return AgentLog(turns=good, taskStart=fields.get("taskStart"))
+
+
+def _read_turns(value: Any, repaired: list[str], data: bytes) -> dict[str, Any]:
+    """Read the turns of a decoded log; WrongShapeError if it has none."""
+    log = value if isinstance(value, AgentLog) else _salvage(value)
+    system, agent, others = list[str](), list[str](), list[str]()  # the texts of the game, of the agent and of others
+    for turn in log.turns:
+        if isinstance(content := turn.content, str):
+            role = turn.role
+            (system if role == "system" else agent if role == "assistant" else others).append(content)
+    messages = len(system) + len(agent) + len(others)
+    joined = "\n".join(system)  # no event spans lines, and no final wording holds a line break
+    events = Counter(match.lastgroup for match in EVENT.finditer(joined)) if may_hold_event(joined) else {}
+
+    finals, rest, near, quoted = list[Final](), list[str](), None, False
+    if holds_any(joined, FINAL_STARTS):
+        for text in system:
+            if final := read_final(text):
+                finals.append(final)
+            else:
+                rest.append(text)
+        near = next(filter(NEARLY_FINAL.search, rest), None) if holds_any("\n".join(rest), FINAL_STARTS) else None
+    if not finals:
+        spoken = "\n".join([*agent, *others])
+        quoted = holds_any(spoken, FINAL_STARTS) and FINAL.search(spoken) is not None
+
+    # the first message with a score gives it; a time-out decides the status before a score before any other message
+    timeouts = [final for final in finals if final.timed_out]
+    scored = [final for final in finals if final.score is not None or final.flag]
+    score = scored[0].score if scored else None
+    deciding = (timeouts or scored or finals or [None])[0]
+    differing = len({final.score for final in scored}) > 1
+    start = positive_number(log.taskStart)
+    marks = {
+        "score_out_of_range": score is not None and not 0 <= score <= 100,
+        "conflicting": differing or (timeouts and any(final.score for final in scored)),
+        "near_final": near,
+        "quoted_only": quoted,
+        "restarted": "restarts" in events,
+        "turns_skipped": messages < len(log.turns),
+        "start_out_of_range": start is not None and start > LATEST_START,
+    }
+    flags = [scored[0].flag] if scored and scored[0].flag else []
+    flags += [flag for flag, holds in marks.items() if holds] + [f"recovered_{what}" for what in repaired]
+    start = None if marks["start_out_of_range"] else start
+    return {
+        "raw_score": score,
+        "completion_status": _status_of(score, timed_out=bool(timeouts)),
+        "timed_out": bool(timeouts),
+        "final_system_message": deciding.text if deciding else None,
+        "near_final_message": near,
+        "agent_log_processed": True,
+        "parsing_errors": [],
+        "skipped_turns": len(log.turns) - messages,
+        "task_start": start,
+        "message_count": messages,
+        "command_count": len(COMMAND.findall("\n".join([text for text in agent if "!" in text]))),
+        **{event: events.get(event, 0) for event in EVENTS},
+        "flags": flags,
+        "digest": _fingerprint(data, start) if agent or others else "",
+    }
+
+
+class Final(NamedTuple):
+    """One final message found in a system turn."""
+
+    text: str
+    timed_out: bool
+    score: float | None
+    flag: str = ""  # score_implied or score_not_a_number
+
+
+def read_final(content: str) -> Final | None:
+    """Read a system message as a final one, if its whole text is."""
+    text = content.strip()
+    return _final_of(text) if text.startswith(FINAL_STARTS) else None
+
+
+@lru_cache(maxsize=64)  # all logs end with the same few messages
+def _final_of(text: str) -> Final | None:
+    match = FINAL.fullmatch(text)
+    if match is None:
+        return None
+    wording = WORDINGS[int((match.lastgroup or "")[1:])]
+    if match["score"] is None:
+        implied = wording.implied_score
+        return Final(text, wording.timed_out, implied, "score_implied" if implied is not None else "")
+    score = float(match["score"]) if NUMBER.fullmatch(match["score"]) else math.nan
+    return Final(text, False, score) if math.isfinite(score) else Final(text, False, None, "score_not_a_number")
+
+
+def _fingerprint(data: bytes, start: float | None) -> str:
+    """Identify copies of a log by length and checksum; with a start in milliseconds, that of both ends suffices."""
+    if start is None:
+        return f"{len(data):x}-{zlib.crc32(data):08x}"
+    return f"{len(data):x}-{zlib.crc32(data[-ENDS:], zlib.crc32(data[:ENDS])):08x}-{start:.0f}"
+
+
+def _status_of(score: float | None, *, timed_out: bool) -> CompletionStatus:
+    """Return the status of a score of unknown scale: above 1 it is a percentage."""
+    if timed_out:
+        return CompletionStatus.TIMED_OUT
+    if score is None:
+        return CompletionStatus.NO_SCORE_LOGGED
+    if score in (1, 100):
+        return CompletionStatus.SUCCESS
+    return CompletionStatus.FAILED_PARTIAL_SCORE if score > 0 else CompletionStatus.FAILED_SCORE_ZERO

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalkit.io import BrokenFileError, SourceError, decode_json, frame_of, read_files
 from evalkit.kinds import RunFiles, Transcript, Turn, read_transcript
-from evalkit.mindcraft.agent_log import AgentOutcome, read_final, read_log
 from evalkit.mindcraft.format import ANYTHING, EVENT, NEARLY_FINAL, STATUSES, name_and_number
+from evalkit.mindcraft.parse import AgentOutcome, agent_outcome, read_final, read_log
 from evalkit.mindcraft.table import LAZY_TABLES
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
         return Transcript("no agent log", ["no agent log in this folder"], [])
     if len(paths) == 1:
         data = read(paths[0])
-        log, outcome = _turns(paths[0], data), read_log(paths[0], data)
+        log, outcome = _turns(paths[0], data), agent_outcome(paths[0], read_log(data))
         shown = [_turn("", role, content) for role, content in log]
         return Transcript(paths[0], _facts(outcome, len(log)), _with_decision(shown, outcome["final_system_message"]))
     agents, outcomes, broken = [], [], []
@@ -50,7 +50,7 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
         except SourceError as error:
             broken.append(Turn(name, "system", f"log can't be read: {error}", ("unreadable log",), ("error",)))
         else:
-            outcomes.append(read_log(path, data))
+            outcomes.append(agent_outcome(path, read_log(data)))
     turns = [_turn(agents[i].name, *agents[i].turns[place]) for i, place in merge(agents)]
     facts = [f"agents: {', '.join(agent.name for agent in agents) or 'none that can be read'}"]
     facts += [f"{one['agent_name']}: {', '.join(_facts(one, one['message_count']))}" for one in outcomes]

@@ -13,7 +13,7 @@ from evalkit.kinds.runs import select as select_models
 from evalkit.mindcraft.analysis.rates import counted
 from evalkit.mindcraft.analysis.task_types import cooking
 from evalkit.mindcraft.kind import KIND
-from evalkit.mindcraft.tasks.facts import type_named
+from evalkit.mindcraft.tasks import type_named
 from evalkit.stats import detectable_gap, trend_by
 
 

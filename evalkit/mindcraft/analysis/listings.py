@@ -8,7 +8,7 @@ from evalkit.io.text import short_paths
 from evalkit.mindcraft.analysis.rates import counted, is_stale
 from evalkit.mindcraft.format import CompletionStatus
 from evalkit.mindcraft.table import COUNT_COLUMNS, FLAGS
-from evalkit.mindcraft.tasks.definitions import TaskDefinitions
+from evalkit.mindcraft.tasks import TaskDefinitions
 
 
 def describe_runs(runs: pd.DataFrame, source: str) -> str:

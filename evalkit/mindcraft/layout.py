@@ -1,0 +1,366 @@
+"""The layout of task runs on disk: which logs belong to one run, which are repetitions, and which model ran."""
+
+import os
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from evalkit.io import Listing, SourceError, absolute, is_url
+from evalkit.mindcraft.format import NO_RESULTS, NOT_LOGS_BY_NAME, RESULTS, UNKNOWN, Results, split_stem, stem_of
+from evalkit.mindcraft.tasks import TaskDefinitions, type_named, type_of
+
+# a flat log's name where its task is not among the definitions: task, agent with its server number, repetition
+_FLAT = re.compile(r"(?P<task>.+)_(?P<agent>[A-Za-z][A-Za-z-]*_\d+)_(?P<repetition>\d+)")
+_EXPERIMENT = re.compile(r"exp(?:eriment)?[_-].*|.*[_-]\d\d-\d\d[_-]\d\d-\d\d(?:-\d\d)?")
+_GENERIC = re.compile(r"(?:experiment|log|run|result|output)s?|data|te?mp|samples?")
+_LEFT_BY_RUNS = tuple(f"/{name}" for name in NOT_LOGS_BY_NAME)
+_NAMING_MODELS = (RESULTS, "results.json", "last_profile.json", "profile.json")
+
+
+class TaskFolder(NamedTuple):
+    """The logs of one task in one folder: one repetition or several."""
+
+    folder: str
+    path: str  # absolute
+    task_id: str
+    flat: bool
+    logs: Sequence[int]  # positions in the list of all logs
+    prefix: str = ""  # of the file names, in the flat layout
+
+
+@lru_cache(maxsize=4096)
+def is_experiment_name(name: str) -> bool:
+    """Return whether a folder's name does not name a model: an experiment's name with a date, or a generic word."""
+    lower = name.lower()
+    return not lower or bool(_GENERIC.fullmatch(lower) or _EXPERIMENT.fullmatch(lower))
+
+
+def task_folders(
+    logs: Sequence[str],
+    broken: Collection[int],
+    others: Iterable[str],
+    listing: Listing,
+    definitions: TaskDefinitions,
+    *,
+    all_folders: bool,
+) -> list[TaskFolder]:
+    """Find the folders of task runs, including those without any log: of runs that broke before one was written.
+
+    `broken` are positions of logs, `others` the paths of files that are none of an experiment's. A folder without logs
+    counts if its name is a known task's, or if it holds nothing but what a run leaves beside its logs, has a task's
+    name and lies beside other runs; with `all_folders` every folder counts.
+    """
+    folders = group_by_task(logs, definitions)
+    if broken and not all_folders:
+        folders = _without_stray(folders, broken, others, definitions)
+    taken = {run.path for run in folders}
+    above = _with_parents(map(_parent, taken))
+    beside_runs = {_parent(run.path) for run in folders if not run.flat}
+    filled = set(absolute_paths({_parent(file) for file in listing.files if not file.endswith(_LEFT_BY_RUNS)}))
+    paths = absolute_paths(listing.folders)
+    filled.update(map(_parent, paths))
+    for folder, path in zip(listing.folders, paths, strict=True):
+        name = os.path.basename(path)
+        if path in taken or path in above:
+            continue
+        is_bare = path not in filled and _parent(path) in beside_runs and type_of(name, None) != "unknown"
+        if all_folders or name in definitions or is_bare:
+            folders.append(TaskFolder(folder, path, name, False, []))
+    return folders
+
+
+def group_by_task(logs: Sequence[str], definitions: TaskDefinitions) -> list[TaskFolder]:
+    """Group logs by task and folder.
+
+    A folder named like a known task is nested, whatever its files are called. Else a file whose name begins with a
+    known task id (the longest one counts) is flat; so is a file named ``task_agent_0_1.json`` in a folder that is
+    named like an experiment. What remains is nested: the folder's name is the task id.
+    """
+    members: dict[str, list[int]] = defaultdict(list)
+    for i, path in enumerate(logs):
+        members[_parent(path)].append(i)
+    folders = []
+    for (folder, folder_logs), path in zip(members.items(), absolute_paths(members), strict=True):
+        name = os.path.basename(path)
+        is_experiment = is_experiment_name(name)
+        if name in definitions or not (definitions or is_experiment):
+            folders.append(TaskFolder(folder, path, name, False, folder_logs))
+            continue
+        tasks: dict[str | None, list[int]] = defaultdict(list)
+        for i in folder_logs:
+            stem = stem_of(logs[i])
+            task_id = definitions.longest_id(stem)
+            match = _FLAT.fullmatch(stem) if is_experiment else None
+            if match and (task_id is None or stem[len(task_id) + 1].isdigit()):  # a digit begins no agent's name
+                task_id = match["task"]
+            tasks[task_id].append(i)
+        for task_id, some in tasks.items():
+            flat = task_id is not None
+            folders.append(TaskFolder(folder, path, task_id or name, flat, some, f"{task_id}_" if flat else ""))
+    return folders
+
+
+def _without_stray(
+    folders: list[TaskFolder], broken: Collection[int], others: Iterable[str], definitions: TaskDefinitions
+) -> list[TaskFolder]:
+    """Leave out folders that hold only broken logs and are no task's.
+
+    Such a folder is no task's if other task folders are in it or below. Else a broken file is of the kind of its
+    siblings, the files of the nearest folder above that holds any: mostly logs, in folders as deep as this one, unless
+    the folder's name is a task's.
+    """
+    good: dict[str, list[int]] = defaultdict(list)  # for each folder, how deep below it folders of readable logs are
+    unread = []
+    for run in folders:
+        unread.append(all(log in broken for log in run.logs))
+        if not unread[-1]:
+            for depth, path in enumerate(_upwards(run.path), 1 if run.flat else 0):
+                good[path].append(depth)
+    other = Counter(above for path in absolute_paths(map(os.path.dirname, others)) for above in _upwards(path))
+    above = _with_parents(run.path if run.flat else _parent(run.path) for run in folders)
+
+    def is_task(run: TaskFolder) -> bool:
+        known = run.task_id in definitions or type_of(run.task_id, None) != "unknown"
+        for depth, path in enumerate(_upwards(run.path)):
+            if path in good or path in other:
+                return len(good[path]) >= other[path] and (known or depth in good[path])
+        return True
+
+    return [
+        run
+        for run, is_unread in zip(folders, unread, strict=True)
+        if not is_unread or run.flat or (run.path not in above and is_task(run))
+    ]
+
+
+def _upwards(path: str) -> Iterator[str]:
+    """Return a folder and all those above it."""
+    yield path
+    while (above := os.path.dirname(path)) != path:
+        yield above
+        path = above
+
+
+def _with_parents(paths: Iterable[str]) -> set[str]:
+    """Return paths and all their parents."""
+    known: set[str] = set()
+    for path in paths:
+        while path not in known:
+            known.add(path)
+            path = os.path.dirname(path)
+    return known
+
+
+def _parent(path: str) -> str:
+    """Return the parent folder, quickly."""
+    end = path.rfind("/")
+    return path[:end] if end > 0 else os.path.dirname(path)
+
+
+def absolute_paths(paths: Iterable[str]) -> list[str]:
+    """Return absolute paths, quickly for those that already are."""
+    return [path if path[:1] == "/" and "/." not in path and "//" not in path else absolute(path) for path in paths]
+
+
+def context_files(files: Sequence[str]) -> list[str]:
+    """Return the files above the listed folder that can name the model, such as the results file of one task folder."""
+    listed = set(absolute_paths(set(map(_parent, files))))
+    return [
+        os.path.join(folder, name) for folder in sorted(set(map(_parent, listed)) - listed) for name in _NAMING_MODELS
+    ]
+
+
+class Repetition(NamedTuple):
+    """The logs of one run, a repetition of a task: the position of each log in the folder, and its agent's name."""
+
+    number: int
+    rule: str
+    logs: tuple[int, ...]
+    agents: tuple[str, ...]
+
+
+TOGETHER, APART = 60_000.0, 600_000.0  # milliseconds between the starts of logs of one run, and of several
+NO_LOGS = (Repetition(0, "none", (), ()),)  # a task folder without any log is still a run
+
+
+def split_repetitions(
+    paths: Sequence[str], agent_count: int | None, prefix: str = "", starts: Sequence[float] = ()
+) -> tuple[Repetition, ...]:
+    """Distinguish repetitions of a task from agents by the names of the files of a folder; none without logs.
+
+    The rules are ``number_is_agent`` (one name without a server number, several agents (or the count unknown and
+    several files), and no more files than agents, as in ``andy_0.json``, ``andy_1.json``, unless their starts lie
+    `APART`; always where the name is the plain word ``agent``, which is no agent's own), ``name_is_agent`` (each file
+    with a name and a number of its own, whatever the number of agents: as in ``andy_0.json``, ``jill_1.json``, unless
+    their starts lie `APART`; with server numbers, as in ``Andy_0_0.json``, ``Jill_0_1.json``, only if they lie
+    `TOGETHER`), else ``single`` (one log), and ``last_number_is_repetition`` (the rest, as in ``Andy_0_1.json``).
+    """
+    known = [start for start in starts if start > 0]
+    spread = max(known) - min(known) if known and len(known) == len(paths) else None
+    names = tuple([path[path.rfind("/") + 1 :].removeprefix(prefix) for path in paths])
+    return _split(names, agent_count, None if spread is None or TOGETHER < spread <= APART else spread <= TOGETHER)
+
+
+@lru_cache(maxsize=4096)  # every run's folder has the same few names
+def _split(names: tuple[str, ...], agent_count: int | None, together: bool | None) -> tuple[Repetition, ...]:
+    stems = list(map(stem_of, names))
+    parsed = list(map(split_stem, stems))
+    numbered = [number is not None and name.lower() == "agent" for name, number in parsed]  # as in agent_0.json
+    named = [entry for entry, by_number in zip(parsed, numbered, strict=True) if not by_number]
+    agent_names, numbers = {name for name, _ in named}, {number for _, number in named}
+    server_numbers = any(split_stem(name)[1] is not None for name in agent_names)
+    own = 1 < len(agent_names) == len(named) and len(numbers) > 1  # each file has a name and a number of its own
+    several = 1 < (agent_count or len(named)) >= len(named) and together is not False
+    if own and (together or (together is None and not server_numbers)):
+        usual = "name_is_agent"
+    elif len(agent_names) == 1 and several and not server_numbers:
+        usual = "number_is_agent"
+    else:
+        usual = "single" if len(named) == 1 else "last_number_is_repetition"
+    members: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    rules: dict[int, str] = {}
+    for place, (stem, (name, number)) in enumerate(zip(stems, parsed, strict=True)):
+        rule = "number_is_agent" if numbered[place] else usual
+        agent, repetition = (name, number or 0) if rule in ("last_number_is_repetition", "single") else (stem, 0)
+        members[repetition].append((place, agent))
+        if rules.setdefault(repetition, rule) != "number_is_agent":
+            rules[repetition] = rule
+    return tuple(
+        Repetition(number, rules[number], *map(tuple, zip(*entries, strict=True)))
+        for number, entries in sorted(members.items())
+    )
+
+
+_TYPE_FOLDERS = ("cooking", "crafting", "construction", "techtree")  # no models
+_FIELDS = ("model_name", "task_id", "task_type", "suite", "experiment")
+
+
+class Named(NamedTuple):
+    """A run's model, the source of the name, its experiment, and other fields of the path and the results file."""
+
+    model_name: str
+    model_source: str  # layout, results, s3_path, profile, parent_folder or unknown
+    experiment_folder: str | None
+    experiment: str | None
+    fields: Mapping[str, str]  # of the path: task_id, task_type, suite
+    results: Results
+    fits_layout: bool
+
+
+UNNAMED = Named(UNKNOWN, UNKNOWN, None, None, {}, NO_RESULTS, True)  # a folder alone does not name the model
+
+
+class ModelNames:
+    """Finds the name of every run's model; a layout, as in `load`, is matched below the folder that was loaded.
+
+    Neither log nor folder name holds the model, so several sources are tried, best first. Results files and profiles
+    (`others` are their records) apply to the runs in their folder and in those just below.
+    """
+
+    def __init__(self, root: str, layout: str, others: Iterable[Mapping[str, Any]]) -> None:
+        self._root = absolute(root)
+        self._above = 0 if is_url(root) else self._root.rstrip(os.sep).count(os.sep)  # parts of a path above the root
+        self._layout = compile_layout(layout) if layout else None
+        self._known: dict[tuple, Named] = {}
+        self._results: dict[str, Results] = {}
+        self._profiles: dict[str, set[str]] = {}
+        for row in others:
+            folder = os.path.dirname(absolute(row["source"]))
+            if row["profile_model"] is not None:
+                self._profiles.setdefault(folder, set()).add(row["profile_model"])
+            results = Results(row["results_model"], row["task_path"], row["total"])
+            if results != NO_RESULTS:
+                known = zip(self._results.get(folder, NO_RESULTS), results, strict=True)
+                self._results[folder] = Results._make(new if was is None else was for was, new in known)
+
+    def name(self, run: TaskFolder) -> Named:
+        """Return a run's model: stated layout, results file, S3-like path, profiles, parent folder, else unknown.
+
+        An S3-like path that begins above the loaded folder may be a coincidence: profiles come first, and the task's
+        type must not be another one.
+        """
+        if self._layout or run.path in self._results or run.path in self._profiles:
+            return self._name(run)
+        key = (run.path if run.flat else _parent(run.path), run.flat, type_of(run.task_id, None))
+        if key not in self._known:  # there may be many runs of an experiment
+            self._known[key] = self._name(run)
+        return self._known[key]
+
+    def _name(self, run: TaskFolder) -> Named:
+        experiment = run.path if run.flat else _parent(run.path)
+        match, fields = None, {}
+        if self._layout:
+            whole_path, last_parts = self._layout
+            path = os.path.join(run.path, run.task_id if run.flat else "").replace(os.sep, "/").rstrip("/")
+            match = whole_path.match(path, len(self._root.rstrip(os.sep)) + 1) or last_parts.search(path)
+            fields = match.groupdict() if match else {}
+        s3, s3_above = s3_fields(experiment, self._above), s3_fields(experiment)
+        if type_of(run.task_id, None) not in ("unknown", type_named(s3_above.get("task_type", ""))):
+            s3_above = {}
+        places = (run.path, experiment)  # the same folder in the flat layout
+        results = next((self._results[path] for path in places if path in self._results), NO_RESULTS)
+        profiles = next((self._profiles[path] for path in places if path in self._profiles), set[str]())
+        model_folder = "" if run.flat else self._model_folder(experiment)
+        sources = {
+            "layout": fields.get("model_name"),
+            "results": results.model_name,
+            "s3_path": s3.get("model_name"),
+            "profile": " + ".join(sorted(profiles)),
+            "s3_path above": s3_above.get("model_name"),
+            "parent_folder": os.path.basename(model_folder),
+            UNKNOWN: UNKNOWN,
+        }
+        source, model = next((source, model) for source, model in sources.items() if model)
+        if source == "s3_path above":
+            source, s3 = "s3_path", s3_above
+        if match and "experiment" in fields:
+            experiment = match.string[: match.end("experiment")]
+        elif os.path.basename(model_folder) == model:  # arranged by hand: models are side by side in an experiment
+            experiment = os.path.dirname(model_folder)
+        fields = {**s3, **fields}
+        name = fields.get("experiment") or os.path.basename(experiment)
+        return Named(model, source, experiment, name, fields, results, not self._layout or match is not None)
+
+    def _model_folder(self, path: str) -> str:
+        """Return the folder that names the model, from a task's parent on: this one, if it is in the source.
+
+        Task types and experiments are no models; the folder above a task type is one, even above the source.
+        """
+        below, above = "", False
+        while (name := os.path.basename(path)) in _TYPE_FOLDERS or is_experiment_name(name):
+            if not name:
+                return ""
+            below, above, path = name, True, os.path.dirname(path)
+        in_source = f"{path}/".startswith(f"{self._root.rstrip('/')}/")
+        return path if below in _TYPE_FOLDERS or (in_source and not above) else ""
+
+
+def compile_layout(layout: str) -> tuple[re.Pattern, re.Pattern]:
+    """Compile a layout such as ``{model_name}/{task_id}`` to patterns for a run's path.
+
+    The first is for the whole path below the loaded folder, where a model's name may hold ``/``; the second for the
+    last parts of a path, even if they are above the loaded folder. Unknown or repeated fields are a SourceError.
+    """
+    pieces = re.split(r"\{(\w*)\}", layout.strip("/"))
+    fields = pieces[1::2]
+    if not fields or len(set(fields)) < len(fields) or not set(fields) <= set(_FIELDS):
+        known = ", ".join(f"{{{field}}}" for field in _FIELDS)
+        raise SourceError(f"layout {layout!r}: use each of {known} at most once, and at least one")
+    pieces[0::2] = map(re.escape, pieces[0::2])
+    pieces[1::2] = [f"(?P<{field}>[^/]+)" for field in fields]
+    last_parts = "".join(pieces)
+    whole_path = last_parts.replace("(?P<model_name>[^/]+)", "(?P<model_name>.+?)")
+    return re.compile(rf"{whole_path}\Z"), re.compile(rf"/{last_parts}\Z")
+
+
+@lru_cache(maxsize=4096)
+def s3_fields(experiment: str, above: int = 0) -> dict[str, str]:
+    """Match the end of an experiment's path with ``{task_type}/{model}/{suite}/{experiment}``."""
+    parts = experiment.split(os.sep)
+    for i in range(len(parts) - 4, above - 1, -1):
+        if parts[i] in _TYPE_FOLDERS and "experiments" not in parts[i:]:
+            model, (suite, experiment) = "/".join(parts[i + 1 : -2]), parts[-2:]
+            return {"task_type": parts[i], "model_name": model, "suite": suite, "experiment": experiment}
+    return {}

@@ -1,1 +1,0 @@
-"""Task definitions, and the facts that a definition or an id holds."""
