@@ -32,8 +32,7 @@ from evalkit.kinds import LogKind, Transcript, Turn
 from evalkit.kinds.detection import HEAD, recognise
 from evalkit.mindcraft.format import parse_results
 from evalkit.mindcraft.kind import KIND as MINDCRAFT
-from evalkit.mindcraft.tasks.definitions import TaskDefinitions
-from evalkit.mindcraft.tasks.facts import task_facts
+from evalkit.mindcraft.tasks import TaskDefinitions, task_facts
 from evalkit.reports.parameters import parse_values
 from evalkit.steps.evaluation.evaluate import evaluate_history
 from evalkit.steps.evaluation.trajectory import plan_adherence

@@ -34,7 +34,7 @@ from evalkit.io import BrokenFileError, SourceError, list_files, read_files
 from evalkit.kinds import LogKind, load
 from evalkit.mindcraft.format import parse_results
 from evalkit.mindcraft.kind import KIND as MINDCRAFT
-from evalkit.mindcraft.tasks.definitions import load_task_definitions
+from evalkit.mindcraft.tasks import load_task_definitions
 from evalkit.reports.parameters import read_values
 from evalkit.steps.evaluation.evaluate import evaluate_history
 from evalkit.steps.execution.findings import extract_key_findings_from_execution

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from evalkit.mindcraft import analyze_agent_log
-from evalkit.mindcraft.agent_log import AgentOutcome
 from evalkit.mindcraft.format import EVENTS, name_and_number
+from evalkit.mindcraft.parse import AgentOutcome
 from tests.mindcraft.builders import SCORE, log, turn, write
 
 REQUIRED = {

@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from evalkit.mindcraft import analyze_agent_log
-from evalkit.mindcraft.agent_log import AgentOutcome
 from evalkit.mindcraft.format import CompletionStatus
+from evalkit.mindcraft.parse import AgentOutcome
 from tests.mindcraft.builders import SCORE, log, turn, write
 
 ONE = f'{{"role": "system", "content": "{SCORE}1"}}'.encode()

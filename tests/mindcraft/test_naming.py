@@ -4,7 +4,7 @@ import pytest
 
 from evalkit.io import SourceError
 from evalkit.mindcraft import load, runs_df
-from evalkit.mindcraft.runs.models import compile_layout
+from evalkit.mindcraft.layout import compile_layout
 from tests.mindcraft.builders import write_all
 
 RESULTS = "{'total': 3, 'successful': 1, 'exp_name': 'x', 'model': 'from-results', 'success_rate': nan}"

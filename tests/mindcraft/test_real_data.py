@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evalkit.mindcraft import analysis, extract_task_outcomes, load_task_definitions, runs_df
-from evalkit.mindcraft.tasks.facts import task_facts
+from evalkit.mindcraft.tasks import task_facts
 
 DATA = Path(__file__).parents[3] / "shared/data/mindcraft"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the real data are not here")

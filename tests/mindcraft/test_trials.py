@@ -3,7 +3,7 @@
 import pytest
 
 from evalkit.mindcraft import load, runs_df
-from evalkit.mindcraft.runs.layout import is_experiment_name, split_repetitions
+from evalkit.mindcraft.layout import is_experiment_name, split_repetitions
 from tests.mindcraft.builders import SCORE, log, task, write_all
 
 REPETITION, NUMBER, NAME, SINGLE = (

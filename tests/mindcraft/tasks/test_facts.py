@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from evalkit.io.frames import frame
 from evalkit.mindcraft.table import RUNS
-from evalkit.mindcraft.tasks.facts import Facts, task_facts
+from evalkit.mindcraft.tasks import Facts, task_facts
 from tests.mindcraft.builders import task
 
 COOK = "multiagent_cooking_2_1_bread_1_cake"
