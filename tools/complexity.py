@@ -27,7 +27,7 @@ from evalkit.crafter.kind import KIND as CRAFTER
 from evalkit.evidence.alignment import align
 from evalkit.evidence.page import pair_page, run_page
 from evalkit.evidence.references import PairRef, RunRef
-from evalkit.io import labels, plain, redacted, short_paths
+from evalkit.io import distinct_names, plain, redacted, short_paths
 from evalkit.kinds import LogKind, Transcript, Turn
 from evalkit.kinds.detection import HEAD, recognise
 from evalkit.mindcraft.format import parse_results
@@ -259,8 +259,10 @@ CASES = {
         )
     },
     "text plain": Case(lambda n: "\x1b[31m" * n, plain, 2000),
-    "text labels": Case(lambda n: [f"{'x' * 300}{i:09}{'x' * 300}" for i in range(n)], labels, 500),
-    "text labels that can't be told apart": Case(lambda n: [chr(0xE000 + i) * 10 for i in range(n)], labels, 500),
+    "text names": Case(lambda n: [f"{'x' * 300}{i:09}{'x' * 300}" for i in range(n)], distinct_names, 500),
+    "text names that can't be told apart": Case(
+        lambda n: [chr(0xE000 + i) * 10 for i in range(n)], distinct_names, 500
+    ),
     "text paths": Case(lambda n: [f"{i}/a/b/c.json" for i in range(n)], short_paths, 2000),
     "text links": Case(lambda n: "a://b:c@" * n, redacted),
     "text links in links": Case(lambda n: "a::" * n + "s3://b:c@d", redacted),

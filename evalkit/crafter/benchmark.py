@@ -262,10 +262,10 @@ def load_runs(source: Files) -> Runs:
         try:
             runs, remark = _runs_of_file(path, data, listing)
         except OtherShapeError as error:
-            ledger.skipped(path, str(error))
+            ledger.add(path, "skipped", str(error))
             continue
         except BrokenFileError as error:
-            ledger.failed(path, str(error))
+            ledger.add(path, "failed", str(error))
             continue
         episodes = [run for run in runs if run["seed"] == POOLED]
         for episode in episodes:

@@ -12,7 +12,7 @@ from evalkit.crafter.format import TIER_OF
 from evalkit.crafter.scoring import NO_SCORED_EVENTS
 from evalkit.display import Look, nothing_to_draw, plots
 from evalkit.display import describe_estimates as describe
-from evalkit.io import labels
+from evalkit.io import distinct_names
 
 __all__ = [
     "achievements",
@@ -126,7 +126,7 @@ def trajectories(episodes: pd.DataFrame, rows: int = 40, ax: Axes | None = None)
     ax : Axes, optional
     """
     chosen = choose_episodes(episodes, rows)
-    models = chosen["model_name"].map(labels(chosen["model_name"], 26)).astype("str")
+    models = chosen["model_name"].map(distinct_names(chosen["model_name"], 26)).astype("str")
     names = models + "  " + chosen["score"].map("{:.2f}".format).astype("str")
     same = names.groupby(names).cumcount()
     names = names.where(same == 0, names + " (" + (same + 1).astype("str") + ")")

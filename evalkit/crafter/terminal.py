@@ -13,7 +13,17 @@ from evalkit.crafter.analysis import interval_text, number
 from evalkit.crafter.evaluate import NAMES, Group, TraceScore, episodes_of_results, results_of, trace_text
 from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.scoring import BANDS, Counting
-from evalkit.io import Entry, SourceError, labels, plain, resolve, short_paths, summarise, write_frame, write_text
+from evalkit.io import (
+    Entry,
+    SourceError,
+    distinct_names,
+    plain,
+    resolve,
+    short_paths,
+    summarise,
+    write_frame,
+    write_text,
+)
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
 
@@ -85,7 +95,7 @@ def _summary_lines(episodes: pd.DataFrame, weights: Mapping[str, float] | None, 
     """Format mean score with interval, spread, shares, points (only with weights), bands, and what was left out."""
     (row,) = analysis.mean_scores(episodes, []).to_dict("records")
     models = episodes["model_name"].unique()
-    of = f"{len(models)} models" if len(models) > 1 else labels(models, _NAME)[models[0]]
+    of = f"{len(models)} models" if len(models) > 1 else distinct_names(models, _NAME)[models[0]]
     n = f"n = {row['n']}" + f" traces of {row['n_clusters']} tasks" * (row["n_clusters"] != row["n"])
     doubts = row["warning"].without("left_out")
     known = not pd.isna(row["low"])
@@ -134,7 +144,7 @@ def _breakdown_lines(episodes: pd.DataFrame, by: Group, seen: Callable[[int], st
     """Format one line per group; `seen` formats how many traces it has so far, in a column of its own."""
     episodes = analysis.per_budget(episodes) if by == "model_name" else episodes
     table = analysis.mean_scores(episodes, by)
-    names = labels(table[by].astype("str"), _NAME)
+    names = distinct_names(table[by].astype("str"), _NAME)
     counts = analysis.breakdown(episodes, by).pivot(index=by, columns="hook", values="estimate")
     sizes = episodes[by].value_counts()
     zero = {row[by]: row for row in analysis.with_aborted_at_zero(episodes, by).to_dict("records")}
@@ -190,7 +200,7 @@ def _ranked(episodes: pd.DataFrame) -> pd.DataFrame:
 def _file_names(episodes: pd.DataFrame) -> dict[str, str]:
     """Return the shortest distinct path of each source, safe to print."""
     short = short_paths(episodes["source"])
-    shown = labels(short.values(), _FILE)
+    shown = distinct_names(short.values(), _FILE)
     return {source: shown[name] for source, name in short.items()}
 
 

@@ -4,13 +4,13 @@ from evalkit._lazy import door
 
 _PLACES = {
     "decode": "BrokenFileError WrongShapeError beginning decode_json decode_start without_mark",
-    "frames": "Column cut_name escape_surrogates frame frame_of paused_gc unescape_surrogates unescaped",
-    "ledger": "Entry Ledger Status summarise",
+    "columns": "Column Entry Status cut_name summarise",
+    "frames": "Ledger escape_surrogates frame frame_of paused_gc unescape_surrogates unescaped",
     "paths": "FileState SourceError StorageOptions absolute has_magic is_url redacted refuse_credentials storage",
     "sources": "shown_paths Listing Source list_files list_source own_sources resolve state_of",
     "write": "check_output check_path for_spreadsheets write_bytes write_frame write_text",
     "parallel": "cluster parse_files",
-    "text": "labels masked plain short_paths shorten warnings_as_lines",
+    "text": "distinct_names masked plain short_paths shorten warnings_as_lines",
     "read": "read_file read_files read_json",
 }
 

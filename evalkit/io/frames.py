@@ -1,41 +1,22 @@
-"""Build tables from typed columns, declared once as data: Arrow tables for records, frames for users."""
+"""Build tables from columns: Arrow tables for records, frames for users."""
 
 import gc
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
-from evalkit.io.text import MOST_LINE, cut_line
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
+from evalkit.io.columns import CUT, LEDGER, Column, Entry, Status
 
-
-class Column(NamedTuple):
-    """A column of a table.
-
-    `dtype` is one of ``str`` (missing: NaN), ``name`` (a ``str`` that identifies something, such as a model or a task;
-    see `cut_name`), ``line`` (a ``str`` that says something in a line: cut in its middle to 500 characters), ``int``
-    (never missing), ``int?`` (nullable), ``float`` (missing: NaN), ``bool`` (missing: False), ``bool?`` (nullable),
-    ``list`` (of texts), ``counts`` (texts to whole numbers), ``time`` (UTC; missing: NaT), and, in frames only,
-    ``object``.
-    """
-
-    name: str
-    dtype: str
-    meaning: str
-    unit: str = ""
-
-
-MOST_NAME = 200  # characters of a name
-_BEGINNING = MOST_NAME - 13  # characters kept of a name that is cut
 _PANDAS = {
-    "str": "str",
-    "name": "str",
-    "line": "str",
+    **dict.fromkeys(("str", "name", "line"), "str"),
     "int": "int64",
     "int?": "Int64",
     "float": "float64",
@@ -43,48 +24,36 @@ _PANDAS = {
     "bool?": "boolean",
     "time": "datetime64[ms, UTC]",
 }
-_ESCAPED = re.compile(
-    r"\\u(d[89a-f][0-9a-f]{2}|005c)"
-)  # a lone surrogate, or the backslash of what looks like an escape
+_ARROW = {
+    **dict.fromkeys(("str", "name", "line"), pa.large_string()),
+    **dict.fromkeys(("int", "int?"), pa.int64()),
+    "float": pa.float64(),
+    **dict.fromkeys(("bool", "bool?"), pa.bool_()),
+    "list": pa.list_(pa.large_string()),
+    "counts": pa.map_(pa.large_string(), pa.int64()),
+    "time": pa.timestamp("ms", "UTC"),
+}
+_ESCAPED = re.compile(r"\\u(d[89a-f][0-9a-f]{2}|005c)")  # a lone surrogate, or the backslash of what looks like one
 _LOOKS_ESCAPED = re.compile(r"\\(?=ud|u005c)")
-_TEXTS = dict.fromkeys(("str", "name", "line"), "large_string")
-_QUICK = {**_TEXTS, "float": "double"}  # types that Arrow builds from a list several times as fast
 
 
-def arrow_schema(columns: Sequence[Column]) -> "pa.Schema":
+def arrow_schema(columns: Sequence[Column]) -> pa.Schema:
     """Return the Arrow schema of columns."""
-    import pyarrow as pa
-
-    types = {
-        **dict.fromkeys(_TEXTS, pa.large_string()),
-        "int": pa.int64(),
-        "int?": pa.int64(),
-        "float": pa.float64(),
-        "bool": pa.bool_(),
-        "bool?": pa.bool_(),
-        "list": pa.list_(pa.large_string()),
-        "counts": pa.map_(pa.large_string(), pa.int64()),
-        "time": pa.timestamp("ms", "UTC"),
-    }
-    return pa.schema([(column.name, types[column.dtype]) for column in columns])
+    return pa.schema([(column.name, _ARROW[column.dtype]) for column in columns])
 
 
-def arrow_table(rows: Sequence[tuple], schema: "pa.Schema") -> "pa.Table":
+def arrow_table(rows: Sequence[tuple], schema: pa.Schema) -> pa.Table:
     r"""Build an Arrow table from rows whose values are in the order of a schema.
 
     Lone surrogates, as in file names that are not UTF-8, are escaped as ``\udcff``.
     """
-    import pyarrow as pa
-
     if not rows:
         return schema.empty_table()
     columns = [_array(list(values), field.type) for values, field in zip(zip(*rows, strict=True), schema, strict=True)]
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _array(values: list, kind: "pa.DataType") -> "pa.Array":
-    import pyarrow as pa
-
+def _array(values: list, kind: pa.DataType) -> pa.Array:
     try:
         return pa.array(values, kind)
     except UnicodeEncodeError:
@@ -96,158 +65,88 @@ def _escaped(value: Any) -> Any:
         return [_escaped(item) for item in value]
     if isinstance(value, dict):
         return {_escaped(key): item for key, item in value.items()}
-    return _written_out(value) if isinstance(value, str) else value
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
-def _written_out(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
-def cut_name(name: str) -> str:
-    """Cut a name of more than 200 characters to 200, of which the last twelve are a digest of the whole name."""
-    if len(name) <= MOST_NAME:
-        return name
-    import hashlib  # it would slow the start of commands
-
-    digest = hashlib.blake2b(name.encode(errors="surrogatepass"), digest_size=6).hexdigest()
-    return f"{name[:_BEGINNING]}…{digest}"
-
-
-def is_cut_name(name: object) -> bool:
-    """Return whether a name was cut."""
-    return isinstance(name, str) and len(name) == MOST_NAME and name[_BEGINNING] == "…"
-
-
-_CUT: dict[str, tuple[int, Callable[[str], str]]] = {"name": (MOST_NAME, cut_name), "line": (MOST_LINE, cut_line)}
-
-
-def cut_row(row: tuple, columns: Sequence[Column]) -> tuple:
-    """Cut the names and lines of a row, whose values are in the order of the columns."""
-    pairs = zip(row, columns, strict=True)
-    return tuple(_CUT[c.dtype][1](v) if c.dtype in _CUT and isinstance(v, str) else v for v, c in pairs)
-
-
-def _cut(values: Any, most: int, cut: Callable[[str], str]) -> Any:
-    """Cut the texts of a column; one without a long text is returned as it is."""
-    import pandas as pd
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if isinstance(values, (pa.Array, pa.ChunkedArray)):
-        is_long = (pc.max(pc.binary_length(values)).as_py() or 0) > most
-    else:
-        values = values if isinstance(values, pd.Series) else list(values)
-        is_long = any(isinstance(value, str) and len(value) > most for value in values)
-    texts = values.to_pylist() if hasattr(values, "to_pylist") else values
-    return [cut(text) if isinstance(text, str) else text for text in texts] if is_long else values
-
-
-def frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column]) -> "pd.DataFrame":
+def frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column]) -> pd.DataFrame:
     r"""Build a frame column by column, with the same dtypes even without rows.
 
-    Parameters
-    ----------
-    rows : iterable of mappings
-        Keys without a column are left out; a missing key is a missing value.
-    columns : sequence of Column
-
-    Returns
-    -------
-    pandas.DataFrame
-        With the columns in the order given. Lone surrogates, which no text column can hold, are escaped as
-        ``\udcff``.
+    Keys without a column are left out; a missing key is a missing value. Lone surrogates, which no text column can
+    hold, are escaped as ``\udcff``.
     """
     rows = list(rows)
     return frame_of({column.name: map(methodcaller("get", column.name), rows) for column in columns}, columns)
 
 
-def frame_of(values: Mapping[str, Iterable], columns: Sequence[Column]) -> "pd.DataFrame":
-    """Build a frame from its columns' values, which is faster than a dictionary for each of many rows.
+def frame_of(values: Mapping[str, Iterable], columns: Sequence[Column]) -> pd.DataFrame:
+    """Build a frame from the values of each column: iterables, or NumPy or Arrow arrays, all of one length.
 
-    Parameters
-    ----------
-    values : mapping of column name to iterable, array or Arrow array
-        All of one length, one for each column; the values as in the rows of `frame`. Iterables are consumed one column
-        after the other, so that they need the memory of one column only.
-    columns : sequence of Column
-
-    Returns
-    -------
-    pandas.DataFrame
-        As `frame` returns it.
+    It is faster than `frame`. Iterables are consumed one column after the other, so that they need the memory of one
+    column only.
     """
-    import pandas as pd
-
     return pd.DataFrame({column.name: _series(values[column.name], column.dtype) for column in columns}, copy=False)
 
 
-def _series(values: Any, dtype: str) -> "pd.Series":
-    import numpy as np
-    import pandas as pd
-    import pyarrow as pa
-
-    if dtype in _CUT:
-        values = _cut(values, *_CUT[dtype])
-    if isinstance(values, (pa.Array, pa.ChunkedArray)):
-        return _from_arrow(values, dtype)
+def _series(values: Any, dtype: str) -> pd.Series:
+    if dtype in CUT:
+        values = _cut(values, *CUT[dtype])
+    if isinstance(values, pd.Series):
+        values = values.reset_index(drop=True).astype(_PANDAS.get(dtype, "object"))  # type: ignore[call-overload]  # the stubs accept literals only
+        return values
     if isinstance(values, np.ndarray) and dtype in _PANDAS:
         return pd.Series(values, dtype=_PANDAS[dtype], copy=False)
-    if isinstance(values, pd.Series):
-        return values.reset_index(drop=True).astype(_PANDAS.get(dtype, "object"))  # type: ignore[call-overload]  # the stubs accept literals only
-    values = list(values)
-    if dtype in ("object", "list", "counts"):
-        return _objects(values)
-    if dtype == "bool":
-        return pd.Series(np.fromiter(map(bool, values), bool, len(values)))
-    if dtype == "int":
-        return pd.Series(np.array(values, "int64"))
-    try:
-        if dtype == "int?":
-            return _integers(pa.array(values, "int64", from_pandas=True))
-        if dtype in _QUICK:
-            return pd.Series(pa.array(values, _QUICK[dtype], from_pandas=True).to_pandas(), dtype=_PANDAS[dtype])
-    except (pa.ArrowException, UnicodeEncodeError):
-        values = [_written_out(v) if isinstance(v, str) else v for v in values]
-    return pd.Series(values, dtype=_PANDAS[dtype])
-
-
-def _from_arrow(values: Any, dtype: str) -> "pd.Series":
-    import pandas as pd
-
-    if dtype in ("object", "list"):
-        return _objects(values.to_pylist())
-    if dtype == "counts":
-        return _objects([None if item is None else dict(item) for item in values.to_pylist()])
-    if dtype == "bool":
+    is_arrow = isinstance(values, pa.Array | pa.ChunkedArray)
+    if dtype not in _PANDAS:  # lists, counts, objects
+        items = values.to_pylist() if is_arrow else list(values)
+        if is_arrow and dtype == "counts":
+            items = [None if item is None else dict(item) for item in items]
+        objects = pd.Series([None] * len(items), dtype="object")
+        objects[:] = items
+        return objects
+    if not is_arrow:
+        values = [bool(value) for value in values] if dtype == "bool" else list(values)
+        try:
+            values = pa.array(values, _ARROW[dtype], from_pandas=True)
+        except (pa.ArrowException, OverflowError, UnicodeEncodeError):  # of several types, or half a character
+            return pd.Series([_escaped(value) for value in values], dtype=_PANDAS[dtype])
+    elif dtype == "bool":
         values = values.fill_null(False)
-    if dtype == "int?":
-        return _integers(values)
-    if dtype == "bool?":
-        return pd.Series(values.to_pandas(integer_object_nulls=True), dtype=_PANDAS[dtype])
-    return pd.Series(values.to_pandas(), dtype=_PANDAS[dtype])
+    extension: Any = pd.api.types.pandas_dtype(_PANDAS[dtype])
+    if hasattr(extension, "__from_arrow__"):
+        return pd.Series(extension.__from_arrow__(values))
+    return pd.Series(values.to_pandas(), dtype=extension)
 
 
-def _integers(values: Any) -> "pd.Series":
-    """Convert an Arrow array to nullable whole numbers, several times as fast as pandas does."""
-    import pandas as pd
-
-    filled, missing = _numpy(values.fill_null(0)), _numpy(values.is_null())
-    return pd.Series(pd.arrays.IntegerArray(filled, missing))
-
-
-def _numpy(values: Any) -> Any:
-    import numpy as np
-
-    array = values.to_numpy() if hasattr(values, "chunks") else values.to_numpy(zero_copy_only=False)
-    return np.array(array)  # a writable copy
+def _cut(values: Any, most: int, cut: Callable[[str], str]) -> Any:
+    """Cut the texts of a column; one without a long text is returned as it is."""
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        is_long = (pc.max(pc.binary_length(values)).as_py() or 0) > most
+        texts = values.to_pylist() if is_long else []
+    else:
+        texts = values = values if isinstance(values, pd.Series) else list(values)
+        is_long = any(isinstance(value, str) and len(value) > most for value in values)
+    return [cut(text) if isinstance(text, str) else text for text in texts] if is_long else values
 
 
-def _objects(values: list) -> "pd.Series":
-    import pandas as pd
+class Ledger:
+    """A list of entries, one per file, so that no file is lost silently."""
 
-    out = pd.Series([None] * len(values), dtype="object")
-    out[:] = values
-    return out
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+
+    def add(self, source: str | os.PathLike, status: Status, reason: str = "") -> None:
+        """Add a file with its status."""
+        self.entries.append(Entry(os.fspath(source), status, reason))
+
+    def frame(self) -> pd.DataFrame:
+        """Return the ledger as a frame with the columns of `evalkit.io.columns.LEDGER`."""
+        return ledger_frame(self.entries)
+
+
+def ledger_frame(entries: Iterable[Entry]) -> pd.DataFrame:
+    """Build the frame of a ledger."""
+    rows = list(entries)
+    return frame_of({name: [row[i] for row in rows] for i, name in enumerate(Entry._fields)}, LEDGER)
 
 
 def escape_surrogates(name: str) -> str:
@@ -257,20 +156,17 @@ def escape_surrogates(name: str) -> str:
     """
     if name.isascii() and "\\u" not in name:
         return name
-    return _written_out(_LOOKS_ESCAPED.sub(r"\\u005c", name))
-
-
-def unescaped(texts: "pa.ChunkedArray") -> list[str]:
-    """Unescape a column of file names; see `unescape_surrogates`."""
-    import pyarrow.compute as pc
-
-    names = texts.to_pylist()
-    return list(map(unescape_surrogates, names)) if pc.any(pc.match_substring(texts, "\\u")).as_py() else names
+    return _escaped(_LOOKS_ESCAPED.sub(r"\\u005c", name))
 
 
 def unescape_surrogates(text: str) -> str:
     """Return the name of a file that `escape_surrogates` has escaped."""
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text) if "\\u" in text else text
+
+
+def unescaped(texts: pa.ChunkedArray) -> list[str]:
+    """Unescape a column of file names; see `unescape_surrogates`."""
+    return list(map(unescape_surrogates, texts.to_pylist()))
 
 
 @contextmanager

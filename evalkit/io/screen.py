@@ -6,13 +6,12 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import NamedTuple, TextIO
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-MOST_BUSY = 0.1  # of the time, that looking may take
-LONGEST_PAUSE = 60.0  # seconds by which that lengthens the interval at most
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+from tqdm import tqdm
 
 
 class View(NamedTuple):
@@ -32,22 +31,11 @@ def show_live(
     clock: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Show the view that a function returns, repeatedly, until Ctrl-C.
+    """Show the view that a function of the width returns, every `interval` seconds, until Ctrl-C.
 
     In a terminal the text is redrawn in place, as far as it fits on the screen, and left complete at the end. In a file
-    or a dumb terminal it is written whenever it has changed.
-
-    Parameters
-    ----------
-    look : function
-        Called with the width to keep to, in characters (None: any); returns a View.
-    out : text file
-    interval : float
-        Seconds between two views; more, up to a minute, after a look that took more than a tenth of it.
-    until_done : bool
-        Whether to end once a view is done.
-    clock, sleep : functions
-        As those of `time`.
+    or a dumb terminal, whose width is None, it is written whenever it has changed. With `until_done` it ends once a
+    view is done.
     """
     terminal = out.isatty() and os.environ.get("TERM") != "dumb"
     show = _redraw(out) if terminal else _append(out)
@@ -56,13 +44,11 @@ def show_live(
         while True:
             if terminal:
                 width = shutil.get_terminal_size().columns
-            began = time.process_time()
             view = look(width)
-            took = time.process_time() - began
             show(f"updated {time.strftime('%H:%M:%S', time.localtime(clock()))}, {view.status}", view.text)
             if until_done and view.done:
                 break
-            sleep(max(interval, min((1 / MOST_BUSY - 1) * took, LONGEST_PAUSE)))
+            sleep(interval)
     except KeyboardInterrupt:
         pass
     finally:
@@ -71,10 +57,6 @@ def show_live(
 
 def _redraw(out: TextIO) -> Callable[[str, str], None]:
     """Return a function that draws a head and a text in place; empty ones leave the last text complete."""
-    from rich.console import Console
-    from rich.live import Live
-    from rich.text import Text
-
     console = Console(file=out, highlight=False, markup=False, emoji=False)
     live = Live(Text("reading …"), console=console, auto_refresh=False, vertical_overflow="ellipsis", transient=True)
     live.start(refresh=True)
@@ -86,15 +68,9 @@ def _redraw(out: TextIO) -> Callable[[str, str], None]:
             live.update(Text(f"{head}; Ctrl-C ends\n\n{text}", no_wrap=True, overflow="ellipsis"), refresh=True)
         else:
             live.stop()
-            _write_plain(console, last[0])
+            console.print(Text(last[0]), soft_wrap=True)
 
     return show
-
-
-def _write_plain(console: "Console", text: str) -> None:
-    from rich.text import Text
-
-    console.print(Text(text), soft_wrap=True)
 
 
 def _append(out: TextIO) -> Callable[[str, str], None]:
@@ -132,8 +108,6 @@ def so_far(done: float, expected: float | None) -> str:
 @contextmanager
 def progress_bar(unit: str = "files") -> Iterator[Callable[[int, int], None]]:
     """Return a function of (done, total) that updates a bar on stderr; without a terminal it writes nothing."""
-    from tqdm import tqdm
-
     with tqdm(unit=f" {unit}", disable=None, leave=False) as bar:
 
         def progress(done: int, total: int) -> None:

@@ -31,20 +31,8 @@ def plain(text: object, width: int | None = None, *, keep_lines: bool = False) -
     r"""Make any text safe to print in a terminal or to draw in a figure.
 
     Control and format characters (escape sequences, carriage returns, direction overrides, lone surrogates) are
-    replaced by ``\ufffd``; line breaks and tabs become spaces.
-
-    Parameters
-    ----------
-    text : object
-        Anything; converted by ``str()``.
-    width : int, optional
-        Most characters of the result; a longer text is cut and ends in ``…``.
-    keep_lines : bool
-        Keep line breaks and tabs.
-
-    Returns
-    -------
-    str
+    replaced by ``\ufffd``; line breaks and tabs become spaces, unless `keep_lines`. A text of more than `width`
+    characters is cut and ends in ``…``.
     """
     text = str(text)
     if not (text.isascii() and text.isprintable()):
@@ -72,18 +60,7 @@ def masked(text: str) -> str:
 
 
 def short_paths(paths: Iterable[str]) -> dict[str, str]:
-    """Return the shortest end of each file's path that no other file shares.
-
-    Parameters
-    ----------
-    paths : iterable of str
-        Local paths or URLs.
-
-    Returns
-    -------
-    dict of str to str
-        By path, in the order given; no two names are equal. A file with a unique name is named by that alone.
-    """
+    """Return, by path or URL, the shortest end of each that no other one shares; a unique file name is enough."""
     components = {path: path.split("/") for path in paths}
     names, length, left = dict.fromkeys(components, ""), 1, set(components)
     while left:
@@ -96,19 +73,11 @@ def short_paths(paths: Iterable[str]) -> dict[str, str]:
     return names
 
 
-def labels(names: Iterable[str], width: int = 32) -> dict[str, str]:
-    """Make names from logs safe to print or draw, so that different names never look the same.
+def distinct_names(names: Iterable[str], width: int = 32) -> dict[str, str]:
+    """Make names from logs safe to print or draw, on one line, so that different names never look the same.
 
-    Parameters
-    ----------
-    names : iterable of str
-    width : int
-        Characters; a longer name is cut in its middle, less so if the cut would make it look like another one.
-
-    Returns
-    -------
-    dict of str to str
-        By name: plain text of one line. Names whose difference can't be shown are numbered.
+    A name of more characters than `width` is cut in its middle, less so if it would look like another one. Names whose
+    difference can't be shown are numbered.
     """
     texts = {name: plain(name) for name in names}
     cut = {name: shorten(text, width) for name, text in texts.items()}
@@ -132,15 +101,7 @@ def cut_line(text: str) -> str:
 
 
 class UniqueNames:
-    """Returns unique names: a name that is taken is numbered, from 2 on, in constant time.
-
-    Parameters
-    ----------
-    form : str
-        Format of a numbered name, with places for the name and the number.
-    taken : iterable of str
-        Names that are already taken.
-    """
+    """Returns unique names: a name that is taken is numbered, from 2 on, as `form` says: ``{} ({})``."""
 
     def __init__(self, form: str, taken: Iterable[str] = ()) -> None:
         self._form, self._taken = form, set(taken)

@@ -11,55 +11,39 @@ from pathlib import Path
 from evalkit._version import __version__
 
 PACKAGES = ("pandas", "numpy", "scipy", "statsmodels", "matplotlib", "seaborn", "msgspec", "papermill", "nbconvert")
-
 _CODE = {".py", ".j2", ".css", ".js"}
+_EVALKIT = Path(__file__).parents[1]
 
 
 @cache
 def package_versions() -> dict[str, str]:
     """Return the versions of evalkit, Python and the packages that decide what a report shows."""
-    return {"evalkit": __version__, "Python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
+    versions = {"evalkit": __version__, "Python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            versions[name] = "not installed"
+    return versions
 
 
 def code_version(*modules: str) -> str:
-    """Return evalkit's version and a hash of code, which covers changes in a checkout, too.
+    """Return evalkit's version and a hash of the code of some modules' packages and `evalkit.io`, or of all of evalkit.
 
-    Parameters
-    ----------
-    *modules : str
-        Names of modules: their packages' code is hashed, with `evalkit.io`; without any, all of evalkit. Changes of
-        code typed in, as into a notebook, can't be detected: each call returns another hash.
+    It covers changes in a checkout, too. Changes of code typed in, as into a notebook, can't be detected: each call
+    returns another hash.
     """
-    if any(_file_of(module) is None for module in modules):
+    files = [getattr(sys.modules[module], "__file__", None) for module in modules]
+    if not all(name and Path(name).exists() for name in files):
         return f"{__version__}+{uuid.uuid4().hex[:16]}"
-    return _version_of_code(modules)
+    return _version_of_code(*map(str, files))
 
 
 @cache
-def _version_of_code(modules: tuple[str, ...]) -> str:
-    root = Path(__file__).parents[1]
+def _version_of_code(*files: str) -> str:
+    packages = [path.parent if (path.parent / "__init__.py").exists() else path for path in map(Path, files)]
     digest = hashlib.blake2b(digest_size=8)
-    for place in (Path(__file__).parent, *map(_code_of, modules)) if modules else (root,):
+    for place in (_EVALKIT / "io", *packages) if files else (_EVALKIT,):
         for path in sorted(p for p in place.rglob("*") if p.suffix in _CODE) if place.is_dir() else [place]:
             digest.update(path.relative_to(place.parent).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return f"{__version__}+{digest.hexdigest()}"
-
-
-def _code_of(module: str) -> Path:
-    """Return the folder of a module's package, or the file of one that has none."""
-    path = _file_of(module)
-    assert path is not None
-    return path.parent if (path.parent / "__init__.py").exists() else path
-
-
-def _file_of(module: str) -> Path | None:
-    """Return the file of a module; None for code that was typed in."""
-    name = getattr(sys.modules[module], "__file__", None)
-    return Path(name) if name and Path(name).exists() else None
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"

@@ -2,39 +2,39 @@
 
 import contextlib
 import os
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from filelock import FileLock, Timeout
 
 from evalkit._words import Notes
 from evalkit.io.paths import SourceError, is_url, refuse_credentials
-
-if TYPE_CHECKING:
-    import pandas as pd
+from evalkit.io.remote import remove_remote, write_remote
 
 LOCK = ".evalkit.lock"  # the file locked while a process writes into a folder
 _FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
 _TEMPORARY = ".evalkit-"  # the prefix of a file's name until it is complete
-_WRITERS: dict[str, Callable[["pd.DataFrame", str], object]] = {
+_WRITERS: dict[str, Callable[[pd.DataFrame, str], object]] = {
     ".csv": lambda table, path: for_spreadsheets(table).to_csv(path, index=False),
     ".json": lambda table, path: with_texts(table).to_json(path, orient="records", indent=1, force_ascii=False),
     ".parquet": lambda table, path: with_texts(table).to_parquet(path, index=False),
 }
 
 
-def for_spreadsheets(table: "pd.DataFrame") -> "pd.DataFrame":
+def for_spreadsheets(table: pd.DataFrame) -> pd.DataFrame:
     """Return a frame whose texts no spreadsheet takes for formulas when written as CSV.
 
     Names in logs may begin with ``=``, ``+``, ``-``, ``@``, a tab or a line break: such texts get an apostrophe in
     front, as do column names. Numbers stay as they are, even in texts.
     """
-    import pandas as pd
-
     table, texts = with_texts(table), (object, "string", "str", "category")
     columns = [column.map(_as_text) if column.dtype in texts else column for _, column in table.items()]
     return pd.concat(columns, axis=1).set_axis(list(map(_as_text, table.columns)), axis=1) if columns else table
 
 
-def with_texts(table: "pd.DataFrame") -> "pd.DataFrame":
+def with_texts(table: pd.DataFrame) -> pd.DataFrame:
     """Return a frame with notes, as in the column `warning`, as their text."""
     noted = [name for name, cells in table.items() if cells.dtype == object and Notes in set(map(type, cells))]
     return table.astype(dict.fromkeys(noted, "str"))
@@ -57,13 +57,7 @@ def _as_text(value: Any) -> Any:
 
 
 def check_path(path: str) -> None:
-    """Raise SourceError for an invalid path.
-
-    Raises
-    ------
-    SourceError
-        For one with a NUL character, and a URL that holds credentials.
-    """
+    """Raise SourceError for a path with a NUL character, and for a URL that holds credentials."""
     refuse_credentials(path)
     if "\0" in path:
         raise SourceError(f"{path}: a path can't hold a NUL character")
@@ -72,10 +66,7 @@ def check_path(path: str) -> None:
 def check_output(path: str) -> None:
     """Raise SourceError for an output file that can't be written, before any work is done for it.
 
-    Raises
-    ------
-    SourceError
-        For a suffix other than .csv, .json or .parquet, a missing folder, or an invalid path.
+    That is one of another suffix than .csv, .json or .parquet, in a missing folder, or with an invalid path.
     """
     check_path(path)
     if os.path.splitext(path)[1].lower() not in _WRITERS:
@@ -85,50 +76,25 @@ def check_output(path: str) -> None:
         raise SourceError(f"{path}: no folder {folder}")
 
 
-def write_frame(table: "pd.DataFrame", path: str) -> None:
-    """Write a frame as CSV, JSON (a list of records) or Parquet.
-
-    Parameters
-    ----------
-    table : DataFrame
-    path : str
-        Ends in .csv, .json or .parquet.
-
-    Raises
-    ------
-    SourceError
-        As `check_output`, and if the file can't be written.
-    """
+def write_frame(table: pd.DataFrame, path: str) -> None:
+    """Write a frame as CSV, JSON (a list of records) or Parquet, by the suffix; SourceError if it can't be written."""
     check_output(path)
     suffix = os.path.splitext(path)[1].lower()
     _replace(path, lambda temporary: _WRITERS[suffix](table, temporary), durable=True)
 
 
 def write_text(text: str, path: str | os.PathLike) -> None:
-    """Write a local text file in UTF-8.
-
-    Raises
-    ------
-    SourceError
-        If the file can't be written.
-    """
+    """Write a local text file in UTF-8; SourceError if it can't be written."""
     write_bytes(text.encode(), os.fspath(path), durable=True)
 
 
 def write_bytes(data: bytes, path: str, *, durable: bool = False) -> None:
-    """Write a file, local or behind a URL; parent folders are created.
+    """Write a file, local or behind a URL, and its parent folders; SourceError if it can't be written.
 
     A local file is written under another name and then renamed. With `durable` it survives a power failure.
-
-    Raises
-    ------
-    SourceError
-        If it can't be written.
     """
     check_path(path)
     if is_url(path):
-        from evalkit.io.remote import write_remote
-
         try:
             return write_remote(path, bytes(data))
         except OSError as error:
@@ -154,8 +120,6 @@ def remove_files(paths: Iterable[str]) -> None:
     """Remove files, local or behind a URL; missing files, and those that may not be removed, are ignored."""
     for path in paths:
         if is_url(path):
-            from evalkit.io.remote import remove_remote
-
             remove_remote(path)
         else:
             with contextlib.suppress(OSError):
@@ -172,8 +136,6 @@ def exclusive(folder: str, wait: float = 0.0) -> Iterator[bool]:
     if is_url(folder):
         yield True
         return
-    from filelock import FileLock, Timeout
-
     try:
         os.makedirs(folder, exist_ok=True)
         lock = FileLock(os.path.join(folder, LOCK))
@@ -192,8 +154,6 @@ def exclusive(folder: str, wait: float = 0.0) -> Iterator[bool]:
 
 def _replace(path: str, write: Callable[[str], object], *, durable: bool) -> None:
     """Let `write` fill a file beside `path`, and move it to `path` when it is complete."""
-    import tempfile  # slow to import, and many commands write nothing
-
     try:
         suffix = os.path.splitext(path)[1].lower()
         folder = os.path.dirname(os.path.abspath(path))
@@ -201,7 +161,9 @@ def _replace(path: str, write: Callable[[str], object], *, durable: bool) -> Non
         os.close(handle)
         try:
             write(temporary)
-            os.chmod(temporary, 0o666 & ~_umask())
+            mask = os.umask(0)  # it can only be read by setting it
+            os.umask(mask)
+            os.chmod(temporary, 0o666 & ~mask)
             if durable:
                 flush(temporary)
             os.replace(temporary, path)
@@ -221,9 +183,3 @@ def flush(path: str | os.PathLike) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from evalkit.io.columns import summarise
 from evalkit.io.frames import escape_surrogates
-from evalkit.io.ledger import summarise
 from evalkit.io.paths import FileState, SourceError, StorageOptions, storage
 from evalkit.io.records import RecordStore, read_manifest
 from evalkit.io.screen import View

@@ -6,8 +6,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from evalkit._names import nearest
-from evalkit.io.frames import frame_of
-from evalkit.io.ledger import LEDGER, Entry, ledger_frame
+from evalkit.io.columns import LEDGER, Entry
+from evalkit.io.frames import frame_of, ledger_frame
 from evalkit.io.paths import SourceError, StorageOptions, absolute, storage, storage_options
 from evalkit.io.records import RecordStore, list_again
 from evalkit.io.sources import Listing, Source, source_names

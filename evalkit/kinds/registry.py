@@ -15,8 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from evalkit._names import nearest
-from evalkit.io.frames import Column
-from evalkit.io.ledger import Entry, Status
+from evalkit.io.columns import Column, Entry, Status
 from evalkit.io.paths import SourceError
 from evalkit.io.sources import Listing
 

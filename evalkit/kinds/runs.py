@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from evalkit._names import check_columns, nearest
 from evalkit._words import note
-from evalkit.io.frames import MOST_NAME, Column, frame_of, is_cut_name
+from evalkit.io.columns import MOST_NAME, Column, is_cut_name
+from evalkit.io.frames import frame_of
 from evalkit.io.paths import SourceError
 from evalkit.kinds.models import UNKNOWN
 from evalkit.kinds.registry import RUN_COLUMNS, LogKind, kind_named

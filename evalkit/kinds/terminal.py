@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalkit._words import counted_noun
 from evalkit.io.screen import so_far
-from evalkit.io.text import labels, plain
+from evalkit.io.text import distinct_names, plain
 from evalkit.kinds.models import UNKNOWN, alike
 from evalkit.kinds.registry import LogKind
 
@@ -114,7 +114,7 @@ def overview_rows(runs: "pd.DataFrame", kind: LogKind | None = None) -> list[dic
     from evalkit.stats import estimate_by, format_interval
 
     models = runs["model_name"].fillna(UNKNOWN)
-    names = labels(models.unique())
+    names = distinct_names(models.unique())
     sizes = models.value_counts().sort_index()
     rows = {model: {"model": names[str(model)], "n": str(n)} for model, n in sizes.items()}
     for column in ("is_successful", "score"):
@@ -173,7 +173,7 @@ def names_of(values: Iterable[Any], width: int = 48) -> dict[Any, str]:
     texts = {key: "unknown" if key is None else str(key) for key in map(key_of, values)}
     if None in texts and list(texts.values()).count(texts[None]) > 1:
         texts[None] = "unknown (missing)"
-    shown = labels(texts.values(), width)
+    shown = distinct_names(texts.values(), width)
     return {key: shown[text] for key, text in texts.items()}
 
 
@@ -206,7 +206,7 @@ def fit_table(rows: Sequence[dict[str, str]], *, left: int = 1, spare: Sequence[
     for name in list(table[0])[:left]:
         if (over := _width(text) - width) > 0:
             keep = max(max(len(row[name]) for row in table) - over, _SHORTEST, len(name))
-            shown = labels([row[name] for row in table], keep)
+            shown = distinct_names([row[name] for row in table], keep)
             table = [{**row, name: shown[row[name]]} for row in table]
             text = _write(table, left, broken=True)
     return text

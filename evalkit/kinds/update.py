@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from evalkit.io.frames import Column, arrow_schema, arrow_table, cut_row, escape_surrogates, paused_gc
+from evalkit.io.columns import Column, cut_row
+from evalkit.io.frames import arrow_schema, arrow_table, escape_surrogates, paused_gc
 from evalkit.io.parallel import parse_chunks
 from evalkit.io.paths import FileState, is_url
 from evalkit.io.records import FILES, FOLDERS, SOURCE, Known, RecordStore, States, known_in

@@ -141,7 +141,7 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
                 raise BrokenFileError(f"LimitError: nested deeper than the limit of {MOST_LEVELS} levels")
             _add_all(definitions, file, value)
         except BrokenFileError as error:
-            definitions.ledger.failed(file, str(error))
+            definitions.ledger.add(file, "failed", str(error))
     entries = {entry.source: entry for entry in definitions.ledger.entries}
     for path, files in files_of.items():
         if not files:
@@ -177,14 +177,14 @@ def _add_all(definitions: TaskDefinitions, file: str, value: Any) -> None:
         else:
             bad.append(task_id)
     if not good:
-        definitions.ledger.skipped(file, f"holds no task definitions ({other_kind(value) or 'another shape'})")
+        definitions.ledger.add(file, "skipped", f"holds no task definitions ({other_kind(value) or 'another shape'})")
         return
     n_metrics = len(set().union(*map(metric_columns, map(metrics_of, good.values()))))
     if n_metrics > MOST_METRICS:
         raise BrokenFileError(f"LimitError: {n_metrics} metrics are more than the limit of {MOST_METRICS}")
     for task_id, definition in good.items():
         definitions.add(cut_name(task_id), definition, file)
-    definitions.ledger.used(file, "task definitions" + (f"; no definitions: {', '.join(bad)}" if bad else ""))
+    definitions.ledger.add(file, "used", "task definitions" + (f"; no definitions: {', '.join(bad)}" if bad else ""))
 
 
 Tasks = str | os.PathLike | Iterable[str | os.PathLike] | Mapping[str, Definition] | TaskDefinitions

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.io import Column, escape_surrogates, frame, unescape_surrogates
+from evalkit.io import Column, Ledger, escape_surrogates, frame, summarise, unescape_surrogates
+from evalkit.io.columns import Entry
 from evalkit.io.frames import arrow_schema, arrow_table, frame_of, unescaped
 
 COLUMNS = (
@@ -117,3 +118,13 @@ def test_no_rows_have_the_same_types():
         frame_of({name: rows[name] for name in rows.column_names}, KEPT).dtypes.tolist() for rows in (table, some)
     ]
     assert frames[0] == frames[1]
+
+
+def test_the_ledger_names_every_file_with_its_status():
+    ledger = Ledger()
+    assert {name: str(dtype) for name, dtype in ledger.frame().dtypes.items()} == dict.fromkeys(Entry._fields, "str")
+    for entry in (("a", "used", ""), ("b", "skipped", "no log"), ("c", "failed", "broken")):
+        ledger.add(*entry)
+    assert ledger.frame()["status"].tolist() == ["used", "skipped", "failed"]
+    assert summarise(ledger.frame()["status"]) == "3 files: 1 used, 1 skipped, 1 failed"
+    assert summarise([]) == "0 files: 0 used, 0 skipped, 0 failed"

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.io import plain
-from evalkit.io.text import labels, short_paths
+from evalkit.io.text import distinct_names, short_paths
 
 NAMES = st.lists(st.text(alphabet="ab…\x1b\x07 (2)", max_size=12), unique=True, max_size=8)
 PATHS = st.lists(st.lists(st.sampled_from("ab"), min_size=1, max_size=4).map("/".join), unique=True, max_size=8)
@@ -38,12 +38,12 @@ def test_a_file_is_named_by_the_shortest_path_that_tells_it_apart(paths, names):
     ],
 )
 def test_labels_are_plain_short_and_tell_names_apart(names, shown):
-    assert labels(names, 8) == dict(zip(names, shown, strict=True))
+    assert distinct_names(names, 8) == dict(zip(names, shown, strict=True))
 
 
 @given(NAMES)
 def test_different_names_never_look_the_same(names):
-    shown = labels(names, 5)
+    shown = distinct_names(names, 5)
     assert len(set(shown.values())) == len(names)
     assert all(text == plain(text) for text in shown.values())
 

@@ -45,13 +45,6 @@ def test_elsewhere_a_view_is_printed_only_when_its_text_changed(monkeypatch):
     assert (set(widths), slept) == ({None}, [2, 2, 2, 2])
 
 
-@pytest.mark.parametrize(("took", "pause"), [(0.1, 2), (1, 9), (100, 60)])
-def test_after_a_look_that_took_long_the_next_one_waits_longer(monkeypatch, took, pause):
-    spent = iter(range(100))
-    monkeypatch.setattr("evalkit.io.screen.time.process_time", lambda: took * next(spent))
-    assert shown([View("one")], io.StringIO(), monkeypatch)[1] == [pytest.approx(pause)]
-
-
 def test_a_terminal_is_redrawn_in_place_and_keeps_the_last_view(monkeypatch):
     out = Terminal()
     views = [View("one\nmore", "1 new"), View("[red]two", "2 new"), View("three", "0 new")]

@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 
 import pandas as pd
 import pytest
@@ -130,14 +128,6 @@ def test_text_from_logs_cannot_reach_the_terminal_as_codes(run, tmp_path):
     for more in ([], ["--checks"], ["--step", "1"], ["--details"]):
         shown = run(tmp_path, *more)
         assert not {"\x1b", "\x07", "\r", "\u202e"} & set(shown)
-
-
-def test_the_command_starts_without_pandas():
-    run = "import sys; from evalkit.cli import main; main(['steps', '--help'], standalone_mode=False)"
-    code = f"{run}; print({{'pandas', 'pyarrow'}} & sys.modules.keys())"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.startswith("Usage: ")
-    assert done.stdout.endswith("\nset()\n")
 
 
 def test_a_history_is_shown_turn_by_turn(tmp_path):

@@ -15,7 +15,8 @@ import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evalkit.io.frames import Column, arrow_schema
+from evalkit.io.columns import Column
+from evalkit.io.frames import arrow_schema
 from evalkit.io.paths import SourceError, is_url
 from evalkit.io.read import read_file
 from evalkit.io.sources import list_source

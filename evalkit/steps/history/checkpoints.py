@@ -21,7 +21,7 @@ from urllib.parse import quote
 import msgspec
 
 from evalkit.io import BrokenFileError, is_url
-from evalkit.io.frames import cut_name
+from evalkit.io.columns import cut_name
 from evalkit.io.limits import LimitError, check_size, limits
 from evalkit.steps.history.values import unique_keys
 
