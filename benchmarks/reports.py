@@ -6,7 +6,6 @@ plain            one process that calls ``papermill.execute_notebook`` and nbcon
                  default settings, for one report after the other
 plain, two       the same in two processes at a time, half of the reports each
 evalkit, cold    ``evalkit report`` into a new folder
-evalkit, warm    the same without the parent's start and imports: the time with a running template process
 evalkit, again   ``evalkit report`` into the folder of the cold one: nothing has changed
 
 Run from the project's folder: ``python benchmarks/reports.py [--reports N] [--rounds N]``. Ratios are medians of the
@@ -39,17 +38,6 @@ for report in plan()[:total][start::step]:
     executed = output / (report.key.replace("/", "-") + ".ipynb")
     papermill.execute_notebook(report.notebook.path, executed, report.parameters, progress_bar=False)
     executed.with_suffix(".html").write_text(HTMLExporter().from_filename(str(executed))[0])
-"""
-WARM = """
-import sys, time
-from evalkit.reports import plan, run
-from evalkit.reports.engines.preload import preload_engine, preload_libraries
-reports = plan()[:int(sys.argv[2])]
-preload_engine()
-preload_libraries([report.notebook for report in reports])
-started = time.perf_counter()
-assert not run(reports, output=sys.argv[1], say=lambda line: None).failed
-print(time.perf_counter() - started)
 """
 
 
@@ -102,16 +90,11 @@ def _ways(folder: Path, files: list[str]) -> dict[str, Callable[[], float]]:
         assert len(list(output.glob("*.html"))) == len(files)
         return seconds
 
-    def warm() -> float:
-        command = [sys.executable, "-c", WARM, str(folder / "warm"), total]
-        return float(subprocess.check_output(command, env=_environment(folder / "store-warm"), text=True))
-
     return {
         "plain": lambda: plain(1),
         "plain, two": lambda: plain(2),
         "evalkit, cold": lambda: _timed([report], folder / "store-cold"),
         "evalkit, again": lambda: _timed([report], folder / "store-cold"),
-        "evalkit, warm": warm,
     }
 
 

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 
+_STOPS = (signal.SIGINT, signal.SIGTERM)
 _OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
@@ -13,13 +14,16 @@ def run() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing has begun that needs cleaning up
     from evalkit.cli import main
 
-    signal.signal(signal.SIGINT, _interrupt)
+    for number in _STOPS:
+        signal.signal(number, _stop)
     if sys.stdout is None:
         sys.exit("evalkit: the standard output is closed")
     try:
         try:
             main(prog_name="evalkit")
         finally:
+            if hasattr(signal, "pthread_sigmask"):
+                signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)  # nothing is left to be stopped
             sys.stdout.flush()
     except OSError as error:
         if not isinstance(error, BrokenPipeError) and (error.filename or error.errno not in _OF_OUTPUT):
@@ -28,9 +32,10 @@ def run() -> None:
         sys.exit(0 if isinstance(error, BrokenPipeError) else f"evalkit: the output can't be written: {error.strerror}")
 
 
-def _interrupt(number: int, frame: object) -> None:
+def _stop(number: int, frame: object) -> None:
     """Raise KeyboardInterrupt, and ignore further signals while the first is handled."""
-    signal.signal(signal.SIGINT, lambda number, frame: None)  # not SIG_IGN: one that came just before would be an error
+    for other in _STOPS:
+        signal.signal(other, lambda number, frame: None)  # not SIG_IGN: one that came just before would be an error
     raise KeyboardInterrupt
 
 

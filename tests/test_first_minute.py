@@ -45,34 +45,14 @@ def test_the_version_names_the_state_of_the_code():
     ("line", "offered"),
     [
         ("evalkit ", ["mindcraft", "crafter", "steps", "collect", "show", "detect", "compare", "report"]),
-        ("evalkit show --kind ", ["mindcraft", "crafter", "steps"]),
-        ("evalkit compare --kind st", ["steps"]),
         ("evalkit collect c", ["crafter"]),
-        ("evalkit report mod", ["model_comparison", "model_overview"]),
-        ("evalkit report samples:c", ["samples:crafter"]),
-        ("evalkit notebooks here cr", ["crafter_scores"]),
-        ("evalkit report crafter_scores -p ", ["traces", "models", "difficulty"]),
-        ("evalkit report crafter_scores -p di", ["difficulty"]),
         ("evalkit mindcraft --scale ", ["auto", "percent", "fraction"]),
-        ("evalkit completion ", ["bash", "zsh", "fish"]),
     ],
 )
-def test_shells_complete_commands_kinds_notebooks_and_parameters(line, offered):
+def test_shells_complete_commands_kinds_and_options(line, offered):
     assert set(offered) <= set(completed(line))
     if not line.endswith(" "):
         assert all(name.startswith(line.rpartition(" ")[2]) for name in completed(line) if name)
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_script_of_each_shell_asks_evalkit(shell):
-    code, text = run("completion", shell)
-    assert code == 0
-    assert "_EVALKIT_COMPLETE" in text
-
-
-def test_bash_takes_the_script(tmp_path):
-    done = subprocess.run(["bash", "-c", f"{run('completion', 'bash')[1]}\ncomplete -p evalkit"], capture_output=True)
-    assert b"evalkit" in done.stdout
 
 
 PACKAGES = ["evalkit", *(f"evalkit.{name}" for name in evalkit.__all__)]

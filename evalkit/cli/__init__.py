@@ -7,7 +7,6 @@ would write UTF-8 to a terminal that supports ASCII only.
 import click
 
 from evalkit._version import __version__
-from evalkit.cli.completion import script
 from evalkit.cli.groups import Kinds
 from evalkit.cli.kinds import COLLECT_HELP, collect_command, kind_command
 from evalkit.cli.reports import notebooks, report
@@ -49,16 +48,3 @@ collect_group = Kinds(
 )
 for command in (collect_group, show, view, detect, compare, report, notebooks):
     main.add_command(command)
-
-
-@main.command(short_help="Shell completion of evalkit's commands.")
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def completion(shell: str) -> None:
-    """Print a script with which SHELL completes commands, kinds, notebooks and parameters.
-
-    \b
-    bash: eval "$(evalkit completion bash)"  in ~/.bashrc
-    zsh:  eval "$(evalkit completion zsh)"  in ~/.zshrc
-    fish: evalkit completion fish > ~/.config/fish/completions/evalkit.fish
-    """
-    print(script(main, shell))

@@ -1,33 +1,27 @@
 """The commands that make reports and copy their notebooks."""
 
 import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
-from evalkit.cli.completion import complete_kinds, complete_notebooks, complete_parameters, complete_targets
+from evalkit._names import nearest
 from evalkit.cli.groups import COUNT, KIND_HELP, POSITIVE, common_options, unmasked
 
 
 @click.command(short_help="Reports on a folder of logs, as HTML pages with an index.")
-@click.argument("targets", nargs=-1, metavar="[SOURCE | NOTEBOOK | FILE]...", shell_complete=complete_targets)
-@click.option("--kind", metavar="NAME", help=KIND_HELP, shell_complete=complete_kinds)
+@click.argument("targets", nargs=-1, metavar="[SOURCE | NOTEBOOK | FILE]...")
+@click.option("--kind", default="", metavar="NAME", help=KIND_HELP)
 @common_options
 @click.option("--params", metavar="DIR", help="Folder of NOTEBOOK/REPORT.yaml.  [default: params, or evalkit's own]")
 @click.option("--notebooks", metavar="DIR", help="Folder of notebooks.  [default: notebooks, then evalkit's own]")
 @click.option(
     "--output", "-o", default="reports", show_default=True, metavar="DIR", help="Folder for pages, index and manifest."
 )
-@click.option(
-    "--parameter",
-    "-p",
-    "texts",
-    nargs=2,
-    multiple=True,
-    metavar="NAME VALUE",
-    help="Set a parameter.",
-    shell_complete=complete_parameters,
-)
+@click.option("--parameter", "-p", "texts", nargs=2, multiple=True, metavar="NAME VALUE", help="Set a parameter.")
 @click.option("--file", "-f", "files", multiple=True, metavar="FILE", help="YAML file of parameters.")
 @click.option("--yaml", "-y", "yamls", multiple=True, metavar="TEXT", help="Parameters as YAML text.")
 @click.option(
@@ -50,34 +44,150 @@ from evalkit.cli.groups import COUNT, KIND_HELP, POSITIVE, common_options, unmas
 @click.option(
     "--name", default="", metavar="NAME", help="Name of the report, if it is only one.  [default: its values]"
 )
-@click.option(
-    "--remove", "gone", multiple=True, metavar="NAME", help="Delete a report from the output folder; make none."
-)
-def report(kind: str | None, no_code: bool, no_fork: bool, gone: tuple[str, ...], **given: Any) -> None:
+@click.option("--remove", multiple=True, metavar="NAME", help="Delete a report from the output folder; make none.")
+def report(
+    targets: tuple[str, ...],
+    kind: str,
+    params: str | None,
+    notebooks: str | None,
+    output: str,
+    texts: tuple[tuple[str, str], ...],
+    files: tuple[str, ...],
+    yamls: tuple[str, ...],
+    jobs: int | None,
+    timeout: float,
+    force: bool,
+    no_code: bool,
+    evidence: str,
+    mask: bool,
+    no_fork: bool,
+    name: str,
+    remove: tuple[str, ...],
+    **common: Any,
+) -> None:
     """Make reports: execute notebooks with parameters, and write HTML pages with an index.
 
     SOURCE, a folder of logs (or a file, a glob, a URL or a dataset), is run with all notebooks for the kinds of logs it
     holds. NOTEBOOK (a name or a path) beside it selects only that notebook; alone, it is run with each file of
     params/NOTEBOOK/, or with given parameters once. FILE is one params file. Without arguments, every file of params/
     becomes a report.
-    """
-    from evalkit.reports import cli
 
-    if gone:
-        if given["targets"]:
+    The exit code is 1 if a report failed, and 2 if the batch is invalid or no report had a usable source.
+    """
+    from evalkit.io.text import plain
+    from evalkit.reports.planning import PlanError, plan
+
+    if remove:
+        if targets:
             raise click.UsageError("--remove deletes reports and makes none: don't name a notebook with it")
-        sys.exit(cli.remove(gone, given["output"]))
-    sys.exit(cli.report(kind=kind or "", code=not no_code, fork=not no_fork, **given))
+        sys.exit(remove_reports(remove, Path(output)))
+    started = time.monotonic()
+    try:
+        values = _values(files, yamls, **common)
+        if not targets and params is None and not Path("params").is_dir():
+            click.echo("no folder params here: making the sample reports; your own: evalkit report FOLDER")
+        reports = plan(targets, kind=kind, params=params, notebooks=notebooks, values=values, texts=texts, name=name)
+    except PlanError as error:
+        for fault in error.faults:
+            click.echo(f"evalkit: {plain(fault)}", err=True)
+        sys.exit(2)
+    from evalkit.reports import run  # only now: a batch that can't start is refused at once
+
+    summary = run(
+        reports,
+        output=output,
+        jobs=jobs,
+        timeout=timeout,
+        force=force,
+        code=not no_code,
+        fork=not no_fork,
+        evidence=evidence,
+        mask=mask,
+        say=click.echo,
+        terminal=sys.stdout,
+    )
+    counts = [(summary.made, "made"), (summary.failed, "failed"), (summary.unchanged, "unchanged")]
+    listed = ", ".join(f"{len(keys)} {word}" for keys, word in counts if keys) or "nothing to do"
+    stopped = "Stopped; run it again to go on. " if summary.stopped else ""
+    click.echo(f"{stopped}{listed} in {time.monotonic() - started:.1f} s\n{plain(summary.index)}")
+    if summary.index_fault:
+        click.echo(f"evalkit: {plain(summary.index_fault)}; the index was not updated", err=True)
+    if summary.stopped:
+        sys.exit(130)
+    if summary.failed:
+        sys.exit(2 if summary.unusable == summary.failed else 1)
+    sys.exit(1 if summary.index_fault else 0)
+
+
+def _values(
+    files: Sequence[str], yamls: Sequence[str], *, rename: Sequence[str], where: Sequence[str], cluster: str, model: str
+) -> dict[str, Any]:
+    """Return the values of parameters that files, texts and the options of all kinds give."""
+    from evalkit.kinds.models import UNKNOWN
+    from evalkit.reports.parameters import Faults, parse_values, read_values
+    from evalkit.reports.planning import PlanError
+
+    values, faults = dict[str, Any](), Faults()
+    for file in files:
+        with faults.of(f"{file}: "):
+            values |= read_values(file)
+    for text in yamls:
+        with faults.of("-y: "):
+            values |= parse_values(text)
+    if faults:
+        raise PlanError(faults)
+    renames = [*([f"{UNKNOWN}={model}"] if model else []), *rename]
+    common = {"rename": renames, "where": list(where), "cluster": cluster}
+    return values | {name: value for name, value in common.items() if value}
+
+
+def remove_reports(names: Sequence[str], output: Path) -> int:
+    """Delete reports by name, and rewrite the index; returns 2 if one does not exist, and deletes nothing."""
+    from evalkit.io.text import plain
+    from evalkit.reports.index import write_index
+    from evalkit.reports.records import find_records, read_records, remove_report, work_folder
+
+    matches = {name: find_records(output, name) for name in names}
+    faulty = {name: records for name, records in matches.items() if len(records) != 1}
+    for name, records in faulty.items():
+        keys = [record["key"] for record in records or read_records(output)]
+        several, none = f"several reports have this name: {', '.join(keys)}", f"no such report; {nearest(name, keys)}"
+        click.echo(f"evalkit: {plain(name)}: {plain(several if records else none)}", err=True)
+    if faulty:
+        return 2
+    for (record,) in matches.values():
+        remove_report(output, record)
+        click.echo(f"removed   {plain(record['key'])}")
+    with work_folder(output) as work:
+        click.echo(plain(write_index(output, work)[0]))
+    return 0
 
 
 @click.command(short_help="Copy the notebooks behind the reports for editing.")
 @click.argument("folder", required=False, metavar="[DIR]")
-@click.argument("names", nargs=-1, metavar="[NOTEBOOK]...", shell_complete=complete_notebooks)
+@click.argument("names", nargs=-1, metavar="[NOTEBOOK]...")
 def notebooks(folder: str | None, names: tuple[str, ...]) -> None:
     """Copy evalkit's notebooks, or only the named ones, into DIR; without DIR, list them.
 
     `evalkit report` prefers notebooks in ./notebooks to evalkit's own.
     """
-    from evalkit.reports import cli
+    from tabulate import tabulate
 
-    print(cli.copied(folder, names) if folder else cli.listed())
+    from evalkit.io.text import plain
+    from evalkit.reports.notebooks import ANY_KIND, Places, copy_notebooks, read_notebook
+
+    if folder:
+        paths = copy_notebooks(folder, names)
+        hint = "" if Path(folder) == Path("notebooks") else f" --notebooks {plain(folder)}"
+        print("\n".join([*map(plain, paths), f"To make reports with them: evalkit report FOLDER{hint}"]))
+        return
+    rows = []
+    for name, path in sorted(Places.of().all_notebooks().items()):
+        try:
+            notebook = read_notebook(path)
+            takes = {ANY_KIND: "any kind", "": "?"}.get(notebook.kind, notebook.kind)
+            rows.append((name, takes, notebook.title, str(path)))
+        except (OSError, ValueError) as error:
+            rows.append((name, "?", str(error), str(path)))
+    table = tabulate([map(plain, row) for row in rows], ["notebook", "logs", "title", "file"], disable_numparse=True)
+    print(f"{table}\n\nTo change them: evalkit notebooks DIR")

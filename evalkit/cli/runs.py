@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from evalkit._names import nearest
-from evalkit.cli.completion import complete_kinds
 from evalkit.cli.groups import (
     COUNT,
     KIND_HELP,
@@ -24,7 +23,7 @@ from evalkit.io.paths import SourceError
 from evalkit.kinds.registry import LogKind, kind_named
 
 _BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
-_KIND = click.option("--kind", metavar="NAME", help=KIND_HELP, shell_complete=complete_kinds)
+_KIND = click.option("--kind", metavar="NAME", help=KIND_HELP)
 _OPTION = click.option(
     "--option", "texts", nargs=2, multiple=True, metavar="NAME VALUE", help="Set an option of the kind."
 )

@@ -1,11 +1,7 @@
 """Make batches of reports: papermill over a folder of parameter files, offline HTML pages, and their index."""
 
-from evalkit.reports.batch import Summary, run
-from evalkit.reports.job import Report
-from evalkit.reports.planning.plan import PlanError, plan
+from evalkit._lazy import door
 
-__all__ = ["PlanError", "Report", "Summary", "plan", "run"]
+_PLACES = {"batch": "Summary run", "planning": "PlanError plan", "report": "Report"}
 
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = door(__name__, _PLACES)

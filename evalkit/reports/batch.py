@@ -1,32 +1,39 @@
 """Run a batch: every report in its own process, several at a time, isolated from the failures of others."""
 
 import contextlib
+import faulthandler
 import json
 import math
+import multiprocessing
 import os
 import shutil
+import signal
+import sys
+import threading
 import time
+import traceback
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO, cast
+from typing import Any, NamedTuple, TextIO
 
+from evalkit.evidence import VARIABLE
 from evalkit.io.frames import paused_gc
 from evalkit.io.paths import SourceError, redacted
-from evalkit.io.text import plain
-from evalkit.reports import changes
-from evalkit.reports.engines.preload import can_fork, preload_engine, preload_libraries
-from evalkit.reports.engines.process import Attempt, describe
+from evalkit.io.text import plain, warnings_as_usual
 from evalkit.reports.evidence import is_missing, write_evidence
-from evalkit.reports.job import Job, Report
-from evalkit.reports.planning.expansion import marked
-from evalkit.reports.processes import held_signals, start_method, stopped_once
+from evalkit.reports.index import write_index
+from evalkit.reports.planning import marked
+from evalkit.reports.processes import can_fork, end_family, end_with_parent, preload, start_method
 from evalkit.reports.progress import Progress
-from evalkit.reports.records import Record, read_record, record_path, work_folder, write_file
+from evalkit.reports.records import input_fingerprint, read_record, stamp_of, why_make, work_folder, write_record
+from evalkit.reports.report import Job, Record, Report
 
 TIMEOUT = 600.0  # seconds for one report
+GRACE = 5.0  # seconds in which an overdue report ends by itself, showing where it was
+_POLL = 0.2  # seconds between two looks at time limits and signals
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_MAX_THREADS")
 
 
@@ -62,7 +69,7 @@ def run(
     Parameters
     ----------
     reports : iterable of Report
-        As `evalkit.reports.planning.plan` returns them.
+        As `evalkit.reports.plan` returns them.
     output : path
         Folder for ``NOTEBOOK/REPORT.html`` with its executed notebook and tables, ``index.html``, ``manifest.json``.
     jobs : int, optional
@@ -98,122 +105,222 @@ def run(
     jobs = jobs or _cores()
     for variable in _THREADS:
         os.environ.setdefault(variable, str(max(1, _cores() // jobs)))
-    with stopped_once(), work_folder(output) as work:
-        batch = _Batch(output, work, jobs, timeout, Progress(len(reports), say, terminal))
-        stopped = batch.run(reports, force=force, code=code, fork=fork, evidence=evidence, mask=mask)
-        from evalkit.reports.html.index import write_index
-
+    with _signals_noted() as stopped, work_folder(output) as work:
+        batch = _Batch(output, work, Progress(len(reports), say, terminal))
+        pages = evidence if mask else f"{evidence}, not masked"
+        due = batch.choose(reports, force=force, code=code, fork=fork, evidence=evidence, pages=pages, timeout=timeout)
+        try:
+            batch.make(due, jobs, stopped)
+        finally:
+            batch.progress.close()
         fault = ""
         try:
-            if not stopped and (batch.keys["made"] or batch.keys["failed"] or is_missing(output)):
+            if not stopped.is_set() and (batch.keys["made"] or batch.keys["failed"] or is_missing(output)):
                 write_evidence(output, mask=mask)
             write_index(output, work)
         except (OSError, SourceError) as error:
-            fault = describe(error)
-    result: dict[str, Any] = {**batch.keys, "index": output / "index.html", "manifest": output / "manifest.json"}
-    return Summary(**result, stopped=stopped, index_fault=fault)
+            fault = _in_one_line(error)
+    paths = {"index": output / "index.html", "manifest": output / "manifest.json"}
+    return Summary(**batch.keys, **paths, stopped=stopped.is_set(), index_fault=fault)  # type: ignore[arg-type]
 
 
 class _Batch:
     """The state of a batch while it runs."""
 
-    def __init__(self, output: Path, work: Path, jobs: int, timeout: float, progress: Progress) -> None:
-        self.output, self.work, self.jobs, self.timeout, self.progress = output, work, jobs, timeout, progress
+    def __init__(self, output: Path, work: Path, progress: Progress) -> None:
+        self.output, self.work, self.progress = output, work, progress
         self.keys: dict[str, list[str]] = {"made": [], "failed": [], "unusable": [], "unchanged": []}
-        self.running: dict[int, Attempt] = {}
 
-    def run(self, reports: list[Report], **options: Any) -> bool:
-        """Make the reports that are due; return whether the batch was stopped before the end."""
-        try:
-            self._make(deque((job, 1) for job in self._choose(reports, **options)))
-        except KeyboardInterrupt:
-            for attempt in self.running.values():
-                attempt.kill()
-                attempt.finish()
-            return True
-        finally:
-            self.progress.close()
-        return False
-
-    def _choose(
-        self, reports: list[Report], *, force: bool, code: bool, fork: bool, evidence: str, mask: bool
+    def choose(
+        self, reports: list[Report], *, force: bool, code: bool, fork: bool, evidence: str, pages: str, timeout: float
     ) -> list[Job]:
         """Return the jobs of the reports that must be made; the others are printed as up to date.
 
         New reports come first, then those that took longest, so that no long one is left to one core at the end.
         """
-        fingerprint = cache(changes.input_fingerprint)  # each source is listed once
-        due, took, pages = [], {}, evidence if mask else f"{evidence}, not masked"
+        fingerprint = cache(input_fingerprint)  # each source is listed once
+        due, took = [], {}
         for number, report in enumerate(reports):
-            stamp = changes.stamp(report, code=code, evidence=pages, fingerprint=fingerprint)
+            stamp = stamp_of(report, code=code, evidence=pages, fingerprint=fingerprint)
             record = read_record(self.output, report.key)
-            why = changes.why(record, stamp, self.output) or ("forced" if force else "")
+            why = why_make(record, stamp, self.output) or ("forced" if force else "")
             if why or record is None:
                 forked = fork and can_fork(report.notebook)
-                due.append(Job(report, self.output, self.work / str(number), why, stamp, code, forked, evidence))
+                work = self.work / str(number)
+                due.append(Job(report, self.output, work, why, stamp, code, forked, evidence, timeout))
                 took[report.key] = record["seconds"] if record else math.inf
             else:
                 self.keys["unchanged"].append(report.key)
                 self.progress.unchanged(record)
         return sorted(due, key=lambda job: took[job.report.key], reverse=True)
 
-    def _make(self, waiting: deque[tuple[Job, int]]) -> None:
-        if waiting and start_method() == "fork":
-            notebooks = {job.report.notebook.path: job.report.notebook for job, _ in waiting if job.forked}
-            with paused_gc():
-                preload_engine(code=waiting[0][0].code)
-                preload_libraries(notebooks.values())
-        while waiting or self.running:
-            while waiting and len(self.running) < self.jobs:
-                self._start(*waiting.popleft())
-            self.progress.running(attempt.job.report.key for attempt in self.running.values())
-            first = min((attempt.deadline for attempt in self.running.values()), default=0.0)
-            for handle in wait(list(self.running), max(0.0, first - time.monotonic())):
-                with held_signals():  # processes that it left running must be ended too
-                    again = self._settle(self.running.pop(cast(int, handle)))
-                if again:
-                    waiting.appendleft((again, 2))
-            for attempt in self.running.values():
-                attempt.end_if_overdue()
+    def make(self, due: list[Job], jobs: int, stopped: threading.Event) -> None:
+        """Make reports, several at a time, until all are made or the batch is stopped."""
+        if due and start_method() == "fork":
+            _prepare_forks(due)
+        waiting, running = deque(due), list[_Attempt]()
+        while (waiting or running) and not stopped.is_set():
+            while waiting and len(running) < jobs:
+                job = waiting.popleft()
+                try:
+                    running.append(_Attempt(job))
+                except OSError as error:  # a full disk, or too many processes
+                    self._give_up(job, _in_one_line(error))
+            self.progress.running(attempt.job.report.key for attempt in running)
+            wait([attempt.process.sentinel for attempt in running], _POLL)
+            for attempt in [attempt for attempt in running if attempt.has_ended()]:
+                running.remove(attempt)
+                self._settle(attempt)
+        for attempt in running:
+            end_family(attempt.pid)
+            attempt.process.join()
 
-    def _start(self, job: Job, number: int, **died: Any) -> None:
-        with held_signals():  # a signal in between would leave the process untracked
-            try:
-                attempt = Attempt(job, self.timeout, number, **died)
-                self.running[attempt.handle] = attempt
-            except OSError as error:  # a full disk, or too many processes
-                self._give_up(job, describe(error))
+    def _settle(self, attempt: "_Attempt") -> None:
+        """Note the result of a process that ended; of one that died, make the partial report."""
+        job = attempt.job
+        record = read_record(self.output, job.report.key) if attempt.process.exitcode == 0 else None
+        if record is None:
+            from evalkit.reports.build import build_failed
 
-    def _settle(self, attempt: Attempt) -> Job | None:
-        """Record the result of a process that ended; return its job if that is worth a retry."""
-        job, code = attempt.job, attempt.finish()
-        record = read_record(self.output, job.report.key) if code == 0 else None
-        if record is not None:
-            shutil.rmtree(job.work, ignore_errors=True)
-            self._note(record)
-        elif attempt.is_worth_another():
-            shutil.rmtree(job.work, ignore_errors=True)
-            return job._replace(forked=False)
-        elif attempt.error:  # the partial report could not be written
             cause = attempt.cause()
-            message = attempt.error if cause == attempt.error else f"{attempt.error}; {cause}"
-            self._give_up(job, message, attempt.seconds)
-        else:
-            self._start(job, attempt.number, error=attempt.cause(), seconds=attempt.seconds)
-        return None
+            try:
+                build_failed(job, cause, attempt.seconds)
+                record = read_record(self.output, job.report.key)
+            except Exception as error:
+                fault = _in_one_line(error)
+                self._give_up(job, cause if fault in cause else f"{cause}; {fault}", attempt.seconds)
+        if record is not None:
+            self._note(record)
+        shutil.rmtree(job.work, ignore_errors=True)
 
     def _give_up(self, job: Job, error: str, seconds: float = 0.0) -> None:
-        """Mark a report as failed of which nothing could be written, also in its record if possible."""
+        """Note a report as failed of which nothing could be written, also in its record if possible."""
         shutil.rmtree(job.work, ignore_errors=True)  # makes room on a full disk
         record = job.record(error=redacted(plain(error)), seconds=round(seconds, 3))
         with contextlib.suppress(OSError):
-            write_file(record_path(self.output, job.report.key), json.dumps(record, default=str), self.work)
+            write_record(job._replace(work=self.work), record)
         self._note(record)
 
     def _note(self, record: Record) -> None:
         self.keys["failed" if record["status"] == "failed" else "made"].append(record["key"])
-        self.keys["unusable"] += [record["key"]] * record["error"].startswith(f"{SourceError.__name__}: ")
+        if record["error"].startswith(f"{SourceError.__name__}: "):
+            self.keys["unusable"].append(record["key"])
         self.progress.finished(record)
+
+
+class _Attempt:
+    """A process that makes a report."""
+
+    def __init__(self, job: Job) -> None:
+        self.job, self.is_overdue = job, False
+        job.work.mkdir(exist_ok=True)
+        context: Any = multiprocessing.get_context(start_method())
+        self.process = context.Process(target=_work, args=(job,))
+        self.process.start()
+        self.pid: int = self.process.pid
+        self.started = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self.started
+
+    def has_ended(self) -> bool:
+        """Return whether the process has ended; one that is overdue, and does not end by itself, is ended."""
+        if self.process.exitcode is None and self.seconds > self.job.timeout + GRACE:
+            self.is_overdue = True
+            end_family(self.pid)
+            self.process.join()
+        if self.process.exitcode is None:
+            return False
+        if hasattr(os, "killpg"):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)  # what it left running
+        return True
+
+    def cause(self) -> str:
+        """Return what the process died of."""
+        if self.is_overdue:
+            return self.job.overdue
+        code = self.process.exitcode
+        try:
+            printed = self.job.printed[1].read_text(errors="replace").strip().splitlines()
+        except OSError:
+            printed = []
+        last = plain(printed[-1], 200) if printed else ""
+        if code > 0 and last:
+            return last  # an error of its own
+        how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        return f"DeadKernelError: the process {how}" + (f"; it last printed: {last}" if last else "")
+
+
+def _work(job: Job) -> None:
+    """Make the report of a job in this process, which ends as soon as it is written, whatever threads it left running.
+
+    The process leaves the terminal's group, so that Ctrl-C reaches only the batch, which then ends all processes.
+    """
+    try:
+        if hasattr(os, "setsid"):
+            os.setsid()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, lambda *_: None)  # a handler of Python's own is not passed on to kernels
+        if (parent := multiprocessing.parent_process()) is not None and parent.pid is not None:
+            end_with_parent(parent.pid)
+        faulthandler.disable()  # it would write to the batch's own standard error
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for descriptor, path in enumerate(job.printed, 1):
+            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            os.dup2(file, descriptor)
+            os.close(file)
+        os.environ[VARIABLE] = job.evidence
+        warnings_as_usual()  # warnings of a notebook belong to its outputs
+        from evalkit.reports.build import build
+
+        build(job)
+    except BaseException as error:
+        traceback.print_exc()
+        os.write(2, f"{_in_one_line(error)}\n".encode(errors="replace"))
+        os._exit(1)
+    os._exit(0)
+
+
+def _prepare_forks(due: list[Job]) -> None:
+    """Import what makes reports, and what their notebooks import, once for all processes."""
+    # an option of jsonschema that nbformat does not use: it takes a second to build its grammar
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+    os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
+    with paused_gc():
+        import evalkit.reports.build  # noqa: F401
+        from evalkit.reports.page import warm_up
+
+        warm_up(code=due[0].code)
+        preload({job.report.notebook.path: job.report.notebook for job in due if job.forked}.values())
+
+
+@contextlib.contextmanager
+def _signals_noted() -> Iterator[threading.Event]:
+    """Set an event at SIGINT or SIGTERM within a ``with`` block, so that nothing is left half-done.
+
+    Signals belong to the main thread; in others, nothing is changed.
+    """
+    stopped = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stopped
+        return
+    before = {number: signal.signal(number, lambda *_: stopped.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stopped
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _in_one_line(error: BaseException) -> str:
+    """Describe an error in one line, with the file if there is one."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return f"{type(error).__name__}: {error}"
 
 
 def _without_clash(report: Report, output: Path) -> Report:

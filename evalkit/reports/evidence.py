@@ -4,14 +4,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+from evalkit.evidence import read_handed_over, write_pages
+from evalkit.evidence.site import MANIFEST, RUNS
 from evalkit.io.read import read_json
 from evalkit.io.sources import shown_paths
-from evalkit.reports.parameters import texts_of
-from evalkit.reports.records import read_records, write_file
+from evalkit.reports.records import places_of, read_records, write_file
 
-RUNS = "runs"  # as evalkit.evidence.site.RUNS, which would import more
 _STORED = f"{RUNS}/.evalkit/reports"
-_WRITTEN = f"{RUNS}/.evalkit/pages.json"  # as evalkit.evidence.site.MANIFEST
+_WRITTEN = f"{RUNS}/{MANIFEST}"
 
 
 def keep_evidence(output: Path, work: Path, key: str, given: list[Any]) -> None:
@@ -28,20 +28,14 @@ def write_evidence(output: Path, *, mask: bool = True) -> int:
     stored = sorted((output / _STORED).glob("*/*.json"))
     if not stored and not (output / _WRITTEN).is_file():
         return 0
-    from evalkit.evidence import read_handed_over, write_pages
-
     runs, pairs, lists, sources = dict[str, Any](), dict[Any, Any](), list[Any](), set[str]()
     records = {record["key"]: record for record in read_records(output)}
     for path in stored:
         key = f"{path.parent.name}/{path.stem}"
-        try:
-            given = read_json(path)
-        except (OSError, ValueError):
+        if (record := records.get(key)) is None:
             continue
-        if (record := records.get(key)) is None or not isinstance(given, list):
-            continue
-        sources |= {*texts_of(record["parameters"]), *record["source"].split(", ")}
-        more_runs, more_pairs, more_lists = read_handed_over(given, f"../{key}.html")
+        sources |= set(places_of(record))
+        more_runs, more_pairs, more_lists = read_handed_over(read_json(path), f"../{key}.html")
         runs |= more_runs
         pairs |= {pair.page: pair for pair in more_pairs}
         lists += more_lists

@@ -1,14 +1,28 @@
-"""Processes of a batch: how they are started, and how signals stop them."""
+"""Processes of a batch: how they are started, which notebooks forked ones can execute, and how they end."""
 
+import ctypes
+import gc
 import os
+import re
 import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Iterable
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from pkgutil import resolve_name
 
-_SIGNALS = {signal.SIGINT, signal.SIGTERM}
+import psutil
+
+from evalkit.reports.notebooks import Notebook
+
+# Libraries whose import only defines things. Others, such as polars, start threads that a fork loses.
+PRELOADED = {"evalkit", "IPython", "matplotlib", "numpy", "pandas", "pyarrow", "scipy", "seaborn", "statsmodels"}
+
+# Code that needs a kernel's channels, or its event loop
+_NEEDS_KERNEL = re.compile(
+    r"\b(ipywidgets|ipykernel|nest_asyncio|comm)\b|^\s*%(gui|matplotlib +(?!inline))", re.MULTILINE
+)
 
 
 def start_method() -> str:
@@ -16,76 +30,57 @@ def start_method() -> str:
     return "fork" if sys.platform == "linux" else "spawn"
 
 
-def quiet_imports() -> None:
-    """Import papermill without slow, unused modules and without output to the terminal.
+def can_fork(notebook: Notebook) -> bool:
+    """Return whether a notebook has the same outputs in a forked process as in a Jupyter kernel.
 
-    rfc3987_syntax, an option of jsonschema that nbformat does not use, takes a second to build its grammar.
+    It does not if it asks for another kernel than this Python's, uses widgets or a kernel's own modules, has
+    ``{"evalkit": {"quick": false}}`` in its metadata, or if the user's IPython profile has settings.
     """
-    os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
-    absent = "rfc3987_syntax" not in sys.modules
-    if absent:
-        sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]  # None stops its import
-    import papermill  # noqa: F401
+    spec = notebook.metadata.get("kernelspec", {})
+    wanted = spec.get("name", "python3") == "python3" and spec.get("language", "python") == "python"
+    if start_method() != "fork" or not wanted or notebook.settings.get("quick") is False:
+        return False
+    profile = Path(os.environ.get("IPYTHONDIR", "~/.ipython")).expanduser() / "profile_default"
+    has_profile = any(profile.glob("ipython_*config.*")) or any(profile.glob("startup/*.*py"))
+    return not has_profile and not any(map(_NEEDS_KERNEL.search, notebook.codes))
 
-    if absent:
-        del sys.modules["rfc3987_syntax"]
+
+def preload(notebooks: Iterable[Notebook]) -> None:
+    """Import what notebooks import, if it is in `PRELOADED`, with the names that they use of evalkit's lazy packages.
+
+    Errors are left to the notebook itself.
+    """
+    names = set[str]()
+    for notebook in notebooks:
+        for code in notebook.codes:
+            names |= set(re.findall(r"^\s*import +([\w.]+)", code, re.MULTILINE))
+            names |= set(re.findall(r"\bevalkit(?:\.\w+)+", code))
+            for module, imported in re.findall(r"^\s*from +([\w.]+) +import +([\w, ]+)", code, re.MULTILINE):
+                names |= {f"{module}.{name.split()[0]}" for name in imported.split(",") if name.strip()}
+    for name in sorted(names):
+        if name.partition(".")[0] in PRELOADED:
+            with suppress(Exception):
+                resolve_name(name)
+    if "evalkit" in {name.partition(".")[0] for name in names}:
+        for module in ("pyarrow.dataset", "pyarrow.parquet", "seaborn"):  # that libraries import when they need them
+            import_module(module)
+    gc.collect()
+    gc.freeze()  # so that the children's collections leave the parent's pages shared
 
 
 def end_with_parent(parent: int) -> None:
     """Let Linux end this process when that of the id `parent` is killed; if it is gone by now, end at once."""
     if sys.platform == "linux":
-        import ctypes
-
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
         if os.getppid() != parent:
             os._exit(1)
 
 
-def _stop(*_: Any) -> None:
-    for number in _SIGNALS:  # ignored from now on; with SIG_IGN, Python would complain of one that came just before
-        signal.signal(number, lambda *_: None)
-    raise KeyboardInterrupt
-
-
-@contextmanager
-def stopped_once(*, is_last: bool = False) -> Iterator[None]:
-    """Raise KeyboardInterrupt at the first SIGINT or SIGTERM, and ignore those that follow, within a ``with`` block.
-
-    Signals belong to the main thread; in other threads, and within another such block, nothing is changed. If the
-    process ends after the block (`is_last`), those after a first signal are ignored until the end.
-    """
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGTERM) is _stop:
-        yield
-        return
-    before = {number: signal.signal(number, _stop) for number in _SIGNALS}
-    try:
-        yield
-    finally:
-        if not is_last or signal.getsignal(signal.SIGTERM) is _stop:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-        elif hasattr(signal, "pthread_sigmask"):  # Python drops its handlers a little before the process ends
-            signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-
-
-@contextmanager
-def held_signals() -> Iterator[None]:
-    """Block SIGINT and SIGTERM within a ``with`` block; they arrive at its end.
-
-    A process that is started within blocks them too, until it calls `release_signals`.
-    """
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def release_signals() -> None:
-    """Unblock the signals that were blocked when this process was started."""
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+def end_family(pid: int) -> None:
+    """End a process and all that it started."""
+    with suppress(psutil.NoSuchProcess):
+        first = psutil.Process(pid)
+        first.suspend()  # it starts no others meanwhile
+        for process in [*first.children(recursive=True), first]:
+            with suppress(psutil.Error):
+                process.kill()

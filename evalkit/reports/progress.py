@@ -1,13 +1,15 @@
 """Print the progress of a batch: one line per finished report, and a bar below them in a terminal."""
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.progress import Progress as Bar
+from rich.table import Column
 
 from evalkit.io.text import plain
-from evalkit.reports.records import Record
-
-if TYPE_CHECKING:
-    import rich.progress
+from evalkit.reports.report import Record
 
 SIZE_BUDGET = 1_500_000  # bytes; larger pages are pointed out
 
@@ -19,7 +21,17 @@ class Progress:
         self.total, self.say, self.done = total, say, 0
         self._bar = None
         if terminal is not None and terminal.isatty() and total:
-            self._bar, self._task = bar, _ = _start_bar(total, terminal)
+            text = TextColumn(
+                "{task.fields[running]}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")
+            )
+            self._bar = bar = Bar(
+                BarColumn(bar_width=24), MofNCompleteColumn(), text,
+                console=Console(file=terminal, highlight=False), transient=True,
+                auto_refresh=False,  # without a thread, as processes are forked while it is shown
+                redirect_stdout=False, redirect_stderr=False,
+            )  # fmt: skip
+            bar.start()
+            self._task = bar.add_task("", total=total, running="")
             self.say = lambda line: bar.console.out(line, highlight=False)
 
     def unchanged(self, record: Record) -> None:
@@ -56,19 +68,3 @@ class Progress:
 def _headline(record: Record) -> str:
     headline = record["headline"] or {}
     return f"{headline.get('text', '')} {headline.get('label', '')}".strip()
-
-
-def _start_bar(total: int, terminal: TextIO) -> "tuple[rich.progress.Progress, rich.progress.TaskID]":
-    """Start a bar without a thread, as processes are forked while it is shown."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-    from rich.table import Column
-
-    text = TextColumn("{task.fields[running]}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
-    bar = Progress(
-        BarColumn(bar_width=24), MofNCompleteColumn(), text,
-        console=Console(file=terminal, highlight=False), auto_refresh=False, transient=True,
-        redirect_stdout=False, redirect_stderr=False,
-    )  # fmt: skip
-    bar.start()
-    return bar, bar.add_task("", total=total, running="")

@@ -1,51 +1,28 @@
-"""The output folder: a record beside each page, which marks the report as complete, and atomic writes."""
+"""The output folder: a record beside each page, which marks the report as complete, and what changed since."""
 
 import contextlib
+import hashlib
+import json
 import os
 import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import Any, cast
 
-from evalkit.io.paths import SourceError, redacted
+from evalkit.io.paths import SourceError, has_magic
 from evalkit.io.read import read_json
-from evalkit.io.sources import shown_paths
+from evalkit.io.sources import MISSING, list_files, paths_of, shown_paths, state_of
 from evalkit.io.text import short_paths
+from evalkit.io.versions import code_version, package_versions
 from evalkit.io.write import check_path, exclusive, flush
 from evalkit.reports.parameters import texts_of
+from evalkit.reports.report import Job, Record, Report
 
 RECORDS = ".evalkit"  # the folder of records, in the output folder
 _WORK = ".work-"
-
-
-class Record(TypedDict, total=False):
-    """The record of a report that was made or failed."""
-
-    key: str  # notebook/report
-    notebook: str
-    name: str
-    title: str
-    params_file: str
-    parameters: dict[str, Any]
-    status: str  # made or failed
-    why: str  # why it was built
-    error: str
-    cell: int | None  # the cell it failed in
-    made: str  # ISO 8601, UTC
-    seconds: float
-    kernel: str
-    headline: dict[str, Any] | None
-    findings: list[dict[str, str]]  # text, section; missing in records of earlier versions
-    source: str  # folder or file of the report's logs
-    tables: list[dict[str, Any]]  # name, file, rows
-    figures: list[str]  # files of named figures, beside the page
-    page: str  # files, relative to the output folder
-    page_bytes: int
-    executed: str
-    stamp: dict[str, Any]  # its inputs, see evalkit.reports.changes
-    previous: dict[str, Any] | None  # headline and time of the page it replaced
+_REMOTE = "remote"  # marks inputs without a fingerprint: such a report is always made again
 
 
 def record_path(output: Path, key: str) -> Path:
@@ -56,7 +33,7 @@ def record_path(output: Path, key: str) -> Path:
 def read_record(output: Path, key: str) -> Record | None:
     """Return a report's record; None if it is missing, unreadable or that of another report."""
     try:
-        record = {"findings": [], "source": "", **read_json(record_path(output, key))}
+        record = dict(read_json(record_path(output, key)))
     except (OSError, ValueError, TypeError):
         return None
     is_complete = Record.__annotations__.keys() <= record.keys()
@@ -65,12 +42,9 @@ def read_record(output: Path, key: str) -> Record | None:
 
 
 def read_records(output: Path) -> list[Record]:
-    """Return all records of an output folder, sorted by key, without credentials that earlier versions stored.
-
-    A report whose page was deleted by hand has none.
-    """
+    """Return all records of an output folder, sorted by key; a report whose page was deleted by hand has none."""
     keys = sorted(f"{path.parent.name}/{path.stem}" for path in output.glob(f"{RECORDS}/*/*.json"))
-    records = (mapped(record, redacted) for key in keys if (record := read_record(output, key)))
+    records = (record for key in keys if (record := read_record(output, key)))
     return [record for record in records if not record["page"] or (output / record["page"]).is_file()]
 
 
@@ -83,9 +57,9 @@ def mapped(value: Any, change: Callable[[str], str]) -> Any:
     return change(value) if isinstance(value, str) else value
 
 
-def shown_in(record: Record) -> Callable[[str], str]:
-    """Return a function that shortens the paths of a record for those who are handed pages."""
-    return shown_paths([*texts_of(record["parameters"]), *record["source"].split(", ")])
+def places_of(record: Record) -> list[str]:
+    """Return the texts of a record that may be paths, which those who are handed pages see shortened."""
+    return [*texts_of(record["parameters"]), *record["source"].split(", ")]
 
 
 def names_of_sources(records: Iterable[Record]) -> dict[str, str]:
@@ -110,8 +84,7 @@ def remove_report(output: Path, record: Record) -> None:
     """Delete all files of a report, its record first: without it, the other files belong to no report."""
     folder = output / record["notebook"]
     record_path(output, record["key"]).unlink(missing_ok=True)
-    names = {f"{record['name']}.html", f"{record['name']}.ipynb", *files_beside(record)}
-    for name in names:
+    for name in {f"{record['name']}.html", f"{record['name']}.ipynb", *files_beside(record)}:
         if Path(name).name == name:
             (folder / name).unlink(missing_ok=True)
     with contextlib.suppress(OSError):  # it holds other files
@@ -131,6 +104,11 @@ def write_file(path: Path, content: str | bytes, work: Path) -> None:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+def write_record(job: Job, record: Record) -> None:
+    """Write the record of a report, the last of its files."""
+    write_file(record_path(job.output, record["key"]), json.dumps(record, indent=1, default=str), job.work)
 
 
 @contextlib.contextmanager
@@ -156,3 +134,63 @@ def work_folder(output: Path) -> Iterator[Path]:
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def input_fingerprint(text: str) -> str:
+    """Hash names, sizes and times of the files that a parameter's value names; empty if it names none."""
+    if "://" in text:
+        return _REMOTE
+    if not text.strip("/"):  # a separator, hardly the root folder
+        return ""
+    try:
+        # a pattern without a folder may be one of names, such as *.json: matching folders here are not walked
+        files = paths_of(text) if has_magic(text) and os.path.basename(text) == text else list_files(text)
+    except SourceError:
+        return ""
+    return _digest([(path, *(state_of(path) or MISSING)[:2]) for path in files]) if files else ""
+
+
+def stamp_of(
+    report: Report, *, code: bool, evidence: str, fingerprint: Callable[[str], str] = input_fingerprint
+) -> dict[str, Any]:
+    """Return the stamp of a report's inputs, as plain JSON; a cached `fingerprint` lists each source once."""
+    inputs = {}
+    for name, value in report.all_parameters.items():
+        texts = [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str) and item]
+        if fingerprints := {text: mark for text in texts if (mark := fingerprint(text))}:
+            inputs[name] = fingerprints
+    return {
+        "notebook": _digest([(cell.get("cell_type"), cell["source"]) for cell in report.notebook.cells]),
+        "parameters": json.loads(json.dumps(report.parameters, default=str)),
+        "inputs": inputs,
+        "evalkit": code_version(),
+        "packages": package_versions(),
+        "page": {"code": code, "evidence": evidence},
+    }
+
+
+def why_make(record: Record | None, stamp: dict[str, Any], output: Path) -> str:
+    """Return why a report must be made; empty if it is up to date."""
+    if record is None:
+        return "new"
+    if record["status"] == "failed":
+        return "failed last time"
+    old = record["stamp"]
+    files = [record["page"], record["executed"], *(f"{record['notebook']}/{file}" for file in files_beside(record))]
+    if not all((output / file).is_file() for file in files):
+        return "a file of it is missing"
+    if old["notebook"] != stamp["notebook"]:
+        return "the notebook changed"
+    for key, what in {"parameters": "parameters", "inputs": "input", "packages": "packages"}.items():
+        if (before := old[key]) != (now := stamp[key]):
+            names = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+            return f"changed {what}: {', '.join(names)}"
+    if any(_REMOTE in fingerprints.values() for fingerprints in stamp["inputs"].values()):
+        return "remote input"
+    if old["evalkit"] != stamp["evalkit"]:
+        return "evalkit changed"
+    return "" if old["page"] == stamp["page"] else "other page options"
+
+
+def _digest(value: Any) -> str:
+    return hashlib.blake2b(json.dumps(value, default=str).encode(), digest_size=8).hexdigest()

@@ -15,7 +15,6 @@ COMMANDS = (
     "show samples:steps/typed.json",
     "compare samples:crafter",
     "notebooks",
-    "completion bash",
 )
 FAULTS = {"> /dev/full": "No space left on device", ">&-": "is closed"}
 

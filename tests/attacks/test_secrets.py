@@ -19,7 +19,7 @@ from evalkit.kinds.detection import describe_source
 from evalkit.kinds.follow import Following
 from evalkit.kinds.transcript import show_source
 from evalkit.reports import plan
-from evalkit.reports.planning.places import copy_notebooks
+from evalkit.reports.notebooks import copy_notebooks
 from tests.io.test_paths import WITH
 
 SECRET = "SEK"  # a part of every secret in WITH

@@ -13,7 +13,7 @@ from evalkit.cli import main
 from evalkit.crafter import benchmark
 from evalkit.io import SourceError
 from evalkit.reports import plan, run
-from evalkit.reports.parameters import read_notebook
+from evalkit.reports.notebooks import read_notebook
 from tests.special_files import SPECIAL
 
 pytestmark = [

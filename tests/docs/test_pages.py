@@ -88,7 +88,7 @@ def test_every_code_block_of_a_page_runs(path, place):
     names: dict = {"__name__": "__main__", "STATE": {}}
     setup = "\n".join(line.strip() for line in SETUP.get(str(path.relative_to(ROOT)), "").splitlines())
     exec(setup, names)
-    planned = mock.patch("evalkit.reports.cli.run", _planned) if "tutorials" not in path.parts else mock.MagicMock()
+    planned = mock.patch("evalkit.reports.batch.run", _planned) if "tutorials" not in path.parts else mock.MagicMock()
     with planned, mock.patch.dict(EVALUATORS):  # a page registers one of its own
         for block in blocks(path):
             where = f"{path.name}:{block.line}"

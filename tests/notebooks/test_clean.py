@@ -9,7 +9,7 @@ import nbformat
 import pytest
 import yaml
 
-from evalkit.reports.engines.preload import PRELOADED
+from evalkit.reports.processes import PRELOADED
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))

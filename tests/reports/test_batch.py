@@ -1,7 +1,6 @@
 import errno
 import json
 import os
-import random
 import re
 import signal
 import subprocess
@@ -13,10 +12,9 @@ import nbformat
 import psutil
 import pytest
 
+from evalkit.cli.reports import remove_reports
 from evalkit.io.text import plain
-from evalkit.reports import cli, plan, run
-from evalkit.reports.engines.process import Attempt
-from evalkit.reports.planning.plan import PlanError
+from evalkit.reports import PlanError, plan, run
 from evalkit.reports.records import read_record
 
 DATA = Path(__file__).parent / "data"
@@ -87,7 +85,7 @@ def test_a_bad_notebook_harms_only_its_own_report(project, batch, fork):
     for name, (codes, *_) in BAD.items():
         project(name, *codes)
     project("good", "print('good')")
-    summary = batch([*BAD, "good"], fork=fork, timeout=3 if fork else 12)  # a kernel starts slowly on a busy machine
+    summary = batch([*BAD, "good"], fork=fork, timeout=3 if fork else 8)  # a kernel starts slowly on a busy machine
     assert summary.made == ["good/defaults"]
     assert sorted(summary.failed) == sorted(f"{name}/defaults" for name in BAD)
     for name, (_, error, cell) in BAD.items():
@@ -111,8 +109,8 @@ def test_an_interrupted_notebook_shows_where_it_was(project, batch):
 
 
 def test_a_notebook_that_will_not_be_interrupted_is_ended(project, batch, monkeypatch):
-    monkeypatch.setattr("evalkit.reports.engines.process.GRACE", 0.5)
-    code = "import time\nwhile True:\n    try:\n        time.sleep(60)\n    except KeyboardInterrupt:\n        pass"
+    monkeypatch.setattr("evalkit.reports.batch.GRACE", 0.5)
+    code = "import time\nwhile True:\n    try:\n        time.sleep(60)\n    except TimeoutError:\n        pass"
     project("hangs", "print('before')", code)
     batch(["hangs"], timeout=1)
     assert batch.record("hangs/defaults")["error"] == "TimeoutError: not finished after 1 s"
@@ -155,25 +153,14 @@ def test_a_cell_tagged_figure_must_show_one(project, batch, fork):
     assert 'alt="a dot"' in batch.page("with/defaults")
 
 
-def test_a_kernel_that_does_not_start_is_tried_again(project, batch, monkeypatch):
+def test_a_kernel_that_does_not_start_fails_the_report(project, batch):
     project("one", "print(1)", metadata={"kernelspec": {"name": "no-such", "language": "python", "display_name": ""}})
-    started = []
-    real = Attempt.__init__
-    monkeypatch.setattr(Attempt, "__init__", lambda self, *a, **k: (started.append(k), real(self, *a, **k))[1])
-    batch(["one"])
+    assert batch(["one"]).failed == ["one/defaults"]
     assert "no-such" in batch.record("one/defaults")["error"]
-    assert [bool(k.get("error")) for k in started] == [False, False, True]
-
-
-def test_a_crash_in_a_forked_process_is_tried_again_in_a_kernel(project, batch):
-    code = "import os, signal, sys\nif not sys.argv[0].endswith('launcher.py'): os.kill(os.getpid(), signal.SIGSEGV)"
-    project("one", code)
-    assert batch(["one"]).made == ["one/defaults"]
-    assert batch.record("one/defaults")["kernel"] == "normal"
 
 
 def test_where_forking_is_not_safe_reports_are_made_by_spawned_processes(project, batch, monkeypatch):
-    for module in ("engines.preload", "engines.process", "batch", "planning.expansion"):
+    for module in ("processes", "batch", "planning"):
         monkeypatch.setattr(f"evalkit.reports.{module}.start_method", lambda: "spawn")
     project("one", "print(1)")
     assert batch(["one"]).made == ["one/defaults"]
@@ -220,35 +207,6 @@ def test_nothing_is_made_twice_and_every_change_is_named(project, batch, tmp_pat
         assert batch.record("one/a")["why"] == said
 
 
-def test_nothing_changed_starts_no_process(project, batch, monkeypatch):
-    project("one", "print(1)")
-    batch(["one"])
-    monkeypatch.setattr(Attempt, "__init__", None)
-    assert batch(["one"]).unchanged == ["one/defaults"]
-
-
-def test_reports_that_took_long_are_made_first_and_new_ones_before_them(project, batch, tmp_path, monkeypatch):
-    started, init = [], Attempt.__init__
-    monkeypatch.setattr(Attempt, "__init__", lambda self, job, *rest: started.append(job) or init(self, job, *rest))
-    took = {"a": 1.5, "b": 20, "c": 3}
-    project("one", "print(n)", parameters="n: int = 0", params={f"{name}.yaml": "n: 1" for name in took})
-    batch(["one"])
-    for name, seconds in took.items():
-        record = tmp_path / "out/.evalkit/one" / f"{name}.json"
-        record.write_text(json.dumps({**json.loads(record.read_text()), "seconds": seconds}))
-    (tmp_path / "params/one/d.yaml").write_text("n: 2")
-    batch(["one"], force=True)
-    assert [job.report.name for job in started] == ["a", "b", "c", "d", "b", "c", "a"]
-
-
-def test_a_failed_report_is_made_again(project, batch, tmp_path):
-    project("one", f"assert open({str(tmp_path / 'x')!r})")
-    assert batch(["one"]).failed
-    (tmp_path / "x").touch()
-    assert batch(["one"]).made
-    assert batch.record("one/defaults")["why"] == "failed last time"
-
-
 def test_tables_and_headline_are_handed_over(project, batch, tmp_path):
     table = (
         "from IPython.display import display\n"
@@ -264,22 +222,6 @@ def test_tables_and_headline_are_handed_over(project, batch, tmp_path):
     assert batch.record("one/a")["headline"]["text"] == "40 %"
     assert '<a href="a.runs.csv">runs.csv</a>: 1 row' in batch.page("one/a")
     assert not any("vnd.evalkit.table" in str(cell.outputs) for cell in batch.notebook("one/a").cells[1:])
-
-
-MIMES = ("application/vnd.evalkit.headline+json", "application/vnd.evalkit.table+json")
-
-
-@pytest.mark.parametrize("name", ["../../x", "a/b", "", "x" * 200, "a.b", None])
-@pytest.mark.parametrize("headline", ["x", [], {}, {"text": 1}, {"text": "1 %", "n": "many", "estimate": [1]}])
-def test_what_is_no_headline_and_no_table_does_no_harm(name, headline):
-    from evalkit.reports.engines.outputs import extract_tables
-
-    data = {MIMES[0]: headline, MIMES[1]: {"name": name, "csv": "a", "rows": 1}, "text/plain": "x"}
-    output = nbformat.v4.new_output("display_data", data=data)
-    cell = nbformat.v4.new_code_cell(outputs=[output])
-    found, tables = extract_tables(nbformat.v4.new_notebook(cells=[cell]), "report")
-    assert tables == []
-    assert found is None or (found["n"], found["estimate"], found["text"]) == (None, None, "1 %")
 
 
 FIGURE_FILES = "application/vnd.evalkit.figure+json"
@@ -304,21 +246,6 @@ def test_named_figures_are_saved_beside_the_page_which_links_to_them(project, ba
     project("one", SHOW_NAMED.replace("NAME", "second"))
     batch(["one"])
     assert {name for name in batch.files() if ".first." in name} == set()
-
-
-@pytest.mark.parametrize("name", ["../../x", "a/b", "", "x" * 200, "a.b", None])
-@pytest.mark.parametrize(("pdf", "png"), [("JVBERg==", "iVBORw0="), ("not base64", "!"), (1, "iVBORw0=")])
-def test_what_is_no_figure_does_no_harm(name, pdf, png):
-    from evalkit.reports.engines.outputs import extract_figures
-
-    def files(name):
-        data = {FIGURE_FILES: {"name": name, "pdf": pdf}, "image/png": png, "text/plain": "x"}
-        output = nbformat.v4.new_output("display_data", data=data, metadata={"image/png": "x"})
-        return extract_figures(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(outputs=[output])]), "report")
-
-    assert files(name) == {}
-    assert set(files("good")) <= {"report.good.pdf", "report.good.png"}
-    assert all(files("good").values())
 
 
 def test_a_notebook_may_lie_in_a_folder_of_any_name(project, batch, tmp_path):
@@ -387,117 +314,6 @@ def start_cli(tmp_path, *arguments):
     )
 
 
-SLOW = "import os, time\nopen(f'began-{i}', 'w').write(str(os.getpid()))\ntime.sleep(0.3 if i < 2 else 60)"
-
-
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_stops_cleanly_and_what_is_finished_stays(project, tmp_path, how):
-    project("one", SLOW, parameters="i: int = 0", params={"s.yaml": "i: [0, 1, 2, 3, 4]"})
-    process = start_cli(tmp_path)
-    _until(lambda: (tmp_path / "began-3").exists())
-    process.send_signal(how)
-    out, err = process.communicate(timeout=20)
-    assert process.returncode == 130
-    assert "Stopped; run it again to go on. 2 made" in out
-    assert err == ""
-    assert sorted(path.name for path in (tmp_path / "out/.evalkit/one").glob("*.json")) == ["s-0.json", "s-1.json"]
-    assert not list((tmp_path / "out").glob(".work-*"))
-    for began in tmp_path.glob("began-*"):
-        _until(lambda began=began: not _runs(int(began.read_text())))
-
-
-LEAVING = (
-    "import os, subprocess, time\n"
-    "children = [subprocess.Popen(['sleep', '60'], start_new_session=own).pid for own in (False, True)]\n"
-    "open(f'began-{i}', 'w').write(' '.join(map(str, [os.getpid(), *children])))\ntime.sleep(60)"
-)
-
-
-@pytest.mark.parametrize("fork", [True, False])
-@pytest.mark.parametrize("pause", [0.0, 0.02, 0.2])
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_two_signals_in_a_row_leave_no_process_behind(project, tmp_path, how, pause, fork):
-    project("one", LEAVING, parameters="i: int = 0", params={"s.yaml": "i: [0, 1, 2]"})
-    process = start_cli(tmp_path, *["--no-fork"] * (not fork))
-    _until(lambda: all((tmp_path / f"began-{i}").exists() for i in (0, 1)), 60)
-    time.sleep(0.1)
-    started = [int(number) for began in tmp_path.glob("began-*") for number in began.read_text().split()]
-    below = [child.pid for child in psutil.Process(process.pid).children(recursive=True)]
-    process.send_signal(how)
-    time.sleep(pause)
-    process.send_signal(how)
-    _, err = process.communicate(timeout=20)
-    assert (process.returncode, err) == (130, "")
-    assert len(started) == 6
-    _until(lambda: not any(map(_runs, {*started, *below})), 5)
-    assert not list((tmp_path / "out").glob(".work-*"))
-
-
-def test_a_signal_while_processes_are_started_is_not_lost(project, tmp_path):
-    project("one", "import time\ntime.sleep(60)", parameters="i: int = 0", params={"s.yaml": "i: [0, 1, 2, 3]"})
-    process = start_cli(tmp_path)
-    _until(lambda: psutil.Process(process.pid).children())
-    below = [child.pid for child in psutil.Process(process.pid).children(recursive=True)]
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=20)
-    assert process.returncode == 130
-    _until(lambda: not any(map(_runs, below)), 5)
-
-
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_a_sweep_function_ends_with_the_command(project, tmp_path, how):
-    code = "import os, time\ndef models():\n    open('swept', 'w').write(str(os.getpid()))\n    time.sleep(60)"
-    (tmp_path / "slow_models.py").write_text(code)
-    sweep = {"evalkit": {"sweep": {"model": "slow_models:models"}}}
-    project("one", parameters="model: str = ''", params={"a.yaml": "model: all"}, metadata=sweep)
-    process = start_cli(tmp_path)
-    _until(lambda: (tmp_path / "swept").exists() and (tmp_path / "swept").read_text())
-    process.send_signal(how)
-    process.send_signal(how)
-    _, err = process.communicate(timeout=20)
-    assert (process.returncode, err) == (130, "")
-    _until(lambda: not _runs(int((tmp_path / "swept").read_text())), 5)
-
-
-def _fill_the_disk(monkeypatch, is_full):
-    """Have no file written whose path fits; what is forked later inherits that."""
-    real = Path.write_bytes
-
-    def write_bytes(path, data):
-        if is_full(path):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-        return real(path, data)
-
-    monkeypatch.setattr(Path, "write_bytes", write_bytes)
-
-
-@pytest.mark.parametrize("written", ["html", "ipynb", "json", "*"])
-def test_a_full_disk_fails_one_report_in_a_sentence_and_the_batch_goes_on(project, batch, monkeypatch, written):
-    for name in ("large", "small"):
-        project(name, "print(1)")
-    where = {"html": "defaults.html", "*": "defaults.ipynb"}.get(written, f"defaults.{written}")
-
-    def is_full(path):
-        return path.parent.name == "0" and path.match(f"*-defaults.{written}")
-
-    _fill_the_disk(monkeypatch, is_full)
-    summary = batch(["large", "small"], terminal=None)
-    assert (summary.made, summary.failed) == (["small/defaults"], ["large/defaults"])
-    (line,) = [line for line in batch.lines if "FAILED" in line]
-    assert f"large/{where}: No space left on device  (" in line
-    assert batch.record("large/defaults")["error"].endswith(f"large/{where}: No space left on device")
-    assert "No space left on device" in summary.index.read_text()
-
-
-def test_a_disk_that_has_no_room_for_the_record_and_the_index_either_is_reported(project, batch, monkeypatch):
-    project("one", "print(1)")
-    _fill_the_disk(monkeypatch, lambda path: True)
-    summary = batch(["one"])
-    assert summary.failed == ["one/defaults"]
-    assert "No space left on device" in batch.lines[0]
-    assert summary.index_fault.endswith("manifest.json: No space left on device")
-
-
 @pytest.mark.parametrize("fork", [True, False])
 def test_a_disk_that_is_really_full_is_survived(project, batch, small_disk, fork):
     project("large", "for _ in range(30): print('x' * 100_000)")
@@ -507,24 +323,42 @@ def test_a_disk_that_is_really_full_is_survived(project, batch, small_disk, fork
     assert "No space left on device" in batch.record("large/defaults")["error"]
 
 
-@pytest.mark.parametrize("order", [["bad", "good"], ["good", "bad"], ["bad"]])
-def test_a_process_that_can_not_be_started_fails_one_report(project, batch, monkeypatch, order):
-    for name in order:
+def test_reports_that_took_long_are_made_first_and_new_ones_before_them(project, batch, tmp_path):
+    took = {"a": 1.5, "b": 20, "c": 3}
+    project("one", "print(n)", parameters="n: int = 0", params={f"{name}.yaml": "n: 1" for name in took})
+    batch(["one"])
+    for name, seconds in took.items():
+        record = tmp_path / "out/.evalkit/one" / f"{name}.json"
+        record.write_text(json.dumps({**json.loads(record.read_text()), "seconds": seconds}))
+    (tmp_path / "params/one/d.yaml").write_text("n: 2")
+    assert batch(["one"], force=True, jobs=1).made == ["one/d", "one/b", "one/c", "one/a"]
+
+
+@pytest.mark.parametrize(
+    ("full", "fault"),
+    [
+        (["*-defaults.html"], "large/defaults.html: No space left on device"),
+        (["*-defaults.ipynb"], "large/defaults.ipynb: No space left on device"),
+        (["*-defaults.json"], "large/defaults.json: No space left on device"),
+    ],
+)
+def test_a_full_disk_fails_one_report_in_a_sentence_and_the_batch_goes_on(project, batch, monkeypatch, full, fault):
+    for name in ("large", "small"):
         project(name, "print(1)")
-    real = Path.mkdir
+    write_bytes = Path.write_bytes
 
-    def mkdir(path, *args, **options):
-        if path.name == str(order.index("bad")) and path.parent.name.startswith(".work-"):
+    def write(path, data):  # what is forked later inherits it
+        if path.parent.name == "0" and any(map(path.match, full)):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-        return real(path, *args, **options)
+        return write_bytes(path, data)
 
-    monkeypatch.setattr(Path, "mkdir", mkdir)
-    summary = batch(order, jobs=1)
-    assert (summary.made, summary.failed) == (
-        [f"{name}/defaults" for name in order if name == "good"],
-        ["bad/defaults"],
-    )
-    assert "No space left on device" in batch.record("bad/defaults")["error"]
+    monkeypatch.setattr(Path, "write_bytes", write)
+    summary = batch(["large", "small"])
+    assert (summary.made, summary.failed) == (["small/defaults"], ["large/defaults"])
+    (line,) = [line for line in batch.lines if "FAILED" in line]
+    assert fault in line
+    assert batch.record("large/defaults")["error"].endswith(fault)
+    assert "No space left on device" in summary.index.read_text()
 
 
 @pytest.fixture
@@ -538,28 +372,72 @@ def small_disk(tmp_path):
     subprocess.run(["umount", str(tmp_path / "out")], check=True)
 
 
+STARTS_OTHERS = """
+import os, subprocess, time
+children = [subprocess.Popen(["sleep", "60"], start_new_session=own).pid for own in (False, True)]
+open(f"new-{i}", "w").write(" ".join(map(str, [os.getpid(), *children])))
+os.rename(f"new-{i}", f"began-{i}")
+time.sleep(0.3 if i < 2 else 60)
+"""
+
+
+@pytest.mark.parametrize(("how", "fork", "pause"), [(signal.SIGINT, True, 0), (signal.SIGTERM, False, 0.02)])
+def test_a_signal_stops_cleanly_and_another_changes_nothing(project, tmp_path, how, fork, pause):
+    project("one", STARTS_OTHERS, parameters="i: int = 0", params={"s.yaml": "i: [0, 1, 2, 3, 4]"})
+    process = start_cli(tmp_path, *["--no-fork"] * (not fork))
+    _until(lambda: all((tmp_path / f"began-{i}").exists() for i in (2, 3)), 100)
+    started = {int(number) for i in (2, 3) for number in (tmp_path / f"began-{i}").read_text().split()}
+    below = {child.pid for child in psutil.Process(process.pid).children(recursive=True)}
+    process.send_signal(how)
+    time.sleep(pause)
+    process.send_signal(how)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (130, "")
+    assert "Stopped; run it again to go on. 2 made" in out
+    assert sorted(path.name for path in (tmp_path / "out/.evalkit/one").glob("*.json")) == ["s-0.json", "s-1.json"]
+    assert not list((tmp_path / "out").glob(".work-*"))
+    _until(lambda: not any(map(_runs, started | below)))
+
+
+def test_a_signal_while_processes_are_started_is_not_lost(project, tmp_path):
+    project("one", "import time\ntime.sleep(60)", parameters="i: int = 0", params={"s.yaml": "i: [0, 1, 2, 3]"})
+    process = start_cli(tmp_path)
+    _until(lambda: psutil.Process(process.pid).children())
+    below = [child.pid for child in psutil.Process(process.pid).children(recursive=True)]
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    _until(lambda: not any(map(_runs, below)))
+
+
+def test_a_sweep_function_ends_with_the_command(project, tmp_path):
+    code = "import os, time\ndef models():\n    open('swept', 'w').write(str(os.getpid()))\n    time.sleep(60)"
+    (tmp_path / "slow_models.py").write_text(code)
+    sweep = {"evalkit": {"sweep": {"model": "slow_models:models"}}}
+    project("one", parameters="model: str = ''", params={"a.yaml": "model: all"}, metadata=sweep)
+    process = start_cli(tmp_path)
+    _until(lambda: (tmp_path / "swept").exists() and (tmp_path / "swept").read_text())
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (130, "")
+    _until(lambda: not _runs(int((tmp_path / "swept").read_text())))
+
+
 def test_killed_at_any_moment_a_batch_is_resumed(project, tmp_path):
-    code = f"import time\ntime.sleep(0.05)\nfor _ in range(3): print('x' * 20_000)\n{HEADLINE}"
-    project("one", code, parameters="share: int = 0", params={"s.yaml": f"share: {list(range(8))}"})
-    finished: dict[str, str] = {}
-    for target in (0, 2, 5):
-        process = start_cli(tmp_path)
-        _until(lambda target=target: len(list((tmp_path / "out/.evalkit").glob("one/*.json"))) >= target)
-        time.sleep(random.uniform(0, 0.1))
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        records = {p.name: json.loads(p.read_text()) for p in (tmp_path / "out/.evalkit").glob("one/*.json")}
-        assert target <= len(records) < 8
-        for name, made in finished.items():
-            assert records[name]["made"] == made
-        finished = {name: record["made"] for name, record in records.items()}
-        for record in records.values():
-            page = (tmp_path / "out" / record["page"]).read_text()
-            assert page.rstrip().endswith("</html>")
-            assert page.count("x" * 20_000) == 3
-            nbformat.validate(nbformat.read(tmp_path / "out" / record["executed"], as_version=4))
-    out, _ = start_cli(tmp_path).communicate(timeout=60)
-    assert f"{len(finished)} unchanged" in out
+    project("one", f"print('x' * 20_000)\n{HEADLINE}", parameters="share: int = 0",
+            params={"s.yaml": f"share: {list(range(8))}"})  # fmt: skip
+    process = start_cli(tmp_path)
+    _until(lambda: len(list((tmp_path / "out/.evalkit").glob("one/*.json"))) >= 3)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    records = [json.loads(path.read_text()) for path in (tmp_path / "out/.evalkit").glob("one/*.json")]
+    assert 3 <= len(records) < 8
+    for record in records:
+        assert (tmp_path / "out" / record["page"]).read_text().rstrip().endswith("</html>")
+        nbformat.validate(nbformat.read(tmp_path / "out" / record["executed"], as_version=4))
+    out, _ = start_cli(tmp_path).communicate(timeout=120)
+    assert f"{len(records)} unchanged" in out
     assert len(list((tmp_path / "out/.evalkit").glob("one/*.json"))) == 8
     assert not list((tmp_path / "out").glob(".work-*"))
 
@@ -576,6 +454,12 @@ def _until(condition, seconds=30):
     [
         (["one"], 0, "[1/1] made      one/defaults", ""),
         (["two"], 1, "[1/1] FAILED    two/defaults  ValueError: no", ""),
+        (
+            ["empty"],
+            2,
+            "[1/1] FAILED    empty/defaults  SourceError: there: no Crafter session trace could be read",
+            "",
+        ),
         (["one", "-p", "x", "1"], 2, "", "evalkit: command line: unknown parameter x; there is none\n"),
         (["one", "-y", "["], 2, "", "evalkit: -y: not YAML"),
         (["one", "-f", "no.yaml"], 2, "", "evalkit: no.yaml: No such file or directory\n"),
@@ -585,6 +469,9 @@ def _until(condition, seconds=30):
 def test_the_command_says_what_became_of_it(project, tmp_path, arguments, code, out, err):
     project("one", "print(1)")
     project("two", "raise ValueError('no')")
+    project("empty", "import evalkit", "evalkit.crafter.load('there')")
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there/a.json").write_text("[1]")
     process = start_cli(tmp_path, *arguments)
     said, complained = process.communicate(timeout=60)
     assert process.returncode == code
@@ -600,24 +487,6 @@ def test_what_the_project_ships_as_demonstration_is_made(tmp_path, monkeypatch):
     assert summary.failed == []
     assert "60 % success rate of model-a" in lines[0] + lines[1]
     assert (tmp_path / "out/demo/model-a.by_task.csv").read_text().startswith("task,estimate,n\n")
-
-
-def test_a_source_of_which_nothing_can_be_used_makes_no_page_with_a_result(project, batch):
-    root = project("one", "import evalkit", "evalkit.crafter.load('there')", "print('a result')")
-    (root / "there").mkdir()
-    (root / "there" / "a.json").write_text("[1]")
-    summary = batch(["one"])
-    assert summary.failed == summary.unusable == ["one/defaults"]
-    assert "there: no Crafter session trace could be read in it (1 file" in batch.record("one/defaults")["error"]
-    assert "a result\n" not in texts(batch.notebook("one/defaults"))
-
-
-def test_a_command_with_nothing_but_unusable_sources_ends_with_2(project, tmp_path):
-    root = project("one", "import evalkit\nevalkit.crafter.load(source)", parameters='source: str = "there"')
-    (root / "there").mkdir()
-    (root / "there" / "a.json").write_text("[1]")
-    command = [sys.executable, "-m", "evalkit", "report", "one", "-p", "source", "there"]
-    assert subprocess.run(command, cwd=root, capture_output=True).returncode == 2
 
 
 def test_a_report_of_other_parameters_gets_a_marked_name_and_keeps_it(project, batch):
@@ -657,12 +526,12 @@ def test_findings_reach_the_record(project, batch):
 def test_reports_are_removed_by_name_with_all_their_files(project, batch, capsys):
     project("one", HEADLINE, parameters="share: int = 50", params={"a.yaml": "share: 40", "b.yaml": "share: 50"})
     output = batch().index.parent
-    assert cli.remove(["c"], str(output)) == 2
+    assert remove_reports(["c"], output) == 2
     assert "c: no such report; there are 'one/a', 'one/b'" in capsys.readouterr().err
-    assert cli.remove(["one/a"], str(output)) == 0
+    assert remove_reports(["one/a"], output) == 0
     assert sorted(path.name for path in (output / "one").iterdir()) == ["b.html", "b.ipynb"]
     assert 'href="one/a.html"' not in (output / "index.html").read_text()
-    assert cli.remove(["b"], str(output)) == 0
+    assert remove_reports(["b"], output) == 0
     assert not (output / "one").exists()
 
 
@@ -673,5 +542,5 @@ def test_a_record_that_names_another_folder_is_no_record(project, batch, tmp_pat
     record = json.loads((output / ".evalkit/one/defaults.json").read_text())
     record |= {"notebook": "..", "name": "kept", "key": "../kept"}
     (output / ".evalkit/one/kept.json").write_text(json.dumps(record))
-    assert cli.remove(["kept"], str(output)) == 2
+    assert remove_reports(["kept"], output) == 2
     assert (tmp_path / "kept.html").read_text() == "kept"

@@ -1,6 +1,5 @@
 """Credentials in parameters: refused before anything is made of them, and repeated nowhere."""
 
-import json
 import os
 import subprocess
 import sys
@@ -11,7 +10,7 @@ import pytest
 
 from evalkit.io import SourceError
 from evalkit.reports import PlanError, Report, plan, run
-from evalkit.reports.parameters import read_notebook
+from evalkit.reports.notebooks import read_notebook
 from tests.io.test_paths import WITH
 
 CELL = 'runs: str = ""\nlogs: list[str] = []\nby: dict[str, str] = {}\nn: int = 1'
@@ -75,23 +74,6 @@ def test_the_command_says_so_and_writes_nothing(project, url):
     assert "credentials don't belong in a URL" in done.stderr
     assert SECRET not in done.stdout + done.stderr
     assert not (root / "reports").exists()
-
-
-def test_what_a_former_version_let_in_does_not_reach_the_index(project, tmp_path):
-    project("one", "print(1)", parameters=CELL)
-    output = tmp_path / "out"
-    run(plan(["one"]), output=output, say=lambda line: None)
-    record = json.loads((output / ".evalkit/one/defaults.json").read_text())
-    url = "s3://KEY:SEKRET@bucket/p"
-    record |= {"error": f"{url}: no such bucket", "status": "failed", "parameters": {"runs": url}, "title": url}
-    record["stamp"]["inputs"] = {"runs": {url: "remote"}}
-    record |= {"name": "old", "key": "one/old"}
-    (output / ".evalkit/one/old.json").write_text(json.dumps(record))
-    run([], output=output, say=lambda line: None)
-    index, manifest = ((output / name).read_text() for name in ("index.html", "manifest.json"))
-    assert SECRET not in index + manifest
-    assert "s3://…@bucket/p: no such bucket" in index
-    assert "s3://…@bucket/p" in [report["title"] for report in json.loads(manifest)["reports"]]
 
 
 def test_an_error_that_holds_some_reaches_neither_page_nor_record_as_the_cause(project, tmp_path):

@@ -205,12 +205,6 @@ def test_all_is_a_value_as_any_other_where_there_is_no_sweep_function(project):
     assert plan(["one"], values={"model": "all"})[0].parameters == {"model": "all"}
 
 
-@pytest.mark.parametrize("sweep", ["x", {"model": "os.system"}, {"other": "a:b"}])
-def test_broken_sweep_metadata_is_a_fault(project, sweep):
-    project("one", parameters=CELL, metadata={"evalkit": {"sweep": sweep}})
-    assert "metadata evalkit.sweep" in faults_of(["one"])[0]
-
-
 def test_the_same_report_named_twice_is_made_once(project):
     project("one", parameters=CELL, params={"b.yaml": "model: b"})
     assert keys(plan(["one", "params/one/b.yaml"])) == ["one/b"]

@@ -8,8 +8,7 @@ import pytest
 from evalkit.io import SourceError, resolve
 from evalkit.kinds import collect, kind_named, kind_names
 from evalkit.reports import PlanError, plan
-from evalkit.reports.planning.places import Places, copy_notebooks, shipped
-from evalkit.reports.planning.targets import ANY_KIND, of_source
+from evalkit.reports.notebooks import ANY_KIND, Places, copy_notebooks, shipped
 
 TRACE = resolve("samples:crafter/session_crafter_episode_1_scripted-miner.json")
 HISTORY = resolve("samples:steps/typed.json")
@@ -39,9 +38,7 @@ def keys(reports) -> list[str]:
 @pytest.mark.parametrize("kind", kind_names())
 def test_the_samples_of_each_kind_have_a_report(kind, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    chosen = of_source(f"samples:{kind}", Places.of())
-    assert chosen
-    assert all(path.suffix == ".ipynb" for path, *_ in chosen)
+    assert plan([f"samples:{kind}"])
 
 
 def test_a_folder_of_one_kind_is_read_by_the_notebooks_of_that_kind(logs):
@@ -132,16 +129,15 @@ def test_a_kind_without_a_notebook_of_its_own_gets_the_general_one(logs, project
     project("any", parameters='logs: list[str] = []\nkind: str = ""', metadata=general)
     (report,) = plan(["logs", "any"])
     assert report.parameters == {"logs": ["logs"], "kind": "crafter"}
-    (choice,) = of_source("logs", Places([Path("notebooks")], []))
-    assert choice.notebook.stem == "any"
-    assert [choice.notebook.stem for choice in of_source("logs", Places.of())] == ["crafter_scores"]
+    assert keys(plan(["logs"], notebooks="notebooks")) == ["any/logs"]
+    assert keys(plan(["logs"])) == ["crafter_scores/logs"]
 
 
-@pytest.mark.parametrize("metadata", [{}, {"evalkit": 1}, {"evalkit": {"kind": "crafter", "source": "nothing"}}])
+@pytest.mark.parametrize("metadata", [{}, {"evalkit": {"kind": "crafter", "source": "nothing"}}])
 def test_a_notebook_that_names_no_kind_is_left_out(logs, project, metadata):
     project("own", parameters='traces: str = ""', metadata=metadata)
-    with pytest.raises(SourceError, match="for which there is no notebook"):
-        of_source("logs", Places([Path("notebooks")], []))
+    with pytest.raises(PlanError, match="for which there is no notebook"):
+        plan(["logs"], notebooks="notebooks")
 
 
 @pytest.mark.parametrize(

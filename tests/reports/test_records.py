@@ -1,11 +1,10 @@
 import os
-from unittest import mock
 
 import pytest
 
 from evalkit.reports import batch
-from evalkit.reports.changes import REMOTE, input_fingerprint, stamp, why
-from evalkit.reports.planning.plan import plan
+from evalkit.reports.planning import plan
+from evalkit.reports.records import input_fingerprint, stamp_of, why_make
 
 
 @pytest.fixture
@@ -51,16 +50,16 @@ def test_what_names_no_file_has_no_fingerprint(text):
 
 def test_samples_have_a_fingerprint_and_urls_are_remote():
     assert len(input_fingerprint("samples:mindcraft")) == 16
-    assert input_fingerprint("s3://bucket/logs") == REMOTE
+    assert input_fingerprint("s3://bucket/logs") == "remote"
 
 
 def test_a_batch_lists_each_source_once(project, folder, monkeypatch, tmp_path):
     project("one", "print(n)", parameters='runs: str = "samples:mindcraft"\nn: int = 1')
     reports = plan(["one"], values={"runs": str(folder), "n": [1, 2, 3]})
     listed = []
-    monkeypatch.setattr("evalkit.reports.changes.list_files", lambda path: listed.append(path) or [])
-    monkeypatch.setattr(batch, "preload_engine", mock.Mock(side_effect=KeyboardInterrupt))  # nothing is made
-    assert batch.run(reports, output=tmp_path / "out", say=lambda line: None).stopped
+    monkeypatch.setattr("evalkit.reports.records.list_files", lambda path: listed.append(path) or [])
+    monkeypatch.setattr(batch._Batch, "make", lambda *_: None)
+    batch.run(reports, output=tmp_path / "out", say=lambda line: None)
     assert listed == [str(folder)]
 
 
@@ -71,18 +70,16 @@ def report(project, folder):
 
 
 def test_a_stamp_holds_what_a_report_is_made_from(report, folder):
-    found = stamp(report)
+    found = stamp_of(report, code=True, evidence="linked")
     assert found["parameters"] == {"runs": [str(folder), "s3://bucket"]}
-    assert found["inputs"] == {"runs": {str(folder): input_fingerprint(str(folder)), "s3://bucket": REMOTE}}
+    assert found["inputs"] == {"runs": {str(folder): input_fingerprint(str(folder)), "s3://bucket": "remote"}}
     assert {"pandas", "Python", "evalkit"} <= found["packages"].keys()
 
 
 def test_remote_input_is_read_anew_and_a_stamp_of_another_kind_counts_as_changed(report, tmp_path):
-    now = stamp(report)
+    now = stamp_of(report, code=True, evidence="linked")
     for name in ("page.html", "run.ipynb"):
         (tmp_path / name).touch()
     record = {"status": "made", "page": "page.html", "executed": "run.ipynb", "notebook": "one"}
     record |= {"tables": [], "figures": []}
-    assert why({**record, "stamp": now}, now, tmp_path) == "remote input"
-    assert why({**record, "stamp": {}}, now, tmp_path) == "the notebook changed"
-    assert why({**record, "stamp": {"notebook": now["notebook"]}}, now, tmp_path).startswith("changed parameters: runs")
+    assert why_make({**record, "stamp": now}, now, tmp_path) == "remote input"

@@ -1,8 +1,10 @@
 """Write the index of an output folder: a page for people and a JSON file for programs, from the records."""
 
+import csv
 import itertools
 import json
 import re
+import string
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,13 +15,18 @@ from jinja2 import Environment, FileSystemLoader
 
 from evalkit._version import __version__
 from evalkit.io.read import read_file
-from evalkit.io.sources import is_sample
+from evalkit.io.sources import is_sample, shown_paths
 from evalkit.io.text import plain
-from evalkit.reports.html.leaderboards import PAGE, write_leaderboards
-from evalkit.reports.html.policy import TEMPLATES, policy_of, script
-from evalkit.reports.html.svg import clean_svg
-from evalkit.reports.records import Record, mapped, names_of_sources, read_records, shown_in, write_file
+from evalkit.io.write import from_spreadsheet
+from evalkit.reports.policy import TEMPLATES, policy_of, script
+from evalkit.reports.records import mapped, names_of_sources, places_of, read_records, write_file
+from evalkit.reports.report import Record
+from evalkit.reports.svg import clean_svg
 
+LEADERBOARD = "leaderboard.html"
+STANDINGS = "standings"  # the published table of a report that the leaderboard shows
+_NEEDED = ("kind", "outcome", "model_name", "n", "n_tasks", "text", "task_set")
+_MOST_ROWS = 500  # of one report
 SAMPLES, OTHERS = "Sample data", "Other reports"
 LARGEST_PICTURE = 60_000  # bytes of a figure that is shown in the index
 
@@ -33,7 +40,7 @@ def write_index(output: Path, work: Path) -> tuple[Path, Path]:
     environment.filters["link"] = quote
     page = environment.get_template("reports.html.j2").render(
         groups=_groups(records, output),
-        leaderboard=PAGE if write_leaderboards(records, output, work, environment) else "",
+        leaderboard=LEADERBOARD if _write_leaderboard(records, output, work, environment) else "",
         failed=sum(record["status"] == "failed" for record in records),
         total=len(records),
         made=f"{now:%Y-%m-%d %H:%M} UTC",
@@ -44,7 +51,7 @@ def write_index(output: Path, work: Path) -> tuple[Path, Path]:
     content = {
         "evalkit": __version__,
         "made": now.isoformat(timespec="seconds"),
-        "reports": [mapped(record, shown_in(record)) for record in records],
+        "reports": [mapped(record, shown_paths(places_of(record))) for record in records],
     }
     write_file(manifest, json.dumps(content, indent=1), work)
     write_file(index, page, work)
@@ -113,8 +120,71 @@ def _row(record: Record, differing: str, picture: str) -> dict[str, Any]:
         "change": change(record),
         "when": record["made"][:16].replace("T", " "),
     }
-    return mapped(row, shown_in(record))
+    return mapped(row, shown_paths(places_of(record)))
 
 
 def _count(headline: dict[str, Any]) -> str:
     return "" if headline.get("n") is None else f"{headline['n']:,.0f}"
+
+
+def _write_leaderboard(records: list[Record], output: Path, work: Path, environment: Environment) -> bool:
+    """Write the results of all reports for each model, without ranks; return whether any report has published such."""
+    names = names_of_sources(records)
+    rows = [row for record in records for row in _standings(record, output, names[record["source"]])]
+    if not rows:
+        (output / LEADERBOARD).unlink(missing_ok=True)
+        return False
+    code = script("tables.js")
+    values = {"sections": _sections(rows), "version": __version__, "policy": policy_of(code), "script": code}
+    write_file(output / LEADERBOARD, environment.get_template("leaderboard.html.j2").render(**values), work)
+    return True
+
+
+def _standings(record: Record, output: Path, source: str) -> list[dict[str, Any]]:
+    """Read the standings of a report; empty if they are missing or unreadable."""
+    name = next((table["file"] for table in record["tables"] if table["name"] == STANDINGS), "")
+    if record["status"] != "made" or not name or Path(name).name != name:
+        return []
+    try:
+        with (output / record["notebook"] / name).open(encoding="utf-8", newline="") as file:
+            read = list(itertools.islice(csv.DictReader(file), _MOST_ROWS))
+    except (OSError, ValueError, csv.Error):
+        return []
+    complete = [row for row in read if all(isinstance(row.get(column), str) for column in _NEEDED)]
+    about = {"page": record["page"], "report": f"{record['title']}: {record['name']}", "source": source}
+    return [
+        about | {column: plain(from_spreadsheet(value)) for column, value in row.items() if isinstance(value, str)}
+        for row in complete
+    ]
+
+
+def _sections(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Group rows by kind of logs and type of outcome, sorted by model and report."""
+    sections = []
+    keyed = sorted(rows, key=lambda row: (row["kind"], row["outcome"], row["model_name"], row["report"]))
+    for (kind, outcome), group in itertools.groupby(keyed, key=lambda row: (row["kind"], row["outcome"])):
+        members = list(group)
+        sets = dict.fromkeys(row["task_set"] for row in members if row["task_set"])
+        letters = dict(zip(sets, _letters(), strict=False))
+        sources: dict[str, dict[str, None]] = {}
+        for row in members:
+            row["letter"] = letters.get(row["task_set"], "–")
+            sources.setdefault(row["source"], {})[row["report"]] = None
+        listed = [(plain(source) or "unknown", list(reports)) for source, reports in sources.items()]
+        sections.append(
+            {
+                "kind": kind,
+                "outcome": outcome,
+                "rows": members,
+                "sets": len(sets),
+                "unknown": any(not row["task_set"] for row in members),
+                "sources": listed,
+            }
+        )
+    return sections
+
+
+def _letters() -> Any:
+    """Yield A to Z, then AA, AB and so on."""
+    lengths = itertools.count(1)
+    return ("".join(letters) for n in lengths for letters in itertools.product(string.ascii_uppercase, repeat=n))

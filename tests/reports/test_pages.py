@@ -11,14 +11,14 @@ from axe_playwright_python.sync_playwright import Axe
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from evalkit.reports import plan, run
-from evalkit.reports.html.policy import script
+from evalkit.reports.page import script
 from evalkit.reports.progress import SIZE_BUDGET
 from evalkit.reports.records import read_record, read_records
 from tests.browser import needs_browser, open_browser
 from tests.reports.compare import outputs_of
 from tests.reports.pages import ACTIVE, RUNS_OFF, Visit
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 HOSTILE = [
     "<script>window.ran = 1</script>",

@@ -1,7 +1,7 @@
 import html5lib
 import pytest
 
-from evalkit.reports.html import index
+from evalkit.reports import index
 
 NEW = {"label": "rate", "text": "60 % [50, 70]", "estimate": 0.6, "n": 20, "percent": True}
 

@@ -12,7 +12,7 @@ from evalkit.reports import plan, run
 from tests.mindcraft.builders import write_all
 from tests.reports.pages import RUNS_OFF, Visit
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 pytestmark = pytest.mark.skipif(not CHROMIUM and not os.environ.get("CI"), reason="no Chromium was found")
 

@@ -6,9 +6,9 @@ import html5lib
 import pytest
 
 from evalkit import compare
-from evalkit.reports.html import index
+from evalkit.reports import index
 from tests.compare.runs import runs_of
-from tests.reports.html.test_index import record
+from tests.reports.test_index import record
 
 BAD = "</td><script>window.ran = 1</script>"
 

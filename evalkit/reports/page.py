@@ -8,24 +8,45 @@ from functools import cache
 from typing import Any
 from urllib.parse import unquote
 
+import nbformat
+from bleach.css_sanitizer import CSSSanitizer
+from bleach.sanitizer import Cleaner
 from jinja2 import pass_context
 from nbconvert.exporters.html import HTMLExporter
 from nbconvert.exporters.templateexporter import TemplateExporter
+from nbconvert.filters.ansi import ansi2html
 from nbconvert.filters.highlight import Highlight2HTML
 from nbconvert.filters.widgetsdatatypefilter import WidgetsDataTypeFilter
 from nbformat import NotebookNode
 from traitlets.config import Config
 
-from evalkit.reports.html.policy import TEMPLATES, policy_of, script
-from evalkit.reports.html.sanitise import clean, terminal
-from evalkit.reports.html.svg import caption, figure
-from evalkit.reports.job import Failure
-from evalkit.reports.parameters import title_of
-
-HIDDEN = "evalkit_hidden"  # as in evalkit.display.show, which would import pandas
+from evalkit.display.show import HIDDEN
+from evalkit.io.text import plain
+from evalkit.reports.notebooks import title_of
+from evalkit.reports.policy import TEMPLATES, policy_of, script
+from evalkit.reports.report import Failure
+from evalkit.reports.svg import caption, figure
 
 # Formats that need no script, the richest first
 _PRIORITY = ["image/svg+xml", "image/png", "image/jpeg", "text/html", "text/markdown", "text/latex", "text/plain"]
+
+# Allowed in HTML and Markdown that a notebook shows by other means than evalkit.display; the rest shows as text
+_TAGS = """
+    a abbr b blockquote br caption code col colgroup dd del details div dl dt em figcaption figure h1 h2 h3 h4 h5 h6 hr
+    i img ins kbd li mark ol p pre s samp small span strong sub summary sup table tbody td tfoot th thead tr u ul var
+""".split()  # noqa: SIM905 - a list of its own on every line would be longer than the rest
+_ATTRIBUTES = {
+    "*": ["aria-label", "class", "dir", "id", "lang", "style", "title"],
+    "a": ["href"],
+    "img": lambda _, name, value: name in ("alt", "height", "width") or (name == "src" and value.startswith("data:")),
+    "td": ["colspan", "rowspan"],
+    "th": ["colspan", "rowspan", "scope"],
+    "details": ["open"],
+    "ol": ["start"],
+}
+_PROTOCOLS = ["http", "https", "mailto", "data"]
+_STYLE = re.compile(r"<style[^<>]*>([^<]*)</style>")  # pandas puts one before a table
+_COLOUR = re.compile(r"(\x1b\[(?:\d|[39][0-7]|39)?(?:;(?:\d|[39][0-7]|39))*m)")  # colours of the page's own palette
 
 
 class PageExporter(HTMLExporter):
@@ -59,7 +80,6 @@ def exporter(code: bool = True) -> PageExporter:
         embed_images=True,
         exclude_input=not code,
     )
-    made.template  # noqa: B018 - compiled here, so that forked children inherit it
     return made
 
 
@@ -101,6 +121,12 @@ def render(
 
     # links of findings to their sections; there is none to a section that was left out
     return re.sub(r'<a class="evalkit-section" href="#([^"<>]*)">([^<>]*)</a>', linked, text)
+
+
+def warm_up(*, code: bool) -> None:
+    """Render a first, empty page, which initialises libraries."""
+    cells = [nbformat.v4.new_markdown_cell("# Title"), nbformat.v4.new_code_cell("1")]
+    render(nbformat.v4.new_notebook(cells=cells), key="", code=code)
 
 
 def without_empty_sections(nb: NotebookNode) -> NotebookNode:
@@ -154,3 +180,26 @@ def _with_anchors(text: str, contents: list, anchors: set[str]) -> str:
         return f'<h{level} id="{anchor}">{inner}</h{level}>'
 
     return re.sub(r"<h([1-6])>(.*?)</h\1>", anchored, text, flags=re.DOTALL)
+
+
+@cache
+def _cleaner() -> Cleaner:
+    return Cleaner(tags=_TAGS, attributes=_ATTRIBUTES, protocols=_PROTOCOLS, css_sanitizer=CSSSanitizer())
+
+
+def clean(text: str) -> str:
+    """Sanitise HTML: no script, frame or form, nothing that loads or redirects by itself.
+
+    What is not allowed shows as text. Leading style sheets, as pandas writes them, stay.
+    """
+    text = plain(text, keep_lines=True)
+    styles = "".join(f"<style>{style}</style>" for style in _STYLE.findall(text))
+    return styles + _cleaner().clean(_STYLE.sub("", text))
+
+
+def terminal(text: str) -> str:
+    """Convert printed text to HTML as a terminal shows it: basic colours only, with carriage returns applied."""
+    text = re.sub(r"\x1b\[[34]8;[0-9;]*m", "", text)
+    lines = (line.rsplit("\r", 1)[-1] for line in text.replace("\r\n", "\n").split("\n"))
+    pieces = _COLOUR.split("\n".join(lines))
+    return ansi2html("".join(piece if i % 2 else plain(piece, keep_lines=True) for i, piece in enumerate(pieces)))

@@ -1,0 +1,240 @@
+"""Make one report: execute the notebook, take the data out of its outputs, render the page, and write the files."""
+
+import base64
+import json
+import logging
+import signal
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import nbformat
+import papermill
+from nbclient.exceptions import CellTimeoutError
+from nbformat import NotebookNode
+from papermill.exceptions import PapermillExecutionError
+
+from evalkit._version import __version__
+from evalkit.display.show import FIGURE, FINDINGS, HEADLINE, TABLE
+from evalkit.evidence import EVIDENCE
+from evalkit.io.paths import redacted
+from evalkit.io.text import plain
+from evalkit.reports.engines import FORKED, KERNEL
+from evalkit.reports.evidence import keep_evidence
+from evalkit.reports.notebooks import title_of
+from evalkit.reports.page import render
+from evalkit.reports.records import files_beside, mapped, read_record, write_file, write_record
+from evalkit.reports.report import Failure, Job
+
+_INJECTED = "injected-parameters"  # tag of the cell in which papermill puts parameters
+
+
+def build(job: Job) -> None:
+    """Make a report: its page, executed notebook, tables and, last, its record."""
+    started = time.monotonic()
+    nb, failure = _execute(job)
+    _finish(job, nb, failure or _missing_figure(nb), time.monotonic() - started)
+
+
+def build_failed(job: Job, error: str, seconds: float) -> None:
+    """Write the partial report of a process that was ended: its finished cells, and the error."""
+    nb, last = _read_saved(job)
+    _finish(job, nb or nbformat.read(job.report.notebook.path, as_version=4), Failure(error, last), seconds)
+
+
+def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
+    """Execute a report's notebook with papermill; after a failure, it has the outputs up to the failed cell."""
+    logging.getLogger("papermill").setLevel(logging.ERROR)
+    spec, end = job.report.notebook.metadata.get("kernelspec", {}), time.monotonic() + job.timeout
+    if job.forked:
+        signal.signal(signal.SIGALRM, lambda *_: _raise_overdue(job))
+        signal.setitimer(signal.ITIMER_REAL, job.timeout)
+    try:
+        nb = papermill.execute_notebook(
+            str(job.report.notebook.path).replace("{", "{{").replace("}", "}}"),  # papermill formats paths
+            None,
+            job.report.parameters,
+            engine_name=FORKED if job.forked else KERNEL,
+            saved=job.saved,
+            kernel_name=spec.get("name") or "python3",
+            language=spec.get("language") or "python",
+            request_save_on_cell_execute=False,
+            progress_bar=False,
+            timeout_func=lambda cell: max(0.1, end - time.monotonic()),  # of a kernel
+            shutdown_kernel="immediate",
+        )
+        return nb, None
+    except PapermillExecutionError:
+        nb, _ = _read_saved(job)
+        assert nb is not None
+        return nb, _first_error(nb)  # papermill also reports errors that a cell's tag allows
+    except Exception as error:
+        nb, last = _read_saved(job)
+        if nb is None or last is None:
+            raise
+        is_overdue = isinstance(error, (CellTimeoutError, TimeoutError))
+        return nb, Failure(job.overdue if is_overdue else f"{type(error).__name__}: {error}", last)
+    finally:
+        if job.forked:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _raise_overdue(job: Job) -> None:
+    raise TimeoutError(job.overdue.partition(": ")[2])
+
+
+def _read_saved(job: Job) -> tuple[NotebookNode | None, int | None]:
+    """Read a notebook as far as it was executed, and the cell that was begun last; both are None before the start."""
+    if not job.saved.exists():
+        return None, None
+    nb = nbformat.from_dict(json.loads(job.saved.read_text(encoding="utf-8")))
+    begun = [index for index, cell in enumerate(nb.cells) if cell.metadata.papermill["start_time"]]
+    return nb, begun[-1] if begun else None
+
+
+def _first_error(nb: NotebookNode) -> Failure | None:
+    for index, cell in enumerate(nb.cells):
+        for output in cell.get("outputs", []):
+            if output.output_type == "error" and "raises-exception" not in cell.metadata.get("tags", []):
+                return Failure(f"{output.ename}: {output.evalue}", index)
+    return None
+
+
+def _missing_figure(nb: NotebookNode) -> Failure | None:
+    for index, cell in enumerate(nb.cells):
+        if "figure" in cell.metadata.get("tags", []) and cell.cell_type == "code":
+            kinds = [kind for output in cell.outputs for kind in output.get("data", {})]
+            if not any(kind.startswith("image/") or kind == FIGURE for kind in kinds):
+                return Failure("a cell tagged figure shows no figure", index)
+    return None
+
+
+def _finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float) -> None:
+    """Write a report's files, the record last."""
+    report, made, shown = job.report, datetime.now(UTC), job.report.shown
+    failure = failure and failure._replace(error=shown(redacted(plain(failure.error, keep_lines=True))))
+    nb.metadata.pop("papermill", None)
+    for cell in nb.cells:
+        if _INJECTED in cell.metadata.get("tags", []):
+            cell.id = _INJECTED  # papermill draws a new one every time
+        if cell.cell_type == "code":
+            cell.outputs = _joined(cell.outputs)
+    evidence = _take_evidence(nb)
+    nb = mapped(nb, shown)
+    for output, _ in _outputs(nb):
+        if output.output_type == "error":
+            output.evalue, output.traceback = redacted(output.evalue), list(map(redacted, output.traceback))
+    headline, tables = take_tables(nb, report.name)
+    figures = take_figures(nb, report.name)
+    before = read_record(job.output, report.key)
+    given = ", ".join(f"{name} = {json.dumps(value, default=str)}" for name, value in report.all_parameters.items())
+    facts = [
+        ["Report", report.key],
+        ["Notebook", report.notebook.path.name],
+        ["Parameters", plain(given) or "none"],
+        ["Made", f"{made:%Y-%m-%d %H:%M} UTC, in {seconds:.1f} s, with evalkit {__version__}"],
+    ]
+    page = render(
+        nb,
+        key=report.key,
+        facts=mapped(facts, shown),
+        files=[f"{report.name}.ipynb", *(table["file"] for table in tables)],
+        failure=failure,
+        code=job.code,
+        path=str(report.notebook.path.parent),
+    )
+    previous = before and before["previous"]
+    if before and before["status"] != "failed":
+        previous = {"headline": before["headline"], "made": before["made"]}
+    record = job.record(
+        title=title_of(nb.cells) or report.notebook.name,
+        status="failed" if failure else "made",
+        **(failure._asdict() if failure else {}),
+        made=made.isoformat(timespec="seconds"),
+        seconds=round(seconds, 3),
+        headline=headline,
+        findings=_findings(nb),
+        tables=[{key: table[key] for key in ("name", "file", "rows")} for table in tables],
+        figures=list(figures),
+        page=f"{report.key}.html",
+        page_bytes=len(page.encode(errors="replace")),
+        executed=f"{report.key}.ipynb",
+        previous=previous,
+    )
+    keep_evidence(job.output, job.work, report.key, evidence)
+    files = {table["file"]: table["csv"] for table in tables} | figures
+    files |= {f"{report.name}.ipynb": nbformat.writes(nb), f"{report.name}.html": page}
+    for file, content in files.items():
+        write_file(job.output / report.notebook.name / file, content, job.work)
+    write_record(job, record)
+    for file in files_beside(before) - files.keys():
+        (job.output / report.notebook.name / file).unlink(missing_ok=True)
+
+
+def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Join consecutive texts of the same stream: a kernel sends them in pieces that depend on timing."""
+    out: list[NotebookNode] = []
+    for output in outputs:
+        if out and output.output_type == out[-1].output_type == "stream" and output.name == out[-1].name:
+            out[-1].text += output.text
+        else:
+            out.append(output)
+    return out
+
+
+def _outputs(nb: NotebookNode) -> Iterator[tuple[NotebookNode, dict[str, Any]]]:
+    """Yield every output with its data by MIME type."""
+    return ((output, output.get("data", {})) for cell in nb.cells for output in cell.get("outputs", []))
+
+
+def take_tables(nb: NotebookNode, name: str) -> tuple[dict | None, list[dict]]:
+    """Take headline and published tables out of a notebook's outputs; a link to its file replaces each table."""
+    headline, tables = None, {}
+    for _, data in _outputs(nb):
+        if HEADLINE in data:
+            headline = mapped(dict(data[HEADLINE]), plain)
+        if TABLE in data:
+            table = dict(data.pop(TABLE))
+            file = f"{name}.{table['name']}.csv"
+            tables[file] = {**table, "file": file}
+            rows = f"{table['rows']:,} row{'' if table['rows'] == 1 else 's'}"
+            data["text/markdown"] = f"[{table['name']}.csv](<{file}>): {rows}"
+    return headline, list(tables.values())
+
+
+def _findings(nb: NotebookNode) -> list[dict[str, str]]:
+    """Return the findings that a notebook begins with, each with the heading of its section."""
+    given: list = next((data[FINDINGS] for _, data in _outputs(nb) if FINDINGS in data), [])
+    return [{"text": plain(item["text"]), "section": plain(item.get("section", ""))} for item in given]
+
+
+def take_figures(nb: NotebookNode, name: str) -> dict[str, str | bytes]:
+    """Take named figures out of a notebook's outputs: files with their contents, as SVG, PDF and PNG."""
+    files: dict[str, str | bytes] = {}
+    for output, data in _outputs(nb):
+        about = output.get("metadata", {}).get("image/svg+xml")
+        if isinstance(about, dict) and "narrow" in data.get(FIGURE, {}):
+            about["narrow"] = data[FIGURE].pop("narrow")  # until the page is rendered
+        if "pdf" not in data.get(FIGURE, {}):
+            continue
+        figure = data.pop(FIGURE)
+        contents = {
+            "svg": data.get("image/svg+xml", ""),
+            "pdf": base64.b64decode(figure["pdf"]),
+            "png": base64.b64decode(data.get("image/png", "")),
+        }
+        saved = {f"{name}.{figure['name']}.{suffix}": content for suffix, content in contents.items() if content}
+        files |= saved
+        for about in filter(lambda value: isinstance(value, dict), output.metadata.values()):
+            about["files"] = list(saved)
+    return files
+
+
+def _take_evidence(nb: NotebookNode) -> list[Any]:
+    """Take the data of pages of runs out of a notebook's outputs."""
+    evidence = [data[EVIDENCE] for _, data in _outputs(nb) if EVIDENCE in data]
+    for cell in nb.cells:
+        if "outputs" in cell:
+            cell.outputs = [output for output in cell.outputs if EVIDENCE not in output.get("data", {})]
+    return evidence

@@ -1,1 +1,0 @@
-"""Render executed notebooks as HTML pages, and their index."""

@@ -1,0 +1,398 @@
+"""Plan a batch: every report with its notebook and checked parameters, before anything is executed.
+
+A sweep is a list given for a parameter that takes one value; ``all`` means all values in the data. Each value becomes
+a report with its own name.
+"""
+
+import inspect
+import itertools
+import multiprocessing
+import os
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any, NamedTuple
+
+from evalkit.io.paths import SourceError, has_magic, is_secret_name, is_url, redacted
+from evalkit.io.sources import is_sample, own_sources, paths_of, resolve
+from evalkit.io.text import cut_line, warnings_as_lines
+from evalkit.kinds.detection import kinds_of_source
+from evalkit.kinds.registry import kind_named
+from evalkit.reports.notebooks import (
+    ANY_KIND,
+    NOTEBOOK,
+    PARAMS_FILES,
+    REQUIRED,
+    Notebook,
+    Parameter,
+    Places,
+    read_notebook,
+)
+from evalkit.reports.parameters import Faults, check_names, check_value, from_text, read_values
+from evalkit.reports.processes import end_with_parent, start_method
+from evalkit.reports.report import Report, file_name, refuse_secrets, short_hash
+
+ALL = "all"
+MOST_OF_SWEEP = 40  # reports of a source that differ in one parameter, such as the model
+_SINGLE = ("str", "int", "float", "bool")  # types of a single value: a list of these is a sweep
+
+
+class PlanError(SourceError):
+    """A batch that can't start; `faults` lists all its faults."""
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        self.faults = list(dict.fromkeys(cut_line(redacted(fault)) for fault in faults))
+        super().__init__("\n".join(self.faults))
+
+
+class Target(NamedTuple):
+    """A notebook, and the origin of its values: a params file, or a source of logs."""
+
+    notebook: Path
+    params_file: Path | None = None
+    source: str = ""
+    values: Mapping[str, Any] = {}  # those of a source
+
+    @property
+    def where(self) -> str:
+        """The file that faults of this target are reported for."""
+        return str(self.params_file or self.notebook)
+
+
+class Draft(NamedTuple):
+    """A checked target: its fixed parameters, and the values of its sweeps."""
+
+    target: Target
+    notebook: Notebook
+    fixed: dict[str, Any]
+    sweeps: dict[str, list | str]  # values, or the function that returns all values in the data
+
+
+def plan(
+    targets: Iterable[str] = (),
+    *,
+    params: str | os.PathLike | None = None,
+    notebooks: str | os.PathLike | None = None,
+    kind: str = "",
+    values: Mapping[str, Any] | None = None,
+    texts: Iterable[tuple[str, str]] = (),
+    name: str = "",
+) -> list[Report]:
+    """Return the reports of a batch, with all parameters checked.
+
+    Parameters
+    ----------
+    targets : iterable of str
+        Names or paths of notebooks, params files, and sources of logs; by default every params file of `params`.
+        A notebook named together with values is run once with these; else its params files are run. A source is run
+        with all notebooks of the kinds of logs it holds, or with those that are named beside it.
+    params, notebooks : path, optional
+        Folders of ``NOTEBOOK/REPORT.yaml`` and of ``NOTEBOOK.ipynb``; by default those of the current folder, then
+        evalkit's own.
+    kind : str
+        The kind of logs of all sources; by default it is detected from their content.
+    values : mapping, optional
+        Values that override those of the params files, for notebooks that have the parameter.
+    texts : iterable of (name, text)
+        The same as typed on a command line: parsed by the parameter's type; a repeated name adds to a list, or to a
+        sweep if the parameter takes one value.
+    name : str
+        Name of the report; by default that of its params file or its values.
+
+    Returns
+    -------
+    list of Report
+
+    Raises
+    ------
+    PlanError
+        Lists every fault of every file.
+    """
+    values, texts, faults = dict(values or {}), list(texts), Faults()
+    chosen = find_targets(targets, Places.of(notebooks, params), faults, once=bool(values or texts), kind=kind)
+    read = _read([target.notebook for target in chosen], faults)
+    known = {name: p for notebook in read.values() for name, p in notebook.parameters.items()}
+    if read:
+        faults += [f"command line: {fault}" for fault in check_names([*values, *(n for n, _ in texts)], known)]
+    drafts = []
+    for target in chosen:
+        if target.notebook in read:
+            own = Faults()
+            drafts.append(_check(target, read[target.notebook], values, texts, own))
+            faults += [f"{target.where}: {fault}" for fault in own]
+    if faults:
+        raise PlanError(faults)
+    try:
+        reports = _distinct(_expanded(drafts))
+        return _named(reports, name) if name else reports
+    except SourceError as error:
+        raise PlanError([str(error)]) from None
+
+
+def find_targets(
+    targets: Iterable[str], places: Places, faults: Faults, *, once: bool = False, kind: str = ""
+) -> list[Target]:
+    """Find the notebooks, params files and sources of logs that were named, or all params files.
+
+    `once`: a notebook that is named alone is run once, without its params files.
+    """
+    given = list(targets)
+    if not given:
+        with faults.of():
+            given = list(map(str, places.all_params()))
+    known = places.all_notebooks()
+    found: list[Target] = []
+    sources: list[str] = []
+    notebooks: list[Path] = []
+    for name in given:
+        path = Path(name)
+        with faults.of(f"{name}: " if path.suffix in PARAMS_FILES else ""):
+            if path.suffix == NOTEBOOK:
+                notebooks.append(path)
+            elif path.suffix in PARAMS_FILES:
+                if not path.is_file():
+                    raise SourceError("no such params file")
+                found.append(Target(places.notebook(path.resolve().parent.name), path))
+            elif name not in known and _is_source(name):
+                sources.append(name)
+            else:
+                notebooks.append(places.notebook(name, "file, folder or notebook"))
+    for source in sources:
+        with faults.of():
+            found += _targets_of_source(source, places, kind, notebooks)
+    for notebook in [] if sources else notebooks:
+        params = [] if once else places.params_of(notebook.stem)
+        found += [Target(notebook, file) for file in params or (None,)]
+    return found
+
+
+def _targets_of_source(source: str, places: Places, kind: str, only: Sequence[Path]) -> list[Target]:
+    """Select notebooks for a source of logs: all those of each kind of logs that it holds, or those of `only`."""
+    kinds = [kind_named(kind)] if kind else kinds_of_source(source)
+    wanted = {path.resolve() for path in only}
+    known = []
+    for path in (places.all_notebooks() | {path.stem: path for path in only}).values():
+        try:
+            notebook = read_notebook(path)
+        except (OSError, ValueError):
+            continue
+        if notebook.kind and notebook.settings.get("source") in notebook.parameters:
+            known.append(notebook)
+    chosen = []
+    for log_kind in kinds:
+        specific = [notebook for notebook in known if notebook.kind == log_kind.name]
+        general = [notebook for notebook in known if notebook.kind == ANY_KIND]
+        fitting = [n for n in specific + general if n.path.resolve() in wanted] if wanted else specific or general
+        chosen += [Target(n.path, None, source, _values_of_source(n, source, log_kind.name)) for n in fitting]
+    if not chosen:
+        names, such = " and ".join(log_kind.name for log_kind in kinds), "such " * bool(wanted)
+        none = f"for which there is no {such}notebook; `evalkit notebooks` lists those there are"
+        raise SourceError(f"{source}: holds logs of kind {names}, {none}")
+    return chosen
+
+
+def _values_of_source(notebook: Notebook, source: str, kind: str) -> dict[str, Any]:
+    parameter = notebook.parameters[notebook.settings["source"]]
+    values: dict[str, Any] = {parameter.name: [source] if parameter.type.startswith("list") else source}
+    if notebook.kind == ANY_KIND and "kind" in notebook.parameters:
+        values["kind"] = kind
+    if not is_url(source) and not has_magic(source) and os.path.isdir(resolve(source)):
+        for name, folder in notebook.settings.get("within", {}).items():
+            if name in notebook.parameters and _exists(place := f"{source.rstrip('/')}/{folder}"):
+                values[name] = place
+    return values
+
+
+def _is_source(name: str) -> bool:
+    return name.startswith("samples:") or is_url(name) or has_magic(name) or _exists(name)
+
+
+def _exists(name: str) -> bool:
+    try:
+        return bool(resolve(name))
+    except SourceError:
+        return False
+
+
+def _read(paths: list[Path], faults: Faults) -> dict[Path, Notebook]:
+    read: dict[Path, Notebook] = {}
+    names: dict[str, Path] = {}
+    for path in dict.fromkeys(paths):
+        if names.setdefault(path.stem, path).resolve() != path.resolve():
+            faults.append(f"{path}: has the name of {names[path.stem]}; their reports would share a folder")
+        try:
+            with faults.of():
+                read[path] = read_notebook(path)
+        except OSError as error:
+            faults.append(f"{path}: {error.strerror or error}")
+    return read
+
+
+def _check(
+    target: Target, notebook: Notebook, values: dict[str, Any], texts: list[tuple[str, str]], faults: Faults
+) -> Draft:
+    """Check the values of one target against its notebook's parameters."""
+    parameters, sweep_functions = notebook.parameters, notebook.settings.get("sweep", {})
+    given: dict[str, Any] = {}
+    with faults.of():
+        given = read_values(target.params_file) if target.params_file else {}
+    faults += check_names(given, parameters)
+    given |= target.values
+    if target.source:  # every possible report of it
+        given |= dict.fromkeys(sweep_functions, ALL)
+    given = {name: value for name, value in (given | values).items() if name in parameters}
+    given |= _from_texts(texts, parameters, faults)
+    for name, value in ({name: p.default for name, p in parameters.items()} | given).items():
+        with faults.of("" if is_secret_name(name) else f"{name}: "):
+            refuse_secrets(name, value)
+    fixed: dict[str, Any] = {}
+    sweeps: dict[str, list[Any] | str] = {}
+    for name, value in given.items():
+        if name in sweep_functions and value == ALL:
+            sweeps[name] = sweep_functions[name]
+        elif isinstance(value, list) and parameters[name].type in _SINGLE:
+            checked = [check_value(item, parameters[name]) for item in value]
+            sweeps[name] = list(dict.fromkeys(item for item, fault in checked if not fault))
+            faults += [fault for _, fault in checked if fault] or ([] if value else [f"{name} is an empty list"])
+        else:
+            fixed[name], fault = check_value(value, parameters[name])
+            faults += [fault] if fault else []
+    for name, parameter in parameters.items():
+        if parameter.default is REQUIRED and name not in given:
+            faults.append(f"{name} has no value, and the notebook no default for it")
+    for name, value in given.items():  # what must be a path, by its form, or as its default is a sample
+        for item in value if isinstance(value, list) else [value]:
+            is_local = isinstance(item, str) and item and "://" not in item
+            is_path = is_local and item.startswith(("samples:", "./", "../", "~/"))
+            if is_path or (is_local and is_sample(parameters[name].default)):
+                with faults.of(f"{name}: "):
+                    paths_of(item)
+    return Draft(target, notebook, fixed, sweeps)
+
+
+def _from_texts(texts: list[tuple[str, str]], parameters: Mapping[str, Parameter], faults: Faults) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    for name, text in texts:
+        if name not in parameters:
+            continue
+        value, fault = from_text(text, parameters[name])
+        if fault:
+            faults.append(fault)
+        elif name not in given:
+            given[name] = value
+        elif isinstance(value, list):
+            given[name] = [*given[name], *value]
+        elif parameters[name].type in _SINGLE:
+            given[name] = [*(given[name] if isinstance(given[name], list) else [given[name]]), value]
+        else:
+            faults.append(f"{name} is given twice, and takes one value")
+    return given
+
+
+def _expanded(drafts: Sequence[Draft]) -> list[Report]:
+    """Create the reports of drafts; a kind of a source that can't be read is a warning if there is another kind."""
+    made: dict[tuple[str, str], list[Report]] = {}
+    faults: dict[tuple[str, str], SourceError] = {}
+    for draft in drafts:
+        key = (draft.target.source, str(draft.target.values.get("kind", draft.notebook.kind)))
+        try:
+            made.setdefault(key, []).extend(_expand(draft))
+        except SourceError as error:
+            faults.setdefault(key, error)
+    for (source, kind), fault in faults.items():
+        del made[source, kind]
+        if not source or not any(other == source for other, _ in made):
+            raise fault
+        warnings.warn(f"no report of {kind} logs: {fault}", stacklevel=3)
+    return [report for reports in made.values() for report in reports]
+
+
+def _expand(draft: Draft) -> list[Report]:
+    """Create one report per item of the sweeps, each with its own name."""
+    target, notebook, fixed, sweeps = draft
+    items = [_items(draft, name, hook) if isinstance(hook, str) else hook for name, hook in sweeps.items()]
+    own = [target.source, *(value for name, value in fixed.items() if name not in target.values)]
+    stem = [target.params_file.stem] if target.params_file else own
+    reports = []
+    for chosen in itertools.product(*items):
+        parameters = _unmixed(notebook, fixed | dict(zip(sweeps, chosen, strict=True)))
+        reports.append(Report(notebook, file_name([*stem, *chosen]), parameters, str(target.params_file or "")))
+    return reports
+
+
+def _unmixed(notebook: Notebook, given: dict[str, Any]) -> dict[str, Any]:
+    """Clear the sample defaults of sources if one source is the user's own."""
+    sources = {name: given.get(name, p.default) for name, p in notebook.parameters.items() if is_sample(p.default)}
+    unmixed = dict(zip(sources, own_sources(*sources.values()), strict=True))
+    return given | {name: value for name, value in unmixed.items() if value != sources[name]}
+
+
+def _items(draft: Draft, name: str, hook: str) -> list:
+    """Return the values of a parameter that its sweep function finds in the data; SourceError if it fails.
+
+    It is called in a process of its own: it reads files, while the batch's process, which is forked, must only import.
+    """
+    target, notebook = draft.target, draft.notebook
+    given = {other: p.default for other, p in notebook.parameters.items()} | _unmixed(notebook, draft.fixed)
+    context = multiprocessing.get_context(start_method())
+    try:
+        with ProcessPoolExecutor(1, mp_context=context, initializer=end_with_parent, initargs=(os.getpid(),)) as pool:
+            try:
+                values = pool.submit(_call, hook, given).result()
+            except KeyboardInterrupt:
+                for child in multiprocessing.active_children():
+                    child.kill()
+                raise
+        if not values:
+            raise SourceError("there are none in the data")
+    except Exception as error:
+        cause = str(error) if isinstance(error, SourceError) else f"{type(error).__name__}: {error}"
+        if target.source and isinstance(error, SourceError):  # it names the source
+            raise SourceError(cause) from None
+        raise SourceError(f"{target.where}: {name}: {ALL}: {hook}: {cause}") from None
+    if target.source and len(values) > MOST_OF_SWEEP:
+        one = f"evalkit report {target.source} {notebook.name} -p {name} {name.upper()}"
+        warnings.warn(
+            f"{len(values):,} reports of {notebook.name}: only the first {MOST_OF_SWEEP} are made; another: {one}",
+            stacklevel=2,
+        )
+        return values[:MOST_OF_SWEEP]
+    return values
+
+
+def _call(hook: str, parameters: dict[str, Any]) -> list:
+    function = resolve_name(hook)
+    wanted = inspect.signature(function).parameters
+    with warnings_as_lines():
+        values = function(**{key: value for key, value in parameters.items() if key in wanted})
+    return list(dict.fromkeys(values))
+
+
+def marked(report: Report) -> Report:
+    """Append a hash of its parameters to a report's name."""
+    return replace(report, name=f"{report.name}-{short_hash(repr(report.parameters))}")
+
+
+def _named(reports: list[Report], name: str) -> list[Report]:
+    """Rename a report to the name that the user chose; SourceError if it can't be the name of one file."""
+    if file_name([name]) != name:
+        raise SourceError(f"--name {name}: can't be the name of a file; {file_name([name])} could")
+    counts = Counter(report.notebook.name for report in reports)
+    for notebook, n in counts.items():
+        if n > 1:
+            raise SourceError(f"--name {name}: names one report, and {n} of {notebook} would be made")
+    return [replace(report, name=name, is_named=True) for report in reports]
+
+
+def _distinct(reports: list[Report]) -> list[Report]:
+    """Drop duplicate reports; names that are equal, or differ by case only, get a hash."""
+    seen: dict[str, list[Report]] = {}
+    for report in reports:
+        same = seen.setdefault(report.key.casefold(), [])
+        if not any(report.parameters == other.parameters for other in same):
+            same.append(report)
+    return [marked(report) if len(same) > 1 else report for same in seen.values() for report in same]

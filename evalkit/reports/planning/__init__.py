@@ -1,1 +1,0 @@
-"""What reports are to be made: notebooks, parameters and sources become a checked list of reports."""

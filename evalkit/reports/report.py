@@ -1,0 +1,195 @@
+"""A report: its notebook and parameters, the job of making it, and the record of what was made."""
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple, TypedDict
+
+from evalkit.io.paths import SourceError, is_secret_name, refuse_credentials
+from evalkit.io.records import collected_from
+from evalkit.io.sources import is_sample, shown_paths
+from evalkit.reports.notebooks import REQUIRED, Notebook
+from evalkit.reports.parameters import texts_of
+
+_LONGEST = 120  # bytes; suffixes such as ".by_task.csv" are added to it, and file systems allow 255
+_SECRET_HINT = (
+    "a value of this name would stand on the page, in its file's name, the index and the manifest; set an environment "
+    "variable, and read that in the notebook"
+)
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Report:
+    """A notebook with parameters; SourceError for secrets in one of them."""
+
+    notebook: Notebook
+    name: str
+    parameters: dict[str, Any]  # given ones; the others have the notebook's defaults
+    params_file: str = ""
+    is_named: bool = False  # the user chose the name
+
+    def __post_init__(self) -> None:
+        for name, value in self.all_parameters.items():
+            refuse_secrets(name, value)
+
+    @property
+    def key(self) -> str:
+        """Name of the report within the output folder: ``notebook/report``."""
+        return f"{self.notebook.name}/{self.name}"
+
+    @property
+    def all_parameters(self) -> dict[str, Any]:
+        """The parameters with the notebook's defaults."""
+        return {name: p.default for name, p in self.notebook.parameters.items()} | self.parameters
+
+    @property
+    def shown(self) -> Callable[[str], str]:
+        """A function that shortens paths in a text for those who are handed the page."""
+        given = texts_of(self.all_parameters)
+        return shown_paths([*given, *(place for text in given for place in collected_from(text))])
+
+    @property
+    def source(self) -> str:
+        """The source of the report: the value of its first parameter whose default is a sample."""
+        named = (name for name, parameter in self.notebook.parameters.items() if is_sample(parameter.default))
+        value = self.all_parameters.get(next(named, ""), "")
+        return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+class Failure(NamedTuple):
+    """Why a report failed, and in which cell (None if in no cell)."""
+
+    error: str
+    cell: int | None
+
+
+class Record(TypedDict):
+    """The record of a report that was made or failed."""
+
+    key: str  # notebook/report
+    notebook: str
+    name: str
+    title: str
+    params_file: str
+    parameters: dict[str, Any]
+    status: str  # made or failed
+    why: str  # why it was built
+    error: str
+    cell: int | None  # the cell it failed in
+    made: str  # ISO 8601, UTC
+    seconds: float
+    kernel: str
+    headline: dict[str, Any] | None
+    findings: list[dict[str, str]]  # text, section
+    source: str  # folder or file of the report's logs
+    tables: list[dict[str, Any]]  # name, file, rows
+    figures: list[str]  # files of named figures, beside the page
+    page: str  # files, relative to the output folder
+    page_bytes: int
+    executed: str
+    stamp: dict[str, Any]  # its inputs, see evalkit.reports.changes
+    previous: dict[str, Any] | None  # headline and time of the page it replaced
+
+
+class Job(NamedTuple):
+    """A report to be made, and how."""
+
+    report: Report
+    output: Path
+    work: Path  # its own folder, on the same disk as `output`
+    why: str
+    stamp: dict[str, Any]
+    code: bool = True
+    forked: bool = True
+    evidence: str = "linked"  # which runs get pages
+    timeout: float = 600.0  # seconds
+
+    @property
+    def saved(self) -> Path:
+        """The file of the notebook as far as it was executed."""
+        return self.work / "notebook.json"
+
+    @property
+    def printed(self) -> tuple[Path, Path]:
+        """The files of the process's standard output and error."""
+        return self.work / "stdout", self.work / "stderr"
+
+    @property
+    def overdue(self) -> str:
+        """The error of a report that exceeds its time limit."""
+        return f"TimeoutError: not finished after {self.timeout:g} s"
+
+    def record(self, **fields: Any) -> Record:
+        """Return the report's record with these fields; by default, that of a failed one without a page."""
+        report = self.report
+        blank = Record(
+            key=report.key,
+            notebook=report.notebook.name,
+            name=report.name,
+            title=report.notebook.title,
+            params_file=report.params_file,
+            parameters=report.parameters,
+            status="failed",
+            why=self.why,
+            error="",
+            cell=None,
+            made=datetime.now(UTC).isoformat(timespec="seconds"),
+            seconds=0.0,
+            kernel="quick" if self.forked else "normal",
+            headline=None,
+            findings=[],
+            source=report.source,
+            tables=[],
+            figures=[],
+            page="",
+            page_bytes=0,
+            executed="",
+            stamp=self.stamp,
+            previous=None,
+        )
+        return Record(**{**blank, **fields})  # type: ignore[typeddict-item]
+
+
+def refuse_secrets(name: str, value: Any) -> None:
+    """Raise SourceError for secrets, by their names or in a URL: pages, file names and records would show them."""
+    if is_secret_name(name) and value and value is not True and value is not REQUIRED:
+        raise SourceError(f"{name}: {_SECRET_HINT}")
+    for text in texts_of(value):
+        refuse_credentials(text)
+    for key, item in value.items() if isinstance(value, dict) else ():
+        refuse_secrets(key, item)
+
+
+def file_name(values: Iterable[Any]) -> str:
+    """Return a file name for values, without suffix, that is safe on every system; ``defaults`` if all are empty.
+
+    Characters that are not allowed in a file name become ``_``, as in ``meta-llama_Llama-3-8B``; of a path only the
+    last part is used. So different values may have the same name. A value without any valid character, or with a name
+    that some system reserves, gets a hash of six hexadecimal digits.
+    """
+    values = [value for value in values if value != ""]
+    name = "-".join(map(_name_part, values))
+    if len(name.encode()) > _LONGEST:
+        name = f"{name.encode()[: _LONGEST - 7].decode(errors='ignore')}-{short_hash(repr(values))}"
+    return name or "defaults"
+
+
+def short_hash(text: str) -> str:
+    """Hash a text to six hexadecimal digits."""
+    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=3).hexdigest()
+
+
+def _name_part(value: Any) -> str:
+    text = str(value)
+    shown = text.rstrip("/").rsplit("/", 1)[-1] if text.startswith(("/", "./", "../", "~/")) else text
+    shown = unicodedata.normalize("NFC", shown)
+    safe = "".join(c if c.isalnum() or c in "-_.+" else "_" for c in shown)
+    safe = re.sub("_+", "_", safe).strip("._-") if safe != text else safe.strip("._-")
+    if safe and not _RESERVED.fullmatch(safe):
+        return safe
+    return f"{safe}-{short_hash(text)}".lstrip("-")
