@@ -4,7 +4,6 @@ import importlib
 import os
 import pkgutil
 import re
-import subprocess
 
 import pytest
 from click.testing import CliRunner
