@@ -9,7 +9,7 @@ import click
 from evalkit.kinds.registry import BUILT_IN, LogKind, Option, kind_named, kind_names
 from evalkit.kinds.where import COMMON
 
-LISTS = ("failed", "flagged", "all")  # as evalkit.kinds.listing.CHOICES, which would import more
+LISTS = ("failed", "flagged", "all")  # as evalkit.kinds.terminal.Which, which would import more
 COUNT, POSITIVE = click.IntRange(1), click.FloatRange(0, min_open=True)
 KIND_HELP = "The kind of logs.  [default: detected from their content]"
 

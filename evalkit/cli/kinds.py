@@ -73,8 +73,8 @@ def kind_command(kind: LogKind) -> click.Command:
 
         if output:
             check_output(output)
-        from evalkit.kinds.listing import list_runs
         from evalkit.kinds.logs import load
+        from evalkit.kinds.terminal import list_runs
 
         logs = load(kind, one_or_many(sources), options, **reading)
         if which:

@@ -70,7 +70,7 @@ def view(
 
     from evalkit.evidence import write_view
     from evalkit.io.text import plain
-    from evalkit.kinds.listing import choose
+    from evalkit.kinds.terminal import choose
 
     logs = _load_any(one_or_many(sources), kind, texts, names)
     page = write_view(logs, choose(logs.runs, which), Path(output), "" if which == "all" else which, mask=mask)

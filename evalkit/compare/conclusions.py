@@ -7,9 +7,8 @@ import pandas as pd
 from evalkit.compare.discordance import discordant_of, examples
 from evalkit.compare.ranks import MOST_NAMED, Leaderboard, headline
 from evalkit.kinds import Example, Finding, examples_of
-from evalkit.kinds.doubts import doubts
-from evalkit.kinds.findings import files_of
-from evalkit.kinds.models import UNKNOWN, alike
+from evalkit.kinds.findings import alike, doubts, files_of
+from evalkit.kinds.models import UNKNOWN
 
 RANKING, PAIRS = "Which model is best?", "Every pair on the tasks it shares"
 

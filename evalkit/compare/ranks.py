@@ -8,7 +8,7 @@ import pandas as pd
 from evalkit._words import Notes, note
 from evalkit.compare.paired import FEW_SHARED, UNPAIRED, pairs_of
 from evalkit.kinds import Outcomes, outcomes, rates
-from evalkit.kinds.doubts import variants
+from evalkit.kinds.findings import variants
 from evalkit.kinds.models import UNKNOWN
 from evalkit.kinds.runs import copied, kind_of
 from evalkit.stats import Estimate, format_interval, like_with_like, pair_structure, rank_models

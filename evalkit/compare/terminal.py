@@ -9,8 +9,7 @@ from evalkit.compare.ranks import headline, leaderboard, ranks_text
 from evalkit.display.words import headline_text, sentence
 from evalkit.io import plain
 from evalkit.kinds import outcomes
-from evalkit.kinds.doubts import variants
-from evalkit.kinds.models import alike
+from evalkit.kinds.findings import alike, variants
 from evalkit.kinds.runs import kind_of
 from evalkit.kinds.terminal import fit_table, names_of, unmeasured_lines
 

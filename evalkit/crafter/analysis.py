@@ -15,8 +15,8 @@ from evalkit.crafter.scoring import BANDS, DIGITS, Counting
 from evalkit.crafter.table import FLAGS, order_difficulties
 from evalkit.display.words import budget_name, budgets_text
 from evalkit.io import short_paths
+from evalkit.io.text import message_pattern
 from evalkit.kinds import Finding, data_finding, examples_of
-from evalkit.kinds.messages import message_pattern
 from evalkit.stats import estimate_by, format_interval, mean_interval
 from evalkit.stats.intervals import Kind
 

@@ -13,7 +13,7 @@ from evalkit.display.show import RunLink
 from evalkit.display.tables import cell_texts
 from evalkit.evidence.links import LIMIT, PAIRS, address, hand_over, mode, show_runs, take, with_turns
 from evalkit.kinds import Example, Finding
-from evalkit.kinds.runs import is_uncounted
+from evalkit.kinds.runs import is_excluded
 
 if TYPE_CHECKING:
     from evalkit.kinds import Logs
@@ -48,7 +48,7 @@ class Evidence:
     def __init__(self, logs: "Logs", runs: pd.DataFrame, *columns: str) -> None:
         check_columns(runs, *_COLUMNS, "run_id", "run_flags", *columns)
         self._logs = logs
-        self._runs = runs[~is_uncounted(runs, logs.kind)].reset_index(drop=True)
+        self._runs = runs[~is_excluded(runs, logs.kind)].reset_index(drop=True)
         self._columns = list(dict.fromkeys([*_COLUMNS[:2], *columns, *_COLUMNS[2:]]))
         self._shown = _evenly(self._runs, LIMIT)
         self._items: dict[str, list[Sequence[str]]] = {}

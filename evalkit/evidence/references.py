@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalkit.io import absolute, is_url, plain
 from evalkit.io.sources import state_of as file_state
-from evalkit.kinds import LogKind, in_words, kind_named
+from evalkit.kinds import LogKind, cell_text, kind_named
 
 if TYPE_CHECKING:
     from evalkit.kinds import Logs
@@ -86,7 +86,7 @@ def facts_of(kind: LogKind, run: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the known facts of a run as text."""
     facts = [("run", plain(run["run_id"])), ("kind", kind.name)]
     for column, name in _FACTS.items():
-        if text := in_words(kind.statuses.get(run[column], run[column]) if column == "status" else run.get(column)):
+        if text := cell_text(kind.statuses.get(run[column], run[column]) if column == "status" else run.get(column)):
             facts.append((name, f"{text} s" if column == "duration" else text))
     return facts
 

@@ -10,7 +10,7 @@ _PLACES = {
     "sources": "shown_paths Listing Source list_files list_source own_sources resolve state_of",
     "write": "check_output check_path for_spreadsheets write_bytes write_frame write_text",
     "parallel": "cluster parse_files",
-    "text": "distinct_names masked plain short_paths shorten warnings_as_lines",
+    "text": "distinct_names masked message_pattern plain short_paths shorten warnings_as_lines",
     "read": "read_file read_files read_json",
 }
 

@@ -24,6 +24,15 @@ _KEYS = re.compile(  # credentials that are known by their form; what is kept of
     r"|\b(?P<jwt>eyJ)[\w-]{8,}\.[\w-]{8,}\.[\w-]*",
     re.ASCII,
 )
+# What varies in messages: names and paths, for which … stands, and numbers, for which # stands
+_MOST_WORDS = 3  # of a name; a longer quotation is a message of its own
+_LEFT = "{0}…{0}"  # of a quoted name
+_QUOTED = re.compile(r"(?<!\w)(?:'([^'\n]*)'|\"([^\"\n]*)\"|`([^`\n]*)`)(?!\w)")
+_ID = re.compile(r"(?<![\w.])(?:0x[0-9a-fA-F]+|(?=\w*\d)(?=[\w-]*[a-f])[0-9a-f]{8,}(?:-[0-9a-f]{4,})*)\b")
+_PATH = re.compile(
+    r"\w+://\S+|(?<![\w/])(?:[A-Za-z]:\\|~?/|\.{1,2}/)?(?:[\w.@+-]+[\\/])+[\w.@+-]*|(?<![\w/<])/[\w.@+-]+"
+)
+_NUMBER = re.compile(r"(?<![\w#])(?<!Errno )[-+]?\d+(?:[.,]\d+)*(?:[eE][-+]?\d+)?%?|(?<=[A-Za-z_])\d+")
 _SHOW_WARNING = warnings.showwarning  # as in Python
 
 
@@ -147,3 +156,23 @@ def is_local_link(address: object) -> bool:
         and address.isprintable()
         and not re.match(r"/|[^/?#]*:|.*[ \\]", address)
     )
+
+
+def message_pattern(message: str) -> str:
+    """Replace what varies in a message: numbers, paths, ids, and quoted names within a sentence; never all of it.
+
+    Examples
+    --------
+    >>> message_pattern("No cells of type 'B' in /data/run7.h5ad")
+    "No cells of type '…' in …"
+    >>> message_pattern("'leiden'")
+    "'leiden'"
+    """
+    bare = message.strip()
+    if len(bare) > 1 and bare[0] in "'\"`" and bare.find(bare[0], 1) == len(bare) - 1:  # all of it is quoted
+        return f"{bare[0]}{message_pattern(bare[1:-1])}{bare[0]}" if len(bare.split()) > _MOST_WORDS else message
+    text = _QUOTED.sub(
+        lambda found: found[0] if len(found[0].split()) > _MOST_WORDS else _LEFT.format(found[0][0]), message
+    )
+    text = _NUMBER.sub("#", _PATH.sub("…", _ID.sub("…", text)))
+    return text if re.search(r"[^\W\d_]{2}", text) else message

@@ -1,24 +1,15 @@
 """Rates and mean scores of groups of runs of any kind, with the runs that were not measured counted in every way."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+import pandas as pd
 
 from evalkit._names import check_columns
 from evalkit._words import Notes, note
 from evalkit.kinds.registry import LogKind
-from evalkit.kinds.runs import (
-    MEASURED,
-    NO_OUTCOME,
-    NO_RUN,
-    NO_SCORE,
-    is_uncounted,
-    kind_of,
-    outcome_of,
-    outcomes,
-)
-
-if TYPE_CHECKING:
-    import pandas as pd
+from evalkit.kinds.runs import MEASURED, NO_OUTCOME, NO_RUN, NO_SCORE, is_excluded, kind_of, outcome_of, outcomes
+from evalkit.stats import estimate_by
 
 Missing = Literal["", "failure", "exclude", "success"]  # how a run that was not measured counts
 _FILL = {"failure": 0.0, "exclude": float("nan"), "success": 1.0}
@@ -35,14 +26,14 @@ _OF_POINTS: Sequence[tuple[Missing, str]] = (("failure", "zero"),)
 
 
 def rates(
-    runs: "pd.DataFrame",
+    runs: pd.DataFrame,
     by: str | Sequence[str] = "model_name",
     value: str = "",
     kind: LogKind | None = None,
     *,
     missing: Missing = "",
     cluster: str = "",
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Estimate the success rate or mean score of groups of runs; each task has the same weight.
 
     Parameters
@@ -62,10 +53,6 @@ def rates(
         target, warning, n_not_measured. A group without a measured run has no rate (NaN), and the reason in `warning`.
         Runs that are still running, and those whose flags say so, are left out; `warning` says how many the flags did.
     """
-    import pandas as pd
-
-    from evalkit.stats import estimate_by
-
     if missing not in ("", *_FILL):
         raise ValueError(f"missing {missing!r}: one of {', '.join(_FILL)}")
     runs, kind = runs.reset_index(drop=True), kind or kind_of(runs)
@@ -98,13 +85,13 @@ def rates(
 
 
 def denominators(
-    runs: "pd.DataFrame",
+    runs: pd.DataFrame,
     by: str | Sequence[str] = "model_name",
     value: str = "",
     kind: LogKind | None = None,
     *,
     cluster: str = "",
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Estimate rates with both denominators, and the worst case both ways, for the runs that were not measured.
 
     Parameters
@@ -138,7 +125,7 @@ def denominators(
     )
 
 
-def usage(runs: "pd.DataFrame", by: str | Sequence[str] = "model_name", kind: LogKind | None = None) -> "pd.DataFrame":
+def usage(runs: pd.DataFrame, by: str | Sequence[str] = "model_name", kind: LogKind | None = None) -> pd.DataFrame:
     """Estimate what runs take, per group: duration, turns, tokens and cost, as far as logs tell them.
 
     Parameters
@@ -157,12 +144,8 @@ def usage(runs: "pd.DataFrame", by: str | Sequence[str] = "model_name", kind: Lo
         equally), low, high, median, total, of_successes and of_failures (mean of those runs), per_success (the total
         over the number of successes that tell it) and warning. Empty where logs tell nothing.
     """
-    import pandas as pd
-
-    from evalkit.stats import estimate_by
-
     kind = kind or kind_of(runs)
-    runs = runs[~is_uncounted(runs, kind)].reset_index(drop=True)
+    runs = runs[~is_excluded(runs, kind)].reset_index(drop=True)
     data = outcomes(runs, "score", kind).table
     rows = runs[_list(by)].assign(task=data["task"], outcome=outcome_of(runs, kind))
     values = runs[list(_TAKEN)].astype("Float64").astype("float64")
@@ -182,10 +165,8 @@ def usage(runs: "pd.DataFrame", by: str | Sequence[str] = "model_name", kind: Lo
     return out.drop(columns=["success", "failure"]).reset_index()
 
 
-def sums_by(runs: "pd.DataFrame", by: str | Sequence[str], counts: "pd.DataFrame") -> "tuple[pd.DataFrame, pd.Series]":
+def sums_by(runs: pd.DataFrame, by: str | Sequence[str], counts: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
     """Return one row per group, with its keys and the sums of `counts`, and for each run the row of its group."""
-    import pandas as pd
-
     by = _list(by)
     check_columns(runs, *by)
     if not by:

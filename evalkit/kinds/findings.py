@@ -1,70 +1,49 @@
-"""Findings, which a report begins with: codes with values, made only from estimates and counts."""
+"""Findings, which a report begins with: codes with values, made only from estimates and counts.
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+Those here are of any kind: how runs ended, what is doubtful in the data, failures that were run again, and runs that
+are missing or too many.
+"""
 
-from evalkit.kinds.models import alike
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    import pandas as pd
+import numpy as np
+import pandas as pd
+
+from evalkit._words import Note, Notes, note
+from evalkit.kinds.models import UNKNOWN
+from evalkit.kinds.runs import Outcomes
+from evalkit.stats import repeats_test
 
 MOST_EXAMPLES = 3  # runs that a finding links to
+SECTION = "Data quality"
+VARIANT = re.compile(r"[\W_]*(?:variants?|var|version|seed|copy|rep|v)[\W_]*\d+$", re.IGNORECASE)  # an id's end
+FEW_VARIANTS = 6  # tasks of one stem, or of one pattern of outcomes, on average: fewer are no sign of few tasks
+MOST_SIDES = 50  # models whose outcomes make a pattern
 
 
 class Example(NamedTuple):
-    """A run that a finding counts.
+    """A run that a finding counts."""
 
-    Attributes
-    ----------
-    label : str
-        What the run is an example of, such as ``timed out``.
-    run_id : str
-    other : str
-        The run to compare it with; empty if there is none.
-    turn : int, optional
-        The turn that shows it, counted from 1; by default the one that decided the run.
-    """
-
-    label: str
+    label: str  # what the run is an example of, such as ``timed out``
     run_id: str
-    other: str = ""
-    turn: int | None = None
+    other: str = ""  # the run to compare it with; empty if there is none
+    turn: int | None = None  # that shows it, counted from 1; by default the one that decided the run
 
 
 class Finding(NamedTuple):
-    """What a report begins with: records, whose text `evalkit.display.words.text_of` makes.
+    """What a report begins with: a record, whose text `evalkit.display.words.text_of` makes."""
 
-    Attributes
-    ----------
-    code : str
-        What was found; `evalkit.display.words.FINDINGS` has its text.
-    section : str
-        The heading of the section with its evidence.
-    values : mapping
-        Of the text, by name: names, counts and estimates as they are.
-    examples : tuple of Example
-        Up to three of the runs it counts; links to them, once `evalkit.Evidence.cite` made these.
-    template : str
-        The text of a code of one's own, for ``str.format`` with the values.
-    """
-
-    code: str
-    section: str
-    values: Mapping[str, Any] = {}
-    examples: tuple[Any, ...] = ()
-    template: str = ""
+    code: str  # what was found; `evalkit.display.words.FINDINGS` has its text
+    section: str  # the heading of the section with its evidence
+    values: Mapping[str, Any] = {}  # of the text, by name: names, counts and estimates as they are
+    examples: tuple[Any, ...] = ()  # up to three of the runs it counts; links to them, once `Evidence.cite` made these
+    template: str = ""  # the text of a code of one's own, for ``str.format`` with the values
 
 
-def examples_of(runs: "pd.DataFrame", labels: Mapping[str, "pd.Series"]) -> tuple[Example, ...]:
-    """Return the first run of each label as an example, for up to three labels.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        With run_id.
-    labels : mapping of str to boolean Series
-        Which runs have each label; a label without runs is left out.
-    """
+def examples_of(runs: pd.DataFrame, labels: Mapping[str, pd.Series]) -> tuple[Example, ...]:
+    """Return the first run of each label, which says which runs have it, as an example, for up to three labels."""
     if "run_id" not in runs:
         return ()
     first = ((label, runs.loc[is_example, "run_id"].head(1)) for label, is_example in labels.items())
@@ -74,39 +53,17 @@ def examples_of(runs: "pd.DataFrame", labels: Mapping[str, "pd.Series"]) -> tupl
 def endings_finding(
     endings: Mapping[str, int], n: int, noun: str, section: str, examples: tuple[Example, ...] = ()
 ) -> Finding:
-    """Find how the runs without success ended.
-
-    Parameters
-    ----------
-    endings : mapping
-        Numbers of runs without success by how they ended, in words.
-    n : int
-        The number of all counted runs.
-    noun : str
-        The word for a run.
-    section : str
-    examples : tuple of Example
-        Runs that ended in these ways.
-    """
+    """Find how the runs without success ended: their numbers by ending, in words, of `n` counted runs."""
     values = {"endings": dict(endings), "n": n, "noun": noun}
     return Finding("endings", section, values, examples if any(endings.values()) else ())
 
 
 def data_finding(
-    runs: "pd.DataFrame", flags: Mapping[str, str], ledger: "pd.DataFrame", noun: str, section: str = "Data quality"
+    runs: pd.DataFrame, flags: Mapping[str, str], ledger: pd.DataFrame, noun: str, section: str = SECTION
 ) -> Finding:
     """Find what is doubtful in the data: flags of runs, unused files, and names that may mean one model.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        With a column ``flag_NAME`` for every flag.
-    flags : mapping
-        Meanings of flags by name.
-    ledger : DataFrame
-    noun : str
-        The word for a run.
-    section : str
+    Runs have a column ``flag_NAME`` for every one of the `flags`; `noun` is the word for a run.
     """
     counts = {name: int(runs[f"flag_{name}"].sum()) for name in flags if f"flag_{name}" in runs}
     counts = dict(sorted(((name, n) for name, n in counts.items() if n), key=lambda item: (-item[1], item[0])))
@@ -121,7 +78,117 @@ def data_finding(
     return Finding("data", section, values, examples)
 
 
-def files_of(ledger: "pd.DataFrame") -> dict[str, int]:
+def files_of(ledger: pd.DataFrame) -> dict[str, int]:
     """Count the files of a ledger: all, those that were skipped, and those that failed."""
     counts = ledger["status"].value_counts()
     return {"all": len(ledger), **{name: int(counts.get(name, 0)) for name in ("skipped", "failed")}}
+
+
+def alike(names: Iterable[str]) -> Notes:
+    """Note names that differ only by case, or by what stands before their last ``/``, such as a provider's name."""
+    groups: dict[str, list[str]] = {}
+    for name in sorted(set(names)):
+        groups.setdefault(name.casefold().rpartition("/")[2].strip(), []).append(name)
+    return Notes(tuple(Note("alike", {"names": group}) for group in groups.values() if len(group) > 1))
+
+
+def doubts(scored: Outcomes, planned: Iterable[str] = (), models: Iterable[str] = ()) -> list[Finding]:
+    """Find tasks that are variants of few, failed runs that look repeated until one succeeded, and missing runs.
+
+    `planned` are tasks that were to be run, besides those that other models ran; only findings on `models`, if any.
+    """
+    chosen = set(models) or set(scored.table["model_name"])
+    tested = retries(scored)
+    tested = tested[tested["retried"] & tested["model_name"].isin(chosen)]
+    cells = presence(scored.table, planned)
+    cells = cells[(cells["n"] != cells["planned"]) & cells["model_name"].isin(chosen)]
+    few = variants(scored)
+    found = [Finding("variants", SECTION, {"notes": few})] if few else []
+    if len(tested):
+        rows = scored.table[scored.table["model_name"].isin(tested["model_name"])]
+        again = rows[rows.groupby(["model_name", "task"])["run_id"].transform("size") > 1]
+        runs = tuple(Example("a run of a task that was run again", run) for run in again["run_id"].head(1))
+        found.append(Finding("retries", SECTION, {"models": tested.to_dict("records")}, runs))
+    if len(cells):
+        gap = cells["planned"] - cells["n"]
+        counts = cells.assign(missing=gap.clip(lower=0), surplus=(-gap).clip(lower=0), short=gap > 0, long=gap < 0)
+        by_model = counts.groupby("model_name")[["missing", "short", "surplus", "long"]].sum().reset_index()
+        by_model = by_model.sort_values(["missing", "surplus"], ascending=False, kind="stable")
+        surplus = scored.table.merge(cells[gap < 0], on=["model_name", "task", "condition"])
+        runs = examples_of(surplus, {"a surplus run": surplus["run_id"].notna()})
+        found.append(Finding("presence", SECTION, {"models": by_model.to_dict("records")}, runs))
+    return found
+
+
+def variants(scored: Outcomes) -> Notes:
+    """Note tasks that look like variants of few: by their ids, or as most have the outcomes of others to the last run.
+
+    Patterns are those of tasks on which outcomes differ. They are suspect where there are at most half as many as when
+    each model's outcomes are dealt anew to the tasks, and they are not in one order, as of easier and harder tasks.
+    """
+    table = scored.table[(scored.table["task"] != scored.table["run_id"]) & scored.table["value"].notna()]
+    ids = table["task"].astype("str").unique()
+    stems = {VARIANT.sub("", name) for name in ids}
+    if len(ids) < FEW_VARIANTS:
+        return Notes()
+    if len(ids) >= FEW_VARIANTS * len(stems):
+        return note("variants", tasks=len(ids), few=len(stems), how="ids")
+    models = table["model_name"].unique()[:MOST_SIDES]
+    keys = table[table["model_name"].isin(models)].groupby(["task", "condition", "model_name"])["value"]
+    cells = keys.agg(["mean", "size"])
+    means = cells["mean"].unstack().to_numpy()
+    codes = cells.groupby(["mean", "size"]).ngroup().unstack(fill_value=-1).to_numpy()
+    differ = np.fmax.reduce(means, axis=1) > np.fmin.reduce(means, axis=1)
+    codes, means = codes[differ], means[differ]
+    first = np.unique(codes, axis=0, return_index=True)[1]
+    if len(codes) < FEW_VARIANTS * len(first) or len(models) < 2 or len(first) < 2:
+        return Notes()
+    patterns = means[first][np.argsort(np.nansum(means[first], axis=1))]
+    rng = np.random.default_rng(0)
+    dealt = []
+    for _ in range(20):
+        order = rng.permuted(np.tile(np.arange(len(codes))[:, None], codes.shape[1]), axis=0)
+        new, mean = np.take_along_axis(codes, order, 0), np.take_along_axis(means, order, 0)
+        dealt.append(len(np.unique(new[np.fmax.reduce(mean, axis=1) > np.fmin.reduce(mean, axis=1)], axis=0)))
+    is_suspect = 2 * len(first) <= np.mean(dealt) and not (np.diff(patterns, axis=0) >= 0).all()
+    return note("variants", tasks=len(codes), few=len(first), how="outcomes") if is_suspect else Notes()
+
+
+def retries(scored: Outcomes) -> pd.DataFrame:
+    """Test whether the last run of a task succeeds more often, where it could show; p is corrected for all models."""
+    table = scored.table[scored.table["value"].notna()] if scored.kind == "proportion" else scored.table.iloc[:0]
+    has_times = table["started"].notna().groupby(table["model_name"]).transform("all")
+    order = table["started"].rank(method="dense").where(has_times, table["repetition"].astype("float64"))
+    known = order.notna().groupby(table["model_name"]).transform("all")
+    table = table.assign(order=order)[known].sort_values("order", kind="stable")
+    ends = table.groupby(["model_name", "task"])["value"].agg(["last", "mean"])
+    mixed = ends[ends["mean"].between(0, 1, inclusive="neither")].assign(chance=lambda own: np.log(own["mean"]))
+    tested = mixed.groupby("model_name").agg("sum").assign(n_tasks=mixed.groupby("model_name").size(), p_value=np.nan)
+    tested["more"] = tested["last"] > tested["mean"] + 1e-9
+    could = tested["more"] & (tested["chance"] <= np.log(0.01 / max(len(tested), 1)) + 1e-9)  # p is no smaller
+    for model, own in table[table["model_name"].isin(tested.index[could])].groupby("model_name"):
+        p_value = repeats_test(own["value"], own["task"], own["order"]).p_value
+        tested.loc[model, "p_value"] = min(1, p_value * len(tested))
+    tested["retried"] = tested["more"] & (tested["p_value"] <= 0.01)
+    return tested.reset_index()[["model_name", "n_tasks", "p_value", "retried"]]
+
+
+def presence(table: pd.DataFrame, planned: Iterable[str] = ()) -> pd.DataFrame:
+    """Count the runs of each model on each task beside those that were planned, as far as the runs tell.
+
+    Planned are as many runs of a task as over half of the models' tasks have, else at least one. A task is planned for
+    a model that ran over half of all tasks; so models of different task sets lack nothing.
+    """
+    columns = ["model_name", "task", "condition"]
+    known = table[(table["model_name"] != UNKNOWN) & (table["task"] != table["run_id"])]
+    cells = known.groupby(columns).size()
+    usual = cells.mode().iloc[0] if len(cells) else 1
+    is_usual = bool(len(cells)) and (cells == usual).mean() > 0.5
+    tasks = pd.MultiIndex.from_frame(known[columns[1:]].drop_duplicates())
+    extra = [(task, "") for task in dict.fromkeys(planned) if task not in set(known["task"])]
+    tasks = tasks.append(pd.MultiIndex.from_tuples(extra, names=columns[1:])) if extra else tasks
+    ran = cells.groupby("model_name").size()
+    whole = [model for model, n in ran.items() if 2 * n > len(tasks)]
+    expected = pd.MultiIndex.from_tuples([(m, *task) for m in whole for task in tasks], names=columns)
+    out = cells.reindex(cells.index.union(expected)).fillna(0).astype("int64").rename("n").reset_index()
+    return out.assign(planned=usual if is_usual else out["n"].clip(lower=1))

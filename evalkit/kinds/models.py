@@ -1,12 +1,11 @@
-"""Names of models: renamed as the user says, given where logs have none, and told where two may mean one model."""
+"""Names of models: renamed as the user says, or given where logs have none."""
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from evalkit._names import nearest
-from evalkit._words import Note, Notes
 from evalkit.io.paths import SourceError
 from evalkit.kinds.registry import Assembled, Option
 
@@ -62,11 +61,3 @@ def _renamed(
         changed["model_source"] = frame["model_source"].mask(old.eq(UNKNOWN) & old.isin(renames), STATED)
     frame = frame.assign(**changed)
     return frame[frame["model_name"].isin(models)].reset_index(drop=True) if models else frame
-
-
-def alike(names: Iterable[str]) -> Notes:
-    """Note names that differ only by case, or by what stands before their last ``/``, such as a provider's name."""
-    groups: dict[str, list[str]] = {}
-    for name in sorted(set(names)):
-        groups.setdefault(name.casefold().rpartition("/")[2].strip(), []).append(name)
-    return Notes(tuple(Note("alike", {"names": group}) for group in groups.values() if len(group) > 1))

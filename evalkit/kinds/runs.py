@@ -1,7 +1,12 @@
 """The common columns of every kind's first table, and the outcomes of its runs, so that any runs can be compared."""
 
+import hashlib
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
 
 from evalkit._names import check_columns, nearest
 from evalkit._words import note
@@ -10,10 +15,6 @@ from evalkit.io.frames import frame_of
 from evalkit.io.paths import SourceError
 from evalkit.kinds.models import UNKNOWN
 from evalkit.kinds.registry import RUN_COLUMNS, LogKind, kind_named
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
 
 LONG_NAME = "long_name"  # the flag of a run of which a name was cut
 LONG_NAME_MEANING = "a name has more than 200 characters: it was cut, and ends in a digest of the whole"
@@ -25,22 +26,10 @@ _NAMES = frozenset(column.name for column in RUN_COLUMNS)
 
 
 def run_ids(kind: str, *keys: Iterable[object]) -> list[str]:
-    """Return stable ids of runs.
+    """Return stable ids of runs, as in ``m-3f9a51c07e21``, made of what identifies each: its path, its repetition, …
 
-    Parameters
-    ----------
-    kind : str
-        Every id begins with its first letter.
-    *keys : iterable
-        What identifies a run, such as its absolute path and repetition; all of the same length.
-
-    Returns
-    -------
-    list of str
-        As in ``m-3f9a51c07e21``.
+    They begin with the first letter of the kind.
     """
-    import hashlib  # imported here, as it would slow the start of commands that need no frames
-
     digests = (
         hashlib.blake2b("\0".join(map(str, key)).encode(errors="surrogatepass"), digest_size=6)
         for key in zip(*keys, strict=True)
@@ -48,28 +37,23 @@ def run_ids(kind: str, *keys: Iterable[object]) -> list[str]:
     return [f"{kind[0]}-{digest.hexdigest()}" for digest in digests]
 
 
-def as_frame(kind: LogKind, name: str, records: "pa.Table") -> "pd.DataFrame":
+def as_frame(kind: LogKind, name: str, records: pa.Table) -> pd.DataFrame:
     """Build a frame from a table of records; common columns of runs that a kind does not record are filled in."""
     columns: Sequence[Column] = kind.tables[name]
     n = len(records)
     values = {column: records[column] for column in records.column_names}
     if name == kind.runs:
         sources = records["source"].to_pylist()
-        numbers: dict[str, int] = {}
-        places = [
-            numbers[source] for source in sources if numbers.update({source: numbers.get(source, -1) + 1}) is None
-        ]
-        values |= {"run_id": run_ids(kind.name, sources, places), "kind": [kind.name] * n}
+        repetitions = pd.Series(sources, dtype="str").groupby(sources).cumcount()  # of runs in one file
+        values |= {"run_id": run_ids(kind.name, sources, repetitions), "kind": [kind.name] * n}
         values.setdefault("model_name", ["unknown"] * n)
         values.setdefault("run_flags", [[] for _ in range(n)])
         values |= {column: [None] * n for column in _NAMES - values.keys()}
     return frame_of({column.name: values[column.name] for column in columns}, columns)
 
 
-def flag_cut_names(runs: "pd.DataFrame", columns: Sequence[Column]) -> "pd.DataFrame":
+def flag_cut_names(runs: pd.DataFrame, columns: Sequence[Column]) -> pd.DataFrame:
     """Add the flag `LONG_NAME` to the runs of which a name was cut."""
-    import numpy as np
-
     cut = np.zeros(len(runs), bool)
     for name in (column.name for column in columns if column.dtype == "name"):
         if (runs[name].str.len() == MOST_NAME).any():
@@ -85,28 +69,17 @@ def flag_cut_names(runs: "pd.DataFrame", columns: Sequence[Column]) -> "pd.DataF
 class Outcomes(NamedTuple):
     """The counted runs, with one value each.
 
-    Attributes
-    ----------
-    table : DataFrame
-        One row per run: model_name, task (what repeats; a run without a task is its own), task_type, repetition,
-        value (NaN if it has none), run_id, started, duration, cost, tokens, outcome (success, failure, not measured,
-        running; of scores also scored) and condition (such as ``max_turns=20``: what else makes runs comparable; may be
-        empty).
-    kind : {"proportion", "score", "mean"}
-        The kind of the values, as for `evalkit.stats.estimate_by`.
-    name : str
-        The name of an estimate of them, such as ``success rate``.
-    unit : str
-        Of the values, if they are not shares.
-    left_out : int
-        Runs whose flags say that they count in no rate.
+    `table` has one row per run: model_name, task (what repeats; a run without a task is its own), task_type,
+    repetition, value (NaN if it has none), run_id, started, duration, cost, tokens, outcome (success, failure, not
+    measured, running; of scores also scored) and condition (such as ``max_turns=20``: what else makes runs comparable;
+    may be empty).
     """
 
-    table: "pd.DataFrame"
-    kind: Literal["proportion", "score", "mean"]
-    name: str
-    unit: str = ""
-    left_out: int = 0
+    table: pd.DataFrame
+    kind: Literal["proportion", "score", "mean"]  # of the values, as for `evalkit.stats.estimate_by`
+    name: str  # of an estimate of them, such as ``success rate``
+    unit: str = ""  # of the values, if they are not shares
+    left_out: int = 0  # runs whose flags say that they count in no rate
 
     @property
     def is_share(self) -> bool:
@@ -119,7 +92,7 @@ class Outcomes(NamedTuple):
         return " in ".join(filter(None, [self.name, self.unit]))
 
 
-def outcomes(runs: "pd.DataFrame", value: str = "", kind: LogKind | None = None, *, cluster: str = "") -> Outcomes:
+def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *, cluster: str = "") -> Outcomes:
     """Select the runs that count, with the outcome of each.
 
     Of success, a run that was not measured has no value, or 0 where the kind's leading rate counts all runs and another
@@ -151,7 +124,7 @@ def outcomes(runs: "pd.DataFrame", value: str = "", kind: LogKind | None = None,
         raise ValueError(f"{value!r} can't be compared: {nearest(value, ('is_successful', 'score'))}")
     check_columns(runs, *_KEPT, "is_successful", "score", "status", *filter(None, [cluster]))
     kind = kind or kind_of(runs)
-    counts = ~is_uncounted(runs, kind)
+    counts = ~is_excluded(runs, kind)
     rows, outcome = runs[counts], outcome_of(runs, kind)
     cluster = cluster or "cluster" * ("cluster" in rows)  # as the runs were loaded with
     tasks = kind.rates.task_of(rows)
@@ -177,7 +150,7 @@ def outcomes(runs: "pd.DataFrame", value: str = "", kind: LogKind | None = None,
     return Outcomes(table, "mean", "mean score", unit, left_out)
 
 
-def outcome_of(runs: "pd.DataFrame", kind: LogKind) -> "pd.Series":
+def outcome_of(runs: pd.DataFrame, kind: LogKind) -> pd.Series:
     """Return for each run whether it is a success, a failure, not measured or running: by success, else by status."""
     success = runs["is_successful"].astype("boolean")
     by_status = runs["status"].map(dict(kind.rates.outcome_of), na_action="ignore").astype("object")
@@ -185,10 +158,8 @@ def outcome_of(runs: "pd.DataFrame", kind: LogKind) -> "pd.Series":
     return by_success.where(success.notna(), by_status.fillna("not measured")).astype("str")
 
 
-def _conditions(runs: "pd.DataFrame", columns: list[str]) -> "pd.Series":
+def _conditions(runs: pd.DataFrame, columns: list[str]) -> pd.Series:
     """Return what else makes runs comparable, as ``COLUMN=VALUE`` of the columns that have one."""
-    import pandas as pd
-
     if not columns:
         return pd.Series("", runs.index, dtype="str")
     distinct = runs[columns].drop_duplicates().to_dict("records")
@@ -197,14 +168,8 @@ def _conditions(runs: "pd.DataFrame", columns: list[str]) -> "pd.Series":
     return numbers.map(dict(enumerate(texts))).astype("str")
 
 
-def kind_of(runs: "pd.DataFrame") -> LogKind:
-    """Return the kind of a frame of runs.
-
-    Raises
-    ------
-    SourceError
-        If there are several.
-    """
+def kind_of(runs: pd.DataFrame) -> LogKind:
+    """Return the kind of a frame of runs; SourceError if there are several."""
     names = sorted(runs["kind"].dropna().unique())
     if len(names) != 1:
         what = f"runs of several kinds ({', '.join(names)})" if names else "no runs"
@@ -212,29 +177,21 @@ def kind_of(runs: "pd.DataFrame") -> LogKind:
     return kind_named(names[0])
 
 
-def is_uncounted(runs: "pd.DataFrame", kind: LogKind) -> "pd.Series":
+def is_excluded(runs: pd.DataFrame, kind: LogKind) -> pd.Series:
     """Return for each run whether a flag excludes it from rates."""
-    import pandas as pd
-
-    uncounted = set(kind.rates.excluding_flags)
-    return pd.Series([not uncounted.isdisjoint(flags) for flags in runs["run_flags"]], index=runs.index, dtype=bool)
+    excluding = set(kind.rates.excluding_flags)
+    return pd.Series([not excluding.isdisjoint(flags) for flags in runs["run_flags"]], index=runs.index, dtype=bool)
 
 
-def copied(runs: "pd.DataFrame", kind: LogKind) -> list[tuple[str, str, int]]:
+def copied(runs: pd.DataFrame, kind: LogKind) -> list[tuple[str, str, int]]:
     """Count the runs that count in no rate, as copies: by their model and the one whose logs they hold."""
-    names = runs[is_uncounted(runs, kind)].reindex(columns=["model_name", "copied_model"]).astype("object")
+    names = runs[is_excluded(runs, kind)].reindex(columns=["model_name", "copied_model"]).astype("object")
     pairs = names.fillna(UNKNOWN).value_counts().reset_index(name="n")
     return list(pairs.itertuples(index=False, name=None))
 
 
-def select(runs: "pd.DataFrame", models: Sequence[str] = ()) -> "pd.DataFrame":
-    """Select the runs of some models, or of all if none is named.
-
-    Raises
-    ------
-    SourceError
-        If there are no runs at all, or none of a named model.
-    """
+def select(runs: pd.DataFrame, models: Sequence[str] = ()) -> pd.DataFrame:
+    """Select the runs of some models, or of all if none is named; SourceError if there are none."""
     there = sorted(runs["model_name"].dropna().unique())
     if not len(runs):
         raise SourceError("no run was found: see the ledger for what was")
@@ -244,7 +201,7 @@ def select(runs: "pd.DataFrame", models: Sequence[str] = ()) -> "pd.DataFrame":
     return runs[runs["model_name"].isin(models)] if len(models) else runs
 
 
-def describe_runs(runs: "pd.DataFrame", source: str) -> str:
+def describe_runs(runs: pd.DataFrame, source: str) -> str:
     """Describe in a sentence what runs these are, and whether they are samples."""
     models, tasks, kinds = (runs[name].dropna().unique() for name in ("model_name", "task_id", "kind"))
     named = ", ".join(models[:MOST_NAMED]) + f" and {len(models) - MOST_NAMED} more" * (len(models) > MOST_NAMED)

@@ -1,17 +1,25 @@
 """Terminal output for logs of any kind, the default where the kind has no output of its own."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from itertools import combinations
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, Literal
 
-from evalkit._words import counted_noun
+import pandas as pd
+from tabulate import tabulate
+
+from evalkit._words import counted_noun, format_interval, interval_cells
 from evalkit.io.screen import so_far
 from evalkit.io.text import distinct_names, plain
-from evalkit.kinds.models import UNKNOWN, alike
+from evalkit.io.write import write_frame
+from evalkit.kinds.estimates import denominators
+from evalkit.kinds.findings import alike
+from evalkit.kinds.models import UNKNOWN
 from evalkit.kinds.registry import LogKind
+from evalkit.kinds.runs import outcome_of, outcomes
+from evalkit.stats import estimate_by
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from evalkit.kinds.follow import Snapshot
     from evalkit.kinds.logs import Logs
 
@@ -24,19 +32,29 @@ UNMEASURED = {
     "zero": "if the others scored 0",
 }
 _SHORTEST = 12  # characters left of a name
+Which = Literal["failed", "flagged", "all"]
+_ENDED_BADLY = frozenset(("error", "aborted", "failed"))
+_LISTED = {
+    "run_id": "run",
+    "model_name": "model",
+    "task_id": "task",
+    "repetition": "repetition",
+    "status": "status",
+    "score": "score",
+    "run_flags": "flags",
+}
+_WIDTH = 48  # characters of a name or a cell
 
 
 def summary(logs: "Logs", views: Mapping[str, Any]) -> str:
-    """Format logs as a command prints them."""
-    text = logs.kind.command.describe(logs, views) if logs.kind.command.describe else _describe(logs)
-    return "\n".join([text, *(plain(note) for note in alike(logs.runs["model_name"].dropna()).notes)])
-
-
-def _describe(logs: "Logs") -> str:
-    """Format success rates and mean scores by model, and how many files there were."""
-    table = fit_table(overview_rows(logs.runs, logs.kind), width=None)
-    unmeasured = unmeasured_lines(logs.runs, ["model_name"], logs.kind)
-    return "\n".join([table, *unmeasured, *file_lines(logs.ledger, len(logs.runs))])
+    """Format logs as a command prints them: by default success rates and mean scores by model, and the files."""
+    if logs.kind.command.describe:
+        lines = [logs.kind.command.describe(logs, views)]
+    else:
+        lines = [fit_table(overview_rows(logs.runs, logs.kind), width=None)]
+        lines += unmeasured_lines(logs.runs, ["model_name"], logs.kind)
+        lines += file_lines(logs.ledger, len(logs.runs))
+    return "\n".join([*lines, *(plain(note) for note in alike(logs.runs["model_name"].dropna()).notes)])
 
 
 def progress(snapshot: "Snapshot", options: Mapping[str, Any]) -> tuple[str, bool]:
@@ -49,8 +67,6 @@ def progress(snapshot: "Snapshot", options: Mapping[str, Any]) -> tuple[str, boo
 
 def _progress_of_runs(snapshot: "Snapshot", logs: "Logs") -> tuple[str, bool]:
     """Format the overview with the numbers of runs and those expected; a run is done once it can be read."""
-    from evalkit.kinds.runs import outcome_of
-
     rows = overview_rows(logs.runs, logs.kind)
     counts = [int(row.pop("n")) for row in rows]
     shown = [
@@ -63,7 +79,7 @@ def _progress_of_runs(snapshot: "Snapshot", logs: "Logs") -> tuple[str, bool]:
     return "\n".join([fit_table(shown, width=snapshot.width), *any_look_lines(snapshot, logs, running)]), done
 
 
-def any_look_lines(snapshot: "Snapshot", logs: "Logs", running: "pd.Series | None") -> list[str]:
+def any_look_lines(snapshot: "Snapshot", logs: "Logs", running: pd.Series | None) -> list[str]:
     """Describe what is valid however often one looks: rates with confidence sequences, and which models are ahead.
 
     Intervals of a fixed number of runs miss the truth more often if one looks repeatedly, and stops at will. Which runs
@@ -71,12 +87,6 @@ def any_look_lines(snapshot: "Snapshot", logs: "Logs", running: "pd.Series | Non
     `running` says which runs are still running; where it is None they don't tell, and nothing is claimed. Empty if
     values are not shares.
     """
-    from itertools import combinations
-    from textwrap import wrap
-
-    from evalkit._words import interval_cells
-    from evalkit.kinds.runs import outcomes
-
     runs, kind = logs.runs, logs.kind
     rated = outcomes(runs, kind=kind) if len(runs) else None
     if rated is None or not rated.is_share:
@@ -108,11 +118,8 @@ def any_look_lines(snapshot: "Snapshot", logs: "Logs", running: "pd.Series | Non
     return wrap(text, snapshot.width or len(text)) if texts else []
 
 
-def overview_rows(runs: "pd.DataFrame", kind: LogKind | None = None) -> list[dict[str, str]]:
+def overview_rows(runs: pd.DataFrame, kind: LogKind | None = None) -> list[dict[str, str]]:
     """Return success rates and mean scores by model, as cells under their headers."""
-    from evalkit.kinds.runs import outcomes
-    from evalkit.stats import estimate_by, format_interval
-
     models = runs["model_name"].fillna(UNKNOWN)
     names = distinct_names(models.unique())
     sizes = models.value_counts().sort_index()
@@ -127,11 +134,8 @@ def overview_rows(runs: "pd.DataFrame", kind: LogKind | None = None) -> list[dic
     return [{name: row.get(name, "–") for name in headers} for row in rows.values()]
 
 
-def unmeasured_lines(runs: "pd.DataFrame", by: Sequence[str], kind: LogKind, value: str = "") -> list[str]:
+def unmeasured_lines(runs: pd.DataFrame, by: Sequence[str], kind: LogKind, value: str = "") -> list[str]:
     """Format the rates of the groups in which runs were not measured, with these counted in every way."""
-    from evalkit.kinds.estimates import denominators
-    from evalkit.stats import format_interval
-
     table = denominators(runs, by, value, kind)
     table = table[(table["n_not_measured"] > 0) & (table["n_measured"] > 0)]  # others have no rate in any way
     if table.empty:
@@ -151,7 +155,7 @@ def unmeasured_lines(runs: "pd.DataFrame", by: Sequence[str], kind: LogKind, val
     return ["", f"Runs that were not measured {counts}; 95 % intervals:", "", *lines.split("\n")]
 
 
-def file_lines(ledger: "pd.DataFrame", runs: int, most: int = MOST_FAILED) -> list[str]:
+def file_lines(ledger: pd.DataFrame, runs: int, most: int = MOST_FAILED) -> list[str]:
     """Describe how many runs and files there are, and which files failed (at most `most`)."""
     counts = ledger["status"].value_counts()
     seen = ", ".join(f"{counts.get(status, 0):,} {status}" for status in ("used", "skipped", "failed"))
@@ -161,14 +165,61 @@ def file_lines(ledger: "pd.DataFrame", runs: int, most: int = MOST_FAILED) -> li
     return lines + [f"  … {len(failed) - most} more; evalkit.load(…).ledger lists them all"] * (len(failed) > most)
 
 
+def choose(runs: pd.DataFrame, which: Which) -> pd.DataFrame:
+    """Select runs by how they ended.
+
+    ``failed`` are runs without success or, if no run says whether it succeeded, those without a score or with a status
+    that names an error; ``flagged`` are runs with a flag.
+    """
+    if which == "all":
+        return runs
+    if which == "flagged":
+        return runs[[len(flags) > 0 for flags in runs["run_flags"]]]
+    if runs["is_successful"].notna().any():
+        return runs[~runs["is_successful"].astype("boolean").fillna(False).to_numpy(dtype=bool)]
+    return runs[(runs["score"].isna() | runs["status"].isin(_ENDED_BADLY)).to_numpy(dtype=bool)]
+
+
+def list_runs(logs: "Logs", which: Which) -> str:
+    """Format runs with their ids, as `evalkit show SOURCE --run` accepts them."""
+    chosen = choose(logs.runs, which)
+    rows = [
+        {
+            name: plain(cell_text(run.get(column)) or "–", None if name == "run" else _WIDTH)
+            for column, name in _LISTED.items()
+        }
+        for run in chosen.assign(status=chosen["status"].replace(logs.kind.statuses)).to_dict("records")
+    ]
+    used = [name for name in _LISTED.values() if any(row[name] != "–" for row in rows)]
+    end = f"{counted_noun(len(chosen), 'run')} of {len(logs.runs)}, {which}"
+    if not rows:
+        return end
+    table = fit_table([{name: row[name] for name in used} for row in rows], left=len(used), width=None)
+    return f"{table}\n\n{end}; evalkit show {plain(logs.source)} --run RUN shows one"
+
+
+def cell_text(value: Any) -> str:
+    """Format a cell of a frame; empty if it is missing."""
+    if isinstance(value, (list, tuple)) or hasattr(value, "tolist"):
+        items = value if isinstance(value, (list, tuple)) else value.tolist()
+        if isinstance(items, (list, tuple)):
+            return plain(", ".join(str(item).replace("_", " ") for item in items))
+        value = items
+    if value is None or value != value or str(value) in ("<NA>", "NaT"):
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if hasattr(value, "isoformat"):
+        return value.strftime("%Y-%m-%d %H:%M:%S %Z").strip()
+    return plain(f"{value:.4g}" if isinstance(value, float) else value)
+
+
 def key_of(value: Any) -> Any:
     """Return the key of a group: the value itself, None for any missing one."""
-    import pandas as pd
-
     return None if pd.api.types.is_scalar(value) and pd.isna(value) else value
 
 
-def names_of(values: Iterable[Any], width: int = 48) -> dict[Any, str]:
+def names_of(values: Iterable[Any], width: int = _WIDTH) -> dict[Any, str]:
     """Return distinct names of groups, by `key_of` of each: plain text of one line, cut in its middle to a width."""
     texts = {key: "unknown" if key is None else str(key) for key in map(key_of, values)}
     if None in texts and list(texts.values()).count(texts[None]) > 1:
@@ -179,8 +230,6 @@ def names_of(values: Iterable[Any], width: int = 48) -> dict[Any, str]:
 
 def write_output(logs: "Logs", views: Mapping[str, Any], path: str) -> None:
     """Write ``--output``: what the kind writes, else its runs."""
-    from evalkit.io.write import write_frame
-
     if logs.kind.command.write:
         logs.kind.command.write(logs, views, path)
     else:
@@ -214,8 +263,6 @@ def fit_table(rows: Sequence[dict[str, str]], *, left: int = 1, spare: Sequence[
 
 def _write(table: list[dict[str, str]], left: int, *, broken: bool) -> str:
     """Format rows below their headers; as plain rows, since tabulate makes columns wider than their headers."""
-    from tabulate import tabulate
-
     names = list(table[0])
     heads = [name.rpartition(" ")[::2] if broken else ("", name) for name in names]
     above, below = ([head[i] for head in heads] for i in (0, 1))

@@ -1,8 +1,7 @@
 """Transcripts: what happened in a run, turn by turn, in the same form for every kind of log."""
 
-import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from evalkit.io.paths import SourceError
 from evalkit.io.read import read_file
@@ -27,51 +26,23 @@ class Image(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """One event of a run.
+    """One event of a run."""
 
-    Attributes
-    ----------
-    actor : str
-        Who did it.
-    role : str
-        system, assistant, user, action, result, …
-    text : str
-        What it says.
-    marks : tuple of str
-        Marks that flags and findings refer to, such as ``final message``.
-    events : tuple of str
-        Which of `EVENTS` it is.
-    when : str
-        Its time, if the log has one.
-    same : str
-        Text that must be equal in another run of the task for the turn to count as the same; by default `text`.
-    images : tuple of Image
-        What was seen.
-    """
-
-    actor: str
-    role: str
-    text: str
-    marks: tuple[str, ...] = ()
-    events: tuple[str, ...] = ()
-    when: str = ""
-    same: str = ""
-    images: tuple[Image, ...] = ()
+    actor: str  # who did it
+    role: str  # system, assistant, user, action, result, …
+    text: str  # what it says
+    marks: tuple[str, ...] = ()  # which flags and findings refer to, such as ``final message``
+    events: tuple[str, ...] = ()  # which of `EVENTS` it is
+    when: str = ""  # its time, if the log has one
+    same: str = ""  # text that must be equal in another run of the task for the turn to be the same; by default `text`
+    images: tuple[Image, ...] = ()  # what was seen
 
 
 class Transcript(NamedTuple):
-    """What happened in a run.
-
-    Attributes
-    ----------
-    title : str
-    facts : sequence of str
-        Facts about the whole run, of a few words each.
-    turns : sequence of Turn
-    """
+    """What happened in a run."""
 
     title: str
-    facts: Sequence[str]
+    facts: Sequence[str]  # about the whole run, of a few words each
     turns: Sequence[Turn]
 
     def changed(self, change: Callable[[str], str]) -> "Transcript":
@@ -80,14 +51,9 @@ class Transcript(NamedTuple):
         return Transcript(change(self.title), list(map(change, self.facts)), turns)
 
     def text(self, last: int | None = None, width: int | None = None) -> str:
-        """Format the transcript as plain text; only a turn's first line begins at the margin.
+        """Format the transcript, or its `last` turns, as plain text; only a turn's first line begins at the margin.
 
-        Parameters
-        ----------
-        last : int, optional
-            Show only this many turns, from the end.
-        width : int, optional
-            Characters kept of each turn; None for all.
+        Of each turn `width` characters are kept; None for all.
         """
         shown = self.turns if last is None else self.turns[-last:]
         lines = [plain(self.title), plain(", ".join(self.facts)), ""]
@@ -98,19 +64,6 @@ class Transcript(NamedTuple):
             marks = f"   ◀ {', '.join(map(plain, turn.marks))}" if turn.marks else ""
             lines.append(f"{SIGNS.get(turn.role, '?')} {plain(turn.actor or turn.role)}: {text}{marks}")
         return "\n".join(lines) + "\n"
-
-
-def read_transcript(
-    make: Callable[[Sequence[str], Callable[[str], bytes]], Transcript], *paths: str | os.PathLike
-) -> Transcript:
-    """Read the files of a run, and build its transcript.
-
-    Raises
-    ------
-    SourceError
-        If a file is missing, a folder, or can't be read.
-    """
-    return make([resolve(path) for path in paths], read_log)
 
 
 def read_log(path: str) -> bytes:
@@ -127,8 +80,15 @@ def show_source(source: str, kind: str | None = None, last: int | None = None, *
     """Format one log as text: its last turns, or all; SourceError for a file that can't be shown."""
     path = resolve(source)
     data = read_log(path)
-    chosen = kind_named(kind) if kind else _kind_of(path, data)
-    return transcript_of(chosen, RunFiles([path]), lambda _: data, mask=mask).text(last)
+    if not kind:
+        if not data.strip():
+            raise SourceError(f"{path}: the file is empty")
+        recognised = recognise(data[:HEAD])
+        if recognised is None or not recognised.kind:
+            what = "of no kind that evalkit knows; if it is a log, name its kind with --kind"
+            raise SourceError(f"{path}: {f'{recognised.title}, which evalkit does not read' if recognised else what}")
+        kind = recognised.kind
+    return transcript_of(kind_named(kind), RunFiles([path]), lambda _: data, mask=mask).text(last)
 
 
 def transcript_of(
@@ -136,10 +96,7 @@ def transcript_of(
 ) -> Transcript:
     """Build the transcript of a run from its files, with credentials of known forms masked.
 
-    Raises
-    ------
-    SourceError
-        If a file is missing or broken, or logs of this kind can't be shown.
+    SourceError if a file is missing or broken, or logs of this kind can't be shown.
     """
     where = files.paths[0] if files.paths else "the run"
     if kind.transcript is None:
@@ -154,54 +111,13 @@ def transcript_of(
 
 
 def show_run(logs: "Logs", run_id: str = "", last: int | None = None, *, mask: bool = True) -> str:
-    """Format one run of loaded logs as text, turn by turn.
+    """Format a run of loaded logs as text: its last turns, or all. Its id may be left out if it is the only one.
 
-    Parameters
-    ----------
-    logs : Logs
-    run_id : str
-        May be left out if there is only one run.
-    last : int, optional
-        Show only this many turns, from the end.
-    mask : bool
-        Whether to mask credentials of known forms.
-
-    Raises
-    ------
-    SourceError
-        If there is no such run, or several and none was named, or one of its files can't be read.
+    SourceError if there is no such run, or several and none was named, or one of its files can't be read.
     """
-    run = find_run(logs, run_id)
+    found = logs.runs[logs.runs["run_id"] == run_id] if run_id else logs.runs
+    if found.empty or (len(found) > 1 and not run_id):
+        what = f"no run {run_id!r};" if run_id else f"{len(found)} runs; name one with --run,"
+        raise SourceError(f"{logs.source}: {what} `evalkit {logs.kind.name} {logs.source} --list all` lists them")
+    run = {str(name): value for name, value in found.iloc[0].items()}
     return transcript_of(logs.kind, logs.kind.run_files(logs, run), mask=mask).text(last)
-
-
-def find_run(logs: "Logs", run_id: str = "") -> Mapping[str, Any]:
-    """Return the row of a run by its id, or the only one there is.
-
-    Raises
-    ------
-    SourceError
-        If there is none, or several and none was named.
-    """
-    runs = logs.runs
-    matches = runs[runs["run_id"] == run_id] if run_id else runs
-    if len(matches) == 1 or (run_id and len(matches)):
-        return {str(name): value for name, value in matches.iloc[0].items()}
-    listed = f"`evalkit {logs.kind.name} {logs.source} --list all` lists them"
-    if run_id:
-        raise SourceError(f"{logs.source}: no run {run_id!r}; {listed}")
-    raise SourceError(f"{logs.source}: {len(matches)} runs; name one with --run, {listed}")
-
-
-def _kind_of(path: str, data: bytes) -> LogKind:
-    if not data.strip():
-        raise SourceError(f"{path}: the file is empty")
-    look = recognise(data[:HEAD])
-    if look is None or not look.kind:
-        what = (
-            f"{look.title}, which evalkit does not read"
-            if look
-            else "of no kind that evalkit knows; if it is a log, name its kind with --kind"
-        )
-        raise SourceError(f"{path}: {what}")
-    return kind_named(look.kind)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evalkit.io import BrokenFileError, SourceError, decode_json, frame_of, read_files
-from evalkit.kinds import RunFiles, Transcript, Turn, read_transcript
+from evalkit.io import BrokenFileError, SourceError, decode_json, frame_of, read_files, resolve
+from evalkit.kinds import RunFiles, Transcript, Turn
+from evalkit.kinds.transcript import read_log as read_bytes
 from evalkit.mindcraft.format import ANYTHING, EVENT, NEARLY_FINAL, STATUSES, name_and_number
 from evalkit.mindcraft.parse import AgentOutcome, agent_outcome, read_final, read_log
 from evalkit.mindcraft.table import LAZY_TABLES
@@ -161,7 +162,7 @@ def conversation(path: str | os.PathLike, last: int | None = None, width: int | 
     SourceError
         If the file is missing, broken, a folder, or holds no list of turns.
     """
-    return read_transcript(transcript, path).text(last, width)
+    return transcript([resolve(path)], read_bytes).text(last, width)
 
 
 def messages_frame(agents: "pd.DataFrame") -> "pd.DataFrame":

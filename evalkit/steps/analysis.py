@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from evalkit.io import SourceError, escape_surrogates, frame
-from evalkit.kinds.messages import message_pattern
+from evalkit.io.text import message_pattern
 from evalkit.stats import Estimate, estimate_by, proportion_interval
 from evalkit.steps.format import DEFAULTS, NOT_JUDGED, SILENT, VERDICTS, WENT_WRONG, Options, number, truncated
 from evalkit.steps.history.records import History, each_record, normalise_record, unique_labels

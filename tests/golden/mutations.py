@@ -87,7 +87,7 @@ MUTATIONS = (
     ),
     Mutation(
         "copies in rates", "evalkit/kinds/runs.py",
-        "counts = ~is_uncounted(runs, kind)\n", "counts = runs.index == runs.index\n",
+        "counts = ~is_excluded(runs, kind)\n", "counts = runs.index == runs.index\n",
     ),
     Mutation(
         "intervals that take runs for tasks", "evalkit/kinds/estimates.py",

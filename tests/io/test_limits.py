@@ -1,7 +1,6 @@
 """A file beyond a limit is failed with the reason, and the files beside it are read."""
 
 import io
-import json
 import os
 import re
 import signal
@@ -22,6 +21,7 @@ from tests.kinds.toy import TOY, write
 from tests.mindcraft.builders import write_all
 
 MEGABYTE = 2**20
+pytestmark = pytest.mark.timeout(60, method="thread")
 
 
 @pytest.mark.parametrize(
@@ -30,14 +30,13 @@ MEGABYTE = 2**20
         ("", {}),
         ("bytes=5", {"bytes": 5}),
         (" bytes=2G , seconds=300,", {"bytes": 2 * 2**30, "seconds": 300}),
-        ("rows=3k,values=1M", {"rows": 3 * 2**10, "values": 2**20}),
+        ("ratio=3k,seconds=1M", {"ratio": 3 * 2**10, "seconds": 2**20}),
     ],
 )
-def test_limits_are_read_from_text(text, changed, monkeypatch):
+def test_limits_are_read_from_the_environment(text, changed, monkeypatch):
     monkeypatch.setenv(VARIABLE, text)
-    found = limits()
-    assert {name: getattr(found, name) for name in changed} == changed
-    assert [getattr(found, n) == getattr(Limits(), n) for n in Limits.__slots__].count(False) == len(changed)
+    found = {name: getattr(limits(), name) for name in Limits.__slots__}
+    assert found == {name: getattr(Limits(), name) for name in Limits.__slots__} | changed
 
 
 @pytest.mark.parametrize("text", ["bytes", "bytes=", "bytes=0", "bytes=-1", "bytes=1.5", "bytes=1T", "sizes=1", "x"])
@@ -45,14 +44,12 @@ def test_what_is_no_limit_is_refused_with_the_names_there_are(text, monkeypatch)
     monkeypatch.setenv(VARIABLE, text)
     with pytest.raises(SourceError, match=rf"{VARIABLE}: .*{text}.*bytes, ratio"):
         limits()
+
+
+def test_a_command_says_what_is_no_limit(monkeypatch):
+    monkeypatch.setenv(VARIABLE, "x")
     result = CliRunner().invoke(main, ["mindcraft", "samples:mindcraft"])
-    assert result.exit_code == 2
-    assert VARIABLE in result.stderr
-
-
-def test_the_environment_changes_them(monkeypatch):
-    monkeypatch.setenv(VARIABLE, "bytes=1k")
-    assert limits().bytes == 1024
+    assert (result.exit_code, VARIABLE in result.stderr) == (2, True)
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path):
@@ -63,35 +60,40 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path):
     os.truncate(paths[1], 2**40)  # sparse: it takes no space
     found = dict(read_files(paths))
     assert [found[paths[0]], found[paths[2]]] == [b"x", b"x"]
-    cause = f"{2**40} bytes are more than the limit of {2**30}"
-    assert found[paths[1]].strerror == f'{cause}; EVALKIT_LIMITS="bytes=1024G" reads it'
+    assert str(2**40) in found[paths[1]].strerror
     assert next(iter(read_files(paths[1:2], 3))) == (paths[1], b"x\0\0")
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/maps"), reason="every file tells its size here")
-def test_a_file_that_does_not_tell_its_size_is_read_up_to_the_limit(monkeypatch):
+@pytest.mark.parametrize("size", [5, 1025, 300 * MEGABYTE, 2**30 + 1, 10**12])
+def test_the_message_says_which_limit_reads_the_file(monkeypatch, size):
+    monkeypatch.setenv(VARIABLE, "bytes=1")
+    with pytest.raises(LimitError) as raised:
+        check_size(size)
+    asked = re.search(f'{VARIABLE}="(.*)" reads it', raised.value.strerror)[1]
+    monkeypatch.setenv(VARIABLE, asked)
+    check_size(size)
+    assert limits().bytes < 1.13 * size + 1
+
+
+@pytest.mark.parametrize("path", ["/proc/self/maps", "memory://limits/a.json"])
+def test_a_file_whose_size_is_not_known_is_read_up_to_the_limit(monkeypatch, path):
+    if path.startswith("/proc") and not os.path.exists(path):
+        pytest.skip("every file tells its size here")
+    fsspec.filesystem("memory").pipe_file("/limits/a.json", bytes(2000))
+    assert len(read_file(path)) > 1024
     monkeypatch.setenv(VARIABLE, "bytes=1k")
     with pytest.raises(OSError, match="more than the limit of 1024"):
-        read_file("/proc/self/maps")
+        read_file(path)
 
 
-def test_it_stands_in_the_ledger_and_the_rest_goes_on(tmp_path, monkeypatch):
-    write(tmp_path / "a.json")
-    write(tmp_path / "b.json", task="x" * 2000)
-    monkeypatch.setenv(VARIABLE, "bytes=1k")
-    logs = load(TOY, tmp_path, {})
-    assert logs.ledger["status"].tolist() == ["used", "failed"]
-    assert "more than the limit of 1024; EVALKIT_LIMITS=" in logs.ledger["reason"][1]
-    monkeypatch.delenv(VARIABLE)
-    assert load(TOY, tmp_path, {}).ledger["status"].tolist() == ["used", "used"]
-
-
-def test_a_file_that_was_too_large_is_read_once_the_limit_is_higher(tmp_path, monkeypatch):
+def test_it_stands_in_the_ledger_until_the_limit_is_higher(tmp_path, monkeypatch):
     monkeypatch.setenv("EVALKIT_CACHE", str(tmp_path / "cache"))
     write(tmp_path / "logs" / "a.json")
     write(tmp_path / "logs" / "b.json", task="x" * 2000)
     monkeypatch.setenv(VARIABLE, "bytes=1k")
-    assert load(TOY, tmp_path / "logs", {}).ledger["status"].tolist() == ["used", "failed"]
+    ledger = load(TOY, tmp_path / "logs", {}).ledger
+    assert ledger["status"].tolist() == ["used", "failed"]
+    assert "more than the limit of 1024; EVALKIT_LIMITS=" in ledger["reason"][1]
     monkeypatch.delenv(VARIABLE)
     assert load(TOY, tmp_path / "logs", {}).ledger["status"].tolist() == ["used", "used"]
 
@@ -122,14 +124,6 @@ def test_a_member_that_is_too_large_is_not_unpacked(tmp_path, kind, monkeypatch)
         assert len(second) == 5 * MEGABYTE
 
 
-def test_a_file_in_another_file_system_is_read_up_to_the_limit(monkeypatch):
-    fsspec.filesystem("memory").pipe_file("/limits/a.json", bytes(2000))
-    assert len(read_file("memory://limits/a.json")) == 2000
-    monkeypatch.setenv(VARIABLE, "bytes=1k")
-    with pytest.raises(OSError, match="more than the limit of 1024"):
-        read_file("memory://limits/a.json")
-
-
 def greedy(path, data):
     """Parse a file in one of the ways that do not end well."""
     if isinstance(data, OSError):
@@ -147,7 +141,6 @@ def greedy(path, data):
     return data.decode()
 
 
-@pytest.mark.timeout(60, method="thread")
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no such signal here")
 @pytest.mark.parametrize(
     ("content", "failure"),
@@ -172,7 +165,6 @@ def test_one_file_that_takes_too_much_fails_alone(tmp_path, content, failure, jo
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
-@pytest.mark.timeout(60, method="thread")
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no such signal here")
 def test_somebody_elses_alarm_is_left_alone(monkeypatch):
     monkeypatch.setenv(VARIABLE, "seconds=1")
@@ -187,29 +179,7 @@ def test_somebody_elses_alarm_is_left_alone(monkeypatch):
     with Deadline() as deadline:
         deadline.start()
         with pytest.raises(OverdueError):
-            time.sleep(1.5)
-
-
-def test_a_log_beyond_a_limit_is_a_run_that_failed_and_its_mate_is_read(tmp_path, monkeypatch):
-    turns = [{"role": "system", "content": "Task ended with score : 1"}]
-    (tmp_path / "bread").mkdir()
-    for name, filler in (("Andy_0_0.json", ""), ("Jill_1_0.json", "x" * 2000)):
-        (tmp_path / "bread" / name).write_text(json.dumps({"memory": filler, "turns": turns}))
-    monkeypatch.setenv(VARIABLE, "bytes=1k")
-    logs = mindcraft.load(tmp_path)
-    assert logs.ledger["status"].tolist() == ["used", "failed"]
-    assert logs.runs["is_successful"].tolist() == [True]
-
-
-@pytest.mark.parametrize("size", [5, 1025, 300 * MEGABYTE, 2**30 + 1, 10**12])
-def test_the_message_says_which_limit_reads_the_file(monkeypatch, size):
-    monkeypatch.setenv(VARIABLE, "bytes=1")
-    with pytest.raises(LimitError) as raised:
-        check_size(size)
-    asked = re.search(f'{VARIABLE}="(.*)" reads it', raised.value.strerror)[1]
-    monkeypatch.setenv(VARIABLE, asked)
-    check_size(size)
-    assert limits().bytes < 1.13 * size + 1
+            time.sleep(30)
 
 
 def test_a_log_beyond_a_limit_is_not_measured_and_no_failure(tmp_path, monkeypatch):

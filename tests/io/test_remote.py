@@ -19,8 +19,7 @@ from evalkit.io import SourceError, list_files, list_source, read_file, read_fil
 from evalkit.io.limits import VARIABLE
 from evalkit.io.records import MANIFEST, read_manifest
 from evalkit.io.remote import state_from
-from evalkit.kinds import kind_named, update
-from evalkit.kinds import load as load_kind
+from evalkit.kinds import update
 from evalkit.mindcraft import agents_df, aggregate_results, collect, conversation, extract_task_outcome, load
 from tests.crafter.traces import config, environment, hook, trace
 
@@ -130,28 +129,11 @@ def test_single_functions_take_urls(bucket):
     assert len(aggregate_results([folder, folder], storage_options=bucket)) == 1
 
 
-def test_more_keys_than_a_page_holds_are_all_listed(server):
-    options, put = server
-    for i in range(2500):
-        put(f"many/task_{i % 500}/Andy_0_{i}.json", b"")
-    with storage(options):
-        listing = list_source("s3://logs/many")
-    assert len(listing.files) == 2500
-    assert len(listing.folders) == 501
-
-
-def test_a_prefix_is_a_folder_and_not_the_beginning_of_a_name(server):
-    options, put = server
-    put("pre/a.json", b"{}")
-    put("prefix/b.json", b"{}")
-    with storage(options):
-        assert list_files("s3://logs/pre") == ["s3://logs/pre/a.json"]
-
-
 def test_a_marker_of_an_empty_folder_is_a_folder(server):
     options, put = server
     put("marked/exp_1/bread/Andy_0_0.json", said(1))
     put("marked/exp_1/multiagent_cooking_cake/", b"")
+    put("markedly/exp_1/rice/Andy_0_0.json", said(1))  # its name only begins like that of the folder
     runs = load("s3://logs/marked", storage_options=options).runs
     assert runs["task_id"].tolist() == ["bread", "multiagent_cooking_cake"]
 
@@ -235,13 +217,6 @@ def test_errors_do_not_hold_credentials(shaky, recwarn):
     assert SECRET not in str(caught.value)
 
 
-@pytest.mark.parametrize("url", ["s3://me:pw@logs/x", "ftp://pw@host/x", "https://host/x?X-Amz-Signature=pw"])
-def test_credentials_in_a_url_are_refused_and_not_repeated(url):
-    with pytest.raises(SourceError, match="credentials don't belong in a URL") as caught:
-        list_source(url)
-    assert "pw" not in str(caught.value)
-
-
 class Slow(AsyncFileSystem):
     """A file system of many small files, each of which takes a while."""
 
@@ -289,11 +264,8 @@ def test_an_archive_gives_the_frames_of_the_same_folder(folder, server, where):
     assert len(load(f"zip://::{place}", storage_options=options).runs) == 3
 
 
-def test_file_urls_are_local_paths(folder):
+def test_file_urls_are_local_paths_and_an_unknown_protocol_is_named(folder):
     assert list_files(f"file://{folder}/cooking") == list_files(folder / "cooking")
-
-
-def test_a_protocol_that_nobody_knows_is_named():
     with pytest.raises(SourceError, match=r"nope://x: .*Protocol not known"):
         list_source("nope://x")
 
@@ -425,8 +397,7 @@ def _web_server(send):
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("kind", ["mindcraft", "crafter", "steps"])
-def test_a_web_server_that_tells_no_size_is_read_up_to_the_limit(monkeypatch, kind):
+def test_a_web_server_that_tells_no_size_is_read_up_to_the_limit(monkeypatch):
     pytest.importorskip("aiohttp")
     monkeypatch.setenv(VARIABLE, "bytes=1M")
     monkeypatch.setattr(remote, "PAUSE", 0.0)
@@ -436,17 +407,11 @@ def test_a_web_server_that_tells_no_size_is_read_up_to_the_limit(monkeypatch, ki
             read_file(url)
         [(_, head)] = read_files([url], 100)
         assert head == b"[" + b" " * 99
-        with pytest.raises(SourceError, match=r"more than the limit of 1048576|no log|could be read"):
-            load_kind(kind_named(kind), url, {})
-        time.sleep(0.2)
+        with pytest.raises(SourceError, match=r"more than the limit of 1048576"):
+            crafter.load(url)
         assert max(sent) < most / 2  # what sockets hold beside
-
-
-def test_what_a_web_server_sends_without_a_size_is_read_whole():
-    pytest.importorskip("aiohttp")
     with _web_server(lambda: iter([said(1)])) as (url, _):
         assert read_file(url) == said(1)
-        assert [path for path, _ in read_files([url])] == [url]
 
 
 TRACE = json.dumps(
@@ -491,8 +456,7 @@ def _answering(monkeypatch, answer):
         server.server_close()
 
 
-@pytest.mark.parametrize("status", [200, 404, 500])
-@pytest.mark.parametrize("content", [b"<html>", b"{}", b"[1]", TRACE.encode()])
+@pytest.mark.parametrize(("status", "content"), [(200, b"<html>"), (404, b"{}"), (500, b"[1]"), (200, TRACE.encode())])
 def test_a_file_is_read_whatever_the_web_server_answers_to_unknown_paths(monkeypatch, status, content):
     def answer(handler, is_trace, body):
         handler.reply(200 if is_trace else status, TRACE.encode() if is_trace else content, body)

@@ -1,12 +1,17 @@
-"""Listing: every file once, in order, whatever stands in the folder; unchanged folders are not looked into again."""
+"""Sources: every file once, in order, whatever stands in the folder; credentials in URLs are found anywhere."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from evalkit.io import SourceError, list_files, list_source, own_sources, resolve, sources
+import evalkit
+from evalkit.io import SourceError, list_files, list_source, own_sources, redacted, resolve, sources
 from evalkit.io.sources import KnownFolders
+from tests.mindcraft.builders import write_all
 
 
 def names(paths: list[str], root: Path) -> list[str]:
@@ -23,50 +28,39 @@ def tree(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "expected"),
+    ("source", "options", "expected"),
     [
-        ({}, ["a.json", "b/1.txt", "b/2.json", "b/c/3.json"]),
-        ({"pattern": "*.json"}, ["a.json", "b/2.json", "b/c/3.json"]),
-        ({"recursive": False}, ["a.json"]),
+        (".", {}, ["a.json", "b/1.txt", "b/2.json", "b/c/3.json"]),
+        (".", {"pattern": "*.json"}, ["a.json", "b/2.json", "b/c/3.json"]),
+        (".", {"recursive": False}, ["a.json"]),
+        ("b/1.txt", {"pattern": "*.json"}, ["b/1.txt"]),
+        (".folder", {}, [".folder/4.json"]),
     ],
 )
-def test_files_are_sorted_and_hidden_ones_left_out(tree, options, expected):
-    assert names(list_files(tree, **options), tree) == expected
-
-
-def test_a_single_file_is_listed_as_itself_whatever_the_pattern(tree):
-    assert list_files(tree / "b/1.txt", "*.json") == [str(tree / "b/1.txt")]
+def test_files_are_sorted_and_hidden_ones_left_out(tree, source, options, expected):
+    assert names(list_files(tree / source, **options), tree) == expected
 
 
 def test_folders_are_named_too(tree):
     assert names(list_source(tree).folders, tree) == [".", "b", "b/c"]
 
 
-def test_an_empty_folder_has_no_files(tmp_path):
-    assert list_files(tmp_path) == []
-
-
-def test_a_folder_linked_in_a_circle_is_listed_once(tree):
-    os.symlink(tree, tree / "b/up")
-    assert names(list_files(tree, "*.json"), tree) == ["a.json", "b/2.json", "b/c/3.json"]
-
-
-def test_a_real_folder_keeps_its_name_beside_a_link_to_it(tree):
-    os.symlink(tree / "b", tree / "a_link")
-    assert names(list_files(tree, "*.txt"), tree) == ["b/1.txt"]
-
-
-def test_a_linked_folder_from_elsewhere_is_followed(tree, tmp_path_factory):
-    other = tmp_path_factory.mktemp("other")
-    (other / "5.json").touch()
-    os.symlink(other, tree / "z")
-    assert "z/5.json" in names(list_files(tree), tree)
-
-
-@pytest.mark.parametrize("target", ["circle.json", "nowhere.json"])
-def test_a_broken_link_is_listed(tree, target):
-    os.symlink(tree / target, tree / "circle.json")
-    assert names(list_files(tree, "*.json"), tree) == ["a.json", "b/2.json", "b/c/3.json", "circle.json"]
+@pytest.mark.parametrize(
+    ("link", "target", "expected"),
+    [
+        ("b/up", ".", []),
+        ("a_link", "b", []),
+        ("z", "../other", ["z/5.json"]),
+        ("circle.json", "circle.json", ["circle.json"]),
+        ("lost.json", "nowhere.json", ["lost.json"]),
+    ],
+)
+def test_links_are_followed_once_and_broken_ones_listed(tmp_path, tree, link, target, expected):
+    shutil.copytree(tree, root := tmp_path / "root", ignore=shutil.ignore_patterns("root"))
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/5.json").touch()
+    os.symlink((root / target).absolute(), root / link)
+    assert names(list_files(root, "*.json"), root) == sorted(["a.json", "b/2.json", "b/c/3.json", *expected])
 
 
 @pytest.mark.parametrize(
@@ -94,15 +88,15 @@ def test_home_and_samples_are_resolved(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "sources",
+    "named",
     [["{0}/runs", "runs"], ["runs/*"], ["runs/real", "runs/latest"], ["runs/latest/a.json", "runs/real/a.json"]],
 )
-def test_a_file_counts_once_whatever_its_names(tmp_path, monkeypatch, sources):
+def test_a_file_counts_once_whatever_its_names(tmp_path, monkeypatch, named):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs/real").mkdir(parents=True)
     (tmp_path / "runs/real/a.json").write_text("1")
     (tmp_path / "runs/latest").symlink_to("real")
-    files = list_files([source.format(tmp_path) for source in sources])
+    files = list_files([source.format(tmp_path) for source in named])
     assert [os.path.realpath(file) for file in files] == [str((tmp_path / "runs/real/a.json").resolve())]
 
 
@@ -112,12 +106,15 @@ def test_endings_may_be_in_capitals(tmp_path):
     assert [Path(file).name for file in list_files(tmp_path, "*.json")] == ["C.Json", "a.json", "b.JSON"]
 
 
-@pytest.fixture
-def scanned(monkeypatch):
-    """The folders that are looked into, by their last name."""
-    seen, scandir = [], os.scandir
-    monkeypatch.setattr(os, "scandir", lambda path: seen.append(os.path.basename(path)) or scandir(path))
-    return seen
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+@pytest.mark.parametrize("name", ["runs.{}", "{}://runs.{}", "{}://::runs.{}", "run*.{}"])
+def test_an_archive_is_read_under_its_own_name(tmp_path, monkeypatch, kind, name):
+    monkeypatch.chdir(tmp_path)
+    write_all(tmp_path / "logs", {"m/cook/Andy_0_0.json": 1, "m/bake/Andy_0_0.json": 0})
+    shutil.make_archive("runs", kind, "logs")
+    runs = evalkit.load(name.replace("{}", kind)).runs
+    assert runs["task_id"].tolist() == ["bake", "cook"]
+    assert runs["source"].str.startswith(f"{kind}://").all()
 
 
 def test_a_folder_that_can_not_be_listed_stands_among_the_files_until_it_can(tree, monkeypatch):
@@ -148,27 +145,27 @@ CHANGES = {
 }
 
 
+@pytest.mark.parametrize("settled", [True, False])
 @pytest.mark.parametrize("change", CHANGES)
-def test_only_folders_that_have_changed_are_looked_into_again(tree, monkeypatch, scanned, change):
-    monkeypatch.setattr(sources, "SETTLED", -10)  # as if they had been left alone for a while
+def test_only_folders_that_have_changed_are_looked_into_again(tree, monkeypatch, change, settled):
+    if settled:
+        monkeypatch.setattr(sources, "SETTLED", -10)  # as if they had been left alone for a while
     before = list_source(tree)
     edit, expected = CHANGES[change]
     edit(tree)
     for folder in expected:  # the clock of a file system may stand still for some milliseconds
         path = next(path for path in [tree, *tree.rglob("*")] if path.name == folder.format(root=tree.name))
         os.utime(path, (1, 1))
-    scanned.clear()
-    found = list_source(tree, known=KnownFolders(before.folders, before.files))
-    assert sorted(scanned) == sorted(folder.format(root=tree.name) for folder in expected)
-    assert found == list_source(tree)
-
-
-def test_a_folder_that_has_just_changed_is_looked_into_again(tree, scanned):
-    before = list_source(tree)
-    assert {state.modified for state in before.folders.values()} == {0}
-    scanned.clear()
-    list_source(tree, known=KnownFolders(before.folders, before.files))
-    assert sorted(scanned) == sorted([tree.name, "b", "c"])
+    scanned, scandir = [], os.scandir
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", lambda path: scanned.append(os.path.basename(path)) or scandir(path))
+        found = list_source(tree, known=KnownFolders(before.folders, before.files))
+    again = list_source(tree)
+    if settled:
+        assert sorted(scanned) == sorted(folder.format(root=tree.name) for folder in expected)
+    else:
+        assert sorted(scanned) == sorted(map(os.path.basename, again.folders))
+    assert found == again
 
 
 def test_a_link_to_a_folder_is_followed_again(tree, tmp_path_factory, monkeypatch):
@@ -186,7 +183,6 @@ def test_a_link_to_a_folder_is_followed_again(tree, tmp_path_factory, monkeypatc
     [
         (("samples:a", "samples:b"), ("samples:a", "samples:b")),
         (("samples:a", ""), ("samples:a", "")),
-        (("mine", "samples:b"), ("mine", "")),
         (("samples:a", "mine"), ("", "mine")),
         (("mine", "yours"), ("mine", "yours")),
         (("mine", ["samples:b", "samples:c"]), ("mine", [])),
@@ -196,3 +192,50 @@ def test_a_link_to_a_folder_is_followed_again(tree, tmp_path_factory, monkeypatc
 )
 def test_sample_data_is_left_out_beside_data_of_ones_own(named, own):
     assert own_sources(*named) == own
+
+
+WITH = {
+    "s3://KEY:SEKRET@bucket/p": "s3://…@bucket/p",
+    "S3://SEKRET@bucket": "S3://…@bucket",
+    "http://h/x?token=SEKRET": "http://h/x?…",
+    "https://h/x?SEKRET": "https://h/x?…",
+    "https://h/x#access_token=SEKRET": "https://h/x#…",
+    "simplecache::s3://K:SEKRET@b/*.json": "simplecache::s3://…@b/*.json",
+    "zip://inner::s3://K:SEKRET@b/x.zip": "zip://inner::s3://…@b/x.zip",
+    "ftp://u:SE@K/RET@h/x": "ftp://…@h/x",
+    "s3://b/x?versionId=1&X-Amz-Signature=SEKRET": "s3://b/x?…",
+    "az://c/x?sv=1&sig=SEKRET": "az://c/x?…",
+    "s3://b/x;secret=SEKRET": "s3://b/x;…",
+}
+WITHOUT = ["s3://bucket/user@host/x", "s3://bucket/run?/[ab]*.json", "http://h:8080/x", "zip:///folder/a@b.zip!/x",
+           "zip://inner::s3://bucket/a@b.zip", "file:///a:b@c", "zip://::runs@v1.zip", "/home/me@here/x?token=1",
+           "me@example.org", *(f"{shown}: no such file" for shown in WITH.values())]  # fmt: skip
+
+
+@pytest.mark.parametrize(("url", "shown"), WITH.items())
+def test_credentials_are_left_out_of_any_url_of_a_text_and_refused_as_a_source(url, shown):
+    assert redacted(f"no file: ['s3://a/x', '{url} and s3://b/y") == f"no file: ['s3://a/x', '{shown} and s3://b/y"
+    for use in (resolve, list_source):
+        with pytest.raises(SourceError, match="credentials don't belong in a URL") as raised:
+            use(url)
+        assert "SEK" not in str(raised.value)
+
+
+@pytest.mark.parametrize("text", WITHOUT)
+def test_what_holds_no_credentials_stays_as_it_is(text):
+    assert redacted(text) == text
+
+
+_CHARACTERS = st.characters(categories=["L", "N", "P", "S"], exclude_characters="@/?#;")
+_SAFE = st.text(_CHARACTERS.filter(lambda character: character != ":"), min_size=1)
+
+
+@given(st.sampled_from(["s3", "ftp", "simplecache::s3", "https"]), _SAFE, st.lists(st.text(_CHARACTERS), min_size=1))
+def test_no_password_is_left_whatever_it_holds(protocol, user, password):
+    secret = "/".join(password)
+    assert redacted(f"{protocol}://{user}:{secret}@host/path") == f"{protocol}://…@host/path"
+
+
+@given(st.text())
+def test_nothing_changes_twice(text):
+    assert redacted(redacted(text)) == redacted(text)

@@ -1,4 +1,4 @@
-"""Untrusted text becomes plain text: nothing of it steers a terminal, a figure or a page."""
+"""Untrusted text becomes plain text, names stay distinct, and messages are grouped by what they say."""
 
 import unicodedata
 import warnings
@@ -7,43 +7,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.io import plain, warnings_as_lines
-from evalkit.io.text import is_local_link
+from evalkit.io import message_pattern, plain, warnings_as_lines
+from evalkit.io.text import distinct_names, is_local_link, short_paths
+
+NAMES = st.lists(st.text(alphabet="ab…\x1b\x07 (2)", max_size=12), unique=True, max_size=8)
+PATHS = st.lists(st.lists(st.sampled_from("ab"), min_size=1, max_size=4).map("/".join), unique=True, max_size=8)
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("text", "expected", "with_lines"),
     [
-        ("plain", "plain"),
-        (3.5, "3.5"),
-        ("\x1b[31mred\x1b[0m", "\ufffd[31mred\ufffd[0m"),
-        ("\x1b]0;title\x07", "\ufffd]0;title\ufffd"),
-        ("\x9b31m", "\ufffd31m"),
-        ("abc\u202egpj.exe", "abc\ufffdgpj.exe"),
-        ("a\u2066b\u2069", "a\ufffdb\ufffd"),
-        ("progress\rdone", "progress done"),
-        ("one\ntwo\tthree", "one two three"),
-        ("one\u2028two\u2029three", "one two three"),
-        ("half \ud83d", "half \ufffd"),
-        ("👩‍🚀 é 漢字", "👩‍🚀 é 漢字"),
-        ("$x$ <script>", "$x$ <script>"),
+        (3.5, "3.5", "3.5"),
+        ("\x1b[31mred\x1b[0m", "\ufffd[31mred\ufffd[0m", "\ufffd[31mred\ufffd[0m"),
+        ("\x1b]0;title\x07", "\ufffd]0;title\ufffd", "\ufffd]0;title\ufffd"),
+        ("\x9b31m", "\ufffd31m", "\ufffd31m"),
+        ("abc\u202egpj.exe", "abc\ufffdgpj.exe", "abc\ufffdgpj.exe"),
+        ("a\u2066b\u2069", "a\ufffdb\ufffd", "a\ufffdb\ufffd"),
+        ("progress\r\ndone", "progress  done", "progress\ndone"),
+        ("one\ntwo\tthree", "one two three", "one\ntwo\tthree"),
+        ("one\u2028two\u2029three", "one two three", "one\ntwo\nthree"),
+        ("half \ud83d", "half \ufffd", "half \ufffd"),
+        ("👩‍🚀 é 漢字 $x$ <script>", "👩‍🚀 é 漢字 $x$ <script>", "👩‍🚀 é 漢字 $x$ <script>"),
     ],
 )
-def test_steering_characters_are_replaced(text, expected):
-    assert plain(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("one\ntwo\tthree", "one\ntwo\tthree"),
-        ("one\r\ntwo", "one\ntwo"),
-        ("a\u2028b", "a\nb"),
-        ("\x1b[2J", "\ufffd[2J"),
-    ],
-)
-def test_lines_can_be_kept(text, expected):
-    assert plain(text, keep_lines=True) == expected
+def test_steering_characters_are_replaced(text, expected, with_lines):
+    assert (plain(text), plain(text, keep_lines=True)) == (expected, with_lines)
 
 
 @pytest.mark.parametrize(("width", "expected"), [(5, "abcde"), (4, "abc…"), (1, "…"), (None, "abcde")])
@@ -60,31 +48,14 @@ def test_no_control_character_is_left(text, keep_lines):
     out.encode("utf-8")
 
 
-@pytest.mark.parametrize(
-    ("address", "local"),
-    [
-        ("runs/one.html", True),
-        ("../runs/one.html?a=b:c#turn-3", True),
-        ("#turn-3", True),
-        ("a%20b.html", True),
-        ("./a:b.html", True),
-        ("javascript:alert(1)", False),
-        ("JavaScript:alert(1)", False),
-        ("java\nscript:alert(1)", False),
-        ("\x01javascript:alert(1)", False),
-        ("data:text/html,x", False),
-        ("https://example.org", False),
-        ("//example.org", False),
-        ("/etc/passwd", False),
-        ("\\\\example.org", False),
-        (" x", False),
-        ("", False),
-        (None, False),
-        (float("nan"), False),
-    ],
-)
-def test_local_links_stay_beside_their_page(address, local):
-    assert is_local_link(address) is local
+LOCAL = ["runs/one.html", "../runs/one.html?a=b:c#turn-3", "#turn-3", "a%20b.html", "./a:b.html"]
+ELSEWHERE = ["javascript:alert(1)", "JavaScript:alert(1)", "java\nscript:alert(1)", "\x01javascript:alert(1)",
+             "data:text/html,x", "https://example.org", "//example.org", "/etc/passwd", "\\\\example.org", " x", "",
+             None, float("nan")]  # fmt: skip
+
+
+def test_local_links_stay_beside_their_page():
+    assert [address for address in [*LOCAL, *ELSEWHERE] if is_local_link(address)] == LOCAL
 
 
 def test_a_warning_is_one_line_of_plain_text_and_comes_once(capsys):
@@ -96,3 +67,81 @@ def test_a_warning_is_one_line_of_plain_text_and_comes_once(capsys):
                 warnings.warn(text, stacklevel=1)
         assert warnings.showwarning is before
     assert capsys.readouterr().err.splitlines() == ["evalkit: warning: a \ufffd[31mb", "evalkit: warning: c"]
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["/x/run_1/h.json", "/x/run_2/h.json"], ["run_1/h.json", "run_2/h.json"]),
+        (["/a/x/h.json", "/b/x/h.json", "/b/y/h.json", "/k.json"], ["a/x/h.json", "b/x/h.json", "y/h.json", "k.json"]),
+        (["h.json", "a/h.json"], ["h.json", "a/h.json"]),
+        (["", "a/"], ["", "a/"]),
+    ],
+)
+def test_a_file_is_named_by_the_shortest_path_that_tells_it_apart(paths, names):
+    assert short_paths(paths) == dict(zip(paths, names, strict=True))
+
+
+@given(PATHS)
+def test_different_files_never_have_the_same_name(paths):
+    names = short_paths(paths)
+    assert len(set(names.values())) == len(paths)
+    assert all(f"/{path}".endswith(f"/{name}") for path, name in names.items())
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (["alder", "birch"], ["alder", "birch"]),
+        (["a" * 12 + "1"], ["aaaa…aa1"]),
+        (["x" * 8 + "1" + "y" * 8, "x" * 8 + "2" + "y" * 8], ["xxxxxxxx1yyyyyyyy", "xxxxxxxx2yyyyyyyy"]),
+        (
+            ["x" * 40 + "1" + "y" * 40, "x" * 40 + "2" + "y" * 40],
+            ["x" * 16 + "…" + "y" * 15, "x" * 16 + "…" + "y" * 15 + " (2)"],
+        ),
+        (["a\x1b", "a\x07", "b"], ["a\ufffd", "a\ufffd (2)", "b"]),
+    ],
+)
+def test_names_are_plain_short_and_distinct(names, shown):
+    assert distinct_names(names, 8) == dict(zip(names, shown, strict=True))
+
+
+@given(NAMES)
+def test_different_names_never_look_the_same(names):
+    shown = distinct_names(names, 5)
+    assert len(set(shown.values())) == len(names)
+    assert all(text == plain(text) for text in shown.values())
+
+
+PATTERNS = {
+    "No cells of type 'B' in /data/run7.h5ad": "No cells of type '…' in …",
+    "No cells of type 'T cell' in data/run8.h5ad": "No cells of type '…' in …",
+    "'leiden'": "'leiden'",
+    "'No cells of type B were found in 12 rows'": "'No cells of type B were found in # rows'",
+    "\"No cells of type 'Mega' found in 12 rows\"": "\"No cells of type '…' found in # rows\"",
+    "Expected [1, 0], got [2, 0]": "Expected [#, #], got [#, #]",
+    "[Errno 2] No such file or directory: 'a/b.tsv'": "[Errno 2] No such file or directory: '…'",
+    "can't find 3 of 'a b' and don't know": "can't find # of '…' and don't know",
+    "Object at 0x7f33ab12 is 3.5e-4 bad (12%)": "Object at … is # bad (#)",
+    "it said 'the file was not there' at once": "it said 'the file was not there' at once",
+    "http://host:80/a/b?x=1 failed": "… failed",
+    "id 551ee370-a2d4-43e5-9ace-3efdffeaf626 unknown": "id … unknown",
+    "12": "12",
+    "": "",
+    "/data/run7.h5ad": "/data/run7.h5ad",
+}
+
+
+@pytest.mark.parametrize("message", PATTERNS)
+def test_what_varies_in_a_message_is_replaced_and_what_it_says_is_kept(message):
+    assert message_pattern(message) == PATTERNS[message]
+
+
+@given(st.text(alphabet=st.sampled_from("ab1 '\"/.-`x\n")))
+def test_a_message_never_vanishes(message):
+    assert bool(message_pattern(message).strip()) == bool(message.strip())
+
+
+@given(st.integers(), st.floats(allow_nan=False, allow_infinity=False))
+def test_messages_that_differ_in_numbers_have_one_pattern(count, share):
+    assert message_pattern(f"found {count} of {share} cells") == "found # of # cells"

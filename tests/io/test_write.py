@@ -1,22 +1,26 @@
-"""Writing: frames by suffix, whole or not at all; one process at a time in a folder."""
+"""Writing: by suffix, whole or not at all, and as texts what a spreadsheet would take for formulas."""
 
 import json
 import os
 import subprocess
 import sys
+import types
 
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
-from evalkit.io import SourceError
-from evalkit.io.write import check_output, exclusive, write_frame, write_text
+from evalkit.cli import main
+from evalkit.io import SourceError, for_spreadsheets
+from evalkit.io.versions import code_version
+from evalkit.io.write import check_output, exclusive, from_spreadsheet, write_frame, write_text
 
+FORMULA = '=HYPERLINK("http://x")'
 TABLE = pd.DataFrame(
     {
-        "name": pd.Series(["é", None], dtype="str"),
-        "n": pd.Series([1, None], dtype="Int64"),
-        "share": [0.5, None],
-        "items": [["bread"], []],
+        "name": pd.Series(["é", FORMULA, None], dtype="str"),
+        "n": pd.Series([1, 2, None], dtype="Int64"),
+        "items": [["bread"], [], []],
     }
 )
 READERS = {
@@ -30,19 +34,20 @@ READERS = {
 def test_a_frame_is_written_as_its_suffix_says(tmp_path, suffix):
     path = tmp_path / f"out.{suffix}"
     write_frame(TABLE, str(path))
-    names = READERS[suffix.lower()](path)
-    assert names[0] == "é"
-    assert pd.isna(names[1])
+    first, formula, missing = READERS[suffix.lower()](path)
+    assert first == "é"
+    assert formula == (f"'{FORMULA}" if suffix.lower() == "csv" else FORMULA)
+    assert pd.isna(missing)
     assert os.listdir(tmp_path) == [path.name]
 
 
 def test_json_writes_null_for_what_is_missing(tmp_path):
     write_frame(TABLE, str(tmp_path / "out.json"))
     rows = json.loads((tmp_path / "out.json").read_text("utf-8"))
-    assert rows[1] == {"name": None, "n": None, "share": None, "items": []}
+    assert rows[2] == {"name": None, "n": None, "items": []}
 
 
-@pytest.mark.parametrize("name", ["out.xlsx", "out", ".csv", "no/such/folder/out.csv"])
+@pytest.mark.parametrize("name", ["out.xlsx", "out", ".csv", "no/such/folder/out.csv", "a\0.csv"])
 def test_an_output_that_can_not_be_is_refused_beforehand(tmp_path, name):
     with pytest.raises(SourceError, match=r"out|csv"):
         check_output(str(tmp_path / name))
@@ -91,3 +96,58 @@ def test_a_folder_that_can_not_be_made_is_named(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(SourceError, match="file/below: Not a directory"), exclusive(str(tmp_path / "file" / "below")):
         pass
+
+
+@pytest.mark.parametrize("text", [FORMULA, "+a", "-a", "@a", "\ta", "\ra", "\na", "＝a", "-", "-1+2", "=1"])
+@pytest.mark.parametrize("dtype", [object, "str", "string", "category"])
+def test_what_looks_like_a_formula_gets_an_apostrophe_and_is_read_back(text, dtype):
+    table = for_spreadsheets(pd.DataFrame({text: pd.Series([text, "b", None], dtype=dtype)}))
+    assert table.columns.tolist() == [f"'{text}"]
+    assert table.iloc[:2, 0].tolist() == [f"'{text}", "b"]
+    assert table.iloc[:, 0].isna().tolist() == [False, False, True]
+    assert from_spreadsheet(table.iloc[0, 0]) == text
+
+
+def test_numbers_and_the_rest_stay_as_they_are():
+    columns = {
+        "n": [-1, 2],
+        "x": [-0.5, None],
+        "numbers in a text": ["-5", "+1e3"],
+        "words": ["a=b", "'quoted'"],
+        "lists": [["=a"], []],
+        "yes": pd.array([True, None], "boolean"),
+        "when": pd.to_datetime(["2025-01-01", None]),
+    }
+    table = pd.DataFrame(columns)
+    for part in (table, table.iloc[:0], pd.DataFrame()):
+        assert for_spreadsheets(part).to_csv() == part.to_csv()
+    assert for_spreadsheets(table)["n"].dtype == "int64"
+    assert [from_spreadsheet(text) for text in ("-5", "plain", "", "it's", "'quoted'")][-1] == "'quoted'"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["mindcraft", "a\0b"],
+        ["show", "s3://a[b/x"],
+        ["steps", "http://[::1/x"],
+        ["collect", "mindcraft", "samples:mindcraft", "-o", "a\0b"],
+        ["steps", "samples:steps", "--output", "a\0b.csv"],
+        ["report", "crafter_scores", "-o", "a\0b"],
+    ],
+)
+def test_a_path_that_is_none_is_one_line(command):
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("evalkit: ")
+    assert result.stderr.count("\n") == 1
+
+
+def test_code_of_files_has_one_version_and_typed_in_code_another_at_each_call(monkeypatch):
+    assert code_version("evalkit.mindcraft.parse") == code_version("evalkit.mindcraft.parse") != code_version()
+    for name in (None, "<stdin>"):
+        typed = types.ModuleType("typed_in")
+        if name:
+            typed.__file__ = name
+        monkeypatch.setitem(sys.modules, "typed_in", typed)
+        assert code_version("typed_in") != code_version("typed_in")

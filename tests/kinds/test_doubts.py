@@ -8,7 +8,7 @@ from evalkit import compare
 from evalkit.compare.terminal import describe_baseline, describe_comparison
 from evalkit.display.words import text_of
 from evalkit.kinds import outcomes
-from evalkit.kinds.doubts import doubts, presence, retries, variants
+from evalkit.kinds.findings import doubts, presence, retries, variants
 from tests.compare.runs import runs_of
 
 

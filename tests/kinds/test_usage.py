@@ -6,7 +6,7 @@ import evalkit
 from evalkit import compare
 from evalkit.io import frame
 from evalkit.kinds import RUN_COLUMNS, kind_named
-from evalkit.kinds.runs import is_uncounted
+from evalkit.kinds.runs import is_excluded
 
 
 def runs(*rows):
@@ -49,7 +49,7 @@ def test_logs_that_tell_nothing_take_nothing():
 @pytest.mark.parametrize("name", ["mindcraft", "crafter", "steps"])
 def test_every_kind_says_what_its_runs_take(name):
     found = evalkit.load(f"samples:{name}").runs
-    found = found[~is_uncounted(found, kind_named(name))]
+    found = found[~is_excluded(found, kind_named(name))]
     table = compare.usage(found, [])
     told = [
         column for column in ("duration", "turns", "tokens_in", "tokens_out", "cost") if found[column].notna().any()

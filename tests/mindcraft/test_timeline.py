@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.kinds import find_run, show_run, transcript_of
+from evalkit.kinds import show_run, transcript_of
 from evalkit.mindcraft import load
 from evalkit.mindcraft.transcript import AgentTurns, merge
 from tests.mindcraft.builders import SCORE, turn, write_all
@@ -51,7 +51,7 @@ def test_the_final_message_that_decides_is_marked(tmp_path, finals, decides):
         for name, score in finals.items()
     }
     loaded = load(write_all(tmp_path, logs))
-    made = transcript_of(loaded.kind, loaded.kind.run_files(loaded, find_run(loaded)))
+    made = transcript_of(loaded.kind, loaded.kind.run_files(loaded, loaded.runs.iloc[0]))
     assert [made_turn.actor for made_turn in made.turns if "decision" in made_turn.events] == [decides]
 
 

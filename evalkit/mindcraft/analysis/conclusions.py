@@ -6,7 +6,7 @@ import pandas as pd
 
 from evalkit.display.words import DIRECTIONS
 from evalkit.kinds import Example, Finding, data_finding, endings_finding, examples_of, outcomes
-from evalkit.kinds.doubts import doubts
+from evalkit.kinds.findings import doubts
 from evalkit.kinds.runs import copied
 from evalkit.mindcraft.analysis.comparison import detectable
 from evalkit.mindcraft.analysis.rates import counted, headline
