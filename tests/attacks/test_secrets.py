@@ -8,6 +8,7 @@ from functools import partial
 
 import pytest
 from click.testing import CliRunner
+from tests.io.test_paths import WITH
 
 import evalkit
 from evalkit import crafter, mindcraft, steps
@@ -20,7 +21,6 @@ from evalkit.kinds.follow import Following
 from evalkit.kinds.transcript import show_source
 from evalkit.reports import plan
 from evalkit.reports.notebooks import copy_notebooks
-from tests.io.test_paths import WITH
 
 SECRET = "SEK"  # a part of every secret in WITH
 KINDS = ("mindcraft", "crafter", "steps")

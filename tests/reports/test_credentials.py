@@ -7,11 +7,11 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from tests.io.test_paths import WITH
 
 from evalkit.io import SourceError
 from evalkit.reports import PlanError, Report, plan, run
 from evalkit.reports.notebooks import read_notebook
-from tests.io.test_paths import WITH
 
 CELL = 'runs: str = ""\nlogs: list[str] = []\nby: dict[str, str] = {}\nn: int = 1'
 SECRET = "SEK"  # a part of every secret in WITH
