@@ -3,7 +3,7 @@
 from evalkit._lazy import door
 
 _PLACES = {
-    "marks": "attach",
+    "drawing": "attach",
     "_provenance": "provenance",
     "show": (
         "FIGURE FINDINGS HEADLINE TABLE headline publish show_details show_figure show_findings show_sandboxed "

@@ -2,7 +2,6 @@
 
 import base64
 import html
-import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from evalkit._words import format_interval, number
+from evalkit.display.drawing import draw
 from evalkit.display.style import figure_of, has_nothing_to_draw
 from evalkit.display.tables import escape, table_html
 from evalkit.display.words import headline_text, text_of
@@ -25,7 +25,6 @@ HEADLINE = "application/vnd.evalkit.headline+json"  # shown beside a link in the
 TABLE = "application/vnd.evalkit.table+json"  # saved as a CSV file beside the page
 MOST_FINDINGS = 4  # open ones at the beginning of a page
 FINDINGS = "application/vnd.evalkit.findings+json"  # sentences with their sections; the index shows the first
-REPORT = "EVALKIT_EVIDENCE"  # set in reports, as evalkit.evidence.VARIABLE
 FIGURE = "application/vnd.evalkit.figure+json"  # name and PDF of a figure that is saved beside the page
 HIDDEN = "evalkit_hidden"  # metadata of outputs that a report's page leaves out
 SAFE = "evalkit_safe"  # metadata of HTML and SVG that hold no markup but this package's
@@ -54,13 +53,11 @@ def show_figure(figure: Figure | Axes, alt: str, caption: str = "", name: str = 
         raise ValueError("a figure needs alt text")
     if name:
         _check_name(name)
-    from evalkit.display.drawing import draw  # imported here: it imports several backends of matplotlib
-
     root = figure_of(figure) if isinstance(figure, Axes) else figure
     if has_nothing_to_draw(root):
         display({FIGURE: {}, "text/plain": ""}, raw=True, metadata={HIDDEN: True})
         return
-    drawing = draw(root, plain(alt), pdf=bool(name), narrow=bool(os.environ.get(REPORT)))
+    drawing = draw(root, plain(alt), pdf=bool(name))
     width, height = (round(inches * 100) for inches in root.get_size_inches())
     about = {"alt": plain(alt), "caption": plain(caption), "width": width, "height": height}
     data: dict[str, Any] = {"image/png": drawing.png, "text/plain": f"Figure: {plain(alt)}"}
@@ -68,9 +65,8 @@ def show_figure(figure: Figure | Axes, alt: str, caption: str = "", name: str = 
     if drawing.svg:
         data["image/svg+xml"] = drawing.svg
         metadata["image/svg+xml"] = {**about, SAFE: True}
-    saved = {"name": name, "pdf": base64.b64encode(drawing.pdf).decode("ascii")} if name else {}
-    if saved := saved | ({"narrow": drawing.narrow} if drawing.narrow else {}):
-        data[FIGURE] = saved
+    if name:
+        data[FIGURE] = {"name": name, "pdf": base64.b64encode(drawing.pdf).decode("ascii")}
     display(data, raw=True, metadata=metadata)
     if caption:  # front ends show none; a report's page has it below the figure
         page = f'<p class="evalkit-caption" style="text-align:left">{escape(caption)}</p>'

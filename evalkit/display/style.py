@@ -3,20 +3,15 @@
 Figures are created without pyplot, so that they don't depend on a notebook's plotting backend and none stays open.
 """
 
-import textwrap
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import wraps
 from itertools import takewhile
 from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar, cast
 
 import matplotlib as mpl
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
-from matplotlib.transforms import ScaledTranslation
 
 from evalkit.io import plain
 from evalkit.io.text import shorten
@@ -113,6 +108,17 @@ def new_axes(width: float = 7.0, height: float = 3.6, **subplots: Any) -> Any:
         return new_figure(width, height).subplots(**subplots)
 
 
+def dark_rules(svg: str) -> str:
+    """Write the style rules that give the tones used in an SVG their dark colours; white words stay white."""
+    rules = [f".themed{{fill:{TONES['ink'][1]}}}"]  # what has no colour is black, which is ink
+    for attribute in ("fill", "stroke"):
+        for light, dark in [*TONES.values(), ("#000000", TONES["ink"][1])]:
+            if (own := f'{attribute}="{light}"') in svg:
+                rules.append(f".themed :not(text)[{own}]" if light == GROUND else f".themed [{own}]")
+                rules[-1] += f"{{{attribute}:{dark}}}"
+    return "".join(rules)
+
+
 def is_themed(figure: Figure) -> bool:
     """Return whether a figure was created by `new_figure`, so that its tones may follow the page's."""
     return figure.get_gid() == _THEMED
@@ -201,61 +207,6 @@ def percent_axis(ax: Axes, which: Literal["x", "y"] = "x") -> Axes:
     return ax
 
 
-def broken(text: str, room: float) -> str:
-    """Wrap a label to a width in inches; a number stays with its unit."""
-    return "\n".join(textwrap.wrap(text.replace(" %", "\xa0%"), max(int(room / 0.09), 10))).replace("\xa0%", " %")
-
-
-def fit_labels(ax: Axes, width: float, height: float) -> None:
-    """Wrap the labels of both axes to a width and a height in inches."""
-    ax.set_xlabel(broken(ax.get_xlabel(), width))
-    ax.set_ylabel(broken(ax.get_ylabel(), height))
-
-
-def series_handles(names: Sequence[object], styles: Sequence[Look], width: int = 32) -> list[Line2D]:
-    """Create the entries of a legend of points and lines."""
-    texts = _legend_texts(names, width)
-    return [
-        Line2D([], [], color=look.colour, marker=look.marker, dashes=look.dashes or (None, None), label=text)
-        for text, look in zip(texts, styles, strict=True)
-    ]
-
-
-def area_handles(names: Sequence[object], styles: Sequence[Look]) -> list[Patch]:
-    """Create the entries of a legend of bars and cells."""
-    looks_of = zip(_legend_texts(names), styles, strict=True)
-    return [Patch(facecolor=look.colour, hatch=look.hatch, edgecolor=GROUND, label=text) for text, look in looks_of]
-
-
-def _legend_texts(names: Sequence[object], width: int = 32) -> list[str]:
-    """Shorten names and hide a leading underscore, which matplotlib would leave out of legends."""
-    return [f" {text}" if text.startswith("_") else text for text in labels(names, width)]
-
-
 def figure_of(ax: Axes) -> Figure:
     """Return the root figure of axes."""
     return cast(Figure, ax.get_figure(root=True))
-
-
-def legend_height(handles: Sequence[Artist], width: float) -> float:
-    """Return the height of a legend below a figure of this width, in inches."""
-    return 0.1 + 0.21 * -(-len(handles) // legend_columns(handles, width)) if handles else 0.0
-
-
-def legend_columns(handles: Sequence[Artist], width: float) -> int:
-    """Return how many entries of a legend fit side by side into a width in inches."""
-    longest = max(len(str(handle.get_label())) for handle in handles)
-    return max(1, min(len(handles), int(width / (0.55 + 0.078 * longest))))
-
-
-def legend_below(ax: Axes, handles: Sequence[Artist], *, owns_figure: bool) -> None:
-    """Put a legend below axes: at the figure's edge if the plot `owns_figure`, else below these axes."""
-    if not handles:
-        return
-    width = figure_of(ax).get_figwidth()
-    if owns_figure:
-        ax.figure.legend(handles=handles, loc="outside lower center", ncols=legend_columns(handles, width))
-    else:
-        below = ax.transAxes + ScaledTranslation(0, -0.55, ax.figure.dpi_scale_trans)
-        place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": below}
-        ax.legend(handles=handles, ncols=legend_columns(handles, 0.8 * width), **place)

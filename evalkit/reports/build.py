@@ -213,9 +213,6 @@ def take_figures(nb: NotebookNode, name: str) -> dict[str, str | bytes]:
     """Take named figures out of a notebook's outputs: files with their contents, as SVG, PDF and PNG."""
     files: dict[str, str | bytes] = {}
     for output, data in _outputs(nb):
-        about = output.get("metadata", {}).get("image/svg+xml")
-        if isinstance(about, dict) and "narrow" in data.get(FIGURE, {}):
-            about["narrow"] = data[FIGURE].pop("narrow")  # until the page is rendered
         if "pdf" not in data.get(FIGURE, {}):
             continue
         figure = data.pop(FIGURE)

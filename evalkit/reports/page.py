@@ -158,8 +158,7 @@ def drawn(output: NotebookNode, page: dict) -> str:
     if not about.get("evalkit_safe"):
         return ""
     page["figures"].append(about)
-    narrow = about.pop("narrow", "")  # only for the page
-    return figure(output.data["image/svg+xml"], about, len(page["figures"]), narrow if isinstance(narrow, str) else "")
+    return figure(output.data["image/svg+xml"], about, len(page["figures"]))
 
 
 def anchor_of(heading: str) -> str:

@@ -27,21 +27,18 @@ _HREFS: dict[str, Callable[[str], Any]] = {
 }
 
 
-def figure(svg: str, about: Mapping[str, Any], number: int, narrow: str = "") -> str:
+def figure(svg: str, about: Mapping[str, Any], number: int) -> str:
     """Return a figure's SVG as an element of a page; empty if it has elements that evalkit's figures don't have.
 
-    `about` is its metadata in the notebook (alt, caption, width, files), `number` makes its ids unique in the page, and
-    `narrow` is the same figure for narrow windows.
+    `about` is its metadata in the notebook (alt, caption, width, files), `number` makes its ids unique in the page. A
+    figure that is wider than the page scrolls in its own box.
     """
     drawn = clean_svg(svg, f"figure-{number}-")
     if not drawn:
         return ""
     width = about.get("width")
     style = f' style="--width:{width}px"' if isinstance(width, int) else ""
-    other = clean_svg(narrow, f"narrow-{number}-") if narrow else ""
-    fits = " wide" if other else ""
-    box = f'<div class="drawing{fits}" tabindex="0" role="group" aria-label="figure"{style}>{drawn}</div>'
-    box += f'<div class="drawing narrow">{other}</div>' if other else ""
+    box = f'<div class="drawing" tabindex="0" role="group" aria-label="figure"{style}>{drawn}</div>'
     return f"<figure>\n{box}{caption(about)}\n</figure>"
 
 

@@ -1,23 +1,25 @@
 """Heatmaps: a shaded cell per group, with its value and n in it."""
 
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from evalkit._words import number
 from evalkit.display import style
-from evalkit.display.marks import attach
-from evalkit.display.plots.prepare import Keys, grid, link_of
+from evalkit.display.drawing import attach
+from evalkit.display.plots import elements
+from evalkit.display.plots.elements import Keys, link_of
 from evalkit.display.style import Look
-from evalkit.display.words import describe_value, name_of, names_of, size_of
+from evalkit.display.words import describe_value, key_of, name_of, names_of, size_of
 
-_Cell = Mapping[Hashable, Any]
+MOST_ROWS = 40
 _DARK = "#1a1a1a"  # text on lighter cells: not a tone, as the cells keep their colour on dark pages
 _FOLLOWING = (style.GROUND, style.GRID, style.PALE, style.SHADE)  # cells that change their tone there
 
@@ -70,72 +72,81 @@ def heatmap(
     legend : bool
     ax : Axes, optional
     """
-    import seaborn as sns
-
-    rows, columns, cells, note = grid(table, row, column, rows, columns, value)
+    rows, columns, cells, note = _grid(table, row, column, rows, columns, value)
     if not cells:
         return style.nothing_to_draw(ax=ax)
-    shades = _shades(cells, value, percent, signed, kinds or {})
+    kinds = kinds or {}
     texts = {key: _text(cell, value, percent, signed, digits, kinds) for key, cell in cells.items()}
+    names = style.labels(names_of(columns), 20)
     shown = {cell[value] for cell in cells.values()} if kinds and legend else set()
-    present = {kind: look for kind, look in (kinds or {}).items() if kind in shown}
-    handles = style.area_handles([f"{look.text} {kind}" for kind, look in present.items()], list(present.values()))
+    present = {kind: look for kind, look in kinds.items() if kind in shown}
+    handles = elements.area_handles([f"{look.text} {kind}" for kind, look in present.items()], list(present.values()))
     owns_figure = ax is None
-    ax = ax or _new_axes(rows, columns, max(map(len, texts.values())), handles)
-    matrix = [[shades.of(cells[r, c][value]) if (r, c) in cells else math.nan for c in columns] for r in rows]
-    written = np.array([[texts.get((r, c), "") for c in columns] for r in rows], dtype=object)
-    ends = {"vmin": shades.lowest, "vmax": shades.highest, "cmap": shades.colours}
-    look = {"cbar": False, "xticklabels": False, "yticklabels": False, "linewidths": 1, "linecolor": style.GROUND}
-    sns.heatmap(np.array(matrix), annot=written, fmt="", annot_kws={"size": 8}, ax=ax, **look, **ends)
-    ax.grid(False)
-    _restyle(ax, rows, columns, cells, value, kinds or {}, frame)
-    places = {(r, c): (columns.index(c), rows.index(r)) for r, c in cells}
-    for key, (x, y) in places.items():
-        if math.isnan(shades.of(cells[key][value])):  # no value, or an unknown kind: seaborn leaves the cell empty
-            ax.text(x + 0.5, y + 0.5, texts[key], ha="center", va="center", size=8, color=style.QUIET)
-    for key, cell in cells.items():
-        tip = cell.get("tip") or _tip(cell, row, column, value, percent, digits)
-        _cover(ax, *places[key], tip, link_of(cell), framed=bool(frame and cell[frame]))
-    _name_cells(ax, rows, columns)
-    plain = column.replace("_", " ") + ("; cells: percent (n)" if percent and not kinds and not signed else "")
-    ax.set_xlabel("; ".join(filter(None, [plain if xlabel is None else xlabel, note])))
-    ax.set_ylabel("")
-    style.fit_labels(ax, style.figure_of(ax).get_figwidth() - 2.2 if owns_figure else 9, 9)
-    style.legend_below(ax, handles, owns_figure=owns_figure)
-    return ax
-
-
-class _Shades(NamedTuple):
-    """The mapping from values to shades, and their range and colour map."""
-
-    of: Callable[[Any], float]
-    lowest: float
-    highest: float
-    colours: Any
-
-
-def _shades(cells: Mapping[Any, _Cell], value: str, percent: bool, signed: bool, kinds: Mapping[Any, Look]) -> _Shades:
-    import seaborn as sns
+    if ax is None:
+        longest = max(map(len, texts.values()))
+        width = max(2.6 + max(0.62, 0.16 + 0.075 * longest) * max(len(columns), 2), 4.0)
+        turned = 0.55 * 0.085 * max(map(len, names))
+        height = 0.9 + 0.3 * max(len(rows), 2) + turned + elements.legend_height(handles, width)
+        ax = style.new_axes(width, height)
 
     if kinds:
         places = {kind: i for i, kind in enumerate(kinds)}
-        colours = mpl.colors.ListedColormap([look.colour for look in kinds.values()])
-        return _Shades(lambda given: places.get(given, math.nan), -0.5, len(kinds) - 0.5, colours)
-    shades = [_shade(cell[value]) for cell in cells.values()]
-    if signed:
-        most = 1.1 * (1.0 if percent else max(map(abs, shades)))
-        return _Shades(_shade, -most, most, mpl.colormaps["PuOr_r"])
-    known = [] if percent else [shade for shade in shades if not math.isnan(shade)]
-    lowest, highest = (min(0.0, *known), max(0.0, *known) or 1.0) if known else (0.0, 1.0)
-    return _Shades(_shade, lowest, highest, sns.color_palette("crest", as_cmap=True))
+        shades = {key: places.get(cell[value], math.nan) for key, cell in cells.items()}
+        ends: dict[str, Any] = {"vmin": -0.5, "vmax": len(kinds) - 0.5}
+        ends["cmap"] = mpl.colors.ListedColormap([look.colour for look in kinds.values()])
+    else:
+        shades = {key: np.nan if number(cell[value]) is None else float(cell[value]) for key, cell in cells.items()}
+        known = [shade for shade in shades.values() if not math.isnan(shade)]
+        if signed:
+            most = 1.1 * (1.0 if percent else max(map(abs, known), default=1.0))
+            ends = {"vmin": -most, "vmax": most, "cmap": mpl.colormaps["PuOr_r"]}
+        else:
+            lowest, highest = (0.0, 1.0) if percent or not known else (min(0.0, *known), max(0.0, *known) or 1.0)
+            ends = {"vmin": lowest, "vmax": highest, "cmap": sns.color_palette("crest", as_cmap=True)}
+    matrix = np.array([[shades.get((r, c), math.nan) for c in columns] for r in rows])
+    written = np.array([[texts.get((r, c), "") for c in columns] for r in rows], dtype=object)
+    look = {"cbar": False, "xticklabels": False, "yticklabels": False, "linewidths": 1, "linecolor": style.GROUND}
+    sns.heatmap(matrix, annot=written, fmt="", annot_kws={"size": 8}, ax=ax, **look, **ends)
+    ax.grid(False)
+    for text in ax.texts:
+        x, y = (int(place) for place in text.get_position())
+        cell = cells.get((rows[y], columns[x]), {})
+        if frame and cell.get(frame):
+            text.set_fontweight("bold")
+        if kind := kinds.get(cell.get(value)):  # in ink on tones that follow the page
+            on_dark = "white" if sns.utils.relative_luminance(kind.colour) <= 0.17 else _DARK
+            text.set(size=9.5, weight="bold", color=style.INK if kind.colour in _FOLLOWING else on_dark)
+    at = {(r, c): (columns.index(c), rows.index(r)) for r, c in cells}
+    for key, (x, y) in at.items():
+        if math.isnan(shades[key]):  # no value, or an unknown kind: seaborn leaves the cell empty
+            ax.text(x + 0.5, y + 0.5, texts[key], ha="center", va="center", size=8, color=style.QUIET)
+    for (
+        key,
+        cell,
+    ) in cells.items():  # a transparent shape covers each, for its tooltip and link, with a frame if asked for
+        (x, y), framed, own = at[key], bool(frame and cell[frame]), cell[value]
+        line: dict[str, Any] = {"edgecolor": style.INK, "linewidth": 1.8} if framed else {"linewidth": 0}
+        shape = Rectangle((x + 0.03, y + 0.03), 0.94, 0.94, facecolor=(1, 1, 1, 0), zorder=3 + framed, **line)
+        said = own if isinstance(own, str) else describe_value(cell, percent=percent, digits=digits, value=value)
+        tip = cell.get("tip") or f"{name_of(cell[row])}, {name_of(cell[column])}: {said}"
+        attach(ax.add_patch(shape), [tip], [link_of(cell)])
+
+    slanted: dict[str, Any] = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
+    ax.set_xticks(np.arange(len(columns)) + 0.5, names, **slanted if max(map(len, names)) > 6 else {})
+    ax.set_yticks(np.arange(len(rows)) + 0.5, style.labels(names_of(rows)), rotation=0)
+    ax.tick_params(length=0)
+    plain = column.replace("_", " ") + ("; cells: percent (n)" if percent and not kinds and not signed else "")
+    ax.set_xlabel("; ".join(filter(None, [plain if xlabel is None else xlabel, note])))
+    ax.set_ylabel("")
+    elements.fit_labels(ax, style.figure_of(ax).get_figwidth() - 2.2 if owns_figure else 9, 9)
+    elements.legend_below(ax, handles, owns_figure=owns_figure)
+    return ax
 
 
-def _shade(value: Any) -> float:
-    known = number(value)
-    return math.nan if known is None else float(known)
-
-
-def _text(cell: _Cell, value: str, percent: bool, signed: bool, digits: int, kinds: Mapping[Any, Look] | None) -> str:
+def _text(
+    cell: Mapping[Hashable, Any], value: str, percent: bool, signed: bool, digits: int, kinds: Mapping[Any, Look]
+) -> str:
+    """Write a cell's value with its n."""
     if kinds:
         return kinds[cell[value]].text if cell[value] in kinds else "?"
     shown, n = number(cell[value]), size_of(cell)
@@ -147,50 +158,48 @@ def _text(cell: _Cell, value: str, percent: bool, signed: bool, digits: int, kin
     return f"{rounded:{'+' if signed and rounded else ''}.{digits}f}{size}"  # 0 has no sign
 
 
-def _tip(cell: _Cell, row: str, column: str, value: str, percent: bool, digits: int) -> str:
-    shown = cell[value]
-    text = shown if isinstance(shown, str) else describe_value(cell, percent=percent, digits=digits, value=value)
-    return f"{name_of(cell[row])}, {name_of(cell[column])}: {text}"
+class _Grid(NamedTuple):
+    """Cells of a table: the table's row by (row, column)."""
+
+    rows: list  # keys of those with data
+    columns: list
+    cells: dict[tuple, dict]
+    note: str  # which rows these are, if not all are drawn
 
 
-def _restyle(
-    ax: Axes,
-    rows: list,
-    columns: list,
-    cells: Mapping,
-    value: str,
-    kinds: Mapping[Any, Look],
-    frame: str | None,
-) -> None:
-    """Style the text that seaborn wrote into the cells: bold in framed cells, in ink on tones that follow the page."""
-    import seaborn as sns
+def _grid(table: pd.DataFrame, row: str, column: str, rows: Keys, columns: Keys, value: str) -> _Grid:
+    """Arrange the rows of a table in cells; of more than 40 rows, those whose values differ most are kept.
 
-    for text in ax.texts:
-        x, y = (int(place) for place in text.get_position())
-        cell = cells.get((rows[y], columns[x]), {})
-        if frame and cell.get(frame):
-            text.set_fontweight("bold")
-        if look := kinds.get(cell.get(value)):
-            on_dark = "white" if sns.utils.relative_luminance(look.colour) <= 0.17 else _DARK
-            text.set(size=9.5, weight="bold", color=style.INK if look.colour in _FOLLOWING else on_dark)
+    If `rows` are given, all are kept. Rows and columns of the same keys have the same order.
+    """
+    table = elements.with_data(table)
+    cells = {(key_of(record[row]), key_of(record[column])): record for record in table.to_dict("records")}
+    down, across = elements.keys(table[row], rows), elements.keys(table[column], columns)
+    across = down if set(down) == set(across) else across
+    if rows or len(down) <= MOST_ROWS:
+        return _Grid(down, across, cells, "")
+    places = table[row].map(key_of).map({key: i for i, key in enumerate(down)}, na_action=None)
+    values = pd.to_numeric(table[value], errors="coerce").groupby(places.to_numpy())
+    spread = (values.max() - values.min()).fillna(-1.0).to_numpy()
+    selected = {down[i] for i in np.argsort(-spread, kind="stable")[:MOST_ROWS]}
+    which = "those whose values differ most" if (spread > 0).any() else "the first"
+    cells = {key: cell for key, cell in cells.items() if key[0] in selected}
+    return _Grid([key for key in down if key in selected], across, cells, f"{MOST_ROWS} of {len(down):,} rows: {which}")
 
 
-def _cover(ax: Axes, x: int, y: int, tip: str, href: str, *, framed: bool) -> None:
-    """Cover a cell with a transparent shape for its tooltip and link, with a frame if asked for."""
-    look: dict[str, Any] = {"edgecolor": style.INK, "linewidth": 1.8} if framed else {"linewidth": 0}
-    shape = Rectangle((x + 0.03, y + 0.03), 0.94, 0.94, facecolor=(1, 1, 1, 0), zorder=3 + framed, **look)
-    attach(ax.add_patch(shape), [tip], [href])
+def mirrored(pairs: pd.DataFrame, first: str = "model_a", second: str = "model_b") -> pd.DataFrame:
+    """Add the mirror image of every pair, so that a matrix of differences is full: a minus b, and b minus a.
 
-
-def _name_cells(ax: Axes, rows: list, columns: list) -> None:
-    texts = style.labels(names_of(columns), 20)
-    slanted: dict[str, Any] = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
-    ax.set_xticks(np.arange(len(columns)) + 0.5, texts, **slanted if max(map(len, texts)) > 6 else {})
-    ax.set_yticks(np.arange(len(rows)) + 0.5, style.labels(names_of(rows)), rotation=0)
-    ax.tick_params(length=0)
-
-
-def _new_axes(rows: list, columns: list, longest: int, handles: list) -> Axes:
-    width = max(2.6 + max(0.62, 0.16 + 0.075 * longest) * max(len(columns), 2), 4.0)
-    turned = 0.55 * 0.085 * max(len(text) for text in style.labels(names_of(columns), 20))
-    return style.new_axes(width, 0.9 + 0.3 * max(len(rows), 2) + turned + style.legend_height(handles, width))
+    Models are sorted by their mean over the pairs (columns mean_a and mean_b), the highest first.
+    """
+    swapped = pairs.rename(columns={first: second, second: first}).assign(estimate=-pairs["estimate"])
+    if {"low", "high"} <= set(pairs.columns):
+        swapped = swapped.assign(low=-pairs["high"], high=-pairs["low"])
+    both = pd.concat([pairs, swapped], ignore_index=True)
+    if not {"mean_a", "mean_b"} <= set(pairs.columns) or both.empty:
+        return both
+    sides = (first, "mean_a"), (second, "mean_b")
+    listed = pd.concat([pairs[[name, mean]].set_axis(["name", "mean"], axis=1) for name, mean in sides])
+    means = listed.groupby("name")["mean"].mean().sort_values(ascending=False, kind="stable")
+    ranks = {name: i for i, name in enumerate(means.index)}
+    return both.sort_values([first, second], key=lambda names: names.map(ranks), kind="stable", ignore_index=True)

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from evalkit.display import style
-from evalkit.display.plots.prepare import keys
+from evalkit.display.plots import elements
 from evalkit.display.words import key_of, names_of
 
 
@@ -50,7 +50,7 @@ def facets(
     array of Axes
         One per panel, without the empty places of the grid.
     """
-    names = keys(table[by])
+    names = elements.keys(table[by])
     if not names:
         return np.array([style.nothing_to_draw()])
     across = min(columns, len(names))
@@ -70,6 +70,6 @@ def facets(
         if i + across >= len(names):  # nothing stands below
             panel.tick_params(axis="x", labelbottom=True)
     figure = panels[0].figure
-    figure.supxlabel(style.broken(xlabel, size[0] - 1.0), size=10.5, color=style.INK)
-    figure.supylabel(style.broken(ylabel, size[1] - 0.4), size=10.5, color=style.INK)
+    figure.supxlabel(elements.broken(xlabel, size[0] - 1.0), size=10.5, color=style.INK)
+    figure.supylabel(elements.broken(ylabel, size[1] - 0.4), size=10.5, color=style.INK)
     return panels[: len(names)]

@@ -1,19 +1,19 @@
 """Plots with a row per group: estimates with intervals, single values, stacked shares."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from evalkit._words import format_interval
+from evalkit._words import format_interval, number
 from evalkit.display import style
-from evalkit.display.marks import attach
-from evalkit.display.plots.points import BESIDE, draw_intervals, draw_points, draw_references, draw_sizes
-from evalkit.display.plots.prepare import Keys, Rows, link_of, place, stacked, swarm
+from evalkit.display.drawing import attach
+from evalkit.display.plots import elements
+from evalkit.display.plots.elements import BESIDE, Keys, link_of
 from evalkit.display.style import Look
-from evalkit.display.words import key_of, name_of, names_of
+from evalkit.display.words import describe_value, key_of, name_of, names_of, reason_of, size_of
 
 WIDTH = 7.0  # of a figure, in inches
 _TICKS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -65,31 +65,38 @@ def estimates(
     ax : Axes, optional
         By default on a new figure of fitting size.
     """
-    rows = place(table, category, hue, order=order, hues=hues, percent=percent, missing=missing)
+    rows = _place(table, category, hue, order=order, hues=hues, percent=percent, missing=missing)
     published = [] if references is None else references.to_dict("records")
     if rows.marks.empty:
         return style.nothing_to_draw(ax=ax)
     beside = 1 if hue == category else len(rows.series)
-    styles = style.looks(rows.series)
+    looks = style.looks(rows.series)
     shown = legend and hue not in (None, category)
-    handles = style.series_handles(names_of(rows.series), list(styles.values())) if shown else []
+    handles = elements.line_handles(names_of(rows.series), list(looks.values())) if shown else []
     words, owns_figure = category.replace("_", " "), ax is None
-    ax = ax or style.new_axes(WIDTH, _height(rows, beside, len(published), words) + style.legend_height(handles, WIDTH))
+    if ax is None:
+        row = 0.3 if beside == 1 else 0.165 * beside if beside <= 6 else 0.11 * beside
+        height = 0.95 + max(row, 0.3) * len(rows.names) + 0.3 * len(published)
+        height = max(height, 0.65 + 0.09 * len(words))  # of the vertical label
+        ax = style.new_axes(WIDTH, height + elements.legend_height(handles, WIDTH))
     strong = _is_strong(rows.marks["key"], highlight) | _is_strong(rows.marks["series"], highlight)
     for marks, pale in ((rows.marks[~strong], True), (rows.marks[strong], False)):
-        _draw_estimates(ax, marks, styles, pale=pale, small=beside > 6)
-    _draw_reasons(ax, rows.marks)
-    if beside <= 6:
-        draw_sizes(ax, rows.marks)
+        _draw_estimates(ax, marks, looks, pale=pale, small=beside > 6)
+    _write_beside(ax, rows.marks, rows.marks if beside <= 6 else rows.marks[:0])
     if beside > 1:
         between = np.arange(1, len(rows.names)) - 0.5
         ax.hlines(between, 0, 1, color=style.GRID, lw=0.8, zorder=0, transform=ax.get_yaxis_transform())
-    _name_rows(ax, rows.names, words, published)
-    draw_references(ax, published, len(rows.names))
+    _name_rows(ax, rows.names, words, [row["name"] for row in published])
+    first = len(rows.names)
+    for y, row in enumerate(published, start=first):  # in grey below the rows, each with a line through them
+        ax.plot([row["mean"]] * 2, [-0.55, y], color=style.QUIET, lw=0.7, ls=(0, (4, 3)), alpha=0.6, zorder=0)
+        ax.errorbar(row["mean"], y, xerr=number(row.get("spread")), fmt="|", color=style.QUIET, ms=9, lw=1.6)
+    if published:
+        ax.axhspan(first - 0.5, first + len(published) - 0.45, color=style.SHADE, zorder=-1)
     _scale(ax, rows.marks[["x", "low", "high"]], percent, scale)
     ax.set_xlabel(f"{xlabel} with 95 % interval" if rows.marks["low"].notna().any() else xlabel)
-    style.fit_labels(ax, WIDTH - 2.4, style.figure_of(ax).get_figheight() if owns_figure else 9)
-    style.legend_below(ax, handles, owns_figure=owns_figure)
+    elements.fit_labels(ax, WIDTH - 2.4, style.figure_of(ax).get_figheight() if owns_figure else 9)
+    elements.legend_below(ax, handles, owns_figure=owns_figure)
     return ax
 
 
@@ -117,36 +124,44 @@ def strips(
     means : DataFrame, optional
         Means with `category`, estimate, low, high, n, in the order of the rows; by default plain means, without
         intervals.
-    highlight : optional
-        The category that is emphasised; the others are drawn pale.
-    xlabel : str
-    percent : bool
-        Whether values are shares from 0 to 1.
-    ax : Axes, optional
+    highlight, xlabel, percent, ax
+        As for `estimates`.
     """
     values = values.dropna(subset=value)
     if means is None:
         grouped = values.groupby(category, sort=False, dropna=False)[value]
         means = grouped.agg(["mean", "size"]).reset_index().set_axis([category, "estimate", "n"], axis=1)
-    rows = place(means, category, category, percent=percent)
+    rows = _place(means, category, category, percent=percent)
     if rows.marks.empty:
         return style.nothing_to_draw(ax=ax)
     words, owns_figure = category.replace("_", " "), ax is None
     ax = ax or style.new_axes(WIDTH, max(1.1 + 0.6 * len(rows.names), 0.65 + 0.09 * len(words)))
-    styles = style.looks(rows.names)
-    points = _values(values, category, value, rows.names, percent)
+    looks = style.looks(rows.names)
+
+    points = values.assign(x=values[value].astype(float), series=[key_of(name) for name in values[category]])
+    points = points[points["series"].map(lambda name: name in looks).astype(bool)]
+    points = points.assign(
+        y=[float(rows.names.index(name)) for name in points["series"]],
+        href=list(map(link_of, points.to_dict("records"))),
+    )
+    for _, row in points.groupby("y"):
+        points.loc[row.index, "y"] += 0.55 * swarm(row["x"].to_numpy()) - 0.1
+    texts = (format_interval(x, None, None, percent=percent) for x in points["x"])
+    tips = [f"{name_of(name)}: {text}" for name, text in zip(points["series"], texts, strict=True)]
+    given = points["tip"] if "tip" in points else [""] * len(points)
+    points["tip"] = [text or tip for text, tip in zip(given, tips, strict=True)]
+
     means_below = rows.marks.assign(y=rows.marks["y"] + 0.28)
     for pale in (True, False):
         single, mean = (marks[_is_strong(marks["series"], highlight) != pale] for marks in (points, means_below))
-        draw_points(ax, single, styles, size=18, alpha=0.3 if pale else 0.6, edge=0)
-        _draw_estimates(ax, mean, styles, pale=pale, small=False)
-    _draw_reasons(ax, means_below)
-    draw_sizes(ax, rows.marks)
+        elements.draw_points(ax, single, looks, size=18, alpha=0.3 if pale else 0.6, edge=0)
+        _draw_estimates(ax, mean, looks, pale=pale, small=False)
+    _write_beside(ax, means_below, rows.marks)
     _name_rows(ax, rows.names, words)
     _scale(ax, pd.concat([rows.marks[["x", "low", "high"]], pd.DataFrame({"x": values[value]})]), percent, "linear")
     bounded = " with 95 % interval" if rows.marks["low"].notna().any() else ""
     ax.set_xlabel(f"{xlabel}; small: single values, large: mean{bounded}")
-    style.fit_labels(ax, WIDTH - 2.4, style.figure_of(ax).get_figheight() if owns_figure else 9)
+    elements.fit_labels(ax, WIDTH - 2.4, style.figure_of(ax).get_figheight() if owns_figure else 9)
     return ax
 
 
@@ -172,23 +187,39 @@ def shares(
         From left to right. A look's text is the part's label in the legend.
     share : bool
         Whether all bars have the same length, else that of their sum.
-    xlabel : str
-    ax : Axes, optional
+    xlabel, ax
+        As for `estimates`.
     """
-    styles = parts if isinstance(parts, Mapping) else style.looks(parts)
-    bars = stacked(table, category, {part: look.text or part for part, look in styles.items()}, share=share)
-    if bars.empty:
+    looks = parts if isinstance(parts, Mapping) else style.looks(parts)
+    counts = table[list(looks)].astype(float).fillna(0)
+    filled = counts.sum(axis=1).to_numpy() > 0
+    if not filled.any():
         return style.nothing_to_draw(ax=ax)
-    present = [part for part in styles if bars["part"].eq(part).any()]
-    handles = style.area_handles([styles[part].text or part for part in present], [styles[part] for part in present])
-    totals = bars.groupby("row")[["total", "width"]].agg({"total": "first", "width": "sum"})
-    owns_figure, full_length = ax is None, 1.0 if share else totals["width"].max()
-    ax = ax or style.new_axes(WIDTH, 1.0 + 0.42 * len(totals) + style.legend_height(handles, WIDTH))
+    counts, rows = counts[filled], table[filled].to_dict("records")
+    totals = counts.sum(axis=1).to_numpy()
+    present = [part for part in looks if counts[part].any()]
+    handles = elements.area_handles([looks[part].text or part for part in present], [looks[part] for part in present])
+    owns_figure, full_length = ax is None, 1.0 if share else totals.max()
+    ax = ax or style.new_axes(WIDTH, 1.0 + 0.42 * len(rows) + elements.legend_height(handles, WIDTH))
+    box = {"facecolor": style.GROUND, "alpha": 0.85, "edgecolor": "none", "boxstyle": "round,pad=0.15"}
+    left = np.zeros(len(rows))
     for part in present:
-        _draw_part(ax, bars[bars["part"] == part], styles[part], full_length)
-    for row, total in totals["total"].items():
-        ax.annotate(f"n={total:.0f}", (1.0, row), (4, 0), size=8, **BESIDE)
-    _name_rows(ax, bars.groupby("row")["name"].first().tolist(), "")
+        numbers, look = counts[part].to_numpy(), looks[part]
+        widths, drawn = numbers / totals if share else numbers, np.flatnonzero(numbers)
+        bars = ax.barh(
+            drawn, widths[drawn], left=left[drawn], height=0.68,
+            color=look.colour, hatch=look.hatch, edgecolor=style.GROUND, linewidth=0.8,
+        )  # fmt: skip
+        for bar, y in zip(bars, drawn, strict=True):
+            n, text, of = numbers[y], f"{numbers[y]:.0f}", f"{totals[y]:,.0f} ({numbers[y] / totals[y] * 100:.0f} %)"
+            tip = f"{name_of(rows[y][category])}: {n:,.0f} {look.text or part} of {of}"
+            attach(bar, [tip], [link_of(rows[y], part)])
+            if widths[y] >= (0.025 + 0.015 * len(text)) * full_length:
+                ax.text(left[y] + widths[y] / 2, y, text, color=style.INK, ha="center", va="center", size=8.5, bbox=box)
+        left = left + widths
+    for y, total in enumerate(totals):
+        ax.annotate(f"n={total:.0f}", (1.0, y), (4, 0), size=8, **BESIDE)
+    _name_rows(ax, [name_of(row[category]) for row in rows], "")
     ax.grid(False)
     ax.set_xlabel(xlabel)
     if share:
@@ -196,57 +227,91 @@ def shares(
     else:
         ax.locator_params(axis="x", integer=True)
     ax.set_xlim(0, full_length)
-    style.fit_labels(ax, WIDTH - 2.4, 9)
-    style.legend_below(ax, handles, owns_figure=owns_figure)
+    elements.fit_labels(ax, WIDTH - 2.4, 9)
+    elements.legend_below(ax, handles, owns_figure=owns_figure)
     return ax
+
+
+class _Rows(NamedTuple):
+    """Marks on the rows of a plot, from top to bottom, in series within each row; None is the key of missing values."""
+
+    marks: pd.DataFrame  # one row per mark: key, series, y, x, low, high, n, reason, tip, href
+    names: list
+    series: list
+
+
+def _place(
+    table: pd.DataFrame,
+    category: str,
+    hue: str | None = None,
+    *,
+    order: Keys = (),
+    hues: Keys = (),
+    percent: bool = True,
+    missing: str = "no estimate",
+) -> _Rows:
+    """Position estimates on rows, a row per category; the series of a row share 0.8 of its height.
+
+    Where `hue` is `category`, each row is a series of its own. A group with data but without an estimate gets its
+    reason, else the text `missing`.
+    """
+    table = elements.with_data(table)
+    names, series = elements.keys(table[category], order), elements.keys(table[hue], hues) if hue else [None]
+    beside = 1 if hue == category else len(series)
+    marks = []
+    for row in table.to_dict("records"):
+        key, member = key_of(row[category]), key_of(row[hue]) if hue else None
+        offset = 0 if beside == 1 else (series.index(member) - (beside - 1) / 2) * 0.8 / beside
+        reason = reason_of(row, missing) if number(row["estimate"]) is None else ""
+        title = ", ".join(name_of(row[column]) for column in dict.fromkeys(filter(None, (category, hue))))
+        numbers = (number(row.get(name)) for name in ("estimate", "low", "high"))
+        tip = row.get("tip") or f"{title}: {describe_value({**row, 'reason': reason}, percent=percent)}"
+        marks.append((key, member, names.index(key) + offset, *numbers, size_of(row), reason, tip, link_of(row)))
+    columns = ["key", "series", "y", "x", "low", "high", "n", "reason", "tip", "href"]
+    types = {"key": "object", "series": "object"} | dict.fromkeys(("y", "x", "low", "high", "n"), "float64")
+    return _Rows(pd.DataFrame(marks, columns=columns).astype(types), names, series)
+
+
+def swarm(values: Sequence[float] | np.ndarray, width: float = 0.02) -> np.ndarray:
+    """Spread points across their row so that those close to each other stay apart.
+
+    Points are close if they fall into the same bin, of `width` as a share of their range. Returns an offset for each
+    from -0.5 to 0.5; 0 for a point that stands alone.
+    """
+    at = np.asarray(values, dtype=float)
+    if not len(at):
+        return at
+    span = np.ptp(at)
+    bins = pd.Series(np.floor((at - at.min()) / span / width) if span > 0 else np.zeros(len(at)))
+    order = bins.groupby(bins).cumcount().to_numpy()
+    step = 1 / max(int(bins.value_counts().max()), 6)
+    return step * np.where(order % 2, (order + 1) // 2, -(order // 2))
 
 
 def _is_strong(names: pd.Series, highlight: Hashable) -> pd.Series:
     return names.eq(key_of(highlight)) | (highlight is None)
 
 
-def _draw_estimates(ax: Axes, marks: pd.DataFrame, styles: Mapping[Hashable, Look], *, pale: bool, small: bool) -> None:
+def _draw_estimates(ax: Axes, marks: pd.DataFrame, looks: Mapping[Hashable, Look], *, pale: bool, small: bool) -> None:
     alpha = 0.45 if pale else 1.0
     for series, group in marks.groupby("series", sort=False, dropna=False):
-        draw_intervals(ax, group, styles[key_of(series)].colour, width=1.6 if pale or small else 2.4, alpha=alpha)
-    draw_points(ax, marks[marks["x"].notna()], styles, size=30 if pale else 40 if small else 56, alpha=alpha)
+        bounded = group.dropna(subset=["x", "low", "high"])
+        if len(bounded):
+            line: dict[str, Any] = {"color": looks[key_of(series)].colour, "lw": 1.6 if pale or small else 2.4}
+            ax.hlines(bounded["y"], bounded["low"], bounded["high"], alpha=alpha, zorder=2, **line)
+    elements.draw_points(ax, marks[marks["x"].notna()], looks, size=30 if pale else 40 if small else 56, alpha=alpha)
 
 
-def _draw_reasons(ax: Axes, marks: pd.DataFrame) -> None:
+def _write_beside(ax: Axes, marks: pd.DataFrame, sized: pd.DataFrame) -> None:
+    """Write the reason in the place of a missing estimate, and n at the right end of the rows of `sized`."""
     for mark in marks[marks["x"].isna()].itertuples():
         ax.annotate(style.label(mark.reason, 60), (0.0, mark.y), (6, 0), style="italic", size=8, **BESIDE)
+    for y, n in sized[["y", "n"]].dropna(subset="n").itertuples(index=False):
+        ax.annotate(f"n={n:.0f}", (1.0, y), (4, 0), size=8, **BESIDE)
 
 
-def _values(values: pd.DataFrame, category: str, value: str, names: Keys, percent: bool) -> pd.DataFrame:
-    """Position single values on the rows of their categories, close ones side by side."""
-    places = {name: float(y) for y, name in enumerate(names)}
-    points = values.assign(x=values[value].astype(float), series=[key_of(name) for name in values[category]])
-    points = points[points["series"].map(lambda name: name in places).astype(bool)]
-    links = list(map(link_of, points.to_dict("records")))
-    points = points.assign(y=[places[name] for name in points["series"]], href=links)
-    for _, row in points.groupby("y"):
-        points.loc[row.index, "y"] += 0.55 * swarm(row["x"].to_numpy()) - 0.1
-    texts = (format_interval(x, None, None, percent=percent) for x in points["x"])
-    tips = [f"{name_of(name)}: {text}" for name, text in zip(points["series"], texts, strict=True)]
-    given = points["tip"] if "tip" in points else [""] * len(points)
-    return points.assign(tip=[text or tip for text, tip in zip(given, tips, strict=True)])
-
-
-def _draw_part(ax: Axes, bars: pd.DataFrame, look: Look, full_length: float) -> None:
-    drawn = ax.barh(
-        bars["row"], bars["width"], left=bars["left"], height=0.68,
-        color=look.colour, hatch=look.hatch, edgecolor=style.GROUND, linewidth=0.8,
-    )  # fmt: skip
-    box = {"facecolor": style.GROUND, "alpha": 0.85, "edgecolor": "none", "boxstyle": "round,pad=0.15"}
-    for patch, bar in zip(drawn, bars.to_dict("records"), strict=True):
-        attach(patch, [bar["tip"]], [bar["href"]])
-        if bar["width"] >= (0.025 + 0.015 * len(text := f"{bar['n']:.0f}")) * full_length:
-            centre = bar["left"] + bar["width"] / 2, bar["row"]
-            ax.text(*centre, text, color=style.INK, ha="center", va="center", size=8.5, bbox=box)
-
-
-def _name_rows(ax: Axes, names: Keys, words: str, published: Sequence[Mapping[Hashable, Any]] = ()) -> None:
-    texts = [*style.labels(names_of(names), 30), *style.labels([row["name"] for row in published], 30)]
+def _name_rows(ax: Axes, names: Keys, words: str, published: Sequence[str] = ()) -> None:
+    texts = [*style.labels(names_of(names), 30), *style.labels(published, 30)]
     ax.set_yticks(range(len(texts)), texts)
     ax.set_ylim(len(texts) - 0.45, -0.55)
     ax.set_ylabel(words)
@@ -268,9 +333,3 @@ def _scale(ax: Axes, numbers: pd.DataFrame, percent: bool, scale: str) -> None:
         ax.set_xlim(min(0, np.nan_to_num(lowest)), end * 1.05)
     elif lowest < 0:
         ax.axvline(0, color=style.EDGE, lw=0.8, zorder=0)
-
-
-def _height(rows: Rows, beside: int, published: int, words: str) -> float:
-    """Return the height of a figure for its rows and for the vertical label beside them."""
-    row = 0.3 if beside == 1 else 0.165 * beside if beside <= 6 else 0.11 * beside
-    return max(0.95 + max(row, 0.3) * len(rows.names) + 0.3 * published, 0.65 + 0.09 * len(words))

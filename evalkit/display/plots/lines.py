@@ -1,0 +1,227 @@
+"""Plots along an axis: curves with their intervals, and timelines with a line of events per run."""
+
+import math
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+
+from evalkit.display import style
+from evalkit.display.plots import elements
+from evalkit.display.plots.elements import Keys, link_of
+from evalkit.display.style import Look
+from evalkit.display.words import describe_value, key_of, name_of, names_of
+
+WIDTH, HEIGHT = 7.0, 3.4  # of a figure of curves, in inches
+FEW = 12  # positions with a marker and an interval each; more get a band and sparse markers
+MANY = 4000  # events that are drawn one by one; of more, those at nearby positions share a mark
+PLACES = 160  # of such marks side by side
+_ROOM = 380  # width of the axes for events, in points
+_DRAWN = {True: "steps-post", False: "default"}
+
+
+@style.themed
+def curves(
+    table: pd.DataFrame,
+    x: str,
+    hue: str,
+    *,
+    highlight: Hashable = None,
+    xlabel: str = "",
+    ylabel: str = "success rate",
+    percent: bool = True,
+    steps: bool = False,
+    hues: Keys = (),
+    legend: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw curves with their intervals: as bars at up to 12 positions, as bands at more.
+
+    Parameters
+    ----------
+    table : DataFrame
+        With x, hue, estimate, low, high, n and, optionally, tip and href; rows without x or estimate are left out.
+    x, hue : str
+        Columns of the positions (numbers) and of the curves.
+    highlight : optional
+        The curve that is drawn with its intervals and n; the others are drawn pale behind it.
+    xlabel, ylabel : str
+    percent : bool
+        Whether estimates are shares from 0 to 1.
+    steps : bool
+        Whether values hold until the next position.
+    hues : sequence
+        Curves that are assigned a look first: for panels that share it.
+    legend : bool
+    ax : Axes, optional
+    """
+    drawn = table[table[x].notna() & table["estimate"].notna()].sort_values(x, kind="stable")
+    if drawn.empty:
+        return style.nothing_to_draw(ax=ax)
+    names = elements.keys(drawn[hue], hues)
+    owns_figure, is_sparse, looks = ax is None, drawn[x].nunique() <= FEW, style.looks(names)
+    rows = _places(drawn, x, hue, names, percent=percent, dodge=is_sparse and highlight is None)
+    shown = names if legend and highlight is None else []
+    sizes = {key_of(name): n for name, n in rows.groupby("series", dropna=False)["n"].max().items()}
+    titles = [
+        text if math.isnan(n := sizes.get(name, math.nan)) else f"{text} (n={n:.0f})"
+        for text, name in zip(style.labels(names_of(shown)), shown, strict=True)
+    ]
+    handles = elements.line_handles(titles, [looks[name] for name in shown], width=40)
+    ax = ax or style.new_axes(WIDTH, HEIGHT + elements.legend_height(handles, WIDTH))
+    strong = rows[rows["series"].eq(key_of(highlight)) | (highlight is None)]
+    for _, other in rows.drop(strong.index).groupby("series", sort=False, dropna=False):
+        ax.plot(other["x"], other["y"], color=style.PALE, lw=1, zorder=1, drawstyle=_DRAWN[steps])
+    if len(strong):
+        _draw_curves(ax, strong, looks, sparse=is_sparse, steps=steps)
+    if highlight is not None and is_sparse:
+        above: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "ha": "center"}
+        for place, n in strong[["x", "n"]].dropna(subset="n").itertuples(index=False):
+            ax.annotate(f"n={n:.0f}", (place, 1.0), (0, 2), size=7.5, color=style.QUIET, **above)
+    if is_sparse:
+        ax.set_xticks(sorted(drawn[x].astype(float).unique()))
+        ax.xaxis.set_major_formatter("{x:g}")
+        ax.margins(x=0.12)
+    ax.set_xlabel(xlabel or x.replace("_", " "))
+    ax.set_ylabel(f"{ylabel}, 95 % interval" if rows["low"].notna().any() else ylabel)
+    if percent:
+        style.percent_axis(ax, "y").set_ylim(-0.05, 1.05)
+    else:
+        ax.set_ylim(bottom=min(0, rows[["y", "low"]].min().min()))
+    elements.fit_labels(ax, WIDTH - 1.0, HEIGHT - 0.4)
+    elements.legend_below(ax, handles, owns_figure=owns_figure)
+    return ax
+
+
+def _places(table: pd.DataFrame, x: str, hue: str, names: Keys, *, percent: bool, dodge: bool) -> pd.DataFrame:
+    """Position the points of curves; with `dodge`, those at the same x lie side by side, so that none is hidden."""
+    places = table[x].astype(float)
+    gaps = np.diff(np.sort(places.unique()))
+    apart = 0.3 * (float(gaps.min()) if len(gaps) else 1.0) / len(names) if dodge else 0.0
+    series = [key_of(name) for name in table[hue]]
+    records = table.to_dict("records")
+    tips = [
+        row.get("tip") or f"{name_of(row[hue])}, {name_of(row[x])}: {describe_value(row, percent=percent)}"
+        for row in records
+    ]
+    shift = [(names.index(name) - (len(names) - 1) / 2) * apart for name in series]
+    bounds = {name: table[name].astype(float) if name in table else np.nan for name in ("low", "high", "n")}
+    marks = {"x": places + shift, "y": table["estimate"].astype(float), **bounds, "tip": tips}
+    frame = pd.DataFrame({**marks, "href": list(map(link_of, records))}, index=table.index)
+    return frame.assign(series=pd.Series(series, index=table.index, dtype="object")).reset_index(drop=True)
+
+
+def _draw_curves(ax: Axes, rows: pd.DataFrame, looks: Mapping[Hashable, Look], *, sparse: bool, steps: bool) -> None:
+    coded, by_code = elements.with_codes(rows, looks)
+    palette = {code: look.colour for code, look in by_code.items()}
+    dashes = {code: look.dashes or "" for code, look in by_code.items()}
+    line = {"estimator": None, "errorbar": None, "lw": 1.8, "drawstyle": _DRAWN[steps], "legend": False, "zorder": 3}
+    sns.lineplot(coded, x="x", y="y", hue="code", style="code", palette=palette, dashes=dashes, **line, ax=ax)
+    marked = []
+    for series, curve in rows.groupby("series", sort=False, dropna=False):
+        bounded, colour = curve.dropna(subset=["low", "high"]), looks[key_of(series)].colour
+        if sparse:
+            ax.vlines(bounded["x"], bounded["low"], bounded["high"], color=colour, lw=2, alpha=0.7, zorder=2)
+        elif len(bounded):
+            band: dict[str, Any] = {"color": colour, "alpha": 0.15, "linewidth": 0, "step": "post" if steps else None}
+            ax.fill_between(bounded["x"], bounded["low"], bounded["high"], **band)
+        spaced = np.unique(np.linspace(0, len(curve) - 1, 7).round().astype(int))[1:]
+        marked.append(curve if sparse or len(curve) < 2 else curve.iloc[spaced])
+    elements.draw_points(ax, pd.concat(marked), looks, size=48)
+
+
+@style.themed
+def timeline(
+    table: pd.DataFrame,
+    row: str,
+    x: str,
+    kind: str,
+    kinds: Mapping[Any, Look],
+    *,
+    xlabel: str = "in the order of events",
+    path: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw events from left to right, a line per row, the kind of each as colour and marker.
+
+    Of more than 4,000 events, those at nearby positions of a line share a mark: that of their most frequent kind.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One row per event, optionally with tip and href. Events of a kind that `kinds` lacks are not drawn, but their
+        line is.
+    row, x, kind : str
+        Columns of the lines, of the positions (numbers) and of the kinds of events.
+    kinds : mapping of kind to Look
+        A look's text is its label in the legend. If marks overlap, those of the kinds named last are in front.
+    xlabel : str
+    path : bool
+        Whether to connect all events in their order, across the lines.
+    ax : Axes, optional
+    """
+    if table.empty:
+        return style.nothing_to_draw("events", ax)
+    width = 1
+    if len(table) > MANY:
+        width = math.ceil((table[x].max() - table[x].min() + 1) / PLACES)
+        table = _binned(table, row, x, kind, width)
+        xlabel = f"{xlabel}; each mark: the most frequent kind of {width} places"
+    names = elements.keys(table[row])
+    events = table.assign(y=[names.index(key_of(name)) for name in table[row]])
+    present = {name: look for name, look in kinds.items() if events[kind].eq(name).any()}
+    handles = elements.line_handles(
+        [look.text or name for name, look in present.items()], list(present.values()), points_only=True
+    )
+    owns_figure, first, last, width_figure = ax is None, events[x].min(), events[x].max(), WIDTH + 1
+    side = min(max(_ROOM * width / (last - first + width), 3.0), 7.0)
+    height = 1.1 + 0.27 * max(len(names), 2) + elements.legend_height(handles, width_figure)
+    ax = ax or style.new_axes(width_figure, height)
+    ax.hlines(range(len(names)), first, last, color=style.PALE, lw=0.5, zorder=0)
+    if path:
+        ax.plot(events[x], events["y"], color=style.PALE, lw=1, zorder=1)
+
+    ranks = {name: i for i, name in enumerate(present)}  # events of the kinds named last lie in front
+    shown = events[events[kind].isin(list(present))]
+    shown = shown.sort_values(kind, key=lambda names: names.map(ranks), kind="stable")
+    tips, links = [], []
+    for event in shown.to_dict("records"):
+        place = f"{name_of(event[row])}, {x.replace('_', ' ')} {name_of(event[x])}"
+        tips.append(event.get("tip") or f"{place}: {kinds[event[kind]].text or event[kind]}")
+        links.append(link_of(event))
+    points = {"x": shown[x].astype(float), "y": shown["y"].astype(float), "series": shown[kind]}
+    points = pd.DataFrame({**points, "tip": tips, "href": links}, index=shown.index)
+    elements.draw_points(ax, points, present, size=side**2, edge=0.6 if side > 4 else 0)
+
+    ax.set_yticks(range(len(names)), style.labels(names_of(names), 36))
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    ax.margins(x=0.02)
+    ax.locator_params(axis="x", integer=True)
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel("")
+    ax.grid(False)
+    elements.fit_labels(ax, width_figure - 2.6, 9)
+    elements.legend_below(ax, handles, owns_figure=owns_figure)
+    return ax
+
+
+def _binned(events: pd.DataFrame, row: str, x: str, kind: str, width: int) -> pd.DataFrame:
+    """Merge the events of every `width` positions of a row into one at the first, of their most frequent kind.
+
+    Its tip counts them.
+    """
+    bins = events.assign(_bin=(events[x] - events[x].min()) // width)
+    counts = bins.groupby([row, "_bin", kind], sort=False, dropna=False).size().rename("count").reset_index()
+    totals = counts.groupby([row, "_bin"], sort=False, dropna=False)["count"].transform("sum")
+    most = counts.assign(total=totals).sort_values("count", ascending=False, kind="stable")
+    most = most.drop_duplicates([row, "_bin"]).sort_index()
+    first = most["_bin"] * width + events[x].min()
+    merged = zip(most[row], first, most["count"], most["total"], most[kind], strict=True)
+    tips = [
+        f"{name_of(name)}, from {name_of(start)}: {n} of {total} {name_of(what)}"
+        for name, start, n, total, what in merged
+    ]
+    return most.assign(**{x: first, "tip": tips})[[row, x, kind, "tip"]]
