@@ -3,13 +3,13 @@
 Text stays text, in the reader's own font. A style sheet gives the tones of `evalkit.display.style` their dark colours.
 """
 
-import functools
 import io
 import json
 import re
 import unicodedata
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
@@ -70,45 +70,54 @@ def attach(artist: Artist, tips: Iterable[str], hrefs: Iterable[str] = ()) -> No
 
 
 def draw(figure: Figure, alt: str, *, pdf: bool = False) -> Drawing:
-    """Lay out a figure once and render it in all formats; text is plain, never a formula.
+    """Lay out a figure once and render it in all formats; the same figure has the same bytes every time."""
+    svg, png, document = io.BytesIO(), io.BytesIO(), io.BytesIO()
+    with laid_out(figure), mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "evalkit"}):
+        FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None})
+        if pdf:
+            FigureCanvasPdf(figure).print_pdf(document, metadata={"CreationDate": None})
+        figure.set_dpi(DPI)
+        FigureCanvasAgg(figure).print_png(png)
+    page = _page_svg(svg.getvalue().decode(), figure, alt)
+    return Drawing(page if len(page) <= LARGEST else "", png.getvalue(), document.getvalue())
 
-    The figure is left unchanged except for the positions of its axes. The same figure has the same bytes every time;
-    the PDF embeds its fonts.
+
+@contextmanager
+def laid_out(figure: Figure) -> Iterator[RendererSVG]:
+    """Lay out a figure, and keep that layout within a ``with`` block; then only the positions of its axes have changed.
+
+    Its text is plain, never a formula. Gives the renderer that measured it.
     """
     for text in figure.findobj(Text):  # also what was written outside the theme, such as legends and notes
         text.set_parse_math(False)
         text.set_text(plain(text.get_text(), keep_lines=True))
     canvas, dpi, engine = figure.canvas, figure.get_dpi(), figure.get_layout_engine()
-    with mpl.rc_context({**THEME, "svg.fonttype": "none", "svg.hashsalt": "evalkit"}), warnings.catch_warnings():
+    with mpl.rc_context(THEME), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # readers' fonts may have it
         try:
+            figure.set_dpi(72)  # as SVG has
+            renderer = _LayoutCanvas(figure).get_renderer()
             if engine is not None:
-                figure.set_dpi(72)  # as SVG has
-                _LayoutCanvas(figure)
                 engine.execute(figure)
                 figure.set_layout_engine("none")
-            svg, png, document = io.BytesIO(), io.BytesIO(), io.BytesIO()
-            FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None})
-            if pdf:
-                FigureCanvasPdf(figure).print_pdf(document, metadata={"CreationDate": None})
-            figure.set_dpi(DPI)
-            FigureCanvasAgg(figure).print_png(png)
+            yield renderer
         finally:
             figure.set_canvas(canvas)
             figure.set_dpi(dpi)
             if engine is not None:
                 figure.set_layout_engine(engine)
-    page = _page_svg(svg.getvalue().decode(), figure, alt)
-    return Drawing(page if len(page) <= LARGEST else "", png.getvalue(), document.getvalue())
 
 
 class _LayoutCanvas(FigureCanvasSVG):
     """A canvas that measures text as wide as readers' fonts may draw it."""
 
-    @functools.cache  # noqa: B019 - a canvas lives as long as one layout
+    def __init__(self, figure: Figure) -> None:
+        super().__init__(figure)
+        width, height = figure.get_size_inches() * 72
+        self._renderer = _LayoutRenderer(width, height, io.StringIO(), image_dpi=72)
+
     def get_renderer(self) -> RendererSVG:
-        width, height = self.figure.get_size_inches() * 72
-        return _LayoutRenderer(width, height, io.StringIO(), image_dpi=72)
+        return self._renderer
 
 
 class _LayoutRenderer(RendererSVG):

@@ -114,8 +114,8 @@ def dark_rules(svg: str) -> str:
     for attribute in ("fill", "stroke"):
         for light, dark in [*TONES.values(), ("#000000", TONES["ink"][1])]:
             if (own := f'{attribute}="{light}"') in svg:
-                rules.append(f".themed :not(text)[{own}]" if light == GROUND else f".themed [{own}]")
-                rules[-1] += f"{{{attribute}:{dark}}}"
+                within = ":not(text)" if light == GROUND else ""
+                rules.append(f".themed {within}[{own}]{{{attribute}:{dark}}}")
     return "".join(rules)
 
 

@@ -171,7 +171,7 @@ def timeline(
         table = _binned(table, row, x, kind, width)
         xlabel = f"{xlabel}; each mark: the most frequent kind of {width} places"
     names = elements.keys(table[row])
-    events = table.assign(y=[names.index(key_of(name)) for name in table[row]])
+    events = table.assign(_y=[names.index(key_of(name)) for name in table[row]])
     present = {name: look for name, look in kinds.items() if events[kind].eq(name).any()}
     handles = elements.line_handles(
         [look.text or name for name, look in present.items()], list(present.values()), points_only=True
@@ -182,7 +182,7 @@ def timeline(
     ax = ax or style.new_axes(width_figure, height)
     ax.hlines(range(len(names)), first, last, color=style.PALE, lw=0.5, zorder=0)
     if path:
-        ax.plot(events[x], events["y"], color=style.PALE, lw=1, zorder=1)
+        ax.plot(events[x], events["_y"], color=style.PALE, lw=1, zorder=1)
 
     ranks = {name: i for i, name in enumerate(present)}  # events of the kinds named last lie in front
     shown = events[events[kind].isin(list(present))]
@@ -192,7 +192,7 @@ def timeline(
         place = f"{name_of(event[row])}, {x.replace('_', ' ')} {name_of(event[x])}"
         tips.append(event.get("tip") or f"{place}: {kinds[event[kind]].text or event[kind]}")
         links.append(link_of(event))
-    points = {"x": shown[x].astype(float), "y": shown["y"].astype(float), "series": shown[kind]}
+    points = {"x": shown[x].astype(float), "y": shown["_y"].astype(float), "series": shown[kind]}
     points = pd.DataFrame({**points, "tip": tips, "href": links}, index=shown.index)
     elements.draw_points(ax, points, present, size=side**2, edge=0.6 if side > 4 else 0)
 

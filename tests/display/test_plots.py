@@ -6,24 +6,28 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
 
 from evalkit._words import Notes, note
 from evalkit.display import new_axes, plots
 from evalkit.display.drawing import laid_out
+from evalkit.display.plots.rows import swarm
 from evalkit.display.style import Look
 from tests.display.gallery import KINDS, counts, names, shapes, table
 
 HOSTILE = ["$x_1$ \\frac{", "<b>b</b> & 'c'", "\x1b[31m\u202ered", "漢字🎉", "long " * 30, "_hidden", ""]
+LONG = "organisation/of-a-long-name-that-nobody-would-cut/model"
 EMPTY = table(["a"], ["b"]).iloc[:0]
 
 
 def overhang(figure) -> float:
     """Say how many inches what is drawn stands out of the figure."""
-    with warnings.catch_warnings(), laid_out(figure):
+    with warnings.catch_warnings(), laid_out(figure) as renderer:
         warnings.filterwarnings("error", message=".*constrained_layout.*")
-        box = figure.get_tightbbox(figure.canvas.get_renderer())
+        box = figure.get_tightbbox(renderer)
     width, height = figure.get_size_inches()
     return max(-box.x0, -box.y0, box.x1 - width, box.y1 - height)
 
@@ -32,9 +36,11 @@ def texts(figure) -> list[str]:
     return [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
 
 
-@pytest.mark.parametrize("stem", ["model", "organisation/of-a-long-name-that-nobody-would-cut/model"])
-@pytest.mark.parametrize(("models", "items"), [(1, 1), (1, 40), (2, 3), (5, 12), (12, 1), (12, 30)])
-def test_nothing_is_cut_off(stem, models, items):
+@pytest.mark.parametrize(
+    ("models", "items", "stem"),
+    [(1, 1, "model"), (1, 40, "model"), (5, 12, LONG), (12, 1, LONG), (12, 30, "model"), (12, 30, LONG)],
+)
+def test_nothing_is_cut_off(models, items, stem):
     drawn = shapes(names(stem, models), names(f"item of {stem}", items))
     found = {name: overhang(make().figure) for name, make in drawn.items() if models * items < 100 or name in BIG}
     assert {name: out for name, out in found.items() if out > 0.01} == {}
@@ -203,13 +209,6 @@ def test_every_value_is_a_point_and_means_lie_below():
     assert [text.get_text() for text in ax.texts] == ["n=2", "n=4"]
 
 
-def test_without_given_means_they_are_plain_ones():
-    values = pd.DataFrame({"model": ["a", "a", "b"], "score": [1.0, 2.0, 5.0]})
-    ax = plots.strips(values, "model", "score")
-    assert (1.5, 0.28) in {tuple(point) for point in points(ax)}
-    assert intervals(ax) == []
-
-
 @pytest.mark.parametrize("share", [True, False])
 def test_bars_are_as_long_as_their_counts_and_hatched(share):
     t = pd.DataFrame({"model": ["a", "none", "b"], "ok": [3, 0, 1], "bad": [1, 0, 3], "worse": [0, 0, 0]})
@@ -247,11 +246,10 @@ def test_a_matrix_of_differences_has_both_sides_signs_and_frames():
     assert ticks == [["a", "b", "c"]] * 2
 
 
-@pytest.mark.parametrize("digits", [0, 1, 2])
-def test_values_that_are_no_shares_keep_their_decimals(digits):
+def test_values_that_are_no_shares_keep_their_decimals():
     t = pd.DataFrame({"item": ["a"], "model": ["x"], "estimate": [2.345], "n": [3]})
-    ax = plots.heatmap(t, "item", "model", percent=False, digits=digits)
-    assert [text.get_text() for text in ax.texts] == [f"{2.345:.{digits}f} (3)"]
+    ax = plots.heatmap(t, "item", "model", percent=False, digits=1)
+    assert [text.get_text() for text in ax.texts] == ["2.3 (3)"]
 
 
 def test_curves_have_bars_at_few_places_and_bands_at_many():
@@ -317,3 +315,40 @@ def test_panels_stand_for_groups_and_missing_ones_too():
     panels = plots.facets(t, "model_name", lambda own, ax: plots.estimates(own, "item", ax=ax), columns=1)
     assert [panel.get_title("left") for panel in panels] == ["a", "unknown"]
     assert [points(panel)[0, 0] for panel in panels] == pytest.approx(t["estimate"])
+
+
+def test_series_lie_side_by_side_within_their_row():
+    t = pd.DataFrame({"item": ["x", "x", "y"], "model": ["a", "b", "b"], "estimate": 0.5, "n": 3})
+    assert points(plots.estimates(t, "item", "model"))[:, 1].tolist() == pytest.approx([-0.2, 0.2, 1.2])
+    assert points(plots.estimates(t, "item", "item"))[:, 1].tolist() == [0, 0, 1]
+
+
+@given(st.lists(st.floats(-1e6, 1e6), max_size=60))
+def test_points_close_to_each_other_are_spread_within_their_row(values):
+    offsets = swarm(values)
+    assert len(offsets) == len(values)
+    assert np.all(np.abs(offsets) <= 0.5 + 1e-9)
+    assert not pd.DataFrame({"value": values, "offset": offsets}).duplicated().any()
+
+
+def test_a_mirrored_pair_has_its_bounds_swapped_and_the_best_model_stands_first():
+    pairs = pd.DataFrame(
+        [("worse", "better", 0.2, 0.6, -0.4, -0.5, -0.1)],
+        columns=["model_a", "model_b", "mean_a", "mean_b", "estimate", "low", "high"],
+    )
+    both = plots.mirrored(pairs)
+    assert both["model_a"].tolist() == ["better", "worse"]
+    assert both[["estimate", "low", "high"]].to_numpy().tolist() == [[0.4, 0.1, 0.5], [-0.4, -0.5, -0.1]]
+
+
+def test_of_a_tall_table_the_rows_are_drawn_whose_values_differ_most():
+    spreads = {f"t{i:03}": (i * 37 % 100) / 100 for i in range(100)} | {"nothing": None}
+    rows = [(task, model, value, 1) for task, gap in spreads.items() for model, value in (("a", 0.0), ("b", gap))]
+    t = pd.DataFrame(rows, columns=["task", "model", "estimate", "n"])
+    ax = plots.heatmap(t, "task", "model")
+    widest = sorted((task for task in spreads if task != "nothing"), key=lambda task: -spreads[task])[:40]
+    assert [label.get_text() for label in ax.get_yticklabels()] == [task for task in spreads if task in widest]
+    assert "40 of 101 rows: those whose values differ most" in ax.get_xlabel().replace("\n", " ")
+    equal = plots.heatmap(t.assign(estimate=0.5), "task", "model")
+    assert "40 of 101 rows: the first" in equal.get_xlabel().replace("\n", " ")
+    assert len(plots.heatmap(t, "task", "model", rows=["t000"]).get_yticklabels()) == 101
