@@ -1,0 +1,616 @@
+"""Estimates, findings and lists of task runs: frames of runs in, frames or findings out.
+
+Every rate has n and an interval. Runs that repeat a task are not independent: tasks have equal weight, and intervals are
+for new tasks like these. Runs flagged ``stale_copy`` hold another run's log and are counted nowhere here.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from evalkit.display.words import DIRECTIONS, reach_text, trend_text
+from evalkit.io import SourceError, short_paths
+from evalkit.kinds import (
+    Example,
+    Finding,
+    data_finding,
+    denominators,
+    endings_finding,
+    examples_of,
+    kind_named,
+    outcomes,
+    rates,
+)
+from evalkit.kinds.estimates import Missing, sums_by
+from evalkit.kinds.findings import doubts
+from evalkit.kinds.runs import NO_OUTCOME, copied
+from evalkit.kinds.runs import select as select_models
+from evalkit.mindcraft.format import OUTCOMES, STATUSES, SUCCEEDED_LATE, UNKNOWN
+from evalkit.mindcraft.table import COUNT_COLUMNS, FLAGS
+from evalkit.mindcraft.tasks import TaskDefinitions, type_named
+from evalkit.stats import detectable_gap, trend_by
+
+__all__ = [
+    "ambiguous_definitions", "blocked_findings", "completion_by", "conclude_blocked", "construction_by_task",
+    "construction_scores", "cooking", "cooking_by_blocked", "cooking_by_item", "cooking_item_by_blocked",
+    "cooking_item_table", "cooking_table", "cooking_trend", "counted", "crafting_by_plan", "crafting_groups",
+    "data_findings", "describe_runs", "describe_scale", "event_means", "failed_runs", "findings", "flag_counts",
+    "focus", "headline", "overview", "planned_tasks", "progress", "published", "score_by", "select", "stale_copies",
+    "status_counts", "success_by", "unused_files", "with_difficulty", "with_endings", "without_score", "zero_scores",
+]  # fmt: skip
+OVERALL = "overall"
+
+
+# the runs to look at
+
+
+def is_stale(runs: pd.DataFrame) -> pd.Series:
+    """Return for each run whether it holds a copy of another run's log."""
+    return runs["flag_stale_copy"].fillna(False).astype(bool)
+
+
+def counted(runs: pd.DataFrame) -> pd.DataFrame:
+    """Select the runs that count in rates: all but stale copies."""
+    return runs[~is_stale(runs)]
+
+
+def select(runs: pd.DataFrame, models: Sequence[str] = (), task_type: str = "") -> pd.DataFrame:
+    """Select the runs of some models and of one task type, or all; ``crafting`` is another name of ``techtree``.
+
+    SourceError if there are no runs at all, or none of a named model.
+    """
+    selected = select_models(runs, models)
+    return selected[selected["task_type"] == type_named(task_type)] if task_type else selected
+
+
+def focus(runs: pd.DataFrame, model: str = "", baseline: str = "") -> pd.DataFrame:
+    """Select the runs of one model and of another, or of all others together.
+
+    Parameters
+    ----------
+    runs : DataFrame
+    model : str
+        Empty: the model with the most runs.
+    baseline : str
+        Empty: all other models together.
+
+    Returns
+    -------
+    DataFrame
+        The runs of both sides with the column `side`, an ordered category: the model first.
+
+    Raises
+    ------
+    SourceError
+        As `select`, and if a model is compared with itself.
+    """
+    select(runs, [name for name in (model, baseline) if name])
+    model = model or str(runs["model_name"].value_counts().index[0])
+    if model == baseline:
+        raise SourceError(f"model {model!r} can't be its own baseline")
+    other = baseline or ("all others" if model != "all others" else "all other models")
+    side = runs["model_name"].where(runs["model_name"] == model, other)
+    selected = (runs["model_name"] == model) | (runs["model_name"] == baseline if baseline else True)
+    return runs.assign(side=pd.Categorical(side, [model, other], ordered=True))[selected]
+
+
+def cooking(runs: pd.DataFrame, hells_kitchen: bool = False, items: Sequence[str] = ()) -> pd.DataFrame:
+    """Select the cooking runs, without (or only) Hell's Kitchen, where each agent holds the other's recipe.
+
+    With `items`, only runs that have one of them as a target.
+    """
+    taken = (runs["task_type"] == "cooking") & (runs["hells_kitchen"] == hells_kitchen)
+    if len(items):
+        taken &= runs["target_items"].map(lambda targets: bool(set(targets) & set(items))).astype(bool)
+    return runs[taken]
+
+
+def with_endings(runs: pd.DataFrame) -> pd.DataFrame:
+    """Add how runs ended: their status, or that a run timed out and succeeded, as its score of 1 says."""
+    late = (runs["overall_completion_status"] == "TIMED_OUT") & runs["overall_is_successful"]
+    return runs.assign(ending=runs["overall_completion_status"].mask(late, SUCCEEDED_LATE))
+
+
+def with_difficulty(runs: pd.DataFrame) -> pd.DataFrame:
+    """Make difficulty an ordered category: easy, medium, hard, any others, unknown."""
+    values = runs["difficulty"].fillna("unknown").astype("object")
+    order = dict.fromkeys(["easy", "medium", "hard", *sorted(set(values) - {"unknown"}), "unknown"])
+    return runs.assign(difficulty=pd.Categorical(values, list(order), ordered=True))
+
+
+# rates
+
+
+def success_by(
+    runs: pd.DataFrame, by: str | Sequence[str] = "model_name", missing: Missing = "failure"
+) -> pd.DataFrame:
+    """Estimate the success rate (score = 1) of groups of runs.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        As `runs_df` returns it.
+    by : str or list of str
+        Columns of the groups; an empty list for all runs together.
+    missing : {"failure", "exclude", "success"}
+        How a run that was not measured counts: one whose logs can't be read, or that has no score and no time-out.
+
+    Returns
+    -------
+    DataFrame
+        As `evalkit.kinds.rates`, and success_rate, which is the estimate again under a common name. Stale copies are
+        left out; `warning` says how many.
+    """
+    out = rates(runs, by, "is_successful", kind_named("mindcraft"), missing=missing)
+    return out.assign(success_rate=out["estimate"])
+
+
+def completion_by(
+    runs: pd.DataFrame, by: str | Sequence[str] = "model_name", missing: Missing = "failure"
+) -> pd.DataFrame:
+    """Estimate the completion rate (score > 0); columns as `success_by`, but for success_rate."""
+    completed = runs["overall_is_completed"].astype("boolean").where(runs["is_successful"].notna())
+    return rates(runs.assign(is_successful=completed), by, "is_successful", kind_named("mindcraft"), missing=missing)
+
+
+def score_by(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
+    """Estimate the mean score, from 0 to 1, of the runs that have one; columns as `completion_by`."""
+    return rates(runs, by, "score", kind_named("mindcraft"))
+
+
+def status_counts(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
+    """Count the runs of each group by how they ended: one column for each of `STATUSES`, even if it is 0.
+
+    Those that succeeded are in the first two. Stale copies are left out; a group of stale copies only has zeros.
+    """
+    fresh, endings = ~is_stale(runs), with_endings(runs)["ending"]
+    return sums_by(runs, by, pd.DataFrame({name: endings.eq(name) & fresh for name in STATUSES}, index=runs.index))[0]
+
+
+def overview(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
+    """Return success rates and counts of statuses of each group, the best first."""
+    statuses = status_counts(runs, by).drop(columns=[by] if isinstance(by, str) else list(by))
+    table = success_by(runs, by).join(statuses)  # both have one row per group, in the same order
+    return table.sort_values("estimate", ascending=False, kind="stable", ignore_index=True)
+
+
+def headline(runs: pd.DataFrame, what: str) -> dict[str, Any]:
+    """Return a row of `success_by` for a headline, with a code and `what` the figure is."""
+    table = success_by(runs, [])
+    if table.empty:
+        return {"code": "no_runs", "what": what}
+    row: dict[Any, Any] = table.iloc[0].to_dict()
+    return {**row, "code": "rate" if row["estimate"] == row["estimate"] else "no_rate", "what": what}
+
+
+# MineCollab project site, table of results: success rates (cooking, crafting), mean score / 100 (construction)
+PUBLISHED = {
+    "Claude-3.5-Sonnet": {"cooking": 0.63, "techtree": 0.47, "construction": 0.36},
+    "GPT-4o": {"cooking": 0.40, "techtree": 0.17, "construction": 0.31},
+    "LLaMa-70B": {"cooking": 0.36, "techtree": 0.16, "construction": 0.19},
+    "LLaMa-8B-SFT": {"cooking": 0.21, "techtree": 0.28, "construction": 0.20},
+    "LLaMa-8B": {"cooking": 0.02, "techtree": 0.0, "construction": 0.0},
+}
+
+
+def published(task_type: str) -> pd.DataFrame:
+    """Return the published MineCollab means of a task type: model_name, task_type, mean; no rows for other types.
+
+    ``crafting`` is another name of ``techtree``.
+    """
+    name = type_named(task_type)
+    rows = [(model, name, means[name]) for model, means in PUBLISHED.items() if name in means]
+    return pd.DataFrame(rows, columns=["model_name", "task_type", "mean"])
+
+
+# cooking
+
+
+def cooking_by_blocked(
+    runs: pd.DataFrame, by: str | Sequence[str] = ("model_name", "n_blocked_agents"), missing: Missing = "failure"
+) -> pd.DataFrame:
+    """Estimate cooking success by number of agents without recipe access; Hell's Kitchen is left out.
+
+    Runs whose number is unknown (no definition, no suffix in the id) form a group of their own, NA.
+    """
+    return success_by(cooking(runs), by, missing)
+
+
+def cooking_by_item(
+    runs: pd.DataFrame, by: str | Sequence[str] = "model_name", missing: Missing = "failure", items: Sequence[str] = ()
+) -> pd.DataFrame:
+    """Estimate cooking success by target item (of `items`, or of any); a run counts once for each of its items.
+
+    Rows of different items share runs, so they must not be added up.
+    """
+    by = [by] if isinstance(by, str) else list(by)
+    table = cooking(runs).explode("target_items", ignore_index=True).rename(columns={"target_items": "item"})
+    table = table[table["item"].isin(items)] if len(items) else table[table["item"].notna()]
+    return success_by(table.astype({"item": "str"}), ["item", *by], missing)
+
+
+def cooking_item_by_blocked(
+    runs: pd.DataFrame, missing: Missing = "failure", items: Sequence[str] = ()
+) -> pd.DataFrame:
+    """Estimate cooking success by item, number of blocked agents and model; see `cooking_by_item`."""
+    return cooking_by_item(runs, ["n_blocked_agents", "model_name"], missing, items)
+
+
+def cooking_table(runs: pd.DataFrame, items: Sequence[str] = ()) -> pd.DataFrame:
+    """Return cooking success by model and number of blocked agents, with an overall row for each model.
+
+    Returns
+    -------
+    DataFrame
+        As `evalkit.kinds.denominators`; n_blocked_agents is an ordered category of texts: ``0``, ``1``, …,
+        ``unknown``, ``overall``.
+    """
+    by = ["model_name", "n_blocked_agents"]
+    return denominators(_with_overall(cooking(runs, items=items)), by, "is_successful", kind_named("mindcraft"))
+
+
+def cooking_item_table(runs: pd.DataFrame, missing: Missing = "failure", items: Sequence[str] = ()) -> pd.DataFrame:
+    """Return cooking success by item, number of blocked agents and model, with overall rows; see `cooking_table`."""
+    return cooking_item_by_blocked(_with_overall(cooking(runs)), missing, items)
+
+
+def _with_overall(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return every run twice: with its number of blocked agents as text, and in the overall group."""
+    numbers = sorted(runs["n_blocked_agents"].dropna().unique())
+    levels = [*map(str, numbers), UNKNOWN, OVERALL]
+    texts = runs["n_blocked_agents"].map(str, na_action="ignore").astype("object").fillna(UNKNOWN)
+    columns = [pd.Categorical(texts, levels, ordered=True), pd.Categorical([OVERALL] * len(runs), levels, ordered=True)]
+    return pd.concat([runs.assign(n_blocked_agents=column) for column in columns], ignore_index=True)
+
+
+def cooking_trend(runs: pd.DataFrame) -> pd.DataFrame:
+    """Test for each model whether cooking success falls with the number of blocked agents; Hell's Kitchen is left out.
+
+    Returns
+    -------
+    DataFrame
+        model_name, then estimate, low, high (odds ratio per blocked agent), p_value, p_holm (corrected for the number
+        of models), n, n_clusters (tasks), method, direction, warning.
+    """
+    table = counted(cooking(runs))
+    scored = outcomes(table, "is_successful", kind_named("mindcraft")).table
+    table = table.assign(_task=scored["task"], _value=scored["value"])[table["n_blocked_agents"].notna()]
+    trends = trend_by(table, "model_name", "n_blocked_agents", "_value", "_task")
+    unscored = trends["model_name"].isin(table.loc[table["_value"].isna(), "model_name"])
+    trends.loc[unscored, "warning"] = NO_OUTCOME
+    return trends
+
+
+def conclude_blocked(runs: pd.DataFrame, trend: pd.DataFrame) -> str:
+    """Describe what the cooking runs can and cannot show about blocked agents, one line per model.
+
+    Each task counts once, however often it was run; Hell's Kitchen and stale copies are left out.
+    """
+    gaps = (reach_text(**gap) for gap in _detectable(runs))
+    return "\n".join([*map(trend_text, trend.to_dict("records")), *gaps]) or "No runs of this kind."
+
+
+def _detectable(runs: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return for each model how large a difference between the fewest and the most blocked agents would show.
+
+    Each with model, tasks (their number by blocked agents), and gap (a share; NaN where none would show).
+    """
+    gaps = []
+    for model, group in counted(cooking(runs)).groupby("model_name"):
+        tasks = group.groupby("n_blocked_agents")["task_id"].nunique()
+        if len(tasks) > 1:
+            gap = detectable_gap(int(min(tasks.iloc[0], tasks.iloc[-1])))
+            gaps.append({"model": str(model), "tasks": tasks.to_dict(), "gap": gap})
+    return gaps
+
+
+# crafting
+
+
+def crafting_by_plan(
+    runs: pd.DataFrame, by: str | Sequence[str] = ("model_name", "plan_availability"), missing: Missing = "failure"
+) -> pd.DataFrame:
+    """Estimate crafting success by plan availability, or by any columns such as depth or crafting table."""
+    return success_by(runs[runs["task_type"] == "techtree"], by, missing)
+
+
+def crafting_groups(runs: pd.DataFrame, missing: Missing = "failure") -> pd.DataFrame:
+    """Estimate crafting success in the groups MineCollab reports, which overlap; groups without runs are left out.
+
+    The base group holds tasks with a full plan, of depth 0, and with no item missing. "Base without plan" is what
+    MineCollab's script means by that name: no plan, depth 0, and items missing; so it is not the base group with the
+    plan removed. High depth is any above 0; MineCollab's tasks have depths 0 to 2.
+    """
+    crafting = runs[runs["task_type"] == "techtree"]
+    plan, depth = crafting["plan_availability"], crafting["depth"]
+    # by the definition, or by the id as MineCollab does
+    lacks_items = crafting["missing_items"].map(bool).astype(bool) | crafting["task_id"].str.contains("missing")
+    groups = {
+        "all": crafting["task_id"].notna(),
+        "base (full plan, depth 0)": (plan == "full") & (depth == 0) & ~lacks_items,
+        "base without plan (items missing too)": (plan == "none") & (depth == 0) & lacks_items,
+        "missing items": lacks_items,
+        "full plan": plan == "full",
+        "partial plan": plan == "partial",
+        "no plan": plan == "none",
+        "depth 0": depth == 0,
+        "depth 1": depth == 1,
+        "depth 2": depth == 2,
+        "high depth (1 or 2)": depth >= 1,
+        "needs a crafting table": crafting["requires_crafting_table"],
+    }
+    members = {group: crafting[belongs.fillna(False).astype(bool)] for group, belongs in groups.items()}
+    tables = [success_by(some.assign(group=group), ["group", "model_name"], missing) for group, some in members.items()]
+    return pd.concat(tables, ignore_index=True)
+
+
+# construction
+
+
+def construction_by_task(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean construction score of each task and model, from 0 to 1: a row per task, a column per model.
+
+    A value is missing where no run of the model on that task logged a score.
+    """
+    building = counted(runs[runs["task_type"] == "construction"])
+    scores = building.groupby(["task_id", "model_name"])["overall_score"].mean().unstack()
+    return scores.rename_axis(columns=None).reset_index()
+
+
+def construction_scores(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
+    """Estimate construction scores: of all runs, of completed ones, and the completion rate.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `by`, the columns of `score_by` (all runs with a score, zeros included), then
+        completed_estimate, completed_low, completed_high, completed_n (mean score of runs above 0), and
+        completion_estimate, completion_low, completion_high (share of runs above 0).
+    """
+    by = [by] if isinstance(by, str) else list(by)
+    building = runs[runs["task_type"] == "construction"]
+    out = score_by(building, by)
+    out = out.join(completion_by(building, by)[["estimate", "low", "high"]].add_prefix("completion_"))
+    done = score_by(building[building["overall_is_completed"]], by).set_index(by or "n_not_measured")
+    done = done[["estimate", "low", "high", "n"]].add_prefix("completed_").reset_index(drop=not by)
+    out = out.merge(done, on=by, how="left") if by else out.join(done)
+    return out.assign(completed_n=out["completed_n"].fillna(0).astype("int64"))
+
+
+def describe_scale(runs: pd.DataFrame) -> str:
+    """Describe how construction scores were read and, where that is assumed, what the other reading would give."""
+    building = counted(runs[(runs["task_type"] == "construction") & runs["overall_score"].notna()])
+    if building.empty:
+        return "No construction run logged a score."
+    raw, score = building["overall_raw_score"], building["overall_score"]
+    if (building["score_scale"] == "percent").all():
+        return f"Construction scores are read as percentages; the highest is {raw.max():.4g}."
+    if not building["flag_scale_assumed"].any():
+        return "Construction scores are read as fractions of the blueprint, where 1 is a whole build."
+    n_complete, mean = int((score == 1).sum()), score.mean() * 100
+    builds = f"{n_complete} of {len(score)} runs {'is' if n_complete == 1 else 'are'} a whole build"
+    return (
+        "No construction score exceeds 1, so they are taken for fractions of the blueprint, where 1 is a whole build: "
+        f'the mean is {mean:.3g} %, and {builds}. Were they percentages (scale "percent"), the mean would be '
+        f"{mean / 100:.3g} %, and no run a whole build."
+    )
+
+
+# findings
+
+
+def findings(
+    sides: pd.DataFrame,
+    pairs: pd.DataFrame,
+    ledger: pd.DataFrame,
+    opposite: Sequence[Example] = (),
+    planned: Sequence[str] = (),
+) -> list[Finding]:
+    """Describe what one model achieved, against what, how its other runs ended, and what is doubtful.
+
+    Parameters
+    ----------
+    sides : DataFrame
+        As `focus` returns it.
+    pairs : DataFrame
+        The comparison of the two sides on the tasks they share, as `evalkit.compare.pairs` returns it.
+    ledger : DataFrame
+    opposite : sequence of Example
+        Tasks with opposite outcomes on the two sides, as `evalkit.compare.examples` returns them.
+    planned : sequence of str
+        Tasks that were to be run, as `planned_tasks` lists them.
+    """
+    model = str(sides["side"].cat.categories[0])
+    model_runs = sides[sides["side"] == model]
+    against = Finding("no_other", "Success", {"model": model})
+    if len(pairs):
+        other = str(sides["side"].cat.categories[1])
+        pooled = [other] if (sides.loc[sides["side"] == other, "model_name"] != other).any() else []
+        row = pairs.to_dict("records")[0]
+        against = Finding("pair", "Success", {"row": row, "together": pooled}, tuple(opposite))
+    return [
+        _rate(model_runs, f"the success rate of {model}", "Success"),
+        against,
+        *doubts(outcomes(sides, "is_successful", kind_named("mindcraft")), planned, [model]),
+        *data_findings(model_runs, ledger),
+    ]
+
+
+def _rate(runs: pd.DataFrame, what: str, section: str) -> Finding:
+    """Find the rate of runs, with a success and a failure as examples."""
+    fresh = counted(runs)
+    succeeded = fresh["overall_is_successful"].astype(bool)
+    failed = ~succeeded & fresh["status"].map(OUTCOMES).ne("not measured")
+    examples = examples_of(fresh, {"a success": succeeded, "a failure": failed})
+    return Finding("rate", section, {"headline": headline(runs, what)}, examples)
+
+
+def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = "How runs ended") -> list[Finding]:
+    """Describe how the runs without success ended, below the heading `endings`, and what is doubtful in the data."""
+    fresh = counted(runs)
+    failed = fresh[~fresh["overall_is_successful"]]
+    counts = failed["overall_completion_status"].value_counts()
+    names = {code: status.label for code, status in STATUSES.items()}
+    names["SUCCESS"] = "a success status without a score of 1"
+    ways = {names[str(status)]: int(n) for status, n in counts.items()}
+    ended = [failed["overall_completion_status"].eq(status) for status in counts.index]
+    examples = examples_of(failed, dict(zip(ways, ended, strict=True)))
+    found = [endings_finding(ways, len(fresh), "run", endings, examples)]
+    if pairs := copied(runs, kind_named("mindcraft")):  # whose logs stale copies hold, and whose runs they stand for
+        copies = runs[runs["copy_of"].notna()]
+        links = tuple(Example("a copy", *ids) for ids in copies[["run_id", "copy_of"]].head(1).itertuples(index=False))
+        found.append(Finding("copies", "Data quality", {"pairs": pairs}, links))
+    return [*found, data_finding(runs, FLAGS, ledger, "run")]
+
+
+def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
+    """Describe whether success of cooking runs changes with the number of blocked agents, and what is doubtful.
+
+    `trend` is as `cooking_trend` returns it.
+    """
+    blocked = [_rate(cooking(runs), "cooking success of all models together", "Success by number of blocked agents")]
+    if len(trend):
+        shown = trend["direction"].isin(DIRECTIONS)
+        each = trend if len(trend) <= 2 else trend[shown]  # of few models each has a sentence
+        rest = sorted(trend.loc[~shown, "model_name"]) if len(trend) > 2 else []
+        values = {"trends": each.to_dict("records"), "models": rest}
+        blocked.append(Finding("trends", "Is there a trend?", values, _blocked_examples(runs)))
+        open_models = set(trend.loc[~shown, "model_name"])
+        reach = [gap for gap in _detectable(runs) if gap["model"] in open_models]
+        blocked += [Finding("reach", "What can and cannot be concluded", gap) for gap in reach[:1]]
+    return [*blocked, *data_findings(runs, ledger, "Runs without a score")]
+
+
+def _blocked_examples(runs: pd.DataFrame) -> tuple[Example, ...]:
+    """Return a success with the fewest blocked agents and a failure with the most, and the other way round."""
+    fresh = counted(cooking(runs))
+    number, succeeded = fresh["n_blocked_agents"], fresh["overall_is_successful"].astype(bool)
+    least, most = number.eq(number.min()).fillna(False), number.eq(number.max()).fillna(False)
+    if number.nunique() < 2:
+        return ()
+    groups = {
+        f"a success with {number.min()} blocked": least & succeeded,
+        f"a failure with {number.max()} blocked": most & ~succeeded,
+        f"a success with {number.max()} blocked": most & succeeded,
+    }
+    return examples_of(fresh, groups)
+
+
+def describe_runs(runs: pd.DataFrame, source: str) -> str:
+    """Describe in a sentence or two what runs these are, and whether they are made-up samples."""
+    if runs.empty:
+        return "No runs of this kind."
+    models, tasks = runs["model_name"].unique(), runs["task_id"].nunique()
+    types = ", ".join(f"{n} {kind}" for kind, n in runs["task_type"].value_counts().items())
+    text = f"{len(runs)} runs of {', '.join(models)} on {tasks} tasks ({types})."
+    stale, without = int(is_stale(runs).sum()), int((~runs["has_definition"]).sum())
+    if stale:
+        text += f" Stale copies of other runs' logs among them, which count in no rate: {stale}."
+    if without:
+        some = "" if without == len(runs) else f" for {without} of them"
+        text += f" No task definition was given{some}: what can be is read from the ids."
+    if source.startswith("samples:"):
+        text += " These are made-up sample data: no model reached these scores."
+    return text
+
+
+# lists
+
+
+def _listed(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """Return the columns that identify runs, with further ones."""
+    ids = ["model_name", "task_id", "repetition", "overall_completion_status"]
+    return runs[[*ids, *columns, "source", "run_id"]].reset_index(drop=True)
+
+
+def failed_runs(runs: pd.DataFrame) -> pd.DataFrame:
+    """List the runs without full success, broken ones first: their task, how they ended, where they are.
+
+    Stale copies, which are not the result of their run, are left out; see `stale_copies`.
+    """
+    runs = counted(runs)
+    first = {"LOG_FILE_ERROR": 0, "NO_SCORE_LOGGED": 1, "TIMED_OUT": 2}
+    rank = runs["overall_completion_status"].map(first).fillna(len(first))
+    failed = runs.assign(_rank=rank)[~runs["overall_is_successful"]].sort_values(["_rank", "task_id", "repetition"])
+    return _listed(failed, "overall_score", "final_system_message", "parsing_errors")
+
+
+def without_score(runs: pd.DataFrame) -> pd.DataFrame:
+    """List the runs without a score, where they are and what their logs say; stale copies are left out."""
+    return _listed(counted(runs[runs["overall_raw_score"].isna()]), "parsing_errors")
+
+
+def zero_scores(runs: pd.DataFrame) -> pd.DataFrame:
+    """List the runs whose score is zero, without stale copies; constructions among them still count in means."""
+    return _listed(counted(runs[runs["overall_score"] == 0]))
+
+
+def stale_copies(runs: pd.DataFrame) -> pd.DataFrame:
+    """List the runs that hold a copy of another run's log and so count in no rate."""
+    return _listed(runs[is_stale(runs)])
+
+
+def flag_counts(runs: pd.DataFrame) -> pd.DataFrame:
+    """Count the runs with each flag, with its meaning; flags that no run has are left out."""
+    rows = [(name, n, meaning) for name, meaning in FLAGS.items() if (n := int(runs[f"flag_{name}"].sum()))]
+    return pd.DataFrame(rows, columns=["flag", "runs", "meaning"])
+
+
+def event_means(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
+    """Return the mean messages, commands, deaths and other events per run.
+
+    These are lower bounds, as logs keep only the last turns. Stale copies are left out.
+    """
+    groups = counted(runs).groupby([by] if isinstance(by, str) else list(by), dropna=False)
+    means = groups[[column.name for column in COUNT_COLUMNS]].mean()
+    means.insert(0, "n", groups.size())
+    return means.reset_index()
+
+
+def ambiguous_definitions(definitions: TaskDefinitions) -> pd.DataFrame:
+    """List the task ids with differing definitions, and their files."""
+    rows = [(task_id, len(files), files) for task_id, files in definitions.ambiguous.items()]
+    return pd.DataFrame(rows, columns=["task_id", "definitions", "files"])
+
+
+def planned_tasks(definitions: TaskDefinitions, runs: pd.DataFrame) -> list[str]:
+    """List the tasks that were to be run: those of the definition files of whose tasks over half were run."""
+    there, files = set(runs["task_id"]), {task: definitions[task]["definition_file"] for task in definitions}
+    table = pd.DataFrame({"task": list(files), "file": list(files.values())})
+    is_run = table["task"].isin(there).groupby(table["file"]).transform("mean") > 0.5
+    return table.loc[is_run, "task"].tolist()
+
+
+def unused_files(ledger: pd.DataFrame) -> pd.DataFrame:
+    """List the files of a ledger that were skipped or failed."""
+    return ledger[ledger["status"] != "used"].sort_values(["status", "source"], ignore_index=True)
+
+
+def progress(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs so far, those expected, and their durations, per experiment.
+
+    Returns
+    -------
+    DataFrame
+        model_name, experiment (with as much of its path as distinguishes experiments of one name), task_type, runs,
+        tasks, tasks_expected (as the results file says; NA where none is there), total_duration and mean_duration in
+        seconds (NaN unless the logs were loaded with original mtimes).
+    """
+    groups = runs.groupby(["model_name", "experiment_folder", "experiment", "task_type"], dropna=False)
+    table = groups.agg(
+        runs=("task_id", "size"),
+        tasks=("task_id", "nunique"),
+        tasks_expected=("experiment_total", "max"),
+        total_duration=("duration", lambda d: d.sum(min_count=1)),
+        mean_duration=("duration", "mean"),
+    ).reset_index()
+    folders = table["experiment_folder"]
+    several = folders.groupby(table["experiment"]).transform("nunique") > 1
+    table["experiment"] = table["experiment"].mask(several, folders.map(short_paths(folders.dropna().unique())))
+    del table["experiment_folder"]
+    return table.sort_values(["model_name", "experiment", "task_type"], ignore_index=True)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
