@@ -1,7 +1,7 @@
 """Estimates, findings and lists of task runs: frames of runs in, frames or findings out.
 
-Every rate has n and an interval. Runs that repeat a task are not independent: tasks have equal weight, and intervals are
-for new tasks like these. Runs flagged ``stale_copy`` hold another run's log and are counted nowhere here.
+Every rate has n and an interval. Runs that repeat a task are not independent: tasks have equal weight, and intervals
+are for new tasks like these. Runs flagged ``stale_copy`` hold another run's log and are counted nowhere here.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from evalkit.kinds.estimates import Missing, sums_by
 from evalkit.kinds.findings import doubts
 from evalkit.kinds.runs import NO_OUTCOME, copied
 from evalkit.kinds.runs import select as select_models
-from evalkit.mindcraft.format import OUTCOMES, STATUSES, SUCCEEDED_LATE, UNKNOWN
+from evalkit.mindcraft.format import OUTCOMES, STATUSES, SUCCEEDED_LATE, UNKNOWN, CompletionStatus
 from evalkit.mindcraft.table import COUNT_COLUMNS, FLAGS
 from evalkit.mindcraft.tasks import TaskDefinitions, type_named
 from evalkit.stats import detectable_gap, trend_by
@@ -40,6 +40,7 @@ __all__ = [
     "status_counts", "success_by", "unused_files", "with_difficulty", "with_endings", "without_score", "zero_scores",
 ]  # fmt: skip
 OVERALL = "overall"
+ENDINGS = ("SUCCESS", SUCCEEDED_LATE, *(str(status) for status in CompletionStatus if status != "SUCCESS"))
 
 
 # the runs to look at
@@ -160,12 +161,12 @@ def score_by(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.D
 
 
 def status_counts(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
-    """Count the runs of each group by how they ended: one column for each of `STATUSES`, even if it is 0.
+    """Count the runs of each group by how they ended: one column for each of `ENDINGS`, even if it is 0.
 
     Those that succeeded are in the first two. Stale copies are left out; a group of stale copies only has zeros.
     """
     fresh, endings = ~is_stale(runs), with_endings(runs)["ending"]
-    return sums_by(runs, by, pd.DataFrame({name: endings.eq(name) & fresh for name in STATUSES}, index=runs.index))[0]
+    return sums_by(runs, by, pd.DataFrame({name: endings.eq(name) & fresh for name in ENDINGS}, index=runs.index))[0]
 
 
 def overview(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:

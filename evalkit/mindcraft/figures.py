@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from evalkit.display import Look, describe_estimates, describe_shares, plots
-from evalkit.mindcraft.analysis.rates import counted, score_by
+from evalkit.mindcraft.analysis import counted, score_by
 from evalkit.mindcraft.format import STATUSES
 
 __all__ = [

@@ -3,14 +3,18 @@
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from evalkit._lazy import later
+import pandas as pd
+
 from evalkit.io import Source, StorageOptions, decode_start
 from evalkit.kinds import Command, FileRules, LogKind, Logs, Option, RateRules
 from evalkit.kinds import collect as collect_kind
 from evalkit.kinds import load as load_kind
 from evalkit.kinds.models import Renames
+from evalkit.kinds.update import Changes
+from evalkit.mindcraft import terminal
+from evalkit.mindcraft.assemble import assemble
 from evalkit.mindcraft.format import (
     LOG_TITLE,
     MISSING,
@@ -23,16 +27,11 @@ from evalkit.mindcraft.format import (
     check_choice,
     is_agent_log,
 )
-from evalkit.mindcraft.layout import context_files
+from evalkit.mindcraft.layout import compile_layout, context_files
 from evalkit.mindcraft.parse import parse
 from evalkit.mindcraft.table import LAZY_TABLES, RECORDS, TABLES
-from evalkit.mindcraft.tasks import Tasks, as_definitions
+from evalkit.mindcraft.tasks import Tasks, as_definitions, tasks_of
 from evalkit.mindcraft.transcript import run_files, transcript
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from evalkit.kinds.update import Changes
 
 _DEFINITION = (re.compile(rb'"goal"\s*:'), re.compile(rb'"agent_count"\s*:'))  # each of them
 
@@ -49,8 +48,6 @@ def _accepts(path: str) -> str:
 
 
 def _prepare(options: Mapping[str, Any]) -> dict[str, Any]:
-    from evalkit.mindcraft.layout import compile_layout
-
     check_choice("scale", options.get("scale", "auto"), SCALES)
     check_choice("missing", options.get("missing", "keep"), MISSING)
     if options.get("layout"):
@@ -68,12 +65,12 @@ KIND = LogKind(
     recognises=_recognise,
     files=FileRules(accepts=_accepts, context=context_files),
     prepare=_prepare,
-    assemble=later("evalkit.mindcraft.assemble:assemble"),
+    assemble=assemble,
     rates=RateRules(
         outcome_of=OUTCOMES,
         denominator="all",
         conditions=("agents_asked_for", "n_blocked_agents", "plan_availability", "depth"),
-        task_of=later("evalkit.mindcraft.analysis.rates:tasks_of"),
+        task_of=tasks_of,
         excluding_flags=("stale_copy",),
     ),
     statuses={code: status.label for code, status in STATUSES.items()},
@@ -102,8 +99,8 @@ KIND = LogKind(
             Option("by", str, (), "Column to group by; may be repeated.  [default: model_name]", "COLUMN", many=True),
             Option("cooking", bool, False, "Also cooking by number of agents without the recipe.", followed=False),
         ),
-        describe=later("evalkit.mindcraft.terminal:describe"),
-        progress=later("evalkit.mindcraft.terminal:progress"),
+        describe=terminal.describe,
+        progress=terminal.progress,
     ),
 )
 
@@ -124,13 +121,13 @@ def load(
     jobs: int | None = None,
     storage_options: StorageOptions = None,
 ) -> Logs:
-    """Read a folder of task runs.
+    """Read a folder of task runs; what is not listed here is as for `evalkit.load`.
 
     Parameters
     ----------
     path : str, path, or several of them
-        A folder at any level (experiments, one experiment, one task), or one log; also a glob or a URL: see
-        `evalkit.io.list_source`. A dataset of `collect` stands for the folder that it was collected from.
+        A folder at any level (experiments, one experiment, one task), or one log; also a glob or a URL, or a dataset of
+        `collect`, which stands for the folder that it was collected from.
     tasks : path, paths, mapping of task id to definition, or TaskDefinitions
         Task definition files; without any, facts are read from the ids as far as possible.
     layout : str, optional
@@ -144,18 +141,6 @@ def load(
     original_mtimes : bool
         Whether the files' times are those of the experiment (not of a copy); gives durations, and time-outs inferred
         from them.
-    rename, model
-        Names of models: see `evalkit.load`.
-    where : sequence of str
-        Load only runs that meet conditions on their columns: ``"max_turns>=20"``; see `evalkit.kinds.where.meets`.
-    cluster : str
-        Column that stands for the task, where tasks are variants of few.
-    recursive : bool
-        Whether to read the folders below, too.
-    jobs : int, optional
-        Processes to read with; see `evalkit.io.parse_files`.
-    storage_options : mapping, optional
-        Options for the file systems behind URLs, passed to fsspec.
 
     Returns
     -------
@@ -172,8 +157,11 @@ def load(
         If a path does not exist, none of its files can be used as an agent log, a file or folder of `tasks` holds no
         definition, or a definition is missing and `missing` is ``raise``.
     """
-    options: dict[str, Any] = {"tasks": tasks, "layout": layout or "", "scale": scale, "missing": missing}
-    options |= {
+    options = {
+        "tasks": tasks,
+        "layout": layout or "",
+        "scale": scale,
+        "missing": missing,
         "original_mtimes": original_mtimes,
         "rename": rename,
         "model": model,
@@ -191,42 +179,24 @@ def collect(
     jobs: int | None = None,
     storage_options: StorageOptions = None,
     progress: Callable[[int, int], object] | None = None,
-) -> "Changes":
+) -> Changes:
     """Collect task runs into a dataset, which `load` accepts in place of the folder, or update it.
 
     The contents of logs are stored; runs are assembled when the dataset is loaded, so definitions, scale and all other
-    options can be chosen then.
-
-    Parameters
-    ----------
-    source, layout, jobs, storage_options
-        As for `load`; `layout` becomes the default for whoever loads the dataset.
-    output : str or path
-        The dataset's folder, or a URL.
-    progress : function of (files read, files to read), optional
-        Called after each chunk of files.
-
-    Returns
-    -------
-    Changes
-        How many files were new, changed, vanished and unchanged.
-
-    Raises
-    ------
-    SourceError
-        As `evalkit.kinds.collect`, and for an invalid layout.
+    options can be chosen then. Parameters and errors are those of `evalkit.kinds.collect`; `layout`, as for `load`,
+    becomes the default for whoever loads the dataset.
     """
     options = {"layout": layout} if layout else {}
     _prepare(options)
     return collect_kind(KIND, source, output, options, jobs=jobs, storage_options=storage_options, progress=progress)
 
 
-def runs_df(path: Source, tasks: Tasks = (), **options: Any) -> "pd.DataFrame":
+def runs_df(path: Source, tasks: Tasks = (), **options: Any) -> pd.DataFrame:
     """Read a folder of task runs as a frame of runs; see `load`."""
     return load(path, tasks, **options).runs
 
 
-def agents_df(path: Source, tasks: Tasks = (), **options: Any) -> "pd.DataFrame":
+def agents_df(path: Source, tasks: Tasks = (), **options: Any) -> pd.DataFrame:
     """Read a folder of task runs as a frame of agent logs; see `load`."""
     return load(path, tasks, **options).agents
 

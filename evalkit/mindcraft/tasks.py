@@ -8,6 +8,8 @@ from itertools import takewhile
 from operator import eq
 from typing import Any, TypedDict
 
+import pandas as pd
+
 from evalkit.io import BrokenFileError, Ledger, SourceError, cut_name, decode_json, list_files, read_files
 from evalkit.io.limits import MOST_MATCHED
 from evalkit.mindcraft.format import (
@@ -374,3 +376,15 @@ def metric_columns(metrics: Any, name: str = "metric") -> dict[str, Any]:
     for key, inner in metrics.items():
         columns |= metric_columns(inner, cut_name(f"{name}_{key}"))
     return columns
+
+
+def tasks_of(runs: pd.DataFrame) -> pd.Series:
+    """Return the identity of each run's task: its id, with the definition's file where runs of an id have several.
+
+    A file that was only guessed (the flag ``ambiguous_definition``) is not used.
+    """
+    if "definition_file" not in runs:
+        return runs["task_id"]
+    files = runs["definition_file"].mask(runs["flag_ambiguous_definition"])
+    several = files.groupby(runs["task_id"]).transform("nunique") > 1
+    return runs["task_id"].mask(several & files.notna(), runs["task_id"] + " of " + files)

@@ -3,8 +3,9 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas as pd
 from tabulate import tabulate
 
 from evalkit._names import check_columns
@@ -14,10 +15,8 @@ from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
 from evalkit.kinds.runs import NO_OUTCOME
 from evalkit.kinds.terminal import any_look_lines, file_lines, fit_table, key_of, names_of, unmeasured_lines
+from evalkit.mindcraft.analysis import cooking_item_table, cooking_table, describe_scale, is_stale, overview
 from evalkit.mindcraft.format import STATUSES, SUCCEEDED_LATE, UNKNOWN
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MOST_NAME = 120  # characters of a name while following; a narrow terminal shows fewer
 _SPARE = ("success", "broken", "partial", "no score", "timed out", "zero", "running")
@@ -29,8 +28,6 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> str:
     `views` are by (columns of the runs to group by; model_name by default), cooking. A missing column is a
     SourceError.
     """
-    from evalkit.mindcraft.analysis.rates import overview
-
     by = list(dict.fromkeys(views.get("by") or ["model_name"]))
     runs = _with_groups(logs.runs, by)
     table = overview(runs, by)
@@ -63,22 +60,17 @@ def _running(snapshot: Snapshot) -> list[bool]:
     """Return which runs are still being written."""
     runs, agents = snapshot.logs.runs, snapshot.logs.agents
     ended = set(agents.loc[agents["final_system_message"].notna(), "run_id"])
-    paths = agents[~agents["run_id"].isin(ended)].groupby("run_id")["source"].apply(list).to_dict()
-
-    def is_running(run_id: str, source: str, timeout: float) -> bool:
+    paths = agents.groupby("run_id")["source"].apply(list).to_dict()
+    running = []
+    for run_id, source, timeout in runs[["run_id", "source", "timeout"]].itertuples(index=False, name=None):
         idle = timeout if snapshot.idle is None else snapshot.idle
-        own = map(unescape_surrogates, paths.get(run_id, [source]))
-        return any(path in snapshot.being_written or snapshot.unchanged_for(path) < idle for path in own)
-
-    begun = runs.loc[~runs["run_id"].isin(ended), ["run_id", "source", "timeout"]]
-    running = {run[0] for run in begun.itertuples(index=False, name=None) if is_running(*run)}
-    return runs["run_id"].isin(running).tolist()
+        own = map(unescape_surrogates, paths.get(run_id, [source]) if run_id not in ended else ())
+        running.append(any(path in snapshot.being_written or snapshot.unchanged_for(path) < idle for path in own))
+    return running
 
 
-def _tasks_done(runs: "pd.DataFrame", expected: int | None, n_definitions: int) -> "pd.DataFrame":
+def _tasks_done(runs: pd.DataFrame, expected: int | None, n_definitions: int) -> pd.DataFrame:
     """Count for each model the tasks that are done (some run finished, none running), and those expected."""
-    import pandas as pd
-
     rows: dict[Any, dict[str, float]] = {}
     wanted: float
     for model, group in runs.groupby("model_name"):
@@ -94,10 +86,8 @@ def _tasks_done(runs: "pd.DataFrame", expected: int | None, n_definitions: int) 
     return pd.DataFrame.from_dict(rows, orient="index").astype({"done": "int64", "expected": "float64"})
 
 
-def _progress_rows(runs: "pd.DataFrame", by: list[str], done: "pd.DataFrame") -> list[dict[str, str]]:
+def _progress_rows(runs: pd.DataFrame, by: list[str], done: pd.DataFrame) -> list[dict[str, str]]:
     """Return the rows of the table: rates of the finished runs, and how many are running."""
-    from evalkit.mindcraft.analysis.rates import overview
-
     running = runs.groupby(by, dropna=False)["_running"].sum().rename("running").reset_index()
     finished = runs[~runs["_running"]]
     counts = dict.fromkeys(["n", *STATUSES], 0)
@@ -119,10 +109,8 @@ def _progress_rows(runs: "pd.DataFrame", by: list[str], done: "pd.DataFrame") ->
     return rows
 
 
-def cooking_text(runs: "pd.DataFrame") -> str:
+def cooking_text(runs: pd.DataFrame) -> str:
     """Format cooking success by model and number of blocked agents, with overall rows, and the same for each item."""
-    from evalkit.mindcraft.analysis.task_types import cooking_item_table, cooking_table
-
     table = cooking_table(runs)
     if table.empty:
         return "No cooking run, Hell's Kitchen left out."
@@ -134,7 +122,7 @@ def cooking_text(runs: "pd.DataFrame") -> str:
     return "\n".join(lines)
 
 
-def _rows(table: "pd.DataFrame", by: Sequence[str], width: int = 48) -> list[dict[str, str]]:
+def _rows(table: pd.DataFrame, by: Sequence[str], width: int = 48) -> list[dict[str, str]]:
     """Format groups as cells by header: their names, cut to a width and still distinct, rates, and any statuses."""
     if SUCCEEDED_LATE in table and not table[SUCCEEDED_LATE].any():
         table = table.drop(columns=SUCCEEDED_LATE)
@@ -153,7 +141,7 @@ def _table(rows: list[dict[str, str]], left: int) -> list[str]:
     return tabulate(rows, "keys", tablefmt="simple", colalign=align, disable_numparse=True).split("\n")
 
 
-def _with_groups(runs: "pd.DataFrame", by: Sequence[str]) -> "pd.DataFrame":
+def _with_groups(runs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Return runs with columns that can be grouped by: lists become texts; SourceError for a missing column."""
     try:
         check_columns(runs, *by)
@@ -163,19 +151,14 @@ def _with_groups(runs: "pd.DataFrame", by: Sequence[str]) -> "pd.DataFrame":
 
 
 def _joined(value: object) -> object:
-    return ", ".join(map(_quoted, value)) if isinstance(value, list) else value
+    """Join a list to a text; an item that would look like two is quoted."""
+    if not isinstance(value, list):
+        return value
+    return ", ".join(json.dumps(item) if "," in str(item) or '"' in str(item) else str(item) for item in value)
 
 
-def _quoted(item: object) -> str:
-    """Quote an item that would look like two items."""
-    return json.dumps(item) if isinstance(item, str) and ("," in item or '"' in item) else str(item)
-
-
-def _notes(runs: "pd.DataFrame") -> list[str]:
+def _notes(runs: pd.DataFrame) -> list[str]:
     """Describe which runs name no model, what is left out of the rates, and what was assumed for them."""
-    from evalkit.mindcraft.analysis.rates import is_stale
-    from evalkit.mindcraft.analysis.task_types import describe_scale
-
     stale, unknown, lines = int(is_stale(runs).sum()), int((runs["model_name"] == UNKNOWN).sum()), []
     if unknown:
         name = "names" if unknown == 1 else "name"

@@ -75,14 +75,14 @@ MUTATIONS = (
     ),
     # Mindcraft: analyses and figures
     Mutation(
-        "high depth above 1", "evalkit/mindcraft/analysis/task_types.py", 'r["depth"] >= 1', 'r["depth"] > 1',
+        "high depth above 1", "evalkit/mindcraft/analysis.py", '(1 or 2)": depth >= 1', '(1 or 2)": depth > 1',
     ),
     Mutation(
-        "base without plan at depth 1", "evalkit/mindcraft/analysis/task_types.py",
-        '(r["plan_availability"] == "none") & _depth_0(r)', '(r["plan_availability"] == "none") & (r["depth"] == 1)',
+        "base without plan at depth 1", "evalkit/mindcraft/analysis.py",
+        '(plan == "none") & (depth == 0)', '(plan == "none") & (depth == 1)',
     ),
     Mutation(
-        "runs for tasks in the power sentence", "evalkit/mindcraft/analysis/comparison.py",
+        "runs for tasks in the power sentence", "evalkit/mindcraft/analysis.py",
         'group.groupby("n_blocked_agents")["task_id"].nunique()', 'group.groupby("n_blocked_agents")["task_id"].size()',
     ),
     Mutation(
@@ -99,25 +99,24 @@ MUTATIONS = (
         'other = rates(runs, by, value, kind, missing="failure"',
     ),
     Mutation(
-        "partial plan among full plans", "evalkit/mindcraft/analysis/task_types.py",
-        '"full plan": lambda r: r["plan_availability"] == "full"',
-        '"full plan": lambda r: r["plan_availability"] != "none"',
+        "partial plan among full plans", "evalkit/mindcraft/analysis.py",
+        '"full plan": plan == "full"', '"full plan": plan != "none"',
     ),
     Mutation(
-        "missing items by their definition only", "evalkit/mindcraft/analysis/task_types.py",
-        ' | runs["task_id"].str.contains("missing", regex=False)', "",
+        "missing items by their definition only", "evalkit/mindcraft/analysis.py",
+        ' | crafting["task_id"].str.contains("missing")', "",
     ),
     Mutation(
-        "construction means without zeros", "evalkit/mindcraft/analysis/task_types.py",
+        "construction means without zeros", "evalkit/mindcraft/analysis.py",
         "out = score_by(building, by)", 'out = score_by(building[building["overall_score"] != 0], by)',
     ),
     Mutation(
-        "overall rows of known numbers only", "evalkit/mindcraft/analysis/task_types.py",
+        "overall rows of known numbers only", "evalkit/mindcraft/analysis.py",
         "pd.Categorical([OVERALL] * len(runs), levels, ordered=True)",
         'pd.Categorical(runs["n_blocked_agents"].map({0: OVERALL}), levels, ordered=True)',
     ),
     Mutation(
-        "stale copies in trends", "evalkit/mindcraft/analysis/comparison.py",
+        "stale copies in trends", "evalkit/mindcraft/analysis.py",
         "table = counted(cooking(runs))\n", "table = cooking(runs)\n",
     ),
     Mutation(
@@ -125,8 +124,8 @@ MUTATIONS = (
         '"model_name", "overall_score", means', '"model_name", "overall_raw_score", means',
     ),
     Mutation(
-        "lowest score of the agents", "evalkit/mindcraft/runs/combine.py",
-        "segments.reduce(np.fmax, raw_scores", "segments.reduce(np.fmin, raw_scores",
+        "lowest score of the agents", "evalkit/mindcraft/assemble.py",
+        'raw=("raw_score", "max")', 'raw=("raw_score", "min")',
     ),
     # Mindcraft: terminal
     Mutation(

@@ -9,7 +9,7 @@ from evalkit.io import SourceError
 from evalkit.kinds import denominators
 from evalkit.kinds.runs import NO_OUTCOME
 from evalkit.mindcraft import TaskDefinitions, analysis, runs_df
-from evalkit.mindcraft.analysis.rates import ENDINGS
+from evalkit.mindcraft.analysis import ENDINGS
 from tests.mindcraft.builders import SCORE, log, task, write_all
 
 TASKS = {
