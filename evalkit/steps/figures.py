@@ -5,8 +5,7 @@ from matplotlib.axes import Axes
 
 from evalkit.display import Look, format_interval, nothing_to_draw, plots
 from evalkit.steps.analysis import CONFIRMED, REPORTED
-from evalkit.steps.evaluation.trajectory import STATUSES
-from evalkit.steps.format import VERDICTS, WENT_WRONG
+from evalkit.steps.format import STATUSES, VERDICTS, WENT_WRONG
 
 # never colour alone: a marker for points, a sign for cells
 LOOKS = {

@@ -5,6 +5,7 @@ All become one `StepRecord`, which is shape B with two more keys.
 """
 
 import math
+import numbers
 import re
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ SILENT, CRITICAL = "silent failure", "critical failure"
 NOT_JUDGED = ("skipped", "unknown")  # verdicts that no rate counts
 WENT_WRONG = ("failure", CRITICAL, SILENT)
 VERDICTS = ("success", SILENT, "failure", CRITICAL, "skipped", "unknown")
+NOT_RUN = "not run"
+STATUSES = (*VERDICTS, NOT_RUN)  # of a planned step or an analysis, from best to worst
 
 _YES, _NO = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
 
@@ -144,7 +147,8 @@ def cell_types_of(record: StepRecord) -> list[str]:
     """Return the cell types of a step: `target_cell_type`, else those its parameters name."""
     step = record["step"]
     parameters = step.get("parameters", {})
-    for value in (step.get("target_cell_type"), *(parameters.get(k) for k in ("cell_type", "cell_types", "celltype"))):
+    named = [step.get("target_cell_type"), *map(parameters.get, ("cell_type", "cell_types", "celltype"))]
+    for value in named:
         values = value if isinstance(value, list) else [value]
         if names := [one for one in values if isinstance(one, str) and one.strip()]:
             return names
@@ -162,16 +166,14 @@ def truncated(record: StepRecord) -> bool:
 
 
 def truth(value: Any) -> bool | None:
-    """Convert a bool, text, or 0 and 1 to a truth value; None for anything else."""
-    if isinstance(value, bool):
-        return value
-    text = str(value).strip().lower() if isinstance(value, (str, int, float)) else ""
+    """Convert a bool, its text, or 0 and 1 to a truth value; None for anything else."""
+    text = str(value).strip().lower()
     return True if text in _YES else False if text in _NO else None
 
 
 def number(value: Any) -> float | None:
     """Convert a finite number, or text as ``default=str`` writes it, to float; None for anything else."""
-    if isinstance(value, (int, float, str)) and not isinstance(value, bool):
+    if isinstance(value, (numbers.Real, str)) and not isinstance(value, bool):
         with suppress(ValueError, OverflowError):
             return read if math.isfinite(read := float(value)) else None
     return None
@@ -179,8 +181,8 @@ def number(value: Any) -> float | None:
 
 def count(value: Any) -> int | None:
     """Convert a whole number of at least 0, or its text, to int; None for anything else."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value if 0 <= value < 2**53 else None
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        return int(value) if 0 <= value < 2**53 else None
     read = number(value)
     return int(read) if read is not None and read.is_integer() and 0 <= read < 2**53 else None
 

@@ -10,8 +10,8 @@ from evalkit._lazy import later
 from evalkit.io import Source, SourceError, StorageOptions, decode_start
 from evalkit.kinds import Command, FileRules, LogKind, Logs, Option, RateRules, RunFiles
 from evalkit.kinds.models import Renames
+from evalkit.steps.checkpoints import companions
 from evalkit.steps.format import DEFAULTS, Options, StepRecord
-from evalkit.steps.history.checkpoints import companions
 from evalkit.steps.parse import is_history, parse_file
 from evalkit.steps.table import RECORDS, TABLES
 
@@ -175,7 +175,7 @@ def compare_histories(a: Any, b: Any, options: Options = DEFAULTS) -> "pd.DataFr
     """
     from pandas import DataFrame
 
-    from evalkit.steps.contents import compare_steps
+    from evalkit.steps.analysis import compare_steps
 
     return compare_steps(*(x if isinstance(x, DataFrame) else steps_df(x, options) for x in (a, b)))
 
@@ -183,7 +183,7 @@ def compare_histories(a: Any, b: Any, options: Options = DEFAULTS) -> "pd.DataFr
 def _frame(source: Any, options: Options, which: str) -> "pd.DataFrame":
     if isinstance(source, Mapping) or (isinstance(source, list) and any(isinstance(x, Mapping) for x in source)):
         from evalkit.steps.assemble import frames_of
-        from evalkit.steps.evaluation.evaluate import judged
+        from evalkit.steps.judge import as_history
 
-        return frames_of([judged(source, options)])[which]
+        return frames_of([as_history(source, options)])[which]
     return getattr(load(source, options), which)

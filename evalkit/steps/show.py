@@ -14,12 +14,11 @@ from evalkit.io import frame
 from evalkit.kinds import Example, Finding
 from evalkit.kinds.findings import MOST_EXAMPLES, files_of
 from evalkit.steps import analysis
-from evalkit.steps.contents import paired_success
-from evalkit.steps.evaluation.evaluate import evaluate_history, format_step_evaluation
-from evalkit.steps.execution.findings import extract_key_findings_from_execution
 from evalkit.steps.format import CRITICAL, NOT_JUDGED, SILENT, Options, truncated
-from evalkit.steps.history.records import History, each_record, unique_labels
-from evalkit.steps.history.results import content, read_plots
+from evalkit.steps.judge import History, as_history, each_record, format_step_evaluation
+from evalkit.steps.normalise import unique_labels
+from evalkit.steps.results import content
+from evalkit.steps.storage import extract_key_findings_from_execution
 from evalkit.steps.table import PLOTS
 
 SAMPLES = (
@@ -61,7 +60,7 @@ def describe_focus(histories: Sequence[History], one: Sequence[History], chosen:
 
 
 def describe_routing(table: pd.DataFrame) -> str:
-    """Describe how the router would have ended the run; `table` as `contents.routing` returns it, of one history."""
+    """Describe how the router would have ended the run; `table` as `analysis.routing` returns it, of one history."""
     if table.empty:
         return "No records to route."
     last = table[table["reached"]].iloc[-1]
@@ -77,7 +76,7 @@ def describe_routing(table: pd.DataFrame) -> str:
 
 
 def describe_changes(table: pd.DataFrame, a: Sequence[History], b: Sequence[History]) -> str:
-    """Describe how two histories differ, given the `table` of `contents.changes`; empty without anything to compare."""
+    """Describe how two histories differ, given the `table` of `analysis.changes`; empty without anything to compare."""
     if not a or not b:
         return ""
     counts = table["change"].value_counts()
@@ -87,7 +86,7 @@ def describe_changes(table: pd.DataFrame, a: Sequence[History], b: Sequence[Hist
     if names[0] == names[1]:  # from two loads, each with its own labels
         keys = [(history.source, history.thread) for history in (a[0], b[0])]
         names = [unique_labels(keys)[key] for key in keys]
-    paired = (pair_text(row, "step") for row in paired_success(table, *names).to_dict("records"))
+    paired = (pair_text(row, "step") for row in analysis.paired_success(table, *names).to_dict("records"))
     return " ".join([f"a: {names[0]}; b: {names[1]}. {len(table)} steps: {numbers}.", *paired])
 
 
@@ -182,14 +181,14 @@ def show_plots(histories: Sequence[History], limit: int = 6) -> None:
 
     Only HTML that was not cut is shown, only in frames that run no script and load nothing, and at most `limit` plots.
     """
-    plots = [(ids, record) for ids, record in each_record(histories) if record["result_type"] == "visualization"]
-    rows = [ids | read_plots(record)._asdict() for ids, record in plots if record["success"] is True]
+    plots = [one for one in each_record(histories) if one[1]["result_type"] == "visualization"]
+    rows = [ids | reading.found for ids, record, reading in plots if record["success"] is True]
     if not rows:
         return
     show_table(numbered(frame(rows, PLOTS)).drop(columns="history"), "Stored plots")
     shown = 0
-    for ids, record in plots:
-        if truncated(record) or read_plots(record).type not in ("html", "multiple_plots"):
+    for ids, record, reading in plots:
+        if truncated(record) or reading.found.get("type") not in ("html", "multiple_plots"):
             continue
         for title, page in _pages(content(record)):
             if shown == limit:
@@ -215,7 +214,7 @@ def show_step_reports(histories: Sequence[History], options: Options | None = No
     """Show the report of every step of histories, folded."""
     for history in histories:
         n, reports = len(history.records), []
-        for place, evaluation in enumerate(evaluate_history(history, options), 1):
+        for place, evaluation in enumerate(as_history(history, options).evaluations, 1):
             title = f"{place} of {n}: {evaluation['function_name']} – {evaluation['verdict']}"
             reports.append((title, format_step_evaluation(evaluation)))
         show_details(f"{history.label}: the report of every step", reports)

@@ -12,12 +12,10 @@ from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
 from evalkit.kinds.terminal import fit_table, unmeasured_lines
 from evalkit.steps import analysis
-from evalkit.steps.evaluation.evaluate import evaluate_history, format_step_evaluation
-from evalkit.steps.evaluation.trajectory import find_loops
-from evalkit.steps.execution.workflow import simulate_routing
 from evalkit.steps.format import CRITICAL, SILENT, VERDICTS
-from evalkit.steps.history.records import History
-from evalkit.steps.history.values import to_jsonable
+from evalkit.steps.judge import History, find_loops, format_step_evaluation
+from evalkit.steps.normalise import to_jsonable
+from evalkit.steps.workflow import simulate_routing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -164,7 +162,7 @@ def _reports(histories: list[History], step: int) -> str:
     """Format the report of one record of each history that has it."""
     lines = []
     for history in (history for history in histories if step <= len(history.records)):
-        evaluation = evaluate_history(history)[step - 1]
+        evaluation = history.evaluations[step - 1]
         again = f", attempt {evaluation['attempt']}" if evaluation["attempt"] > 1 else ""
         lines.append(f"{plain(history.label)}: record {step} of {len(history.records)}{again}")
         lines.append(format_step_evaluation(evaluation))

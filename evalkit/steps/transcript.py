@@ -7,12 +7,10 @@ from typing import Any
 from evalkit._words import counted_noun
 from evalkit.io import SourceError
 from evalkit.kinds import Transcript, Turn
-from evalkit.steps.evaluation.evaluate import evaluate_history, judged
-from evalkit.steps.execution.workflow import simulate_routing
+from evalkit.steps.assemble import histories_of
 from evalkit.steps.format import WENT_WRONG, StepRecord, name
-from evalkit.steps.history.records import histories_of
-from evalkit.steps.history.values import to_jsonable
 from evalkit.steps.parse import parse_file
+from evalkit.steps.workflow import simulate_routing
 
 _SHOWN = 20_000  # characters of a result
 
@@ -28,14 +26,14 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes], thread: str =
     if parsed.status != "used":
         raise SourceError(f"{path}: {parsed.reason}")
     threads, steps = ([(path, *row) for row in parsed.rows[name]] for name in ("histories", "steps"))
-    histories = [judged(history) for history in histories_of(threads, steps) if thread in ("", history.thread)]
+    histories = [history for history in histories_of(threads, steps) if thread in ("", history.thread)]
     if thread and not histories:
         raise SourceError(f"{path}: no thread {thread!r}")
     turns: list[Turn] = []
     for history in histories:
         turns += [Turn("thread", "system", history.thread)] * bool(history.thread)
         last = sum(row["reached"] for row in simulate_routing(history)) - 1
-        for place, (record, evaluation) in enumerate(zip(history.records, evaluate_history(history), strict=True)):
+        for place, (record, evaluation) in enumerate(zip(history.records, history.evaluations, strict=True)):
             turns += _turns(place + 1, record, evaluation, decides=place == last)
     records = sum(len(history.records) for history in histories)
     facts = [counted_noun(records, "record"), counted_noun(len(histories), "thread")]
@@ -45,10 +43,10 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes], thread: str =
 def _turns(place: int, record: StepRecord, evaluation: Mapping[str, Any], *, decides: bool) -> list[Turn]:
     """Return two turns of a step: the call, and its result."""
     step, result, silent = record["step"], record["result"], evaluation["silent_failure_reason"]
-    parameters = json.dumps(to_jsonable(step["parameters"]), ensure_ascii=False)
+    parameters = json.dumps(step["parameters"], ensure_ascii=False)
     call = f"{record['step']['function_name'] or 'no function'} {parameters}"
     described = f"{call}\n{description}" if (description := name(step.get("description"))) else call
-    text = result if isinstance(result, str) else json.dumps(to_jsonable(result), ensure_ascii=False)
+    text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
     text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
     error, reason = record["error"], step.get("skip_reason")
     lines = [f"error: {error}"] * bool(error) + [str(reason)] * bool(reason)

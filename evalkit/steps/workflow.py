@@ -12,10 +12,9 @@ from functools import partial
 from itertools import pairwise, takewhile
 from typing import Annotated, Any, TypedDict, get_type_hints
 
-from evalkit.steps.evaluation.evaluate import evaluate_history, evaluate_step, format_step_evaluation
 from evalkit.steps.format import DEFAULTS, HISTORY_KEY, PLAN_KEY, Options, StepRecord, count
-from evalkit.steps.history.records import as_history, normalise_record, same_call
-from evalkit.steps.history.values import to_jsonable
+from evalkit.steps.judge import as_history, evaluate_step, format_step_evaluation
+from evalkit.steps.normalise import normalise_record, same_call, to_jsonable
 
 NODES = ("input_processor", "planner", "executor", "final_evaluator", "response_generator", "plot_integration")
 Node = Callable[[Any], Any]
@@ -71,7 +70,7 @@ def step_evaluator_node(
         again = {"attempts_at_step": idle, "retry_cap_reached": idle >= options.retry_cap}
         return {"last_step_evaluation": {**last, **again}}
     evaluation = evaluate_step(history[-1], state, options)
-    records = (normalise_record(raw, options) for raw in reversed(history))
+    records = (normalise_record(to_jsonable(raw), options) for raw in reversed(history))
     newest = next(records)
     run = 1 + sum(1 for _ in takewhile(partial(_alike, newest), records))
     tries = _tries(newest, run, _index(state))
@@ -194,7 +193,7 @@ def simulate_routing(records: Any, plan: Any = None, options: Options | None = N
     records, rows, reached, run = history.records, list[dict[str, Any]](), True, 0
     indices = [record["step_index"] or 0 for record in records]
     planned = range(_step_count(history.plan if plan is None else plan) or max(indices, default=-1) + 1)
-    for i, (record, evaluation) in enumerate(zip(records, evaluate_history(history), strict=True)):
+    for i, (record, evaluation) in enumerate(zip(records, history.evaluations, strict=True)):
         moved_on = i + 1 < len(indices) and indices[i + 1] > indices[i]
         index = indices[i + 1] if moved_on else indices[i] + (record["success"] is True)
         run = run + 1 if i and _alike(record, records[i - 1]) else 1
@@ -247,7 +246,7 @@ def _check_state_type(state_type: type) -> None:
 
 
 def _index(state: Mapping[str, Any]) -> int:
-    return count(to_jsonable(state.get("current_step_index"))) or 0
+    return count(state.get("current_step_index")) or 0
 
 
 def _identity(history: list) -> str:

@@ -1,1 +1,0 @@
-"""Evaluate results, steps and whole histories by checks."""

@@ -1,1 +1,0 @@
-"""Parts the agent uses at run time: storage of results, key findings, and the workflow."""

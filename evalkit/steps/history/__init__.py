@@ -1,1 +1,0 @@
-"""Normalise histories: values, records, and the contents of stored results."""

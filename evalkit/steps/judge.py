@@ -1,0 +1,604 @@
+"""Judge one step and a whole history (checks only, nothing is ever changed): verdicts, loops, plan, tool calls."""
+
+import json
+import logging
+import math
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from itertools import product, takewhile
+from typing import Any, Literal, NamedTuple, get_args
+
+from evalkit.io import plain
+from evalkit.steps.format import (
+    CRITICAL,
+    DEFAULTS,
+    HISTORY_KEY,
+    NOT_RUN,
+    PLAN_KEY,
+    PSEUDO_STEPS,
+    SILENT,
+    Options,
+    StepRecord,
+    cell_type_of,
+    count,
+    name,
+    truncated,
+)
+from evalkit.steps.normalise import (
+    normalise_history,
+    normalise_record,
+    repeats_failure,
+    to_jsonable,
+    unique_labels,
+)
+from evalkit.steps.results import (
+    ANALYSES,
+    LEAF_NODE,
+    LEGACY,
+    MOST_SHOWN,
+    STRUCTURED,
+    UNEXPECTED,
+    Check,
+    Reading,
+    Severity,
+    check,
+    read_result,
+)
+
+EVALUATION_VERSION = "v1_checking_only"
+RULE = "=" * 60
+_log = logging.getLogger(__name__)
+_OUTCOMES: dict[str, tuple[int | None, Severity]] = {  # score and severity
+    "success": (1, "info"),
+    SILENT: (0, "error"),
+    "failure": (0, "error"),
+    CRITICAL: (0, "critical"),
+    "skipped": (None, "info"),
+    "unknown": (None, "warning"),
+}
+
+Mode = Literal["strict", "unordered", "subset", "superset"]
+Evaluator = Callable[[StepRecord, Options], Mapping[str, Any]]
+EVALUATORS: dict[str, Evaluator] = {}  # of users, by function name
+
+
+def evaluates(function_name: str) -> Callable[[Evaluator], Evaluator]:
+    """Register an evaluator for a function, or for all functions with a common prefix.
+
+    The evaluator gets the record and the options of every successful step and returns the keys it adds to the
+    evaluation; its ``checks`` are appended to the checks. It replaces what evalkit adds for that function, and the
+    latest registration counts.
+
+    Parameters
+    ----------
+    function_name : str
+        A function's name; one that ends in ``_`` or ``*`` stands for every name with this prefix.
+
+    Examples
+    --------
+    >>> @evaluates("score_genes")
+    ... def gene_scores(record, options):
+    ...     return {"gene_score_evaluation": {"scored": len(record["result"])}}
+    """
+
+    def register(evaluator: Evaluator) -> Evaluator:
+        EVALUATORS[function_name] = evaluator
+        return evaluator
+
+    return register
+
+
+def evaluator_for(function_name: str | None) -> Evaluator | None:
+    """Find a user's evaluator of a function: its own, else that of the longest prefix."""
+    if not function_name or not EVALUATORS:
+        return None
+    prefixes = [key for key in EVALUATORS if key.endswith(("_", "*")) and function_name.startswith(key.rstrip("*"))]
+    return EVALUATORS.get(function_name) or (EVALUATORS[max(prefixes, key=len)] if prefixes else None)
+
+
+@dataclass(frozen=True)
+class History:
+    """One history, identified by its source and thread, with what its results say and how it is judged.
+
+    Attributes
+    ----------
+    source : str
+        Path of the file.
+    thread : str
+        Thread of a checkpoint; empty for other files.
+    records : list of StepRecord
+        Normalised (`normalise_history`).
+    plan : object
+        The plan, if it was stored.
+    name : str
+        Its distinct label among those it was read with.
+    options : Options
+        The options it was normalised with and is judged by.
+    """
+
+    source: str
+    thread: str
+    records: list[StepRecord]
+    plan: Any = None
+    name: str = ""
+    options: Options = DEFAULTS
+
+    @cached_property
+    def label(self) -> str:
+        """The name or, for a history that was read alone, that of the file with the thread."""
+        return self.name or unique_labels([(self.source, self.thread)])[self.source, self.thread]
+
+    @cached_property
+    def readings(self) -> list[Reading]:
+        """What the result of each record says."""
+        return [read_result(record, self.options) for record in self.records]
+
+    @cached_property
+    def attempts(self) -> list[int]:
+        """How often the call of each record was made consecutively up to it, each time before having failed."""
+        counts = [1] * len(self.records)
+        for i in range(1, len(counts)):
+            if repeats_failure(self.records[i - 1], self.records[i]):
+                counts[i] += counts[i - 1]
+        return counts
+
+    @cached_property
+    def evaluations(self) -> list[dict[str, Any]]:
+        """The evaluation of each record; see `evaluate_step`."""
+        each = zip(self.records, self.readings, self.attempts, strict=True)
+        return [_evaluate(*one, self.options) for one in each]
+
+
+def as_history(records: Any, options: Options | None = None) -> History:
+    """Return a history as it is, or with other options if given; normalise anything else into one."""
+    if isinstance(records, History):
+        return records if options in (None, records.options) else replace(records, options=options)
+    options = options or DEFAULTS
+    return History("", "", normalise_history(records, options), options=options)
+
+
+def each_record(histories: Iterable[History]) -> Iterator[tuple[dict[str, Any], StepRecord, Reading]]:
+    """Yield the records of histories, each with the columns of `table.RECORD` and what its result says."""
+    for history in histories:
+        for position, (record, reading) in enumerate(zip(history.records, history.readings, strict=True)):
+            ids = {"history": history.label, "position": position, "function_name": record["step"]["function_name"]}
+            yield ids | {"cell_type": cell_type_of(record)}, record, reading
+
+
+def evaluate_history(records: Any, options: Options | None = None) -> list[dict]:
+    """Judge every step of a history; as `evaluate_step`, one evaluation per record, in order.
+
+    Parameters
+    ----------
+    records : History, or list of records
+    options : Options, optional
+        By default those of the history.
+    """
+    return as_history(records, options).evaluations
+
+
+def evaluate_step(execution: Any, state: Mapping[str, Any] | None = None, options: Options = DEFAULTS) -> dict:
+    """Judge one executed step; never raises for what a record holds.
+
+    Parameters
+    ----------
+    execution : object
+        A record of shape A, B or C.
+    state : mapping, optional
+        The workflow's state; if its ``execution_history`` ends with `execution`, repeated attempts are counted.
+    options : Options
+
+    Returns
+    -------
+    dict
+        JSON-able. Always step_index, function_name, success, result_type, timestamp (the record's, if it has
+        one, else now), evaluation_version, verdict, critical_failure, silent_failure (and silent_failure_reason),
+        truncated, attempt and checks. A failure adds failure_evaluation; a success adds the keys of its kind of result
+        and its function's evaluator. The keys are listed in the kit's documentation.
+    """
+    state = state if isinstance(state, Mapping) else {}
+    record = normalise_record(to_jsonable(execution), options)
+    history, attempt = state.get(HISTORY_KEY), 1
+    if isinstance(history, list) and history and (history[-1] is execution or history[-1] == execution):
+        before = (normalise_record(to_jsonable(raw), options) for raw in reversed(history[:-1]))
+        attempt += sum(1 for _ in takewhile(lambda one: repeats_failure(one, record), before))
+    if record["step_index"] is None:
+        record["step_index"] = count(state.get("current_step_index"))
+    return _evaluate(record, read_result(record, options), attempt, options)
+
+
+def outcome(record: StepRecord, reading: Reading, options: Options) -> tuple[str, str | None]:
+    """Return how a step ended: one of `VERDICTS`, and the reason of a silent failure.
+
+    A step that reports success has failed in silence if an error is recorded beside it or its result says so: an error
+    dict, or a text that begins with "Error"; an analysis or a plot that left nothing, or nothing but a status that says
+    it could not be made (``options.failed_statuses``); cells that were not processed; a message in a plot's place.
+    What the assistant says (pseudo-steps) never counts. The outcome is unknown if the record does not say.
+    """
+    function = record["step"]["function_name"]
+    if record["result_type"] == "skipped":
+        return "skipped", None
+    if record["success"] is True:
+        is_talk = not function or function in PSEUDO_STEPS
+        error = f"an error is recorded: {record['error'][:MOST_SHOWN]}" if record["error"] else reading.failure
+        return ("success", None) if is_talk or not error else (SILENT, error)
+    if options.is_critical(record["error_type"], record["error"]):
+        return CRITICAL, None
+    return ("unknown" if record["success"] is None else "failure"), None
+
+
+def _evaluate(record: StepRecord, reading: Reading, attempt: int, options: Options) -> dict[str, Any]:
+    """Judge a normalised record, the `attempt`-th at its step."""
+    verdict, silent = outcome(record, reading, options)
+    kind, critical, why = record["result_type"], verdict == CRITICAL, silent or ""
+    added, checks = dict[str, Any](), list[Check]()
+    if verdict == "skipped":
+        why = str(record["step"].get("skip_reason") or "")
+        added = {"skipped_evaluation": {"skip_reason": why, "status": "skipped"}}
+    elif record["success"] is not True:
+        default = "The record does not say whether the step succeeded" if verdict == "unknown" else "Unknown error"
+        why = record["error"] or default
+        added["failure_evaluation"] = {
+            "error_message": why,
+            "error_type": record["error_type"],
+            "error_category": "system_error" if critical else "analysis_error",
+            "suggested_action": "abort_workflow" if critical else "continue_with_caution",
+        }
+    else:
+        if kind == "validation":
+            result = record["result"]
+            status = result.get("status") if isinstance(result, Mapping) else None
+            added["validation_evaluation"] = {"status": status, "result": result}
+        elif kind in ("structured", "text"):
+            has_failed = bool(reading.failure and (silent or record["error"]))
+            added, one = _judge_structure(record, reading, has_failed)
+            checks.append(one)
+        own, made = _judge_by_function(record, reading, options)
+        added |= own
+        checks += made
+
+    score, severity = _OUTCOMES[verdict]
+    first = [check("outcome", score, verdict, why, severity)]
+    if attempt > 1:
+        loop = record["success"] is False and attempt >= options.loop_length
+        label, text = "loop" if loop else "retry", f"attempt {attempt} with the same parameters"
+        first.append(check("attempts", not loop, label, text, "error" if loop else "info"))
+    try:
+        timestamp = datetime.fromisoformat(record["timestamp"] or "").isoformat()
+    except ValueError:
+        timestamp = datetime.now(UTC).isoformat(timespec="seconds")
+    evaluation = {
+        "step_index": record["step_index"],
+        "function_name": record["step"]["function_name"],
+        "success": record["success"],
+        "result_type": kind,
+        "timestamp": timestamp,
+        "evaluation_version": EVALUATION_VERSION,
+        "verdict": verdict,
+        "critical_failure": critical,
+        "silent_failure": silent is not None,
+        "silent_failure_reason": silent,
+        "truncated": truncated(record),
+        "attempt": attempt,
+        "checks": [*first, *checks],
+    }
+    return evaluation | added | evaluation  # nothing added replaces these keys
+
+
+def _judge_structure(record: StepRecord, reading: Reading, has_failed: bool) -> tuple[dict[str, Any], Check]:
+    """Judge a structured result, or the text that old storage made of one.
+
+    `data_quality` is ``high_structured_access``, ``legacy_text_parsing`` for texts and for what was cut, or
+    ``unexpected_structure`` for another type than the function returns. `data_completeness` is the first of these that
+    holds: ``limited``, the stored result is cut; ``none``, the step returned no data but an error, a status or nothing;
+    ``partial``, there are `parsing_issues`; ``complete``.
+    """
+    function, result, is_text = record["step"]["function_name"], record["result"], record["result_type"] == "text"
+    analysis = ANALYSES.get(function or "")
+    quality, issues = LEGACY if is_text else STRUCTURED, list[str]()
+    is_cut = truncated(record)
+    if is_cut:
+        quality, issues = LEGACY, ["truncation_likely"]
+    elif not is_text and not isinstance(result, analysis.types if analysis else (dict, list, str, int, float)):
+        given = "nothing" if result is None else type(result).__name__
+        quality, issues = UNEXPECTED, [f"the result is {given}, which {function} does not return"]
+    elif not is_text:
+        only_status = reading.status not in (None, LEAF_NODE)
+        issues = [f"only a status was returned: {reading.status}"] if only_status else reading.issues
+    is_empty = has_failed or reading.status or result is None or quality == UNEXPECTED or reading.nothing_new
+    completeness = "limited" if is_cut else "none" if is_empty else "partial" if issues else "complete"
+    if is_text:
+        why = "only the beginning of the result was kept" if is_cut else ""
+        made = check("text_kept", not is_cut, completeness, why, "warning" if is_cut else "info")
+    else:
+        severity: Severity = "error" if quality == UNEXPECTED else "warning" if issues else "info"
+        made = check("structure", not issues, completeness, "; ".join(issues), severity)
+    return {"data_quality": quality, "data_completeness": completeness, "parsing_issues": issues}, made
+
+
+def _judge_by_function(record: StepRecord, reading: Reading, options: Options) -> tuple[dict[str, Any], list[Check]]:
+    """Return what a function adds to an evaluation, and its checks: by a user's evaluator, if there is one."""
+    function = record["step"]["function_name"]
+    evaluator = evaluator_for(function)
+    if evaluator is None:
+        generic = {"function_evaluation": "generic_success"}
+        return (generic if reading.evaluation is None else reading.evaluation), reading.checks
+    try:
+        added = to_jsonable(dict(evaluator(record, options)))
+        return added, [dict(one) for one in added.pop("checks", [])]
+    except Exception as error:  # a user's evaluator may raise anything, the workflow continues
+        _log.warning("the evaluator of %s failed: %s", plain(function), plain(error))
+        text = f"{type(error).__name__}: {error}"
+        return {"evaluator_error": text}, [check("evaluator", None, "failed", text, "error")]
+
+
+def format_step_evaluation(evaluation: Mapping[str, Any]) -> str:
+    """Format the report of a step from the result of `evaluate_step`.
+
+    Steps count from 1; texts from the record lose their control characters.
+    """
+    success, index = evaluation.get("success"), evaluation.get("step_index")
+    lines = [
+        RULE,
+        f"📊 STEP EVALUATION REPORT - Step {index + 1 if isinstance(index, int) else '?'}",
+        RULE,
+        f"Function: {_shown(evaluation.get('function_name'), 'none')}",
+        f"Success: {'✅ (True)' if success is True else '❌ (False)' if success is False else '❔ (unknown)'}",
+        f"Result Type: {_shown(evaluation.get('result_type'))}",
+        f"Timestamp: {_shown(evaluation.get('timestamp'))}",
+        "",
+    ]
+    if "skipped_evaluation" in evaluation:
+        lines += ["⏭️ SKIPPED:", f"   Reason: {_shown(evaluation['skipped_evaluation'].get('skip_reason'))}"]
+    elif success is True:
+        lines += ["✅ SUCCESS ANALYSIS:", *_success_lines(evaluation)]
+    else:
+        category = (evaluation.get("failure_evaluation") or {}).get("error_category")
+        critical = "🚨 YES" if evaluation.get("critical_failure") else "⚠️ No"
+        lines += ["❌ FAILURE ANALYSIS:", f"   Error Type: {_shown(category)}", f"   Critical: {critical}"]
+    return "\n".join([*lines, RULE])
+
+
+def print_step_evaluation(evaluation: Mapping[str, Any]) -> None:
+    """Print the report of a step; see `format_step_evaluation`."""
+    print(format_step_evaluation(evaluation))
+
+
+def _success_lines(evaluation: Mapping[str, Any]) -> Iterator[str]:
+    if evaluation.get("silent_failure"):
+        yield f"   🔇 Silent failure: {plain(evaluation.get('silent_failure_reason'), 200)}"
+    if isinstance(enrichment := evaluation.get("enrichment_evaluation"), Mapping):
+        yield "   🧬 ENRICHMENT RESULTS:"
+        for method, n in (enrichment.get("pathway_counts") or {}).items():
+            yield f"      {'✅' if n else '⭕' if n == 0 else '❔'} {plain(method.upper())}: {_shown(n)} pathways"
+        yield f"   📊 Total Significant: {_shown(enrichment.get('total_significant_pathways'))} pathways"
+        yield f"   🎯 Data Quality: {_shown(enrichment.get('data_quality'))}"
+        if top := enrichment.get("top_pathways"):
+            yield "   🔝 Sample Pathways:"
+            for method, terms in top.items():
+                yield f"      {plain(method.upper())}: {', '.join(map(plain, terms[:2]))}"
+    if isinstance(cells := evaluation.get("process_cells_evaluation"), Mapping):
+        types, n = cells.get("discovered_cell_types") or [], cells.get("cell_type_count")
+        if n is None:  # the list was cut
+            n = f"at least {len(types)}" if types else "unknown number of"
+        yield "   🧬 PROCESS CELLS RESULTS:"
+        yield f"      Discovered: {n} new cell types"
+        yield from (f"         - {plain(name)}" for name in types[:3])
+
+
+def _shown(value: Any, missing: str = "unknown") -> str:
+    return missing if value is None or value == "" else plain(value)
+
+
+class Call(NamedTuple):
+    """A tool call; parameters None match any."""
+
+    function_name: str
+    parameters: dict[str, Any] | None = None
+
+
+class ToolCallScore(NamedTuple):
+    """How the calls made compare with those expected; shares are NaN if their denominator is 0."""
+
+    mode: str
+    match: bool  # whether the mode's condition holds
+    precision: float  # share of the calls made that were expected
+    recall: float  # share of the calls expected that were made
+    f1: float  # their harmonic mean
+    matched: int
+    made: int
+    expected: int
+    extra: list[Call]  # made, not expected
+    missing: list[Call]  # expected, not made
+
+
+class Loop(NamedTuple):
+    """Consecutive failures of one call: position of the first, their number, the call and its last error."""
+
+    position: int
+    length: int
+    function_name: str | None
+    parameters: dict[str, Any]
+    error: str | None
+
+
+class PlannedStep(NamedTuple):
+    """The outcome of one planned step: `status` is the verdict of its last attempt, or ``not run``."""
+
+    position: int
+    call: Call
+    status: str
+    attempts: int
+    in_order: bool | None
+
+
+def score_tool_calls(
+    records: Any,
+    expected: Iterable[str | Mapping[str, Any] | Sequence],
+    mode: Mode = "unordered",
+    *,
+    retries: bool = False,
+    options: Options | None = None,
+) -> ToolCallScore:
+    """Compare the tool calls of a history with an expected list.
+
+    Parameters
+    ----------
+    records : History, or list of records of any shape
+    expected : iterable
+        Function names, ``(name, parameters)``, or steps with function_name and parameters. Parameters count only
+        where they are given, and then must be equal.
+    mode : {"strict", "unordered", "subset", "superset"}
+        What matches: the same calls in the same order; the same calls in any order; the calls made are among those
+        expected; the calls made include those expected. Calls are counted: one expected twice must be made twice.
+        Precision and recall rest on the longest common subsequence in strict mode, else on the largest set of pairs.
+    retries : bool
+        Whether to count each attempt at a failed call; otherwise a call and its consecutive retries are one.
+
+    Raises
+    ------
+    ValueError
+        For an unknown mode, or an expected call without a name.
+    """
+    if mode not in (modes := get_args(Mode)):
+        raise ValueError(f"unknown mode {mode!r}: one of {', '.join(modes)}")
+    records, before = as_history(records, options).records, None
+    made, wanted = list[Call](), list(map(_call, expected))
+    for record in records:  # skipped and pseudo-steps are no calls
+        function, parameters = record["step"]["function_name"], record["step"]["parameters"]
+        if function and function not in PSEUDO_STEPS and record["result_type"] != "skipped":
+            if retries or before is None or not repeats_failure(before, record):
+                made.append(Call(function, parameters))
+            before = record
+    if mode == "strict":
+        pairs = _in_order(made, wanted)
+    else:  # first those with given parameters: they match fewer calls than names alone do
+        free, in_turn = _Calls(made), sorted(range(len(wanted)), key=lambda j: wanted[j].parameters is None)
+        pairs = {(i, j) for j in in_turn if (i := free.take(wanted[j])) is not None}
+    of_made, of_wanted = {i for i, _ in pairs}, {j for _, j in pairs}
+    extra = [call for i, call in enumerate(made) if i not in of_made]
+    missing = [call for j, call in enumerate(wanted) if j not in of_wanted]
+    holds = {"subset": not extra, "superset": not missing}.get(mode, not extra and not missing)
+    k, n, m = len(pairs), len(made), len(wanted)
+    precision, recall, f1 = (part / whole if whole else math.nan for part, whole in ((k, n), (k, m), (2 * k, n + m)))
+    return ToolCallScore(mode, holds, precision, recall, f1, k, n, m, extra, missing)
+
+
+def plan_adherence(records: Any, plan: Any = None, options: Options | None = None) -> list[PlannedStep]:
+    """Return the outcome of every planned step; the share that ended in success is the adherence.
+
+    A planned step takes the first call that no earlier planned step has taken, with its retries; the last of them
+    decides the status. Parameters of the plan count if given. `in_order` is whether the step ran after the planned
+    steps before it (None if it did not run).
+
+    Parameters
+    ----------
+    records : History, or list of records
+    plan : list of steps (as for `score_tool_calls`), or a mapping with ``steps``
+        By default that of the history.
+    """
+    history = as_history(records, options)
+    runs, latest_run = list[tuple[Call, list[int]]](), dict[tuple, list[int]]()
+    for i, record in enumerate(history.records):
+        call = Call(record["step"]["function_name"] or "", record["step"]["parameters"])
+        run = latest_run.get(key := _key(call))
+        if run and history.records[run[-1]]["success"] is False:
+            run.append(i)  # a retry
+        else:
+            latest_run[key] = [i]
+            runs.append((call, latest_run[key]))
+
+    plan = history.plan if plan is None else plan
+    if isinstance(plan, Mapping):
+        plan = plan.get("steps", plan.get(PLAN_KEY))
+    free, planned, latest = _Calls(call for call, _ in runs), list[PlannedStep](), -1
+    for step in plan if isinstance(plan, (list, tuple)) else []:
+        if not isinstance(step, str) and not (isinstance(step, Mapping) and _name_in(step)):
+            continue
+        wanted = _call(step)
+        if wanted.function_name in PSEUDO_STEPS:
+            continue
+        if (taken := free.take(wanted)) is None:
+            planned.append(PlannedStep(len(planned), wanted, NOT_RUN, 0, None))
+        else:
+            first, last, n = runs[taken][1][0], runs[taken][1][-1], len(runs[taken][1])
+            verdict = history.evaluations[last]["verdict"]
+            planned.append(PlannedStep(len(planned), wanted, verdict, n, first > latest))
+            latest = max(latest, first)
+    return planned
+
+
+def find_loops(records: Any, options: Options | None = None) -> list[Loop]:
+    """Find runs of at least ``options.loop_length`` failures of the same function with the same parameters."""
+    history = as_history(records, options)
+    loops, counts = list[Loop](), [*history.attempts, 1]
+    for i, record in enumerate(history.records):
+        if record["success"] is not False or counts[i] < history.options.loop_length:
+            continue
+        if counts[i + 1] == 1 or history.records[i + 1]["success"] is not False:  # the last failure of the run
+            step = record["step"]
+            loops.append(Loop(i - counts[i] + 1, counts[i], step["function_name"], step["parameters"], record["error"]))
+    return loops
+
+
+class _Calls:
+    """Calls in order, each of which is taken once."""
+
+    def __init__(self, calls: Iterable[Call]) -> None:
+        self._taken: set[int] = set()
+        self._queues: defaultdict[tuple, deque[int]] = defaultdict(deque)
+        for i, call in enumerate(calls):
+            self._queues[_key(call)].append(i)
+            self._queues[(call.function_name,)].append(i)
+
+    def take(self, wanted: Call) -> int | None:
+        """Take the first call that matches, and return its place; None if there is none left."""
+        queue = self._queues[_key(wanted)]
+        while queue:
+            if (i := queue.popleft()) not in self._taken:
+                self._taken.add(i)
+                return i
+        return None
+
+
+def _key(call: Call) -> tuple[str, ...]:
+    """Return what calls must share to match."""
+    name, parameters = call
+    return (name,) if parameters is None else (name, json.dumps(parameters, sort_keys=True))
+
+
+def _call(item: Any) -> Call:
+    if isinstance(item, str):
+        return Call(item)
+    if isinstance(item, Mapping):
+        parameters = item.get("parameters")
+        item = (_name_in(item), to_jsonable(parameters) if isinstance(parameters, Mapping) else None)
+    call = Call(*item)
+    if not isinstance(call.function_name, str) or not call.function_name:
+        raise ValueError(f"an expected call needs a function name, {item!r} has none")
+    return call
+
+
+def _name_in(step: Mapping[str, Any]) -> str | None:
+    return name(step.get("function_name") or step.get("name"))
+
+
+def _in_order(made: list[Call], wanted: list[Call]) -> set[tuple[int, int]]:
+    """Pair the calls of a longest common subsequence."""
+    n, m, pairs, i, j = len(made), len(wanted), set(), 0, 0
+    fits = [[a.function_name == b.function_name and b.parameters in (None, a.parameters) for b in wanted] for a in made]
+    length = [[0] * (m + 1) for _ in range(n + 1)]  # of the longest one from there on
+    for a, b in product(reversed(range(n)), reversed(range(m))):
+        length[a][b] = 1 + length[a + 1][b + 1] if fits[a][b] else max(length[a + 1][b], length[a][b + 1])
+    while i < n and j < m:
+        if fits[i][j]:
+            pairs.add((i, j))
+            i, j = i + 1, j + 1
+        elif length[i + 1][j] >= length[i][j + 1]:
+            i += 1
+        else:
+            j += 1
+    return pairs

@@ -1,0 +1,210 @@
+"""Store what a step returned: structures and plots in full, texts with their length, failures as failures.
+
+Also what an agent builds its answer on: the summary of a result, and the key findings of an execution.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from evalkit.io import write_text
+from evalkit.steps.format import DEFAULTS, PSEUDO_STEPS, Options, StepRecord, cell_type_of, count, name, truth
+from evalkit.steps.judge import as_history, outcome
+from evalkit.steps.normalise import normalise_history, normalise_record, to_jsonable, unique_keys
+from evalkit.steps.results import ANALYSES, Reading, read_result
+
+MOST_LISTED = 5  # terms, p-values, genes and results of each list
+
+
+def store_execution_result(
+    step: Mapping[str, Any] | None, result: Any, success: bool, options: Options = DEFAULTS
+) -> dict[str, Any]:
+    """Convert what a step returned to its stored form.
+
+    Parameters
+    ----------
+    step : mapping
+        With ``function_name``; a step with a ``skip_reason`` is stored as skipped.
+    result : object
+        What the function returned; see `to_jsonable` for how it becomes JSON.
+    success : bool
+        Whether the step succeeded. The result of a failure is not stored: the summary names what was returned with it,
+        and the error belongs in the record (`record_execution`).
+    options : Options
+
+    Returns
+    -------
+    dict
+        Always `result_type`, `result`, `result_summary` and `result_metadata`, all JSON-able. A text result longer
+        than ``options.text_limit`` is cut, with ``{"truncated": [its length, kept]}``; of any other text
+        ``{"length": n}`` is noted. Numbers and empty results are stored as they are, None stays None.
+    """
+    step = step if isinstance(step, Mapping) else {}
+    result, function = to_jsonable(result), name(step.get("function_name"))
+    kind, metadata = "text", dict[str, Any]()
+    if reason := name(step.get("skip_reason")):
+        kind, summary, metadata = "skipped", f"Skipped: {reason}", {"skip_reason": reason}
+    elif truth(success) is not True:
+        summary, result = "Failed" if result in (None, "") else f"Failed: {result}", None
+    else:
+        reading = _read_success(step, result, options)
+        summary = reading.summary
+        if function in options.structured_functions:
+            kind = "structured"
+        elif options.is_plot(function):
+            kind, metadata = "visualization", {key: reading.found[key] for key in ("type", "html_length", "plots")}
+        elif result and not isinstance(result, (bool, int, float)):
+            text = result if isinstance(result, str) else str(result)
+            result, n = text[: options.text_limit], len(text)
+            metadata = {"length": n} if n <= options.text_limit else {"truncated": [n, options.text_limit]}
+    summary = summary[: options.summary_limit] if kind in ("text", "skipped") else summary
+    return {"result_type": kind, "result": result, "result_summary": summary, "result_metadata": metadata}
+
+
+def create_result_summary(step: Mapping[str, Any] | str | None, result: Any, options: Options = DEFAULTS) -> str:
+    """Summarise the result of a successful step, given as the step or the name of its function, in one line.
+
+    ``Enrichment: GO: 12 terms, KEGG: 3 terms``, ``Process cells: Discovery completed: T cell, B cell``,
+    ``Process cells: No cell types discovered (leaf_node)``, ``DEA: Analysis completed``, ``Search: 2 matches: a, b``,
+    ``Visualization: 1 plot (html, 5120 characters)``; ``Success`` where there is no result; else, and for a result that
+    speaks of a failure, its first ``options.summary_limit`` characters. Lists of names keep to that limit too.
+    """
+    return _read_success(step, to_jsonable(result), options).summary
+
+
+def _read_success(step: Any, result: Any, options: Options) -> Reading:
+    record = normalise_record({"step": to_jsonable(step), "success": True, "result": result}, options)
+    return read_result(record, options)
+
+
+def record_execution(
+    state: Mapping[str, Any],
+    step: Mapping[str, Any] | None,
+    result: Any,
+    success: bool,
+    error: BaseException | str | None = None,
+    options: Options = DEFAULTS,
+) -> list[dict[str, Any]]:
+    """Append one executed step to the history of a state, without changing the state.
+
+    Parameters
+    ----------
+    state : mapping
+        Its ``current_step_index`` becomes the record's index, else the number of records so far.
+    step, result, success
+        As for `store_execution_result`.
+    error : exception or str, optional
+        Stored as text, for an exception with the class name as ``error_type``.
+
+    Returns
+    -------
+    list of dict
+        A new list: the records so far and one of shape B (with a UTC ``timestamp``).
+    """
+    history = list(state.get("execution_history") or [])
+    index = count(state.get("current_step_index"))
+    stored = store_execution_result(step, result, success, options)
+    text = None if error is None else str(error) or type(error).__name__
+    if stored["result_summary"] == "Failed" and text:
+        stored["result_summary"] = f"Failed: {text}"[: options.summary_limit]
+    record = {
+        "step_index": len(history) if index is None else index,
+        "step": step if isinstance(step, Mapping) else {},
+        "success": truth(success) is True,
+        **stored,
+        "error": text,
+        "error_type": type(error).__name__ if isinstance(error, BaseException) else None,
+        "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds"),
+    }
+    return [*history, to_jsonable(record)]
+
+
+def save_history(history: Iterable[Mapping[str, Any]], path: str | os.PathLike) -> None:
+    """Write a history in shape B: one JSON list, or one record per line if the name ends in ``.jsonl``.
+
+    A reader sees the old file or the new one, never half of it. Records of other shapes become shape B.
+
+    Raises
+    ------
+    SourceError
+        If the file can't be written.
+    """
+    records = normalise_history(list(history))
+    stored = ({key: value for key, value in record.items() if key != "shape"} for record in records)
+    lines = [json.dumps(record, ensure_ascii=False, allow_nan=False) for record in stored]
+    if os.fspath(path).endswith((".jsonl", ".ndjson")):
+        text = "".join(f"{line}\n" for line in lines)
+    else:
+        text = "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
+    write_text(text, path)
+
+
+def extract_key_findings_from_execution(history: Any, options: Options | None = None) -> dict[str, Any]:
+    """Collect the findings of a history's steps, from structures and from legacy text.
+
+    Parameters
+    ----------
+    history : History, list of records of any shape, or a state that holds one
+    options : Options, optional
+        By default those of the history.
+
+    Returns
+    -------
+    dict
+        JSON-able. ``successful_analyses`` maps ``enrichment_<cell type>``, ``dea_<cell type>``,
+        ``process_cells_<cell type>``, ``compare_cell_counts_<cell type>``, ``search_<query>``,
+        ``visualization_<function>_<cell type>`` and other functions by their name to what was found;
+        ``failed_analyses`` holds failures and silent failures (``silent`` True) with their error,
+        ``skipped_analyses`` the reasons. The second run of one analysis has a key that ends in `` #2``. Counts that
+        were cut off are None, terms are missing.
+    """
+    history = as_history(history, options)
+    findings: dict[str, dict[str, Any]] = {"successful_analyses": {}, "failed_analyses": {}, "skipped_analyses": {}}
+    unique = {kind: unique_keys() for kind in findings}
+    for record, reading in zip(history.records, history.readings, strict=True):
+        function = record["step"]["function_name"]
+        if function is None or function in PSEUDO_STEPS:
+            continue
+        verdict, silent = outcome(record, reading, history.options)
+        if verdict == "skipped":
+            kind, finding = "skipped_analyses", {"skip_reason": record["step"].get("skip_reason")}
+        elif verdict != "success":
+            error = {"error": silent or record["error"] or "unknown", "error_type": record["error_type"]}
+            finding = error | {"silent": silent is not None, "step_index": record["step_index"]}
+            kind = "failed_analyses"
+        else:
+            kind, finding = "successful_analyses", _finding(record, reading, function, history.options)
+        findings[kind][unique[kind](_key(record, function, history.options))] = finding
+    return findings
+
+
+def _finding(record: StepRecord, reading: Reading, function: str, options: Options) -> dict[str, Any]:
+    found = reading.found
+    if function == "perform_enrichment_analyses" and not found:
+        return {"status": reading.status or "unknown"}
+    if function in ("perform_enrichment_analyses", "dea_split_by_condition"):
+        return {name: _shortened(one) for name, one in found.items()}
+    if function == "search_enrichment_semantic":
+        return _shortened(found)
+    if function not in ANALYSES and options.is_plot(function):
+        return {key: value for key, value in found.items() if value is not None}
+    summary = record["result_summary"] or str(record["result"])[: DEFAULTS.summary_limit]
+    return found if function in ANALYSES else {"summary": summary}
+
+
+def _shortened(found: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value[:MOST_LISTED] if isinstance(value, list) else value for key, value in found.items()}
+
+
+def _key(record: StepRecord, function: str, options: Options) -> str:
+    cell_type = cell_type_of(record)
+    if function == "search_enrichment_semantic":
+        return f"search_{record['step']['parameters'].get('query') or 'unknown'}"
+    if function in ANALYSES:
+        return f"{ANALYSES[function].key}_{cell_type or 'unknown'}"
+    if options.is_plot(function):
+        prefix = next(p for p in options.visualization_prefixes if function.startswith(p))
+        return f"visualization_{function.removeprefix(prefix)}{f'_{cell_type}' if cell_type else ''}"
+    return function
