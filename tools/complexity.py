@@ -34,13 +34,11 @@ from evalkit.mindcraft.format import parse_results
 from evalkit.mindcraft.kind import KIND as MINDCRAFT
 from evalkit.mindcraft.tasks import TaskDefinitions, task_facts
 from evalkit.reports.parameters import parse_values
-from evalkit.steps.evaluation.evaluate import evaluate_history
-from evalkit.steps.evaluation.trajectory import plan_adherence
-from evalkit.steps.execution.findings import extract_key_findings_from_execution
-from evalkit.steps.execution.workflow import simulate_routing
-from evalkit.steps.history.records import as_history
-from evalkit.steps.history.values import read_literal
+from evalkit.steps.judge import as_history, evaluate_history, plan_adherence
 from evalkit.steps.kind import KIND as STEPS
+from evalkit.steps.normalise import read_literal
+from evalkit.steps.storage import extract_key_findings_from_execution
+from evalkit.steps.workflow import simulate_routing
 
 WORST = 3.0  # largest ratio of the time for twice the input
 LEAST = 0.002  # seconds below which a time is not meaningful

@@ -36,12 +36,12 @@ from evalkit.mindcraft.format import parse_results
 from evalkit.mindcraft.kind import KIND as MINDCRAFT
 from evalkit.mindcraft.tasks import load_task_definitions
 from evalkit.reports.parameters import read_values
-from evalkit.steps.evaluation.evaluate import evaluate_history
-from evalkit.steps.execution.findings import extract_key_findings_from_execution
-from evalkit.steps.execution.workflow import simulate_routing
+from evalkit.steps.assemble import histories_of
 from evalkit.steps.format import DEFAULTS
-from evalkit.steps.history.records import histories_of
+from evalkit.steps.judge import evaluate_history
 from evalkit.steps.kind import KIND as STEPS
+from evalkit.steps.storage import extract_key_findings_from_execution
+from evalkit.steps.workflow import simulate_routing
 from tools.mutate import archive, database, mutated_bytes, mutated_value, written
 
 CORPUS = Path(__file__).parents[1] / "tests" / "corpus"

@@ -149,7 +149,7 @@ class History:
     def evaluations(self) -> list[dict[str, Any]]:
         """The evaluation of each record; see `evaluate_step`."""
         each = zip(self.records, self.readings, self.attempts, strict=True)
-        return [_evaluate(*one, self.options) for one in each]
+        return [evaluate_record(*one, self.options) for one in each]
 
 
 def as_history(records: Any, options: Options | None = None) -> History:
@@ -207,7 +207,7 @@ def evaluate_step(execution: Any, state: Mapping[str, Any] | None = None, option
         attempt += sum(1 for _ in takewhile(lambda one: repeats_failure(one, record), before))
     if record["step_index"] is None:
         record["step_index"] = count(state.get("current_step_index"))
-    return _evaluate(record, read_result(record, options), attempt, options)
+    return evaluate_record(record, read_result(record, options), attempt, options)
 
 
 def outcome(record: StepRecord, reading: Reading, options: Options) -> tuple[str, str | None]:
@@ -230,7 +230,7 @@ def outcome(record: StepRecord, reading: Reading, options: Options) -> tuple[str
     return ("unknown" if record["success"] is None else "failure"), None
 
 
-def _evaluate(record: StepRecord, reading: Reading, attempt: int, options: Options) -> dict[str, Any]:
+def evaluate_record(record: StepRecord, reading: Reading, attempt: int, options: Options) -> dict[str, Any]:
     """Judge a normalised record, the `attempt`-th at its step."""
     verdict, silent = outcome(record, reading, options)
     kind, critical, why = record["result_type"], verdict == CRITICAL, silent or ""

@@ -2,21 +2,25 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
 
 from evalkit import kinds
-from evalkit._lazy import later
 from evalkit.io import Source, SourceError, StorageOptions, decode_start
 from evalkit.kinds import Command, FileRules, LogKind, Logs, Option, RateRules, RunFiles
 from evalkit.kinds.models import Renames
+from evalkit.kinds.update import Changes
+from evalkit.steps.analysis import compare_steps
+from evalkit.steps.assemble import assemble, frames_of, read_histories
 from evalkit.steps.checkpoints import companions
 from evalkit.steps.format import DEFAULTS, Options, StepRecord
+from evalkit.steps.judge import as_history
 from evalkit.steps.parse import is_history, parse_file
 from evalkit.steps.table import RECORDS, TABLES
-
-if TYPE_CHECKING:
-    import pandas as pd
+from evalkit.steps.terminal import describe, progress, write
+from evalkit.steps.transcript import transcript
 
 _TITLE = "execution history"
 _STATE = re.compile(rb'\ASQLite format 3|"execution_history"\s*:\s*\[')
@@ -34,9 +38,9 @@ KIND = LogKind(
     parse=parse_file,
     recognises=_recognise,
     files=FileRules(companions=companions),
-    assemble=later("evalkit.steps.assemble:assemble"),
+    assemble=assemble,
     rates=RateRules(outcome_of={"unfinished": "not measured"}),
-    transcript=later("evalkit.steps.transcript:transcript"),
+    transcript=transcript,
     run_files=lambda logs, run: RunFiles([run["source"]], run["thread"] or ""),
     command=Command(
         summary="Verdicts on the steps of a plan-and-execute analysis agent.",
@@ -56,9 +60,9 @@ KIND = LogKind(
             Option("checks", bool, False, "Show every check of every step.", followed=False),
             Option("step", int, None, "Print the report of record N (column #) of each history.", "N", followed=False),
         ),
-        describe=later("evalkit.steps.terminal:describe"),
-        progress=later("evalkit.steps.terminal:progress"),
-        write=later("evalkit.steps.terminal:write"),
+        describe=describe,
+        progress=progress,
+        write=write,
         output_help="Write steps (with --checks: checks) to FILE.csv, .json or .parquet.",
     ),
 )
@@ -129,6 +133,36 @@ def load(
     )
 
 
+def collect(
+    source: Source,
+    output: str | os.PathLike,
+    pattern: str = "*",
+    *,
+    recursive: bool = True,
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Changes:
+    """Collect histories into a dataset, which `load` accepts in place of their folder, or update it.
+
+    The contents of files are stored: options and evaluators are applied on each load. Parameters as for `load`.
+
+    Parameters
+    ----------
+    output : str or path
+        The dataset's folder, or a URL.
+    progress : function of (files read, files to read), optional
+        Called after each chunk of files.
+
+    Returns
+    -------
+    Changes
+        How many files were new, changed, vanished and unchanged.
+    """
+    reading: Any = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
+    return kinds.collect(KIND, source, output, **reading, progress=progress)
+
+
 def load_history(path: str | os.PathLike, options: Options = DEFAULTS) -> list[StepRecord]:
     """Read one history of any shape from a JSON or JSONL file, or the one written last of a SQLite checkpoint.
 
@@ -137,8 +171,6 @@ def load_history(path: str | os.PathLike, options: Options = DEFAULTS) -> list[S
     SourceError
         If the file does not exist or holds no history; the message names file and cause.
     """
-    from evalkit.steps.assemble import read_histories
-
     records = kinds.read_records(KIND, path)
     histories = read_histories(records, options)
     if not histories:
@@ -146,17 +178,17 @@ def load_history(path: str | os.PathLike, options: Options = DEFAULTS) -> list[S
     return histories[-1].records
 
 
-def steps_df(source: Any, options: Options = DEFAULTS) -> "pd.DataFrame":
+def steps_df(source: Any, options: Options = DEFAULTS) -> pd.DataFrame:
     """Return the frame of steps of a source, or of a list of records; see `load` and `table.STEPS`."""
     return _frame(source, options, "steps")
 
 
-def checks_df(source: Any, options: Options = DEFAULTS) -> "pd.DataFrame":
+def checks_df(source: Any, options: Options = DEFAULTS) -> pd.DataFrame:
     """Return the frame of checks of a source, or of a list of records; see `load` and `table.CHECKS`."""
     return _frame(source, options, "checks")
 
 
-def compare_histories(a: Any, b: Any, options: Options = DEFAULTS) -> "pd.DataFrame":
+def compare_histories(a: Any, b: Any, options: Options = DEFAULTS) -> pd.DataFrame:
     """Compare the steps of two histories side by side.
 
     Steps are paired by function and parameters; of repeated ones, the last attempt of each run counts, and the n-th of
@@ -173,17 +205,10 @@ def compare_histories(a: Any, b: Any, options: Options = DEFAULTS) -> "pd.DataFr
         The columns of `table.COMPARISON`: change (same, fixed, broken, changed, only in a, only in b), then verdict,
         attempts, truncated and total_significant of both. In the order of a, then the steps of b only.
     """
-    from pandas import DataFrame
-
-    from evalkit.steps.analysis import compare_steps
-
-    return compare_steps(*(x if isinstance(x, DataFrame) else steps_df(x, options) for x in (a, b)))
+    return compare_steps(*(x if isinstance(x, pd.DataFrame) else steps_df(x, options) for x in (a, b)))
 
 
-def _frame(source: Any, options: Options, which: str) -> "pd.DataFrame":
+def _frame(source: Any, options: Options, which: str) -> pd.DataFrame:
     if isinstance(source, Mapping) or (isinstance(source, list) and any(isinstance(x, Mapping) for x in source)):
-        from evalkit.steps.assemble import frames_of
-        from evalkit.steps.judge import as_history
-
         return frames_of([as_history(source, options)])[which]
     return getattr(load(source, options), which)

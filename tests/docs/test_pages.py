@@ -13,7 +13,7 @@ import yaml
 
 from evalkit.crafter.format import ACHIEVEMENTS
 from evalkit.io import resolve
-from evalkit.steps.evaluation.evaluators import EVALUATORS
+from evalkit.steps.judge import EVALUATORS
 from tests.docs.blocks import LANGUAGES, ROOT, Block, blocks, commands, pages, run_command, run_python
 
 EXTERNAL = re.compile(r"s3://bucket/prefix")

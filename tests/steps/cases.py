@@ -17,3 +17,9 @@ EXPRESSION = {
 }
 CELLS = "Process cells completed. group_to_cell_type = {'0': 'T cell', '1': 'B cell', '2': 'T cell'}"
 COUNTS = {"count_results": [{"category": "x", "cell_count": "354"}, {"category": "y", "cell_count": 0}]}
+
+# the same step in the three shapes of records
+A = {"step_index": 3, "step": {"function_name": "process_cells"}, "success": True, "result": CELLS, "error": None}
+B = {**A, "result_type": "structured", "result_summary": "s", "result_metadata": {}, "error_type": None}
+C = {"timestamp": "t", "function_name": "process_cells", "parameters": {}, "success": True, "error": None,
+     "result_summary": CELLS}  # fmt: skip

@@ -5,15 +5,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalkit.steps import History, Options, checks_df, compare_histories, contents, load, normalise_history, steps_df
-from evalkit.steps.analysis import failure_kinds, focus, steps_of, storage_comparison, success_rates
-from evalkit.steps.contents import (
+from evalkit.steps import History, Options, analysis, checks_df, compare_histories, load, normalise_history, steps_df
+from evalkit.steps.analysis import (
     adherence,
     annotations,
     coverage,
     enrichments,
+    failure_kinds,
+    focus,
     loops,
     routing,
+    steps_of,
+    storage_comparison,
+    success_rates,
 )
 from evalkit.steps.show import short_steps
 from evalkit.steps.table import COMPARISON
@@ -112,10 +116,10 @@ def test_any_history_becomes_frames(records):
     ],
 )
 def test_two_histories_are_compared_on_the_steps_that_both_ran(a, b, n, estimate, decided):
-    (row,) = contents.paired_success(pd.DataFrame({"verdict_a": a, "verdict_b": b}), "one", "other").to_dict("records")
+    (row,) = analysis.paired_success(pd.DataFrame({"verdict_a": a, "verdict_b": b}), "one", "other").to_dict("records")
     assert (row["n_tasks"], row["estimate"], row["decided"]) == (n, estimate, decided)
     assert (row["model_a"], row["model_b"]) == ("one", "other")
 
 
 def test_histories_without_a_common_step_are_not_compared():
-    assert contents.paired_success(pd.DataFrame({"verdict_a": ["success"], "verdict_b": [None]})).empty
+    assert analysis.paired_success(pd.DataFrame({"verdict_a": ["success"], "verdict_b": [None]})).empty

@@ -2,7 +2,7 @@ import io
 
 import pytest
 
-from evalkit.steps import analysis, contents, figures, load, show, steps_df
+from evalkit.steps import analysis, figures, load, show, steps_df
 from tests.display.plots.test_plots import points
 
 LONGEST = 120
@@ -27,10 +27,10 @@ def test_every_figure_is_drawn_and_described(logs, file):
     rates = analysis.success_rates(own)
     assert drawn(figures.rates(rates)).get_xlim() == (-0.02, 1.02)
     assert "confirmed" in figures.describe_rates(rates)
-    enriched = contents.enrichments(one)
+    enriched = analysis.enrichments(one)
     assert len([text for text in drawn(figures.enrichment(enriched)).texts if text.get_text()]) == len(enriched)
     assert "T cell KEGG 4" in figures.describe_enrichment(enriched)
-    covered = contents.coverage(one)
+    covered = analysis.coverage(one)
     assert len([text for text in drawn(figures.coverage(covered)).texts if text.get_text()]) == len(covered)
     assert "cell types by" in figures.describe_coverage(covered)
     survived = analysis.storage_comparison(one)
@@ -40,9 +40,9 @@ def test_every_figure_is_drawn_and_described(logs, file):
 
 def test_a_count_that_was_cut_away_is_a_dash(logs):
     one = [history for history in logs.histories if history.label == "execution_history.json"]
-    ax = figures.enrichment(contents.enrichments(one))
+    ax = figures.enrichment(analysis.enrichments(one))
     assert "–" in [text.get_text() for text in ax.texts]
-    assert "REACTOME unknown" in figures.describe_enrichment(contents.enrichments(one))
+    assert "REACTOME unknown" in figures.describe_enrichment(analysis.enrichments(one))
 
 
 def test_nothing_to_draw_is_said(logs):
@@ -50,15 +50,15 @@ def test_nothing_to_draw_is_said(logs):
     for ax in (
         figures.timeline(steps),
         figures.rates(analysis.success_rates(steps)),
-        figures.enrichment(contents.enrichments(none)),
-        figures.coverage(contents.coverage(none)),
+        figures.enrichment(analysis.enrichments(none)),
+        figures.coverage(analysis.coverage(none)),
         figures.survival(analysis.storage_comparison(none)),
     ):
         assert [text.get_text() for text in drawn(ax).texts] == ["no steps of this kind"]
     assert figures.describe_timeline(steps) == "Timeline of 0 records: none."
     assert analysis.focus(steps, none) == []
     assert "0 histories" in show.describe_source(none)
-    assert show.describe_routing(contents.routing(none)) == "No records to route."
+    assert show.describe_routing(analysis.routing(none)) == "No records to route."
 
 
 def test_hostile_names_are_drawn_as_text():
@@ -78,10 +78,10 @@ def test_axes_given_are_used(logs):
 
 def test_sentences_say_what_tables_hold(logs):
     one = [history for history in logs.histories if history.label == "typed.json"]
-    text = show.describe_routing(contents.routing(one))
+    text = show.describe_routing(analysis.routing(one))
     assert text.startswith(
         "After record 16 (dea_split_by_condition) the router says abort: the step was tried too often."
     )
     assert "made for demonstration" in show.describe_source(logs.histories, "samples:steps")
     assert "made for demonstration" not in show.describe_source(logs.histories, "/my/folder")
-    assert show.describe_changes(contents.changes(logs.steps, logs.steps.iloc[:0]), one, []) == ""
+    assert show.describe_changes(analysis.changes(logs.steps, logs.steps.iloc[:0]), one, []) == ""

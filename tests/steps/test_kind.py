@@ -18,7 +18,7 @@ from evalkit.kinds import kind_named, update
 from evalkit.kinds.collection import collect
 from evalkit.kinds.follow import Following
 from evalkit.steps import KIND, Options, evaluates, load, load_history
-from evalkit.steps.evaluation.evaluators import EVALUATORS
+from evalkit.steps.judge import EVALUATORS
 from tests.steps.cases import CELLS, ENRICHMENT
 
 FRAMES = ("runs", "steps", "checks", "ledger")

@@ -14,8 +14,8 @@ from evalkit.cli import main
 from evalkit.io import SourceError
 from evalkit.kinds import rates
 from evalkit.stats import format_interval, mean_interval
-from evalkit.steps import analysis, contents, evaluates, figures, load, show, steps_df
-from evalkit.steps.evaluation.evaluators import EVALUATORS
+from evalkit.steps import analysis, evaluates, figures, load, show, steps_df
+from evalkit.steps.judge import EVALUATORS
 
 RUNS = 28
 GOOD = {"function_name": "f", "parameters": {}, "success": True, "result_summary": "done", "error": None}
@@ -93,8 +93,8 @@ def test_each_history_is_a_row_in_every_table(folder):
     one_failure = {f"run_{number:02d}/execution_history.json" for number in range(9, RUNS + 1)}
     assert set(logs.runs["history"]) == names
     assert set(analysis.truncation(logs.steps)["history"]) == names
-    assert set(contents.routing(logs.histories)["history"]) == names
-    assert set(contents.loops(logs.histories)["history"]) == one_failure  # three in a row and more
+    assert set(analysis.routing(logs.histories)["history"]) == names
+    assert set(analysis.loops(logs.histories)["history"]) == one_failure  # three in a row and more
     overview = analysis.overview(logs.steps, logs.histories).set_index("history")
     assert set(overview.index) == names
     assert overview["loops"].to_dict() == {name: int(name in one_failure) for name in names}
@@ -188,13 +188,13 @@ def test_the_history_to_look_at_is_the_worst_or_the_one_that_is_named(folder):
 
 def test_two_histories_of_one_name_are_told_apart_where_they_are_compared(folder):
     one, two = (load(folder / name / "execution_history.json") for name in ("run_01", "run_28"))
-    text = show.describe_changes(contents.changes(one.steps, two.steps), one.histories, two.histories)
+    text = show.describe_changes(analysis.changes(one.steps, two.steps), one.histories, two.histories)
     assert text.startswith("a: run_01/execution_history.json; b: run_28/execution_history.json. ")
 
 
 def test_with_nothing_to_compare_nothing_is_said_and_no_step_is_called_missing(folder):
     logs, none = load(folder), load([""])
-    changes = contents.changes(logs.steps, none.steps)
+    changes = analysis.changes(logs.steps, none.steps)
     assert changes.empty
     assert "change" in changes
     assert show.describe_changes(changes, logs.histories, none.histories) == ""  # the section is left out

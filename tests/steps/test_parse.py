@@ -1,15 +1,12 @@
 import json
 import os
-import sqlite3
 
-import msgspec
 import pytest
 
 from evalkit.io import SourceError
 from evalkit.steps import load, load_history
-from evalkit.steps.history.checkpoints import companions
 from evalkit.steps.parse import parse_file
-from tests.steps.history.test_records import A, B, C
+from tests.steps.cases import A, B, C
 
 
 def read(path):
@@ -106,77 +103,3 @@ def test_loading_one_history_names_file_and_cause(tmp_path):
         load_history(tmp_path / "h.json")
     with pytest.raises(SourceError, match=r"gone\.json"):
         load_history(tmp_path / "gone.json")
-
-
-def database(rows, schema="CREATE TABLE checkpoints (thread_id, checkpoint_ns, checkpoint_id, type, checkpoint)"):
-    """Give the bytes of a database with these checkpoints."""
-    connection = sqlite3.connect(":memory:")
-    connection.execute(schema)
-    connection.executemany("INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?)", rows)
-    connection.commit()
-    try:
-        return connection.serialize()
-    finally:
-        connection.close()
-
-
-def state(*records, **more):
-    return {"channel_values": {"execution_history": list(records), **more}}
-
-
-def test_a_database_of_another_kind_is_failed(tmp_path):
-    with sqlite3.connect(tmp_path / "x.db") as connection:
-        connection.execute("CREATE TABLE t (a)")
-    connection.close()
-    assert (read(tmp_path / "x.db").status, read(tmp_path / "x.db").reason) == (
-        "failed",
-        "no LangGraph checkpoints: no such table: checkpoints",
-    )
-
-
-def test_a_view_in_the_place_of_the_checkpoints_is_not_asked(tmp_path):
-    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i, '', i, 'json', i FROM n"
-    columns = "(thread_id, checkpoint_ns, checkpoint_id, type, checkpoint)"
-    with sqlite3.connect(tmp_path / "x.db") as connection:
-        connection.execute(f"CREATE VIEW checkpoints {columns} AS {endless}")
-    connection.close()
-    assert read(tmp_path / "x.db").reason == "no LangGraph checkpoints: no such table: checkpoints"
-
-
-def test_the_newest_checkpoint_of_each_thread_is_read():
-    rows = [
-        ("t", "", "2", "json", json.dumps(state(A, A, execution_plan=["f"]))),
-        ("t", "", "1", "json", json.dumps(state(A))),
-        ("u", "sub", "3", "msgpack", msgspec.msgpack.encode(state({1: "a", "step": {}, "result": b"\xff\x00"}))),
-        ("v", "", "4", "json", json.dumps({"channel_values": {}})),
-    ]
-    parsed = parse_file("c.sqlite", database(rows))
-    assert (parsed.status, parsed.reason) == ("used", "1 threads without execution_history")
-    assert parsed.rows["histories"] == [("t", '["f"]'), ("u/sub", None)]
-    assert [thread for thread, _ in parsed.rows["steps"]] == ["t", "t", "u/sub"]
-    assert json.loads(parsed.rows["steps"][2][1]) == {"1": "a", "step": {}, "result": "\ufffd\x00"}
-
-
-def test_pickled_and_broken_checkpoints_are_named_and_the_rest_is_read():
-    pickled = ("t", "", "1", "pickle", b"\x80")
-    parsed = parse_file("c.sqlite", database([pickled]))
-    assert parsed.status == "failed"
-    assert "pickle" in parsed.reason
-    good = ("u", "sub", "1", "json", json.dumps(state(A)).encode())
-    broken = ("v", "", "1", "msgpack", b"\xc1")
-    parsed = parse_file("c.sqlite", database([pickled, good, broken, (None, None, None, None, None)]))
-    assert [thread for thread, _ in parsed.rows["histories"]] == ["u/sub"]
-    assert "thread v: a checkpoint can't be decoded" in parsed.reason
-
-
-def test_a_log_beside_a_database_belongs_to_it():
-    assert companions("/a/c.sqlite") == ["/a/c.sqlite-wal"]
-    assert companions("s3://bucket/c.sqlite") == []
-
-
-def test_a_database_behind_a_url_is_read_by_its_bytes(tmp_path):
-    fsspec = pytest.importorskip("fsspec")
-    data = database([("t", "", "1", "json", json.dumps(state(A, A)))])
-    for journal in (b"\1\1", b"\2\2"):  # a database that was written with a log says so in its head
-        fsspec.filesystem("memory").pipe("/steps/c.sqlite", data[:18] + journal + data[20:])
-        assert load("memory://steps/c.sqlite").runs["records"].tolist() == [2]

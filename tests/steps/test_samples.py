@@ -1,10 +1,12 @@
 import json
+import re
+from pathlib import Path
 
 import pytest
 
 from evalkit.io import resolve
 from evalkit.steps import extract_key_findings_from_execution, load, load_history, normalise_history
-from evalkit.steps.analysis import old_flat
+from evalkit.steps.analysis import old_flat, storage_comparison
 from tools.samples.steps import old_nested
 
 SHAPES = {"typed.json": "B", "second_run.jsonl": "B", "nested.json": "A", "execution_history.json": "C"}
@@ -69,3 +71,12 @@ def test_what_the_old_files_lost_is_unknown_and_what_they_kept_is_equal(logs):
 def test_the_samples_are_normalised_already(logs):
     for history in logs.histories:
         assert normalise_history(history.records) == history.records
+
+
+def test_the_figures_of_the_samples_in_the_docs_are_those_of_the_samples():
+    text = (Path(__file__).parents[2] / "docs" / "steps.md").read_text(encoding="utf-8")
+    table = storage_comparison(load("samples:steps/typed.json").histories)
+    figures = re.search(r"(\d+) of (\d+) numbers can be read back, and (\d+) of (\d+) items", text)
+    sums = [int(table[column].sum()) for column in ("numbers_old", "numbers_new", "items_old", "items_new")]
+    assert [int(n) for n in figures.groups()] == sums
+    assert (len(table), int(table["cut"].sum())) == (11, 9)

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 from evalkit.cli import main
 from evalkit.io import SourceError
 from evalkit.steps import load
-from tests.steps.test_parse import database
+from tests.steps.test_checkpoints import database
 
 
 @pytest.fixture

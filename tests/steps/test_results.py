@@ -3,7 +3,7 @@ import logging
 import pytest
 
 from evalkit.steps import check, evaluate_step, evaluates, format_step_evaluation, steps_df
-from evalkit.steps.evaluation.evaluators import EVALUATORS, evaluator_for
+from evalkit.steps.judge import EVALUATORS, evaluator_for
 from tests.steps.cases import CELLS, COUNTS, ENRICHMENT, EXPRESSION
 
 

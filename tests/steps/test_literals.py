@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.steps import to_jsonable
-from evalkit.steps.history.results import read_cell_types
-from evalkit.steps.history.values import CutDict, is_cut, read_literal
+from evalkit.steps.normalise import CutDict, is_cut, read_literal
 
 
 class Pair(NamedTuple):
@@ -184,21 +183,6 @@ def test_deep_nesting_is_refused(text):
     assert read_literal(text).value is None or is_cut(read_literal(text).value)
 
 
-CELLS = [
-    ("group_to_cell_type = {'0': 'T cell', '1': 'B cell'}\nmore", {"0": "T cell", "1": "B cell"}, False),
-    ("Done. group_to_cell_type = {'0': 'T cell', '1': 'B ce", {"0": "T cell"}, True),
-    ("Done. group_to_cell_type = {'0': 'T ce", {}, True),
-    ("group_to_cell_type = {0: 'T cell'}", {"0": "T cell"}, False),
-    ("{'group_to_cell_type': {'0': 'T cell'}}", {"0": "T cell"}, False),
-    ("no mapping", None, False),
-]
-
-
-@pytest.mark.parametrize(("text", "mapping", "cut"), CELLS)
-def test_cell_types_of_a_text(text, mapping, cut):
-    assert read_cell_types(text) == (mapping, cut)
-
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda c: st.lists(c, max_size=4) | st.dictionaries(st.text(max_size=5), c, max_size=4),
@@ -231,4 +215,3 @@ def test_a_text_cut_anywhere_gives_nothing_that_was_not_there(value, data):
 @given(st.text())
 def test_any_text_is_survived(text):
     read_literal(text)
-    read_cell_types("group_to_cell_type = " + text)

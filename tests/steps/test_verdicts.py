@@ -1,8 +1,6 @@
 import pytest
 
 from evalkit.steps import Options, evaluate_step
-from evalkit.steps.evaluation.verdicts import outcome, silent_failure
-from evalkit.steps.history.records import normalise_record
 from tests.steps.cases import CELLS, COUNTS, ENRICHMENT, EXPRESSION
 
 SILENT = [
@@ -68,35 +66,35 @@ LOUD = [
 
 @pytest.mark.parametrize(("function", "result", "reason"), SILENT)
 def test_a_success_whose_result_says_otherwise(make, function, result, reason):
-    record = normalise_record(make(function, result))
-    assert reason in silent_failure(record)
-    assert outcome(record) == ("silent failure", silent_failure(record))
+    found = evaluate_step(make(function, result))
+    assert found["verdict"] == "silent failure"
+    assert reason in found["silent_failure_reason"]
 
 
 @pytest.mark.parametrize(("function", "result"), LOUD)
 def test_what_is_no_silent_failure(make, function, result):
-    record = normalise_record(make(function, result))
-    assert silent_failure(record) is None
-    assert outcome(record) == ("success", None)
+    found = evaluate_step(make(function, result))
+    assert (found["verdict"], found["silent_failure_reason"]) == ("success", None)
 
 
 def test_an_error_beside_a_success_is_a_silent_failure(make):
-    assert silent_failure(normalise_record(make("f", "x", error="it broke"))) == "an error is recorded: it broke"
+    found = evaluate_step(make("f", "x", error="it broke"))
+    assert (found["verdict"], found["silent_failure_reason"]) == ("silent failure", "an error is recorded: it broke")
 
 
 def test_a_huge_message_is_shortened(make):
-    assert len(silent_failure(normalise_record(make("f", {"error": "x" * 100_000})))) < 300
+    assert len(evaluate_step(make("f", {"error": "x" * 100_000}))["silent_failure_reason"]) < 300
 
 
 def test_several_plots_whose_list_was_cut_are_no_silent_failure(make):
     for text in ("{'multiple_plots': True, 'plots': [", "{'multiple_plots': True, 'plots': [{'html': None}, {'ht"):
-        record = normalise_record(make("display_x", text) | {"result_metadata": {"truncated": [900, len(text)]}})
-        assert silent_failure(record) is None
+        record = make("display_x", text) | {"result_metadata": {"truncated": [900, len(text)]}}
+        assert evaluate_step(record)["silent_failure"] is False
 
 
 @pytest.mark.parametrize("success", [False, None])
 def test_only_a_reported_success_can_fail_in_silence(make, success):
-    assert silent_failure(normalise_record(make("display_x", None, success))) is None
+    assert evaluate_step(make("display_x", None, success))["silent_failure"] is False
 
 
 STRUCTURES = [

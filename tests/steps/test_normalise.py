@@ -3,13 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.steps import load, normalise_history
-from evalkit.steps.history.records import normalise_record, unique_labels
-from tests.steps.cases import CELLS
-
-A = {"step_index": 3, "step": {"function_name": "process_cells"}, "success": True, "result": CELLS, "error": None}
-B = {**A, "result_type": "structured", "result_summary": "s", "result_metadata": {}, "error_type": None}
-C = {"timestamp": "t", "function_name": "process_cells", "parameters": {}, "success": True, "error": None,
-     "result_summary": CELLS}  # fmt: skip
+from evalkit.steps.normalise import normalise_record, unique_labels
+from tests.steps.cases import CELLS, A, B, C
 
 
 @pytest.mark.parametrize(

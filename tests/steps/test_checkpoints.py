@@ -1,0 +1,239 @@
+"""Checkpoints of LangGraph; one that attacks its reader fails with the reason, soon, and within little memory."""
+
+import json
+import os
+import sqlite3
+import time
+import tracemalloc
+from itertools import count
+from types import SimpleNamespace
+
+import msgspec
+import numpy as np
+import pytest
+
+from evalkit.io.limits import VARIABLE
+from evalkit.steps import checkpoints, load
+from evalkit.steps.parse import parse_file
+from tests.steps.cases import A
+
+COLUMNS = "thread_id, checkpoint_ns, checkpoint_id, type, checkpoint"
+TABLE = f"CREATE TABLE checkpoints ({COLUMNS})"
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i, '', i, 'json', i FROM n"
+
+
+def database(rows, *statements):
+    """Give the bytes of a database with these checkpoints, made by statements that may write into its schema."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.execute("PRAGMA writable_schema = ON")
+    for statement in statements or [TABLE]:
+        connection.execute(statement)
+    for row in rows:
+        connection.execute("INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?)", row)
+    try:
+        return connection.serialize()
+    finally:
+        connection.close()
+
+
+def state(*records, **more):
+    return {"channel_values": {"execution_history": list(records), **more}}
+
+
+def thread(name="t", value=None, **more):
+    return (name, "", "1", "json", json.dumps(value or state(A, **more)))
+
+
+def test_the_newest_checkpoint_of_each_thread_is_read():
+    rows = [
+        ("t", "", "2", "json", json.dumps(state(A, A, execution_plan=["f"]))),
+        ("t", "", "1", "json", json.dumps(state(A))),
+        ("u", "sub", "3", "msgpack", msgspec.msgpack.encode(state({1: "a", "step": {}, "result": b"\xff\x00"}))),
+        ("v", "", "4", "json", json.dumps({"channel_values": {}})),
+    ]
+    parsed = parse_file("c.sqlite", database(rows))
+    assert (parsed.status, parsed.reason) == ("used", "1 threads without execution_history")
+    assert parsed.rows["histories"] == [("t", '["f"]'), ("u/sub", None)]
+    assert [name for name, _ in parsed.rows["steps"]] == ["t", "t", "u/sub"]
+    assert json.loads(parsed.rows["steps"][2][1]) == {"1": "a", "step": {}, "result": "\ufffd\x00"}
+
+
+def test_pickled_and_broken_checkpoints_are_named_and_the_rest_is_read():
+    rows = [("t", "", "1", "pickle", b"\x80"), ("u", "sub", "1", "json", json.dumps(state(A)).encode()),
+            ("v", "", "1", "msgpack", b"\xc1"), (None, None, None, None, None)]  # fmt: skip
+    assert "pickle" in parse_file("c.sqlite", database(rows[:1])).reason
+    parsed = parse_file("c.sqlite", database(rows))
+    assert [name for name, _ in parsed.rows["histories"]] == ["u/sub"]
+    assert "thread v: a checkpoint can't be decoded" in parsed.reason
+
+
+@pytest.mark.parametrize("journal", [b"\1\1", b"\2\2"])  # written with a log, a database says so in its head
+def test_a_database_behind_a_url_is_read_by_its_bytes(journal):
+    fsspec = pytest.importorskip("fsspec")
+    data = database([thread(value=state(A, A))])
+    fsspec.filesystem("memory").pipe("/steps/c.sqlite", data[:18] + journal + data[20:])
+    assert load("memory://steps/c.sqlite").runs["records"].tolist() == [2]
+    assert checkpoints.companions("s3://bucket/c.sqlite") == []
+    assert checkpoints.companions("/a/c.sqlite") == ["/a/c.sqlite-wal"]
+
+
+def test_arrays_are_read():
+    for values in (np.arange(6.0).reshape(2, 3), np.array([1, 2]), np.array(["a", "bc"]), np.zeros((2, 0))):
+        data = extension(values.dtype.str, list(values.shape), "C", values.tobytes())
+        [(_, entry)] = parse_file("c.sqlite", database([("t", "", "1", "msgpack", data)])).rows["steps"]
+        assert json.loads(entry)["result"] == values.tolist()
+
+
+def test_text_that_is_not_utf8_is_read_and_a_schema_of_it_is_a_reason():
+    data = database([thread("thread")])
+    assert parse_file("c.sqlite", data.replace(b"thread\x31", b"thr\xff\xfed\x31")).status == "used"
+    for name in (b"threads", b"checkpoints"):
+        parsed = parse_file("c.sqlite", data.replace(name, b"\xff\xfe" + name[2:]))
+        assert (parsed.status, "no LangGraph checkpoints" in parsed.reason) in (("failed", True), ("used", False))
+    data = database([], "CREATE TABLE checkpoints (a, b, c, d, e)", "CREATE TABLE other (b)")
+    assert parse_file("c.sqlite", data.replace(b"(b)", b"(\xff")).status == "failed"
+
+
+def measured(data):
+    """Parse a database; give what it said, and check that it took little time and memory."""
+    tracemalloc.start()
+    begun = time.perf_counter()
+    try:
+        parsed = parse_file("c.sqlite", data)
+        assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    finally:
+        tracemalloc.stop()
+    assert time.perf_counter() - begun < 5
+    return parsed
+
+
+GENERATED = "CREATE TABLE checkpoints (thread_id, checkpoint_ns, checkpoint_id, type, checkpoint AS ({}))"
+ATTACKS = {
+    "a view without end": [f"CREATE VIEW checkpoints ({COLUMNS}) AS {ENDLESS}"],
+    "a view that calls itself a table": [
+        f"CREATE VIEW checkpoints ({COLUMNS}) AS {ENDLESS}",
+        "UPDATE sqlite_master SET type = 'table'",
+    ],
+    "a view of much": [f"CREATE VIEW checkpoints ({COLUMNS}) AS SELECT 't', '', '1', 'json', zeroblob(900000000)"],
+    "a view under another name beside": [
+        f"CREATE VIEW other ({COLUMNS}) AS {ENDLESS}",
+        "UPDATE sqlite_master SET name = 'checkpoints', tbl_name = 'checkpoints'",
+    ],
+    "a table and a view of one name": [
+        TABLE,
+        f"CREATE VIEW other ({COLUMNS}) AS {ENDLESS}",
+        "UPDATE sqlite_master SET name = 'checkpoints', tbl_name = 'checkpoints' WHERE type = 'view'",
+    ],
+    "a column that is generated": [
+        GENERATED.format("zeroblob(900000000)"),
+        "INSERT INTO checkpoints VALUES ('t', '', '1', 'json')",
+    ],
+    "a column that formats much": [
+        GENERATED.format("printf('%900000000d', 1)"),
+        "INSERT INTO checkpoints VALUES ('t', '', '1', 'json')",
+    ],
+    "a virtual table": ["CREATE VIRTUAL TABLE checkpoints USING fts5(thread_id)"],
+    "no columns of these names": ["CREATE TABLE checkpoints (a)"],
+    "no such table": ["CREATE TABLE t (a)"],
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_only_real_tables_of_stored_values_are_read(attack):
+    parsed = measured(database([], *ATTACKS[attack]))
+    assert parsed.status == "failed"
+    assert "no LangGraph checkpoints" in parsed.reason
+    assert not parsed.rows.get("histories")
+
+
+def test_triggers_and_views_beside_the_table_are_never_run():
+    statements = [
+        TABLE,
+        f"INSERT INTO checkpoints VALUES ('t', '', '1', 'json', '{json.dumps(state({'step': {}, 'success': True}))}')",
+        f"CREATE VIEW endless ({COLUMNS}) AS {ENDLESS}",
+        "CREATE TRIGGER deleting AFTER INSERT ON checkpoints BEGIN DELETE FROM checkpoints; END",
+        "CREATE INDEX by_type ON checkpoints (thread_id) WHERE type != 'x'",
+    ]
+    assert [name for name, _ in measured(database([], *statements)).rows["histories"]] == ["t"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "records", "reason"),
+    [
+        ("rows=5", [A], "LimitError: more threads than the limit of 5 (rows)"),
+        ("bytes=20k", [{**A, "error": "x" * 5000}], 'EVALKIT_LIMITS="bytes='),
+    ],
+)
+def test_what_is_read_of_one_file_has_a_limit(monkeypatch, limit, records, reason):
+    rows = [thread(f"t{i}", state(*records)) for i in range(6)]
+    assert parse_file("c.sqlite", database(rows)).status == "used"
+    monkeypatch.setenv(VARIABLE, limit)
+    parsed = parse_file("c.sqlite", database(rows))
+    assert parsed.status == "failed"
+    assert reason in parsed.reason
+
+
+def test_a_statement_that_goes_on_is_stopped(monkeypatch):
+    data = database([(f"t{i}", "", "1", "json", "{}") for i in range(2_000)])
+    monkeypatch.setenv(VARIABLE, "seconds=1")
+    monkeypatch.setattr(checkpoints, "time", SimpleNamespace(monotonic=count(0.0, 10.0).__next__))
+    parsed = parse_file("c.sqlite", data)
+    assert parsed.status == "failed"
+    assert "longer than the limit of 1 (seconds)" in parsed.reason
+
+
+MSGPACK = {
+    "a list of very many": b"\xdd" + (10**9).to_bytes(4),
+    "behind a text of 12 kB": b"\x92\xda\x30\x00" + b"x" * 0x3000 + b"\xdd\x3b\x9a\xca\x00",
+    "a map of very many": b"\xdf" + (10**9).to_bytes(4),
+    "lists within lists": b"\xdc\xff\xff" * 900,
+    "many large lists within each other": (b"\xdd" + (10**6).to_bytes(4)) * 300 + b"\xc0" * 10**6,
+    "deep": b"\x91" * 100_000 + b"\xc0",
+    "cut": b"\x93\x01",
+    "in an extension": b"\xc7\x05\x05" + b"\xdd" + (10**9).to_bytes(4),
+    "no value": b"\xc1",
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("attack", MSGPACK)
+def test_msgpack_that_asks_for_more_than_there_is(attack):
+    parsed = measured(database([("t", "", "1", "msgpack", MSGPACK[attack]), thread("u")]))
+    assert "thread t: a checkpoint can't be decoded" in parsed.reason
+    assert [name for name, _ in parsed.rows["histories"]] == ["u"]
+
+
+def extension(*inner):
+    return msgspec.msgpack.encode(state({**A, "result": msgspec.msgpack.Ext(6, msgspec.msgpack.encode(inner))}))
+
+
+@pytest.mark.parametrize(
+    ("inner", "reason"),
+    [
+        (("<f8", [10**9, 0], "C", b""), "more values than bytes"),
+        (("<f8", [9] * 30 + [0], "C", b""), "more values than bytes"),
+        (("<f8", [10**6], "C", b"\0" * 8), "more values than bytes"),
+        (("<f8", [10**3], "C", b"\0" * 8), "can't be decoded"),
+        (("<f8", [-1], "C", b"\0" * 4), "can't be decoded"),
+        (("O", [1], "C", b"\0" * 8), "another type"),
+        (("(1000000,)f8", [1], "C", b"\0" * 8), "another type"),
+        (("V9999999", [1], "C", b"\0" * 8), "another type"),
+        (("<f8", [1], "K", b"\0" * 8), "another type"),
+        (("<f8", [1]), "can't be decoded"),
+        (("<f8", 5, "C", b""), "can't be decoded"),
+    ],
+)
+def test_arrays_that_are_none_are_refused(inner, reason):
+    assert reason in measured(database([("t", "", "1", "msgpack", extension(*inner))])).reason
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize("beside", ["-wal", "-shm"])
+def test_pipes_in_the_place_of_what_stands_beside_a_database_are_not_opened(tmp_path, beside):
+    (tmp_path / "c.sqlite").write_bytes(database([thread()]))
+    (tmp_path / "good.json").write_text(json.dumps([A]))
+    (tmp_path / "c.sqlite-wal").touch()
+    (tmp_path / f"c.sqlite{beside}").unlink(missing_ok=True)
+    os.mkfifo(tmp_path / f"c.sqlite{beside}")
+    ledger = load(tmp_path, pattern="*.*").ledger.set_index("source")
+    assert "not a regular file" in ledger.loc[str(tmp_path / "c.sqlite"), "reason"]
