@@ -32,8 +32,6 @@ class Limits:
 
     bytes: int = 2**30  # of a file; of a member of an archive, after decompression; of all that is read from a database
     ratio: int = 200  # how many times larger than in its archive a member may be; one below a megabyte always may
-    rows: int = 100_000  # threads of one SQLite checkpoint file
-    values: int = 5_000_000  # lists, objects, texts and numbers of one checkpoint
     seconds: int = 60  # to parse one file; without the signal (in other threads, on Windows), of databases only
 
 

@@ -5,13 +5,11 @@ database is opened read-only, its schema is not trusted (https://www.sqlite.org/
 stored values is asked: a view could run for ever.
 """
 
-import errno
 import json
 import math
 import os
 import re
 import sqlite3
-import stat
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -23,7 +21,7 @@ import numpy as np
 
 from evalkit.io import BrokenFileError, is_url
 from evalkit.io.frames import cut_name
-from evalkit.io.limits import check_size, limits
+from evalkit.io.limits import check_regular, check_size, limits
 from evalkit.steps.normalise import unique_keys
 
 MAGIC = b"SQLite format 3\0"
@@ -64,10 +62,7 @@ def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, An
                 raise BrokenFileError(f"no LangGraph checkpoints: no such table: {_TABLE}")
             if connection.execute(_COMPUTED).fetchone() != (0,):
                 raise BrokenFileError("no LangGraph checkpoints: columns that are computed are not read")
-            threads = connection.execute(_NEWEST).fetchmany(most.rows + 1)
-            if len(threads) > most.rows:
-                raise BrokenFileError(f"LimitError: more threads than the limit of {most.rows} (rows)")
-            for row, thread, namespace, _ in threads:
+            for row, thread, namespace, _ in connection.execute(_NEWEST).fetchall():
                 kind, blob = connection.execute(_ONE, (row,)).fetchone() or (None, None)  # if it is damaged
                 taken += len(blob) if isinstance(blob, (str, bytes)) else 0
                 check_size(taken)  # many values may share the same bytes
@@ -87,8 +82,7 @@ def _connect(path: str, data: bytes) -> sqlite3.Connection:
         return connection
     for beside in filter(os.path.lexists, (f"{path}-wal", f"{path}-shm")):
         status = os.stat(beside)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, f"not a regular file: {os.path.basename(beside)}")
+        check_regular(status)
         check_size(status.st_size)
     return sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro", uri=True)
 

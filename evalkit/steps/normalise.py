@@ -84,6 +84,17 @@ def _convert(value: Any, above: tuple[int, ...]) -> Any:
     return _text(value)
 
 
+def is_deep(value: Any) -> bool:
+    """Return whether lists and dicts are nested deeper than what `to_jsonable` keeps as structures."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        inner = [one for one in level if isinstance(one, (dict, list))]
+        level = [item for one in inner for item in (one.values() if isinstance(one, dict) else one)]
+        if not level:
+            return False
+    return True
+
+
 def _convert_frame_or_array(value: Any, above: tuple[int, ...]) -> Any:
     if value is pd.NA:
         return None

@@ -7,11 +7,10 @@ from typing import Any
 import msgspec
 
 from evalkit.io import BrokenFileError, Status, decode_json, without_mark
-from evalkit.io.limits import is_deeper
 from evalkit.kinds import Parsed
 from evalkit.steps.checkpoints import MAGIC, read_checkpoints
 from evalkit.steps.format import HISTORY_KEY, PLAN_KEY
-from evalkit.steps.normalise import MAX_DEPTH, is_record, to_jsonable
+from evalkit.steps.normalise import is_deep, is_record, to_jsonable
 
 LINES = (".jsonl", ".ndjson")
 SUFFIXES = (".json", *LINES, ".sqlite", ".sqlite3", ".db")
@@ -101,7 +100,7 @@ def _parsed(status: Status, notes: Sequence[str], histories: list[tuple[str, lis
 
 def _json_text(value: Any) -> str:
     """Encode a decoded value; a structure too deep to be handled safely is kept as text below a level."""
-    return msgspec.json.encode(to_jsonable(value) if is_deeper(value, MAX_DEPTH) else value).decode()
+    return msgspec.json.encode(to_jsonable(value) if is_deep(value) else value).decode()
 
 
 def is_history(value: Any) -> bool:
