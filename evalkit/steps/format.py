@@ -182,7 +182,7 @@ def number(value: Any) -> float | None:
 def count(value: Any) -> int | None:
     """Convert a whole number of at least 0, or its text, to int; None for anything else."""
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
-        return int(value) if 0 <= value < 2**53 else None
+        return int(value) if 0 <= int(value) < 2**53 else None
     read = number(value)
     return int(read) if read is not None and read.is_integer() and 0 <= read < 2**53 else None
 

@@ -328,7 +328,8 @@ def _judge_by_function(record: StepRecord, reading: Reading, options: Options) -
         return (generic if reading.evaluation is None else reading.evaluation), reading.checks
     try:
         added = to_jsonable(dict(evaluator(record, options)))
-        return added, [dict(one) for one in added.pop("checks", [])]
+        made: list[Any] = [dict(one) for one in added.pop("checks", [])]
+        return added, made
     except Exception as error:  # a user's evaluator may raise anything, the workflow continues
         _log.warning("the evaluator of %s failed: %s", plain(function), plain(error))
         text = f"{type(error).__name__}: {error}"

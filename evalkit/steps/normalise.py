@@ -219,8 +219,9 @@ def read_literal(text: str, start: int = 0) -> Literal:
     if begin is None or len(text) > MAX_LENGTH:
         return Literal(None, False)
     brackets, called = list[_Bracket](), False
+    tokens: Iterable[Any] = pairwise(chain(_TOKEN.finditer(text, begin.end()), [None]))  # each with the one after it
     try:
-        for match, following in pairwise(chain(_TOKEN.finditer(text, begin.end()), [None])):
+        for match, following in tokens:
             kind, token = match.lastgroup, match[0]
             if token in _CLOSING:
                 if len(brackets) == MAX_BRACKETS:

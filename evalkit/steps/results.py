@@ -380,11 +380,9 @@ ANALYSES = {
 
 def _plot(record: StepRecord, value: Any, options: Options) -> Reading:
     """Read what a display function returned: HTML, several plots, a file, an image, or a text in its place."""
-    result = record["result"]
+    result, found = record["result"], _plots_in(value, truncated(record))
     if isinstance(result, str) and _CUT_PLOTS.match(result) and truncated(record):
         found = {"type": "multiple_plots", "plots": None, "html_length": None, "path": None}
-    else:
-        found = _plots_in(value, truncated(record))
     kind, plots, length = found["type"], found["plots"], found["html_length"]
     is_generated = None if kind == "unknown" else kind in ("html", "multiple_plots") and plots != 0
     other = {"file_ref": "stored_in_file", "image": "image", "text": "message_instead", "unknown": "unknown"}
