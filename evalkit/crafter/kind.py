@@ -10,7 +10,7 @@ from evalkit.crafter.evaluate import TraceScores, evaluate_file, results_of
 from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.parse import parse_file
 from evalkit.crafter.scoring import COUNTINGS, Counting, check_rules
-from evalkit.crafter.table import LAZY_TABLES, RECORDS, TABLES
+from evalkit.crafter.table import LABELS, LAZY_TABLES, RECORDS, TABLES
 from evalkit.io import Ledger, Source, StorageOptions, decode_start, list_source, parse_files, storage
 from evalkit.kinds import Command, FileRules, LogKind, Option, RateRules
 from evalkit.kinds.models import Renames
@@ -39,6 +39,7 @@ KIND = LogKind(
     title="Crafter session trace",
     records=RECORDS,
     tables=TABLES,
+    labels=LABELS,
     parse=parse_file,
     recognises=_recognise,
     assemble=later("evalkit.crafter.assemble:assemble"),

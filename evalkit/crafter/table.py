@@ -158,3 +158,13 @@ def order_flags(raised: Iterable[str]) -> list[str]:
     """Sort flags in the order of `FLAGS`; those of the decoder come last."""
     raised = dict.fromkeys(raised)
     return [flag for flag in FLAGS if flag in raised] + [flag for flag in raised if flag not in FLAGS]
+
+
+# What columns of frames and of estimates are called in tables, where their names are no words
+LABELS = {
+    "by_achievement": "points per achievement",
+    "by_hook": "points per hook",
+    "differ": "episodes that differ",
+    "mean_score": "mean score (points)",
+    "mean_score_without_suspects": "mean score without suspects (points)",
+}

@@ -11,15 +11,47 @@ import numpy as np
 import pandas as pd
 
 from evalkit._words import counted_noun, format_interval
-from evalkit.display.titles import NOTES, STATUSES, TECHNICAL, VALUES, WARNING, title_of
 from evalkit.io import plain
 from evalkit.io.paths import common_folder
 from evalkit.io.text import is_local_link
-from evalkit.kinds.registry import status_labels
+from evalkit.kinds.registry import all_labels
 
 LONG = 160  # characters; a longer cell is folded
+TITLES = {  # of columns that all kinds have, and of estimates; others have the label of their kind, else their name
+    "adjusted_estimate": "adjusted for tasks",
+    "corrected_estimate": "corrected for picking",
+    "coverage": "share of all tasks",
+    "direction": "trend",
+    "dominated_by": "beaten by",
+    "equivalent": "shown to be equal",
+    "front_share": "share on the front",
+    "is_successful": "success",
+    "k": "runs per task (k)",
+    "highest_estimate": "if those not measured had succeeded",
+    "lowest_estimate": "if those not measured had failed",
+    "measured_estimate": "of those measured",
+    "detectable": "difference that the tasks at hand would show",
+    "model_name": "model",
+    "n_clusters": "tasks",
+    "n_tasks": "tasks",
+    "n_measured": "measured",
+    "n_not_measured": "not measured",
+    "p_adjusted": "p, corrected for all pairs",
+    "p_holm": "p, corrected for all models",
+    "p_value": "p",
+    "run_flags": "flags",
+    "source": "file or folder",
+    "std": "standard deviation",
+    "task_id": "task",
+    "task_type": "type of task",
+}
+_COUNTED = {"runs": ("runs", "tasks"), "episodes": ("episodes", "tasks"), "steps": ("steps", "histories")}
+_CODES = ("overall_completion_status", "status", "ending", "flag")  # columns whose values have labels
+_TARGETS = {"new tasks": "new tasks like these", "these tasks": "these tasks, run again"}
+_TECHNICAL = ("method", "target", "warning")  # how estimates were made: below a table; differing warnings are its notes
+_OF_ROWS = ("run_id", "href")  # columns that are not shown as cells: attributes of a row
+_INTERVAL = " [95 %]"
 _NUMBER, _TEXT = ' class="number"', ' style="text-align:left"'  # Lab and VS Code align text right by default
-_ROW = ("run_id", "href")  # columns that are not shown as cells: attributes of a row
 
 
 def table_html(
@@ -35,13 +67,27 @@ def table_html(
 ) -> tuple[str, str]:
     """Format a non-empty frame as HTML and plain text; parameters as for `evalkit.display.show_table`."""
     shown, notes = _readable(table.head(rows), digits, percent)
-    titles = [_title(str(name), estimate, counted) for name in shown]
-    kinds = [_NUMBER if _is_number(table, str(name)) else _TEXT for name in shown]
+    n, clusters = _COUNTED.get(counted, (counted, "tasks"))
+    labels = {**all_labels(), **TITLES, "estimate": estimate, "n": n, "n_clusters": clusters}
+    titles, kinds = [], []
+    for name in map(str, shown):
+        column = name.removesuffix(_INTERVAL)
+        base, side = column[:-2], column[-2:].replace("_", ", ")
+        side_title = labels[base] + side if side in (", a", ", b") and base in labels else ""
+        title = labels.get(column) or side_title or column.replace("_", " ")
+        titles.append(f"{title} [95\u00a0%]" if name != column else title)
+        is_number = name != column or (name in table and pd.api.types.is_numeric_dtype(table[name]))
+        kinds.append(_NUMBER if is_number else _TEXT)
     heads = zip(shown, titles, kinds, strict=True)
     head = "".join(f'<th scope="col"{k} data-column="{escape(name)}">{escape(title)}</th>' for name, title, k in heads)
-    leads = table.head(rows).reindex(columns=list(_ROW)).itertuples(index=False, name=None)
-    lines = zip(shown.itertuples(index=False, name=None), leads, strict=True)
-    body = "".join(_row(values, kinds, *lead) for values, lead in lines)
+    body = ""
+    of_rows = table.head(rows).reindex(columns=list(_OF_ROWS)).itertuples(index=False, name=None)
+    for texts, (run_id, href) in zip(shown.itertuples(index=False, name=None), of_rows, strict=True):
+        cells = [f"<td{kind}>{_folded(text)}</td>" for text, kind in zip(texts, kinds, strict=True)]
+        if is_local_link(href) and cells:
+            cells[0] = f'<td{kinds[0]}><a href="{escape(href)}">{escape(texts[0])}</a></td>'
+        run = f' data-run="{escape(run_id)}"' if isinstance(run_id, str) and run_id else ""
+        body += f"<tr{run}>{''.join(cells)}</tr>"
     notes += [f"{len(table) - rows:,} more rows are not shown."] * (len(table) > rows)
     below = f'<p class="quiet">{escape(" ".join(notes))}</p>' if notes else ""
     name = escape(caption or "table")
@@ -56,18 +102,6 @@ def table_html(
     return page, "\n".join([text, *map(plain, notes)])
 
 
-def _is_number(table: pd.DataFrame, name: str) -> bool:
-    return name.endswith(_INTERVAL) or (name in table and pd.api.types.is_numeric_dtype(table[name]))
-
-
-def _title(name: str, estimate: str, counted: str) -> str:
-    column = name.removesuffix(_INTERVAL)
-    return title_of(column, estimate, counted) + (" [95\u00a0%]" if name != column else "")
-
-
-_INTERVAL = " [95 %]"
-
-
 def _readable(table: pd.DataFrame, digits: int, percent: bool) -> tuple[pd.DataFrame, list[str]]:
     """Format the cells of a frame as text, with notes: intervals in one column, empty columns left out.
 
@@ -79,7 +113,7 @@ def _readable(table: pd.DataFrame, digits: int, percent: bool) -> tuple[pd.DataF
     out: dict[str, list[str]] = {}
     bounds: set[str] = set()
     twice = ["success_rate"] * ("estimate" in table)  # the estimate under a second name, for users of frames
-    for name in table.columns.drop([*TECHNICAL, *_ROW, *twice], errors="ignore"):
+    for name in table.columns.drop([*_TECHNICAL, *_OF_ROWS, *twice], errors="ignore"):
         low, high = (str(name).replace("estimate", bound) for bound in ("low", "high"))
         if "estimate" in str(name) and low in table and high in table:
             triples = zip(table[name], table[low], table[high], strict=True)
@@ -87,37 +121,30 @@ def _readable(table: pd.DataFrame, digits: int, percent: bool) -> tuple[pd.DataF
             bounds |= {low, high}
         else:
             out[name] = cell_texts(table[name], str(name), digits, folder)
-    shared, row_notes = _technical(table)
-    out |= {NOTES: row_notes} if any(row_notes) else {}
+    notes = []
+    for name in filter(table.columns.__contains__, _TECHNICAL):
+        texts = cell_texts(table[name], name)
+        known = [text for text in dict.fromkeys(texts) if text not in ("", "–")]
+        if name == "warning" and len(set(texts)) > 1:
+            out["notes"] = ["" if text == "–" else text for text in texts]
+        elif known:
+            notes.append(f"{name.capitalize()}: {', '.join(known)}.")
     filled = {name: texts for name, texts in out.items() if name not in bounds and not {"", "–"}.issuperset(texts)}
-    notes = [shared] * bool(shared) + [f"Sources lie in {folder}"] * bool(folder)
-    return pd.DataFrame(filled or out, index=table.index), notes
+    shared = [" ".join(notes)] * bool(notes) + [f"Sources lie in {folder}"] * bool(folder)
+    return pd.DataFrame(filled or out, index=table.index), shared
 
 
 def cell_texts(values: pd.Series, name: str, digits: int = 3, folder: str = "") -> list[str]:
     """Return the text of each cell of a column, as shown in a table; paths are those within `folder`."""
     if name == "source" and folder:
         return [plain(path.removeprefix(folder).lstrip("/")) for path in values]
-    words = status_labels() if name in STATUSES else VALUES.get(name, {})
+    labels = all_labels() if name in _CODES else _TARGETS if name == "target" else {}
     is_float = pd.api.types.is_float_dtype(values)
     if name.startswith("p_") and is_float:
         return ["< 0.001" if value < 0.001 else _cell(value, 3) for value in values]
     digits = 0 if is_float and (values.dropna() % 1 == 0).all() else digits
-    texts = (words.get(value) if words and isinstance(value, str) else None for value in values)
+    texts = (labels.get(value) if isinstance(value, str) else None for value in values)
     return [text or _cell(value, digits) for text, value in zip(texts, values, strict=True)]
-
-
-def _technical(table: pd.DataFrame) -> tuple[str, list[str]]:
-    """Return how the estimates of a table were made, and the warning of each row if rows differ."""
-    shared, row_warnings = [], [""] * len(table)
-    for name in TECHNICAL:
-        texts = cell_texts(table[name], name) if name in table else []
-        known = [text for text in dict.fromkeys(texts) if text not in ("", "–")]
-        if name == WARNING and len(set(texts)) > 1:
-            row_warnings = ["" if text == "–" else text for text in texts]
-        elif known:
-            shared.append(f"{name.capitalize()}: {', '.join(known)}.")
-    return " ".join(shared), row_warnings
 
 
 def _cell(value: Any, digits: int) -> str:
@@ -129,17 +156,7 @@ def _cell(value: Any, digits: int) -> str:
         return plain(dict(value))
     if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
         return "–"
-    if isinstance(value, float):
-        return f"{value:.{digits}f}"
-    return plain(value)
-
-
-def _row(values: tuple, kinds: list[str], run_id: Any, href: Any) -> str:
-    cells = [f"<td{kind}>{_folded(value)}</td>" for value, kind in zip(values, kinds, strict=True)]
-    if isinstance(href, str) and is_local_link(href) and cells:
-        cells[0] = f'<td{kinds[0]}><a href="{escape(href)}">{escape(values[0])}</a></td>'
-    run = f' data-run="{escape(run_id)}"' if isinstance(run_id, str) and run_id else ""
-    return f"<tr{run}>{''.join(cells)}</tr>"
+    return f"{value:.{digits}f}" if isinstance(value, float) else plain(value)
 
 
 def _folded(text: str) -> str:

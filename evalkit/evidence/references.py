@@ -86,7 +86,7 @@ def facts_of(kind: LogKind, run: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the known facts of a run as text."""
     facts = [("run", plain(run["run_id"])), ("kind", kind.name)]
     for column, name in _FACTS.items():
-        if text := cell_text(kind.statuses.get(run[column], run[column]) if column == "status" else run.get(column)):
+        if text := cell_text(kind.labels.get(run[column], run[column]) if column == "status" else run.get(column)):
             facts.append((name, f"{text} s" if column == "duration" else text))
     return facts
 

@@ -265,8 +265,8 @@ class LogKind:
     assemble : function of (Records, options)
         Builds the frames; by default rows of records become rows of the frame of the same name.
     rates : RateRules
-    statuses : mapping of str to str
-        What statuses are called, where their codes are no words.
+    labels : mapping of str to str
+        What statuses, flags and columns are called in tables, where their names are no words.
     transcript : function of (paths, read, part)
         Builds the transcript of a run from its files; `read` returns the bytes of one. A `part` is given only if
         `run_files` names one. A ValueError, KeyError, TypeError or IndexError counts as a broken file.
@@ -287,7 +287,7 @@ class LogKind:
     prepare: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda options: options
     assemble: "Callable[[Records, Mapping[str, Any]], Assembled] | None" = None
     rates: RateRules = RateRules()
-    statuses: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
     transcript: "Callable[..., Transcript] | None" = None
     run_files: "Callable[[Logs, Mapping[str, Any]], RunFiles]" = own_file
     command: Command = Command()
@@ -342,12 +342,12 @@ def kind_named(name: str) -> LogKind:
     return kind
 
 
-def status_labels() -> dict[str, str]:
-    """Return what the statuses of all kinds are called."""
+def all_labels() -> dict[str, str]:
+    """Return what statuses, flags and columns of all kinds are called."""
     labels: dict[str, str] = {}
     for name in kind_names():
         with suppress(SourceError):  # of another package
-            labels |= kind_named(name).statuses
+            labels |= kind_named(name).labels
     return labels
 
 

@@ -188,7 +188,7 @@ def list_runs(logs: "Logs", which: Which) -> str:
             name: plain(cell_text(run.get(column)) or "–", None if name == "run" else _WIDTH)
             for column, name in _LISTED.items()
         }
-        for run in chosen.assign(status=chosen["status"].replace(logs.kind.statuses)).to_dict("records")
+        for run in chosen.assign(status=chosen["status"].replace(logs.kind.labels)).to_dict("records")
     ]
     used = [name for name in _LISTED.values() if any(row[name] != "–" for row in rows)]
     end = f"{counted_noun(len(chosen), 'run')} of {len(logs.runs)}, {which}"

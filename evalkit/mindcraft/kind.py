@@ -29,7 +29,7 @@ from evalkit.mindcraft.format import (
 )
 from evalkit.mindcraft.layout import compile_layout, context_files
 from evalkit.mindcraft.parse import parse
-from evalkit.mindcraft.table import LAZY_TABLES, RECORDS, TABLES
+from evalkit.mindcraft.table import FLAG_LABELS, LABELS, LAZY_TABLES, RECORDS, TABLES
 from evalkit.mindcraft.tasks import Tasks, as_definitions, tasks_of
 from evalkit.mindcraft.transcript import run_files, transcript
 
@@ -73,7 +73,7 @@ KIND = LogKind(
         task_of=tasks_of,
         excluding_flags=("stale_copy",),
     ),
-    statuses={code: status.label for code, status in STATUSES.items()},
+    labels={code: status.label for code, status in STATUSES.items()} | LABELS | FLAG_LABELS,
     options=(
         Option("tasks", str, (), "Task definition file, folder or glob; may be repeated.", "PATH", many=True),
         Option("layout", str, "", "What the folders' names mean, such as '{model_name}/{task_id}'.", "PATTERN"),

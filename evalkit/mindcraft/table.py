@@ -133,3 +133,52 @@ LAZY_TABLES = {
         Column("arguments", "str", "the text in the brackets after it"),
     ),
 }
+
+
+# What columns of frames and of estimates are called in tables, where their names are no words
+LABELS = {
+    "blocked_agents": "which agents are blocked",
+    "command_count": "commands per run",
+    "completed_estimate": "mean score of runs above 0",
+    "completed_n": "runs above 0",
+    "completion_estimate": "completion rate",
+    "final_system_message": "final message",
+    "mean_duration": "mean duration (s)",
+    "total_duration": "total duration (s)",
+    "message_count": "messages per run",
+    "n_blocked_agents": "blocked agents",
+    "overall_completion_status": "how it ended",
+    "overall_score": "score",
+    "parsing_errors": "problems in the logs",
+    "plan_availability": "plan",
+}
+
+
+# What flags are called there
+FLAG_LABELS = {
+    "ambiguous_definition": "several definitions of the task",
+    "conflicting": "final messages contradict each other",
+    "extra_agent_logs": "more logs than agents",
+    "facts_from_id": "task read from its id",
+    "inferred_timeout": "time-out inferred from the duration",
+    "layout_mismatch": "path unlike the layout",
+    "long_name": "name cut to 200 characters",
+    "missing_agent_logs": "fewer logs than agents",
+    "near_final": "final wording among other text",
+    "quoted_only": "final wording quoted only",
+    "recovered_byte_order_mark": "byte order mark removed",
+    "recovered_latin_1": "read as Latin-1",
+    "recovered_lone_surrogate": "half a character replaced",
+    "recovered_nan_literal": "bare NaN read as null",
+    "recovered_utf_16": "read as UTF-16",
+    "repetitions_merged": "repetitions read as one run",
+    "restarted": "agent restarted",
+    "scale_assumed": "scale of scores assumed",
+    "score_implied": "score implied by the wording",
+    "score_not_a_number": "score is no number",
+    "score_out_of_range": "score out of range",
+    "stale_copy": "copy of another run's log",
+    "start_out_of_range": "start out of range",
+    "turns_skipped": "turns without text",
+    "unreadable_logs": "unreadable log",
+}

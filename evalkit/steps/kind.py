@@ -18,7 +18,7 @@ from evalkit.steps.checkpoints import companions
 from evalkit.steps.format import DEFAULTS, Options, StepRecord
 from evalkit.steps.judge import as_history
 from evalkit.steps.parse import is_history, parse_file
-from evalkit.steps.table import RECORDS, TABLES
+from evalkit.steps.table import LABELS, RECORDS, TABLES
 from evalkit.steps.terminal import describe, progress, write
 from evalkit.steps.transcript import transcript
 
@@ -35,6 +35,7 @@ KIND = LogKind(
     title=_TITLE,
     records=RECORDS,
     tables=TABLES,
+    labels=LABELS,
     parse=parse_file,
     recognises=_recognise,
     files=FileRules(companions=companions),

@@ -191,3 +191,26 @@ COMPARISON = (
     Column("run", "int", "1 for the first run of the call, 2 for the second"),
     _CELL_TYPE,
 )
+
+
+# What columns of frames and of estimates are called in tables, where their names are no words
+LABELS = {
+    "attempts_at_step": "attempts at this step",
+    "change": "what changed",
+    "characters_new": "characters, new storage",
+    "characters_old": "characters, old storage",
+    "confirmed_estimate": "confirmed success",
+    "cut": "results cut",
+    "error_category": "class of error",
+    "from_executor": "after execution",
+    "from_step_evaluator": "after evaluation",
+    "function_name": "function",
+    "items_new": "items, new storage",
+    "items_old": "items, old storage",
+    "numbers_new": "numbers, new storage",
+    "numbers_old": "numbers, old storage",
+    "reported_estimate": "reported success",
+    "result_type": "kind of result",
+    "total_significant": "significant terms",
+    "truncated": "result cut",
+}
