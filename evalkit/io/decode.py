@@ -34,29 +34,13 @@ class WrongShapeError(BrokenFileError):
 
 
 def decode_json(data: bytes, decoder: msgspec.json.Decoder) -> tuple[Any, list[str]]:
-    """Decode one JSON file.
+    """Decode one JSON file; also return what was recovered.
 
     The whole file is checked to be UTF-8 and well-formed, even the parts the decoder skips. A byte order mark, UTF-16
     with one, Latin-1, bare ``NaN`` / ``Infinity`` (they become null) and lone surrogates (they become ``\ufffd``) are
-    recovered and named.
+    recovered and named: ``byte_order_mark``, ``utf_16``, ``latin_1``, ``nan_literal``, ``lone_surrogate``.
 
-    Parameters
-    ----------
-    data : bytes
-    decoder : msgspec.json.Decoder
-
-    Returns
-    -------
-    value : as the decoder's type says
-    recovered : list of str
-        Any of ``byte_order_mark``, ``utf_16``, ``latin_1``, ``nan_literal``, ``lone_surrogate``.
-
-    Raises
-    ------
-    BrokenFileError
-        ``JSONDecodeError: …`` (empty, truncated, malformed), ``UnicodeDecodeError: …`` or ``RecursionError: …``.
-    WrongShapeError
-        ``TypeError: …``, as soon as the shape is known to be wrong: the rest is not checked.
+    BrokenFileError for an empty, truncated or malformed file, WrongShapeError once the shape is known to be wrong.
     """
     data, recovered = without_mark(data)
     if not data or data.isspace():

@@ -11,9 +11,9 @@ import re
 import signal
 import stat
 import threading
-from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from types import FrameType
+from typing import NamedTuple
 
 from evalkit.io.paths import SourceError
 
@@ -26,12 +26,10 @@ _SETTING = re.compile(r"\s*(?P<name>[a-z_]+)\s*=\s*(?P<number>[0-9]{1,15})(?P<un
 _AGAIN = 1.0  # seconds after which work that continues is interrupted again
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """Limits on reading; every one is a positive whole number."""
 
     bytes: int = 2**30  # of a file; of a member of an archive, after decompression; of all that is read from a database
-    ratio: int = 200  # how many times larger than in its archive a member may be; one below a megabyte always may
     seconds: int = 60  # to parse one file; without the signal (in other threads, on Windows), of databases only
 
 
@@ -46,29 +44,22 @@ def limits() -> Limits:
 
 @lru_cache(8)
 def _parse(text: str) -> Limits:
-    names, given = [field.name for field in fields(Limits)], {}
+    given = {}
     for item in filter(str.strip, text.split(",")):
         match = _SETTING.fullmatch(item)
-        if match is None or match["name"] not in names or not int(match["number"]):
-            raise SourceError(f"{VARIABLE}: {item.strip()!r} is no limit; write NAME=NUMBER, with {', '.join(names)}")
+        if match is None or match["name"] not in Limits._fields or not int(match["number"]):
+            names = ", ".join(Limits._fields)
+            raise SourceError(f"{VARIABLE}: {item.strip()!r} is no limit; write NAME=NUMBER, with {names}")
         given[match["name"]] = int(match["number"]) * _UNITS[match["unit"]]
-    return replace(Limits(), **given)
+    return Limits(**given)
 
 
-def check_size(size: int, packed: int | None = None) -> None:
-    """Raise LimitError for a file by its size, or for a member of an archive by its ratio to its packed size."""
-    most = limits()
-    if size > most.bytes:
-        raise LimitError(errno.EFBIG, f"{size} bytes are more than the limit of {most.bytes}; {remedy('bytes', size)}")
-    if packed is not None and size > max(2**20, packed * most.ratio):
-        cause = f"{packed} bytes become {size}, beyond the limit of {most.ratio} times"
-        raise LimitError(errno.EFBIG, f"{cause}; {remedy('ratio', size // max(packed, 1) + 1)}")
-
-
-def remedy(name: str, needed: int) -> str:
-    """Return how a limit is raised so that this much is read, in whole units."""
-    unit, size = next(((u, s) for u, s in reversed(_UNITS.items()) if needed > 8 * s), ("", 1))
-    return f'{VARIABLE}="{name}={-(-needed // size)}{unit}" reads it'
+def check_size(size: int) -> None:
+    """Raise LimitError for a file by its size, with the setting that reads it."""
+    if size > (most := limits().bytes):
+        unit, factor = next(((u, s) for u, s in reversed(_UNITS.items()) if size > 8 * s), ("", 1))
+        remedy = f'{VARIABLE}="bytes={-(-size // factor)}{unit}" reads it'
+        raise LimitError(errno.EFBIG, f"{size} bytes are more than the limit of {most}; {remedy}")
 
 
 def check_regular(status: os.stat_result) -> None:

@@ -46,22 +46,10 @@ def read_json(path: str | os.PathLike) -> Any:
 def read_files(
     paths: Iterable[str], most: int | None = None, *, limited: bool = True
 ) -> Iterator[tuple[str, bytes | OSError]]:
-    """Read many files, in order, those behind a URL concurrently.
+    """Read many files, or the first `most` bytes of each, in order, those behind a URL concurrently.
 
-    Parameters
-    ----------
-    paths : iterable of str
-    most : int, optional
-        The number of bytes to read from the beginning of each; None for all.
-    limited : bool
-        Whether to reject files that exceed `evalkit.io.limits`.
-
-    Yields
-    ------
-    path : str
-    data : bytes, or the OSError met
-        A pipe or device in a folder is an error, without waiting for it, as is a file that exceeds a limit. Failed
-        reads of URLs are retried first.
+    Yields the path and its data, or the OSError met: a pipe or device in a folder is an error, without waiting for it,
+    as is a file that exceeds `evalkit.io.limits`, if `limited`.
     """
     limit = limits().bytes if limited else sys.maxsize
     for remote, group in groupby(paths, is_url):

@@ -1,4 +1,4 @@
-"""Files behind a URL, by fsspec: listed once, read concurrently, retried on failure.
+"""Files behind a URL, by fsspec: listed once, and read concurrently.
 
 Credentials come from the environment, from fsspec's configuration or from storage options, never from the URL: paths
 are shown in tables and reports. Credentials are removed from error messages.
@@ -7,7 +7,6 @@ are shown in tables and reports. Credentials are removed from error messages.
 import errno
 import os
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -34,12 +33,11 @@ from evalkit.io.paths import (
 
 AT_A_TIME = 16  # concurrent reads
 BATCH = 64  # files that are requested together
-ATTEMPTS = 2  # besides those that many file systems make themselves
-PAUSE = 0.5  # seconds between them
 TIMEOUT = 60.0  # seconds per read; of a web server, per request
 
-_FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)  # retrying won't help
-_ERRORS = (*_FINAL, TimeoutError, ConnectionError)  # types that are kept
+_ERRORS = (  # types that are kept
+    FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, TimeoutError, ConnectionError,
+)  # fmt: skip
 _HTTP = ("http", "https")
 _TAGS = ("ETag", "etag", "md5Hash", "content_md5", "checksum", "CRC", "generation")
 _TIMES = ("LastModified", "mtime", "updated", "last_modified", "modified", "date_time", "created")
@@ -57,7 +55,7 @@ class _Store:
         place, protocol, options = _place_of(url), protocol_of(url), storage_options()
         if redacted(url) != url:
             raise OSError(errno.EINVAL, CREDENTIALS_HINT)
-        self._secrets, self._attempts = list(_secrets(options)), ATTEMPTS
+        self._secrets = list(_secrets(options))
         self.is_archive, self.is_web = place.endswith(INSIDE), protocol in _HTTP
         try:
             if self.is_archive:
@@ -65,7 +63,6 @@ class _Store:
                 inner = {"target_options": options} if is_url(archive) else {}
                 if not inner:
                     check_regular(os.stat(archive))
-                    self._attempts = 1  # damage in a local file is permanent
                 self.fs, self._prefix = fsspec.filesystem(protocol, fo=archive, **inner), place
             else:
                 if self.is_web:
@@ -86,16 +83,11 @@ class _Store:
         return path if self.is_web else self._prefix + path.strip("/")
 
     def call(self, function: Callable, *args: Any, **options: Any) -> Any:
-        """Call a function of the file system, with retries; raises nothing but OSError."""
-        for attempt in range(self._attempts):
-            try:
-                return function(*args, **options)
-            except Exception as error:
-                is_late = self.is_web and isinstance(error, TimeoutError)  # it is not asked again
-                if attempt == self._attempts - 1 or is_late or isinstance(error, _FINAL):
-                    raise _plain_error(error, self._secrets) from None
-                time.sleep(PAUSE)
-        raise AssertionError
+        """Call a function of the file system; raises nothing but OSError."""
+        try:
+            return function(*args, **options)
+        except Exception as error:
+            raise _plain_error(error, self._secrets) from None
 
     def read(self, url: str, most: int | None, limited: bool) -> bytes | OSError:
         """Read a file, or its first bytes; one that exceeds a limit is an error, before it is read where possible."""
@@ -111,7 +103,7 @@ class _Store:
                     with suppress(FileNotFoundError):
                         info = next(iter(self.fs._ls_from_cache(path) or ()), {})
                 if most is None:
-                    check_size(int(info.get("size") or 0), info.get("compress_size"))
+                    check_size(int(info.get("size") or 0))
                 if not self.fs.async_impl:
                     data = self.call(self.fs.cat_file, path, start=0, end=end)
                 else:  # S3 has no range of an empty object

@@ -165,28 +165,13 @@ def _fixed_part(pattern: str) -> str:
 def list_source(
     source: Source, pattern: str = "*", *, recursive: bool = True, known: KnownFolders | None = None
 ) -> Listing:
-    """List the files of a source, without hidden files and folders.
+    """List the files of a source, without hidden files and folders; SourceError if it is not there or can't be listed.
 
-    Parameters
-    ----------
-    source : str, path, or several of them
-        Folders, files, globs such as ``runs/exp_*``, ``samples:NAME``, URLs that fsspec knows (``s3://bucket/runs``,
-        also with ``*``), archives (``zip://::runs.zip``, ``zip://inner/folder::s3://bucket/runs.zip``).
-    pattern : str
-        Glob for the names of files in folders, such as ``*.json``; a file that is named itself is always included.
-    recursive : bool
-        Whether to list the folders below, too. Links to folders are followed once, never in a circle.
-    known : KnownFolders
-        Folders listed before, with the same pattern.
-
-    Returns
-    -------
-    Listing
-
-    Raises
-    ------
-    SourceError
-        If it does not exist, nothing matches, or it can't be listed.
+    A source is one or several of folders, files, globs such as ``runs/exp_*``, ``samples:NAME``, URLs that fsspec knows
+    (``s3://bucket/runs``, also with ``*``) and archives (``zip://::runs.zip``,
+    ``zip://inner/folder::s3://bucket/runs.zip``). The pattern is for names of files in folders: a file that is named
+    itself is always included. Links to folders are followed once, never in a circle. Folders that are `known`, listed
+    before with the same pattern, are looked into only if they have changed.
     """
     roots: list[str] = []
     files: dict[str, None] = {}

@@ -109,7 +109,6 @@ def here(tmp_path, monkeypatch):
     """Return an empty current folder, with its cache in it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("EVALKIT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("evalkit.io.remote.PAUSE", 0.0)
     return tmp_path
 
 

@@ -30,19 +30,18 @@ pytestmark = pytest.mark.timeout(60, method="thread")
         ("", {}),
         ("bytes=5", {"bytes": 5}),
         (" bytes=2G , seconds=300,", {"bytes": 2 * 2**30, "seconds": 300}),
-        ("ratio=3k,seconds=1M", {"ratio": 3 * 2**10, "seconds": 2**20}),
+        ("bytes=3k,seconds=1M", {"bytes": 3 * 2**10, "seconds": 2**20}),
     ],
 )
 def test_limits_are_read_from_the_environment(text, changed, monkeypatch):
     monkeypatch.setenv(VARIABLE, text)
-    found = {name: getattr(limits(), name) for name in Limits.__slots__}
-    assert found == {name: getattr(Limits(), name) for name in Limits.__slots__} | changed
+    assert limits() == Limits(**changed)
 
 
 @pytest.mark.parametrize("text", ["bytes", "bytes=", "bytes=0", "bytes=-1", "bytes=1.5", "bytes=1T", "sizes=1", "x"])
 def test_what_is_no_limit_is_refused_with_the_names_there_are(text, monkeypatch):
     monkeypatch.setenv(VARIABLE, text)
-    with pytest.raises(SourceError, match=rf"{VARIABLE}: .*{text}.*bytes, ratio"):
+    with pytest.raises(SourceError, match=rf"{VARIABLE}: .*{text}.*bytes, "):
         limits()
 
 
@@ -117,11 +116,7 @@ def test_a_member_that_is_too_large_is_not_unpacked(tmp_path, kind, monkeypatch)
     assert first == b"{}"
     assert "more than the limit" in str(second)
     monkeypatch.setenv(VARIABLE, "bytes=8M")
-    second = dict(read_files(urls))[urls[1]]
-    if kind == "zip":  # a thousand times smaller in there
-        assert "beyond the limit of 200 times; EVALKIT_LIMITS=" in str(second)
-    else:
-        assert len(second) == 5 * MEGABYTE
+    assert len(dict(read_files(urls))[urls[1]]) == 5 * MEGABYTE
 
 
 def greedy(path, data):
