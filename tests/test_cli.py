@@ -1,27 +1,16 @@
 """The command line: tables, exit codes, messages of one line, nothing that steers a terminal."""
 
-import json
 import os
 import re
 import subprocess
 import sys
 
-import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 from evalkit import __version__
 from evalkit.cli import main
-from evalkit.io.records import RecordStore
-from evalkit.mindcraft.kind import KIND
-from tests.mindcraft.builders import SCORE, log, task, turn, write, write_all
-
-READERS = {
-    ".csv": pd.read_csv,
-    ".json": lambda path: pd.DataFrame(json.loads(path.read_text())),
-    ".parquet": pd.read_parquet,
-}
-STEERING = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+from tests.mindcraft.builders import SCORE, log, task, write, write_all
 
 
 def run(*arguments) -> tuple[int, str, str]:
@@ -65,18 +54,6 @@ def test_success_rates_by_model_with_intervals_statuses_and_the_ledger(runs, tas
     assert re.search(r"failed: .*x/bad/cook/agent_1\.json: JSONDecodeError", out)
 
 
-@pytest.mark.parametrize("given", ["folder", "files", "glob"])
-def test_tasks_may_be_a_folder_files_or_a_quoted_glob(runs, tasks, given):
-    paths = {
-        "folder": [tasks],
-        "files": [tasks / "cooking.json", tasks / "more/building.json"],
-        "glob": [f"{tasks}/**/*.json"],
-    }[given]
-    code, out, _ = run("mindcraft", runs, *(word for path in paths for word in ("--tasks", path)), "--by", "task_type")
-    assert code == 0
-    assert {row[0] for row in table(out)[1:]} == {"cooking", "construction"}
-
-
 @pytest.mark.parametrize(
     ("by", "keys"),
     [
@@ -97,26 +74,6 @@ def test_runs_may_be_grouped_by_any_column(runs, tasks, by, keys):
     rows = table(out)[1:]
     if keys != {("",)}:
         assert {tuple(row[: len(next(iter(keys)))]) for row in rows} == keys
-
-
-@pytest.mark.parametrize("suffix", READERS)
-def test_runs_are_written_whole(runs, tasks, tmp_path, suffix):
-    path = tmp_path / f"out{suffix}"
-    code, out, _ = run("mindcraft", runs, "--tasks", tasks, "--output", path)
-    written = READERS[suffix](path)
-    assert code == 0
-    assert "success rate" in out
-    assert len(written) == 3
-    assert list(written) == [*(column.name for column in KIND.tables["runs"]), "metric_steps"]
-    assert sorted(written["overall_score"]) == [0, 0.4, 1]
-
-
-@pytest.mark.parametrize(("scale", "shown"), [("percent", "0"), ("fraction", "1"), ("auto", "1")])
-def test_the_scale_of_construction_can_be_stated(tmp_path, scale, shown):
-    root = write_all(tmp_path, {"runs/x/m/build/agent_0.json": 1, "tasks.json": {"build": task("construction", 1)}})
-    code, out, _ = run("mindcraft", root / "runs", "--tasks", root / "tasks.json", "--scale", scale)
-    assert code == 0
-    assert table(out)[1][4] == shown
 
 
 def test_a_layout_can_be_stated(tmp_path):
@@ -171,11 +128,6 @@ def test_wrong_usage_is_exit_code_2(runs, arguments):
     assert "Usage: " in err
 
 
-def test_a_wrong_output_is_refused_before_anything_is_read(tmp_path):
-    _, _, err = run("mindcraft", tmp_path / "gone", "--output", "out.xlsx")
-    assert "out.xlsx" in err
-
-
 def test_show_prints_a_conversation(tmp_path):
     path = write(tmp_path / "Andy_0_0.json", log(f"{SCORE}1"))
     code, out, _ = run("show", path)
@@ -207,45 +159,6 @@ def test_show_names_what_is_no_conversation(tmp_path, content, kind, message):
     assert err.count("\n") == 1
 
 
-def test_show_of_a_kind_that_nobody_knows_names_those_there_are(tmp_path):
-    code, out, err = run("show", write(tmp_path / "a.json", {}), "--kind", "nonsense")
-    assert (code, out) == (2, "")
-    assert err.startswith("evalkit: no kind of logs is called 'nonsense'; there are 'mindcraft', 'crafter', 'steps'")
-
-
-@pytest.mark.parametrize(
-    ("target", "words"),
-    [("gone.json", "no such file"), (".", "there is no file in it; name a folder of logs, or samples:mindcraft")],
-)
-def test_show_names_what_is_no_file(tmp_path, target, words):
-    code, _, err = run("show", tmp_path / target)
-    assert (code, err) == (2, f"evalkit: {tmp_path / target}: {words}{' or folder' * (target != '.')}\n")
-
-
-@pytest.mark.parametrize("hostile", ["\x1b[31mred", "a\u202eb", "\x1b]0;title\x07", "\x9b2J", "a\rb"])
-def test_nothing_from_logs_steers_the_terminal(tmp_path, hostile):
-    results = repr({"model": hostile, "total": 1})
-    bad = f"exp_1/cook/{hostile}_0.json"
-    root = write_all(tmp_path, {"exp_1/cook/Andy_0_0.json": 1, "exp_1/results.txt": results, bad: b"{"})
-    shown = write(tmp_path / "Andy_1_0.json", [turn("user", hostile), turn(hostile, hostile)])
-    outputs = [
-        run("mindcraft", root),
-        run("mindcraft", root, "--by", "model_name", "--by", "source"),
-        run("show", shown),
-    ]
-    outputs += [run("mindcraft", tmp_path / hostile), run("show", root / bad), run("mindcraft", root, "--by", hostile)]
-    assert [code for code, _, _ in outputs] == [0, 0, 0, 2, 2, 2]
-    for _, out, err in outputs:
-        assert not STEERING.search(out + err)
-
-
-def test_long_names_are_cut_in_the_table(tmp_path):
-    root = write_all(tmp_path, {f"x/{'m' * 200}/cook/agent_0.json": 1})
-    code, out, _ = run("mindcraft", root)
-    assert code == 0
-    assert max(map(len, out.split("\n\n")[0].splitlines())) < 200
-
-
 def test_the_version_and_the_help_are_told():
     assert __version__ in run("--version")[1]
     assert {"mindcraft", "show", "report"} <= set(run("-h")[1].split())
@@ -255,14 +168,6 @@ def test_help_imports_no_pandas():
     script = "import sys; from evalkit.cli import main; main(['--help'], standalone_mode=False); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "pandas" not in done.stdout.splitlines()[-1].split()
-
-
-def test_a_reader_that_leaves_early_is_no_error(tmp_path):
-    path = write(tmp_path / "Andy_0_0.json", [turn("user", "x" * 100)] * 5000)
-    command = f"'{sys.executable}' -m evalkit show '{path}' | head -n 1"
-    done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True)
-    assert done.stdout.strip() == str(path)
-    assert done.stderr == ""
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
@@ -288,25 +193,8 @@ def test_ctrl_c_while_collecting_tells_how_to_go_on(tmp_path, monkeypatch):
     assert err == "evalkit: stopped; what was written so far is kept, and the same command goes on from there\n"
 
 
-def test_a_dataset_that_would_be_gone_with_the_command_is_refused(tmp_path):
-    code, _, err = run("collect", "mindcraft", tmp_path, "-o", "memory://x")
-    assert code == 2
-    assert "is gone when the command ends" in err
-
-
 def _press_ctrl_c(*_, **__):
     raise KeyboardInterrupt
-
-
-def test_warnings_are_told_in_a_line_each_and_once(runs, tmp_path):
-    dataset = tmp_path / "dataset"
-    run("collect", "mindcraft", runs, "-o", dataset)
-    store = RecordStore(str(dataset), KIND.records)
-    store.open()
-    store.commit(complete=False)
-    code, _, err = run("mindcraft", dataset)
-    text = "collecting was stopped, or still goes on; files may be missing until it is done"
-    assert (code, err) == (0, f"evalkit: warning: {dataset}: {text}\n")
 
 
 def test_an_output_folder_of_reports_that_cannot_be_made_is_one_line(tmp_path):

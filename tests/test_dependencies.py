@@ -125,24 +125,6 @@ def test_modules_of_extras_are_never_imported_with_the_package():
             assert module not in at_import, file
 
 
-@pytest.mark.parametrize(
-    ("source", "found"),
-    [
-        ("import numpy as np, os", {"numpy"}),
-        ("from scipy.stats import norm\nfrom . import x\nfrom evalkit import io", {"scipy"}),
-        ("def f():\n    import psutil", {"psutil"}),
-        ("pytest.importorskip('s3fs.core')", {"s3fs"}),
-    ],
-)
-def test_imports_are_found_wherever_they_stand(source, found):
-    assert imported(source) == found
-
-
-def test_a_package_that_nobody_declares_is_named(monkeypatch):
-    monkeypatch.setitem(modules_of("evalkit"), "nobody_declares_this", ["evalkit/x.py"])
-    assert list(undeclared("evalkit", CORE)) == ["nobody_declares_this: imported by evalkit/x.py, declared nowhere"]
-
-
 def test_every_requirement_has_a_lower_bound_or_is_pinned():
     texts = [*PROJECT["dependencies"], *(text for extra in PROJECT["optional-dependencies"].values() for text in extra)]
     for requirement in map(Requirement, texts):

@@ -15,13 +15,11 @@ import pytest
 from click.testing import CliRunner
 
 from evalkit import compare, crafter, mindcraft, steps
-from evalkit._words import note
 from evalkit.cli import main
 from evalkit.display.words import headline_text
 from evalkit.kinds import Logs, collect, denominators, kind_named, load, rates
 from evalkit.kinds.follow import Following
 from evalkit.kinds.terminal import UNMEASURED
-from evalkit.mindcraft.format import STATUSES
 from evalkit.reports import plan, run
 from tests import messy
 from tests.golden.record import ROOT
@@ -406,30 +404,6 @@ def test_every_door_gives_one_rate_with_each_option(kind, way):  # questions 3, 
     )
 
 
-def test_rates_by_task_type_or_difficulty(kind, runs, page):  # question 2
-    if kind.title == "steps":
-        return  # of histories there is no such thing
-    by = [SPLIT[kind.title], "model_name"]
-    wanted = cells(rates(runs, by, VALUES[kind.title]), by, "n", *RATE)
-    if kind.title == "mindcraft":
-        same(cells(mindcraft.analysis.success_by(runs, by), by, "n", *RATE), wanted)
-        text = said(kind.title, kind.logs, *words_of(kind, {"by": by}))
-        rows = rows_of(text, *by, "n", *kind.cells, names=2)
-        same({key: (row["n"], " ".join(row[cell] for cell in kind.cells)) for key, row in rows.items()}, wanted)
-        table = page.tables["success_by_task_type"].query("side == @messy.ONE").rename(columns={"side": by[1]})
-        same(cells(table, by, "n", *RATE), {key: value for key, value in wanted.items() if key[1] == messy.ONE})
-    else:
-        same(cells(crafter.analysis.mean_scores(runs, by), by, "n", *RATE), wanted)
-        same(cells(page.tables["scores_by_difficulty"], by, "n", *RATE), wanted)
-        answers = of_text(
-            kind, said(kind.title, kind.logs, "--by-difficulty").partition("By difficulty")[2] + f"\n{kind.note}"
-        )
-        same(
-            {(name,): (n, text) for name, (n, text) in answers.items()},
-            cells(rates(runs, "difficulty", "score"), ["difficulty"], "n", *RATE),
-        )
-
-
 def test_both_denominators_and_the_worst_case(kind, runs, shown, compared):  # question 6
     by = [] if kind.title == "steps" else ["model_name"]
     table = denominators(runs, by, VALUES[kind.title]).query("n_not_measured > 0 and n_measured > 0")
@@ -453,31 +427,6 @@ def test_both_denominators_and_the_worst_case(kind, runs, shown, compared):  # q
     named = wanted if by else {("unknown",): wanted[()]}
     rows = rows_of(compared, *heads)
     same({key: [row[head].replace(" of ", " ") for head in heads] for key, row in rows.items()}, named)
-
-
-def test_a_model_that_only_timed_out_and_one_never_measured(kind, runs, board, compared, shown, page):  # 7 and 8
-    if kind.title == "steps":
-        name = f"{NONE}/execution_history.json"
-        [row] = steps.analysis.overview(*load_steps(kind)).query("history == @name").to_dict("records")
-        [published] = page.tables["histories"].query("history == @name").to_dict("records")
-        assert row["warning"] == published["warning"] == "no records"
-        assert f"not measured: {name}: no records\n" in shown
-        return
-    if kind.title == "mindcraft":
-        for table in (rates(runs), denominators(runs), board.table, page.tables["models"]):
-            [row] = table.query("model_name == @SLOW").to_dict("records")
-            assert (row["n"], row["estimate"]) == (2, 0)
-        assert rows_of(compared, "model", "rank")[(SLOW,)]["success rate"] == "0 %"
-    reasons = {"mindcraft": "no run was measured", "crafter": "no run has a score"}
-    for table in (rates(runs), denominators(runs), board.table):
-        [row] = table.query("model_name == @NONE").to_dict("records")
-        assert row["estimate"] != row["estimate"]
-        assert str(row["warning"]) == reasons[kind.title]
-    assert note("none_measured", models=[NONE]).notes[0] in board.notes.notes
-    assert f"\nNo run of {NONE} was measured.\n" in compared
-    [row] = page.tables[kind.published].query("model_name == @NONE").to_dict("records")
-    assert row["estimate"] != row["estimate"]
-    assert row["warning"]
 
 
 def test_differences_of_models_and_which_one_leads(kind, runs, board, compared, page):  # questions 9 and 10
@@ -518,67 +467,3 @@ def test_ranks_runs_and_tasks(kind, runs, board, compared, page):  # questions 1
         same(cells(page.tables["leaderboard"], by, *columns), cells(board.table, by, *columns))
     if kind.title == "mindcraft":
         same(cells(page.tables["models"], by, "n", "n_clusters"), cells(rated, by, "n", "n_clusters"))
-
-
-def test_what_runs_take(kind, runs, page):  # question 14
-    by = ["model_name", "quantity"]
-    columns = ["n", "n_clusters", *RATE, "median", "total", "of_successes", "of_failures", "per_success"]
-    usage = compare.usage(runs)
-    same(cells(page.tables["usage"], by, *columns), cells(usage, by, *columns))
-    counted = runs[~runs["run_flags"].map(lambda flags: "stale_copy" in flags)]
-    turns = counted.assign(model_name=counted["model_name"]).groupby("model_name")["turns"].agg(["count", "sum"])
-    [wanted] = [usage[usage["quantity"] == "turns"]]
-    by_hand = {(name,): row for name, row in zip(turns.index, turns.to_numpy().tolist(), strict=True) if row[0]}
-    same(cells(wanted, by[:1], "n", "total"), by_hand)
-
-
-def test_how_runs_or_steps_went_wrong(kind, runs, shown, page):  # question 15
-    if kind.title == "crafter":
-        table = crafter.analysis.breakdown(runs).query("hook == 'invalid action'")
-        published = page.tables["breakdown"].query("hook == 'invalid action'")
-        same(cells(published, ["model_name"], "total", *RATE), cells(table, ["model_name"], "total", *RATE))
-        by_hand = runs.groupby("model_name")["invalid_actions"].sum(min_count=1).to_dict()
-        same(cells(table, ["model_name"], "total"), {(name,): [count] for name, count in by_hand.items()})
-        lines = (cells_of(line) for line in shown.partition("By model")[2].splitlines())
-        rows = {(whole(row[0]),): [row[7]] for row in lines if len(row) >= 8 and row[1].isdigit()}
-        same(rows, cells(table, ["model_name"], "estimate"))
-        return
-    if kind.title == "mindcraft":
-        codes = {code: status.short for code, status in STATUSES.items()}
-        table, published, by = mindcraft.analysis.overview(runs), page.tables["models"], ["model_name"]
-    else:
-        codes = {"silent failure": "silent", "failure": "failed", "loops": "loops", "cut": "cut"}
-        table, published, by = steps.analysis.overview(*load_steps(kind)), page.tables["histories"], ["history"]
-    codes = {code: short for code, short in codes.items() if table[code].any()}
-    wanted = cells(table, by, *codes)
-    same(cells(published, by, *codes), wanted)
-    rows = rows_of(shown, by[0], "n", *codes.values())
-    same({key: [row[name] for name in codes.values()] for key, row in rows.items() if key != (messy.ALL,)}, wanted)
-
-
-def load_steps(kind: Kind) -> tuple[pd.DataFrame, Any]:
-    logs = load(kind_named(kind.title), kind.logs, kind.options)
-    return logs.steps, logs.histories
-
-
-def test_means_without_suspects_and_per_budget(kind, runs, page, tmp_path):  # question 16
-    if kind.title != "crafter":
-        return
-    scores, suspects = crafter.analysis.mean_scores(runs), crafter.analysis.suspect_share(runs)
-    wanted = cells(scores, ["model_name"], "without_suspects")
-    same(cells(suspects, ["model_name"], "mean_score_without_suspects"), wanted)
-    same(cells(page.tables["scores"], ["model_name"], "without_suspects"), wanted)
-    for turns in (10, 20):
-        for world in ("a", "b", "c"):
-            messy.write_trace(tmp_path / f"{turns}{world}.json", world, turns)
-    episodes = crafter.load(tmp_path).episodes
-    split = crafter.analysis.mean_scores(crafter.analysis.per_budget(episodes))
-    wanted = {
-        (f"{model}, {turns} turns",): values
-        for (model, turns), values in cells(
-            rates(episodes, ["model_name", "max_turns"]), ["model_name", "max_turns"], "n", *RATE
-        ).items()
-    }
-    same(cells(split, ["model_name"], "n", *RATE), wanted)
-    answers = of_text(kind._replace(note=""), said("crafter", str(tmp_path)).partition("By model")[2])
-    same({(name,): (n, text) for name, (n, text) in answers.items()}, wanted)

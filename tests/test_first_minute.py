@@ -2,7 +2,6 @@
 
 import importlib
 import os
-import pkgutil
 import re
 
 import pytest
@@ -10,7 +9,6 @@ from click.testing import CliRunner
 
 import evalkit
 from evalkit import compare, mindcraft, stats
-from evalkit._names import nearest
 from evalkit.cli import main
 from evalkit.io import SourceError, list_files, resolve
 from evalkit.kinds import kind_named
@@ -34,10 +32,6 @@ def test_the_bare_command_says_what_to_do_with_a_folder():
     assert code == 0
     for line in ("evalkit detect FOLDER", "evalkit report FOLDER", "evalkit KIND FOLDER", "samples:mindcraft"):
         assert line in text
-
-
-def test_the_version_names_the_state_of_the_code():
-    assert re.fullmatch(rf"evalkit {re.escape(evalkit.__version__)} \(code [0-9a-f]{{16}}\)\n", run("--version")[1])
 
 
 @pytest.mark.parametrize(
@@ -65,11 +59,6 @@ PACKAGES += [
 ]
 PACKAGES += ["evalkit.mindcraft.figures", "evalkit.crafter.analysis", "evalkit.crafter.figures"]
 PACKAGES += ["evalkit.compare.figures", "evalkit.display.plots"]
-
-
-def test_every_public_package_is_looked_at():
-    there = {name for _, name, is_package in pkgutil.iter_modules(evalkit.__path__) if is_package}
-    assert there - {"cli", "samples"} <= {name.removeprefix("evalkit.") for name in PACKAGES}
 
 
 @pytest.mark.parametrize("name", PACKAGES)
@@ -105,20 +94,6 @@ RUNS = mindcraft.load("samples:mindcraft/runs/small-models").runs
 def test_a_wrong_name_gets_a_hint(call, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         call()
-
-
-@pytest.mark.parametrize(
-    ("name", "there", "said"),
-    [
-        ("modle", ["model", "task"], "did you mean 'model'?"),
-        ("x", ["model"], "there is 'model'"),
-        ("x", ["model", "task"], "there are 'model', 'task'"),
-        ("x", [], "there is none"),
-        ("x", range(25), f"there are {', '.join(repr(str(n)) for n in range(20))} and 5 more"),
-    ],
-)
-def test_the_nearest_name_is_said_or_those_there_are(name, there, said):
-    assert nearest(name, there) == said
 
 
 def test_samples_may_be_named_by_a_glob(monkeypatch, tmp_path):

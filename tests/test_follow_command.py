@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from evalkit.cli import main
 from tests.crafter.test_follow import episode
-from tests.mindcraft.builders import SCORE, log, task, write
+from tests.mindcraft.builders import SCORE, log, write
 from tests.terminal import screen
 
 PATIENCE = 120.0  # seconds for what takes two at most on a quiet machine
@@ -109,25 +109,6 @@ def test_in_a_pipe_a_table_comes_only_when_it_has_changed(tmp_path, command):
     assert following.interrupt() == (0, "")
     assert "\x1b" not in following.out
     assert following.out.count("updated ") == following.out.count("total: ") == 2
-
-
-def test_a_pipe_whose_reader_leaves_ends_it(tmp_path, command):
-    write(tmp_path / "runs/m/cook/Andy_0_0.json", run_log(1))
-    following = command("mindcraft", tmp_path / "runs")
-    following.read_until("1 of ?")
-    os.close(following.fd)  # nothing new is written, and it ends all the same
-    assert following.process.wait(PATIENCE) == 0
-
-
-def test_the_end_of_the_experiment_may_be_the_end(tmp_path, command):
-    write(tmp_path / "tasks.json", {"cook": task(), "bake": task()})
-    write(tmp_path / "runs/m/cook/Andy_0_0.json", run_log(1))
-    following = command("mindcraft", tmp_path / "runs", "--tasks", tmp_path / "tasks.json", "--until-done")
-    following.read_until("1 of 2")
-    assert following.process.poll() is None
-    write(tmp_path / "runs/m/bake/Andy_0_0.json", run_log(0))
-    following.read_until("2 of 2")
-    assert following.end() == (0, "")
 
 
 def test_traces_are_followed_too(tmp_path, command):

@@ -30,14 +30,14 @@ def dist(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module", params=["*.whl", "*.tar.gz"], ids=["wheel", "sdist"])
-def installed(request, dist, tmp_path_factory) -> Path:
+@pytest.fixture(scope="module")
+def installed(dist, tmp_path_factory) -> Path:
     """The command of an environment that has the dependencies of this one, and evalkit from the file alone."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder)
     site = sysconfig.get_path("purelib", vars={"base": str(folder)})
     Path(site, "dependencies.pth").write_text(sysconfig.get_path("purelib"))
-    (file,) = dist.glob(request.param)
+    (file,) = dist.glob("*.whl")
     pip = [sys.executable, "-m", "pip", "--python", folder / "bin/python", "install", "--quiet"]
     call(*pip, "--no-deps", "--no-index", "--no-build-isolation", file, cwd=folder, check=True)
     place = call(folder / "bin/python", "-c", "import evalkit; print(evalkit.__file__)", cwd=folder, check=True).stdout
@@ -66,21 +66,3 @@ def test_a_folder_of_several_kinds_gets_the_reports_of_each_from_any_folder(inst
     made = {path.parent.name for path in (tmp_path / "reports").glob("*/*.html")}
     assert {"model_overview", "model_comparison", "step_evaluation"} <= made
     assert "crafter_scores" not in made
-
-
-@pytest.mark.slow
-def test_samples_are_found_without_a_checkout(installed, tmp_path):
-    done = call(installed, "report", "step_evaluation", "samples:steps", "-o", "out", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert list((tmp_path / "out/step_evaluation").glob("*.html"))
-
-
-@pytest.mark.slow
-def test_a_source_without_logs_is_one_line_and_exit_code_2(installed, tmp_path):
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "notes.txt").write_text("nothing of a log")
-    for source, cause in [("empty", "there is no file"), ("notes.txt", "no log of a kind"), ("gone", "no such file")]:
-        done = call(installed, "report", source, cwd=tmp_path)
-        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-        assert done.stderr.startswith(f"evalkit: {source}: {cause}")
-    assert not (tmp_path / "reports").exists()

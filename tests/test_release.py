@@ -24,8 +24,3 @@ def test_the_citation_and_the_changelog_are_of_this_version():
     assert isinstance(citation["date-released"], date)
     assert {"cff-version", "message", "title", "authors", "license"} <= citation.keys()
     assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
-
-
-def test_the_package_says_that_it_is_typed():
-    assert (ROOT / "evalkit/py.typed").is_file()
-    assert '"Typing :: Typed"' in (ROOT / "pyproject.toml").read_text("utf-8")

@@ -25,46 +25,26 @@ DOORS = {
     **{f"{kind} of a dataset": (kind, f"data/{kind}") for kind in KINDS},
     **{f"{kind} --output": (kind, f"logs/{kind}", "--output", f"{NAME}.csv") for kind in KINDS},
     **{f"collect {kind}": ("collect", kind, f"logs/{kind}", "-o", NAME) for kind in KINDS},
-    **{f"{kind} of other logs": (kind, "logs/" + KINDS[number - 1]) for number, kind in enumerate(KINDS)},
     **{f"view {kind}": ("view", f"logs/{kind}", "-o", NAME) for kind in KINDS},
     **{f"compare {kind}": ("compare", f"logs/{kind}") for kind in KINDS},
     **{f"compare {kind} --baseline": ("compare", f"logs/{kind}", "--baseline", "good") for kind in KINDS},
     **{f"{kind} that is not there": (kind, NAME) for kind in KINDS},
     "mindcraft --tasks": ("mindcraft", "logs/mindcraft", "--tasks", "tasks.json", "--cooking"),
-    "mindcraft --by": ("mindcraft", "logs/mindcraft", "--by", "task_id", "--by", "model_name"),
-    "mindcraft --by nothing": ("mindcraft", "logs/mindcraft", "--by", EVIL),
-    "mindcraft --layout": ("mindcraft", "logs/mindcraft", "--layout", EVIL),
-    "mindcraft --pattern": ("mindcraft", "logs/mindcraft", "--pattern", EVIL),
     "mindcraft --tasks of a name": ("mindcraft", "logs/mindcraft", "--tasks", NAME),
-    "mindcraft --scheduler": ("mindcraft", "logs/mindcraft", "--scheduler", NAME),
-    "mindcraft --storage-options": ("mindcraft", "logs/mindcraft", "--storage-options", NAME),
     "crafter --verbose": ("crafter", "logs/crafter", "-v", "--by-difficulty"),
     "crafter --models": ("crafter", "logs/crafter", "--models", EVIL),
-    "crafter --difficulty": ("crafter", "logs/crafter", "--difficulty", EVIL),
     "steps --details": ("steps", "logs/steps", "--details", "--checks"),
-    "steps --step": ("steps", "logs/steps", "--step", "1"),
     "show --run": ("show", "logs/mindcraft", "--run", EVIL),
     "show --kind": ("show", "logs/mindcraft", "--kind", EVIL),
-    "compare --baseline of a name": ("compare", "logs/mindcraft", "--baseline", EVIL),
     "compare --option": ("compare", "logs/mindcraft", "--option", EVIL, EVIL),
     "report": ("report", NAME),
     "report --name": ("report", "step_evaluation", "-p", "history", "logs/steps", "--name", EVIL),
-    "report of a parameter": ("report", "step_evaluation", "-p", EVIL, EVIL),
     "report of a value": ("report", "step_evaluation", "-p", "history", NAME, "-o", "out", "-j", "1"),
-    "report -f": ("report", "step_evaluation", "-f", NAME),
-    "report -y": ("report", "step_evaluation", "-y", f"[{EVIL}"),
     "report -o": ("report", "step_evaluation", "-p", "history", NAME, "-o", f"file/{NAME}"),
     "report --remove": ("report", "--remove", EVIL),
-    "report --notebooks": ("report", "step_evaluation", "--notebooks", NAME),
-    "report of a notebook of a name": ("report", "--notebooks", "notebooks", "--params", "params"),
-    "notebooks": ("notebooks",),
-    "notebooks DIR": ("notebooks", NAME),
-    "notebooks of a name": ("notebooks", "out", NAME),
     "a command that is none": (EVIL,),
     "an option that is none": ("mindcraft", f"--{EVIL}"),
     "a choice that is none": ("mindcraft", "logs/mindcraft", "--list", EVIL),
-    "a number that is none": ("steps", "logs/steps", "--step", EVIL),
-    "an argument too many": ("detect", "logs/steps", EVIL),
 }
 
 
@@ -104,10 +84,7 @@ def _write(folder):
         (folder / "logs" / "steps" / name).write_text(json.dumps({"execution_history": records, "plan": [EVIL]}))
     (folder / "logs" / "steps" / f"broken{NAME}.json").write_text('{"execution_history": [' + EVIL)
     (folder / "file").touch()
-    (folder / "notebooks").mkdir()
     (folder / "notebooks" / f"{NAME}.ipynb").write_text("{")
-    (folder / "params" / NAME).mkdir(parents=True)
-    (folder / "params" / NAME / f"{NAME}.yaml").write_text("a: 1")
 
 
 @pytest.fixture(scope="module")

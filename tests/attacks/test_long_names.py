@@ -7,10 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 import evalkit
-from evalkit import crafter, mindcraft
+from evalkit import crafter
 from evalkit.cli import main
-from evalkit.io.columns import MOST_NAME, Column, cut_name, is_cut_name
-from evalkit.io.frames import frame_of
+from evalkit.io.columns import MOST_NAME, cut_name, is_cut_name
 from evalkit.io.text import MOST_LINE
 from tests.crafter.traces import config, environment, hook, trace
 from tests.mindcraft.builders import SCORE, log, write_all
@@ -24,12 +23,6 @@ def _trace(path, name, difficulty="easy", task=""):
     path.write_text(json.dumps(trace(EVENT, metadata=[about], session_id=f"session {name}")))
 
 
-@pytest.mark.parametrize("name", ["", "x" * MOST_NAME, "é" * MOST_NAME])
-def test_a_name_that_a_person_can_read_stays(name):
-    assert cut_name(name) == name
-    assert not is_cut_name(name)
-
-
 def test_different_long_names_stay_different_and_are_cut_only_once():
     cut = [cut_name(LONG + end) for end in "ab"]
     assert len(set(cut)) == 2
@@ -37,13 +30,6 @@ def test_different_long_names_stay_different_and_are_cut_only_once():
     assert [cut_name(name) for name in cut] == cut
     assert all(map(is_cut_name, cut))
     assert len(cut_name("\ud800" * 1000)) == MOST_NAME
-
-
-@pytest.mark.parametrize("values", [[LONG, None, "a"], (v for v in [LONG, float("nan"), "a"]), [LONG, "\ud800", "a"]])
-def test_every_way_into_a_column_of_names_cuts_them(values):
-    column = frame_of({"model": values}, [Column("model", "name", "")])["model"]
-    assert column.str.len().max() == MOST_NAME
-    assert column.iloc[2] == "a"
 
 
 def test_traces_with_long_names_are_flagged_and_stay_apart(tmp_path):
@@ -56,14 +42,6 @@ def test_traces_with_long_names_are_flagged_and_stay_apart(tmp_path):
     assert episodes["model_name"].nunique() == episodes["task_id"].nunique() == 3
     assert ["long_name" in flags for flags in episodes["run_flags"]] == [True, True, False]
     assert episodes["flag_long_name"].tolist() == [True, True, False]
-
-
-def test_a_model_of_task_runs_is_cut_too(tmp_path):
-    results = {"model": LONG, "exp_name": "e", "total": 1, "successful": 1}
-    write_all(tmp_path, {"exp_1/results.json": results, "exp_1/cook/Andy_0_0.json": 1})
-    runs = mindcraft.load(tmp_path).runs
-    assert runs["model_name"].map(len).tolist() == [MOST_NAME]
-    assert runs["flag_long_name"].tolist() == [True]
 
 
 @pytest.mark.parametrize(
@@ -102,12 +80,3 @@ def test_a_definition_file_of_too_many_metrics_fails_in_the_ledger(tmp_path):
     (entry,) = logs.ledger[logs.ledger["status"] == "failed"].itertuples()
     assert os.path.basename(entry.source) == "many.json"
     assert entry.reason == "LimitError: 200000 metrics are more than the limit of 1000 (metrics)"
-
-
-def test_names_of_entries_that_are_no_definitions_are_listed_on_one_line(tmp_path):
-    write_all(
-        tmp_path, {"tasks.json": {"cook": {"type": "cooking", "goal": "g"}, **dict.fromkeys(map(str, range(9000)))}}
-    )
-    write_all(tmp_path, {"logs/m/cook/Andy_0.json": log(f"{SCORE}1")})
-    ledger = evalkit.load(str(tmp_path / "logs"), tasks=str(tmp_path / "tasks.json")).ledger
-    assert ledger["reason"].str.len().max() == MOST_LINE

@@ -7,14 +7,10 @@ import pytest
 
 COMMANDS = (
     "--help",
-    "crafter --help",
     "--version",
     "crafter samples:crafter",
-    "crafter samples:crafter --list all",
     "detect samples:crafter",
     "show samples:steps/typed.json",
-    "compare samples:crafter",
-    "notebooks",
 )
 FAULTS = {"> /dev/full": "No space left on device", ">&-": "is closed"}
 

@@ -13,94 +13,59 @@ from tests.io.test_paths import WITH
 import evalkit
 from evalkit import crafter, mindcraft, steps
 from evalkit.cli import main
-from evalkit.compare import pairs
 from evalkit.crafter import benchmark
-from evalkit.io import list_source, parse_files, read_file, read_files, storage, write_bytes, write_frame, write_text
+from evalkit.io import read_file, storage, write_frame
 from evalkit.kinds.detection import describe_source
 from evalkit.kinds.follow import Following
 from evalkit.kinds.transcript import show_source
 from evalkit.reports import plan
-from evalkit.reports.notebooks import copy_notebooks
 
 SECRET = "SEK"  # a part of every secret in WITH
 KINDS = ("mindcraft", "crafter", "steps")
 DOORS = {
     **{f"{kind} SOURCE": (kind, "{}") for kind in KINDS},
-    **{f"{kind} SOURCE beside another": (kind, f"samples:{kind}", "{}") for kind in KINDS},
     **{f"{kind} --list": (kind, "{}", "--list", "all") for kind in KINDS},
-    **{f"{kind} --follow": (kind, "{}", "--follow", "--interval", "0.5") for kind in KINDS},
     **{f"{kind} --output": (kind, f"samples:{kind}", "--output", "{}") for kind in KINDS},
-    **{f"{kind} --output with a suffix": (kind, f"samples:{kind}", "--output", "{}.csv") for kind in KINDS},
     **{f"collect {kind} SOURCE": ("collect", kind, "{}", "-o", "out") for kind in KINDS},
     **{f"collect {kind} -o": ("collect", kind, f"samples:{kind}", "-o", "{}") for kind in KINDS},
     "--tasks": ("mindcraft", "samples:mindcraft/runs", "--tasks", "{}"),
     "--storage-options": ("mindcraft", "samples:mindcraft/runs", "--storage-options", "{}"),
     "--pattern": ("mindcraft", "samples:mindcraft/runs", "--pattern", "{}"),
-    "--layout": ("mindcraft", "samples:mindcraft/runs", "--layout", "{}"),
-    "--by": ("mindcraft", "samples:mindcraft/runs", "--by", "{}"),
     "--models": ("crafter", "samples:crafter", "--models", "{}"),
     "show": ("show", "{}"),
-    "show --kind": ("show", "samples:steps", "--kind", "{}"),
     "show --run": ("show", "samples:mindcraft/runs", "--run", "{}"),
-    "show --run in a URL": ("show", "{}", "--run", "a"),
     "view": ("view", "{}", "-o", "out"),
     "view -o": ("view", "samples:steps", "-o", "{}"),
-    "view --option": ("view", "samples:mindcraft/runs", "-o", "out", "--option", "tasks", "{}"),
     "detect": ("detect", "{}"),
     "compare": ("compare", "{}"),
-    "compare --option": ("compare", "samples:mindcraft/runs", "--option", "tasks", "{}"),
     "compare --baseline": ("compare", "samples:mindcraft/runs", "--baseline", "{}"),
     "report SOURCE": ("report", "{}"),
-    "report SOURCE beside a notebook": ("report", "{}", "step_evaluation"),
     "report -p": ("report", "step_evaluation", "-p", "history", "{}"),
-    "report -p of another notebook": ("report", "crafter_scores", "-p", "traces", "[a, '{}']"),
     "report, a parameter's name": ("report", "step_evaluation", "-p", "{}", "a"),
     "report -f": ("report", "step_evaluation", "-f", "{}"),
     "report -f FILE": ("report", "step_evaluation", "-f", "given.yaml"),
-    "report FILE": ("report", "params/step_evaluation/given.yaml"),
-    "report with a folder of params": ("report",),
     "report -y": ("report", "step_evaluation", "-y", "history: '{}'"),
-    "report -y, a list": ("report", "leaderboard", "-y", "logs: ['{}']"),
     "report -y, broken": ("report", "step_evaluation", "-y", "[history: '{}'"),
     "report --name": ("report", "step_evaluation", "-p", "history", "samples:steps", "--name", "{}"),
     "report --remove": ("report", "--remove", "{}"),
-    "report --params": ("report", "--params", "{}"),
-    "report --notebooks": ("report", "step_evaluation", "--notebooks", "{}"),
-    "report -o": ("report", "nothing", "-o", "{}"),
-    "report --kind": ("report", "samples:steps", "--kind", "{}"),
     "notebooks": ("notebooks", "{}"),
-    "notebooks NOTEBOOK": ("notebooks", "out", "{}"),
 }
 FUNCTIONS = {
     "load": evalkit.load,
     **{f"{module.__name__}.load": module.load for module in (mindcraft, crafter, steps)},
-    "a list": lambda url: evalkit.load(["samples:steps", url]),
     "tasks": lambda url: mindcraft.load("samples:mindcraft/runs", tasks=url),
     "collect": partial(mindcraft.collect, output="out"),
-    "collect into": lambda url: mindcraft.collect("samples:mindcraft/runs", url),
     "load_task_definitions": mindcraft.load_task_definitions,
     "analyze_agent_log": mindcraft.analyze_agent_log,
-    "conversation": mindcraft.conversation,
     "evaluate_trace": crafter.evaluate_trace,
-    "evaluate_all_traces": crafter.evaluate_all_traces,
     "load_history": steps.load_history,
-    "load_runs": benchmark.load_runs,
-    "crafter_score": benchmark.crafter_score,
-    "list_source": list_source,
     "read_file": read_file,
-    "read_files": lambda url: [error.strerror for _, error in read_files([url])],
-    "parse_files": lambda url: list(parse_files([url], lambda path, data: data.strerror)),
-    "write_bytes": lambda url: write_bytes(b"", url),
-    "write_text": lambda url: write_text("", url),
     "write_frame": lambda url: write_frame(benchmark.reference_scores(), f"{url}.csv"),
     "describe_source": describe_source,
     "show_source": show_source,
     "Following": lambda url: Following(mindcraft.KIND, url, {}).look().text,
-    "copy_notebooks": copy_notebooks,
     "plan": lambda url: plan(["step_evaluation"], values={"history": url}),
-    "plan of a source": lambda url: plan([url]),
     "provenance": lambda url: evalkit.provenance(url),
-    "pairs": lambda url: pairs(evalkit.load(url).runs),
 }
 
 

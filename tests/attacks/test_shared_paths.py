@@ -80,18 +80,3 @@ def test_no_file_of_a_report_folder_names_the_folder_of_the_logs_or_the_home(hom
         if any(part in data for data in _streams(path.read_bytes()))
     ]
     assert leaks == []
-
-
-@pytest.mark.slow
-def test_pages_still_name_the_files_below_the_source(home):
-    pages = "".join(path.read_text() for path in (home / "out/runs").glob("*.html"))
-    assert "exp_1/alder/" in pages
-    assert "exp_1/alder/" in "".join(path.read_text() for path in (home / "out/view/runs").glob("*.html"))
-
-
-@pytest.mark.slow
-def test_reports_that_have_not_changed_are_not_made_again(home, monkeypatch):
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.chdir(home)
-    arguments = ["report", str(home / "work/steps"), "step_evaluation", "-o", "out"]
-    assert "1 unchanged" in CliRunner().invoke(main, arguments).output

@@ -40,12 +40,6 @@ def test_other_text_stays(text):
     assert masked(text) == text
 
 
-@pytest.mark.timeout(10)
-def test_masking_takes_time_in_proportion_to_the_text():
-    for text in ("sk-", "sk-a1-", "eyJ", "Bearer ", "github_pat_", "xoxb-", "eyJaaaaaaaaa."):
-        masked(text * 100_000)
-
-
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -64,12 +58,6 @@ def test_runs_are_shown_without_keys_unless_asked_for(here, flag):
     for text in (shown, of_run, pages):
         assert "I say" in text
         assert [key for key in KEYS.values() if key.strip() in text] == (list(KEYS.values()) if flag else [])
-
-
-def test_pages_are_masked_again_once_masking_is_on_again(here):
-    for flag in ("--no-mask", "--mask"):
-        CliRunner().invoke(main, ["view", "logs", "-o", "out", *[flag] * (flag == "--no-mask")])
-    assert "AKIAIOSFODNN7EXAMPLE" not in "".join(path.read_text() for path in here.glob("out/**/*.html"))
 
 
 @pytest.mark.parametrize("name", NAMES)

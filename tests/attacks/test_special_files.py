@@ -12,8 +12,6 @@ from evalkit import crafter, mindcraft, steps
 from evalkit.cli import main
 from evalkit.crafter import benchmark
 from evalkit.io import SourceError
-from evalkit.reports import plan, run
-from evalkit.reports.notebooks import read_notebook
 from tests.special_files import SPECIAL
 
 pytestmark = [
@@ -30,46 +28,24 @@ PLACES = {  # where a command finds a file by itself
     "write-ahead log of checkpoints": ("a.sqlite-wal", ("steps", ".")),
     "definition in a folder": ("defs/a.json", ("mindcraft", "samples:mindcraft/runs", "--tasks", "defs")),
     "log of a report": ("logs/a.json", ("report", "logs")),
-    "log to detect": ("logs/a.json", ("detect", "logs")),
-    "log to compare": ("logs/a.json", ("compare", "logs")),
-    "log to view": ("logs/a.json", ("view", "logs", "-o", "out")),
     "log to collect": ("logs/a.json", ("collect", "steps", "logs", "-o", "out")),
     "dataset": ("data/evalkit-records.json", ("steps", "data")),
-    "dataset of a former version": ("data/evalkit-dataset.json", ("steps", "data")),
     "dataset to collect into": ("data/evalkit-records.json", ("collect", "steps", "samples:steps", "-o", "data")),
-    "lock of a dataset": ("data/.evalkit.lock", ("collect", "steps", "samples:steps", "-o", "data")),
-    "params file": ("params/step_evaluation/a.yaml", ("report", "step_evaluation")),
-    "notebook": ("notebooks/step_evaluation.ipynb", ("report", "step_evaluation", "-p", "history", "samples:steps")),
-    "record of a report": ("reports/one/a.json", ("report", "--remove", "one/a")),
-    "pages of runs": ("out/runs/evalkit-runs.json", ("view", "samples:steps", "-o", "out")),
-    "index of pages": ("out/index.html", ("view", "samples:steps", "-o", "out")),
 }
 NAMED = {  # where it is itself named
     **{f"{kind} log": (kind, "{}") for kind in KINDS},
     **{f"{kind} logs to collect": ("collect", kind, "{}", "-o", "out") for kind in KINDS},
     **{f"{kind} log to show": ("show", "{}", "--kind", kind) for kind in KINDS},
     "log to show": ("show", "{}"),
-    "log to view": ("view", "{}", "-o", "out"),
     "log to detect": ("detect", "{}"),
-    "log to compare": ("compare", "{}"),
     "source of a report": ("report", "{}"),
-    "notebook of a report": ("report", "{}", "-p", "a", "b"),
-    "params file": ("report", "step_evaluation", "-f", "{}"),
-    "folder of params": ("report", "--params", "{}"),
-    "folder of notebooks": ("report", "step_evaluation", "--notebooks", "{}"),
-    "folder of reports": ("report", "step_evaluation", "-p", "history", "samples:steps", "-o", "{}"),
-    "folder of pages": ("view", "samples:steps", "-o", "{}"),
-    "folder to copy notebooks into": ("notebooks", "{}"),
     "definitions": ("mindcraft", "samples:mindcraft/runs", "--tasks", "{}"),
-    "storage options": ("mindcraft", "memory://x", "--storage-options", "{}"),
     "dataset to collect into": ("collect", "steps", "samples:steps", "-o", "{}"),
     "zip archive": ("steps", "zip://{}!/"),
     "tar archive": ("steps", "tar://{}!/"),
-    "cached URL": ("steps", "simplecache::file://{}"),
     "file URL": ("steps", "file://{}"),
-    "local URL": ("detect", "local://{}"),
 }
-ANSWERED = {"log to detect", "local URL", *(f"{kind} logs to collect" for kind in KINDS)}  # by a count, or the ledger
+ANSWERED = {"log to detect", *(f"{kind} logs to collect" for kind in KINDS)}  # by a count, or the ledger
 READERS = {
     "load": evalkit.load,
     "evaluate_trace": crafter.evaluate_trace,
@@ -78,9 +54,6 @@ READERS = {
     "load_task_definitions": mindcraft.load_task_definitions,
     "load_history": steps.load_history,
     "load_runs": benchmark.load_runs,
-    "crafter_score": benchmark.crafter_score,
-    "progression": benchmark.progression,
-    "read_notebook": read_notebook,
     **{f"{module.__name__}.load": module.load for module in (mindcraft, crafter, steps)},
     "collect": partial(mindcraft.collect, output="out"),
 }
@@ -139,12 +112,3 @@ def test_nor_does_a_function_wait_for_it(tmp_path, monkeypatch, special, name):
         else:
             says_so = SAYS[name](found)
     assert says_so
-
-
-def test_a_report_beside_one_is_made(tmp_path, monkeypatch, special):
-    monkeypatch.chdir(tmp_path)
-    place = tmp_path / "reports" / "step_evaluation"
-    place.mkdir(parents=True)
-    special(place / "other.json")
-    reports = plan(["step_evaluation"], values={"history": "samples:steps"})
-    assert len(run(reports, say=lambda line: None).made) == 1

@@ -1,15 +1,12 @@
 """Notebooks are calls and prose: clean, annotated, every figure tagged, no logic of their own."""
 
 import ast
-import importlib.util
 import json
 from pathlib import Path
 
 import nbformat
 import pytest
 import yaml
-
-from evalkit.reports.processes import PRELOADED
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -138,10 +135,3 @@ def test_parameter_files_name_parameters_of_their_notebook(path):
 
 def test_every_notebook_has_a_report():
     assert {path.stem for path in NOTEBOOKS} == {path.parent.name for path in PARAMS}
-
-
-@every_notebook
-def test_what_is_to_be_imported_before_the_forks_is_there(path):
-    for name in read(path).metadata.get("evalkit", {}).get("preload", []):
-        assert name.partition(".")[0] in PRELOADED
-        assert importlib.util.find_spec(name), name

@@ -13,11 +13,9 @@ import psutil
 import pytest
 
 from evalkit.cli.reports import remove_reports
-from evalkit.io.text import plain
 from evalkit.reports import PlanError, plan, run
 from evalkit.reports.records import read_record
 
-DATA = Path(__file__).parent / "data"
 FIGURE = (
     "from IPython.display import display\n"
     "display({'image/png': b'\\x89PNG', 'text/plain': 'x'}, raw=True, metadata={'image/png': {'alt': 'a dot'}})"
@@ -100,14 +98,6 @@ def test_a_bad_notebook_harms_only_its_own_report(project, batch, fork):
     assert f"[4/4] FAILED    {summary.failed[-1]}" in batch.lines[-1]
 
 
-def test_an_interrupted_notebook_shows_where_it_was(project, batch):
-    project("hangs", "import time\nprint('so far')\ntime.sleep(60)")
-    batch(["hangs"], timeout=1)
-    cell = batch.notebook("hangs/defaults").cells[-1]
-    assert [output.output_type for output in cell.outputs] == ["stream", "error"]
-    assert "time.sleep(" in plain("".join(cell.outputs[1].traceback))
-
-
 def test_a_notebook_that_will_not_be_interrupted_is_ended(project, batch, monkeypatch):
     monkeypatch.setattr("evalkit.reports.batch.GRACE", 0.5)
     code = "import time\nwhile True:\n    try:\n        time.sleep(60)\n    except TimeoutError:\n        pass"
@@ -157,14 +147,6 @@ def test_a_kernel_that_does_not_start_fails_the_report(project, batch):
     project("one", "print(1)", metadata={"kernelspec": {"name": "no-such", "language": "python", "display_name": ""}})
     assert batch(["one"]).failed == ["one/defaults"]
     assert "no-such" in batch.record("one/defaults")["error"]
-
-
-def test_where_forking_is_not_safe_reports_are_made_by_spawned_processes(project, batch, monkeypatch):
-    for module in ("processes", "batch", "planning"):
-        monkeypatch.setattr(f"evalkit.reports.{module}.start_method", lambda: "spawn")
-    project("one", "print(1)")
-    assert batch(["one"]).made == ["one/defaults"]
-    assert batch.record("one/defaults")["kernel"] == "normal"
 
 
 def test_nothing_is_made_twice_and_every_change_is_named(project, batch, tmp_path):
@@ -254,52 +236,11 @@ def test_a_notebook_may_lie_in_a_folder_of_any_name(project, batch, tmp_path):
     assert batch([str(tmp_path / "a {b} $c 'd'" / "one.ipynb")], values={"n": 5}).made == ["one/5"]
 
 
-def test_the_index_tells_what_the_headline_was_before(project, batch, tmp_path):
-    project("one", HEADLINE, parameters="share: int = 50", params={"a.yaml": "share: 40"})
-    batch()
-    (tmp_path / "params/one/a.yaml").write_text("share: 60")
-    summary = batch()
-    assert batch.record("one/a")["previous"]["headline"]["text"] == "40 %"
-    assert "was 40 %, n = 4: +20.0 points" in summary.index.read_text()
-    manifest = json.loads(summary.manifest.read_text())
-    assert [report["key"] for report in manifest["reports"]] == ["one/a"]
-    assert manifest["reports"][0] == batch.record("one/a")
-
-
-def test_the_index_lists_what_earlier_batches_made(project, batch):
-    project("one", "print(1)")
-    project("two", "raise KeyError('<b>')")
-    batch(["one"])
-    page = batch(["two"]).index.read_text()
-    assert 'href="one/defaults.html"' in page
-    assert "KeyError: &#39;&lt;b&gt;&#39;" in page
-
-
 def test_the_index_names_reports_whose_params_file_is_gone(project, batch, tmp_path):
     project("one", "print(1)", params={"a.yaml": "", "b.yaml": ""})
     assert "its params file is gone" not in batch().index.read_text()
     (tmp_path / "params/one/a.yaml").unlink()
     assert batch().index.read_text().count("its params file is gone") == 1
-
-
-def test_tables_that_are_no_longer_published_are_removed(project, batch, tmp_path):
-    table = (
-        "from IPython.display import display\n"
-        "display({'application/vnd.evalkit.table+json': {'name': 'NAME', 'csv': 'a\\n', 'rows': 0}}, raw=True)"
-    )
-    project("one", table.replace("NAME", "first"))
-    batch(["one"])
-    project("one", table.replace("NAME", "second"))
-    batch(["one"])
-    assert [f for f in batch.files() if f.endswith(".csv")] == ["one/defaults.second.csv"]
-
-
-def test_nothing_but_the_reports_is_left_behind(project, batch):
-    project("one", "print(1)")
-    batch(["one"])
-    record = [".evalkit", ".evalkit/one", ".evalkit/one/defaults.json"]
-    names = [f"one/defaults.{ending}" for ending in ("html", "ipynb")]
-    assert batch.files() == [*record, "index.html", "manifest.json", "one", *names]
 
 
 def start_cli(tmp_path, *arguments):
@@ -312,15 +253,6 @@ def start_cli(tmp_path, *arguments):
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
         start_new_session=True,
     )
-
-
-@pytest.mark.parametrize("fork", [True, False])
-def test_a_disk_that_is_really_full_is_survived(project, batch, small_disk, fork):
-    project("large", "for _ in range(30): print('x' * 100_000)")
-    project("small", "print(1)")
-    summary = batch(["large", "small"], fork=fork, jobs=1)
-    assert (summary.made, summary.failed) == (["small/defaults"], ["large/defaults"])
-    assert "No space left on device" in batch.record("large/defaults")["error"]
 
 
 def test_reports_that_took_long_are_made_first_and_new_ones_before_them(project, batch, tmp_path):
@@ -361,17 +293,6 @@ def test_a_full_disk_fails_one_report_in_a_sentence_and_the_batch_goes_on(projec
     assert "No space left on device" in summary.index.read_text()
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """Put the output folder on a disk of 2 MB."""
-    (tmp_path / "out").mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(tmp_path / "out")]
-    if sys.platform != "linux" or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("needs the right to mount")
-    yield
-    subprocess.run(["umount", str(tmp_path / "out")], check=True)
-
-
 STARTS_OTHERS = """
 import os, subprocess, time
 children = [subprocess.Popen(["sleep", "60"], start_new_session=own).pid for own in (False, True)]
@@ -397,17 +318,6 @@ def test_a_signal_stops_cleanly_and_another_changes_nothing(project, tmp_path, h
     assert sorted(path.name for path in (tmp_path / "out/.evalkit/one").glob("*.json")) == ["s-0.json", "s-1.json"]
     assert not list((tmp_path / "out").glob(".work-*"))
     _until(lambda: not any(map(_runs, started | below)))
-
-
-def test_a_signal_while_processes_are_started_is_not_lost(project, tmp_path):
-    project("one", "import time\ntime.sleep(60)", parameters="i: int = 0", params={"s.yaml": "i: [0, 1, 2, 3]"})
-    process = start_cli(tmp_path)
-    _until(lambda: psutil.Process(process.pid).children())
-    below = [child.pid for child in psutil.Process(process.pid).children(recursive=True)]
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
-    assert process.returncode == 130
-    _until(lambda: not any(map(_runs, below)))
 
 
 def test_a_sweep_function_ends_with_the_command(project, tmp_path):
@@ -480,15 +390,6 @@ def test_the_command_says_what_became_of_it(project, tmp_path, arguments, code, 
     assert (complained == "") == (err == "")
 
 
-def test_what_the_project_ships_as_demonstration_is_made(tmp_path, monkeypatch):
-    monkeypatch.chdir(DATA)
-    lines = []
-    summary = run(plan(), output=tmp_path / "out", say=lines.append, jobs=2)
-    assert summary.failed == []
-    assert "60 % success rate of model-a" in lines[0] + lines[1]
-    assert (tmp_path / "out/demo/model-a.by_task.csv").read_text().startswith("task,estimate,n\n")
-
-
 def test_a_report_of_other_parameters_gets_a_marked_name_and_keeps_it(project, batch):
     project("one", "print(path)", parameters='path: str = ""')
     assert batch(["one"], values={"path": "/a/runs"}).made == ["one/runs"]
@@ -496,13 +397,6 @@ def test_a_report_of_other_parameters_gets_a_marked_name_and_keeps_it(project, b
     assert re.fullmatch("one/runs-[0-9a-f]{6}", other)
     assert batch(["one"], values={"path": "/b/runs"}).unchanged == [other]
     assert batch(["one"], values={"path": "/a/runs"}).unchanged == ["one/runs"]
-
-
-def test_a_report_may_be_given_a_name(project, batch):
-    project("one", "print(n)", parameters="n: int = 1")
-
-    assert batch(["one"], values={"n": 5}, name="spring").made == ["one/spring"]
-    assert batch(["one"], values={"n": 6}, name="spring").made == ["one/spring"]
 
 
 @pytest.mark.parametrize(("name", "values", "fault"), [
@@ -513,14 +407,6 @@ def test_a_name_that_can_not_be_is_refused(project, batch, name, values, fault):
     project("one", "print(n)", parameters="n: int = 1")
     with pytest.raises(PlanError, match=fault):
         batch(["one"], values=values, name=name)
-
-
-def test_findings_reach_the_record(project, batch):
-    code = "import evalkit\nevalkit.show_findings([('A <b> sentence.', 'Success'), 'Another.'])"
-    project("one", code)
-    batch(["one"])
-    expected = [{"text": "A <b> sentence.", "section": "Success"}, {"text": "Another.", "section": ""}]
-    assert batch.record("one/defaults")["findings"] == expected
 
 
 def test_reports_are_removed_by_name_with_all_their_files(project, batch, capsys):

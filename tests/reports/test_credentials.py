@@ -1,17 +1,12 @@
 """Credentials in parameters: refused before anything is made of them, and repeated nowhere."""
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import nbformat
 import pytest
 from tests.io.test_paths import WITH
 
-from evalkit.io import SourceError
-from evalkit.reports import PlanError, Report, plan, run
-from evalkit.reports.notebooks import read_notebook
+from evalkit.reports import PlanError, plan, run
 
 CELL = 'runs: str = ""\nlogs: list[str] = []\nby: dict[str, str] = {}\nn: int = 1'
 SECRET = "SEK"  # a part of every secret in WITH
@@ -56,24 +51,6 @@ def test_nor_with_those_that_a_sweep_function_finds(project, tmp_path, monkeypat
     with pytest.raises(PlanError, match="credentials") as raised:
         plan(["one"], values={"runs": "all"})
     assert SECRET not in str(raised.value)
-
-
-def test_nor_is_a_report_made_by_hand(project):
-    project("one", parameters=CELL)
-    with pytest.raises(SourceError, match="credentials"):
-        Report(read_notebook("notebooks/one.ipynb"), "a", {"runs": "s3://K:SEKRET@b/x"})
-
-
-@pytest.mark.parametrize("url", [url for url in WITH if url.startswith(("simplecache", "ftp"))])
-def test_the_command_says_so_and_writes_nothing(project, url):
-    root = project("one", "print(runs)", parameters=CELL)
-    command = [sys.executable, "-m", "evalkit", "report", "one", "-p", "runs", url]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
-    assert done.returncode == 2
-    assert "credentials don't belong in a URL" in done.stderr
-    assert SECRET not in done.stdout + done.stderr
-    assert not (root / "reports").exists()
 
 
 def test_an_error_that_holds_some_reaches_neither_page_nor_record_as_the_cause(project, tmp_path):

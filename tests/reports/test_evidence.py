@@ -72,14 +72,6 @@ def test_which_runs_get_pages_can_be_chosen_and_changed(reports, evidence, links
     assert len(pages(reports)) == runs
 
 
-def test_a_report_that_is_gone_leads_to_nothing(reports):
-    make(reports)
-    for path in (reports / "out/two").iterdir():
-        path.unlink()
-    make(reports, "params/one/x.yaml", force=True)
-    assert len(pages(reports)) == 4
-
-
 def test_pages_that_a_stopped_batch_left_out_are_written_by_the_next(reports):
     make(reports)
     (reports / "out/runs/.evalkit/pages.json").unlink()
@@ -114,14 +106,3 @@ def test_a_report_leads_to_so_many_runs_at_most_and_says_so(tmp_path, shown):
     links.show_runs(logs, table.head(2), "again")  # what was counted once is not counted again
     assert shown[1]["text/html"].count("<a href") == 2
     json.dumps(given[links.EVIDENCE])
-
-
-def test_outside_of_a_report_there_are_no_links(tmp_path, shown, monkeypatch):
-    from evalkit.mindcraft import load
-
-    monkeypatch.delenv(links.VARIABLE)
-    logs = load(write_all(tmp_path, {"e/t/Andy_0_0.json": 0}))
-    links.show_runs(logs, logs.runs[["task_id", "run_id"]], "t")
-    (page,) = shown
-    assert "<a" not in page["text/html"]
-    assert f">{logs.runs['run_id'].iloc[0]}<" not in page["text/html"]

@@ -61,23 +61,11 @@ def test_rows_of_the_same_tasks_have_the_same_letter_and_others_are_said_not_to_
     assert all(f"<li>{source}: A: {name}</li>" in text for source, name in (("/x", "one"), ("/z", "three")))
 
 
-def test_of_one_set_of_tasks_no_warning_is_given(page):
-    text = page({"one": ("/x", tasks("alder", 6)), "two": ("/x", tasks("birch", 6))})
-    assert "All rows are of the same tasks." in text
-    assert "different sources" not in text
-
-
 def test_where_logs_do_not_name_their_tasks_nothing_is_said_to_be_comparable(page):
     text = page({"one": ("/x", [("alder", None, True)]), "two": ("/x", [("birch", None, True)])})
     assert [row[2] for row in cells(text)] == ["–", "–"]
     assert "they can't be compared with any" in text
     assert "same tasks." not in text
-
-
-def test_kinds_and_outcomes_stand_apart(page):
-    text = page({"one": ("/x", [("alder", "t", 3.0), ("alder", "u", -2.5)])}, "crafter")
-    assert "<h2>crafter: mean score in points</h2>" in text
-    assert cells(text)[0][3].startswith("0.25 [")
 
 
 def test_without_standings_there_is_no_page_and_one_of_before_goes(page, tmp_path):

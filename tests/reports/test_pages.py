@@ -15,7 +15,6 @@ from evalkit.reports.page import script
 from evalkit.reports.progress import SIZE_BUDGET
 from evalkit.reports.records import read_record, read_records
 from tests.browser import needs_browser, open_browser
-from tests.reports.compare import outputs_of
 from tests.reports.pages import ACTIVE, RUNS_OFF, Visit
 
 ROOT = Path(__file__).parents[2]
@@ -90,13 +89,15 @@ def _write(folder, name, *codes, parameters=False):
 
 @pytest.fixture(scope="module")
 def output(tmp_path_factory):
-    """Return a folder with every sample report, the demonstration, a failed report, and ones of hostile texts."""
+    """Return a folder with a sample report of each notebook, a demonstration, a failed report, and hostile texts."""
     folder = tmp_path_factory.mktemp("pages")
     hostile = _write(folder, "hostile", 'model: str = "x"', SHOW_HOSTILE, parameters=True)
     others = [_write(folder, "failed", SHOW_HOSTILE, RAISE_HOSTILE), _write(folder, "careless", CARELESS)]
     others.append(_write(folder, "wide", WIDE))
+    with contextlib.chdir(ROOT):
+        samples = [report.params_file for report in {report.notebook.name: report for report in plan()}.values()]
     for place, targets, values in [
-        (ROOT, (), {}),
+        (ROOT, samples, {}),
         (ROOT / "tests/reports/data", (), {}),
         (folder, [hostile], {"model": ["".join(HOSTILE), HOSTILE[3]]}),
         (folder, others, {}),
@@ -122,21 +123,11 @@ def _all_pages(output):
     return [output / "leaderboard.html", *_pages(output, without=["careless"])]
 
 
-def test_every_sample_report_is_made(output):
-    records = {record["key"]: record for record in read_records(output)}
-    assert [key for key, record in records.items() if record["error"] and not key.startswith("failed/")] == []
-    assert {file.stem for file in (ROOT / "notebooks").glob("*.ipynb")} <= {r["notebook"] for r in records.values()}
-
-
-def test_forked_and_normal_runs_of_every_notebook_show_the_same(output, tmp_path):
-    with contextlib.chdir(ROOT):
-        first = {report.notebook.name: report for report in reversed(plan())}
-        assert run(first.values(), output=tmp_path, fork=False).failed == []
-    for report in first.values():
-        quick, normal = (nbformat.read(place / f"{report.key}.ipynb", as_version=4) for place in (output, tmp_path))
-        assert outputs_of(quick) == outputs_of(normal)
-        assert read_record(output, report.key)["kernel"] == "quick"
-        assert str(quick.cells).count("'image/png': 'iVBOR") > 1
+def test_every_report_is_made_within_the_size_budget(output):
+    records = read_records(output)
+    assert [record["key"] for record in records if record["status"] == "failed"] == ["failed/defaults"]
+    assert [record["key"] for record in records if record["page_bytes"] > SIZE_BUDGET] == []
+    assert {file.stem for file in (ROOT / "notebooks").glob("*.ipynb")} <= {record["notebook"] for record in records}
 
 
 def test_pages_are_valid_html(output):
@@ -144,11 +135,6 @@ def test_pages_are_valid_html(output):
         html5lib.HTMLParser(strict=True).parse(path.read_text())
         ids = re.findall(r'\sid="([^"]*)"', path.read_text())
         assert len(ids) == len(set(ids)), path
-
-
-def test_sample_reports_are_within_the_size_budget(output):
-    sizes = {path.relative_to(output): path.stat().st_size for path in _pages(output)}
-    assert {path: size for path, size in sizes.items() if size > SIZE_BUDGET} == {}
 
 
 def test_figures_have_alt_text_and_sections_are_listed(output):
@@ -164,15 +150,27 @@ def test_figures_have_alt_text_and_sections_are_listed(output):
         assert listed
 
 
+CUT = """[...document.querySelectorAll('.evalkit-table')]
+  .filter(box => box.scrollWidth > box.clientWidth + 1).map(box => box.getAttribute('aria-label'))"""
+
+
 @needs_browser
-def test_pages_ask_for_nothing_complain_of_nothing_and_stay_within_the_width(output, browser):
+@pytest.mark.parametrize(("width", "media"), [(1280, "screen"), (390, "screen"), (703, "print")])  # A4 less margins
+def test_pages_fit_ask_for_nothing_and_complain_of_nothing(output, browser, width, media):
     for path in _all_pages(output):
-        with Visit(browser, path) as visit:
-            visit.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
-            for width in (1280, 390):
-                visit.page.set_viewport_size({"width": width, "height": 900})
-                assert (path, width, visit.page.evaluate(RUNS_OFF)) == (path, width, [])
-                assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+        with Visit(browser, path, width=width, scheme="dark" if media == "print" else "light") as visit:
+            page = visit.page
+            page.emulate_media(media=media)
+            if media == "screen":
+                page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+            assert (path, page.evaluate(RUNS_OFF)) == (path, [])
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            if media == "screen":
+                page.wait_for_function(f"{CUT}.length === 0")
+            elif path.parent != output:
+                assert not page.locator(".bar").is_visible()
+                assert not page.locator("nav.contents").is_visible()
+                assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
             assert (path, visit.complaints, visit.requests) == (path, [], [])
 
 
@@ -210,18 +208,6 @@ def test_figures_follow_light_and_dark_and_paper(output, browser):
             assert (visit.page.evaluate(ink), visit.page.evaluate(ground)) == found["light"]
     assert found["light"][0] == "rgb(48, 52, 59)"
     assert found["dark"][0] == "rgb(223, 227, 232)"
-
-
-@needs_browser
-def test_figures_are_large_enough_to_be_read_on_a_telephone(output, browser):
-    for path in _pages(output, without=["careless"])[1:]:
-        with Visit(browser, path, width=390) as visit:
-            scales = visit.page.eval_on_selector_all(
-                ".drawing svg",
-                "all => all.filter(svg => svg.checkVisibility())"
-                ".map(svg => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width)",
-            )
-            assert all(scale * 8 >= 8 for scale in scales), path  # the smallest words are of 8 units
 
 
 @needs_browser
@@ -276,26 +262,6 @@ def test_links_between_pages_lead_somewhere(output, browser):
             from urllib.parse import unquote
 
             assert (path.parent / unquote(unescape(name))).is_file(), (path, name)
-
-
-@needs_browser
-def test_print_shows_the_report_alone(output, browser):
-    (path,) = output.glob("demo/model-a.html")
-    with Visit(browser, path, scheme="dark") as visit:
-        visit.page.emulate_media(media="print")
-        assert not visit.page.locator(".bar").is_visible()
-        assert not visit.page.locator("nav.contents").is_visible()
-        assert visit.page.locator("h1").is_visible()
-        assert visit.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-
-
-@needs_browser
-def test_print_fits_the_paper(output, browser):
-    for path in _all_pages(output):
-        with Visit(browser, path, width=703) as visit:  # A4 less margins of 12 mm
-            visit.page.emulate_media(media="print")
-            assert (path, visit.page.evaluate(RUNS_OFF)) == (path, [])
-            assert (path, visit.page.evaluate("document.documentElement.scrollWidth")) == (path, 703)
 
 
 @needs_browser
@@ -426,18 +392,6 @@ def test_a_big_table_shows_ten_rows_and_is_sorted_searched_and_filtered_by_keybo
 
 
 @needs_browser
-@pytest.mark.parametrize("width", [1280, 390])
-def test_an_unfolded_table_is_not_cut(output, browser, width):
-    cut = """[...document.querySelectorAll('.evalkit-table')]
-      .filter(box => box.scrollWidth > box.clientWidth + 1).map(box => box.getAttribute('aria-label'))"""
-    for path in _pages(output, without=["careless"])[1:]:
-        with Visit(browser, path, width=width) as visit:
-            visit.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
-            visit.page.wait_for_timeout(100)
-            assert (path, visit.page.evaluate(cut)) == (path, [])
-
-
-@needs_browser
 def test_the_index_is_searched(output, browser):
     with Visit(browser, output / "index.html") as visit:
         visit.page.get_by_label("Search").fill("crafter easy")
@@ -446,36 +400,7 @@ def test_the_index_is_searched(output, browser):
         assert "1 of " in visit.page.locator(".tools").inner_text()
 
 
-def test_without_code_it_is_really_absent(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    path = _write(tmp_path, "one", "secret_name = 1\nprint('shown')")
-    run(plan([path]), output=tmp_path / "out", say=lambda _: None, code=False)
-    page = (tmp_path / "out/one/defaults.html").read_text()
-    assert "shown" in page
-    assert "secret_name" not in page
-    assert 'id="show-code"' not in page
-
-
-@needs_browser
-def test_the_button_shows_where_the_keyboard_is_and_only_then(output, browser):
-    (path,) = output.glob("demo/model-a.html")
-    with Visit(browser, path) as visit:
-        outline = "getComputedStyle(document.querySelector('.bar label')).outlineStyle"
-        assert visit.page.evaluate(outline) == "none"
-        visit.page.keyboard.press("Tab")
-        assert visit.page.evaluate(outline) == "solid"
-
-
-REPORTS = [
-    "model_overview",
-    "model_comparison",
-    "cooking_blocked_agents",
-    "crafter_scores",
-    "step_evaluation",
-    "leaderboard",
-]
 LED_TO = "['decision', 'error'].some(event => document.querySelector(location.hash).dataset.events.includes(event))"
-DECIDED = "(document.activeElement.dataset.events || '').includes('decision')"
 
 
 def _tab_to(page, selector, most=400):
@@ -488,8 +413,9 @@ def _tab_to(page, selector, most=400):
 
 
 @needs_browser
-@pytest.mark.parametrize("notebook", REPORTS)
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+@pytest.mark.parametrize(
+    ("notebook", "scheme", "width"), [("model_comparison", "light", 1280), ("crafter_scores", "dark", 390)]
+)
 def test_a_reader_gets_from_the_first_finding_to_the_turn_that_decided_a_run_by_keyboard(
     output, browser, notebook, scheme, width
 ):
@@ -505,20 +431,7 @@ def test_a_reader_gets_from_the_first_finding_to_the_turn_that_decided_a_run_by_
 
 
 @needs_browser
-@pytest.mark.parametrize("notebook", ["model_overview", "cooking_blocked_agents", "step_evaluation"])
-def test_a_reader_gets_from_the_headline_to_the_turn_that_decided_a_run_by_clicks(output, browser, notebook):
-    for path in sorted((output / notebook).glob("*.html")):
-        with Visit(browser, path) as visit:
-            visit.page.locator(".evalkit-headline a").click()
-            visit.page.locator("#all-runs tbody a:visible").first.click()
-            visit.page.wait_for_url(f"{(output / 'runs').as_uri()}/*")
-            visit.page.locator("[data-jump=decision]").click()
-            assert visit.page.evaluate(DECIDED)
-            assert visit.complaints == []
-
-
-@needs_browser
-@pytest.mark.parametrize("notebook", REPORTS)
+@pytest.mark.parametrize("notebook", ["model_overview", "step_evaluation"])
 def test_figures_lead_to_runs_and_their_links_show_the_rows_they_count(output, browser, notebook):
     for path in sorted((output / notebook).glob("*.html"))[:1]:
         with Visit(browser, path) as visit:

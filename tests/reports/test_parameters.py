@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from papermill.inspection import inspect_notebook
 from papermill.iorw import NoDatesSafeLoader, read_yaml_file, yaml
-from papermill.translators import PythonTranslator
 
 from evalkit.reports.notebooks import REQUIRED, Parameter, read_notebook, read_parameters
 from evalkit.reports.parameters import check_names, check_value, from_text, parse_values, read_values
@@ -40,15 +39,6 @@ def test_the_parameters_cell_is_the_schema():
     }
     assert found["tasks"].default == ["a", "b"]
     assert found["must"].default is REQUIRED
-
-
-def test_papermill_sees_the_same_parameters():
-    lines = [line for line in CELL.strip().splitlines() if not line.startswith("must")]
-    theirs = PythonTranslator.inspect({"source": "\n".join(lines)})
-    ours = read_parameters("\n".join(lines))
-    assert {p.name: p.inferred_type_name.replace("None", "") for p in theirs} == {
-        name: "" if name == "plain" else p.type for name, p in ours.items()
-    }
 
 
 @pytest.mark.parametrize(
@@ -115,11 +105,6 @@ def test_typed_texts_of_the_wrong_type_are_faults(kind, text):
     assert fault.startswith(f"p must be {kind}, not ")
 
 
-def test_a_list_typed_for_a_number_is_told_how_to_be_a_sweep():
-    fault = from_text("[1, 2]", Parameter("n", "int", None))[1]
-    assert fault == "n must be int, not '[1, 2]'; for a report of each, say -p n again"
-
-
 def test_unknown_names_come_with_the_nearest_one():
     known = read_parameters(CELL)
     assert check_names(["run"], known) == ["unknown parameter run; did you mean 'runs'?"]
@@ -139,12 +124,6 @@ def test_broken_params_files_are_explained(text, fault):
     with pytest.raises(ValueError, match=r"^not ") as raised:
         parse_values(text)
     assert fault in str(raised.value)
-
-
-def test_an_empty_params_file_means_the_defaults(tmp_path):
-    path = tmp_path / "empty.yaml"
-    path.write_text("# nothing\n")
-    assert read_values(path) == {}
 
 
 def test_params_files_that_cannot_be_read_are_explained(tmp_path):

@@ -3,7 +3,6 @@ import sys
 
 import pytest
 
-from evalkit.io import SourceError
 from evalkit.reports import PlanError, plan
 
 CELL = 'model: str = "a"  # model\nruns: str = "samples:none"  # folder\nn: int = 1  # number\ntasks: list[str] = []'
@@ -133,11 +132,6 @@ def test_sources_that_are_not_there_are_faults(project, value):
     assert re.search(rf"runs: {re.escape(value)}: no (such|file matches)", fault)
 
 
-def test_a_model_name_with_a_slash_is_no_path(project):
-    project("one", parameters=CELL)
-    assert len(plan(["one"], values={"model": "meta-llama/Llama-3-8B"})) == 1
-
-
 def test_two_notebooks_of_one_name_are_a_fault(project, tmp_path):
     project("one")
     (tmp_path / "other").mkdir()
@@ -158,12 +152,6 @@ def test_a_list_for_a_single_value_is_a_sweep(project):
     assert all(r.parameters["tasks"] == ["x", "y"] for r in reports)
     assert len(set(keys(reports))) == 4
     assert reports[0].name.startswith("s-a_b-")
-
-
-@pytest.mark.parametrize(("text", "fault"), [("model: []", "model is an empty list"), ("n: [1, x]", "n must be int")])
-def test_faults_in_sweeps_are_found(project, text, fault):
-    project("one", parameters=CELL, params={"s.yaml": text})
-    assert faults_of()[0].startswith(f"params/one/s.yaml: {fault}")
 
 
 SWEEP = {"evalkit": {"sweep": {"model": "own_models:models"}}}
@@ -200,11 +188,6 @@ def test_a_sweep_function_that_fails_is_named_with_its_cause(project, n, cause):
     assert fault == f"notebooks/one.ipynb: model: all: own_models:models: {cause}"
 
 
-def test_all_is_a_value_as_any_other_where_there_is_no_sweep_function(project):
-    project("one", parameters=CELL)
-    assert plan(["one"], values={"model": "all"})[0].parameters == {"model": "all"}
-
-
 def test_the_same_report_named_twice_is_made_once(project):
     project("one", parameters=CELL, params={"b.yaml": "model: b"})
     assert keys(plan(["one", "params/one/b.yaml"])) == ["one/b"]
@@ -216,17 +199,6 @@ def test_names_that_differ_by_case_only_are_kept_apart(project):
     assert first.casefold() != second.casefold()
 
 
-def test_a_plan_error_is_a_source_error(project):
-    project("one")
-    with pytest.raises(SourceError):
-        plan(["two"])
-
-
-def test_a_text_that_only_begins_like_a_path_is_no_source(project):
-    project("one", parameters=CELL)
-    assert plan(["one"], values={"model": "/give"})[0].parameters == {"model": "/give"}
-
-
 def test_a_single_value_typed_again_is_a_sweep(project):
     project("one", parameters=CELL)
     reports = plan(["one"], texts=[("model", "a"), ("model", "[b, c]"), ("n", "1"), ("model", "a"), ("n", "2")])
@@ -235,11 +207,4 @@ def test_a_single_value_typed_again_is_a_sweep(project):
         ("a", 2),
         ("[b, c]", 1),
         ("[b, c]", 2),
-    ]
-
-
-def test_a_mapping_typed_again_is_a_fault(project):
-    project("one", parameters="weights: dict[str, int] = {}")
-    assert faults_of(["one"], texts=[("weights", "{a: 1}")] * 2) == [
-        "notebooks/one.ipynb: weights is given twice, and takes one value"
     ]

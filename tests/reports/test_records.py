@@ -4,7 +4,7 @@ import pytest
 
 from evalkit.reports import batch
 from evalkit.reports.planning import plan
-from evalkit.reports.records import input_fingerprint, stamp_of, why_make
+from evalkit.reports.records import input_fingerprint
 
 
 @pytest.fixture
@@ -32,15 +32,6 @@ def test_a_change_below_a_folder_changes_its_fingerprint(folder, change):
     assert input_fingerprint(str(folder)) != before
 
 
-@pytest.mark.parametrize("change", ["content", "time", "name"])
-def test_so_does_one_among_the_files_of_a_pattern(folder, change):
-    before = input_fingerprint(str(folder / "*.json"))
-    (folder / "sub/b.json").unlink()
-    assert input_fingerprint(str(folder / "*.json")) == before
-    CHANGES[change](folder)
-    assert input_fingerprint(str(folder / "*.json")) != before
-
-
 @pytest.mark.parametrize(
     "text", ["gpt-4o", "meta-llama/Llama-3-8B", "nowhere/*.json", "samples:none", "a\0b", "x" * 5000]
 )
@@ -61,25 +52,3 @@ def test_a_batch_lists_each_source_once(project, folder, monkeypatch, tmp_path):
     monkeypatch.setattr(batch._Batch, "make", lambda *_: None)
     batch.run(reports, output=tmp_path / "out", say=lambda line: None)
     assert listed == [str(folder)]
-
-
-@pytest.fixture
-def report(project, folder):
-    project("one", "print(n)", parameters='runs: list[str] = []\nn: int = 1\nmodel: str = "m"')
-    return plan(["one"], values={"runs": [str(folder), "s3://bucket"]})[0]
-
-
-def test_a_stamp_holds_what_a_report_is_made_from(report, folder):
-    found = stamp_of(report, code=True, evidence="linked")
-    assert found["parameters"] == {"runs": [str(folder), "s3://bucket"]}
-    assert found["inputs"] == {"runs": {str(folder): input_fingerprint(str(folder)), "s3://bucket": "remote"}}
-    assert {"pandas", "Python", "evalkit"} <= found["packages"].keys()
-
-
-def test_remote_input_is_read_anew_and_a_stamp_of_another_kind_counts_as_changed(report, tmp_path):
-    now = stamp_of(report, code=True, evidence="linked")
-    for name in ("page.html", "run.ipynb"):
-        (tmp_path / name).touch()
-    record = {"status": "made", "page": "page.html", "executed": "run.ipynb", "notebook": "one"}
-    record |= {"tables": [], "figures": []}
-    assert why_make({**record, "stamp": now}, now, tmp_path) == "remote input"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evalkit.io import SourceError, resolve
-from evalkit.kinds import collect, kind_named, kind_names
+from evalkit.kinds import kind_names
 from evalkit.reports import PlanError, plan
 from evalkit.reports.notebooks import ANY_KIND, Places, copy_notebooks, shipped
 
@@ -53,16 +53,6 @@ def test_a_folder_of_several_kinds_is_read_by_the_notebooks_of_each(logs):
     assert keys(plan(["logs"], kind="steps")) == ["step_evaluation/logs"]
 
 
-def test_one_kind_among_very_many_files_of_another_is_seen(logs):
-    for i in range(2_000):
-        (logs / f"a{i}.json").write_text("{}")
-    (logs / "z").mkdir()
-    for i in range(40):
-        shutil.copy(HISTORY, logs / f"z/{i}.json")
-    shutil.rmtree(logs / "trace.json", ignore_errors=True)
-    assert "step_evaluation/logs" in keys(plan(["logs"]))
-
-
 def test_a_notebook_beside_a_folder_is_the_only_one(logs):
     shutil.copy(HISTORY, logs / "history.json")
     assert keys(plan(["step_evaluation", "logs"])) == ["step_evaluation/logs"]
@@ -77,25 +67,6 @@ def test_one_kind_that_can_not_be_read_ends_no_report_of_another(logs):
         assert keys(plan(["logs"])) == ["crafter_scores/logs"]
     with pytest.raises(PlanError, match="no Mindcraft agent log could be read"):
         plan(["logs/gpt"])
-
-
-def test_the_kind_of_most_files_comes_first(logs):
-    shutil.copy(HISTORY, logs / "1.json")
-    shutil.copy(HISTORY, logs / "2.json")
-    assert [report.notebook.name for report in plan(["logs"])] == ["step_evaluation", "crafter_scores"]
-
-
-def test_a_dataset_tells_its_kind(logs):
-    collect(kind_named("crafter"), str(logs), logs.parent / "dataset")
-    assert keys(plan(["dataset"])) == ["crafter_scores/dataset"]
-
-
-def test_parameters_are_those_of_the_notebooks_that_have_them(logs):
-    shutil.copy(HISTORY, logs / "history.json")
-    crafter, steps = plan(["logs"], texts=[("difficulty", "easy")])
-    assert crafter.parameters["difficulty"] == "easy"
-    assert "difficulty" not in steps.parameters
-    assert crafter.name == "logs-easy"
 
 
 def test_a_folder_within_the_source_is_given_to_the_parameter_that_asks_for_it(tmp_path, monkeypatch):
@@ -131,13 +102,6 @@ def test_a_kind_without_a_notebook_of_its_own_gets_the_general_one(logs, project
     assert report.parameters == {"logs": ["logs"], "kind": "crafter"}
     assert keys(plan(["logs"], notebooks="notebooks")) == ["any/logs"]
     assert keys(plan(["logs"])) == ["crafter_scores/logs"]
-
-
-@pytest.mark.parametrize("metadata", [{}, {"evalkit": {"kind": "crafter", "source": "nothing"}}])
-def test_a_notebook_that_names_no_kind_is_left_out(logs, project, metadata):
-    project("own", parameters='traces: str = ""', metadata=metadata)
-    with pytest.raises(PlanError, match="for which there is no notebook"):
-        plan(["logs"], notebooks="notebooks")
 
 
 @pytest.mark.parametrize(
