@@ -35,7 +35,6 @@ from evalkit.kinds import LogKind, load
 from evalkit.mindcraft.format import parse_results
 from evalkit.mindcraft.kind import KIND as MINDCRAFT
 from evalkit.mindcraft.tasks import load_task_definitions
-from evalkit.reports.parameters import read_values
 from evalkit.steps.assemble import histories_of
 from evalkit.steps.format import DEFAULTS
 from evalkit.steps.judge import evaluate_history
@@ -49,7 +48,7 @@ SECONDS, MEGABYTES = 5.0, 300
 PER_FOLDER = 200  # inputs that are also loaded together, as files of a folder
 PER_PROCESS = 20_000
 SLICE = 20.0  # seconds for one reader, before the next one's turn
-SUFFIXES = {"results": ".txt", "lines": ".jsonl", "checkpoints": ".sqlite", "parameters": ".yaml", "archives": ".zip"}
+SUFFIXES = {"results": ".txt", "lines": ".jsonl", "checkpoints": ".sqlite", "archives": ".zip"}
 MADE_FROM = {"checkpoints": ("steps",), "archives": ("steps",), "pages": ("logs", "traces", "steps")}  # their inputs
 
 
@@ -96,11 +95,6 @@ def _pages(path: str, data: bytes) -> None:
     pair_page(PairRef(run, run), transcript, half)
 
 
-def _parameters(path: str, data: bytes) -> None:
-    with suppress(ValueError):
-        read_values(path)
-
-
 def _archives(path: str, data: bytes) -> None:
     with suppress(SourceError):
         for _ in read_files(list_files(f"zip://{path}!/")):
@@ -125,7 +119,6 @@ TARGETS: dict[str, Callable[[str, bytes], None]] = {
     "lines": _steps,
     "checkpoints": _steps,
     "pages": _pages,
-    "parameters": _parameters,
     "archives": _archives,
 }
 KINDS = {"logs": MINDCRAFT, "traces": CRAFTER, "steps": STEPS, "lines": STEPS, "checkpoints": STEPS}
@@ -150,7 +143,7 @@ def inputs(target: str, rng: random.Random) -> Iterator[bytes]:
 
 
 def _mutated(target: str, seeds: list[bytes], values: list[Any], rng: random.Random) -> bytes:
-    if target in ("results", "lines", "parameters") or not values:
+    if target in ("results", "lines") or not values:
         data = rng.choice(seeds)
         for _ in range(rng.choice((1, 1, 3))):
             data = mutated_bytes(data, rng)

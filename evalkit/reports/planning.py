@@ -247,8 +247,11 @@ def _check(
     given = {name: value for name, value in (given | values).items() if name in parameters}
     given |= _from_texts(texts, parameters, faults)
     for name, value in ({name: p.default for name, p in parameters.items()} | given).items():
-        with faults.of("" if is_secret_name(name) else f"{name}: "):
+        try:
             refuse_secrets(name, value)
+        except SourceError as error:
+            faults.append(str(error) if is_secret_name(name) else f"{name}: {error}")
+            given.pop(name, None)  # no other fault repeats it
     fixed: dict[str, Any] = {}
     sweeps: dict[str, list[Any] | str] = {}
     for name, value in given.items():
@@ -280,7 +283,7 @@ def _from_texts(texts: list[tuple[str, str]], parameters: Mapping[str, Parameter
         if name not in parameters:
             continue
         value, fault = from_text(text, parameters[name])
-        if fault:
+        if fault and not is_secret_name(name):
             faults.append(fault)
         elif name not in given:
             given[name] = value

@@ -79,4 +79,4 @@ def test_a_definition_file_of_too_many_metrics_fails_in_the_ledger(tmp_path):
     assert logs.runs.shape[1] < 200
     (entry,) = logs.ledger[logs.ledger["status"] == "failed"].itertuples()
     assert os.path.basename(entry.source) == "many.json"
-    assert entry.reason == "LimitError: 200000 metrics are more than the limit of 1000 (metrics)"
+    assert entry.reason == "LimitError: 200000 metrics are more than the limit of 1000"

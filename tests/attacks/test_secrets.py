@@ -8,7 +8,6 @@ from functools import partial
 
 import pytest
 from click.testing import CliRunner
-from tests.io.test_paths import WITH
 
 import evalkit
 from evalkit import crafter, mindcraft, steps
@@ -19,6 +18,7 @@ from evalkit.kinds.detection import describe_source
 from evalkit.kinds.follow import Following
 from evalkit.kinds.transcript import show_source
 from evalkit.reports import plan
+from tests.io.test_sources import WITH
 
 SECRET = "SEK"  # a part of every secret in WITH
 KINDS = ("mindcraft", "crafter", "steps")

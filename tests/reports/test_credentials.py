@@ -4,9 +4,9 @@ import os
 
 import nbformat
 import pytest
-from tests.io.test_paths import WITH
 
 from evalkit.reports import PlanError, plan, run
+from tests.io.test_sources import WITH
 
 CELL = 'runs: str = ""\nlogs: list[str] = []\nby: dict[str, str] = {}\nn: int = 1'
 SECRET = "SEK"  # a part of every secret in WITH
